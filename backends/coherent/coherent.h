@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the machine `coherent`: one host whose hardware keeps the caches coherent. Cores are
+// threads or processes. publish, refresh and drain are compiler barriers; what orders memory is the
+// acquire and release of the sync words.
+//
+// Invariants: C1 a region without a mapping (DataRegion::memory == null) is reached by the kernel's
+//                copies; its home itself reaches it by address.
+// Thread safety: every operation may be called from several threads at once.
+#pragma once
+
+#include <atomic>
+#include <cstring>
+
+#include "backends/host/foreign_memory.h"
+#include "backends/host/host_waiting.h"
+#include "machine/contract.h"
+
+namespace tombolo::coherent {
+
+class Core {
+ public:
+  using Word = std::atomic<std::uint64_t>*;
+  static constexpr machine::Properties properties{.name = "coherent",
+                                                  .coherent = true,
+                                                  .native_atomics = machine::Atomics::full,
+                                                  .line_bytes = 64};
+  static std::size_t reserved_sync_bytes(machine::Home) { return sizeof(host::Doorbell); }
+
+  explicit Core(const machine::Attachment& attachment) : at_(attachment) {}
+
+  machine::Home self() const { return at_.self; }
+  machine::Home cores() const { return at_.cores; }
+
+  Word word(machine::SyncPlace place) {
+    return reinterpret_cast<Word>(block(place.home) + place.offset);
+  }
+  std::uint64_t load(Word word) { return word->load(std::memory_order_acquire); }
+  void store(Word word, std::uint64_t v) { word->store(v, std::memory_order_release); }
+  std::uint64_t fetch_add(Word word, std::uint64_t v) { return word->fetch_add(v); }
+  std::uint64_t exchange(Word word, std::uint64_t v) { return word->exchange(v); }
+  std::uint64_t compare_exchange(Word word, std::uint64_t expected, std::uint64_t desired) {
+    word->compare_exchange_strong(expected, desired);
+    return expected;
+  }
+  void fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
+
+  template <class Predicate>
+  Status wait_until(Word word, Predicate&& predicate) {
+    return host::wait(at_.waiting, at_.idle, bell(at_.self), [&] { return predicate(load(word)); });
+  }
+  Status pause(std::uint64_t ns) { return host::pause(at_.waiting, at_.idle, ns); }
+  void notify(machine::Home home) { bell(home).ring(); }
+
+  Status read(machine::DataPlace place, void* out, std::size_t bytes) {
+    const machine::DataRegion& region = at_.data[place.home];
+    if (region.memory == nullptr) [[unlikely]]
+      return read_foreign(region, place, out, bytes);
+    std::memcpy(out, region.memory + place.offset, bytes);
+    return {};
+  }
+  Status write(machine::DataPlace place, const void* in, std::size_t bytes) {
+    return write_through(place, in, bytes);
+  }
+  Status write_through(machine::DataPlace place, const void* in, std::size_t bytes) {
+    const machine::DataRegion& region = at_.data[place.home];
+    if (region.memory == nullptr) [[unlikely]]
+      return write_foreign(region, place, in, bytes);
+    std::memcpy(region.memory + place.offset, in, bytes);
+    return {};
+  }
+  // Hardware coherence does the work; the barrier keeps the compiler from moving accesses across.
+  void publish(machine::DataPlace, std::size_t) {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+  void refresh(machine::DataPlace, std::size_t) {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+  }
+  void drain() { std::atomic_signal_fence(std::memory_order_seq_cst); }
+
+  std::byte* view(machine::DataPlace place) {
+    const machine::DataRegion& region = at_.data[place.home];
+    if (region.memory != nullptr) [[likely]]
+      return region.memory + place.offset;
+    if (place.home != at_.self) return nullptr;
+    return reinterpret_cast<std::byte*>(region.foreign_address) + place.offset;
+  }
+  std::uint64_t data_bytes(machine::Home home) const { return at_.data[home].bytes; }
+
+ private:
+  std::byte* block(machine::Home home) { return at_.sync + home * at_.sync_bytes_per_home; }
+  host::Doorbell& bell(machine::Home home) {
+    return *reinterpret_cast<host::Doorbell*>(block(home));
+  }
+  Status read_foreign(const machine::DataRegion& region, machine::DataPlace place, void* out,
+                      std::size_t bytes) {
+    const std::uint64_t address = region.foreign_address + place.offset;
+    if (place.home != at_.self) return host::read_foreign(region.pid, address, out, bytes);
+    std::memcpy(out, reinterpret_cast<const void*>(address), bytes);
+    return {};
+  }
+  Status write_foreign(const machine::DataRegion& region, machine::DataPlace place, const void* in,
+                       std::size_t bytes) {
+    const std::uint64_t address = region.foreign_address + place.offset;
+    if (place.home != at_.self) return host::write_foreign(region.pid, address, in, bytes);
+    std::memcpy(reinterpret_cast<void*>(address), in, bytes);
+    return {};
+  }
+
+  machine::Attachment at_;
+};
+static_assert(machine::Core<Core>);
+
+}  // namespace tombolo::coherent

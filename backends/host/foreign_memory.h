@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: memory of another process of this host, reached by the kernel's copy calls. It needs
+// neither the other process's help nor a mapping; each access costs a system call.
+// Thread safety: yes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/status.h"
+
+namespace tombolo::host {
+
+// Copies `bytes` from address `from` of process `pid`. Faults: out_of_range if nothing is mapped
+// there, process_failed if the process is gone, io otherwise.
+Status read_foreign(std::int32_t pid, std::uint64_t from, void* to, std::size_t bytes);
+
+// Copies `bytes` to address `to` of process `pid`; faults as read_foreign.
+Status write_foreign(std::int32_t pid, std::uint64_t to, const void* from, std::size_t bytes);
+
+}  // namespace tombolo::host

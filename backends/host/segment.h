@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: memory shared by processes of one host, or by hosts through a pool device. One process
+// creates a segment and hands its name (plain bytes) to the others, which attach to it.
+//
+// Invariants: G1 an anonymous segment has no name in any file system, so that no exit, crash or
+//                signal can leave it behind; a segment in a pool directory is unlinked as soon as
+//                the last process attached (or reclaimed by the next user if all were killed).
+//             G2 creation fails with no_memory, naming the bytes needed and what there is, instead
+//             of
+//                a SIGBUS at a later access.
+//             G3 nobody but the creating user can attach.
+// Thread safety: distinct segments may be used from distinct threads.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/status.h"
+
+namespace tombolo::host {
+
+// What a peer needs to attach. Trivially copyable, so that it can be broadcast.
+struct SegmentName {
+  std::uint64_t bytes = 0;
+  std::uint64_t offset = 0;  // inside the file or device
+  std::int32_t pid = 0;      // of the creator, for anonymous segments
+  std::int32_t descriptor = -1;
+  std::uint64_t inode = 0;  // of the anonymous file: guards against a reused pid or descriptor
+  char path[200] = {};      // of the pool file or device; empty for anonymous segments
+};
+
+class Segment {
+ public:
+  Segment() = default;
+  Segment(Segment&&) noexcept;
+  Segment& operator=(Segment&&) noexcept;
+  ~Segment();  // unmaps; the memory is freed with the last process that maps it
+
+  // Anonymous memory of `bytes` > 0 bytes, zero, mapped here. `purpose` shows up in
+  // /proc/self/maps.
+  static Status create_anonymous(std::uint64_t bytes, const std::string& purpose, Segment& out);
+  // Memory in `pool`: a directory (one file per segment), a regular file or a DAX device.
+  static Status create_in_pool(const std::string& pool, std::uint64_t bytes, Segment& out);
+  // Maps the segment that a peer created.
+  static Status attach(const SegmentName& name, Segment& out);
+
+  const SegmentName& name() const { return name_; }
+  // To be called by the creator once every peer has attached (collective, after a barrier): the
+  // segment can no longer be attached to, and nothing of it is left in any file system.
+  void seal();
+
+  std::byte* data() const { return data_; }
+  std::uint64_t bytes() const { return name_.bytes; }
+
+ private:
+  SegmentName name_;
+  std::byte* data_ = nullptr;
+  int descriptor_ = -1;
+  bool creator_ = false;
+};
+
+}  // namespace tombolo::host

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the error channel for what the world does to us (no memory, a dead process, a bad
+// configuration, a full device). A caller's mistake goes through base/check.h instead.
+//
+//   Status s = Status::process_failed(3, "rank 3 (process 4711) died while it held the lock");
+//   if (!s.ok()) return s;
+//
+// Invariants: S1 an ok Status is one null pointer and costs nothing to return or test.
+//             S2 a Status is created where the fault is first seen, with the cause and what to do.
+// Thread safety: a Status is immutable; distinct objects may be used from distinct threads.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace tombolo {
+
+enum class [[nodiscard]] Code{
+    ok,
+    no_memory,          // memory or a segment could not be had; the message names the size in bytes
+    process_failed,     // a peer process died; `rank()` names it
+    unsupported,        // this machine or host cannot do it; the message says what could
+    bad_configuration,  // an option, an environment variable or a file is wrong
+    io,                 // the system refused; the message holds the call and its errno text
+    out_of_range,       // memory at the target could not be reached at that address
+};
+
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  static Status no_memory(std::string why) { return {Code::no_memory, -1, std::move(why)}; }
+  static Status process_failed(int rank, std::string why) {
+    return {Code::process_failed, rank, std::move(why)};
+  }
+  static Status unsupported(std::string why) { return {Code::unsupported, -1, std::move(why)}; }
+  static Status bad_configuration(std::string why) {
+    return {Code::bad_configuration, -1, std::move(why)};
+  }
+  static Status io(std::string why) { return {Code::io, -1, std::move(why)}; }
+  static Status out_of_range(std::string why) { return {Code::out_of_range, -1, std::move(why)}; }
+
+  bool ok() const { return fault_ == nullptr; }
+  Code code() const { return ok() ? Code::ok : fault_->code; }
+  // The failed peer for process_failed, else -1.
+  int rank() const { return ok() ? -1 : fault_->rank; }
+  const std::string& message() const {
+    static const std::string none;
+    return ok() ? none : fault_->message;
+  }
+
+ private:
+  struct Fault {
+    Code code;
+    int rank;
+    std::string message;
+  };
+  Status(Code code, int rank, std::string why)
+      : fault_(std::make_shared<const Fault>(Fault{code, rank, std::move(why)})) {}
+  std::shared_ptr<const Fault> fault_;
+};
+
+}  // namespace tombolo
+
+// Returns the Status of `expression` from the enclosing function unless it is ok.
+#define TOMBOLO_TRY(expression)                                                             \
+  do {                                                                                      \
+    if (::tombolo::Status tombolo_status = (expression); !tombolo_status.ok()) [[unlikely]] \
+      return tombolo_status;                                                                \
+  } while (false)

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the names of memory that mean the same in every core, and the description of the memory
+// that a core is given when it starts.
+//
+// Memory has a home: the core it is closest to. Each home has one block of sync words and one
+// region of data. A place never holds a pointer: cores may map the same memory at different
+// addresses.
+//
+// Invariants: P1 every home has a sync block of the same size, so that the address of a peer's sync
+//                word is computed and no core stores n addresses for it (000 section 3.4.6).
+//             P2 the first `Core::reserved_sync_bytes(cores)` of a sync block belong to the
+//             machine. P3 sync blocks start on a 64-byte boundary and are zero before the first
+//             core starts.
+// Thread safety: plain values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/check.h"
+#include "machine/waiting.h"
+
+namespace tombolo::machine {
+
+// A core's number, from 0; the home of memory is the number of the core it is closest to.
+using Home = std::uint32_t;
+// Bytes from the start of a sync block or data region.
+using Offset = std::uint64_t;
+
+// An 8-byte word for synchronization; no cache holds it. `offset` is a multiple of 8.
+struct SyncPlace {
+  Home home = 0;
+  Offset offset = 0;
+};
+
+// A byte of the data region of `home`.
+struct DataPlace {
+  Home home = 0;
+  Offset offset = 0;
+  constexpr DataPlace operator+(Offset bytes) const { return {home, offset + bytes}; }
+};
+
+// How this core reaches the data region of one home.
+struct DataRegion {
+  // Where the region's memory is mapped here; null if only the kernel's copy calls reach it.
+  std::byte* memory = nullptr;
+  // The memory that the program's own loads and stores touch. Machines whose caches are real leave
+  // it null and use `memory`; an emulation of private caches keeps the core's copies here.
+  std::byte* image = nullptr;
+  std::uint64_t bytes = 0;
+  // With memory == null: the process that has the region, and its address there.
+  std::int32_t pid = 0;
+  std::uint64_t foreign_address = 0;
+};
+
+// What a core is given when it starts. Everything pointed at outlives the core.
+struct Attachment {
+  Home self = 0;
+  Home cores = 1;
+  std::byte* sync = nullptr;  // the block of home h starts at sync + h * sync_bytes_per_home
+  std::size_t sync_bytes_per_home = 0;
+  std::vector<DataRegion> data;  // by home
+  // Shared by all cores: 8 bytes for each line of each region, in the order of `data`, or null.
+  // Only a machine that reports who wrote a line uses it; zero before the first core starts.
+  std::byte* ledger = nullptr;
+  WaitPolicy waiting;
+  IdleHook* idle = nullptr;     // may be null
+  std::uint64_t seed = 1;       // for machines that make random choices
+  std::uint64_t evictions = 0;  // such a machine evicts once in so many opportunities; 0: never
+};
+
+// Hands out offsets inside a sync block: every home uses the same layout.
+class SyncLayout {
+ public:
+  explicit SyncLayout(std::size_t reserved_bytes) : next_(round_up(reserved_bytes, line)) {}
+
+  // `words` consecutive words that share no 64-byte line with any other taken range.
+  Offset take_lines(std::size_t words) {
+    const Offset at = next_;
+    next_ = round_up(next_ + words * 8, line);
+    return at;
+  }
+  std::size_t bytes() const { return next_; }
+
+ private:
+  static constexpr std::size_t line = 64;
+  static constexpr std::size_t round_up(std::size_t n, std::size_t to) {
+    return (n + to - 1) / to * to;
+  }
+  std::size_t next_;
+};
+
+}  // namespace tombolo::machine

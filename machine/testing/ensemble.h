@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: n cores of one machine as threads of this process, for tests and benchmarks.
+//
+//   Ensemble<stale::Core> ensemble({.cores = 3, .sync_bytes = layout.bytes(), .data_bytes = 256});
+//   ensemble.run([&](auto& core) { ... });        // one thread per core, joined on return
+//
+// Thread safety: run() from one thread at a time.
+#pragma once
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "machine/contract.h"
+
+namespace tombolo::machine::testing {
+
+struct EnsembleShape {
+  Home cores = 2;
+  std::size_t sync_bytes = 4096;  // per home, the machine's reserved bytes included
+  std::size_t data_bytes = 4096;  // per home
+  std::uint64_t seed = 1;
+  std::uint64_t evictions = 7;
+  IdleHook* idle = nullptr;
+  std::uint32_t processors = 2;
+};
+
+template <Core C>
+class Ensemble {
+ public:
+  explicit Ensemble(const EnsembleShape& shape)
+      : sync_bytes_((shape.sync_bytes + 63) / 64 * 64),
+        data_bytes_((shape.data_bytes + 63) / 64 * 64),
+        sync_(allocate(shape.cores * sync_bytes_)),
+        data_(allocate(shape.cores * data_bytes_)),
+        ledger_(allocate(shape.cores * data_bytes_)) {
+    for (Home self = 0; self < shape.cores; ++self) {
+      Attachment at;
+      at.self = self;
+      at.cores = shape.cores;
+      at.sync = sync_.get();
+      at.sync_bytes_per_home = sync_bytes_;
+      at.ledger = ledger_.get();
+      images_.push_back(allocate(shape.cores * data_bytes_));
+      for (Home home = 0; home < shape.cores; ++home)
+        at.data.push_back({.memory = data_.get() + home * data_bytes_,
+                           .image = images_.back().get() + home * data_bytes_,
+                           .bytes = shape.data_bytes});
+      at.waiting = WaitPolicy::for_host(shape.cores, shape.processors);
+      at.idle = shape.idle;
+      at.seed = shape.seed;
+      at.evictions = shape.evictions;
+      cores_.push_back(std::make_unique<C>(at));
+    }
+  }
+
+  C& core(Home home) { return *cores_[home]; }
+  Home cores() const { return static_cast<Home>(cores_.size()); }
+
+  // Calls body(core) on a thread for each core and joins them.
+  template <class Body>
+  void run(Body&& body) {
+    std::vector<std::thread> threads;
+    for (auto& core : cores_) threads.emplace_back([&body, &core] { body(*core); });
+    for (auto& thread : threads) thread.join();
+  }
+
+ private:
+  struct Free {
+    void operator()(std::byte* p) const { std::free(p); }
+  };
+  using Memory = std::unique_ptr<std::byte, Free>;
+  static Memory allocate(std::size_t bytes) {
+    auto* p = static_cast<std::byte*>(std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096));
+    TOMBOLO_CHECK(p != nullptr, "ensemble: no memory for {} bytes", bytes);
+    std::memset(p, 0, (bytes + 4095) / 4096 * 4096);
+    return Memory(p);
+  }
+
+  std::size_t sync_bytes_;
+  std::size_t data_bytes_;
+  Memory sync_;
+  Memory data_;
+  Memory ledger_;
+  std::vector<Memory> images_;
+  std::vector<std::unique_ptr<C>> cores_;
+};
+
+}  // namespace tombolo::machine::testing
