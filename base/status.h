@@ -24,6 +24,8 @@ enum class [[nodiscard]] Code{
     bad_configuration,  // an option, an environment variable or a file is wrong
     io,                 // the system refused; the message holds the call and its errno text
     out_of_range,       // memory at the target could not be reached at that address
+  epoch,              // an operation or synchronization call outside the epoch it needs, which the
+                      // interface on top reports as its own kind of error
 };
 
 class [[nodiscard]] Status {
@@ -39,6 +41,8 @@ class [[nodiscard]] Status {
   }
   static Status io(std::string why) { return {Code::io, -1, std::move(why)}; }
   static Status out_of_range(std::string why) { return {Code::out_of_range, -1, std::move(why)}; }
+
+  static Status epoch(std::string why) { return {Code::epoch, -1, std::move(why)}; }
 
   bool ok() const { return fault_ == nullptr; }
   Code code() const { return ok() ? Code::ok : fault_->code; }

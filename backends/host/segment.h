@@ -55,10 +55,15 @@ class Segment {
   std::uint64_t bytes() const { return name_.bytes; }
 
  private:
+  static Status create_extent(const std::string& path, std::uint64_t bytes, Segment& out);
+  std::uint64_t promised_bytes() const;
+
   SegmentName name_;
   std::byte* data_ = nullptr;
-  int descriptor_ = -1;
-  bool creator_ = false;
+  std::uint64_t mapped_ = 0;  // bytes() rounded up to what can be mapped
+  int descriptor_ = -1;       // open until seal(): a program may have many segments
+  bool creator_ = false;      // in the process name_.pid only, not in its forked children
+  bool sealed_ = false;
 };
 
 }  // namespace tombolo::host

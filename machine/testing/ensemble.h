@@ -27,7 +27,8 @@ struct EnsembleShape {
   std::uint32_t processors = 2;
 };
 
-template <Core C>
+// C: a core, or anything else that is made from an Attachment (an engine, say).
+template <class C>
 class Ensemble {
  public:
   explicit Ensemble(const EnsembleShape& shape)

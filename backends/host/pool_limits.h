@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: how much memory this process can still get, asked before a segment is created, so that
+// too large a segment is refused with a reason instead of a SIGBUS or a killed process later.
+//
+// Invariants: L1 the answer is an upper bound at the moment of the call: pages that others were
+//                promised and have not touched yet are not counted, except this process's own
+//                (Promise).
+// Thread safety: yes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace tombolo::host {
+
+struct MemoryRoom {
+  std::uint64_t bytes = 0;
+  std::string limit;  // what limits it, for the message
+};
+
+// The least of free memory and swap of the host and of the limits of this process's control groups
+// (version 1 and 2). `root` replaces "/" in tests.
+MemoryRoom memory_room(const std::string& root = "/");
+
+// True if the kernel grants no memory beyond what it has (vm.overcommit_memory = 2). Then only
+// reserved pages are safe: untouched ones may be refused at the first touch.
+bool strict_overcommit(const std::string& root = "/");
+
+// Counts the bytes of anonymous segments that this process has created and still holds.
+// memory_room() subtracts the part of them that cannot have been touched yet.
+void promise_memory(std::uint64_t bytes);
+void release_promise(std::uint64_t bytes);
+
+}  // namespace tombolo::host

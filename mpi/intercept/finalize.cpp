@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mpi/datatypes/type_info.h"
+#include "mpi/intercept/intercept.h"
+
+using namespace tombolo::mpi;
+
+TOMBOLO_MPI_CALL int MPI_Finalize() {
+  job().print_stats();
+  release_type_info();
+  return host().Finalize();
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mpi/intercept/intercept.h"
+
+using namespace tombolo::mpi;
+
+TOMBOLO_MPI_CALL int MPI_Rput(const void* origin, int origin_count, MPI_Datatype origin_type,
+                              int rank, MPI_Aint displacement, int target_count,
+                              MPI_Datatype target_type, MPI_Win win, MPI_Request* request) {
+  MpiWindow* const window = window_at_call(win, __builtin_return_address(0));
+  if (window == nullptr)
+    return host().Rput(origin, origin_count, origin_type, rank, displacement, target_count,
+                       target_type, win, request);
+  const int error = put(*window, {origin, origin_count, origin_type},
+                        {rank, displacement, target_count, target_type}, "MPI_Rput");
+  return error != MPI_SUCCESS ? error : completed_request(request);
+}
+
+#if TOMBOLO_HAVE_LARGE_COUNT
+TOMBOLO_MPI_CALL int MPI_Rput_c(const void* origin, MPI_Count origin_count,
+                                MPI_Datatype origin_type, int rank, MPI_Aint displacement,
+                                MPI_Count target_count, MPI_Datatype target_type, MPI_Win win,
+                                MPI_Request* request) {
+  MpiWindow* const window = window_at_call(win, __builtin_return_address(0));
+  if (window == nullptr)
+    return host().Rput_c(origin, origin_count, origin_type, rank, displacement, target_count,
+                         target_type, win, request);
+  const int error = put(*window, {origin, origin_count, origin_type},
+                        {rank, displacement, target_count, target_type}, "MPI_Rput");
+  return error != MPI_SUCCESS ? error : completed_request(request);
+}
+#endif

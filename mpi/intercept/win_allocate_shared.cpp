@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mpi/intercept/intercept.h"
+#include "mpi/windows/create.h"
+
+using namespace tombolo::mpi;
+
+TOMBOLO_MPI_CALL int MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info,
+                                             MPI_Comm comm, void* base, MPI_Win* win) {
+  int result = MPI_SUCCESS;
+  if (create_window({"MPI_Win_allocate_shared", MPI_WIN_FLAVOR_SHARED, nullptr, size, disp_unit,
+                     info, comm, base, win},
+                    result))
+    return result;
+  return host().Win_allocate_shared(size, disp_unit, info, comm, base, win);
+}
+
+#if TOMBOLO_HAVE_LARGE_COUNT
+TOMBOLO_MPI_CALL int MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info,
+                                               MPI_Comm comm, void* base, MPI_Win* win) {
+  int result = MPI_SUCCESS;
+  if (create_window({"MPI_Win_allocate_shared", MPI_WIN_FLAVOR_SHARED, nullptr, size, disp_unit,
+                     info, comm, base, win},
+                    result))
+    return result;
+  return host().Win_allocate_shared_c(size, disp_unit, info, comm, base, win);
+}
+#endif

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mpi/windows/communication.h"
+
+#include <vector>
+
+#include "mpi/datatypes/type_info.h"
+#include "mpi/host/host.h"
+
+namespace tombolo::mpi {
+namespace {
+
+// The target side of one call, checked.
+class Target {
+ public:
+  // MPI_SUCCESS, or the error class of what is wrong.
+  int open(MpiWindow& window, const Remote& remote) {
+    if (remote.rank < 0 || remote.rank >= window.size) return MPI_ERR_RANK;
+    if (remote.count < 0) return MPI_ERR_COUNT;
+    int error = MPI_SUCCESS;
+    type = type_info(remote.type, &error);
+    if (type == nullptr) return error;
+    rank = static_cast<machine::Home>(remote.rank);
+    count = static_cast<std::size_t>(remote.count);
+    if (window.dynamic()) {
+      start = remote.displacement;
+      return MPI_SUCCESS;
+    }
+    if (remote.displacement < 0) return MPI_ERR_DISP;
+    const PeerRecord& peer = window.peers[rank];
+    start = remote.displacement * peer.disp_unit;
+    if (count == 0 || type->size == 0) return MPI_SUCCESS;
+    const auto last = static_cast<std::ptrdiff_t>(count - 1) * type->extent;
+    const std::ptrdiff_t low = start + type->true_lb + std::min<std::ptrdiff_t>(0, last);
+    const std::ptrdiff_t high =
+        start + type->true_lb + type->true_extent + std::max<std::ptrdiff_t>(0, last);
+    if (low < 0 || high > static_cast<std::ptrdiff_t>(peer.bytes)) return MPI_ERR_RMA_RANGE;
+    return MPI_SUCCESS;
+  }
+  machine::Offset at(std::ptrdiff_t offset) const {
+    return static_cast<machine::Offset>(start + offset);
+  }
+
+  const TypeInfo* type = nullptr;
+  machine::Home rank = 0;
+  std::size_t count = 0;
+  std::ptrdiff_t start = 0;  // byte displacement; an address for dynamic windows
+};
+
+int open_origin(const Buffer& buffer, const TypeInfo*& type) {
+  if (buffer.count < 0) return MPI_ERR_COUNT;
+  int error = MPI_SUCCESS;
+  type = type_info(buffer.type, &error);
+  return type == nullptr ? error : MPI_SUCCESS;
+}
+
+// Calls piece(target offset, origin address, bytes) for the pieces that both layouts have in step.
+template <class Piece>
+Status for_each_piece(const Target& target, const TypeInfo& type, const Buffer& origin,
+                      Piece&& piece) {
+  auto* const base = static_cast<std::byte*>(const_cast<void*>(origin.address));
+  const auto count = static_cast<std::size_t>(origin.count);
+  if (type.contiguous && target.type->contiguous) [[likely]]
+    return piece(target.at(0), base, std::min(type.size * count, target.type->size * target.count));
+  Status status;
+  for_each_pair(BlockCursor(*target.type, target.count), BlockCursor(type, count),
+                [&](std::ptrdiff_t to, std::ptrdiff_t from, std::size_t bytes) {
+                  if (status.ok()) status = piece(target.at(to), base + from, bytes);
+                });
+  return status;
+}
+
+// The origin's elements one after the other: in place where they lie so, else packed into
+// `storage`.
+const std::byte* gather(const TypeInfo& type, const Buffer& origin, windows::Op op,
+                        std::vector<std::byte>& storage) {
+  if (op == windows::Op::no_op) return nullptr;
+  const auto count = static_cast<std::size_t>(origin.count);
+  const auto* base = static_cast<const std::byte*>(origin.address);
+  if (type.contiguous || (type.predefined && type.element)) return base;
+  storage.resize(type.element_bytes(count));
+  pack_elements(type, base, count, storage.data());
+  return storage.data();
+}
+
+struct Arithmetic {
+  windows::Op op;
+  windows::Element element;
+};
+
+int open_arithmetic(MPI_Op op, const Target& target, Arithmetic& arithmetic) {
+  const auto known = op_of(op);
+  if (!known) return MPI_ERR_OP;
+  arithmetic.op = *known;
+  if (target.type->element) {
+    arithmetic.element = *target.type->element;
+    return windows::valid(arithmetic.op, arithmetic.element) ? MPI_SUCCESS : MPI_ERR_OP;
+  }
+  return MPI_ERR_TYPE;
+}
+
+// Element-wise update of the target's runs from a packed origin, with the former values packed.
+Status update(MpiWindow& window, const Target& target, const Arithmetic& arithmetic,
+              const std::byte* from, std::byte* former, std::size_t elements) {
+  windows::Engine& engine = window.engine();
+  const std::size_t size = windows::bytes(arithmetic.element);
+  const auto one = [&](std::ptrdiff_t offset, std::size_t n) -> Status {
+    n = std::min(n, elements);
+    if (n == 0) return {};
+    Status status = former == nullptr
+                        ? engine.accumulate(target.rank, target.at(offset), arithmetic.op,
+                                            arithmetic.element, from, n)
+                        : engine.get_accumulate(target.rank, target.at(offset), arithmetic.op,
+                                                arithmetic.element, from, former, n);
+    if (from != nullptr) from += n * size;
+    if (former != nullptr) former += n * size;
+    elements -= n;
+    return status;
+  };
+  Status status;
+  for_each_run(*target.type, target.count, [&](std::ptrdiff_t offset, std::size_t n) {
+    if (status.ok()) status = one(offset, n);
+  });
+  return status;
+}
+
+}  // namespace
+
+int put(MpiWindow& window, const Buffer& origin, const Remote& remote, const char* call) {
+  if (remote.rank == MPI_PROC_NULL) return MPI_SUCCESS;
+  const TypeInfo* type = nullptr;
+  Target target;
+  if (const int error = open_origin(origin, type); error != MPI_SUCCESS)
+    return raise(window, error);
+  if (const int error = target.open(window, remote); error != MPI_SUCCESS)
+    return raise(window, error);
+  windows::Engine& engine = window.engine();
+  return conclude(window,
+                  for_each_piece(target, *type, origin,
+                                 [&](machine::Offset at, const std::byte* from, std::size_t bytes) {
+                                   return engine.put(target.rank, at, from, bytes);
+                                 }),
+                  call);
+}
+
+int get(MpiWindow& window, const Buffer& origin, const Remote& remote, const char* call) {
+  if (remote.rank == MPI_PROC_NULL) return MPI_SUCCESS;
+  const TypeInfo* type = nullptr;
+  Target target;
+  if (const int error = open_origin(origin, type); error != MPI_SUCCESS)
+    return raise(window, error);
+  if (const int error = target.open(window, remote); error != MPI_SUCCESS)
+    return raise(window, error);
+  windows::Engine& engine = window.engine();
+  return conclude(window,
+                  for_each_piece(target, *type, origin,
+                                 [&](machine::Offset at, std::byte* to, std::size_t bytes) {
+                                   return engine.get(target.rank, at, to, bytes);
+                                 }),
+                  call);
+}
+
+int accumulate(MpiWindow& window, const Buffer& origin, const Remote& remote, MPI_Op op,
+               const char* call) {
+  if (remote.rank == MPI_PROC_NULL) return MPI_SUCCESS;
+  const TypeInfo* type = nullptr;
+  Target target;
+  Arithmetic arithmetic{};
+  int error = open_origin(origin, type);
+  if (error == MPI_SUCCESS) error = target.open(window, remote);
+  if (error == MPI_SUCCESS) error = open_arithmetic(op, target, arithmetic);
+  if (error != MPI_SUCCESS) return raise(window, error);
+  std::vector<std::byte> storage;
+  const std::byte* from = gather(*type, origin, arithmetic.op, storage);
+  const std::size_t elements = type->elements() * static_cast<std::size_t>(origin.count);
+  if (arithmetic.op != windows::Op::no_op && elements == 0) return MPI_SUCCESS;
+  return conclude(window, update(window, target, arithmetic, from, nullptr, elements), call);
+}
+
+int get_accumulate(MpiWindow& window, const Buffer& origin, const Buffer& result,
+                   const Remote& remote, MPI_Op op, const char* call) {
+  if (remote.rank == MPI_PROC_NULL) return MPI_SUCCESS;
+  const TypeInfo* type = nullptr;
+  const TypeInfo* result_type = nullptr;
+  Target target;
+  Arithmetic arithmetic{};
+  const bool reads_only = op == MPI_NO_OP;
+  int error = reads_only ? MPI_SUCCESS : open_origin(origin, type);
+  if (error == MPI_SUCCESS) error = open_origin(result, result_type);
+  if (error == MPI_SUCCESS) error = target.open(window, remote);
+  if (error == MPI_SUCCESS) error = open_arithmetic(op, target, arithmetic);
+  if (error != MPI_SUCCESS) return raise(window, error);
+  std::vector<std::byte> storage;
+  const std::byte* from = reads_only ? nullptr : gather(*type, origin, arithmetic.op, storage);
+  const std::size_t elements = target.type->elements() * target.count;
+  auto* const base = static_cast<std::byte*>(const_cast<void*>(result.address));
+  if (result_type->contiguous || (result_type->predefined && result_type->element))
+    return conclude(window, update(window, target, arithmetic, from, base, elements), call);
+  std::vector<std::byte> former(elements * windows::bytes(arithmetic.element));
+  const Status status = update(window, target, arithmetic, from, former.data(), elements);
+  if (status.ok())
+    unpack_elements(*result_type, former.data(), base, static_cast<std::size_t>(result.count));
+  return conclude(window, status, call);
+}
+
+int fetch_and_op(MpiWindow& window, const void* origin, void* result, MPI_Datatype type, int rank,
+                 MPI_Aint displacement, MPI_Op op) {
+  if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
+  Target target;
+  Arithmetic arithmetic{};
+  int error = target.open(window, {rank, displacement, 1, type});
+  if (error == MPI_SUCCESS && !target.type->predefined) error = MPI_ERR_TYPE;
+  if (error == MPI_SUCCESS) error = open_arithmetic(op, target, arithmetic);
+  if (error != MPI_SUCCESS) return raise(window, error);
+  return conclude(window,
+                  window.engine().get_accumulate(target.rank, target.at(0), arithmetic.op,
+                                                 arithmetic.element, origin, result, 1),
+                  "MPI_Fetch_and_op");
+}
+
+int compare_and_swap(MpiWindow& window, const void* origin, const void* compare, void* result,
+                     MPI_Datatype type, int rank, MPI_Aint displacement) {
+  if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
+  Target target;
+  int error = target.open(window, {rank, displacement, 1, type});
+  if (error == MPI_SUCCESS &&
+      (!target.type->element || !windows::valid_compare_and_swap(*target.type->element)))
+    error = MPI_ERR_TYPE;
+  if (error != MPI_SUCCESS) return raise(window, error);
+  return conclude(window,
+                  window.engine().compare_and_swap(target.rank, target.at(0), *target.type->element,
+                                                   compare, origin, result),
+                  "MPI_Compare_and_swap");
+}
+
+namespace {
+
+int query(void*, MPI_Status* status) {
+  host().Status_set_elements(status, MPI_BYTE, 0);
+  host().Status_set_cancelled(status, 0);
+  status->MPI_SOURCE = MPI_UNDEFINED;
+  status->MPI_TAG = MPI_UNDEFINED;
+  return MPI_SUCCESS;
+}
+int release(void*) { return MPI_SUCCESS; }
+int cancel(void*, int) { return MPI_SUCCESS; }
+
+}  // namespace
+
+int completed_request(MPI_Request* request) {
+  const int error = host().Grequest_start(query, release, cancel, nullptr, request);
+  return error != MPI_SUCCESS ? error : host().Grequest_complete(*request);
+}
+
+int window_ranks(MpiWindow& window, MPI_Group group, std::vector<machine::Home>& ranks) {
+  int n = 0;
+  if (group == MPI_GROUP_NULL || host().Group_size(group, &n) != MPI_SUCCESS) return MPI_ERR_GROUP;
+  std::vector<int> from(static_cast<std::size_t>(n));
+  std::vector<int> to(static_cast<std::size_t>(n));
+  for (int i = 0; i < n; ++i) from[static_cast<std::size_t>(i)] = i;
+  if (n > 0 &&
+      host().Group_translate_ranks(group, n, from.data(), window.group, to.data()) != MPI_SUCCESS)
+    return MPI_ERR_GROUP;
+  for (const int rank : to) {
+    if (rank == MPI_UNDEFINED || rank < 0) return MPI_ERR_GROUP;
+    ranks.push_back(static_cast<machine::Home>(rank));
+  }
+  return MPI_SUCCESS;
+}
+
+}  // namespace tombolo::mpi

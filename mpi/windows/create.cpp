@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mpi/windows/create.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstring>
+
+#include "backends/host/foreign_memory.h"
+#include "mpi/host/host.h"
+#include "mpi/windows/engines.h"
+#include "mpi/windows/mpi_window.h"
+#include "windows/atomic_updates.h"
+
+namespace tombolo::mpi {
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t round_up(std::uint64_t n, std::uint64_t to) {
+  return (n + to - 1) / to * to;
+}
+
+std::string info_value(MPI_Info info, const char* key) {
+  if (info == MPI_INFO_NULL) return {};
+  char value[MPI_MAX_INFO_VAL + 1] = {};
+  int found = 0;
+  if (host().Info_get(info, key, MPI_MAX_INFO_VAL, value, &found) != MPI_SUCCESS || found == 0)
+    return {};
+  return value;
+}
+
+template <class T>
+void choose(MPI_Info info, const char* key, std::optional<T> (*named)(std::string_view), T& value) {
+  const std::string text = info_value(info, key);
+  if (text.empty()) return;
+  if (const auto found = named(text)) {
+    value = *found;
+  } else {
+    job().report_once(fmt::format("info key {}='{}' is not understood and ignored", key, text));
+  }
+}
+
+// Regions of windows over the caller's memory and of dynamic windows lie where the program put
+// them.
+bool has_own_memory(int flavor) {
+  return flavor == MPI_WIN_FLAVOR_ALLOCATE || flavor == MPI_WIN_FLAVOR_SHARED;
+}
+
+PeerRecord describe(const Creation& creation) {
+  const Options& options = job().options();
+  PeerRecord mine;
+  mine.host = job().host_identity();
+  mine.bytes = static_cast<std::uint64_t>(creation.bytes);
+  mine.address = reinterpret_cast<std::uint64_t>(creation.memory);
+  mine.pid = getpid();
+  mine.disp_unit = static_cast<std::int32_t>(creation.disp_unit);
+  mine.machine = options.machine;
+  mine.locks = options.locks;
+  mine.backoff = options.backoff;
+  mine.served = options.served;
+  choose(creation.info, "tombolo_machine", machine_named, mine.machine);
+  choose(creation.info, "tombolo_passive_sync", locks_named, mine.locks);
+  choose(creation.info, "tombolo_backoff", switch_named, mine.backoff);
+  bool noncontiguous = false;
+  choose(creation.info, "alloc_shared_noncontig", switch_named, noncontiguous);
+  mine.contiguous = !noncontiguous;
+  const std::string granularity = info_value(creation.info, "mpi_accumulate_granularity");
+  std::from_chars(granularity.data(), granularity.data() + granularity.size(), mine.atomic_bytes);
+  return mine;
+}
+
+class Creator {
+ public:
+  explicit Creator(const Creation& creation)
+      : c_(creation), window_(std::make_unique<MpiWindow>()) {}
+
+  bool run(int& result);
+
+ private:
+  bool agree(int& result);
+  bool reach();
+  void lay_out();
+  Status map();
+  Status share();
+  int carrier();
+  void attach();
+  void finish();
+  MachineChoice machine() const {
+    return {window_->peers[0].machine, job().options().native_atomics};
+  }
+  bool all(bool mine) {
+    int in = mine ? 1 : 0;
+    int out = 0;
+    host().Allreduce(&in, &out, 1, MPI_INT, MPI_MIN, c_.comm);
+    return out != 0;
+  }
+
+  const Creation& c_;
+  std::unique_ptr<MpiWindow> window_;
+  bool in_segment_ = false;     // the regions' memory is in our segment
+  std::size_t sync_bytes_ = 0;  // per process
+  std::uint64_t data_start_ = 0;
+  std::uint64_t ledger_start_ = 0;
+  std::uint64_t total_ = 0;
+  std::vector<std::uint64_t> starts_;  // of the regions, from data_start_
+  std::vector<machine::DataRegion> regions_;
+};
+
+// All processes learn what each contributes, and decide alike whether the window is ours.
+bool Creator::agree(int& result) {
+  MpiWindow& w = *window_;
+  host().Comm_rank(c_.comm, &w.rank);
+  host().Comm_size(c_.comm, &w.size);
+  w.peers.resize(static_cast<std::size_t>(w.size));
+  const PeerRecord mine = describe(c_);
+  result = host().Allgather(&mine, sizeof mine, MPI_BYTE, w.peers.data(), sizeof mine, MPI_BYTE,
+                            c_.comm);
+  if (result != MPI_SUCCESS) return false;
+  const PeerRecord& first = w.peers[0];
+  std::string why;
+  for (const PeerRecord& peer : w.peers) {
+    if (!peer.served) why = "TOMBOLO_DISABLE";
+    if (peer.host != first.host) why = "processes on several hosts";
+    if (peer.machine != first.machine || peer.locks != first.locks || peer.backoff != first.backoff)
+      job().report_once(
+          "processes of one window ask for different machines or locks; rank 0 decides");
+  }
+  if (why.empty() && c_.flavor != MPI_WIN_FLAVOR_SHARED && !has_own_memory(c_.flavor) && !reach())
+    why = "the kernel forbids access to the memory of other processes";
+  if (!why.empty()) job().count_forwarded(why);
+  return why.empty();
+}
+
+// Can each process read its neighbour's memory? (One neighbour stands for all: what forbids it is a
+// setting of the host.)
+bool Creator::reach() {
+  static std::uint64_t probe = 0x746f6d626f6c6f;
+  auto address = reinterpret_cast<std::uint64_t>(&probe);
+  const int right = (window_->rank + 1) % window_->size;
+  const int left = (window_->rank + window_->size - 1) % window_->size;
+  std::uint64_t theirs = 0;
+  if (host().Sendrecv(&address, 8, MPI_BYTE, left, 0, &theirs, 8, MPI_BYTE, right, 0, c_.comm,
+                      MPI_STATUS_IGNORE) != MPI_SUCCESS)
+    return false;
+  std::uint64_t seen = 0;
+  const std::int32_t pid = window_->peers[static_cast<std::size_t>(right)].pid;
+  const bool ok = pid == getpid() || host::read_foreign(pid, theirs, &seen, sizeof seen).ok();
+  return all(ok && (pid == getpid() || seen == probe));
+}
+
+void Creator::lay_out() {
+  const auto& peers = window_->peers;
+  const bool contiguous = c_.flavor == MPI_WIN_FLAVOR_SHARED && peers[0].contiguous;
+  in_segment_ =
+      has_own_memory(c_.flavor) || (c_.flavor == MPI_WIN_FLAVOR_CREATE && needs_images(machine()));
+  sync_bytes_ = round_up(sync_bytes(machine(), static_cast<machine::Home>(peers.size())), 64);
+  data_start_ = round_up(sync_bytes_ * peers.size(), kPage);
+  std::uint64_t next = 0;
+  for (const PeerRecord& peer : peers) {
+    starts_.push_back(next);
+    machine::DataRegion region;
+    region.bytes = c_.flavor == MPI_WIN_FLAVOR_DYNAMIC ? ~std::uint64_t{0} >> 1 : peer.bytes;
+    region.pid = peer.pid;
+    region.foreign_address = c_.flavor == MPI_WIN_FLAVOR_DYNAMIC ? 0 : peer.address;
+    regions_.push_back(region);
+    if (in_segment_) next += contiguous ? peer.bytes : round_up(peer.bytes, kPage);
+  }
+  ledger_start_ = round_up(data_start_ + next, kPage);
+  total_ = ledger_start_ + (in_segment_ ? ledger_bytes(machine(), regions_) : 0);
+}
+
+// The first process creates the segment, the others attach.
+Status Creator::share() {
+  struct Offer {
+    host::SegmentName name;
+    int code;
+    char message[400];
+  } offer{};
+  const Options& options = job().options();
+  if (window_->rank == 0) {
+    Status status = available(machine());
+    if (status.ok()) {
+      const bool pooled = machine().kind == MachineKind::flushed && !options.pool.empty();
+      status = pooled
+                   ? host::Segment::create_in_pool(options.pool, total_, window_->segment_)
+                   : host::Segment::create_anonymous(total_, "tombolo-window", window_->segment_);
+    }
+    offer.code = static_cast<int>(status.code());
+    std::strncpy(offer.message, status.message().c_str(), sizeof offer.message - 1);
+    if (status.ok()) offer.name = window_->segment_.name();
+  }
+  host().Bcast(&offer, sizeof offer, MPI_BYTE, 0, c_.comm);
+  if (offer.code == static_cast<int>(Code::no_memory)) return Status::no_memory(offer.message);
+  if (offer.code != static_cast<int>(Code::ok)) return Status::io(offer.message);
+  if (window_->rank == 0) return {};
+  return host::Segment::attach(offer.name, window_->segment_);
+}
+
+Status Creator::map() {
+  TOMBOLO_TRY(share());
+  if (!in_segment_) return {};
+  for (std::size_t r = 0; r < regions_.size(); ++r)
+    regions_[r].memory = window_->segment_.data() + data_start_ + starts_[r];
+  if (!needs_images(machine())) return {};
+  const std::uint64_t all_bytes = ledger_start_ - data_start_;
+  window_->images_ = PrivateMemory(all_bytes);
+  if (all_bytes > 0 && window_->images_.data() == nullptr)
+    return Status::no_memory(fmt::format("{} bytes for the private copies of a window", all_bytes));
+  for (std::size_t r = 0; r < regions_.size(); ++r)
+    regions_[r].image = window_->images_.data() + starts_[r];
+  if (c_.flavor == MPI_WIN_FLAVOR_CREATE)
+    regions_[static_cast<std::size_t>(window_->rank)].image = static_cast<std::byte*>(c_.memory);
+  return {};
+}
+
+// A window of the host MPI without memory; which kind is cheapest and always there differs.
+int Creator::carrier() {
+  MPI_Win* win = &window_->handle;
+  void* nothing = nullptr;
+#if defined(OPEN_MPI)
+  const bool allocate_first = true;
+#else
+  const bool allocate_first = false;
+#endif
+  int error = MPI_SUCCESS;
+  for (const bool allocate : {allocate_first, !allocate_first}) {
+    error = allocate ? host().Win_allocate(0, 1, c_.info, c_.comm, &nothing, win)
+                     : host().Win_create_dynamic(c_.info, c_.comm, win);
+    if (error == MPI_SUCCESS) return host().Win_get_group(*win, &window_->group);
+  }
+  return error;
+}
+
+void Creator::attach() {
+  MpiWindow& w = *window_;
+  machine::Attachment at;
+  at.self = static_cast<machine::Home>(w.rank);
+  at.cores = static_cast<machine::Home>(w.size);
+  at.sync = w.segment_.data();
+  at.sync_bytes_per_home = sync_bytes_;
+  at.data = regions_;
+  if (total_ > ledger_start_) at.ledger = w.segment_.data() + ledger_start_;
+  at.waiting = machine::WaitPolicy::for_host(at.cores, job().processors());
+  std::vector<std::int32_t> pids;
+  for (const PeerRecord& peer : w.peers) pids.push_back(peer.pid);
+  w.watch_ = std::make_unique<PeerWatch>(w.rank, std::move(pids));
+  at.idle = w.watch_.get();
+  at.seed = job().options().seed;
+  at.evictions = job().options().evictions;
+  windows::EngineOptions options;
+  options.locks = w.peers[0].locks;
+  options.backoff = w.peers[0].backoff;
+  options.threads = job().threads();
+  options.atomic_bytes = w.peers[0].atomic_bytes;
+  options.program_reads_peers = c_.flavor == MPI_WIN_FLAVOR_SHARED;
+  w.engine_ = make_engine(machine(), at, options);
+}
+
+void Creator::finish() {
+  MpiWindow& w = *window_;
+  w.flavor = c_.flavor;
+  w.model = is_coherent(machine()) ? MPI_WIN_UNIFIED : MPI_WIN_SEPARATE;
+  w.bytes = c_.bytes;
+  w.disp_unit = static_cast<int>(c_.disp_unit);
+  w.base = MPI_BOTTOM;
+  if (c_.flavor == MPI_WIN_FLAVOR_CREATE) w.base = c_.memory;
+  if (has_own_memory(c_.flavor)) {
+    w.base = c_.bytes == 0 && c_.flavor == MPI_WIN_FLAVOR_ALLOCATE
+                 ? nullptr
+                 : w.engine().view(static_cast<machine::Home>(w.rank));
+    std::memcpy(c_.base_out, &w.base, sizeof w.base);
+  }
+  *c_.win = w.handle;
+  job().count_served();
+  register_window(std::move(window_));
+}
+
+bool Creator::run(int& result) {
+  if (!agree(result)) return result != MPI_SUCCESS;
+  lay_out();
+  const Status status = map();
+  // Everybody or nobody: a process whose mapping failed must not leave the others waiting for it.
+  if (!all(status.ok())) {
+    const Status why = status.ok() ? Status::no_memory(
+                                         "another process of the window could not map "
+                                         "its memory")
+                                   : status;
+    job().report_once(fmt::format("{}: {}", c_.call, why.message()));
+    result = error_code(why, c_.call);
+    host().Comm_call_errhandler(c_.comm, result);
+    return true;
+  }
+  window_->segment_.seal();
+  result = carrier();
+  if (result != MPI_SUCCESS) return true;
+  attach();
+  // An engine may start by moving the owner's bytes to memory; nobody may look before that.
+  const Status started = window_->engine().barrier();
+  if (!started.ok()) {
+    result = error_code(started, c_.call);
+    return true;
+  }
+  finish();
+  result = MPI_SUCCESS;
+  return true;
+}
+
+}  // namespace
+
+bool create_window(const Creation& creation, int& result) {
+  // What is plainly wrong gets the host's own error; so does an intercommunicator.
+  if (creation.win == nullptr || creation.bytes < 0 || creation.disp_unit <= 0) return false;
+  if (creation.comm == MPI_COMM_NULL) return false;
+  if (has_own_memory(creation.flavor) && creation.base_out == nullptr) return false;
+  int inter = 0;
+  if (host().Comm_test_inter(creation.comm, &inter) != MPI_SUCCESS || inter != 0) return false;
+  return Creator(creation).run(result);
+}
+
+int free_window(MPI_Win* win) {
+  MpiWindow* const window = find_window(*win);
+  const Status open = window->engine().closable();
+  if (!open.ok()) return raise(*window, open, "MPI_Win_free");
+  const Status arrived = window->engine().barrier();
+  if (!arrived.ok()) return raise(*window, arrived, "MPI_Win_free");
+  host().Group_free(&window->group);
+  // Attribute callbacks run inside and may still ask about the window.
+  const int result = host().Win_free(win);
+  if (result == MPI_SUCCESS) unregister_window(window);
+  return result;
+}
+
+}  // namespace tombolo::mpi

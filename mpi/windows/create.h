@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: window creation, for all flavors. Collective over the window's communicator; needs one
+// all-gather, one broadcast and one all-reduce of the host MPI.
+// Thread safety: as the MPI calls it stands for.
+#pragma once
+
+#include "mpi/host/mpi_header.h"
+
+namespace tombolo::mpi {
+
+struct Creation {
+  const char* call;
+  int flavor;          // MPI_WIN_FLAVOR_*
+  void* memory;        // MPI_Win_create: the caller's
+  MPI_Aint bytes;      // of this process
+  MPI_Aint disp_unit;  // bytes per unit of displacement at this process
+  MPI_Info info;
+  MPI_Comm comm;
+  void* base_out;  // allocate, allocate_shared: where the base address goes (a void**)
+  MPI_Win* win;
+};
+
+// Returns true and sets `result` (an MPI error code) if the window is ours or its creation failed
+// for all; false if all processes leave it to the host MPI.
+bool create_window(const Creation& creation, int& result);
+
+// MPI_Win_free of a window of ours.
+int free_window(MPI_Win* win);
+
+}  // namespace tombolo::mpi

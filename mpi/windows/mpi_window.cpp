@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mpi/windows/mpi_window.h"
+
+#include <fmt/format.h>
+#include <link.h>
+#include <sys/mman.h>
+
+#include <unordered_map>
+
+#include "mpi/host/host.h"
+
+namespace tombolo::mpi {
+namespace {
+
+// Few windows exist at a time and look-ups are far more frequent than changes: an open table that
+// readers search without a lock, replaced whole when it changes. Old tables are kept until the
+// process ends, since a reader may still be in one; each is a few hundred bytes and windows are
+// few.
+struct Slot {
+  MPI_Win handle;
+  MpiWindow* window;
+};
+struct Table {
+  std::size_t mask;
+  std::vector<Slot> slots;
+};
+
+// Handles are integers in one ABI and pointers in another.
+inline std::uintptr_t bits(const void* handle) { return reinterpret_cast<std::uintptr_t>(handle); }
+inline std::uintptr_t bits(int handle) { return static_cast<std::uintptr_t>(handle); }
+
+std::size_t hash(MPI_Win handle) {
+  return static_cast<std::size_t>((bits(handle) * 0x9e3779b97f4a7c15u) >> 40);
+}
+
+class Registry {
+ public:
+  MpiWindow* find(MPI_Win handle) const {
+    const Table* table = table_.load(std::memory_order_acquire);
+    if (table == nullptr) return nullptr;
+    for (std::size_t i = hash(handle) & table->mask;; i = (i + 1) & table->mask) {
+      const Slot& slot = table->slots[i];
+      if (slot.window == nullptr) return nullptr;
+      if (slot.handle == handle) return slot.window;
+    }
+  }
+
+  void insert(std::unique_ptr<MpiWindow> window) {
+    const std::lock_guard lock(mutex_);
+    MpiWindow* const raw = window.get();
+    windows_.emplace(raw, std::move(window));
+    rebuild();
+  }
+
+  std::unique_ptr<MpiWindow> erase(MpiWindow* window) {
+    const std::lock_guard lock(mutex_);
+    auto node = windows_.extract(window);
+    rebuild();
+    return node.empty() ? nullptr : std::move(node.mapped());
+  }
+
+ private:
+  void rebuild() {
+    std::size_t size = 16;
+    while (size < windows_.size() * 2 + 2) size *= 2;
+    auto table = std::make_unique<Table>(Table{size - 1, std::vector<Slot>(size)});
+    for (const auto& [raw, owned] : windows_) {
+      std::size_t i = hash(raw->handle) & table->mask;
+      while (table->slots[i].window != nullptr) i = (i + 1) & table->mask;
+      table->slots[i] = {raw->handle, raw};
+    }
+    table_.store(table.get(), std::memory_order_release);
+    // One thread only: nobody can be inside the old table.
+    if (!job().threads()) tables_.clear();
+    tables_.push_back(std::move(table));
+  }
+
+  std::atomic<const Table*> table_{nullptr};
+  std::mutex mutex_;
+  std::unordered_map<MpiWindow*, std::unique_ptr<MpiWindow>> windows_;
+  std::vector<std::unique_ptr<Table>> tables_;
+};
+
+Registry& registry() {
+  static Registry* const the_registry = new Registry;  // never destroyed, as job()
+  return *the_registry;
+}
+
+int error_class(const Status& status) {
+  switch (status.code()) {
+    case Code::epoch:
+      return MPI_ERR_RMA_SYNC;
+    case Code::out_of_range:
+      return MPI_ERR_RMA_RANGE;
+    case Code::no_memory:
+      return MPI_ERR_NO_MEM;
+    default:
+      return MPI_ERR_OTHER;
+  }
+}
+
+}  // namespace
+
+PrivateMemory::PrivateMemory(std::uint64_t bytes) : bytes_(bytes) {
+  if (bytes == 0) return;
+  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p != MAP_FAILED) data_ = static_cast<std::byte*>(p);
+}
+
+PrivateMemory& PrivateMemory::operator=(PrivateMemory&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+PrivateMemory::~PrivateMemory() {
+  if (data_ != nullptr) munmap(data_, bytes_);
+}
+
+MpiWindow* find_window(MPI_Win handle) {
+  static Registry& all = registry();
+  return all.find(handle);
+}
+
+void register_window(std::unique_ptr<MpiWindow> window) { registry().insert(std::move(window)); }
+
+std::unique_ptr<MpiWindow> unregister_window(MpiWindow* window) { return registry().erase(window); }
+
+std::uint64_t call_site(const void* caller) {
+  static const std::uint64_t start = [] {
+    std::uint64_t base = 0;
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, std::size_t, void* out) {
+          *static_cast<std::uint64_t*>(out) = info->dlpi_addr;
+          return 1;  // the first object is the program
+        },
+        &base);
+    return base;
+  }();
+  return (reinterpret_cast<std::uint64_t>(caller) - start) & 0xffffffffffffu;
+}
+
+int error_code(const Status& status, const char* call) {
+  int code = error_class(status);
+  int with_text = code;
+  if (host().Add_error_code(code, &with_text) != MPI_SUCCESS) return code;
+  const auto text = fmt::format("{}: {}", call, status.message());
+  host().Add_error_string(with_text, text.substr(0, MPI_MAX_ERROR_STRING - 1).c_str());
+  return with_text;
+}
+
+int raise(MpiWindow& window, int error) {
+  host().Win_call_errhandler(window.handle, error);
+  return error;
+}
+
+int raise(MpiWindow& window, const Status& status, const char* call) {
+  // Epoch errors are a class of their own in the standard; a program may compare codes with it.
+  if (status.code() == Code::epoch) return raise(window, MPI_ERR_RMA_SYNC);
+  return raise(window, error_code(status, call));
+}
+
+}  // namespace tombolo::mpi

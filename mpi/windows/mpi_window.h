@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: one MPI window that we serve: the engine behind it, and what MPI calls ask of it. The
+// handle that the program holds is a window of the host MPI without memory (the carrier), so that
+// names, attributes, error handlers and conversions stay the host's.
+//
+// Invariants: M1 a handle is in the registry exactly while we serve its window; all other handles
+// are
+//                the host's.
+//             M2 all processes of a window agree on whether it is served.
+// Thread safety: the registry may be used from any thread; a window as its engine says.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "backends/host/segment.h"
+#include "mpi/host/mpi_header.h"
+#include "mpi/runtime/job.h"
+#include "mpi/windows/attached.h"
+#include "windows/engine.h"
+
+namespace tombolo::mpi {
+
+// What each process contributes to a window; exchanged at creation. Trivially copyable.
+struct PeerRecord {
+  std::uint64_t host = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t address = 0;  // of the memory in its process, where that matters
+  std::int32_t pid = 0;
+  std::int32_t disp_unit = 1;
+  std::uint64_t atomic_bytes = 0;
+  MachineKind machine = MachineKind::coherent;
+  sync::LockKind locks = sync::LockKind::best_effort;
+  bool backoff = true;
+  bool contiguous = true;  // allocate_shared: one region after the other
+  bool served = true;
+};
+
+// Anonymous private memory of this process, reserved but not occupied until touched.
+class PrivateMemory {
+ public:
+  PrivateMemory() = default;
+  explicit PrivateMemory(std::uint64_t bytes);  // data() is null if it could not be had
+  PrivateMemory(PrivateMemory&& other) noexcept { *this = std::move(other); }
+  PrivateMemory& operator=(PrivateMemory&& other) noexcept;
+  ~PrivateMemory();
+  std::byte* data() const { return data_; }
+
+ private:
+  std::byte* data_ = nullptr;
+  std::uint64_t bytes_ = 0;
+};
+
+class MpiWindow {
+ public:
+  MPI_Win handle = MPI_WIN_NULL;
+  int rank = 0;
+  int size = 0;
+  int flavor = 0;  // MPI_WIN_FLAVOR_*
+  int model = 0;   // MPI_WIN_UNIFIED or MPI_WIN_SEPARATE
+  std::vector<PeerRecord> peers;
+  MPI_Group group = MPI_GROUP_NULL;
+
+  // What the predefined attributes point at.
+  void* base = nullptr;
+  MPI_Aint bytes = 0;
+  int disp_unit = 1;
+
+  bool sited = false;  // the machine reports call sites
+  Attached attached;   // dynamic windows
+
+  bool dynamic() const { return flavor == MPI_WIN_FLAVOR_DYNAMIC; }
+  windows::Engine& engine() { return *engine_; }
+
+  // In the order of destruction, last first: the engine uses all of the others.
+  host::Segment segment_;
+  PrivateMemory images_;
+  std::unique_ptr<PeerWatch> watch_;
+  std::unique_ptr<windows::Engine> engine_;
+};
+
+// The window behind `handle`, or null if it is the host's. A few nanoseconds.
+MpiWindow* find_window(MPI_Win handle);
+void register_window(std::unique_ptr<MpiWindow> window);
+// Takes the window out of the registry.
+std::unique_ptr<MpiWindow> unregister_window(MpiWindow* window);
+
+// A return address as a number that means the same in every process of the job: its distance from
+// the start of the program's executable.
+std::uint64_t call_site(const void* caller);
+
+// Calls the window's error handler with the MPI error that stands for `status`, and returns it.
+int raise(MpiWindow& window, const Status& status, const char* call);
+// The same for an MPI error class.
+int raise(MpiWindow& window, int error);
+// The MPI error code for a status, with its message as text.
+int error_code(const Status& status, const char* call);
+
+// For calls of the engine: MPI_SUCCESS, or what raise() returns.
+inline int conclude(MpiWindow& window, const Status& status, const char* call) {
+  if (status.ok()) [[likely]]
+    return MPI_SUCCESS;
+  return raise(window, status, call);
+}
+
+}  // namespace tombolo::mpi

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mpi/windows/queries.h"
+
+#include "mpi/host/host.h"
+
+namespace tombolo::mpi {
+
+int shared_region(MpiWindow& window, int rank, SharedRegion& region) {
+  if (window.dynamic()) return MPI_ERR_RMA_FLAVOR;
+  if (rank == MPI_PROC_NULL) {
+    rank = 0;
+    for (int r = 0; r < window.size; ++r) {
+      if (window.peers[static_cast<std::size_t>(r)].bytes == 0) continue;
+      rank = r;
+      break;
+    }
+  }
+  if (rank < 0 || rank >= window.size) return MPI_ERR_RANK;
+  if (window.flavor == MPI_WIN_FLAVOR_CREATE && rank != window.rank) {
+    region = {0, 1, nullptr};
+    return MPI_SUCCESS;
+  }
+  // Only windows made for it keep the copies of peers' regions in step where memory is not
+  // coherent.
+  if (window.flavor != MPI_WIN_FLAVOR_SHARED && window.model == MPI_WIN_SEPARATE)
+    return MPI_ERR_RMA_FLAVOR;
+  const PeerRecord& peer = window.peers[static_cast<std::size_t>(rank)];
+  region.bytes = static_cast<MPI_Aint>(peer.bytes);
+  region.disp_unit = peer.disp_unit;
+  region.base = window.engine().view(static_cast<machine::Home>(rank));
+  return MPI_SUCCESS;
+}
+
+int window_info(MpiWindow& window, MPI_Info* info) {
+  const int error = host().Win_get_info(window.handle, info);
+  if (error != MPI_SUCCESS) return error;
+  const PeerRecord& first = window.peers[0];
+  host().Info_set(*info, "tombolo_machine", name(first.machine));
+  host().Info_set(*info, "tombolo_passive_sync", name(first.locks));
+  host().Info_set(*info, "tombolo_backoff", first.backoff ? "on" : "off");
+  host().Info_set(*info, "mpi_accumulate_granularity", std::to_string(first.atomic_bytes).c_str());
+  return MPI_SUCCESS;
+}
+
+}  // namespace tombolo::mpi

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: what a program may ask about a window of ours.
+// Thread safety: any thread.
+#pragma once
+
+#include "mpi/windows/mpi_window.h"
+
+namespace tombolo::mpi {
+
+struct SharedRegion {
+  MPI_Aint bytes;
+  int disp_unit;
+  void* base;  // where this process reaches it by loads and stores; null if it cannot
+};
+
+// The region of `rank`, or with MPI_PROC_NULL that of the lowest rank that has bytes. Returns an
+// MPI error class.
+int shared_region(MpiWindow& window, int rank, SharedRegion& region);
+
+// A new info object with the hints in use, the host's and ours.
+int window_info(MpiWindow& window, MPI_Info* info);
+
+}  // namespace tombolo::mpi

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the accumulate family: read-modify-write of target elements, atomic per element against
+// every other operation of the family, of any size, from any process.
+//
+// The elements of a target are guarded by a fixed number of mutexes at its home: range i of `unit`
+// bytes by mutex i mod kMutexes. An operation takes one at a time, so that large operations run at
+// the speed of memory and small ones cost one atomic operation more than a bare one.
+//
+// Invariants: A1 an element belongs to the range that its first byte lies in, so all operations on
+// it
+//                take the same mutex; none holds two, hence no deadlock.
+//             A2 under the mutex the elements are read from memory (refresh) and are back in memory
+//                (drain) before the mutex is released.
+//             A3 with a unit of one element, on a coherent machine, what has a native atomic uses
+//             it and
+//                what has not takes the mutex; a type is served one way or the other, never both.
+// Memory: kMutexes words per process and window, whatever the number of processes.
+// Thread safety: any number of threads, if the core's data operations allow it.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "machine/contract.h"
+#include "sync/locks/mutex.h"
+#include "windows/elements/elements.h"
+
+namespace tombolo::windows {
+
+template <machine::Core C>
+class AtomicUpdates {
+ public:
+  static constexpr std::size_t kMutexes = 8;
+  static constexpr std::uint64_t kDefaultUnit = 65536;
+
+  struct Layout {
+    machine::Offset mutexes;
+  };
+  // One line for each mutex: neighbours would slow each other down.
+  static Layout take(machine::SyncLayout& layout) { return {layout.take_lines(kMutexes * 8)}; }
+
+  // `unit`: bytes of target memory under one mutex, 0 for the default.
+  AtomicUpdates(C& core, Layout layout, std::uint64_t unit)
+      : core_(core), layout_(layout), unit_(unit == 0 ? kDefaultUnit : unit) {}
+
+  // target[i] = target[i] op from[i]; the former elements go to `result` unless it is null.
+  Status update(machine::DataPlace at, Op op, Element element, const void* from, void* result,
+                std::size_t count) {
+    const std::size_t size = bytes(element);
+    if (unit_ <= size && native(at, op, element))
+      return update_native(at, op, element, from, result, count);
+    auto* in = static_cast<const std::byte*>(from);
+    auto* out = static_cast<std::byte*>(result);
+    while (count > 0) {
+      const std::uint64_t range = at.offset / unit_;
+      const std::uint64_t room = (range + 1) * unit_ - at.offset;
+      const std::size_t n = std::min<std::uint64_t>(count, (room + size - 1) / size);
+      TOMBOLO_TRY(guarded(at, range, [&] { return apply(at, op, element, in, out, n); }));
+      if (in != nullptr) in += n * size;
+      if (out != nullptr) out += n * size;
+      at = at + n * size;
+      count -= n;
+    }
+    return {};
+  }
+
+  Status compare_and_swap(machine::DataPlace at, Element element, const void* compare,
+                          const void* desired, void* result) {
+    const std::size_t size = bytes(element);
+    if (unit_ <= size && native(at, Op::replace, element)) {
+      windows::compare_and_swap_atomic(element, core_.view(at), compare, desired, result);
+      return {};
+    }
+    return guarded(at, at.offset / unit_, [&]() -> Status {
+      std::byte held[kLargest];
+      TOMBOLO_TRY(fetch(at, held, size));
+      windows::compare_and_swap(element, held, compare, desired, result);
+      return store(at, held, size);
+    });
+  }
+
+ private:
+  static constexpr std::size_t kLargest = 32;  // bytes of the largest element
+  static constexpr std::size_t kChunk = 4096;  // bytes that go through the stack at a time
+
+  bool native(machine::DataPlace at, Op op, Element element) {
+    if constexpr (!C::properties.coherent) return false;
+    if (!native_atomic(op, element)) return false;
+    const std::byte* p = core_.view(at);
+    return p != nullptr && reinterpret_cast<std::uintptr_t>(p) % bytes(element) == 0;
+  }
+
+  Status update_native(machine::DataPlace at, Op op, Element element, const void* from,
+                       void* result, std::size_t count) {
+    const std::size_t size = bytes(element);
+    auto* in = static_cast<const std::byte*>(from);
+    auto* out = static_cast<std::byte*>(result);
+    std::byte* p = core_.view(at);
+    for (std::size_t i = 0; i < count; ++i)
+      combine_atomic(op, element, p + i * size, in == nullptr ? nullptr : in + i * size,
+                     out == nullptr ? nullptr : out + i * size);
+    return {};
+  }
+
+  template <class Body>
+  Status guarded(machine::DataPlace at, std::uint64_t range, Body&& body) {
+    const auto word = core_.word({at.home, layout_.mutexes + (range % kMutexes) * 64});
+    sync::SpinMutex<C> mutex(core_);  // not a member: several threads may be here
+    TOMBOLO_TRY(mutex.acquire(word));
+    Status status = body();
+    mutex.release(word);
+    return status;
+  }
+
+  Status apply(machine::DataPlace at, Op op, Element element, const std::byte* in, std::byte* out,
+               std::size_t count) {
+    const std::size_t size = bytes(element);
+    if constexpr (C::properties.coherent) {
+      if (std::byte* p = core_.view(at); p != nullptr) [[likely]] {
+        if (out != nullptr) std::memcpy(out, p, count * size);
+        combine(op, element, p, in, count);
+        return {};
+      }
+    }
+    alignas(64) std::byte chunk[kChunk];
+    while (count > 0) {
+      const std::size_t n = std::min(count, kChunk / size);
+      TOMBOLO_TRY(fetch(at, chunk, n * size));
+      if (out != nullptr) std::memcpy(out, chunk, n * size);
+      if (op != Op::no_op) {
+        combine(op, element, chunk, in, n);
+        TOMBOLO_TRY(store(at, chunk, n * size));
+        in += n * size;
+      }
+      if (out != nullptr) out += n * size;
+      at = at + n * size;
+      count -= n;
+    }
+    return {};
+  }
+
+  Status fetch(machine::DataPlace at, std::byte* to, std::size_t size) {
+    // The owner's own stores near these elements are not ours to lose.
+    if (at.home == core_.self()) core_.publish(at, size);
+    // Another process may have updated the elements since this core last read their lines (A2).
+    core_.refresh(at, size);
+    return core_.read(at, to, size);
+  }
+
+  Status store(machine::DataPlace at, const std::byte* from, std::size_t size) {
+    TOMBOLO_TRY(core_.write_through(at, from, size));
+    core_.drain();  // whoever takes the mutex next must find the elements in memory (A2)
+    return {};
+  }
+
+  C& core_;
+  Layout layout_;
+  std::uint64_t unit_;
+};
+
+}  // namespace tombolo::windows

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the one-sided engine as its users see it: one window of one process, on any machine. It
+// knows no MPI; the words are MPI's (origin, target, epoch, exposure).
+//
+// An Engine is collective: each of the n processes of a window has one, on shared sync memory of
+// sync_bytes() per process. Displacements are bytes from the start of the target's region.
+//
+// Invariants: E1 a put never writes back bytes that it did not put.
+//             E2 accumulate operations are atomic per element among themselves, whatever their
+//             size. E3 a communication call needs an access epoch that includes the target, else
+//             Code::epoch. E4 puts are in memory when flush, unlock, complete or fence returns; a
+//             get reads memory
+//                no older than the call.
+//             E5 what the owner stored into its own region is in memory when its post, fence,
+//             unlock
+//                or sync returns; what others put there is seen by its loads after its wait, fence,
+//                lock or sync (the separate memory model of MPI).
+// Thread safety: with EngineOptions::threads, any; else one thread at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "base/status.h"
+#include "machine/place.h"
+#include "sync/locks/lock_kind.h"
+#include "windows/elements/elements.h"
+
+namespace tombolo::windows {
+
+using machine::Home;
+using machine::Offset;
+
+// What a caller promises, so that work can be left out (000 section 4.5). Named after MPI_MODE_*.
+struct Assertions {
+  bool no_check = false;    // lock: no conflicting lock is held; post/start: matched already
+  bool no_store = false;    // post, fence: own region not stored to since the last synchronization
+  bool no_put = false;      // post, fence: no put or accumulate will come until the epoch ends
+  bool no_precede = false;  // fence: ends no sequence of own communication calls
+  bool no_succeed = false;  // fence: starts no such sequence
+};
+
+struct EngineOptions {
+  sync::LockKind locks = sync::LockKind::best_effort;
+  bool backoff = true;
+  bool threads = false;              // calls may come from several threads
+  std::uint64_t atomic_bytes = 0;    // range of target memory under one accumulate lock; 0: default
+  bool program_reads_peers = false;  // the program itself loads and stores peers' regions (view())
+};
+
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  // Communication. `bytes` and `count` may be 0. The caller has checked that the range lies inside
+  // the target's region. Element operations want valid(op, element).
+  virtual Status put(Home target, Offset at, const void* from, std::size_t bytes) = 0;
+  virtual Status get(Home target, Offset at, void* to, std::size_t bytes) = 0;
+  virtual Status accumulate(Home target, Offset at, Op op, Element element, const void* from,
+                            std::size_t count) = 0;
+  // `result` receives the former target elements.
+  virtual Status get_accumulate(Home target, Offset at, Op op, Element element, const void* from,
+                                void* result, std::size_t count) = 0;
+  virtual Status compare_and_swap(Home target, Offset at, Element element, const void* compare,
+                                  const void* desired, void* result) = 0;
+
+  // Active target.
+  virtual Status fence(Assertions promise) = 0;
+  virtual Status post(std::span<const Home> origins, Assertions promise) = 0;
+  virtual Status start(std::span<const Home> targets, Assertions promise) = 0;
+  virtual Status complete() = 0;
+  virtual Status wait() = 0;
+  virtual Status test(bool& done) = 0;
+
+  // Passive target.
+  virtual Status lock(sync::Access access, Home target, Assertions promise) = 0;
+  virtual Status unlock(Home target) = 0;
+  virtual Status lock_all(Assertions promise) = 0;
+  virtual Status unlock_all() = 0;
+  virtual Status flush(Home target) = 0;
+  virtual Status flush_all() = 0;
+  virtual Status flush_local(Home target) = 0;
+  virtual Status flush_local_all() = 0;
+  virtual Status sync() = 0;
+
+  // What the program is doing now (any 48-bit number, a return address say), for machines that say who
+  // lost which bytes.
+  virtual void set_site(std::uint64_t site) = 0;
+  // Ends all use of data, and returns what the machine has seen go wrong: a line each, or nothing.
+  virtual std::string close() = 0;
+
+  // Waits for all processes of the window.
+  virtual Status barrier() = 0;
+  // Fault if an epoch is still open; else the window may be freed.
+  virtual Status closable() = 0;
+  // Where the program's plain loads and stores reach a region; null if they cannot.
+  virtual std::byte* view(Home home) = 0;
+};
+
+}  // namespace tombolo::windows

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the one-sided engine on a machine C: communication, epochs, and the coherence of the
+// data managed inside the synchronization calls (000 section 4.2), extended to passive targets.
+//
+//   origin   a put is written through and in memory after drain: at flush, unlock, complete, fence
+//            a get refreshes the range that it reads, just before
+//   target   post, fence, unlock, sync publish what the program stored into its own region;
+//            wait, fence, lock, sync refresh it
+//
+// Invariants: E1 to E5 of windows/engine.h, and
+//             W1 whatever is announced to a peer (a lock released, a counter decremented, a barrier
+//                entered) was drained and published before.
+// Thread safety: as EngineOptions::threads says; with threads, the epoch state is guarded and
+// blocking waits are not.
+#pragma once
+
+#include <mutex>
+#include <variant>
+
+#include "machine/contract.h"
+#include "sync/barriers/dissemination_barrier.h"
+#include "sync/epochs/active_target.h"
+#include "sync/locks/best_effort_lock.h"
+#include "sync/locks/fifo_lock.h"
+#include "sync/locks/writer_preference_lock.h"
+#include "windows/atomic_updates.h"
+#include "windows/engine.h"
+#include "windows/epochs.h"
+#include "windows/own_copies.h"
+
+namespace tombolo::windows {
+
+template <machine::Core C>
+class Window final : public Engine {
+  using BestEffort = sync::BestEffortLocks<C>;
+  using WriterPreference = sync::WriterPreferenceLocks<C>;
+  using Fifo = sync::FifoLocks<C>;
+
+ public:
+  // Bytes of sync memory that each process contributes.
+  static std::size_t sync_bytes(Home cores) { return Layouts::take(cores).total; }
+
+  Window(const machine::Attachment& attachment, const EngineOptions& options)
+      : layouts_(Layouts::take(attachment.cores)),
+        core_(attachment),
+        barrier_(core_, layouts_.barrier),
+        active_(core_, layouts_.active),
+        updates_(core_, layouts_.updates, options.atomic_bytes),
+        own_(core_, options.program_reads_peers),
+        threads_(options.threads) {
+    TOMBOLO_CHECK(attachment.sync_bytes_per_home >= layouts_.total,
+                  "window: {} bytes of sync memory per process, {} are needed",
+                  attachment.sync_bytes_per_home, layouts_.total);
+    const sync::LockOptions lock_options{.backoff = options.backoff};
+    switch (options.locks) {
+      case sync::LockKind::best_effort:
+        locks_.template emplace<BestEffort>(core_, layouts_.best_effort, lock_options);
+        break;
+      case sync::LockKind::writer_preference:
+        locks_.template emplace<WriterPreference>(core_, layouts_.writer_preference, lock_options);
+        break;
+      case sync::LockKind::fifo:
+        locks_.template emplace<Fifo>(core_, layouts_.fifo, lock_options);
+        break;
+    }
+  }
+
+  C& core() { return core_; }
+
+  Status put(Home target, Offset at, const void* from, std::size_t bytes) override {
+    TOMBOLO_TRY(enter(target));
+    const Settle settle(core_);
+    return core_.write_through({target, at}, from, bytes);
+  }
+
+  Status get(Home target, Offset at, void* to, std::size_t bytes) override {
+    TOMBOLO_TRY(enter(target));
+    const Settle settle(core_);
+    const machine::DataPlace place{target, at};
+    // The program's own stores beside the range are not ours to lose by the refresh.
+    if (target == core_.self()) core_.publish(place, bytes);
+    // Others may have put there since this core last read these lines (E4).
+    core_.refresh(place, bytes);
+    return core_.read(place, to, bytes);
+  }
+
+  Status accumulate(Home target, Offset at, Op op, Element element, const void* from,
+                    std::size_t count) override {
+    return get_accumulate(target, at, op, element, from, nullptr, count);
+  }
+
+  Status get_accumulate(Home target, Offset at, Op op, Element element, const void* from,
+                        void* result, std::size_t count) override {
+    TOMBOLO_TRY(enter(target));
+    const Settle settle(core_);
+    return updates_.update({target, at}, op, element, from, result, count);
+  }
+
+  Status compare_and_swap(Home target, Offset at, Element element, const void* compare,
+                          const void* desired, void* result) override {
+    TOMBOLO_TRY(enter(target));
+    const Settle settle(core_);
+    return updates_.compare_and_swap({target, at}, element, compare, desired, result);
+  }
+
+  Status fence(Assertions promise) override {
+    {
+      const Guard guard(*this);
+      TOMBOLO_TRY(epochs_.may_fence());
+      epochs_.fenced(!promise.no_succeed);
+    }
+    const Settle settle(core_);
+    if (!promise.no_store) own_.publish_all();  // peers may get what the program stored (E5)
+    // A promise of no_precede says that there is nothing to drain; it may be wrong for less than a
+    // drain costs, hence no exception for it.
+    core_.drain();  // peers look at our puts after the barrier (W1)
+    TOMBOLO_TRY(barrier_.arrive_and_wait());
+    // The previous fence may have promised that nothing would come in.
+    if (!fence_no_put_) own_.update_all();
+    fence_no_put_ = promise.no_put;
+    return {};
+  }
+
+  Status post(std::span<const Home> origins, Assertions promise) override {
+    {
+      const Guard guard(*this);
+      TOMBOLO_TRY(epochs_.may_post());
+      epochs_.post();
+    }
+    const Settle settle(core_);
+    post_no_put_ = promise.no_put;
+    if (!promise.no_store) own_.publish_all();  // origins may get what the program stored (E5)
+    active_.post(origins, !promise.no_check);
+    return {};
+  }
+
+  Status start(std::span<const Home> targets, Assertions promise) override {
+    const Guard guard(*this);
+    TOMBOLO_TRY(epochs_.may_start());
+    // Trigger-only (000 section 3.2.3): nobody is waited for before the first communication with
+    // him. No refresh here: each get refreshes the range that it reads.
+    epochs_.start({targets.begin(), targets.end()}, !promise.no_check);
+    return {};
+  }
+
+  Status complete() override {
+    const Settle settle(core_);
+    {
+      const Guard guard(*this);
+      TOMBOLO_TRY(epochs_.may_complete());
+    }
+    core_.drain();  // our puts are in memory before the targets hear that we are done (W1)
+    TOMBOLO_TRY(active_.complete(epochs_.started(), epochs_.start_checked()));
+    const Guard guard(*this);
+    epochs_.complete();
+    return {};
+  }
+
+  Status wait() override {
+    {
+      const Guard guard(*this);
+      TOMBOLO_TRY(epochs_.may_wait());
+    }
+    const Settle settle(core_);
+    TOMBOLO_TRY(active_.wait());
+    exposure_ended();
+    return {};
+  }
+
+  Status test(bool& done) override {
+    const Guard guard(*this);
+    TOMBOLO_TRY(epochs_.may_wait());
+    const Settle settle(core_);
+    done = active_.test();
+    if (done) exposure_ended();
+    return {};
+  }
+
+  Status lock(sync::Access access, Home target, Assertions promise) override {
+    {
+      const Guard guard(*this);
+      TOMBOLO_TRY(epochs_.may_lock(target));
+    }
+    const Settle settle(core_);
+    if (!promise.no_check)
+      TOMBOLO_TRY(std::visit([&](auto& locks) { return take(locks, access, target); }, locks_));
+    own_.update_all();  // the program may look at what others put into its region (E5)
+    const Guard guard(*this);
+    epochs_.lock({target, access, !promise.no_check});
+    return {};
+  }
+
+  Status unlock(Home target) override {
+    const Guard guard(*this);
+    Epochs::Held held{};
+    TOMBOLO_TRY(epochs_.may_unlock(target, held));
+    const Settle settle(core_);
+    end_passive_epoch();
+    if (held.taken) std::visit([&](auto& locks) { give(locks, held.access, target); }, locks_);
+    epochs_.unlock(target);
+    return {};
+  }
+
+  Status lock_all(Assertions promise) override {
+    {
+      const Guard guard(*this);
+      TOMBOLO_TRY(epochs_.may_lock_all());
+    }
+    const Settle settle(core_);
+    if (!promise.no_check)
+      TOMBOLO_TRY(std::visit([](auto& locks) { return take_all(locks); }, locks_));
+    own_.update_all();  // the program may look at what others put into its region (E5)
+    const Guard guard(*this);
+    epochs_.lock_all(!promise.no_check);
+    return {};
+  }
+
+  Status unlock_all() override {
+    const Guard guard(*this);
+    TOMBOLO_TRY(epochs_.may_unlock_all());
+    const Settle settle(core_);
+    end_passive_epoch();
+    if (epochs_.all_taken()) std::visit([](auto& locks) { give_all(locks); }, locks_);
+    epochs_.unlock_all();
+    return {};
+  }
+
+  Status flush(Home target) override {
+    const Guard guard(*this);
+    TOMBOLO_TRY(epochs_.may_flush(target));
+    core_.drain();  // E4
+    return {};
+  }
+  Status flush_all() override {
+    const Guard guard(*this);
+    TOMBOLO_TRY(epochs_.may_flush());
+    core_.drain();  // E4
+    return {};
+  }
+  // Local completion: put has copied the origin's bytes when it returns, so there is nothing to do
+  // and no drain, which only remote completion needs.
+  Status flush_local(Home target) override {
+    const Guard guard(*this);
+    return epochs_.may_flush(target);
+  }
+  Status flush_local_all() override {
+    const Guard guard(*this);
+    return epochs_.may_flush();
+  }
+
+  Status sync() override {
+    const Settle settle(core_);
+    own_.update_all();  // E5
+    core_.fence();  // on shared memory windows the program orders its own loads and stores by us
+    return {};
+  }
+
+  void set_site(std::uint64_t site) override {
+    if constexpr (requires(C & core) { core.set_site(site); }) core_.set_site(site);
+  }
+  std::string close() override {
+    if constexpr (requires(C & core) { core.findings().report(); }) {
+      core_.close();
+      return core_.findings().report();
+    }
+    return {};
+  }
+
+  Status barrier() override {
+    const Settle settle(core_);
+    return barrier_.arrive_and_wait();
+  }
+  Status closable() override {
+    const Guard guard(*this);
+    return epochs_.may_close();
+  }
+  std::byte* view(Home home) override { return core_.view({home, 0}); }
+
+ private:
+  struct Layouts {
+    typename sync::DisseminationBarrier<C>::Layout barrier;
+    typename sync::ActiveTarget<C>::Layout active;
+    typename AtomicUpdates<C>::Layout updates;
+    typename BestEffort::Layout best_effort;
+    typename WriterPreference::Layout writer_preference;
+    typename Fifo::Layout fifo;
+    std::size_t total;
+
+    static Layouts take(Home cores) {
+      machine::SyncLayout sync(C::reserved_sync_bytes(cores));
+      Layouts layouts{.barrier = sync::DisseminationBarrier<C>::take(sync, cores),
+                      .active = sync::ActiveTarget<C>::take(sync, cores),
+                      .updates = AtomicUpdates<C>::take(sync),
+                      .best_effort = BestEffort::take(sync, cores),
+                      .writer_preference = WriterPreference::take(sync, cores),
+                      .fifo = Fifo::take(sync, cores),
+                      .total = 0};
+      layouts.total = sync.bytes();
+      return layouts;
+    }
+  };
+
+  // Guards the epoch state if the process has several threads.
+  class Guard {
+   public:
+    explicit Guard(Window& window) : window_(window) {
+      if (window_.threads_) [[unlikely]]
+        window_.mutex_.lock();
+    }
+    ~Guard() {
+      if (window_.threads_) [[unlikely]]
+        window_.mutex_.unlock();
+    }
+    Guard(const Guard&) = delete;
+    Guard& operator=(const Guard&) = delete;
+
+   private:
+    Window& window_;
+  };
+
+  // At the end of a call, on machines that may hold back stores to sync words: the program may now
+  // compute for long without calling us, while a peer waits for such a store.
+  class Settle {
+   public:
+    explicit Settle(C& core) : core_(core) {}
+    ~Settle() {
+      if constexpr (requires(C & core) { core.settle(); }) core_.settle();
+    }
+    Settle(const Settle&) = delete;
+    Settle& operator=(const Settle&) = delete;
+
+   private:
+    C& core_;
+  };
+
+  // Checks the epoch of a communication call; with start, waits for the target's post
+  // (trigger-only).
+  Status enter(Home target) {
+    {
+      const Guard guard(*this);
+      TOMBOLO_TRY(epochs_.use(target));
+      if (epochs_.kind() != Epochs::Kind::start || !epochs_.start_checked()) [[likely]]
+        return {};
+    }
+    return active_.await_post(target);
+  }
+
+  void exposure_ended() {
+    if (!post_no_put_) own_.update_all();  // the program may look at what the origins put (E5)
+    epochs_.unexpose();
+  }
+
+  void end_passive_epoch() {
+    core_.drain();       // our puts are in memory before the lock can be taken by another (W1)
+    own_.publish_all();  // others may now get what the program stored into its own region (E5)
+  }
+
+  // The alternative before construction; the constructor always replaces it.
+  static Status take(std::monostate&, sync::Access, Home) { return {}; }
+  static void give(std::monostate&, sync::Access, Home) {}
+  static Status take_all(std::monostate&) { return {}; }
+  static void give_all(std::monostate&) {}
+  template <class Locks>
+  static Status take(Locks& locks, sync::Access access, Home target) {
+    return locks.lock(access, target);
+  }
+  template <class Locks>
+  static void give(Locks& locks, sync::Access access, Home target) {
+    locks.unlock(access, target);
+  }
+  template <class Locks>
+  static Status take_all(Locks& locks) {
+    return locks.lock_all();
+  }
+  template <class Locks>
+  static void give_all(Locks& locks) {
+    locks.unlock_all();
+  }
+
+  Layouts layouts_;
+  C core_;
+  sync::DisseminationBarrier<C> barrier_;
+  sync::ActiveTarget<C> active_;
+  AtomicUpdates<C> updates_;
+  OwnCopies<C> own_;
+  std::variant<std::monostate, BestEffort, WriterPreference, Fifo> locks_;
+  Epochs epochs_;
+  bool threads_;
+  bool fence_no_put_ = false;
+  bool post_no_put_ = false;
+  std::recursive_mutex mutex_;
+};
+
+}  // namespace tombolo::windows
