@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: what an MPI datatype means: which bytes at which offsets, of which basic type.
+//
+//   int error;
+//   const TypeInfo* info = type_info(datatype, &error);
+//   if (info == nullptr) return error;
+//   for_each_block(*info, count, [&](std::ptrdiff_t offset, std::size_t bytes) { ... });
+//
+// Invariants: T1 blocks are in type-map order, never empty, and neighbours that touch are merged.
+//             T2 the sum of the blocks' bytes is `size`.
+//             T3 `element` is set only if every basic component is that one type; every block is
+//             then a
+//                whole number of elements (pair types: see runs()).
+// Thread safety: all functions may be called from any thread that may call MPI. A TypeInfo is
+// immutable. It lives as long as its datatype; keep shared_from_this() to outlive an MPI_Type_free.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "mpi/host/mpi_header.h"
+#include "windows/elements/elements.h"
+
+namespace tombolo::mpi {
+
+// `bytes` contiguous bytes at `offset` from the buffer's address.
+struct Block {
+  std::ptrdiff_t offset;
+  std::size_t bytes;
+  bool operator==(const Block&) const = default;
+};
+
+class TypeInfo : public std::enable_shared_from_this<TypeInfo> {
+ public:
+  // Bytes of data in one datatype (MPI_Type_size).
+  std::size_t size = 0;
+  // Lower bound and extent in bytes, as MPI_Type_get_extent gives them.
+  std::ptrdiff_t lb = 0;
+  std::ptrdiff_t extent = 0;
+  // Lowest offset of a data byte, and the distance from there to behind the highest; 0, 0 if no
+  // data.
+  std::ptrdiff_t true_lb = 0;
+  std::ptrdiff_t true_extent = 0;
+  // One block at offset 0 and size == extent: `count` of them are count * size bytes from the
+  // address.
+  bool contiguous = false;
+  // A named predefined type.
+  bool predefined = false;
+  // The basic type that all components have, if they have one in common.
+  std::optional<windows::Element> element;
+  // Data of one datatype.
+  std::vector<Block> blocks;
+  // Only for pair types whose memory layout has padding: see runs().
+  std::vector<Block> pair_runs;
+
+  // The data of one datatype as runs of whole elements in memory, for element-wise operations: each
+  // Block is bytes / windows::bytes(*element) consecutive elements. Equal to blocks, except that
+  // pair types include their padding. Meaningful only if `element` is set.
+  const std::vector<Block>& runs() const { return pair_runs.empty() ? blocks : pair_runs; }
+
+  // Number of basic elements in one datatype; 0 unless `element` is set.
+  std::size_t elements() const;
+
+  // Bytes that `count` of this type take when packed as an array of elements (padding included).
+  std::size_t element_bytes(std::size_t count) const {
+    return element ? elements() * count * windows::bytes(*element) : 0;
+  }
+};
+
+// The description of `datatype`, or null with the MPI error code in `*error` (unless error is
+// null): MPI_ERR_TYPE for a null, freed or uncommitted type, MPI_ERR_NO_MEM if its list of blocks
+// does not fit in memory. Predefined types take a few nanoseconds; a derived type is taken apart at
+// first use.
+const TypeInfo* type_info(MPI_Datatype datatype, int* error = nullptr);
+
+// The basic type behind a predefined MPI datatype; nullopt for derived types and for types without
+// arithmetic here (MPI_PACKED, 2-byte reals).
+std::optional<windows::Element> element_of(MPI_Datatype datatype);
+
+// The operation behind a predefined MPI_Op; nullopt for user-defined operations and MPI_OP_NULL.
+std::optional<windows::Op> op_of(MPI_Op op);
+
+// Forgets what is tied to one initialization of MPI (the attribute key). Call before PMPI_Finalize.
+void release_type_info();
+
+// Copies the data of `count` datatypes at `base` to `out`, size * count bytes, in type-map order.
+void pack(const TypeInfo& info, const void* base, std::size_t count, std::byte* out);
+
+// The reverse of pack.
+void unpack(const TypeInfo& info, const std::byte* in, void* base, std::size_t count);
+
+// Like pack and unpack, as an array of *info.element: info.element_bytes(count) bytes. The padding
+// of pairs is carried along. `info.element` must be set.
+void pack_elements(const TypeInfo& info, const void* base, std::size_t count, std::byte* out);
+void unpack_elements(const TypeInfo& info, const std::byte* in, void* base, std::size_t count);
+
+namespace detail {
+
+template <typename F>
+void visit(const std::vector<Block>& blocks, std::ptrdiff_t extent, std::size_t count, F&& f) {
+  if (blocks.empty() || count == 0) return;
+  Block pending{0, 0};
+  std::ptrdiff_t base = 0;
+  for (std::size_t i = 0; i < count; ++i, base += extent) {
+    for (const Block& block : blocks) {
+      const std::ptrdiff_t at = base + block.offset;
+      if (at == pending.offset + static_cast<std::ptrdiff_t>(pending.bytes)) {
+        pending.bytes += block.bytes;
+        continue;
+      }
+      if (pending.bytes != 0) f(pending.offset, pending.bytes);
+      pending = {at, block.bytes};
+    }
+  }
+  f(pending.offset, pending.bytes);
+}
+
+template <typename F>
+void visit_list(const std::vector<Block>& blocks, std::ptrdiff_t extent, std::size_t count, F&& f) {
+  if (blocks.size() == 1 && static_cast<std::ptrdiff_t>(blocks[0].bytes) == extent) {
+    if (count != 0) f(blocks[0].offset, blocks[0].bytes * count);
+    return;
+  }
+  visit(blocks, extent, count, f);
+}
+
+}  // namespace detail
+
+// Calls f(offset, bytes) for each contiguous piece of `count` datatypes, in type-map order; offsets
+// are from the buffer's address. Pieces that touch are merged, also across datatypes.
+template <typename F>
+void for_each_block(const TypeInfo& info, std::size_t count, F&& f) {
+  detail::visit_list(info.blocks, info.extent, count, f);
+}
+
+// Calls f(offset, elements) for each run of consecutive elements of `count` datatypes, in type-map
+// order. `info.element` must be set.
+template <typename F>
+void for_each_run(const TypeInfo& info, std::size_t count, F&& f) {
+  const std::size_t unit = windows::bytes(*info.element);
+  detail::visit_list(info.runs(), info.extent, count,
+                     [&](std::ptrdiff_t offset, std::size_t n) { f(offset, n / unit); });
+}
+
+// A place in the pieces of `count` datatypes, for walking two layouts in step.
+class BlockCursor {
+ public:
+  // Walks blocks (elements == false) or runs() of `info`, which must outlive the cursor.
+  BlockCursor(const TypeInfo& info, std::size_t count, bool elements = false)
+      : list_(elements ? &info.runs() : &info.blocks), extent_(info.extent), left_(count) {
+    if (list_->empty()) left_ = 0;
+    if (left_ > 1 && list_->size() == 1 &&
+        static_cast<std::ptrdiff_t>(list_->front().bytes) == extent_) {
+      whole_ = list_->front().bytes * left_;
+      left_ = 1;
+    }
+  }
+  bool done() const { return left_ == 0; }
+  // The rest of the current piece. Only if !done().
+  Block current() const {
+    const Block& block = (*list_)[index_];
+    const std::size_t bytes = whole_ != 0 ? whole_ : block.bytes;
+    return {base_ + block.offset + static_cast<std::ptrdiff_t>(used_), bytes - used_};
+  }
+  // Moves on by `bytes`, at most current().bytes.
+  void advance(std::size_t bytes) {
+    used_ += bytes;
+    if (used_ < (whole_ != 0 ? whole_ : (*list_)[index_].bytes)) return;
+    used_ = 0;
+    if (++index_ < list_->size()) return;
+    index_ = 0;
+    base_ += extent_;
+    --left_;
+  }
+
+ private:
+  const std::vector<Block>* list_;
+  std::ptrdiff_t extent_;
+  std::size_t left_;
+  std::size_t index_ = 0;
+  std::size_t used_ = 0;
+  std::size_t whole_ = 0;
+  std::ptrdiff_t base_ = 0;
+};
+
+// Calls f(offset_a, offset_b, bytes) for the pieces that two layouts have in step, until one of
+// them ends: a put or get without a staging buffer.
+template <typename F>
+void for_each_pair(BlockCursor a, BlockCursor b, F&& f) {
+  while (!a.done() && !b.done()) {
+    const Block from = a.current();
+    const Block to = b.current();
+    const std::size_t bytes = from.bytes < to.bytes ? from.bytes : to.bytes;
+    f(from.offset, to.offset, bytes);
+    a.advance(bytes);
+    b.advance(bytes);
+  }
+}
+
+}  // namespace tombolo::mpi

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the arithmetic of accumulate operations on arrays of basic types, without MPI.
+//
+//   combine(Op::sum, Element::f64, target, origin, 8192);   // target[i] += origin[i]
+//
+// Invariants: E1 memory passed in may have any alignment, except for the *_atomic functions, which
+//                want it aligned to bytes(element).
+//             E2 padding inside pair types is never written.
+//             E3 signed integer overflow wraps; min is `target < in ? target : in` and max the same
+//                with >, so an unordered comparison (NaN) yields the incoming value.
+//             E4 minloc and maxloc choose the lower index between equal values.
+// Thread safety: the plain functions need exclusive use of the memory they write. The *_atomic
+// functions may run at once on one location, in threads or processes that share coherent memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tombolo::windows {
+
+// A basic type as it lies in memory. Names state the bits of a value; c32 is the complex number of
+// two f32. Pair types are {value, int index}. two_* are Fortran's pairs of equal types.
+enum class Element : std::uint8_t {
+  i8,
+  u8,
+  i16,
+  u16,
+  i32,
+  u32,
+  i64,
+  u64,
+  i128,  // Fortran INTEGER*16
+  f32,
+  f64,
+  f80,   // C long double
+  f128,  // Fortran REAL*16
+  c32,
+  c64,
+  c_long_double,
+  c_f128,          // Fortran COMPLEX*32
+  boolean,         // C and C++ bool and LOGICAL*1: 1 byte
+  logical2,        // LOGICAL*2
+  logical,         // LOGICAL, LOGICAL*4
+  logical8,        // LOGICAL*8
+  logical16,       // LOGICAL*16
+  character,       // 1 byte of text: replace and no_op only
+  wide_character,  // wchar_t: replace and no_op only
+  byte,            // untyped: replace, no_op and the bitwise operations
+  float_int,
+  double_int,
+  long_int,
+  int_int,
+  short_int,
+  long_double_int,
+  two_real,
+  two_double_precision,
+  two_integer,
+};
+inline constexpr std::size_t kElements = static_cast<std::size_t>(Element::two_integer) + 1;
+
+enum class Op : std::uint8_t {
+  sum,
+  prod,
+  min,
+  max,
+  land,
+  lor,
+  lxor,
+  band,
+  bor,
+  bxor,
+  minloc,
+  maxloc,
+  replace,
+  no_op,
+};
+inline constexpr std::size_t kOps = static_cast<std::size_t>(Op::no_op) + 1;
+
+// Distance in bytes between neighbours in an array of `element`, padding of pairs included
+// (double_int: 16).
+std::size_t bytes(Element element);
+
+// Alignment in bytes that a C compiler gives `element`.
+std::size_t alignment(Element element);
+
+// True for {value, index} types, the only ones whose bytes() may exceed their data.
+bool is_pair(Element element);
+
+// Short lower-case names for messages, for instance "double_int" and "maxloc".
+const char* name(Element element);
+const char* name(Op op);
+
+// True where the MPI standard allows `op` on `element` in an accumulate operation.
+bool valid(Op op, Element element);
+
+// True where the MPI standard allows compare-and-swap on `element`: integers, logicals and byte.
+bool valid_compare_and_swap(Element element);
+
+// inout[i] = inout[i] op in[i] for i in [0, count). Stops the process if !valid(op, element). `in`
+// is not read for no_op and may then be null. The arrays may coincide; otherwise they must not
+// overlap.
+void combine(Op op, Element element, void* inout, const void* in, std::size_t count);
+
+// True if combine_atomic can serve the pair: valid, and an element of 1, 2, 4 or 8 bytes that is
+// not a pair or complex type.
+bool native_atomic(Op op, Element element);
+
+// Atomically *target = *target op *in on one element of coherent memory, with the former value in
+// `*old` unless null. `target` is aligned to bytes(element); `in` and `old` need no alignment. `in`
+// is not read for no_op. Ordering: acquire and release. Stops if !native_atomic(op, element).
+void combine_atomic(Op op, Element element, void* target, const void* in, void* old_or_null);
+
+// Atomically: *old = *target; if *old has the bits of *compare then *target = *desired. `target` is
+// aligned to bytes(element), which is 1, 2, 4 or 8. Ordering: acquire and release.
+void compare_and_swap_atomic(Element element, void* target, const void* compare,
+                             const void* desired, void* old);
+
+// The same without atomicity, for any element and alignment.
+void compare_and_swap(Element element, void* target, const void* compare, const void* desired,
+                      void* old);
+
+}  // namespace tombolo::windows
