@@ -1,0 +1,754 @@
+// SPDX-License-Identifier: Apache-2.0
+// Micro-benchmark of MPI one-sided communication: one row for each operation, every sample timed
+// by itself (the time of one clock read, reported as timer_us, is in every number), all samples of
+// all ranks gathered on rank 0.
+//
+// Kinds of row:
+//   every   all ranks at once; the lock rows with a random target, which may be the rank itself
+//   pair    rank 0 operates on rank 1 (on itself when it is alone); the others wait in a barrier
+//   round   all ranks take part in each iteration; rank 0 decides in growing chunks how long to go
+//   on away    rank 0 operates on rank 1 while all other ranks compute outside MPI for 200 ms
+// A row ends after --samples samples for each rank or after --budget-s seconds, so that slow cases
+// finish with fewer samples. The data that the rows move is checked; exit status 1 if it is wrong.
+//
+// Memory model: separate; window memory is accessed locally only under a lock of the own window.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <getopt.h>
+#include <mpi.h>
+#include <regex.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+  kDataBytes = 1 << 20,
+  kSumBytes = 1 << 16,
+  kSumAt = kDataBytes,  // doubles for accumulate
+  kCounterAt = kSumAt + kSumBytes,
+  kSwapAt = kCounterAt + 64,
+  kWindowBytes = kSwapAt + 64,
+  kCreatedBytes = 4096,  // of the windows whose creation is timed
+};
+
+typedef enum { kAllocate, kCreate, kShared, kFlavors } Flavor;
+static const char* const kFlavorNames[] = {"allocate", "create", "shared"};
+
+typedef struct {
+  const char* pattern;
+  int flavors[kFlavors];
+  long long samples, warmup;
+  double budget_s;
+  int json, pin, list;
+} Options;
+
+typedef struct Row Row;
+
+typedef struct {
+  Options options;
+  int rank, ranks, peer;  // peer: the target of rank 0 in pair rows
+  Flavor flavor;
+  MPI_Win win;
+  unsigned char* base;
+  MPI_Group partner, left, right;
+  unsigned char *out, *in;  // private buffers of kDataBytes
+  uint64_t random, swaps, sums;
+  uint64_t* added;  // fetch_and_op increments sent to each rank
+  double* samples;
+  size_t count;
+  double timer_us;
+  int bad;
+} Bench;
+
+typedef enum { kEvery, kPair, kRound, kAway } Kind;
+typedef enum {
+  kLockAll = 1,  // the operation runs within one lock_all epoch
+  kFence = 2,    // the rounds run within fence epochs
+  kOrigin = 4,   // samples are those of the origins
+  kTarget = 8,   // samples are those of the targets
+} Flag;
+typedef enum { kNothing, kPutData, kGotData, kSums } Check;
+
+struct Row {
+  const char* name;
+  const char* what;
+  Kind kind;
+  size_t bytes;
+  unsigned flags;
+  Check check;
+  void (*op)(Bench*, const Row*, int target);  // every, pair, away
+  double (*once)(Bench*, const Row*);          // round: microseconds, or below 0: no sample
+};
+
+static _Noreturn void reject(const char* format, ...) {
+  int rank;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank == 0) {
+    va_list list;
+    va_start(list, format);
+    fprintf(stderr, "one_sided: ");
+    vfprintf(stderr, format, list);
+    fprintf(stderr, " (see --help)\n");
+    va_end(list);
+  }
+  MPI_Finalize();
+  exit(2);
+}
+
+static double now_us(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
+}
+
+static uint64_t next_random(Bench* b) {
+  b->random ^= b->random << 13;
+  b->random ^= b->random >> 7;
+  b->random ^= b->random << 17;
+  return b->random >> 11;
+}
+
+// --- Operations ---------------------------------------------------------------------------------
+
+static void op_lock_shared(Bench* b, const Row* row, int target) {
+  (void)row;
+  MPI_Win_lock(MPI_LOCK_SHARED, target, 0, b->win);
+  MPI_Win_unlock(target, b->win);
+}
+
+static void op_lock_exclusive(Bench* b, const Row* row, int target) {
+  (void)row;
+  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, b->win);
+  MPI_Win_unlock(target, b->win);
+}
+
+static void op_lock_mixed(Bench* b, const Row* row, int target) {
+  (void)row;
+  MPI_Win_lock(next_random(b) & 1 ? MPI_LOCK_SHARED : MPI_LOCK_EXCLUSIVE, target, 0, b->win);
+  MPI_Win_unlock(target, b->win);
+}
+
+static void put(Bench* b, const Row* row, int target) {
+  MPI_Put(b->out, (int)row->bytes, MPI_BYTE, target, 0, (int)row->bytes, MPI_BYTE, b->win);
+}
+
+static void op_put(Bench* b, const Row* row, int target) {
+  put(b, row, target);
+  MPI_Win_flush(target, b->win);
+}
+
+static void get(Bench* b, const Row* row, int target) {
+  MPI_Get(b->in, (int)row->bytes, MPI_BYTE, target, 0, (int)row->bytes, MPI_BYTE, b->win);
+}
+
+static void op_get(Bench* b, const Row* row, int target) {
+  get(b, row, target);
+  MPI_Win_flush(target, b->win);
+}
+
+static void op_lock_put(Bench* b, const Row* row, int target) {
+  MPI_Win_lock(MPI_LOCK_SHARED, target, 0, b->win);
+  put(b, row, target);
+  MPI_Win_unlock(target, b->win);
+}
+
+static void op_lock_get(Bench* b, const Row* row, int target) {
+  MPI_Win_lock(MPI_LOCK_SHARED, target, 0, b->win);
+  get(b, row, target);
+  MPI_Win_unlock(target, b->win);
+}
+
+static void op_lock_exclusive_put(Bench* b, const Row* row, int target) {
+  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, b->win);
+  put(b, row, target);
+  MPI_Win_unlock(target, b->win);
+}
+
+static void add_one(Bench* b, int target) {
+  static const uint64_t one = 1;
+  uint64_t old;
+  MPI_Fetch_and_op(&one, &old, MPI_UINT64_T, target, kCounterAt, MPI_SUM, b->win);
+  MPI_Win_flush(target, b->win);
+  ++b->added[target];
+}
+
+static void op_fetch_and_op(Bench* b, const Row* row, int target) {
+  (void)row;
+  add_one(b, target);
+}
+
+static void op_fetch_and_op_rank0(Bench* b, const Row* row, int target) {
+  (void)row;
+  (void)target;
+  add_one(b, 0);
+}
+
+static void op_lock_fetch_and_op(Bench* b, const Row* row, int target) {
+  (void)row;
+  static const uint64_t one = 1;
+  uint64_t old;
+  MPI_Win_lock(MPI_LOCK_SHARED, target, 0, b->win);
+  MPI_Fetch_and_op(&one, &old, MPI_UINT64_T, target, kCounterAt, MPI_SUM, b->win);
+  MPI_Win_unlock(target, b->win);
+  ++b->added[target];
+}
+
+static void op_compare_and_swap(Bench* b, const Row* row, int target) {
+  (void)row;
+  uint64_t old, next = b->swaps + 1;
+  MPI_Compare_and_swap(&next, &b->swaps, &old, MPI_UINT64_T, target, kSwapAt, b->win);
+  MPI_Win_flush(target, b->win);
+  if (old != b->swaps) b->bad = 1;
+  b->swaps = next;
+}
+
+static void op_accumulate(Bench* b, const Row* row, int target) {
+  int count = (int)(row->bytes / sizeof(double));
+  MPI_Accumulate(b->out, count, MPI_DOUBLE, target, kSumAt, count, MPI_DOUBLE, MPI_SUM, b->win);
+  MPI_Win_flush(target, b->win);
+  ++b->sums;
+}
+
+static double once_fence(Bench* b, const Row* row) {
+  double start = now_us();
+  if (row->bytes > 0) put(b, row, (b->rank + 1) % b->ranks);
+  MPI_Win_fence(0, b->win);
+  return now_us() - start;
+}
+
+// Pairs of ranks: the even one is the origin, the odd one the target; a rank alone is both.
+static double once_pscw(Bench* b, const Row* row) {
+  int alone = b->ranks == 1;
+  int origin = b->rank % 2 == 0 || alone, target = b->rank % 2 == 1 || alone;
+  if (b->partner == MPI_GROUP_NULL) return -1;
+  double start = now_us();
+  if (target) MPI_Win_post(b->partner, 0, b->win);
+  if (origin) {
+    MPI_Win_start(b->partner, 0, b->win);
+    if (row->bytes > 0) put(b, row, alone ? 0 : b->rank + 1);
+    MPI_Win_complete(b->win);
+  }
+  if (target) MPI_Win_wait(b->win);
+  double us = now_us() - start;
+  return alone || ((row->flags & kOrigin) != 0) == origin ? us : -1;
+}
+
+static double once_pscw_ring(Bench* b, const Row* row) {
+  (void)row;
+  double start = now_us();
+  MPI_Win_post(b->left, 0, b->win);
+  MPI_Win_start(b->right, 0, b->win);
+  MPI_Win_complete(b->win);
+  MPI_Win_wait(b->win);
+  return now_us() - start;
+}
+
+static void* memory(size_t bytes) {
+  void* p = NULL;
+  if (posix_memalign(&p, 4096, bytes) != 0) {
+    fprintf(stderr, "one_sided: no memory for %zu bytes\n", bytes);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  memset(p, 0, bytes);
+  return p;
+}
+
+static void make_window(Flavor flavor, size_t bytes, void** base, MPI_Win* win) {
+  MPI_Aint size = (MPI_Aint)bytes;
+  if (flavor == kAllocate)
+    MPI_Win_allocate(size, 1, MPI_INFO_NULL, MPI_COMM_WORLD, base, win);
+  else if (flavor == kShared)
+    MPI_Win_allocate_shared(size, 1, MPI_INFO_NULL, MPI_COMM_WORLD, base, win);
+  else
+    MPI_Win_create(*base, size, 1, MPI_INFO_NULL, MPI_COMM_WORLD, win);
+}
+
+static double once_create(Bench* b, const Row* row) {
+  MPI_Win win;
+  void* base = b->flavor == kCreate ? memory(row->bytes) : NULL;
+  MPI_Barrier(MPI_COMM_WORLD);
+  double start = now_us();
+  make_window(b->flavor, row->bytes, &base, &win);
+  double us = now_us() - start;
+  MPI_Win_free(&win);
+  if (b->flavor == kCreate) free(base);
+  return us;
+}
+
+// --- Rows ---------------------------------------------------------------------------------------
+
+// Name, meaning, kind, bytes, flags, check, op, once.
+static const Row kRows[] = {
+    {"lock_shared", "lock shared + unlock, random target", kEvery, 0, 0, kNothing, op_lock_shared,
+     NULL},
+    {"lock_exclusive", "lock exclusive + unlock, random target", kEvery, 0, 0, kNothing,
+     op_lock_exclusive, NULL},
+    {"lock_mixed", "lock + unlock, half shared, half exclusive", kEvery, 0, 0, kNothing,
+     op_lock_mixed, NULL},
+    {"pscw_origin", "start + complete, in pairs", kRound, 0, kOrigin, kNothing, NULL, once_pscw},
+    {"pscw_target", "post + wait, in pairs", kRound, 0, kTarget, kNothing, NULL, once_pscw},
+    {"pscw_ring", "post left, start right, complete, wait", kRound, 0, 0, kNothing, NULL,
+     once_pscw_ring},
+    {"fence", "fence", kRound, 0, kFence, kNothing, NULL, once_fence},
+    {"fence_put_8", "put 8 B to the right + fence", kRound, 8, kFence, kNothing, NULL, once_fence},
+    {"lock_put_8_unlock", "lock shared + put 8 B + unlock", kPair, 8, 0, kPutData, op_lock_put,
+     NULL},
+    {"lock_get_8_unlock", "lock shared + get 8 B + unlock", kPair, 8, 0, kGotData, op_lock_get,
+     NULL},
+    {"put_8_flush", "put 8 B + flush", kPair, 8, kLockAll, kPutData, op_put, NULL},
+    {"get_8_flush", "get 8 B + flush", kPair, 8, kLockAll, kGotData, op_get, NULL},
+    {"fetch_and_op_flush", "fetch_and_op 8 B + flush", kPair, 8, kLockAll, kNothing,
+     op_fetch_and_op, NULL},
+    {"compare_and_swap_flush", "compare_and_swap 8 B + flush", kPair, 8, kLockAll, kNothing,
+     op_compare_and_swap, NULL},
+    {"fetch_and_op_rank0_flush", "fetch_and_op + flush, all ranks to rank 0", kEvery, 8, kLockAll,
+     kNothing, op_fetch_and_op_rank0, NULL},
+    {"accumulate_64k_flush", "accumulate 64 KiB, sum of doubles + flush", kPair, kSumBytes,
+     kLockAll, kSums, op_accumulate, NULL},
+    {"put_4k_flush", "put 4 KiB + flush", kPair, 4 << 10, kLockAll, kPutData, op_put, NULL},
+    {"get_4k_flush", "get 4 KiB + flush", kPair, 4 << 10, kLockAll, kGotData, op_get, NULL},
+    {"put_64k_flush", "put 64 KiB + flush", kPair, 64 << 10, kLockAll, kPutData, op_put, NULL},
+    {"get_64k_flush", "get 64 KiB + flush", kPair, 64 << 10, kLockAll, kGotData, op_get, NULL},
+    {"put_1m_flush", "put 1 MiB + flush", kPair, 1 << 20, kLockAll, kPutData, op_put, NULL},
+    {"get_1m_flush", "get 1 MiB + flush", kPair, 1 << 20, kLockAll, kGotData, op_get, NULL},
+    {"pscw_put_64k", "start + put 64 KiB + complete, in pairs", kRound, 64 << 10, kOrigin, kPutData,
+     NULL, once_pscw},
+    {"pscw_put_1m", "start + put 1 MiB + complete, in pairs", kRound, 1 << 20, kOrigin, kPutData,
+     NULL, once_pscw},
+    {"window_creation", "creation of a window of 4 KiB for each rank", kRound, kCreatedBytes, 0,
+     kNothing, NULL, once_create},
+    {"passive_put", "lock + put 8 B + unlock, the target computes", kAway, 8, 0, kPutData,
+     op_lock_exclusive_put, NULL},
+    {"passive_fetch_and_op", "lock + fetch_and_op + unlock, the target computes", kAway, 8, 0,
+     kNothing, op_lock_fetch_and_op, NULL},
+};
+enum { kRowCount = sizeof kRows / sizeof *kRows };
+
+// --- Measuring ----------------------------------------------------------------------------------
+
+static void record(Bench* b, double us) {
+  if (us >= 0 && b->count < (size_t)b->options.samples) b->samples[b->count++] = us;
+}
+
+// Runs the operation up to `times` times or until `budget_us` is over.
+static void repeat(Bench* b, const Row* row, long long times, double budget_us, int keep) {
+  double start, end, deadline = now_us() + budget_us;
+  for (long long i = 0; i < times; ++i) {
+    int target = row->kind == kEvery ? (int)(next_random(b) % (uint64_t)b->ranks) : b->peer;
+    start = now_us();
+    row->op(b, row, target);
+    end = now_us();
+    if (keep) record(b, end - start);
+    if (end > deadline) break;
+  }
+}
+
+static void run_alone(Bench* b, const Row* row) {
+  int active = row->kind == kEvery || b->rank == 0;
+  double budget_us = 1e6 * b->options.budget_s;
+  if (active && (row->flags & kLockAll)) MPI_Win_lock_all(0, b->win);
+  if (active) repeat(b, row, b->options.warmup, budget_us / 5, 0);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (active) repeat(b, row, b->options.samples, budget_us, 1);
+  if (active && (row->flags & kLockAll)) MPI_Win_unlock_all(b->win);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+// Chunks of 1, 2, 4, ... rounds; the first round of a chunk only brings the ranks together. While
+// fewer rounds than --warmup and less than a fifth of the budget are over, samples are dropped.
+static void run_rounds(Bench* b, const Row* row) {
+  double start = now_us(), budget_us = 1e6 * b->options.budget_s;
+  long long done = 0, kept = 0, chunk = 1, plan[2] = {1, 0};  // rounds to do; keep their samples?
+  if (row->flags & kFence) MPI_Win_fence(MPI_MODE_NOPRECEDE, b->win);
+  while (plan[0] > 0) {
+    row->once(b, row);
+    for (long long i = 0; i < plan[0]; ++i) {
+      double us = row->once(b, row);
+      if (plan[1]) record(b, us);
+    }
+    done += plan[0];
+    kept += plan[1] ? plan[0] : 0;
+    double spent = now_us() - start;
+    double fitting = (budget_us * 1.2 - spent) / (spent / (double)(done + 1));
+    chunk = chunk < 4096 ? 2 * chunk : chunk;
+    plan[0] = chunk < (long long)fitting ? chunk : (long long)fitting;
+    if (plan[0] > b->options.samples - kept) plan[0] = b->options.samples - kept;
+    if (plan[0] < 1) plan[0] = kept == 0;  // at least one sample
+    plan[1] = plan[1] || done >= b->options.warmup || spent > budget_us / 5;
+    MPI_Bcast(plan, 2, MPI_LONG_LONG, 0, MPI_COMM_WORLD);
+  }
+  if (row->flags & kFence) MPI_Win_fence(MPI_MODE_NOSUCCEED, b->win);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void compute_until(double deadline) {
+  volatile double x = 1;
+  while (now_us() < deadline)
+    for (int i = 0; i < 1000; ++i) x = x * 0.999 + 0.001;
+}
+
+// The 20 ms before the operation let every other rank leave the barrier and be at its computation.
+static void run_away(Bench* b, const Row* row) {
+  long long times = (long long)(b->options.budget_s / 0.22);
+  if (times < 5) times = 5;
+  if (times > b->options.samples) times = b->options.samples;
+  for (long long i = 0; i < times; ++i) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    double start = now_us();
+    if (b->rank != 0) {
+      compute_until(start + 200e3);
+      continue;
+    }
+    compute_until(start + 20e3);
+    start = now_us();
+    row->op(b, row, b->peer);
+    record(b, now_us() - start);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+// --- Checking -----------------------------------------------------------------------------------
+
+static void fill(unsigned char* data, size_t bytes, unsigned seed) {
+  for (size_t i = 0; i < bytes; ++i) data[i] = (unsigned char)(i * 7 + (i >> 8) + seed * 31 + 1);
+}
+
+static void fetch(Bench* b, size_t at, size_t bytes) {
+  memset(b->in, 0, bytes);
+  MPI_Win_lock(MPI_LOCK_SHARED, b->peer, 0, b->win);
+  MPI_Get(b->in, (int)bytes, MPI_BYTE, b->peer, (MPI_Aint)at, (int)bytes, MPI_BYTE, b->win);
+  MPI_Win_unlock(b->peer, b->win);
+}
+
+static void before(Bench* b, const Row* row, unsigned seed) {
+  fill(b->out, kDataBytes, seed);
+  if (row->check == kSums)
+    for (size_t i = 0; i < row->bytes / sizeof(double); ++i) ((double*)b->out)[i] = 1;
+  if (row->check == kGotData && b->rank == 0) {
+    op_lock_exclusive_put(b, row, b->peer);
+    memset(b->in, 0, row->bytes);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void after(Bench* b, const Row* row) {
+  if (b->rank != 0 || row->check == kNothing) return;
+  int good = 1;
+  if (row->check == kSums) {
+    fetch(b, kSumAt, row->bytes);
+    for (size_t i = 0; i < row->bytes / sizeof(double); ++i)
+      good = good && ((double*)b->in)[i] == (double)b->sums;
+  } else {
+    if (row->check == kPutData) fetch(b, 0, row->bytes);
+    good = memcmp(b->in, b->out, row->bytes) == 0;
+  }
+  if (!good) {
+    fprintf(stderr, "one_sided: %s: the data is wrong\n", row->name);
+    b->bad = 1;
+  }
+}
+
+static void check_counters(Bench* b) {
+  uint64_t counter;
+  MPI_Allreduce(MPI_IN_PLACE, b->added, b->ranks, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+  MPI_Win_lock(MPI_LOCK_SHARED, b->rank, 0, b->win);
+  memcpy(&counter, b->base + kCounterAt, sizeof counter);
+  MPI_Win_unlock(b->rank, b->win);
+  if (counter != b->added[b->rank]) {
+    fprintf(stderr, "one_sided: rank %d counted %llu fetch_and_op of %llu\n", b->rank,
+            (unsigned long long)counter, (unsigned long long)b->added[b->rank]);
+    b->bad = 1;
+  }
+}
+
+// --- Reporting ----------------------------------------------------------------------------------
+
+static int compare(const void* a, const void* b) {
+  double x = *(const double*)a, y = *(const double*)b;
+  return (x > y) - (x < y);
+}
+
+static double quantile(const double* sorted, size_t n, double q) {
+  return sorted[(size_t)(q * (double)(n - 1) + 0.5)];
+}
+
+static void print_row(const Bench* b, const Row* row, const double* sorted, size_t n) {
+  double sum = 0;
+  for (size_t i = 0; i < n; ++i) sum += sorted[i];
+  double median = quantile(sorted, n, 0.5), q1 = quantile(sorted, n, 0.25);
+  double q3 = quantile(sorted, n, 0.75), p99 = quantile(sorted, n, 0.99);
+  double mean = sum / (double)n, max = sorted[n - 1];
+  const char* flavor = kFlavorNames[b->flavor];
+  if (b->options.json)
+    printf(
+        "{\"row\":\"%s\",\"flavor\":\"%s\",\"ranks\":%d,\"unit\":\"us\",\"median\":%.4f,"
+        "\"q1\":%.4f,\"q3\":%.4f,\"p99\":%.4f,\"max\":%.4f,\"mean\":%.4f,\"samples\":%zu,"
+        "\"timer_us\":%.4f}\n",
+        row->name, flavor, b->ranks, median, q1, q3, p99, max, mean, n, b->timer_us);
+  else
+    printf("%-26s %-8s %11.3f %11.3f %11.3f %11.3f %11.3f %8zu\n", row->name, flavor, median, q1,
+           q3, p99, max, n);
+  fflush(stdout);
+}
+
+static void report(Bench* b, const Row* row) {
+  int count = (int)b->count, *counts = NULL, *at = NULL;
+  double* all = NULL;
+  size_t n = 0;
+  if (b->rank == 0) {
+    counts = memory((size_t)b->ranks * sizeof(int));
+    at = memory((size_t)b->ranks * sizeof(int));
+  }
+  MPI_Gather(&count, 1, MPI_INT, counts, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  if (b->rank == 0) {
+    for (int r = 0; r < b->ranks; n += (size_t)counts[r], ++r) at[r] = (int)n;
+    all = memory((n + 1) * sizeof(double));
+  }
+  MPI_Gatherv(b->samples, count, MPI_DOUBLE, all, counts, at, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+  if (b->rank == 0 && n > 0) {
+    qsort(all, n, sizeof *all, compare);
+    print_row(b, row, all, n);
+  }
+  free(counts);
+  free(at);
+  free(all);
+}
+
+static void run_row(Bench* b, const Row* row) {
+  if (row->kind == kAway && b->ranks == 1) {
+    fprintf(stderr, "one_sided: %s wants two ranks: skipped\n", row->name);
+    return;
+  }
+  b->count = 0;
+  before(b, row, (unsigned)(row - kRows));
+  if (row->kind == kRound)
+    run_rounds(b, row);
+  else if (row->kind == kAway)
+    run_away(b, row);
+  else
+    run_alone(b, row);
+  after(b, row);
+  report(b, row);
+}
+
+// --- Setting up ---------------------------------------------------------------------------------
+
+static void measure_timer(Bench* b) {
+  enum { kReads = 1001 };
+  double reads[kReads];
+  for (int i = 0; i < kReads; ++i) {
+    double start = now_us();
+    reads[i] = now_us() - start;
+  }
+  qsort(reads, kReads, sizeof *reads, compare);
+  double sum = 0;  // of the middle half: the clock's step is coarser than the time of a read
+  for (int i = kReads / 4; i < 3 * kReads / 4; ++i) sum += reads[i];
+  b->timer_us = sum / (3 * kReads / 4 - kReads / 4);
+}
+
+// Keeps to the CPUs that the launcher allows; a rank that it has already bound stays where it is.
+static void pin(const Bench* b) {
+  cpu_set_t allowed, one;
+  MPI_Comm host;
+  int local;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, b->rank, MPI_INFO_NULL, &host);
+  MPI_Comm_rank(host, &local);
+  MPI_Comm_free(&host);
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < 2) return;
+  int skip = local % CPU_COUNT(&allowed);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (!CPU_ISSET(cpu, &allowed) || skip-- > 0) continue;
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    if (sched_setaffinity(0, sizeof one, &one) != 0) perror("one_sided: sched_setaffinity");
+    return;
+  }
+}
+
+static MPI_Group group_of(int rank) {
+  MPI_Group world, group;
+  MPI_Comm_group(MPI_COMM_WORLD, &world);
+  MPI_Group_incl(world, 1, &rank, &group);
+  MPI_Group_free(&world);
+  return group;
+}
+
+static void setup(Bench* b) {
+  b->peer = 1 % b->ranks;
+  b->random = 88172645463325252u + 0x9e3779b97f4a7c15u * (uint64_t)b->rank;
+  if (b->options.pin) pin(b);
+  int partner = b->ranks == 1 ? 0 : b->rank ^ 1;
+  b->partner = partner < b->ranks ? group_of(partner) : MPI_GROUP_NULL;
+  b->left = group_of((b->rank + b->ranks - 1) % b->ranks);
+  b->right = group_of((b->rank + 1) % b->ranks);
+  b->out = memory(kDataBytes);
+  b->in = memory(kDataBytes);
+  b->added = memory((size_t)b->ranks * sizeof *b->added);
+  b->samples = memory((size_t)b->options.samples * sizeof *b->samples);
+  measure_timer(b);
+}
+
+static void run_flavor(Bench* b, Flavor flavor, const regex_t* pattern) {
+  void* base = flavor == kCreate ? memory(kWindowBytes) : NULL;
+  b->flavor = flavor;
+  make_window(flavor, kWindowBytes, &base, &b->win);
+  b->base = base;
+  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, b->rank, 0, b->win);
+  memset(b->base, 0, kWindowBytes);
+  MPI_Win_unlock(b->rank, b->win);
+  memset(b->added, 0, (size_t)b->ranks * sizeof *b->added);
+  b->swaps = b->sums = 0;
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (int r = 0; r < kRowCount; ++r)
+    if (regexec(pattern, kRows[r].name, 0, NULL, 0) == 0) run_row(b, &kRows[r]);
+  check_counters(b);
+  MPI_Win_free(&b->win);
+  if (flavor == kCreate) free(base);
+}
+
+static void teardown(Bench* b) {
+  if (b->partner != MPI_GROUP_NULL) MPI_Group_free(&b->partner);
+  MPI_Group_free(&b->left);
+  MPI_Group_free(&b->right);
+  free(b->out);
+  free(b->in);
+  free(b->added);
+  free(b->samples);
+}
+
+static void help(void) {
+  printf(
+      "usage: one_sided [options]\n"
+      "  --rows REGEX     only rows whose name matches (extended regular expression)\n"
+      "  --list           print the rows and stop\n"
+      "  --flavor LIST    of allocate (default), create, shared, or all; separated by commas\n"
+      "  --samples N      samples of each rank and row at most (default 10000)\n"
+      "  --budget-s S     seconds for a row, about (default 1; rows with a computing target do at\n"
+      "                   least five samples of 0.2 s)\n"
+      "  --warmup N       operations before the first sample, within a fifth of the budget\n"
+      "                   (default 200)\n"
+      "  --pin            bind each rank to one CPU, in order of ranks\n"
+      "  --json           one JSON object for each row instead of a table\n"
+      "  --help           this text\n");
+}
+
+static double number(const char* option, const char* text, double low, double high, int whole) {
+  char* end;
+  errno = 0;
+  double value = strtod(text, &end);
+  if (errno != 0 || end == text || *end != '\0' || !(value >= low && value <= high) ||
+      (whole && value != (double)(long long)value))
+    reject("--%s wants a %snumber from %g to %g, not '%s'", option, whole ? "whole " : "", low,
+           high, text);
+  return value;
+}
+
+static void parse_flavors(Options* o, const char* text) {
+  memset(o->flavors, 0, sizeof o->flavors);
+  while (1) {
+    size_t length = strcspn(text, ",");
+    int known = 0;
+    for (int f = 0; f < kFlavors; ++f)
+      if ((strlen(kFlavorNames[f]) == length && memcmp(kFlavorNames[f], text, length) == 0) ||
+          (length == 3 && memcmp(text, "all", 3) == 0))
+        o->flavors[f] = known = 1;
+    if (!known)
+      reject("--flavor knows allocate, create, shared, all; not '%.*s'", (int)length, text);
+    if (text[length] == '\0') return;
+    text += length + 1;
+  }
+}
+
+static Options parse(int argc, char** argv, int rank) {
+  Options o = {.pattern = "", .flavors = {1, 0, 0}, .samples = 10000, .warmup = 200, .budget_s = 1};
+  static const struct option known[] = {{"rows", required_argument, NULL, 'r'},
+                                        {"list", no_argument, NULL, 'l'},
+                                        {"flavor", required_argument, NULL, 'f'},
+                                        {"samples", required_argument, NULL, 's'},
+                                        {"budget-s", required_argument, NULL, 'b'},
+                                        {"warmup", required_argument, NULL, 'w'},
+                                        {"pin", no_argument, NULL, 'p'},
+                                        {"json", no_argument, NULL, 'j'},
+                                        {"help", no_argument, NULL, 'h'},
+                                        {NULL, 0, NULL, 0}};
+  opterr = 0;
+  int c;
+  while ((c = getopt_long(argc, argv, ":", known, NULL)) != -1) {
+    switch (c) {
+      case 'r':
+        o.pattern = optarg;
+        break;
+      case 'l':
+        o.list = 1;
+        break;
+      case 'f':
+        parse_flavors(&o, optarg);
+        break;
+      case 's':
+        o.samples = (long long)number("samples", optarg, 1, 1e7, 1);
+        break;
+      case 'b':
+        o.budget_s = number("budget-s", optarg, 0.001, 3600, 0);
+        break;
+      case 'w':
+        o.warmup = (long long)number("warmup", optarg, 0, 1e7, 1);
+        break;
+      case 'p':
+        o.pin = 1;
+        break;
+      case 'j':
+        o.json = 1;
+        break;
+      case 'h':
+        if (rank == 0) help();
+        MPI_Finalize();
+        exit(0);
+      case ':':
+        reject("option %s lacks its value", argv[optind - 1]);
+      default:
+        reject("unknown option %s", argv[optind - 1]);
+    }
+  }
+  if (optind < argc) reject("unexpected argument '%s'", argv[optind]);
+  return o;
+}
+
+static int count_matching(const regex_t* pattern, int print) {
+  int count = 0;
+  for (int r = 0; r < kRowCount; ++r) {
+    if (regexec(pattern, kRows[r].name, 0, NULL, 0) != 0) continue;
+    if (print) printf("%-26s %s\n", kRows[r].name, kRows[r].what);
+    ++count;
+  }
+  return count;
+}
+
+int main(int argc, char** argv) {
+  Bench b = {.win = MPI_WIN_NULL};
+  regex_t pattern;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &b.rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &b.ranks);
+  b.options = parse(argc, argv, b.rank);
+  if (regcomp(&pattern, b.options.pattern, REG_EXTENDED | REG_NOSUB) != 0)
+    reject("--rows: '%s' is not a regular expression", b.options.pattern);
+  if (count_matching(&pattern, b.options.list && b.rank == 0) == 0)
+    reject("--rows: no row matches '%s' (see --list)", b.options.pattern);
+  if (!b.options.list) {
+    setup(&b);
+    if (b.rank == 0 && !b.options.json)
+      printf("%-26s %-8s %11s %11s %11s %11s %11s %8s   (us; %d ranks; one clock read: %.3f)\n",
+             "row", "flavor", "median", "q1", "q3", "p99", "max", "samples", b.ranks, b.timer_us);
+    for (int f = 0; f < kFlavors; ++f)
+      if (b.options.flavors[f]) run_flavor(&b, (Flavor)f, &pattern);
+    teardown(&b);
+  }
+  regfree(&pattern);
+  MPI_Allreduce(MPI_IN_PLACE, &b.bad, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+  MPI_Finalize();
+  return b.bad;
+}
