@@ -43,6 +43,8 @@ class Target {
   const TypeInfo* type = nullptr;
   machine::Home rank = 0;
   std::size_t count = 0;
+  bool empty() const { return count == 0 || type->size == 0; }
+
   std::ptrdiff_t start = 0;  // byte displacement; an address for dynamic windows
 };
 
@@ -93,6 +95,8 @@ int open_arithmetic(MPI_Op op, const Target& target, Arithmetic& arithmetic) {
   arithmetic.op = *known;
   if (target.type->element) {
     arithmetic.element = *target.type->element;
+    // The standard leaves arithmetic on MPI_CHAR undefined; MPI libraries take it for signed char.
+    if (arithmetic.element == windows::Element::character) arithmetic.element = windows::Element::i8;
     return windows::valid(arithmetic.op, arithmetic.element) ? MPI_SUCCESS : MPI_ERR_OP;
   }
   return MPI_ERR_TYPE;
@@ -167,6 +171,7 @@ int accumulate(MpiWindow& window, const Buffer& origin, const Remote& remote, MP
   Arithmetic arithmetic{};
   int error = open_origin(origin, type);
   if (error == MPI_SUCCESS) error = target.open(window, remote);
+  if (error == MPI_SUCCESS && target.empty()) return MPI_SUCCESS;
   if (error == MPI_SUCCESS) error = open_arithmetic(op, target, arithmetic);
   if (error != MPI_SUCCESS) return raise(window, error);
   std::vector<std::byte> storage;
@@ -187,6 +192,7 @@ int get_accumulate(MpiWindow& window, const Buffer& origin, const Buffer& result
   int error = reads_only ? MPI_SUCCESS : open_origin(origin, type);
   if (error == MPI_SUCCESS) error = open_origin(result, result_type);
   if (error == MPI_SUCCESS) error = target.open(window, remote);
+  if (error == MPI_SUCCESS && target.empty()) return MPI_SUCCESS;
   if (error == MPI_SUCCESS) error = open_arithmetic(op, target, arithmetic);
   if (error != MPI_SUCCESS) return raise(window, error);
   std::vector<std::byte> storage;

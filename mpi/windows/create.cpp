@@ -255,6 +255,7 @@ void Creator::attach() {
   options.atomic_bytes = w.peers[0].atomic_bytes;
   options.program_reads_peers = c_.flavor == MPI_WIN_FLAVOR_SHARED;
   w.engine_ = make_engine(machine(), at, options);
+  w.sited = needs_images(machine());
 }
 
 void Creator::finish() {
@@ -266,7 +267,7 @@ void Creator::finish() {
   w.base = MPI_BOTTOM;
   if (c_.flavor == MPI_WIN_FLAVOR_CREATE) w.base = c_.memory;
   if (has_own_memory(c_.flavor)) {
-    w.base = c_.bytes == 0 && c_.flavor == MPI_WIN_FLAVOR_ALLOCATE
+    w.base = c_.bytes == 0 && (c_.flavor == MPI_WIN_FLAVOR_ALLOCATE || !w.peers[0].contiguous)
                  ? nullptr
                  : w.engine().view(static_cast<machine::Home>(w.rank));
     std::memcpy(c_.base_out, &w.base, sizeof w.base);
@@ -322,6 +323,11 @@ int free_window(MPI_Win* win) {
   MpiWindow* const window = find_window(*win);
   const Status open = window->engine().closable();
   if (!open.ok()) return raise(*window, open, "MPI_Win_free");
+  const std::string findings = window->engine().close();
+  if (!findings.empty())
+    std::fprintf(stderr, "tombolo: rank %d, %s: %s", job().world_rank(), "MPI_Win_free",
+                 findings.c_str());
+  // After everybody's last access, and before anything of the window goes away.
   const Status arrived = window->engine().barrier();
   if (!arrived.ok()) return raise(*window, arrived, "MPI_Win_free");
   host().Group_free(&window->group);

@@ -2,6 +2,8 @@
 #include "mpi/windows/engines.h"
 
 #include "backends/coherent/coherent.h"
+#include "backends/flushed/flushed.h"
+#include "backends/stale/stale.h"
 #include "windows/window.h"
 
 namespace tombolo::mpi {
@@ -9,7 +11,17 @@ namespace {
 
 // Calls use.template operator()<C>() with the core type of the machine.
 template <class Use>
-auto with_core(MachineChoice, Use&& use) {
+auto with_core(MachineChoice machine, Use&& use) {
+  switch (machine.kind) {
+    case MachineKind::stale:
+      return use.template operator()<stale::Core>();
+    case MachineKind::flushed:
+      if (machine.native_atomics)
+        return use.template operator()<flushed::Core<machine::Atomics::full>>();
+      return use.template operator()<flushed::Core<machine::Atomics::none>>();
+    case MachineKind::coherent:
+      break;
+  }
   return use.template operator()<coherent::Core>();
 }
 
@@ -19,8 +31,14 @@ std::size_t sync_bytes(MachineChoice machine, machine::Home cores) {
   return with_core(machine, [&]<class C>() { return windows::Window<C>::sync_bytes(cores); });
 }
 
-std::size_t ledger_bytes(MachineChoice machine, const std::vector<machine::DataRegion>&) {
-  return machine.kind == MachineKind::stale ? 8 : 0;
+std::size_t ledger_bytes(MachineChoice machine, const std::vector<machine::DataRegion>& regions) {
+  if (machine.kind != MachineKind::stale) return 0;
+  constexpr std::size_t bytes_per_line = 8;
+  std::size_t lines = 0;
+  for (const auto& region : regions)
+    lines += (region.bytes + stale::Core::properties.line_bytes - 1) /
+             stale::Core::properties.line_bytes;
+  return lines * bytes_per_line;
 }
 
 bool is_coherent(MachineChoice machine) {
@@ -29,7 +47,9 @@ bool is_coherent(MachineChoice machine) {
 
 bool needs_images(MachineChoice machine) { return machine.kind == MachineKind::stale; }
 
-Status available(MachineChoice) { return {}; }
+Status available(MachineChoice machine) {
+  return machine.kind == MachineKind::flushed ? flushed::available() : Status{};
+}
 
 std::unique_ptr<windows::Engine> make_engine(MachineChoice machine,
                                              const machine::Attachment& attachment,
