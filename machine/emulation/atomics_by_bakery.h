@@ -5,7 +5,8 @@
 //   class Core : public machine::AtomicsByBakery<LoadsAndStores> { using
 //   AtomicsByBakery::AtomicsByBakery; };
 //
-// Cost without contention, for n cores: 4 stores, 3n loads. Memory: 16n bytes at each home.
+// Cost without contention, for n cores: 4 stores and 2n - 1 loads, a plain store 4 and 2n - 2.
+// Memory: 8n bytes at each home.
 // Invariants and thread safety: locked_atomics.h, bakery.h.
 #pragma once
 

@@ -2,17 +2,18 @@
 // Purpose: Lamport's bakery lock (CACM 17:8, 1974) over sync words of a machine that can only load,
 // store and fence. One lock at each home; first come, first served.
 //
-//   Bakery<Base> bakery(base, first_byte);       // the same first_byte in every core
+//   Bakery<Base> bakery(base, first_byte, waiting, idle);   // the same first_byte in every core
 //   bakery.acquire(home);  ...  bakery.release(home);
 //
-//   away --take a number: doorway()--> waiting --all before me left: await_turn()--> inside
-//   inside --release()--> away
+//   away --doorway()--> waiting --all before me have left: await_turn()--> inside --release()-->
+//   away
 //
-// Memory: 2 words for each core and lock (choosing, number), hence 2n words at each of n homes.
+// Memory: 1 word for each core and lock, hence n words at each of n homes. Lamport's two variables
+// (choosing, number) share the word, which is written in one piece: away 0, choosing 1, number 2...
 // Each word has one writer. An idle lock is all zeros.
 //
-// Invariants: B1 a core is inside only if no other core has a smaller (number, core), 0 being none.
-//             B2 a core with choosing == 1 has not decided on its number; nobody passes it.
+// Invariants: B1 a core is inside only if no other core has a smaller (number, core).
+//             B2 nobody passes a core that is choosing: it may be about to take a smaller number.
 //             B3 numbers grow only while the lock is never idle: 2^64 is not reached.
 //             B4 if the idle hook reports a fault while a core waits (whoever holds the lock may be
 //                dead), the core goes on as if it had the lock, so that it can report the fault:
@@ -33,7 +34,7 @@ namespace tombolo::machine {
 template <class Base>
 class Bakery {
  public:
-  static std::size_t bytes(Home cores) { return std::size_t{cores} * 2 * sizeof(std::uint64_t); }
+  static std::size_t bytes(Home cores) { return std::size_t{cores} * sizeof(std::uint64_t); }
 
   Bakery(Base& base, Offset first, const WaitPolicy& waiting, IdleHook* idle)
       : base_(base), first_(first), waiting_(waiting), idle_(idle) {}
@@ -48,37 +49,39 @@ class Bakery {
 
   void release(Home home) {
     // Stores go to memory in program order (R3): those made inside are there before this one.
-    base_.store(number(home, base_.self()), 0);
+    base_.store(word(home, base_.self()), away);
   }
 
   const Status& fault() const { return fault_; }
 
  private:
-  auto choosing(Home home, Home core) {
-    return base_.word({home, first_ + core * 2 * sizeof(std::uint64_t)});
-  }
-  auto number(Home home, Home core) {
-    return base_.word({home, first_ + (core * 2 + 1) * sizeof(std::uint64_t)});
+  static constexpr std::uint64_t away = 0;
+  static constexpr std::uint64_t choosing = 1;
+  static constexpr std::uint64_t first_number = 2;
+
+  auto word(Home home, Home core) {
+    return base_.word({home, first_ + core * sizeof(std::uint64_t)});
   }
 
   std::uint64_t doorway(Home home) {
     const Home self = base_.self();
-    base_.store(choosing(home, self), 1);
+    base_.store(word(home, self), choosing);
     base_.fence();  // B2: "choosing" is in memory before we look at the numbers
-    std::uint64_t largest = 0;
+    std::uint64_t mine = first_number;
     for (Home other = 0; other < base_.cores(); ++other)
-      if (other != self) largest = std::max(largest, base_.load(number(home, other)));
-    base_.store(number(home, self), largest + 1);
-    base_.store(choosing(home, self), 0);  // in memory after our number (R3)
+      if (other != self) mine = std::max(mine, base_.load(word(home, other)) + 1);
+    base_.store(word(home, self), mine);
     base_.fence();  // our number is in memory before we look whether others have one
-    return largest + 1;
+    return mine;
   }
 
+  // Once our number is in memory, `other` can only take a larger one: it makes us wait for what it
+  // had when we looked, and at most once more while it is choosing.
   void await_turn(Home home, Home other, std::uint64_t mine) {
-    wait_while([&] { return base_.load(choosing(home, other)) != 0; });
     wait_while([&] {
-      const std::uint64_t theirs = base_.load(number(home, other));
-      return theirs != 0 && std::pair(theirs, other) < std::pair(mine, base_.self());
+      const std::uint64_t theirs = base_.load(word(home, other));
+      // "choosing" is smaller than any number (B2).
+      return theirs != away && std::pair(theirs, other) < std::pair(mine, base_.self());
     });
   }
 

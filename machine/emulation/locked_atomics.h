@@ -51,7 +51,9 @@ class LockedAtomics : public Base {
   Word word(SyncPlace place) { return {Base::word(place), place.home}; }
   std::uint64_t load(Word word) { return Base::load(word.inner); }
   void store(Word word, std::uint64_t v) {
-    change(word, [&](std::uint64_t) { return v; });
+    lock_.acquire(word.home);  // E1
+    Base::store(word.inner, v);
+    lock_.release(word.home);
   }
   // A store to a word that no core ever changes by an atomic operation. One that does is lost.
   void store_alone(Word word, std::uint64_t v) { Base::store(word.inner, v); }

@@ -64,7 +64,12 @@ class Ensemble {
   template <class Body>
   void run(Body&& body) {
     std::vector<std::thread> threads;
-    for (auto& core : cores_) threads.emplace_back([&body, &core] { body(*core); });
+    for (auto& core : cores_)
+      threads.emplace_back([&body, &core] {
+        body(*core);
+        // A machine may hold back the last stores of a body; whoever looks after run() wants them.
+        if constexpr (requires { core->settle(); }) core->settle();
+      });
     for (auto& thread : threads) thread.join();
   }
 

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+# Everything that a person does with this repository; `make help` lists it. Each target brings what
+# it needs; what is there already costs no time.
+#
+#   JOBS=n                 parallel compilations (default: all processors)
+#   SYSTEM_PACKAGES=skip   leave the system's packages alone
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+JOBS ?= $(shell nproc)
+SYSTEM_PACKAGES ?= install
+PRESET ?= release
+TOMBOLO := .env/cli/bin/python -m tombolo
+PYTEST := .env/cli/bin/python -m pytest -q
+NATIVE := tombolo_mpi_mpich tombolo_mpi_openmpi tombolo_mpi_abi
+
+# --- What a person types -----------------------------------------------------------------------
+
+.PHONY: help
+help: ## This list.
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+
+.PHONY: demo
+demo: env native ## An unmodified program under the stock MPIs and under Tombolo on each machine.
+	@$(TOMBOLO) demo distributed_hash_table
+
+.PHONY: examples
+examples: env native ## All examples, everywhere.
+	@$(TOMBOLO) demo
+
+.PHONY: test
+test: ## All tests on every machine; what CI runs.
+	@tools/test_all.py
+
+.PHONY: unit
+unit: build ## The unit tests of one preset: make unit PRESET=asan.
+	@ctest --test-dir build/$(PRESET) --output-on-failure -j $(JOBS)
+
+.PHONY: python-test
+python-test: env-test ## The tests of the command and of the tools.
+	@$(PYTEST) cli/tests tools
+
+.PHONY: lint
+lint: env-test build/release/build.ninja ## Layers, style, formatter, clang-tidy.
+	@tools/check_layers.py
+	@tools/tidy.py
+	@tools/check_format.sh
+	@tools/check_tidy.sh
+
+.PHONY: format
+format: env-test ## Lets clang-format rewrite the sources.
+	@tools/check_format.sh --fix
+
+.PHONY: conformance
+conformance: env-test native ## MPICH's one-sided tests: stock, coherent, stale with three seeds.
+	@$(TOMBOLO) conformance
+
+.PHONY: conformance-slice
+conformance-slice: env-test native ## A short list of them on coherent and stale.
+	@$(TOMBOLO) conformance --slice quick --machine coherent --machine stale --seed 1
+
+.PHONY: bench
+bench: env-test native ## Micro-benchmarks against the stock MPIs: 2 ranks, then 8.
+	@$(TOMBOLO) bench one-sided --ranks 2 --machine coherent --machine flushed
+	@$(TOMBOLO) bench one-sided --ranks 8
+
+.PHONY: broken-twins
+broken-twins: env-test build ## Removes each publish, refresh, drain and fence in turn; a test must notice.
+	@.env/cli/bin/python tools/broken_twins.py
+
+# A figure is a target `figure-NAME`; `make figures` draws all of them.
+FIGURES := figure-one-sided
+.PHONY: figures $(FIGURES)
+figures: $(FIGURES) ## Every plot, from fresh measurements.
+figure-one-sided: bench
+
+.PHONY: wheel
+wheel: env-test ## The command and its libraries as one wheel, in dist/.
+	@.env/cli/bin/python -m pip wheel --quiet --no-deps --wheel-dir dist .
+	@ls dist/*.whl
+
+.PHONY: clean
+clean: ## Removes what was built; keeps the environments and the fetched test programs.
+	@rm -rf build dist
+
+.PHONY: distclean
+distclean: clean ## Removes everything that git does not know.
+	@rm -rf .env .cache results
+
+# --- What that needs -----------------------------------------------------------------------------
+
+.PHONY: env env-test native build
+env: .env/mpich.stamp .env/openmpi.stamp .env/cli.stamp
+env-test: env .env/system-test.stamp .env/test.stamp
+
+native: build/release/build.ninja ## The libraries to preload.
+	@cmake --build build/release -j $(JOBS) --target $(NATIVE) -- --quiet
+
+build: build/$(PRESET)/build.ninja ## All programs of one preset: make build PRESET=tsan.
+	@cmake --build build/$(PRESET) -j $(JOBS) -- --quiet
+
+build/%/build.ninja: CMakeLists.txt CMakePresets.json | env
+	@cmake --preset $* --log-level=WARNING >/dev/null
+	@touch $@
+
+.env/system-%.stamp: requirements/system-%.txt
+	@mkdir -p .env
+	@[ "$(SYSTEM_PACKAGES)" = skip ] || tools/system_packages.sh $<
+	@touch $@
+
+.env/mpich.stamp .env/openmpi.stamp: .env/%.stamp: requirements/%.txt | .env/system-demo.stamp
+	@tools/python_env.sh .env/$* $<
+	@touch $@
+
+.env/cli.stamp: requirements/cli.txt | .env/system-demo.stamp
+	@tools/python_env.sh .env/cli $<
+	@echo "$(CURDIR)/cli" > "$$(.env/cli/bin/python -c 'import site; print(site.getsitepackages()[0])')/tombolo.pth"
+	@touch $@
+
+.env/test.stamp: requirements/test.txt .env/cli.stamp
+	@tools/python_env.sh .env/cli $<
+	@touch $@

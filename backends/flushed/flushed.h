@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the machine `flushed`: memory that hosts map and do not snoop (a CXL pool, ivshmem, a
+// DAX device; a file on one host for trials). Caches are real, and are written back and dropped by
+// instructions of the processor (flush.h).
+//
+//   TOMBOLO_TRY(flushed::available());
+//   flushed::Core<machine::Atomics::full> core(attachment);
+//
+//   Core<full>  sync words are used with the host's atomics. Assumes that the pool keeps the words
+//               coherent (a coherent part of the device, atomics in the device, or one host only).
+//   Core<none>  a word is dropped from the cache before each load and stored past the cache; the
+//               atomics are built from that (machine/emulation). Assumes nothing but F1 of flush.h,
+//               which on Arm asks for a mapping of the sync words that is not cacheable.
+//
+// Invariants: FL1 a plain load or store of a program through view() is a cached access: stale until
+//                 refresh, in memory after publish.
+//             FL2 the doorbells are only hints: a sleep is bounded (doorbell.h, D1), so that a core
+//                 on another host, which no ring reaches, is late but never stuck. Where the kernel
+//                 cannot sleep on the pool's memory, cores sleep by time.
+//             FL3 regions without a mapping are memory of this host, reached by the kernel.
+// Thread safety: Core<full> may be used by several threads at once, Core<none> by one at a time.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "backends/flushed/flush.h"
+#include "backends/host/foreign_memory.h"
+#include "backends/host/host_waiting.h"
+#include "base/check.h"
+#include "machine/contract.h"
+#include "machine/emulation/atomics_by_bakery.h"
+
+namespace tombolo::flushed {
+
+// Everything but the sync words.
+class Common {
+ public:
+  static constexpr machine::Properties properties_with(machine::Atomics atomics) {
+    return {.name = atomics == machine::Atomics::full ? "flushed" : "flushed-none",
+            .coherent = false,
+            .native_atomics = atomics,
+            .line_bytes = line_bytes};
+  }
+  static std::size_t reserved_sync_bytes(machine::Home) { return sizeof(host::Doorbell); }
+
+  explicit Common(const machine::Attachment& attachment);
+
+  machine::Home self() const { return at_.self; }
+  machine::Home cores() const { return at_.cores; }
+
+  Status pause(std::uint64_t ns) { return host::pause(at_.waiting, at_.idle, ns); }
+  void notify(machine::Home home) {
+    if (can_ring_) bell(home).ring();
+  }
+
+  Status read(machine::DataPlace place, void* out, std::size_t bytes) {
+    const machine::DataRegion& region = at_.data[place.home];
+    if (region.memory == nullptr) [[unlikely]]
+      return read_unmapped(region, place, out, bytes);
+    std::memcpy(out, region.memory + place.offset, bytes);
+    return {};
+  }
+  Status write(machine::DataPlace place, const void* in, std::size_t bytes) {
+    const machine::DataRegion& region = at_.data[place.home];
+    if (region.memory == nullptr) [[unlikely]]
+      return write_unmapped(region, place, in, bytes);
+    std::memcpy(region.memory + place.offset, in, bytes);
+    return {};
+  }
+  Status write_through(machine::DataPlace place, const void* in, std::size_t bytes) {
+    const machine::DataRegion& region = at_.data[place.home];
+    if (region.memory == nullptr) [[unlikely]]
+      return write_unmapped(region, place, in, bytes);
+    flushed::write_through(*by_, region.memory + place.offset, in, bytes);
+    return {};
+  }
+  // FL3: this host's own memory needs neither publish nor refresh.
+  void publish(machine::DataPlace place, std::size_t bytes) {
+    if (std::byte* memory = at_.data[place.home].memory)
+      flushed::publish(*by_, memory + place.offset, bytes);
+  }
+  void refresh(machine::DataPlace place, std::size_t bytes) {
+    if (std::byte* memory = at_.data[place.home].memory)
+      flushed::refresh(*by_, memory + place.offset, bytes);
+  }
+  void drain() { flushed::drain(); }
+
+  std::byte* view(machine::DataPlace place) {
+    const machine::DataRegion& region = at_.data[place.home];
+    if (region.memory != nullptr) [[likely]]
+      return region.memory + place.offset;
+    if (place.home != at_.self) return nullptr;
+    return reinterpret_cast<std::byte*>(region.foreign_address) + place.offset;
+  }
+  std::uint64_t data_bytes(machine::Home home) const { return at_.data[home].bytes; }
+
+ protected:
+  std::byte* block(machine::Home home) { return at_.sync + home * at_.sync_bytes_per_home; }
+  const Policy& by() const { return *by_; }
+
+  // Polls ready(), then gives the processor away, then sleeps (FL2).
+  template <class Ready>
+  Status wait(Ready&& ready) {
+    if (can_ring_) [[likely]]
+      return host::wait(at_.waiting, at_.idle, bell(at_.self), ready);
+    return wait_by_time(ready);
+  }
+
+ private:
+  host::Doorbell& bell(machine::Home home) {
+    return *reinterpret_cast<host::Doorbell*>(block(home));
+  }
+  template <class Ready>
+  Status wait_by_time(Ready&& ready);
+  Status read_unmapped(const machine::DataRegion& region, machine::DataPlace place, void* out,
+                       std::size_t bytes);
+  Status write_unmapped(const machine::DataRegion& region, machine::DataPlace place, const void* in,
+                        std::size_t bytes);
+
+  machine::Attachment at_;
+  const Policy* by_;
+  bool can_ring_;  // the kernel can sleep on the pool's memory
+};
+
+inline Common::Common(const machine::Attachment& attachment)
+    : at_(attachment), by_(&policy()), can_ring_(false) {
+  TOMBOLO_CHECK(by_->fault.ok(), "flushed: {}; ask flushed::available() first",
+                by_->fault.message());
+  // A wake-up of nobody tells whether this kernel can find the memory behind the word.
+  can_ring_ = syscall(SYS_futex, &bell(at_.self).rings, FUTEX_WAKE, 0, nullptr, nullptr, 0) >= 0;
+}
+
+template <class Ready>
+Status Common::wait_by_time(Ready&& ready) {
+  constexpr std::uint32_t shortest_us = 20;
+  machine::Waiter waiter(at_.waiting, at_.idle);
+  std::uint32_t us = shortest_us;
+  while (!ready()) {
+    if (!waiter.wants_sleep()) {
+      TOMBOLO_TRY(waiter.step());
+      continue;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(us));
+    us = std::min(us * 2, std::max(shortest_us, at_.waiting.sleep_us_max));
+    TOMBOLO_TRY(waiter.idle());
+  }
+  return {};
+}
+
+inline Status Common::read_unmapped(const machine::DataRegion& region, machine::DataPlace place,
+                                    void* out, std::size_t bytes) {
+  const std::uint64_t address = region.foreign_address + place.offset;
+  if (place.home != at_.self) return host::read_foreign(region.pid, address, out, bytes);
+  std::memcpy(out, reinterpret_cast<const void*>(address), bytes);
+  return {};
+}
+
+inline Status Common::write_unmapped(const machine::DataRegion& region, machine::DataPlace place,
+                                     const void* in, std::size_t bytes) {
+  const std::uint64_t address = region.foreign_address + place.offset;
+  if (place.home != at_.self) return host::write_foreign(region.pid, address, in, bytes);
+  std::memcpy(reinterpret_cast<void*>(address), in, bytes);
+  return {};
+}
+
+// Sync words by loads and stores in memory; the base of Core<none>.
+class LoadsAndStores : public Common {
+ public:
+  using Word = std::uint64_t*;
+  static constexpr machine::Properties properties = properties_with(machine::Atomics::none);
+  using Common::Common;
+
+  Word word(machine::SyncPlace place) {
+    return reinterpret_cast<Word>(block(place.home) + place.offset);
+  }
+  std::uint64_t load(Word word) { return load_word(by(), word); }
+  void store(Word word, std::uint64_t v) { store_word(by(), word, v); }
+  void fence() { cpu::full_fence(); }
+
+  template <class Predicate>
+  Status wait_until(Word word, Predicate&& predicate) {
+    return wait([&] { return predicate(load(word)); });
+  }
+};
+
+template <machine::Atomics A>
+class Core;
+
+template <>
+class Core<machine::Atomics::full> : public Common {
+ public:
+  using Word = std::atomic<std::uint64_t>*;
+  static constexpr machine::Properties properties = properties_with(machine::Atomics::full);
+  using Common::Common;
+
+  Word word(machine::SyncPlace place) {
+    return reinterpret_cast<Word>(block(place.home) + place.offset);
+  }
+  // acquire: later plain loads and refreshes stay behind it (R5).
+  std::uint64_t load(Word word) { return word->load(std::memory_order_acquire); }
+  // release: behind everything published or drained, whose fences are complete (R4).
+  void store(Word word, std::uint64_t v) { word->store(v, std::memory_order_release); }
+  std::uint64_t fetch_add(Word word, std::uint64_t v) { return word->fetch_add(v); }
+  std::uint64_t exchange(Word word, std::uint64_t v) { return word->exchange(v); }
+  std::uint64_t compare_exchange(Word word, std::uint64_t expected, std::uint64_t desired) {
+    word->compare_exchange_strong(expected, desired);
+    return expected;
+  }
+  void fence() { cpu::full_fence(); }
+
+  template <class Predicate>
+  Status wait_until(Word word, Predicate&& predicate) {
+    return wait([&] { return predicate(load(word)); });
+  }
+};
+
+template <>
+class Core<machine::Atomics::none> : public machine::AtomicsByBakery<LoadsAndStores> {
+ public:
+  using machine::AtomicsByBakery<LoadsAndStores>::AtomicsByBakery;
+};
+
+static_assert(machine::Core<Core<machine::Atomics::full>>);
+static_assert(machine::Core<Core<machine::Atomics::none>>);
+
+}  // namespace tombolo::flushed

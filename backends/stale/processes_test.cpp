@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the machine `stale` between processes, and with regions far larger than what is used of
+// them: the ways in which MPI windows use it.
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+#include "backends/stale/stale.h"
+
+namespace tombolo::stale {
+namespace {
+
+using machine::Home;
+
+// Memory shared with the processes that are forked off later.
+class SharedMemory {
+ public:
+  explicit SharedMemory(std::size_t bytes) : bytes_(bytes) {
+    at_ = static_cast<std::byte*>(mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                                       MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    TOMBOLO_CHECK(at_ != MAP_FAILED, "test: no {} shared bytes", bytes);
+  }
+  ~SharedMemory() { munmap(at_, bytes_); }
+  SharedMemory(const SharedMemory&) = delete;
+  SharedMemory& operator=(const SharedMemory&) = delete;
+  std::byte* at() const { return at_; }
+
+ private:
+  std::byte* at_;
+  std::size_t bytes_;
+};
+
+struct Job {
+  static constexpr std::size_t sync_bytes = 4096;
+  Job(Home n, std::size_t bytes)
+      : cores(n),
+        data_bytes(bytes),
+        sync(n * sync_bytes),
+        data(n * bytes),
+        ledger(n * (bytes + 63) / 64 * 8) {}
+
+  // As an MPI process would: images of its own, made after the fork.
+  machine::Attachment attach(Home self, std::uint64_t seed, std::uint64_t evictions) const {
+    machine::Attachment at;
+    at.self = self;
+    at.cores = cores;
+    at.sync = sync.at();
+    at.sync_bytes_per_home = sync_bytes;
+    for (Home home = 0; home < cores; ++home)
+      at.data.push_back({.memory = data.at() + home * data_bytes, .bytes = data_bytes});
+    at.ledger = ledger.at();
+    at.waiting = machine::WaitPolicy::for_host(cores, 2);
+    at.seed = seed;
+    at.evictions = evictions;
+    return at;
+  }
+
+  Home cores;
+  std::size_t data_bytes;
+  SharedMemory sync;
+  SharedMemory data;
+  SharedMemory ledger;
+};
+
+// Runs body(self) in a process for each core; true if all return true.
+template <class Body>
+bool in_processes(Home cores, Body&& body) {
+  std::vector<pid_t> children;
+  for (Home self = 0; self < cores; ++self) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const bool good = body(self);
+      std::fflush(nullptr);
+      _exit(good ? 0 : 1);
+    }
+    children.push_back(child);
+  }
+  bool good = true;
+  for (const pid_t child : children) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    good = good && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  }
+  return good;
+}
+
+// Everybody puts into everybody else's memory and finds in its own what the others put there.
+bool exchange(const Job& job, Home self, std::uint64_t seed, std::uint64_t evictions) {
+  Core core(job.attach(self, seed, evictions));
+  const auto counter = [&](Home home) {
+    return core.word({home, Core::reserved_sync_bytes(job.cores)});
+  };
+  const auto everybody_told = [&](std::uint64_t times) {
+    for (Home peer = 0; peer < job.cores; ++peer) {
+      core.fetch_add(counter(peer), 1);
+      core.notify(peer);
+    }
+    return core.wait_until(counter(self), [&](std::uint64_t v) { return v >= times * job.cores; })
+        .ok();
+  };
+  bool good = everybody_told(1);  // all cores exist
+  auto* own = reinterpret_cast<std::uint64_t*>(core.view({self, 0}));
+  for (std::uint64_t round = 1; round <= 50; ++round) {
+    for (Home peer = 0; peer < job.cores; ++peer) {
+      const std::uint64_t value = round * 1000 + self * 10 + peer;
+      good = good && core.write_through({peer, self * 8u}, &value, 8).ok();
+    }
+    core.drain();
+    good = everybody_told(2 * round) && good;
+    core.refresh({self, 0}, job.data_bytes);
+    for (Home peer = 0; peer < job.cores; ++peer)
+      good = good && own[peer] == round * 1000 + peer * 10 + self;
+    good = everybody_told(2 * round + 1) && good;  // nobody puts before all have looked
+  }
+  core.close();
+  if (!core.findings().clean()) std::fputs(core.findings().report().c_str(), stderr);
+  return good && core.findings().clean();
+}
+
+TEST(StaleProcesses, PutsReachEverybody) {
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    const Job job(3, 4096);
+    EXPECT_TRUE(in_processes(3, [&](Home self) { return exchange(job, self, seed, 7); }))
+        << "seed " << seed;
+  }
+}
+
+TEST(StaleProcesses, ALostUpdateNamesTheOtherProcess) {
+  const Job job(2, 4096);
+  const auto body = [&](Home self) {
+    Core core(job.attach(self, 1, 0));
+    const auto step = core.word({0, Core::reserved_sync_bytes(2)});
+    const auto reached = [&](std::uint64_t wanted) {
+      while (core.load(step) != wanted) (void)core.pause(1000);
+    };
+    core.set_site(100 + self);
+    std::uint64_t value = 0;
+    if (self == 1) {
+      reached(1);
+      value = 7;
+      (void)core.write_through({0, 8}, &value, 8);
+      core.drain();
+      core.fetch_add(step, 1);
+      return true;
+    }
+    (void)core.read({0, 0}, &value, 8);
+    core.fetch_add(step, 1);
+    reached(2);
+    *core.view({0, 0}) = std::byte{1};
+    core.publish({0, 0}, 8);
+    const auto& details = core.findings().details();
+    return details.size() == 1 && details[0].victim == Writer{1, 101} &&
+           details[0].culprit == Writer{0, 100};
+  };
+  EXPECT_TRUE(in_processes(2, body));
+}
+
+// A store that a process defers and then computes on is seen by the others all the same.
+TEST(StaleProcesses, AComputingProcessKeepsNoStore) {
+  const Job job(2, 4096);
+  SharedMemory finished(4096);
+  auto& end = *reinterpret_cast<std::atomic<std::uint32_t>*>(finished.at());
+  const auto body = [&](Home self) {
+    for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+      Core core(job.attach(self, seed, 0));
+      const auto word = core.word({1, Core::reserved_sync_bytes(2)});
+      if (self == 0) {
+        core.store(word, seed);
+        while (end < seed) std::this_thread::yield();  // computes, calls nobody
+      } else {
+        if (!core.wait_until(word, [&](std::uint64_t v) { return v == seed; }).ok()) return false;
+        end = static_cast<std::uint32_t>(seed);
+      }
+    }
+    return true;
+  };
+  EXPECT_TRUE(in_processes(2, body));
+}
+
+// A child of a process that has cores may end as it likes, and may have cores of its own.
+TEST(StaleProcesses, AForkedChildLeavesTheParentsCoresAlone) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the thread sanitizer allows no threads in the child of a process with threads";
+#endif
+  const Job job(1, 4096);
+  const Job other(1, 4096);
+  auto core = std::make_unique<Core>(job.attach(0, 1, 0));
+  const std::uint64_t value = 5;
+  ASSERT_TRUE(core->write_through({0, 0}, &value, 8).ok());
+  core->store(core->word({0, 128}), 1);
+  const bool good = in_processes(1, [&](Home) {
+    core.reset();  // sends nothing
+    Core mine(other.attach(0, 2, 0));
+    for (int i = 0; i < 10; ++i) mine.store(mine.word({0, 128}), 4);
+    while (reinterpret_cast<std::atomic<std::uint64_t>*>(other.sync.at() + 128)->load() != 4)
+      std::this_thread::yield();
+    return *reinterpret_cast<std::uint64_t*>(job.data.at()) == 0;
+  });
+  EXPECT_TRUE(good);
+  core->drain();
+  EXPECT_EQ(*reinterpret_cast<std::uint64_t*>(job.data.at()), 5u);
+}
+
+std::size_t resident_bytes() {
+  std::size_t total = 0;
+  std::size_t resident = 0;
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen("/proc/self/statm", "re"),
+                                                             std::fclose);
+  if (file == nullptr || std::fscanf(file.get(), "%zu %zu", &total, &resident) != 2) return 0;
+  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+// A window of 8 GiB of which three pages are used.
+TEST(StaleProcesses, HugeRegionsCostWhatIsTouched) {
+  constexpr std::size_t bytes = std::size_t{8} << 30;
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "shadow memory of what is mapped would be the larger part";
+#endif
+  const Job job(2, bytes);
+  const auto before = resident_bytes();
+  const auto start = std::chrono::steady_clock::now();
+  auto at = job.attach(0, 1, 20);
+  Core a(at);
+  at.self = 1;
+  Core b(at);
+  auto* own = a.view({0, 0});
+  for (const std::size_t offset : {std::size_t{5}, bytes / 2 + 4096, bytes - 1}) {
+    own[offset] = std::byte{1};
+    a.publish({0, 0}, bytes);
+    b.refresh({0, 0}, bytes);
+    std::byte got{};
+    ASSERT_TRUE(b.read({0, offset}, &got, 1).ok());
+    EXPECT_EQ(got, std::byte{1});
+    got = std::byte{2};
+    ASSERT_TRUE(b.write_through({0, offset}, &got, 1).ok());
+    b.drain();
+    a.refresh({0, 0}, bytes);
+    EXPECT_EQ(own[offset], std::byte{2});
+  }
+  b.expose(0);
+  EXPECT_EQ(*b.view({0, bytes - 1}), std::byte{2});
+  EXPECT_EQ(*b.view({0, bytes - 2}), std::byte{0});
+  EXPECT_TRUE(a.findings().clean()) << a.findings().report();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+  const auto used = resident_bytes() - before;
+  std::printf("8 GiB: %.2f s, %zu KiB resident\n", took.count(), used / 1024);
+  EXPECT_LT(used, std::size_t{200} << 20);
+}
+
+}  // namespace
+}  // namespace tombolo::stale

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: one core's cache of one data region: image, twin and which lines are valid.
+//
+// Invariants: K1 a byte of a valid line is dirty if image and twin differ there, or if it was
+//                written by write() since the line was last exchanged with memory (`written_`).
+//             K2 a line of an open region is always valid.
+//             K3 what is exchanged with memory becomes both image and twin, but for dirty bytes.
+//             K4 an image byte of an open region that a program changes meanwhile is left alone.
+//             K5 a valid line holds this core's own write_throughs, on their way or not, so that
+//                writing it back cannot undo them.
+// Thread safety: none of its own; stale::Core uses it under its lock.
+#pragma once
+
+#include <vector>
+
+#include "backends/stale/combining_buffer.h"
+#include "backends/stale/findings.h"
+#include "backends/stale/memory_bus.h"
+#include "backends/stale/zero_memory.h"
+#include "base/random.h"
+
+namespace tombolo::stale {
+
+class RegionCache {
+ public:
+  struct Surroundings {
+    MemoryBus& bus;
+    CombiningBuffer& combining;
+    Findings& findings;
+  };
+  RegionCache(const machine::DataRegion& region, machine::Home home, Surroundings around);
+  RegionCache(const RegionCache&) = delete;
+  RegionCache& operator=(const RegionCache&) = delete;
+
+  // Opens the region; memory := image if the region came with an image, else image := memory.
+  void adopt();
+  // Opens the region: lines that are not valid come from memory.
+  void expose();
+  bool open() const { return open_; }
+  std::byte* image() const { return image_; }
+
+  void read(machine::Offset offset, std::byte* out, std::size_t bytes);
+  void write(machine::Offset offset, const std::byte* in, std::size_t bytes);
+  void write_through(machine::Offset offset, const std::byte* in, std::size_t bytes);
+  void publish(machine::Offset offset, std::size_t bytes);
+  void refresh(machine::Offset offset, std::size_t bytes);
+
+  // Writes the line back if dirty; then it is invalid, or as in memory if the region is open.
+  void evict(Line line);
+  // A line of an open region to evict, if possible a dirty one; lines() for none.
+  Line candidate(Random& random);
+  Line lines() const { return (bytes_ + line_bytes - 1) / line_bytes; }
+  // Reports all dirty lines.
+  void report_unpublished();
+
+ private:
+  struct Bytes {
+    std::byte at[line_bytes];
+  };
+
+  std::size_t bytes_of(Line line) const { return around_.bus.bytes_of(home_, line); }
+  std::byte* image_of(Line line) const { return image_ + line * line_bytes; }
+  std::byte* twin_of(Line line) const { return twin_.as<std::byte>() + line * line_bytes; }
+  ByteMask& written(Line line) const { return written_.as<ByteMask>()[line]; }
+  std::uint64_t& valid_word(Line line) const { return valid_.as<std::uint64_t>()[line / 64]; }
+  bool valid(Line line) const { return open_ || (valid_word(line) >> line % 64 & 1) != 0; }
+
+  void ensure();  // memory for the cache, at first use
+  Bytes seen(Line line) const;
+  ByteMask dirty(Line line, const Bytes& image) const;
+  bool pages_are_clean(Line first, Line end) const;
+
+  // Memory becomes image (which was `before`) and twin, but for the bytes in `keep`.
+  void take(Line line, const Bytes& before, const Bytes& fresh, ByteMask keep);
+  void fill(Line line);                      // makes an invalid line valid
+  void write_back(Line line, bool evicted);  // whole, if dirty
+  void drop(Line line, ByteMask range);      // the refresh of a part of a valid line
+  void report(Loss loss, Line line, ByteMask bytes, Writer victim = {}, bool evicted = false);
+
+  // Calls visit(line, first byte, bytes) for the lines of the range.
+  template <class Visit>
+  static void each_piece(machine::Offset offset, std::size_t bytes, Visit&& visit);
+  // Calls visit(line) for all valid lines in [first, end), less those of an open region that cannot
+  // be dirty (if `memory_counts`: nor differ from memory).
+  template <class Visit>
+  void each_valid(Line first, Line end, bool memory_counts, Visit&& visit);
+  // Calls visit(first, end) for the parts of [first, end) that may hold anything but zeros.
+  template <class Visit>
+  void each_touched(Line first, Line end, bool memory_counts, Visit&& visit);
+
+  std::byte* memory_;
+  std::byte* image_;
+  std::uint64_t bytes_;
+  machine::Home home_;
+  Surroundings around_;
+  bool image_was_given_;
+  bool open_ = false;
+  bool sparse_ = false;        // large, and the image is zero where it is not present
+  bool written_used_ = false;  // a bit of `written_` was ever set
+  ZeroMemory own_image_;
+  ZeroMemory twin_;
+  ZeroMemory valid_;    // a bit per line; unused once the region is open
+  ZeroMemory written_;  // by line (K1)
+  std::vector<std::uint8_t> touched_;
+};
+
+}  // namespace tombolo::stale

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: a helper thread of the process that finishes what its cores have deferred. Hardware's
+// store buffers empty without being asked; a core that releases a lock and then computes for an
+// hour must not keep the release to itself.
+//
+// Invariants: T1 the thread starts with the first core of the process, and sleeps
+//                without waking while nothing is deferred.
+//             T2 it is never joined and its state never destroyed: it may outlive main().
+//             T3 in a forked child the state starts anew; the parent's cores are not known there.
+//             T4 lock order: the settler's registry, then a core (only tried, never waited for).
+// Thread safety: yes.
+#pragma once
+
+namespace tombolo::stale {
+
+class Settleable {
+ public:
+  virtual ~Settleable() = default;
+  virtual void settle() = 0;
+  // Settles unless somebody uses the core right now; false: try again later.
+  virtual bool settle_if_free() = 0;
+};
+
+namespace settler {
+
+void add(Settleable& core);
+void remove(Settleable& core);
+// Something was deferred: it will be settled within some milliseconds.
+void arm();
+
+}  // namespace settler
+}  // namespace tombolo::stale

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/stale/stale.h"
+
+#include <unistd.h>
+
+#include "backends/host/foreign_memory.h"
+
+namespace tombolo::stale {
+namespace {
+
+// A store to a sync word is deferred once in so many.
+constexpr std::uint64_t defer_one_in = 2;
+// The oldest deferred store is done once in so many operations.
+constexpr std::uint64_t release_one_in = 6;
+// Of the evictions, one in so many is of the combining buffer, and one of any line of an open
+// region.
+constexpr std::uint64_t combined_one_in = 4;
+constexpr std::uint64_t anywhere_one_in = 3;
+
+}  // namespace
+
+Core::Core(const machine::Attachment& attachment)
+    : at_(attachment),
+      random_(Random::stream(at_.seed, at_.self)),
+      bus_(at_),
+      combining_(bus_, Random::stream(at_.seed, at_.self + (std::uint64_t{1} << 32))),
+      process_(getpid()) {
+  TOMBOLO_CHECK(at_.data.empty() || at_.self < at_.data.size(), "stale: core {} of {} regions",
+                at_.self, at_.data.size());
+  for (machine::Home home = 0; home < at_.data.size(); ++home) {
+    const machine::DataRegion& region = at_.data[home];
+    const bool mapped = region.memory != nullptr;
+    caches_.push_back(
+        mapped ? std::make_unique<RegionCache>(
+                     region, home, RegionCache::Surroundings{bus_, combining_, findings_})
+               : nullptr);
+    if (mapped && home == at_.self) caches_.back()->adopt();
+  }
+  settler::add(*this);
+}
+
+Core::~Core() {
+  if (process_ != getpid()) return;
+  settler::remove(*this);
+  close();
+}
+
+// Sync words -------------------------------------------------------------------------------------
+
+std::uint64_t Core::load(Word word) {
+  const Lock lock(mutex_);
+  let_things_happen();
+  std::uint64_t value = 0;
+  if (stores_.find(word, value)) return value;
+  return word->load(std::memory_order_acquire);
+}
+
+void Core::store(Word word, std::uint64_t v) {
+  const Lock lock(mutex_);
+  let_things_happen();
+  if (stores_.empty() && !random_.one_in(defer_one_in)) {
+    word->store(v, std::memory_order_release);
+    return;
+  }
+  stores_.put(word, v);
+  settler::arm();
+}
+
+std::uint64_t Core::fetch_add(Word word, std::uint64_t v) {
+  const Lock lock(mutex_);
+  let_things_happen();
+  stores_.release_all();
+  return word->fetch_add(v);
+}
+
+std::uint64_t Core::exchange(Word word, std::uint64_t v) {
+  const Lock lock(mutex_);
+  let_things_happen();
+  stores_.release_all();
+  return word->exchange(v);
+}
+
+std::uint64_t Core::compare_exchange(Word word, std::uint64_t expected, std::uint64_t desired) {
+  const Lock lock(mutex_);
+  let_things_happen();
+  stores_.release_all();
+  word->compare_exchange_strong(expected, desired);
+  return expected;
+}
+
+void Core::fence() {
+  const Lock lock(mutex_);
+  let_things_happen();
+  stores_.release_all();
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+
+void Core::notify(machine::Home home) {
+  const Lock lock(mutex_);
+  let_things_happen();
+  if (stores_.empty())
+    bell(home).ring();
+  else
+    stores_.put(bell(home));
+}
+
+void Core::settle() {
+  const Lock lock(mutex_);
+  let_things_happen();
+  stores_.release_all();
+}
+
+bool Core::settle_if_free() {
+  const Lock lock(mutex_, std::try_to_lock);
+  if (lock.owns_lock()) stores_.release_all();
+  return lock.owns_lock();
+}
+
+// What happens by itself -------------------------------------------------------------------------
+
+void Core::let_things_happen() {
+  if (!stores_.empty() && (stores_.waited_long_enough() || random_.one_in(release_one_in)))
+    stores_.release_one();
+  if (random_.one_in(at_.evictions)) evict_something();
+}
+
+void Core::evict_something() {
+  if (closed_ || caches_.empty()) return;
+  if (random_.one_in(combined_one_in)) {
+    combining_.send_one();
+    return;
+  }
+  if (recent_.empty() || random_.one_in(anywhere_one_in)) {
+    // Half of the time the own region: of n regions, few others are ever open.
+    const std::uint64_t home = random_.one_in(2) ? random_.below(caches_.size()) : at_.self;
+    RegionCache* cache = caches_[home].get();
+    if (cache != nullptr && cache->open()) cache->evict(cache->candidate(random_));
+    return;
+  }
+  const RecentLines::Place victim = recent_.pick(random_);
+  caches_[victim.home]->evict(victim.line);
+}
+
+// Data -------------------------------------------------------------------------------------------
+
+void Core::check(const char* operation, machine::DataPlace place, std::size_t bytes) const {
+  TOMBOLO_CHECK(place.home < at_.data.size(), "stale: {} at home {} of {}", operation, place.home,
+                at_.data.size());
+  const std::uint64_t size = at_.data[place.home].bytes;
+  TOMBOLO_CHECK(place.offset <= size && bytes <= size - place.offset,
+                "stale: {} of {} bytes at {} is past the {} bytes of home {}", operation, bytes,
+                place.offset, size, place.home);
+  TOMBOLO_CHECK(!closed_, "stale: {} after close", operation);
+}
+
+void Core::remember(machine::DataPlace place, std::size_t bytes) {
+  if (bytes == 0) return;
+  const Line first = place.offset / line_bytes;
+  const Line last = (place.offset + bytes - 1) / line_bytes;
+  recent_.add(place.home, first);
+  if (last == first) return;
+  recent_.add(place.home, last);
+  recent_.add(place.home, first + random_.below(last - first));
+}
+
+Status Core::read(machine::DataPlace place, void* out, std::size_t bytes) {
+  const Lock lock(mutex_);
+  check("read", place, bytes);
+  let_things_happen();
+  RegionCache* cache = caches_[place.home].get();
+  if (cache == nullptr) return read_foreign(place, out, bytes);
+  cache->read(place.offset, static_cast<std::byte*>(out), bytes);
+  remember(place, bytes);
+  return {};
+}
+
+Status Core::write(machine::DataPlace place, const void* in, std::size_t bytes) {
+  const Lock lock(mutex_);
+  check("write", place, bytes);
+  let_things_happen();
+  RegionCache* cache = caches_[place.home].get();
+  if (cache == nullptr) return write_foreign(place, in, bytes);
+  cache->write(place.offset, static_cast<const std::byte*>(in), bytes);
+  remember(place, bytes);
+  return {};
+}
+
+Status Core::write_through(machine::DataPlace place, const void* in, std::size_t bytes) {
+  const Lock lock(mutex_);
+  check("write_through", place, bytes);
+  let_things_happen();
+  RegionCache* cache = caches_[place.home].get();
+  if (cache == nullptr) return write_foreign(place, in, bytes);
+  cache->write_through(place.offset, static_cast<const std::byte*>(in), bytes);
+  remember(place, bytes);
+  return {};
+}
+
+void Core::publish(machine::DataPlace place, std::size_t bytes) {
+  const Lock lock(mutex_);
+  check("publish", place, bytes);
+  let_things_happen();
+  if (caches_[place.home] != nullptr) caches_[place.home]->publish(place.offset, bytes);
+}
+
+void Core::refresh(machine::DataPlace place, std::size_t bytes) {
+  const Lock lock(mutex_);
+  check("refresh", place, bytes);
+  let_things_happen();
+  if (caches_[place.home] != nullptr) caches_[place.home]->refresh(place.offset, bytes);
+}
+
+void Core::drain() {
+  const Lock lock(mutex_);
+  let_things_happen();
+  combining_.send_all();
+}
+
+std::byte* Core::view(machine::DataPlace place) {
+  const Lock lock(mutex_);
+  check("view", place, 0);
+  if (caches_[place.home] != nullptr) {
+    caches_[place.home]->expose();
+    return caches_[place.home]->image() + place.offset;
+  }
+  if (place.home != at_.self) return nullptr;
+  return reinterpret_cast<std::byte*>(at_.data[place.home].foreign_address) + place.offset;
+}
+
+void Core::expose(machine::Home home) {
+  const Lock lock(mutex_);
+  check("expose", {home, 0}, 0);
+  if (caches_[home] != nullptr) caches_[home]->expose();
+}
+
+// Regions without mapping ------------------------------------------------------------------------
+
+Status Core::read_foreign(machine::DataPlace place, void* out, std::size_t bytes) {
+  const machine::DataRegion& region = at_.data[place.home];
+  const std::uint64_t address = region.foreign_address + place.offset;
+  if (place.home != at_.self) return host::read_foreign(region.pid, address, out, bytes);
+  shared::load(static_cast<std::byte*>(out), reinterpret_cast<const std::byte*>(address), bytes);
+  return {};
+}
+
+Status Core::write_foreign(machine::DataPlace place, const void* in, std::size_t bytes) {
+  const machine::DataRegion& region = at_.data[place.home];
+  const std::uint64_t address = region.foreign_address + place.offset;
+  if (place.home != at_.self) return host::write_foreign(region.pid, address, in, bytes);
+  shared::store(reinterpret_cast<std::byte*>(address), static_cast<const std::byte*>(in), bytes);
+  return {};
+}
+
+// Beyond the contract ----------------------------------------------------------------------------
+
+void Core::set_site(std::uint64_t site) {
+  const Lock lock(mutex_);
+  bus_.set_site(site);
+}
+
+void Core::close() {
+  const Lock lock(mutex_);
+  stores_.release_all();
+  if (closed_) return;
+  for (const auto& cache : caches_)
+    if (cache != nullptr) cache->report_unpublished();
+  combining_.each([&](machine::Home home, Line line, ByteMask mask) {
+    const machine::Offset start = line * line_bytes;
+    findings_.add({.loss = Loss::undrained,
+                   .home = home,
+                   .begin = start + static_cast<machine::Offset>(std::countr_zero(mask)),
+                   .end = start + line_bytes - static_cast<machine::Offset>(std::countl_zero(mask)),
+                   .bytes = static_cast<std::uint64_t>(std::popcount(mask)),
+                   .evicted = false,
+                   .culprit = bus_.writer(),
+                   .victim = {}});
+  });
+  combining_.send_all();
+  closed_ = true;
+}
+
+}  // namespace tombolo::stale

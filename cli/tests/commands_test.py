@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+import pytest
+from tombolo import probes
+from tombolo.app import app
+from tombolo.commands import conformance, demo, doctor
+from tombolo.faults import Fault
+from tombolo.processes import Outcome
+from tombolo.suite.runner import Setting
+from typer.testing import CliRunner
+
+
+def test_doctor_has_a_hint_for_each_lack():
+    for found in doctor.findings():
+        assert found.state in doctor.MARKS
+        assert found.state == "yes" or found.hint
+
+
+def test_probes_answer_and_leave_no_process():
+    for probe in (probes.memfd, probes.process_vm, probes.futex, probes.pidfd):
+        assert probe() in (True, False)
+
+
+def test_help_lists_every_command():
+    shown = CliRunner().invoke(app, ["--help"]).output
+    for name in ("doctor", "run", "env", "build", "demo", "bench", "conformance"):
+        assert name in shown
+
+
+def test_run_passes_options_after_the_program_to_it(tmp_path):
+    result = CliRunner().invoke(
+        app, ["run", "--stock", "--show", "--mpi", "mpich", "-n", "3", "echo", "-n", "--seed", "5"]
+    )
+    if isinstance(result.exception, Fault):
+        pytest.skip(str(result.exception))
+    assert result.output.split()[-4:] == ["echo", "-n", "--seed", "5"]
+
+
+def test_an_unknown_machine_is_refused():
+    result = CliRunner().invoke(app, ["run", "--machine", "wet", "echo"])
+    assert isinstance(result.exception, Fault)
+
+
+def test_conformance_runs_stock_coherent_and_stale_with_each_seed_unless_told():
+    settings = conformance.settings_for(None, (1, 2), None)
+    assert [s.label for s in settings] == ["stock", "coherent", "stale seed 1", "stale seed 2"]
+    assert conformance.settings_for(["stale"], (4,), None) == [Setting("stale", 4)]
+    assert conformance.settings_for(["stale"], (4,), True)[0] == Setting("stock")
+    with pytest.raises(Fault):
+        conformance.settings_for(["wet"], (1,), None)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "result"),
+    [
+        (Outcome(0, "RESULT ok ranks=2 seconds=1.5\n", "", 2), ("ok", 1.5)),
+        (Outcome(1, "RESULT wrong seconds=1.5\n", "", 2), ("wrong", 1.5)),
+        (Outcome(3, "RESULT ok seconds=1.5\n", "", 2), ("exit 3", 1.5)),
+        (Outcome(1, "", "boom", 2), ("exit 1, no result", None)),
+        (Outcome(None, "", "", 2), ("time limit", None)),
+    ],
+)
+def test_an_example_is_judged_by_its_word_and_its_status(outcome, result):
+    assert demo.judge(outcome) == result

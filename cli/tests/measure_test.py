@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+from pathlib import Path
+
+import pytest
+from tombolo import compile, measure, processes
+from tombolo.commands import bench
+from tombolo.measure import Campaign, Cell, Contestant, Sample, Target
+from tombolo.mpis import Mpi
+from tombolo.processes import Outcome
+
+MPICH = Mpi("mpich", Path("/m/mpiexec"), Path("/m/mpicc"), Path("/m"))
+OPENMPI = Mpi("openmpi", Path("/o/mpirun"), Path("/o/mpicc"), Path("/o"))
+STOCK, OURS = Contestant(MPICH, yields=False), Contestant(MPICH, "coherent")
+ROW = Target("fence", 2, "fence", target=0.2)
+
+
+def line(row: str, median: float) -> str:
+    return (
+        f'{{"row":"{row}","unit":"us","median":{median},"q1":{median},"q3":{median},"samples":9}}\n'
+    )
+
+
+def campaign_with(stock: float, ours: float) -> Campaign:
+    campaign = Campaign(2, [], lambda record: None, lambda text: None)
+    for entry, value in ((STOCK, stock), (OURS, ours)):
+        campaign.cells[entry, ROW.id].rounds.append(Sample(value, value, value, 9))
+    return campaign
+
+
+def test_the_targets_are_well_formed_and_named_once():
+    rows = measure.targets()
+    assert len({(row.id, row.ranks, row.machine) for row in rows}) == len(rows)
+    assert {row.ranks for row in rows} == {2, 8}
+
+
+def test_the_rows_of_the_targets_are_rows_of_the_program():
+    text = (Path(__file__).parents[2] / "bench" / "one_sided.c").read_text()
+    for row in measure.targets():
+        assert f'"{row.name}"' in text
+
+
+def test_rows_are_picked_by_ranks_machine_and_pattern():
+    rows = measure.targets()
+    picked = measure.pick(rows, 8, ["coherent"], "fence")
+    assert [row.title for row in picked] == ["8 ranks: fence"]
+
+
+def test_the_median_is_over_rounds_and_the_spread_over_all():
+    cell = Cell([Sample(1, 0.5, 1.5, 9), Sample(3, 2, 4, 9), Sample(2, 1, 9, 9)])
+    assert (cell.median, cell.low, cell.high) == (2, 0.5, 9)
+
+
+def test_ours_takes_its_turn_right_after_its_host(monkeypatch):
+    monkeypatch.setattr(measure.host, "cores", lambda: 2)
+    entries = measure.contestants([MPICH, OPENMPI], [MPICH], ["coherent"], 2)
+    assert [e.stock for e in entries] == [True, False, True]
+    assert len(measure.contestants([MPICH], [MPICH], ["coherent"], 8)) == 3
+
+
+def test_a_row_behind_the_stock_mpi_is_said_so():
+    assert "behind" in bench.shortfall(campaign_with(0.3, 0.4), ROW, [STOCK, OURS])
+    assert bench.shortfall(campaign_with(0.4, 0.3), ROW, [STOCK, OURS]) is None
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """Replaces the runs by prepared outcomes; returns the commands that were run."""
+    commands, outcomes = [], []
+    monkeypatch.setattr(compile, "benchmark", lambda mpi, name: Path("/b/one_sided"))
+    monkeypatch.setattr(measure, "in_order", lambda names: names)
+
+    def run(job, limit, folder=None):
+        commands.append(job.argv)
+        return outcomes.pop(0)
+
+    monkeypatch.setattr(processes, "run", run)
+    return commands, outcomes
+
+
+def test_a_row_that_crashes_is_left_out_and_the_others_are_measured(runs):
+    commands, outcomes = runs
+    outcomes += [
+        Outcome(139, line("a", 1), "segmentation fault", 1),
+        Outcome(0, line("c", 3), "", 1),
+        Outcome(0, line("a", 1) + line("c", 3), "", 1),
+    ]
+    records, said = [], []
+    campaign = Campaign(2, [], records.append, said.append)
+    rows = [("a", "allocate"), ("b", "allocate"), ("c", "allocate")]
+    campaign.round(1, STOCK, rows)
+    campaign.round(2, STOCK, rows)
+    assert "^(c)$" in commands[1]
+    assert "^(a|c)$" in commands[2]
+    assert campaign.broken == {(STOCK, ("b", "allocate"))}
+    assert len(campaign.cells[STOCK, ("a", "allocate")].rounds) == 2
+    assert "in b (allocate): segmentation fault" in said[0]
+
+
+def test_noise_among_the_output_is_skipped():
+    assert [r["row"] for r in measure.parse("hello\n{broken\n" + line("a", 1))] == ["a"]
+
+
+def test_a_plot_is_drawn_in_both_formats(tmp_path):
+    from tombolo import plot
+
+    for suffix in ("png", "svg"):
+        path = tmp_path / f"a.{suffix}"
+        plot.medians(campaign_with(0.4, 0.3), [ROW], [STOCK, OURS], path, "2 ranks")
+        assert path.stat().st_size > 1000

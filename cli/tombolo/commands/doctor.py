@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tombolo doctor`: what this host offers to Tombolo, with a hint for each lack."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rich.table import Table
+
+from tombolo import host, mpis, natives, places, probes
+from tombolo.screen import console
+
+GIB = 1 << 30
+SMALL_SHM = GIB  # a container's default of 64 MiB is the usual trap
+FLUSHES = ("clwb", "clflushopt", "clflush")
+MARKS = {"yes": "[green]yes[/]", "no": "[red]no[/]", "partly": "[yellow]partly[/]"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One row: what was looked for, whether it is there, and what to do if it is not."""
+
+    about: str
+    state: str  # yes, partly, no
+    what: str
+    hint: str = ""
+
+
+def doctor() -> None:
+    """Say what this host offers, and how to get what it lacks."""
+    table = Table(title="This host", title_justify="left")
+    for heading in ("", "here", "what", "hint"):
+        table.add_column(heading, overflow="fold")
+    for found in findings():
+        table.add_row(found.about, MARKS[found.state], found.what, found.hint)
+    console.print(table)
+
+
+def findings() -> Iterator[Finding]:
+    yield from _mpis()
+    yield from _libraries()
+    yield _cores()
+    yield _shared_memory()
+    yield from _kernel()
+    yield _flushes()
+    yield _dax()
+    yield _tools()
+
+
+def _mpis() -> Iterator[Finding]:
+    for key in mpis.KEYS:
+        mpi = mpis.find(key)
+        if mpi is None:
+            yield Finding(key, "no", "not found", mpis.HINTS[key])
+        elif mpi.mpicc is None:
+            yield Finding(key, "partly", f"{mpi.label}, no compiler wrapper", mpis.HINTS[key])
+        else:
+            yield Finding(key, "yes", f"{mpi.label}, {places.shown(mpi.launcher)}")
+
+
+def _libraries() -> Iterator[Finding]:
+    for abi in ("mpich", "openmpi", "abi"):
+        library = natives.find(abi)
+        name = f"libtombolo_mpi_{abi}.so"
+        if library:
+            yield Finding(name, "yes", places.shown(library))
+        else:
+            yield Finding(name, "no", "not built", "make native")
+
+
+def _cores() -> Finding:
+    threads, cores = host.cores(), host.physical_cores()
+    what = f"{threads} processors on {cores} cores, {host.cpu_name()}"
+    if threads < 2:
+        return Finding("cores", "partly", what, "speed with one core says little: ranks take turns")
+    return Finding("cores", "yes", what)
+
+
+def _shared_memory() -> Finding:
+    try:
+        size = os.statvfs("/dev/shm")
+    except OSError:
+        return Finding("/dev/shm", "no", "not mounted", "mount -t tmpfs tmpfs /dev/shm")
+    total, free = (n * size.f_frsize / GIB for n in (size.f_blocks, size.f_bavail))
+    what = f"{free:.1f} GiB free of {total:.1f}"
+    if free * GIB < SMALL_SHM:
+        return Finding(
+            "/dev/shm",
+            "partly",
+            what,
+            "windows live there: mount -o remount,size=8G /dev/shm, or docker run --shm-size=8g",
+        )
+    return Finding("/dev/shm", "yes", what)
+
+
+def _kernel() -> Iterator[Finding]:
+    yield Finding("kernel", "yes", f"{os.uname().sysname} {os.uname().release} {os.uname().machine}")
+    yield _probed(
+        "memfd_create", probes.memfd(), "segments without a name", "segments get names in /dev/shm"
+    )
+    yield _probed(
+        "process_vm_readv",
+        probes.process_vm(),
+        "another process's memory can be read",
+        "windows over the caller's memory go to the host MPI: sysctl kernel.yama.ptrace_scope=0, "
+        "or docker run --cap-add=SYS_PTRACE",
+    )
+    yield _probed(
+        "futex", probes.futex(), "waiting ranks sleep", "waiting ranks yield instead of sleeping"
+    )
+    yield _probed(
+        "pidfd_open",
+        probes.pidfd(),
+        "the death of a rank is noticed at once",
+        "the death of a rank is noticed by its process number only",
+    )
+
+
+def _probed(name: str, works: bool, good: str, lack: str) -> Finding:
+    return Finding(name, "yes", good) if works else Finding(name, "no", "refused here", lack)
+
+
+def _flushes() -> Finding:
+    flags = host.cpu_flags()
+    if os.uname().machine == "aarch64":
+        has = "dcpop" in flags
+        what = "dc cvac, dc civac" + (", dc cvap" if has else "")
+        return Finding("flush instructions", "yes", what)
+    have = [name for name in FLUSHES if name in flags]
+    if "sse2" in flags:
+        have.append("movnti")
+    if not have:
+        return Finding("flush instructions", "no", "none", "the machine `flushed` cannot run here")
+    lacks = [name for name in FLUSHES[:2] if name not in have]
+    hint = f"{', '.join(lacks)} would be faster" if lacks else ""
+    return Finding("flush instructions", "partly" if lacks else "yes", ", ".join(have), hint)
+
+
+def _dax() -> Finding:
+    devices = probes.dax_devices()
+    if devices:
+        return Finding("dax and CXL devices", "yes", ", ".join(devices))
+    return Finding(
+        "dax and CXL devices", "no", "none", "`flushed` maps a file instead: TOMBOLO_POOL=PATH"
+    )
+
+
+def _tools() -> Finding:
+    wanted = ("g++", "cmake", "ninja", "clang-format", "clang-tidy", "gfortran", "git")
+    missing = [tool for tool in wanted if shutil.which(tool) is None]
+    if missing:
+        return Finding("build tools", "partly", "missing: " + ", ".join(missing), "make system")
+    return Finding("build tools", "yes", ", ".join(wanted))

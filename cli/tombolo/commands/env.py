@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tombolo env`: the paths that people's own scripts need."""
+
+import shlex
+from typing import Annotated
+
+import typer
+
+from tombolo import mpis, natives
+
+
+def env(
+    mpi: Annotated[str, typer.Option(help=" | ".join(mpis.KEYS))] = "mpich",
+) -> None:
+    """Print MPICC=, MPIEXEC= and TOMBOLO_PRELOAD= lines, for eval in a shell."""
+    chosen = mpis.need(mpi)
+    values = {
+        "MPICC": mpis.compiler(chosen),
+        "MPIEXEC": chosen.launcher,
+        "TOMBOLO_PRELOAD": natives.need(chosen.kind),
+    }
+    for name, value in values.items():
+        print(f"{name}={shlex.quote(str(value))}")

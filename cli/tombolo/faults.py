@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one exception that a command shows to its user as a sentence instead of a traceback."""
+
+
+class Fault(Exception):
+    """What is wrong, and what to do about it."""

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs the one-sided micro-benchmark under several contestants in turn, A B A B."""
+
+import json
+import re
+import tomllib
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from tombolo import compile, host, places, processes
+from tombolo.launch import Choice, job
+from tombolo.mpis import Mpi
+
+START_SECONDS = 30
+SECONDS_PER_ROW = 15
+
+
+@dataclass(frozen=True)
+class Target:
+    """A row that the table shows, and what we mean to reach there."""
+
+    name: str
+    ranks: int
+    title: str
+    flavor: str = "allocate"
+    machine: str = "coherent"
+    target: float | None = None
+    limit: str = ""
+
+    @property
+    def id(self) -> tuple[str, str]:
+        return self.name, self.flavor
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A stock MPI, tuned to yield or not, or Tombolo on a machine in front of one."""
+
+    mpi: Mpi
+    machine: str | None = None  # None: stock
+    yields: bool | None = None
+
+    @property
+    def stock(self) -> bool:
+        return self.machine is None
+
+    @property
+    def label(self) -> str:
+        if self.machine:
+            return f"Tombolo {self.machine} ({self.mpi.key})"
+        return self.mpi.label + (" tuned" if self.yields else "")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One row of one run."""
+
+    median: float
+    q1: float
+    q3: float
+    samples: int
+
+
+@dataclass
+class Cell:
+    """A row of one contestant over all rounds."""
+
+    rounds: list[Sample]
+
+    @property
+    def median(self) -> float:
+        return median(sample.median for sample in self.rounds)
+
+    @property
+    def low(self) -> float:
+        return min(sample.q1 for sample in self.rounds)
+
+    @property
+    def high(self) -> float:
+        return max(sample.q3 for sample in self.rounds)
+
+
+def targets(path: Path | None = None) -> list[Target]:
+    text = (path or places.DATA / "one_sided_targets.toml").read_text()
+    return [Target(**row) for row in tomllib.loads(text)["row"]]
+
+
+def pick(rows: list[Target], ranks: int, machines: list[str], pattern: str | None) -> list[Target]:
+    """The rows for that many ranks, one of the machines, and a name that matches."""
+    return [
+        row
+        for row in rows
+        if row.ranks == ranks
+        and row.machine in machines
+        and (pattern is None or re.search(pattern, row.name))
+    ]
+
+
+def contestants(
+    found: list[Mpi], under: list[Mpi], machines: list[str], ranks: int
+) -> list[Contestant]:
+    """Every stock MPI, each followed by ours in front of it where asked."""
+    entries = []
+    for mpi in found:
+        entries.append(Contestant(mpi, yields=False))
+        if mpi.key == "mpich" and ranks > host.cores():
+            entries.append(Contestant(mpi, yields=True))
+        if mpi in under:
+            entries += [Contestant(mpi, machine) for machine in machines]
+    return entries
+
+
+class Campaign:
+    """The measurements of all contestants; remembers who cannot run which row."""
+
+    def __init__(
+        self, ranks: int, options: list[str], keep: Callable[[dict], None], say: Callable[[str], None]
+    ) -> None:
+        self.cells: dict[tuple[Contestant, tuple[str, str]], Cell] = defaultdict(lambda: Cell([]))
+        self.broken: set[tuple[Contestant, tuple[str, str]]] = set()
+        self._ranks, self._options = ranks, options
+        self._keep, self._say = keep, say
+
+    def round(self, number: int, contestant: Contestant, rows: list[tuple[str, str]]) -> None:
+        """One run for each flavour; a row that crashes or hangs is named and left out from then on."""
+        for flavor in dict.fromkeys(flavor for _, flavor in rows):
+            names = [name for name, f in rows if f == flavor]
+            names = [n for n in dict.fromkeys(names) if (contestant, (n, flavor)) not in self.broken]
+            while names:
+                names = self._run(number, contestant, flavor, names)
+
+    def _run(
+        self, number: int, contestant: Contestant, flavor: str, names: list[str]
+    ) -> list[str]:
+        """Returns the rows that are still to do because one before them broke the run."""
+        program = compile.benchmark(contestant.mpi, "one_sided")
+        choice = Choice(contestant.machine) if contestant.machine else None
+        command = [str(program), "--json", "--flavor", flavor, "--rows", f"^({'|'.join(names)})$"]
+        made = job(
+            contestant.mpi,
+            self._ranks,
+            command + self._options,
+            choice,
+            yields=contestant.yields if contestant.stock else None,
+        )
+        outcome = processes.run(made, START_SECONDS + SECONDS_PER_ROW * len(names))
+        done = []
+        for record in parse(outcome.stdout):
+            done.append(record["row"])
+            self._store(number, contestant, record)
+        if outcome.status == 0:
+            return []
+        left = [name for name in in_order(names) if name not in done]
+        how = "hangs" if outcome.status is None else f"ends with {outcome.status}"
+        culprit = left[0] if left else "the end of the run"
+        self._say(f"{contestant.label}: {how} in {culprit} ({flavor}): {complaint(outcome)}")
+        self._keep(
+            {"kind": "broken", "contestant": contestant.label, "row": culprit, "flavor": flavor,
+             "how": how, "stderr": outcome.stderr[-2000:]}
+        )  # fmt: skip
+        if left:
+            self.broken.add((contestant, (left[0], flavor)))
+        return left[1:]
+
+    def _store(self, number: int, contestant: Contestant, record: dict) -> None:
+        key = (contestant, (record["row"], record["flavor"]))
+        sample = Sample(record["median"], record["q1"], record["q3"], record["samples"])
+        self.cells[key].rounds.append(sample)
+        self._keep({"kind": "sample", "contestant": contestant.label, "round": number, **record})
+
+
+def in_order(names: list[str]) -> list[str]:
+    """The rows in the order in which the program runs them: that of its table."""
+    text = ((places.checkout() or places.PACKAGE) / "bench" / "one_sided.c").read_text()
+    return sorted(names, key=lambda name: text.find(f'"{name}"'))
+
+
+def parse(stdout: str) -> list[dict]:
+    """The JSON lines among what a run printed."""
+    records = []
+    for line in stdout.splitlines():
+        if line.startswith("{"):
+            try:
+                record = json.loads(line)
+            except ValueError:
+                continue
+            records.append({"flavor": "allocate", **record})
+    return records
+
+
+def complaint(outcome: processes.Outcome) -> str:
+    """The line of stderr that says most: the first that is not decoration."""
+    for line in outcome.stderr.splitlines():
+        if re.search(r"[a-z]{4}", line):
+            return line.strip()[:160]
+    return "no message"

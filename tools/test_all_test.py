@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+import pytest
+import test_all
+from test_all import Result, Section
+
+
+@pytest.mark.parametrize(
+    ("output", "status", "expected"),
+    [
+        ("100% tests passed, 0 tests failed out of 37\n", 0, (37, 0)),
+        ("95% tests passed, 2 tests failed out of 40\n", 8, (38, 2)),
+        (".... \n26 passed in 0.59s\n", 0, (26, 0)),
+        ("1 failed, 25 passed in 0.59s\n", 1, (25, 1)),
+        ("demo: 16 passed, 0 failed\n", 0, (16, 0)),
+        ("demo: 15 passed, 1 failed\n", 1, (15, 1)),
+        ("layers: every include points down\n", 0, (1, 0)),
+        ("a.h:1: bad\n", 1, (0, 1)),
+        ("100% tests passed, 0 tests failed out of 37\ncrash\n", 1, (37, 1)),
+    ],
+)
+def test_results_are_counted_from_what_the_program_says(output, status, expected):
+    assert test_all.counts(output, status) == expected
+
+
+def test_a_section_that_takes_too_long_fails(monkeypatch):
+    monkeypatch.setattr(test_all, "MINUTE", 1)
+    result = test_all.run(Section("slow", "sleep 20", 1))
+    assert result.failed == 1
+    assert "stopped" in result.note
+
+
+def test_the_summary_ends_with_the_sum():
+    text = test_all.summary({"a": Result(3, 0, 61), "b": Result(4, 1, 2)})
+    assert text.splitlines()[-1] == "7 passed, 1 failed"
+    assert "1:01" in text
+
+
+def test_each_prerequisite_comes_before_what_needs_it():
+    names = [section.name for section in test_all.SECTIONS]
+    for section in test_all.SECTIONS:
+        assert section.after is None or names.index(section.after) < names.index(section.name)
