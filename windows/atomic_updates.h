@@ -24,6 +24,7 @@
 #include "machine/contract.h"
 #include "sync/locks/mutex.h"
 #include "windows/elements/elements.h"
+#include "windows/own_copies.h"
 
 namespace tombolo::windows {
 
@@ -39,9 +40,15 @@ class AtomicUpdates {
   // One line for each mutex: neighbours would slow each other down.
   static Layout take(machine::SyncLayout& layout) { return {layout.take_lines(kMutexes * 8)}; }
 
-  // `unit`: bytes of target memory under one mutex, 0 for the default.
-  AtomicUpdates(C& core, Layout layout, std::uint64_t unit)
-      : core_(core), layout_(layout), unit_(unit == 0 ? kDefaultUnit : unit) {}
+  // `unit`: bytes of target memory under one mutex, 0 for the default. `all_mapped`: every process
+  // reaches every region by address, so that all may use native atomics, or nobody does (A3).
+  AtomicUpdates(C& core, Layout layout, const OwnCopies<C>& own, std::uint64_t unit,
+                bool all_mapped)
+      : core_(core),
+        layout_(layout),
+        own_(own),
+        unit_(unit == 0 ? kDefaultUnit : unit),
+        all_mapped_(all_mapped) {}
 
   // target[i] = target[i] op from[i]; the former elements go to `result` unless it is null.
   Status update(machine::DataPlace at, Op op, Element element, const void* from, void* result,
@@ -80,12 +87,12 @@ class AtomicUpdates {
   }
 
  private:
-  static constexpr std::size_t kLargest = 32;  // bytes of the largest element
-  static constexpr std::size_t kChunk = 4096;  // bytes that go through the stack at a time
+  static constexpr std::size_t kLargest = 32;   // bytes of the largest element
+  static constexpr std::size_t kChunk = 16384;  // bytes that go through the stack at a time
 
   bool native(machine::DataPlace at, Op op, Element element) {
     if constexpr (!C::properties.coherent) return false;
-    if (!native_atomic(op, element)) return false;
+    if (!all_mapped_ || !native_atomic(op, element)) return false;
     const std::byte* p = core_.view(at);
     return p != nullptr && reinterpret_cast<std::uintptr_t>(p) % bytes(element) == 0;
   }
@@ -140,8 +147,8 @@ class AtomicUpdates {
   }
 
   Status fetch(machine::DataPlace at, std::byte* to, std::size_t size) {
-    // The owner's own stores near these elements are not ours to lose.
-    if (at.home == core_.self()) core_.publish(at, size);
+    // The program's own stores to these elements are not ours to lose by the refresh.
+    if (own_.stored_to(at.home)) core_.publish(at, size);
     // Another process may have updated the elements since this core last read their lines (A2).
     core_.refresh(at, size);
     return core_.read(at, to, size);
@@ -155,7 +162,9 @@ class AtomicUpdates {
 
   C& core_;
   Layout layout_;
+  const OwnCopies<C>& own_;
   std::uint64_t unit_;
+  bool all_mapped_;
 };
 
 }  // namespace tombolo::windows

@@ -86,8 +86,8 @@ class Engine {
   virtual Status flush_local_all() = 0;
   virtual Status sync() = 0;
 
-  // What the program is doing now (any 48-bit number, a return address say), for machines that say who
-  // lost which bytes.
+  // What the program is doing now (any 48-bit number, a return address say), for machines that say
+  // who lost which bytes.
   virtual void set_site(std::uint64_t site) = 0;
   // Ends all use of data, and returns what the machine has seen go wrong: a line each, or nothing.
   virtual std::string close() = 0;

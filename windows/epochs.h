@@ -14,6 +14,7 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "base/status.h"
@@ -69,9 +70,9 @@ class Epochs {
   void fenced(bool opens) { kind_ = opens ? Kind::fence_open : Kind::none; }
 
   Status may_start() const { return idle("start"); }
-  void start(std::vector<Home> targets, bool checked) {
+  void start(std::span<const Home> targets, bool checked) {
     kind_ = Kind::start;
-    started_ = std::move(targets);
+    started_.assign(targets.begin(), targets.end());
     start_checked_ = checked;
   }
   Status may_complete() const {

@@ -2,9 +2,23 @@
 // Purpose: keeps what the program itself sees by plain loads and stores (its private copy of a
 // window, in MPI's words) in step with memory (the public copy), at the synchronization calls.
 //
-// Invariants: O1 publish_all() before refresh_all(): a refresh alone would lose the program's
-// stores. Thread safety: that of the core's data operations.
+// A refresh of a large region costs far more than a lock, so a region is refreshed only if somebody
+// has put there since: each home has a flag that origins set when their puts are in memory, and
+// that the owner takes down before it refreshes.
+//
+// Invariants: O1 a refresh comes after a publish: alone it would lose the program's stores.
+//             O2 an origin that finds the flag up need not set it: its bytes are in memory already,
+//                and the owner has yet to take the flag down and will refresh after that. The owner
+//                takes it down by an atomic, which its later refresh cannot overtake (R3).
+//             O3 where the program itself stores into peers' regions nobody sets a flag, so
+//                everything is refreshed each time.
+// Memory: one word for each home.
+// Thread safety: note_put() and announce_puts() under the owner's lock; the rest as the core's data
+// operations.
 #pragma once
+
+#include <algorithm>
+#include <vector>
 
 #include "machine/contract.h"
 
@@ -13,8 +27,32 @@ namespace tombolo::windows {
 template <machine::Core C>
 class OwnCopies {
  public:
+  struct Layout {
+    machine::Offset flag = 0;
+  };
+  static Layout take(machine::SyncLayout& layout) { return {layout.take_lines(1)}; }
+
   // `peers_too`: the program loads and stores the peers' regions as well (shared memory windows).
-  OwnCopies(C& core, bool peers_too) : core_(core), peers_too_(peers_too) {}
+  OwnCopies(C& core, Layout layout, bool peers_too)
+      : core_(core), layout_(layout), peers_too_(peers_too) {}
+
+  // This process has put to `target` since the last announce_puts().
+  void note_put(machine::Home target) {
+    if constexpr (C::properties.coherent) return;
+    if (target == core_.self() || peers_too_) return;
+    if (std::find(put_to_.begin(), put_to_.end(), target) == put_to_.end())
+      put_to_.push_back(target);
+  }
+  // Tells the targets; the puts are in memory already (drained).
+  void announce_puts() {
+    if constexpr (C::properties.coherent) return;
+    for (const machine::Home target : put_to_)
+      if (core_.load(flag(target)) == 0) core_.store(flag(target), 1);
+    put_to_.clear();
+  }
+
+  // Whether the program may have stored to the region of `home` by itself.
+  bool stored_to(machine::Home home) const { return peers_too_ || home == core_.self(); }
 
   // What the program stored is in memory when it returns.
   void publish_all() {
@@ -22,13 +60,18 @@ class OwnCopies {
     each([this](machine::DataPlace start, std::uint64_t bytes) { core_.publish(start, bytes); });
   }
 
-  // What the program loads from now on is no older than memory at the call. Publishes first (O1).
-  void update_all() {
+  // What the program loads from now on is no older than memory at the call. Publishes first if
+  // there is something to refresh (O1): everything, since a load that misses a peer's store must
+  // not also come before this program's own store is in memory.
+  void refresh_all() {
     if constexpr (C::properties.coherent) return;  // loads see memory by themselves
-    each([this](machine::DataPlace start, std::uint64_t bytes) {
-      core_.publish(start, bytes);
-      core_.refresh(start, bytes);
-    });
+    if (!peers_too_) {
+      const auto mine = flag(core_.self());
+      if (core_.load(mine) == 0) return;
+      core_.exchange(mine, 0);  // O2
+    }
+    publish_all();
+    each([this](machine::DataPlace start, std::uint64_t bytes) { core_.refresh(start, bytes); });
   }
 
  private:
@@ -46,8 +89,12 @@ class OwnCopies {
     return core_.data_bytes(home) > 0 && core_.view({home, 0}) != nullptr;
   }
 
+  typename C::Word flag(machine::Home home) { return core_.word({home, layout_.flag}); }
+
   C& core_;
+  Layout layout_;
   bool peers_too_;
+  std::vector<machine::Home> put_to_;
 };
 
 }  // namespace tombolo::windows

@@ -14,6 +14,7 @@
 // blocking waits are not.
 #pragma once
 
+#include <algorithm>
 #include <mutex>
 #include <variant>
 
@@ -45,8 +46,8 @@ class Window final : public Engine {
         core_(attachment),
         barrier_(core_, layouts_.barrier),
         active_(core_, layouts_.active),
-        updates_(core_, layouts_.updates, options.atomic_bytes),
-        own_(core_, options.program_reads_peers),
+        own_(core_, layouts_.own, options.program_reads_peers),
+        updates_(core_, layouts_.updates, own_, options.atomic_bytes, all_mapped(attachment)),
         threads_(options.threads) {
     TOMBOLO_CHECK(attachment.sync_bytes_per_home >= layouts_.total,
                   "window: {} bytes of sync memory per process, {} are needed",
@@ -68,17 +69,19 @@ class Window final : public Engine {
   C& core() { return core_; }
 
   Status put(Home target, Offset at, const void* from, std::size_t bytes) override {
-    TOMBOLO_TRY(enter(target));
+    TOMBOLO_TRY(enter_to_write(target));
+    if (bytes == 0) return {};  // `from` may be null
     const Settle settle(core_);
     return core_.write_through({target, at}, from, bytes);
   }
 
   Status get(Home target, Offset at, void* to, std::size_t bytes) override {
     TOMBOLO_TRY(enter(target));
+    if (bytes == 0) return {};  // `to` may be null
     const Settle settle(core_);
     const machine::DataPlace place{target, at};
-    // The program's own stores beside the range are not ours to lose by the refresh.
-    if (target == core_.self()) core_.publish(place, bytes);
+    // The program's own stores in the range are not ours to lose by the refresh.
+    if (own_.stored_to(target)) core_.publish(place, bytes);
     // Others may have put there since this core last read these lines (E4).
     core_.refresh(place, bytes);
     return core_.read(place, to, bytes);
@@ -91,14 +94,14 @@ class Window final : public Engine {
 
   Status get_accumulate(Home target, Offset at, Op op, Element element, const void* from,
                         void* result, std::size_t count) override {
-    TOMBOLO_TRY(enter(target));
+    TOMBOLO_TRY(enter_to_write(target));
     const Settle settle(core_);
     return updates_.update({target, at}, op, element, from, result, count);
   }
 
   Status compare_and_swap(Home target, Offset at, Element element, const void* compare,
                           const void* desired, void* result) override {
-    TOMBOLO_TRY(enter(target));
+    TOMBOLO_TRY(enter_to_write(target));
     const Settle settle(core_);
     return updates_.compare_and_swap({target, at}, element, compare, desired, result);
   }
@@ -114,9 +117,10 @@ class Window final : public Engine {
     // A promise of no_precede says that there is nothing to drain; it may be wrong for less than a
     // drain costs, hence no exception for it.
     core_.drain();  // peers look at our puts after the barrier (W1)
+    own_.announce_puts();
     TOMBOLO_TRY(barrier_.arrive_and_wait());
     // The previous fence may have promised that nothing would come in.
-    if (!fence_no_put_) own_.update_all();
+    if (!fence_no_put_) own_.refresh_all();
     fence_no_put_ = promise.no_put;
     return {};
   }
@@ -139,7 +143,7 @@ class Window final : public Engine {
     TOMBOLO_TRY(epochs_.may_start());
     // Trigger-only (000 section 3.2.3): nobody is waited for before the first communication with
     // him. No refresh here: each get refreshes the range that it reads.
-    epochs_.start({targets.begin(), targets.end()}, !promise.no_check);
+    epochs_.start(targets, !promise.no_check);
     return {};
   }
 
@@ -150,6 +154,7 @@ class Window final : public Engine {
       TOMBOLO_TRY(epochs_.may_complete());
     }
     core_.drain();  // our puts are in memory before the targets hear that we are done (W1)
+    own_.announce_puts();
     TOMBOLO_TRY(active_.complete(epochs_.started(), epochs_.start_checked()));
     const Guard guard(*this);
     epochs_.complete();
@@ -184,7 +189,7 @@ class Window final : public Engine {
     const Settle settle(core_);
     if (!promise.no_check)
       TOMBOLO_TRY(std::visit([&](auto& locks) { return take(locks, access, target); }, locks_));
-    own_.update_all();  // the program may look at what others put into its region (E5)
+    own_.refresh_all();  // the program may look at what others put into its region (E5)
     const Guard guard(*this);
     epochs_.lock({target, access, !promise.no_check});
     return {};
@@ -209,7 +214,7 @@ class Window final : public Engine {
     const Settle settle(core_);
     if (!promise.no_check)
       TOMBOLO_TRY(std::visit([](auto& locks) { return take_all(locks); }, locks_));
-    own_.update_all();  // the program may look at what others put into its region (E5)
+    own_.refresh_all();  // the program may look at what others put into its region (E5)
     const Guard guard(*this);
     epochs_.lock_all(!promise.no_check);
     return {};
@@ -228,13 +233,17 @@ class Window final : public Engine {
   Status flush(Home target) override {
     const Guard guard(*this);
     TOMBOLO_TRY(epochs_.may_flush(target));
+    const Settle settle(core_);
     core_.drain();  // E4
+    own_.announce_puts();
     return {};
   }
   Status flush_all() override {
     const Guard guard(*this);
     TOMBOLO_TRY(epochs_.may_flush());
+    const Settle settle(core_);
     core_.drain();  // E4
+    own_.announce_puts();
     return {};
   }
   // Local completion: put has copied the origin's bytes when it returns, so there is nothing to do
@@ -250,7 +259,8 @@ class Window final : public Engine {
 
   Status sync() override {
     const Settle settle(core_);
-    own_.update_all();  // E5
+    own_.publish_all();  // E5
+    own_.refresh_all();  // E5
     core_.fence();  // on shared memory windows the program orders its own loads and stores by us
     return {};
   }
@@ -281,6 +291,7 @@ class Window final : public Engine {
     typename sync::DisseminationBarrier<C>::Layout barrier;
     typename sync::ActiveTarget<C>::Layout active;
     typename AtomicUpdates<C>::Layout updates;
+    typename OwnCopies<C>::Layout own;
     typename BestEffort::Layout best_effort;
     typename WriterPreference::Layout writer_preference;
     typename Fifo::Layout fifo;
@@ -291,6 +302,7 @@ class Window final : public Engine {
       Layouts layouts{.barrier = sync::DisseminationBarrier<C>::take(sync, cores),
                       .active = sync::ActiveTarget<C>::take(sync, cores),
                       .updates = AtomicUpdates<C>::take(sync),
+                      .own = OwnCopies<C>::take(sync),
                       .best_effort = BestEffort::take(sync, cores),
                       .writer_preference = WriterPreference::take(sync, cores),
                       .fifo = Fifo::take(sync, cores),
@@ -317,6 +329,11 @@ class Window final : public Engine {
    private:
     Window& window_;
   };
+
+  static bool all_mapped(const machine::Attachment& attachment) {
+    return std::all_of(attachment.data.begin(), attachment.data.end(),
+                       [](const machine::DataRegion& region) { return region.memory != nullptr; });
+  }
 
   // At the end of a call, on machines that may hold back stores to sync words: the program may now
   // compute for long without calling us, while a peer waits for such a store.
@@ -345,13 +362,23 @@ class Window final : public Engine {
     return active_.await_post(target);
   }
 
+  Status enter_to_write(Home target) {
+    TOMBOLO_TRY(enter(target));
+    if constexpr (!C::properties.coherent) {
+      const Guard guard(*this);
+      own_.note_put(target);
+    }
+    return {};
+  }
+
   void exposure_ended() {
-    if (!post_no_put_) own_.update_all();  // the program may look at what the origins put (E5)
+    if (!post_no_put_) own_.refresh_all();  // the program may look at what the origins put (E5)
     epochs_.unexpose();
   }
 
   void end_passive_epoch() {
-    core_.drain();       // our puts are in memory before the lock can be taken by another (W1)
+    core_.drain();  // our puts are in memory before the lock can be taken by another (W1)
+    own_.announce_puts();
     own_.publish_all();  // others may now get what the program stored into its own region (E5)
   }
 
@@ -381,8 +408,8 @@ class Window final : public Engine {
   C core_;
   sync::DisseminationBarrier<C> barrier_;
   sync::ActiveTarget<C> active_;
-  AtomicUpdates<C> updates_;
   OwnCopies<C> own_;
+  AtomicUpdates<C> updates_;
   std::variant<std::monostate, BestEffort, WriterPreference, Fifo> locks_;
   Epochs epochs_;
   bool threads_;

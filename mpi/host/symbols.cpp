@@ -57,8 +57,10 @@ void* find_in_private_libraries(const char* name) {
 }  // namespace
 
 void* find_symbol(const char* name) {
-  if (void* symbol = not_ours(dlsym(RTLD_NEXT, name)); symbol != nullptr) return symbol;
+  // The global scope first: a program may hold its own copy of an object of the library (a copy
+  // relocation), and then that copy is what everybody uses.
   if (void* symbol = not_ours(dlsym(RTLD_DEFAULT, name)); symbol != nullptr) return symbol;
+  if (void* symbol = not_ours(dlsym(RTLD_NEXT, name)); symbol != nullptr) return symbol;
   return find_in_private_libraries(name);
 }
 

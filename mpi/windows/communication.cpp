@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi/windows/communication.h"
 
+#include <atomic>
 #include <vector>
 
 #include "mpi/datatypes/type_info.h"
@@ -96,7 +97,8 @@ int open_arithmetic(MPI_Op op, const Target& target, Arithmetic& arithmetic) {
   if (target.type->element) {
     arithmetic.element = *target.type->element;
     // The standard leaves arithmetic on MPI_CHAR undefined; MPI libraries take it for signed char.
-    if (arithmetic.element == windows::Element::character) arithmetic.element = windows::Element::i8;
+    if (arithmetic.element == windows::Element::character)
+      arithmetic.element = windows::Element::i8;
     return windows::valid(arithmetic.op, arithmetic.element) ? MPI_SUCCESS : MPI_ERR_OP;
   }
   return MPI_ERR_TYPE;
@@ -257,7 +259,11 @@ int completed_request(MPI_Request* request) {
   return error != MPI_SUCCESS ? error : host().Grequest_complete(*request);
 }
 
-int window_ranks(MpiWindow& window, MPI_Group group, std::vector<machine::Home>& ranks) {
+namespace {
+
+std::atomic<std::uint64_t> group_generation{1};
+
+int translate(MpiWindow& window, MPI_Group group, std::vector<machine::Home>& ranks) {
   int n = 0;
   if (group == MPI_GROUP_NULL || host().Group_size(group, &n) != MPI_SUCCESS) return MPI_ERR_GROUP;
   std::vector<int> from(static_cast<std::size_t>(n));
@@ -266,11 +272,37 @@ int window_ranks(MpiWindow& window, MPI_Group group, std::vector<machine::Home>&
   if (n > 0 &&
       host().Group_translate_ranks(group, n, from.data(), window.group, to.data()) != MPI_SUCCESS)
     return MPI_ERR_GROUP;
+  ranks.clear();
   for (const int rank : to) {
     if (rank == MPI_UNDEFINED || rank < 0) return MPI_ERR_GROUP;
     ranks.push_back(static_cast<machine::Home>(rank));
   }
   return MPI_SUCCESS;
 }
+
+}  // namespace
+
+const std::vector<machine::Home>* window_ranks(MpiWindow& window, MPI_Group group, int& error) {
+  // Programs synchronize with the same few groups again and again. With several threads each call
+  // translates into storage of its own thread.
+  const std::uint64_t generation = group_generation.load(std::memory_order_acquire);
+  if (job().threads()) {
+    thread_local std::vector<machine::Home> ranks;
+    error = translate(window, group, ranks);
+    return error == MPI_SUCCESS ? &ranks : nullptr;
+  }
+  for (GroupRanks& known : window.groups)
+    if (known.group == group && known.generation == generation) [[likely]]
+      return &known.ranks;
+  GroupRanks& slot = window.groups[window.next_group++ % window.groups.size()];
+  slot.generation = 0;
+  error = translate(window, group, slot.ranks);
+  if (error != MPI_SUCCESS) return nullptr;
+  slot.group = group;
+  slot.generation = generation;
+  return &slot.ranks;
+}
+
+void forget_groups() { group_generation.fetch_add(1, std::memory_order_acq_rel); }
 
 }  // namespace tombolo::mpi

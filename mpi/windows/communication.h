@@ -36,7 +36,11 @@ int compare_and_swap(MpiWindow& window, const void* origin, const void* compare,
 // A request that is complete, for the request-based calls: they are done when they return.
 int completed_request(MPI_Request* request);
 
-// The window ranks of a group's members; an MPI error class if one is not in the window.
-int window_ranks(MpiWindow& window, MPI_Group group, std::vector<machine::Home>& ranks);
+// The window ranks of a group's members; null with an MPI error class in `error` if one is not in
+// the window. Valid until the next call for this window.
+const std::vector<machine::Home>* window_ranks(MpiWindow& window, MPI_Group group, int& error);
+
+// To be called when a group is freed: its handle may come to mean another one.
+void forget_groups();
 
 }  // namespace tombolo::mpi

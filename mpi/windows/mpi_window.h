@@ -10,6 +10,7 @@
 // Thread safety: the registry may be used from any thread; a window as its engine says.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -53,6 +54,13 @@ class PrivateMemory {
   std::uint64_t bytes_ = 0;
 };
 
+// A group's members as ranks of a window, kept for the next call with the same group.
+struct GroupRanks {
+  MPI_Group group = MPI_GROUP_NULL;
+  std::uint64_t generation = 0;  // see forget_groups()
+  std::vector<machine::Home> ranks;
+};
+
 class MpiWindow {
  public:
   MPI_Win handle = MPI_WIN_NULL;
@@ -68,6 +76,8 @@ class MpiWindow {
   MPI_Aint bytes = 0;
   int disp_unit = 1;
 
+  std::array<GroupRanks, 4> groups;
+  std::size_t next_group = 0;
   bool sited = false;  // the machine reports call sites
   Attached attached;   // dynamic windows
 

@@ -214,10 +214,74 @@ TYPED_TEST(Locks, LockAllExcludesExclusive) {
 TYPED_TEST(Locks, Everything) {
   for (std::uint64_t seed = 20; seed < 24; ++seed)
     this->run(5, seed,
-              {.steps = steps<TypeParam> / 40,
+              {.steps = steps<TypeParam> / 10,
                .lock_all_one_in = 8,
                .several_one_in = 4,
                .ascending = seed % 2 == 0});
+}
+
+// Nothing but the locks themselves, so that their own steps meet: two cores lock two targets of
+// their own, two cores all targets.
+TYPED_TEST(Locks, ExclusiveAndLockAllInQuickTurn) {
+  using C = typename TestFixture::Machine;
+  using L = typename TestFixture::Family;
+  Deadline deadline(seconds(60));
+  this->make(4, &deadline);
+  std::atomic<int> exclusive{0};
+  this->ensemble_->run([&](C& core) {
+    L locks(core, this->at_, {});
+    const Home self = core.self();
+    for (int step = 0; step < steps<TypeParam> * 4 && !::testing::Test::HasFailure(); ++step) {
+      if (self >= 2) {
+        ASSERT_TRUE(locks.lock_all().ok());
+        EXPECT_EQ(exclusive, 0);
+        locks.unlock_all();
+        continue;
+      }
+      ASSERT_TRUE(locks.lock(Access::exclusive, self).ok());
+      ++exclusive;
+      const bool both = step % 4 == 0;
+      if (both) {
+        ASSERT_TRUE(locks.lock(Access::exclusive, self + 2).ok());
+        locks.unlock(Access::exclusive, self + 2);
+      }
+      --exclusive;
+      locks.unlock(Access::exclusive, self);
+    }
+  });
+}
+
+// Readers that waited for the same writer share the lock after it.
+TYPED_TEST(Locks, WaitingReadersEnterTogether) {
+  using C = typename TestFixture::Machine;
+  using L = typename TestFixture::Family;
+  Deadline deadline(seconds(60));
+  this->make(4, &deadline);
+  std::atomic<int> asking{0};
+  std::atomic<int> inside{0};
+  this->ensemble_->run([&](C& core) {
+    L locks(core, this->at_, {});
+    const auto pause_until = [&](auto&& ready) {
+      while (!ready()) ASSERT_TRUE(core.pause(1000).ok());
+    };
+    for (int round = 1; round <= 5; ++round) {
+      if (core.self() == 0) {
+        ASSERT_TRUE(locks.lock(Access::exclusive, 1).ok());
+        ++asking;
+        pause_until([&] { return asking == 4 * round; });
+        std::this_thread::sleep_for(milliseconds(5));  // time to join the queue
+        locks.unlock(Access::exclusive, 1);
+      } else {
+        pause_until([&] { return asking > 4 * (round - 1); });
+        ++asking;
+        ASSERT_TRUE(locks.lock(Access::shared, 1).ok());
+        ++inside;
+        pause_until([&] { return inside >= 3 * round; });
+        locks.unlock(Access::shared, 1);
+      }
+      pause_until([&] { return inside == 3 * round; });
+    }
+  });
 }
 
 // G4: readers that hold one target and ask for another, with writers waiting for both.
@@ -415,7 +479,9 @@ TYPED_TEST(FifoOnly, EntersInOrderOfArrival) {
     std::vector<int> order(cores);
     std::vector<Access> access(cores, Access::exclusive);
     Random random(seed);
-    for (Home core = 1; core < cores; ++core)
+    // Core 1 waits in any case, so that the others find somebody to overtake.
+    access[0] = seed % 2 == 0 ? Access::shared : Access::exclusive;
+    for (Home core = 2; core < cores; ++core)
       access[core] = random.one_in(2) ? Access::shared : Access::exclusive;
     this->ensemble_->run([&](C& core) {
       const Home self = core.self();

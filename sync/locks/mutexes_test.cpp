@@ -151,5 +151,40 @@ TYPED_TEST(SpinOnly, NamesItsHolder) {
   });
 }
 
+template <class Case>
+class McsOnly : public Mutexes<Case> {};
+using McsCases = testing::Product<AllMachines, Mcs>;
+TYPED_TEST_SUITE(McsOnly, McsCases, testing::CaseNames);
+
+// The release of a core whose successor has joined the queue and not yet linked itself.
+TYPED_TEST(McsOnly, ReleaseWaitsForTheLink) {
+  using C = typename TestFixture::Machine;
+  Deadline deadline(seconds(60));
+  machine::SyncLayout layout(C::reserved_sync_bytes(2));
+  const auto at = TypeParam::take(layout, 2);
+  Ensemble<C> ensemble(
+      {.cores = 2, .sync_bytes = layout.bytes(), .data_bytes = 64, .idle = &deadline});
+  std::atomic<bool> joined{false};
+  ensemble.run([&](C& core) {
+    if (core.self() == 0) {
+      TypeParam mutex(core, at);
+      ASSERT_TRUE(mutex.acquire(1).ok());
+      while (!joined) std::this_thread::yield();
+      ASSERT_TRUE(mutex.release(1).ok());
+      return;
+    }
+    // What acquire does, step by step; 2 is the name of core 1.
+    WaitNode<C> node(core, at.node);
+    node.arm(0);
+    const auto tail = core.word({1, at.tail});
+    while (core.load(tail) != 1) ASSERT_TRUE(core.pause(1000).ok());
+    ASSERT_EQ(core.exchange(tail, 2), 1u);
+    joined = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    node.link(1, 2);
+    ASSERT_TRUE(node.wait_granted().ok());
+  });
+}
+
 }  // namespace
 }  // namespace tombolo::sync

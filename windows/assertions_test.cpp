@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+// Promises of the caller (Assertions): correct ones change nothing; on a machine that loses what is
+// not published, wrong ones show that the work was left out.
+#include <gtest/gtest.h>
+
+#include "windows/testing/processes.h"
+
+namespace tombolo::windows::testing {
+namespace {
+
+template <class C>
+class AssertionsTest : public ::testing::Test {};
+TYPED_TEST_SUITE(AssertionsTest, Machines, MachineNames);
+
+TYPED_TEST(AssertionsTest, CorrectPromisesOfFencesChangeNothing) {
+  run<TypeParam>({.processes = 2}, [](Process& p) {
+    p.fence({.no_precede = true});
+    for (int round = 1; round <= 10; ++round) {
+      // Only 0 puts, only 1 is put to, nobody stores.
+      if (p.self() == 0) p.put(1, 0, round);
+      p.fence({.no_store = true, .no_put = true});
+      // Nobody puts; both got before.
+      EXPECT_EQ(p.get(1, 0), round);
+      p.fence({.no_store = true, .no_put = true, .no_precede = true, .no_succeed = true});
+      if (p.self() == 1) {
+        EXPECT_EQ(p.load(0), round);
+        p.store(64, round);
+      }
+      p.fence({.no_put = p.self() == 0, .no_precede = true});
+      EXPECT_EQ(p.get(1, 64), round);
+    }
+    p.fence({.no_succeed = true});
+  });
+}
+
+TYPED_TEST(AssertionsTest, ThePromiseOfNoPutEndsWithTheNextFence) {
+  run<TypeParam>({.processes = 2}, [](Process& p) {
+    for (int round = 1; round <= 10; ++round) {
+      p.fence({.no_put = true});
+      p.fence();
+      p.put(p.right(), 0, round);
+      p.fence({.no_put = true});
+      EXPECT_EQ(p.load(0), round);
+    }
+  });
+}
+
+TYPED_TEST(AssertionsTest, CorrectPromisesOfPostAndStartChangeNothing) {
+  run<TypeParam>({.processes = 2}, [](Process& p) {
+    for (int round = 1; round <= 10; ++round) {
+      if (p.self() == 0) {
+        p.post({1}, {.no_check = true, .no_store = true});
+        p.barrier();
+        p.wait();
+        EXPECT_EQ(p.load(8), round);
+        p.store(12, round);
+        p.post({1}, {.no_check = true, .no_put = true});
+        p.barrier();
+        p.wait();
+        EXPECT_EQ(p.load(12), round);
+      } else {
+        p.barrier();
+        p.start({0}, {.no_check = true});
+        p.put(0, 8, round);
+        p.complete();
+        p.barrier();
+        p.start({0}, {.no_check = true});
+        EXPECT_EQ(p.get(0, 12), round);
+        p.complete();
+      }
+    }
+  });
+}
+
+TYPED_TEST(AssertionsTest, ThePromiseOfNoPutEndsWithTheWait) {
+  run<TypeParam>({.processes = 2}, [](Process& p) {
+    for (int round = 1; round <= 10; ++round) {
+      for (const bool puts : {false, true}) {
+        if (p.self() == 0) {
+          p.post({1}, {.no_put = !puts});
+          p.wait();
+          EXPECT_EQ(p.load(8), puts ? round : round - 1);
+        } else {
+          p.start({0});
+          if (puts) p.put(0, 8, round);
+          p.complete();
+        }
+      }
+    }
+  });
+}
+
+TYPED_TEST(AssertionsTest, LocksThatNeedNoCheckKeepTheDataInStep) {
+  run<TypeParam>({.processes = 2}, [](Process& p) {
+    const Assertions unchecked{.no_check = true};
+    for (int round = 1; round <= 10; ++round) {
+      // One after the other.
+      if (p.self() == 0) {
+        p.lock(Access::exclusive, 1, unchecked);
+        p.put(1, 0, round);
+        p.unlock(1);
+      }
+      p.barrier();
+      if (p.self() == 1) {
+        p.lock_all(unchecked);
+        EXPECT_EQ(p.load(0), round);
+        p.store(4, round);
+        p.unlock_all();
+      }
+      p.barrier();
+      if (p.self() == 0) {
+        p.lock_all(unchecked);
+        EXPECT_EQ(p.get(1, 4), round);
+        p.unlock_all();
+      }
+      p.barrier();
+    }
+  });
+}
+
+TYPED_TEST(AssertionsTest, AFenceThatStartsNothingOpensNoEpoch) {
+  run<TypeParam>({.processes = 2}, [](Process& p) {
+    int value = 1;
+    p.fence({.no_succeed = true});
+    EXPECT_EQ(p.window().put(0, 0, &value, 4).code(), Code::epoch);
+    p.fence();
+    p.put(p.right(), 0, value);
+    p.fence({.no_succeed = true});
+    EXPECT_EQ(p.load(0), 1);
+  });
+}
+
+// MUST APPEAR: each of these programs breaks its promise and sees old bytes. Without evictions, or
+// they might bring the new ones.
+
+template <class C>
+class WrongPromiseTest : public ::testing::Test {};
+TYPED_TEST_SUITE(WrongPromiseTest, MachinesThatLose, MachineNames);
+
+const World wrong{.processes = 2, .may_lose = true};
+
+TYPED_TEST(WrongPromiseTest, PostWithNoStorePublishesNothing) {
+  run_once<TypeParam>(wrong, {}, [](Process& p) {
+    if (p.self() == 0) {
+      p.store(0, 1);
+      p.post({1}, {.no_store = true});
+      p.wait();
+    } else {
+      p.start({0});
+      EXPECT_EQ(p.get(0, 0), 0);
+      p.complete();
+    }
+  });
+}
+
+TYPED_TEST(WrongPromiseTest, FenceWithNoStorePublishesNothing) {
+  run_once<TypeParam>(wrong, {}, [](Process& p) {
+    p.fence({.no_put = true});
+    if (p.self() == 0) p.store(0, 1);
+    p.fence({.no_store = true, .no_put = true});
+    if (p.self() == 1) {
+      EXPECT_EQ(p.get(0, 0), 0);
+    }
+    p.fence({.no_store = true, .no_put = true});
+  });
+}
+
+TYPED_TEST(WrongPromiseTest, PostWithNoPutRefreshesNothingAtTheWait) {
+  run_once<TypeParam>(wrong, {}, [](Process& p) {
+    if (p.self() == 0) {
+      p.post({1}, {.no_put = true});
+      p.wait();
+      EXPECT_EQ(p.load(0), 0);
+      p.sync();
+      EXPECT_EQ(p.load(0), 1);
+    } else {
+      p.start({0});
+      p.put(0, 0, 1);
+      p.complete();
+    }
+  });
+}
+
+TYPED_TEST(WrongPromiseTest, FenceWithNoPutRefreshesNothingAtTheNextFence) {
+  run_once<TypeParam>(wrong, {}, [](Process& p) {
+    p.fence({.no_put = true});
+    if (p.self() == 0) p.put(1, 0, 1);
+    p.fence();
+    if (p.self() == 1) {
+      EXPECT_EQ(p.load(0), 0);
+    }
+    p.fence();
+    if (p.self() == 1) {
+      EXPECT_EQ(p.load(0), 1);
+    }
+  });
+}
+
+// MUST APPEAR without any promise: what is not synchronized is old.
+
+TYPED_TEST(WrongPromiseTest, APutWithoutFlushIsNotInMemory) {
+  run_once<TypeParam>(wrong, {}, [](Process& p) {
+    p.lock_all();
+    if (p.self() == 0) p.put(1, 0, 1);
+    p.barrier();
+    if (p.self() == 1) {
+      EXPECT_EQ(p.get(1, 0), 0);
+    }
+    p.barrier();
+    p.unlock_all();
+  });
+}
+
+TYPED_TEST(WrongPromiseTest, FlushLocalBringsNothingToMemory) {
+  run_once<TypeParam>(wrong, {}, [](Process& p) {
+    p.lock_all();
+    if (p.self() == 0) {
+      p.put(1, 0, 1);
+      p.flush_local(1);
+      p.flush_local_all();
+    }
+    p.barrier();
+    if (p.self() == 1) {
+      EXPECT_EQ(p.get(1, 0), 0);
+    }
+    p.barrier();
+    p.unlock_all();
+  });
+}
+
+TYPED_TEST(WrongPromiseTest, AFlushedPutIsNotInThePlainLoadsOfTheTargetBeforeItsSync) {
+  run_once<TypeParam>(wrong, {}, [](Process& p) {
+    p.lock_all();
+    p.barrier();
+    if (p.self() == 0) {
+      p.put(1, 0, 1);
+      p.flush(1);
+    }
+    p.barrier();
+    if (p.self() == 1) {
+      EXPECT_EQ(p.load(0), 0);
+    }
+    p.unlock_all();
+  });
+}
+
+TYPED_TEST(WrongPromiseTest, APlainStoreIsNotInTheGetsOfOthersBeforeASync) {
+  run_once<TypeParam>(wrong, {}, [](Process& p) {
+    p.lock_all();
+    if (p.self() == 0) p.store(0, 1);
+    p.barrier();
+    if (p.self() == 1) {
+      EXPECT_EQ(p.get(0, 0), 0);
+    }
+    p.barrier();
+    p.unlock_all();
+  });
+}
+
+}  // namespace
+}  // namespace tombolo::windows::testing

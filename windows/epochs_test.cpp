@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls outside the epoch that they need: each is refused with Code::epoch and changes nothing.
+#include <gtest/gtest.h>
+
+#include "windows/testing/processes.h"
+
+namespace tombolo::windows::testing {
+namespace {
+
+template <class C>
+class EpochsTest : public ::testing::Test {};
+TYPED_TEST_SUITE(EpochsTest, Machines, MachineNames);
+
+void expect_refused(const Status& status, const char* call) {
+  EXPECT_EQ(status.code(), Code::epoch) << call;
+  EXPECT_FALSE(status.message().empty()) << call;
+}
+
+void expect_no_communication(Process& p, Home target) {
+  Engine& w = p.window();
+  int in = 1;
+  int out = 5;
+  expect_refused(w.put(target, 0, &in, 4), "put");
+  expect_refused(w.get(target, 0, &out, 4), "get");
+  expect_refused(w.accumulate(target, 0, Op::sum, Element::i32, &in, 1), "accumulate");
+  expect_refused(w.get_accumulate(target, 0, Op::sum, Element::i32, &in, &out, 1),
+                 "get_accumulate");
+  expect_refused(w.compare_and_swap(target, 0, Element::i32, &in, &in, &out), "compare_and_swap");
+  EXPECT_EQ(out, 5);
+}
+
+void expect_no_flush(Process& p) {
+  expect_refused(p.window().flush(0), "flush");
+  expect_refused(p.window().flush_all(), "flush_all");
+  expect_refused(p.window().flush_local(0), "flush_local");
+  expect_refused(p.window().flush_local_all(), "flush_local_all");
+}
+
+void expect_no_end_of_access(Process& p) {
+  expect_refused(p.window().complete(), "complete");
+  expect_refused(p.window().unlock(0), "unlock");
+  expect_refused(p.window().unlock_all(), "unlock_all");
+}
+
+void expect_no_other_access(Process& p) {
+  const std::vector<Home> group = {0};
+  expect_refused(p.window().fence({}), "fence");
+  expect_refused(p.window().start(group, {}), "start");
+  expect_refused(p.window().lock_all({}), "lock_all");
+}
+
+// One of each kind of epoch works.
+void expect_usable(Process& p) {
+  p.fence();
+  p.put(0, 0, 1);
+  p.fence({.no_succeed = true});
+  p.post({0});
+  p.start({0});
+  p.put(0, 4, 2);
+  p.complete();
+  p.wait();
+  p.lock_exclusive(0);
+  p.put(0, 8, 3);
+  p.flush(0);
+  p.unlock(0);
+  p.lock_all();
+  p.put(0, 12, 4);
+  p.flush_all();
+  p.unlock_all();
+  p.sync();
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(p.load(static_cast<Offset>(4 * i)), i + 1);
+  EXPECT_TRUE(p.window().closable().ok());
+}
+
+// Alone, all groups being the process itself.
+template <class C>
+void run_alone(const Program& program) {
+  run<C>({.processes = 1}, [&](Process& p) {
+    program(p);
+    EXPECT_TRUE(p.window().closable().ok());
+    p.fence();
+    expect_usable(p);
+  });
+}
+
+TYPED_TEST(EpochsTest, RefusesCommunicationWithoutEpoch) {
+  run_alone<TypeParam>([](Process& p) { expect_no_communication(p, 0); });
+}
+
+TYPED_TEST(EpochsTest, RefusesTheEndOfEpochsThatAreNotOpen) {
+  run_alone<TypeParam>([](Process& p) {
+    bool done = true;
+    expect_no_end_of_access(p);
+    expect_refused(p.window().wait(), "wait");
+    expect_refused(p.window().test(done), "test");
+    EXPECT_TRUE(done);
+    expect_no_flush(p);
+  });
+}
+
+TYPED_TEST(EpochsTest, RefusesCommunicationAfterTheEnd) {
+  run_alone<TypeParam>([](Process& p) {
+    p.lock_shared(0);
+    p.unlock(0);
+    expect_no_communication(p, 0);
+    p.lock_all();
+    p.unlock_all();
+    expect_no_communication(p, 0);
+    p.post({0});
+    p.start({0});
+    p.complete();
+    p.wait();
+    expect_no_communication(p, 0);
+    p.fence({.no_succeed = true});
+    expect_no_communication(p, 0);
+  });
+}
+
+TYPED_TEST(EpochsTest, RefusesOtherEpochsInsideAStart) {
+  run_alone<TypeParam>([](Process& p) {
+    p.post({0});
+    p.start({0});
+    expect_no_other_access(p);
+    expect_refused(p.window().lock(Access::shared, 0, {}), "lock");
+    expect_refused(p.window().unlock(0), "unlock");
+    expect_refused(p.window().unlock_all(), "unlock_all");
+    expect_no_flush(p);
+    expect_refused(p.window().closable(), "closable");
+    p.put(0, 100, 1);
+    p.complete();
+    p.wait();
+    EXPECT_EQ(p.load(100), 1);
+  });
+}
+
+TYPED_TEST(EpochsTest, RefusesOtherEpochsInsideALock) {
+  run_alone<TypeParam>([](Process& p) {
+    p.lock_exclusive(0);
+    expect_no_other_access(p);
+    expect_refused(p.window().lock(Access::shared, 0, {}), "lock of a locked target");
+    expect_refused(p.window().complete(), "complete");
+    expect_refused(p.window().unlock_all(), "unlock_all");
+    expect_refused(p.window().closable(), "closable");
+    p.put(0, 100, 1);
+    p.unlock(0);
+  });
+}
+
+TYPED_TEST(EpochsTest, RefusesOtherEpochsInsideALockAll) {
+  run_alone<TypeParam>([](Process& p) {
+    p.lock_all();
+    expect_no_other_access(p);
+    expect_refused(p.window().lock(Access::shared, 0, {}), "lock");
+    expect_refused(p.window().complete(), "complete");
+    expect_refused(p.window().unlock(0), "unlock");
+    expect_refused(p.window().closable(), "closable");
+    p.put(0, 100, 1);
+    p.unlock_all();
+  });
+}
+
+TYPED_TEST(EpochsTest, RefusesOtherEpochsInsideAFenceEpochThatIsUsed) {
+  run_alone<TypeParam>([](Process& p) {
+    const std::vector<Home> group = {0};
+    p.fence();
+    p.put(0, 100, 1);
+    expect_refused(p.window().start(group, {}), "start");
+    expect_refused(p.window().lock(Access::shared, 0, {}), "lock");
+    expect_refused(p.window().lock_all({}), "lock_all");
+    expect_refused(p.window().post(group, {}), "post");
+    expect_no_end_of_access(p);
+    expect_no_flush(p);
+    p.put(0, 104, 1);
+    p.fence();
+    EXPECT_EQ(p.load(104), 1);
+  });
+}
+
+TYPED_TEST(EpochsTest, AFenceThatNobodyUsedIsInNobodysWay) {
+  run_alone<TypeParam>([](Process& p) {
+    p.fence();
+    p.lock_shared(0);
+    p.unlock(0);
+    p.fence();
+    p.lock_all();
+    p.unlock_all();
+    p.fence();
+    p.post({0});
+    p.start({0});
+    p.complete();
+    p.wait();
+  });
+}
+
+TYPED_TEST(EpochsTest, RefusesASecondExposureAndAFenceInsideOne) {
+  run_alone<TypeParam>([](Process& p) {
+    const std::vector<Home> group = {0};
+    p.post({0});
+    expect_refused(p.window().post(group, {}), "post");
+    expect_refused(p.window().fence({}), "fence");
+    expect_refused(p.window().closable(), "closable");
+    p.start({0});
+    p.complete();
+    EXPECT_TRUE(p.test());
+    expect_refused(p.window().wait(), "wait after a test that was true");
+  });
+}
+
+TYPED_TEST(EpochsTest, RefusesTargetsThatTheEpochLeavesOut) {
+  run<TypeParam>({.processes = 2}, [](Process& p) {
+    const Home peer = p.right();
+    p.post({p.self()});
+    p.start({p.self()});
+    expect_no_communication(p, peer);
+    p.complete();
+    p.wait();
+    p.lock_shared(p.self());
+    expect_no_communication(p, peer);
+    expect_refused(p.window().unlock(peer), "unlock");
+    expect_refused(p.window().flush(peer), "flush");
+    expect_refused(p.window().flush_local(peer), "flush_local");
+    p.lock_shared(peer);
+    p.flush(peer);
+    p.unlock(peer);
+    expect_no_communication(p, peer);
+    p.put(p.self(), 0, 1);
+    p.unlock(p.self());
+  });
+}
+
+TYPED_TEST(EpochsTest, TransfersOfNothingNeedAnEpochAndChangeNothing) {
+  run<TypeParam>({.processes = 2, .bytes = 256}, [](Process& p) {
+    Engine& w = p.window();
+    expect_refused(w.put(1, 0, nullptr, 0), "put");
+    p.lock_all();
+    for (const Offset at : {std::uint64_t{0}, std::uint64_t{7}, std::uint64_t{256}}) {
+      for (const Home target : {0u, 1u}) {
+        p.put_bytes(target, at, nullptr, 0);
+        p.get_bytes(target, at, nullptr, 0);
+        p.accumulate(target, at, Op::sum, Element::f64, nullptr, 0);
+        p.get_accumulate(target, at, Op::no_op, Element::f64, nullptr, nullptr, 0);
+      }
+    }
+    p.unlock_all();
+  });
+}
+
+TYPED_TEST(EpochsTest, WindowsOfNoBytesSynchronize) {
+  run<TypeParam>({.processes = 2, .bytes = 0}, [](Process& p) {
+    p.fence();
+    p.put_bytes(p.right(), 0, nullptr, 0);
+    p.fence({.no_succeed = true});
+    p.post({p.right()});
+    p.start({p.right()});
+    p.complete();
+    p.wait();
+    p.lock_exclusive(0);
+    p.unlock(0);
+    p.lock_all();
+    p.get_bytes(p.right(), 0, nullptr, 0);
+    p.flush_all();
+    p.unlock_all();
+    p.sync();
+  });
+}
+
+}  // namespace
+}  // namespace tombolo::windows::testing

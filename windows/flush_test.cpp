@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <vector>
+
+#include "windows/testing/processes.h"
+
+namespace tombolo::windows::testing {
+namespace {
+
+template <class C>
+class FlushTest : public ::testing::Test {};
+TYPED_TEST_SUITE(FlushTest, Machines, MachineNames);
+
+TYPED_TEST(FlushTest, ShowsPutsToAThirdProcessThatWasNotified) {
+  run<TypeParam>({.processes = 3}, [](Process& p) {
+    p.lock_all();
+    for (int round = 1; round <= 20; ++round) {
+      if (p.self() == 0) {
+        p.put(1, 72, round);
+        p.flush(1);
+      }
+      p.barrier();
+      if (p.self() == 2) {
+        EXPECT_EQ(p.get(1, 72), round);
+      }
+      p.barrier();
+    }
+    p.unlock_all();
+  });
+}
+
+TYPED_TEST(FlushTest, ShowsPutsUnderASingleSharedLock) {
+  run_with_each_lock<TypeParam>({.processes = 2}, [](Process& p) {
+    p.lock_shared(0);
+    p.lock_shared(1);
+    for (int round = 1; round <= 10; ++round) {
+      if (p.self() == 0) {
+        p.put(1, 72, round);
+        p.flush(1);
+      }
+      p.barrier();
+      if (p.self() == 1) {
+        EXPECT_EQ(p.get(1, 72), round);
+      }
+      p.barrier();
+    }
+    p.unlock(0);
+    p.unlock(1);
+  });
+}
+
+TYPED_TEST(FlushTest, FlushAllShowsPutsToEveryTarget) {
+  run<TypeParam>({.processes = 3}, [](Process& p) {
+    p.lock_all();
+    for (int round = 1; round <= 20; ++round) {
+      if (p.self() == 0) {
+        p.put(1, 72, round);
+        p.put(2, 72, -round);
+        p.flush_all();
+      }
+      p.barrier();
+      EXPECT_EQ(p.get(1, 72), round);
+      EXPECT_EQ(p.get(2, 72), -round);
+      p.sync();
+      if (p.self() != 0) {
+        EXPECT_EQ(p.load(72), p.self() == 1 ? round : -round);
+      }
+      p.barrier();
+    }
+    p.unlock_all();
+  });
+}
+
+TYPED_TEST(FlushTest, ShowsPutsToPlainLoadsOfTheTargetAfterItsSync) {
+  run<TypeParam>({.processes = 2}, [](Process& p) {
+    p.lock_all();
+    for (int round = 1; round <= 20; ++round) {
+      p.put(p.right(), 8, round);
+      p.flush(p.right());
+      p.barrier();
+      p.sync();
+      EXPECT_EQ(p.load(8), round);
+      p.barrier();
+    }
+    p.unlock_all();
+  });
+}
+
+TYPED_TEST(FlushTest, ASyncMissesNoPutWhoseFlushItMeets) {
+  std::atomic<int> flushed;
+  run<TypeParam>({.processes = 2}, [&](Process& p) {
+    flushed = 0;
+    p.lock_all();
+    p.barrier();
+    for (int round = 1; round <= 200; ++round) {
+      if (p.self() == 0) {
+        p.put(1, 8, round);
+        p.flush(1);
+        flushed = round;
+        continue;
+      }
+      while (flushed < round) {
+        for (int i = 0; i < 20; ++i) p.sync();
+        p.pause();
+      }
+      const int at_least = flushed;
+      p.sync();
+      EXPECT_GE(p.load(8), at_least);
+    }
+    p.unlock_all();
+  });
+}
+
+TYPED_TEST(FlushTest, ShowsPutsToOnesOwnGets) {
+  run<TypeParam>({.processes = 2}, [](Process& p) {
+    p.lock_all();
+    for (int round = 1; round <= 20; ++round) {
+      const Offset at = 100 + 4 * p.self();
+      p.put(0, at, round);
+      p.flush(0);
+      EXPECT_EQ(p.get(0, at), round);
+    }
+    p.unlock_all();
+  });
+}
+
+TYPED_TEST(FlushTest, FlushLocalGivesTheOriginsBytesBack) {
+  run<TypeParam>({.processes = 2}, [](Process& p) {
+    p.lock_all();
+    std::vector<int> out(500);
+    for (int round = 1; round <= 6; ++round) {
+      out.assign(out.size(), round);
+      p.put_bytes(p.right(), 0, out.data(), out.size() * 4);
+      if (round % 2 == 0)
+        p.flush_local(p.right());
+      else
+        p.flush_local_all();
+      out.assign(out.size(), -1);
+      p.flush_all();
+      p.barrier();
+      p.sync();
+      for (Offset at = 0; at < 2000; at += 4) ASSERT_EQ(p.load(at), round);
+      p.barrier();
+    }
+    p.unlock_all();
+  });
+}
+
+TYPED_TEST(FlushTest, ASecondFlushBringsWhatCameAfterTheFirst) {
+  run<TypeParam>({.processes = 3}, [](Process& p) {
+    p.lock_all();
+    if (p.self() == 0) {
+      p.put(1, 0, 1);
+      p.flush(1);
+      p.put(1, 256, 2);
+      p.put(2, 0, 3);
+      p.flush(1);
+      p.flush(2);
+    }
+    p.barrier();
+    EXPECT_EQ(p.get(1, 0), 1);
+    EXPECT_EQ(p.get(1, 256), 2);
+    EXPECT_EQ(p.get(2, 0), 3);
+    p.unlock_all();
+  });
+}
+
+constexpr Offset flag = 512;
+
+TYPED_TEST(FlushTest, AFlagInTheWindowAnnouncesWhatWasFlushed) {
+  run<TypeParam>({.processes = 3}, [](Process& p) {
+    p.lock_all();
+    // Each value goes round the ring, announced by an accumulate on the flag of the receiver.
+    for (int round = 1; round <= 15; ++round) {
+      int value = round * 1000;
+      if (p.self() != 0) {
+        while (p.fetch_add(p.self(), flag, 0) != round) p.pause();
+        value = p.get(p.self(), 0) + 1;
+      }
+      p.put(p.right(), 0, value);
+      p.flush(p.right());
+      p.accumulate(p.right(), flag, Op::replace, Element::i32, &round, 1);
+      p.flush(p.right());
+      if (p.self() != 0) continue;
+      while (p.fetch_add(0, flag, 0) != round) p.pause();
+      EXPECT_EQ(p.get(0, 0), round * 1000 + 2);
+    }
+    p.unlock_all();
+  });
+}
+
+}  // namespace
+}  // namespace tombolo::windows::testing

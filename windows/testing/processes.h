@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the processes of one window as threads, for tests: on every machine, under every weather
+// that the machine knows, with nothing that can hang.
+//
+//   TYPED_TEST(Fence, ShowsPutsToPlainLoads) {
+//     run<TypeParam>({.processes = 2}, [](Process& p) {
+//       p.fence();
+//       if (p.self() == 0) p.put(1, 8, 4711);
+//       p.fence();
+//       if (p.self() == 1) EXPECT_EQ(p.load(8), 4711);
+//     });
+//   }
+//
+// Every call of Process fails the test and ends the thread unless it succeeds; the calls of
+// Process::window() return their Status. A machine that knows what was lost (stale) is asked at the
+// end, and anything lost fails the test unless World::may_lose.
+// Thread safety: run() from one thread at a time.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "machine/testing/ensemble.h"
+#include "windows/testing/machines.h"
+#include "windows/window.h"
+
+namespace tombolo::windows::testing {
+
+using sync::Access;
+using sync::LockKind;
+
+inline constexpr LockKind every_lock_kind[] = {LockKind::best_effort, LockKind::writer_preference,
+                                               LockKind::fifo};
+
+// Machines that lose what is not published and tell who lost it.
+template <class C>
+inline constexpr bool tells_losses = requires(const C& core) {
+  core.findings();
+};
+
+struct Weather {
+  std::uint64_t seed = 1;
+  std::uint64_t evictions = 0;  // one in so many operations; 0: never
+};
+
+template <class C>
+std::vector<Weather> every_weather() {
+  if constexpr (!tells_losses<C>) return {{}};
+  return {{1, 0}, {2, 50}, {3, 7}, {4, 3}, {5, 50}, {6, 7}, {7, 3}};
+}
+
+struct World {
+  Home processes = 2;
+  std::size_t bytes = 4096;  // of each region
+  EngineOptions options = {};
+  bool may_lose = false;  // the program breaks a rule, and something may be lost
+  int seconds = 60;
+};
+
+// Ends all waiting when the time is over or a process has stopped.
+class Watch final : public machine::IdleHook {
+ public:
+  explicit Watch(int seconds) : end_(Clock::now() + std::chrono::seconds(seconds)) {}
+  void stop() { stopped_ = true; }
+  Status idle() override {
+    if (stopped_) return Status::io("another process of the test has stopped");
+    if (Clock::now() > end_) return Status::io("the time of the test is over");
+    return {};
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point end_;
+  std::atomic<bool> stopped_ = false;
+};
+
+struct Stopped {};
+
+inline void must(const Status& status, const char* call) {
+  if (status.ok()) return;
+  ADD_FAILURE() << call << ": " << status.message();
+  throw Stopped();
+}
+
+// A process of a window on some machine.
+class Process {
+ public:
+  Process(Home self, Home processes) : self_(self), processes_(processes) {}
+  virtual ~Process() = default;
+
+  Home self() const { return self_; }
+  Home processes() const { return processes_; }
+  Home right(Home steps = 1) const { return (self_ + steps) % processes_; }
+  virtual Engine& window() = 0;
+
+  void fence(Assertions promise = {}) { must(window().fence(promise), "fence"); }
+  void post(const std::vector<Home>& origins, Assertions promise = {}) {
+    must(window().post(origins, promise), "post");
+  }
+  void start(const std::vector<Home>& targets, Assertions promise = {}) {
+    must(window().start(targets, promise), "start");
+  }
+  void complete() { must(window().complete(), "complete"); }
+  void wait() { must(window().wait(), "wait"); }
+  bool test() {
+    bool done = false;
+    must(window().test(done), "test");
+    return done;
+  }
+  void lock(Access access, Home target, Assertions promise = {}) {
+    must(window().lock(access, target, promise), "lock");
+  }
+  void lock_shared(Home target) { lock(Access::shared, target); }
+  void lock_exclusive(Home target) { lock(Access::exclusive, target); }
+  void unlock(Home target) { must(window().unlock(target), "unlock"); }
+  void lock_all(Assertions promise = {}) { must(window().lock_all(promise), "lock_all"); }
+  void unlock_all() { must(window().unlock_all(), "unlock_all"); }
+  void flush(Home target) { must(window().flush(target), "flush"); }
+  void flush_all() { must(window().flush_all(), "flush_all"); }
+  void flush_local(Home target) { must(window().flush_local(target), "flush_local"); }
+  void flush_local_all() { must(window().flush_local_all(), "flush_local_all"); }
+  void sync() { must(window().sync(), "sync"); }
+  // Tells the others nothing but that this process came here.
+  void barrier() { must(window().barrier(), "barrier"); }
+  // Lets others run; ends when the test does.
+  virtual void pause() = 0;
+
+  void put_bytes(Home target, Offset at, const void* from, std::size_t bytes) {
+    must(window().put(target, at, from, bytes), "put");
+  }
+  void get_bytes(Home target, Offset at, void* to, std::size_t bytes) {
+    must(window().get(target, at, to, bytes), "get");
+  }
+  void put(Home target, Offset at, int value) { put_bytes(target, at, &value, sizeof value); }
+  int get(Home target, Offset at) {
+    int value = 0;
+    get_bytes(target, at, &value, sizeof value);
+    return value;
+  }
+  void accumulate(Home target, Offset at, Op op, Element element, const void* from,
+                  std::size_t count) {
+    must(window().accumulate(target, at, op, element, from, count), "accumulate");
+  }
+  void get_accumulate(Home target, Offset at, Op op, Element element, const void* from,
+                      void* result, std::size_t count) {
+    must(window().get_accumulate(target, at, op, element, from, result, count), "get_accumulate");
+  }
+  int fetch_add(Home target, Offset at, int by) {
+    int before = 0;
+    get_accumulate(target, at, Op::sum, Element::i32, &by, &before, 1);
+    return before;
+  }
+  int compare_and_swap(Home target, Offset at, int compare, int desired) {
+    int before = 0;
+    must(window().compare_and_swap(target, at, Element::i32, &compare, &desired, &before),
+         "compare_and_swap");
+    return before;
+  }
+
+  // The program's own plain loads and stores.
+  std::byte* memory(Home home) { return window().view(home); }
+  template <class T>
+  void store_at(Home home, Offset at, const T& value) {
+    std::memcpy(memory(home) + at, &value, sizeof value);
+  }
+  template <class T>
+  T load_at(Home home, Offset at) {
+    T value;
+    std::memcpy(&value, memory(home) + at, sizeof value);
+    return value;
+  }
+  void store(Offset at, int value) { store_at(self_, at, value); }
+  int load(Offset at) { return load_at<int>(self_, at); }
+
+ private:
+  Home self_;
+  Home processes_;
+};
+
+template <class C>
+class ProcessOn : public Process {
+ public:
+  static inline EngineOptions options;  // of the processes that are made next
+
+  explicit ProcessOn(const machine::Attachment& at)
+      : Process(at.self, at.cores), window_(at, options) {}
+  C& core() { return window_.core(); }
+  Engine& window() override { return window_; }
+  void pause() override { must(core().pause(10'000), "pause"); }
+
+ private:
+  Window<C> window_;
+};
+
+using Program = std::function<void(Process&)>;
+
+template <class C>
+machine::testing::EnsembleShape shape_of(const World& world, const Weather& weather,
+                                         machine::IdleHook& watch) {
+  ProcessOn<C>::options = world.options;
+  return {.cores = world.processes,
+          .sync_bytes = Window<C>::sync_bytes(world.processes),
+          .data_bytes = world.bytes,
+          .seed = weather.seed,
+          .evictions = weather.evictions,
+          .idle = &watch};
+}
+
+template <class C>
+using Processes = machine::testing::Ensemble<ProcessOn<C>>;
+
+template <class C>
+void expect_nothing_lost(Processes<C>& processes) {
+  if constexpr (tells_losses<C>) {
+    for (Home self = 0; self < processes.cores(); ++self) {
+      const auto& findings = processes.core(self).core().findings();
+      EXPECT_TRUE(findings.clean()) << "process " << self << ": " << findings.report();
+    }
+  }
+}
+
+template <class C>
+std::string describe(const World& world, const Weather& weather) {
+  return fmt::format("{}, seed {}, one eviction in {}, lock kind {}, granularity {}",
+                     C::properties.name, weather.seed, weather.evictions,
+                     static_cast<int>(world.options.locks), world.options.atomic_bytes);
+}
+
+// Calls program(process), in the thread of the process.
+inline void run_one(Process& process, const Program& program, const std::string& where,
+                    Watch& watch) {
+  SCOPED_TRACE(fmt::format("{}, process {}", where, process.self()));
+  try {
+    program(process);
+  } catch (const Stopped&) {
+    watch.stop();
+  }
+}
+
+template <class C>
+void run_once(const World& world, const Weather& weather, const Program& program) {
+  const std::string where = describe<C>(world, weather);
+  SCOPED_TRACE(where);
+  Watch watch(world.seconds);
+  Processes<C> processes(shape_of<C>(world, weather, watch));
+  processes.run([&](Process& process) { run_one(process, program, where, watch); });
+  if (!world.may_lose) expect_nothing_lost<C>(processes);
+}
+
+// The same in every weather, until one fails.
+template <class C>
+void run(const World& world, const Program& program) {
+  for (const Weather& weather : every_weather<C>()) {
+    run_once<C>(world, weather, program);
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+// The same with every kind of lock.
+template <class C>
+void run_with_each_lock(World world, const Program& program) {
+  for (const LockKind kind : every_lock_kind) {
+    world.options.locks = kind;
+    run<C>(world, program);
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+// 0 .. n-1 without `self`.
+inline std::vector<Home> others(Home n, Home self) {
+  std::vector<Home> homes;
+  for (Home home = 0; home < n; ++home)
+    if (home != self) homes.push_back(home);
+  return homes;
+}
+
+}  // namespace tombolo::windows::testing
