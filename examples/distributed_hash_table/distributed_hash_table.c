@@ -74,8 +74,8 @@ static long long number(const char* option, const char* text, long long low, lon
 static void help(void) {
   printf(
       "usage: distributed_hash_table [options]\n"
-      "  --entries N      keys in the table (default 25000)\n"
-      "  --reads N        look-ups by each reader (default 250000)\n"
+      "  --entries N      keys in the table (default 4000)\n"
+      "  --reads N        look-ups by each reader (default 20000)\n"
       "  --writers N      ranks that write; the others read (default 1; when no rank is left to\n"
       "                   read, the writers read after writing)\n"
       "  --updates N      times each entry is rewritten after its insertion (default 4)\n"
@@ -86,7 +86,7 @@ static void help(void) {
 
 static Options parse(int argc, char** argv, int rank, int ranks) {
   Options o = {
-      .entries = 25000, .reads = 250000, .writers = 1, .updates = 4, .value_bytes = 512, .seed = 1};
+      .entries = 4000, .reads = 20000, .writers = 1, .updates = 4, .value_bytes = 64, .seed = 1};
   static const struct option known[] = {{"entries", required_argument, NULL, 'e'},
                                         {"reads", required_argument, NULL, 'r'},
                                         {"writers", required_argument, NULL, 'w'},
