@@ -24,8 +24,8 @@ enum class [[nodiscard]] Code{
     bad_configuration,  // an option, an environment variable or a file is wrong
     io,                 // the system refused; the message holds the call and its errno text
     out_of_range,       // memory at the target could not be reached at that address
-  epoch,              // an operation or synchronization call outside the epoch it needs, which the
-                      // interface on top reports as its own kind of error
+    epoch,  // an operation or synchronization call outside the epoch it needs, which the
+            // interface on top reports as its own kind of error
 };
 
 class [[nodiscard]] Status {

@@ -104,6 +104,13 @@ int open_arithmetic(MPI_Op op, const Target& target, Arithmetic& arithmetic) {
   return MPI_ERR_TYPE;
 }
 
+// The standard's types, and MPI_CHAR, which MPI libraries take as well.
+bool may_compare_and_swap(const TypeInfo& type) {
+  return type.predefined && type.element &&
+         (windows::valid_compare_and_swap(*type.element) ||
+          *type.element == windows::Element::character);
+}
+
 // Element-wise update of the target's runs from a packed origin, with the former values packed.
 Status update(MpiWindow& window, const Target& target, const Arithmetic& arithmetic,
               const std::byte* from, std::byte* former, std::size_t elements) {
@@ -230,9 +237,7 @@ int compare_and_swap(MpiWindow& window, const void* origin, const void* compare,
   if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
   Target target;
   int error = target.open(window, {rank, displacement, 1, type});
-  if (error == MPI_SUCCESS &&
-      (!target.type->element || !windows::valid_compare_and_swap(*target.type->element)))
-    error = MPI_ERR_TYPE;
+  if (error == MPI_SUCCESS && !may_compare_and_swap(*target.type)) error = MPI_ERR_TYPE;
   if (error != MPI_SUCCESS) return raise(window, error);
   return conclude(window,
                   window.engine().compare_and_swap(target.rank, target.at(0), *target.type->element,
