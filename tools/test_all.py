@@ -38,18 +38,18 @@ class Section:
 
 SECTIONS = (
     Section("env", "make env-test", 10, required=True),
-    Section("build", "make build PRESET=release", 12),
+    Section("build", "make build PRESET=release", 30),
     Section("unit tests", f"ctest --test-dir build/release --output-on-failure -j {CORES}", 10, after="build"),
     Section("python tests", "make python-test", 5),
     Section("layers", "tools/check_layers.py", 1),
     Section("tidy", "tools/tidy.py", 1),
     Section("format", "tools/check_format.sh", 2),
-    Section("clang-tidy", "tools/check_tidy.sh", 6, after="build"),
-    Section("examples", "./tombolo demo", 8, after="build"),
+    Section("clang-tidy", "tools/check_tidy.sh", 12, after="build"),
+    Section("examples", "./tombolo demo", 12, after="build"),
     Section("conformance", f"./tombolo {CONFORMANCE}", 10, after="build"),
-    Section("asan build", "make build PRESET=asan", 10),
+    Section("asan build", "make build PRESET=asan", 25),
     Section("asan", f"ctest --test-dir build/asan --output-on-failure -j {CORES}", 10, after="asan build"),
-    Section("tsan build", "make build PRESET=tsan", 10),
+    Section("tsan build", "make build PRESET=tsan", 25),
     Section("tsan", f"ctest --test-dir build/tsan --output-on-failure -j {CORES}", 10, after="tsan build"),
 )  # fmt: skip
 
