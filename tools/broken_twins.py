@@ -9,15 +9,16 @@ expects the tests on the machine `stale` to fail.
     tools/broken_twins.py --slice 1/4             every fourth of them, for CI
     tools/broken_twins.py --json twins.jsonl      a JSON line for each twin as well
 
-A call counts if its receiver is a core (`core.`, `core_.`); it is replaced by `(void)0`, so that a
-twin differs from the original in nothing else. `notify` is left out: a missing one costs time, never
-correctness (R6), so no test can or should fail. Files below a folder `testing` or `broken` are no
-part of the system.
+A call counts if its receiver is a core (`core.`, `core_.`). It is replaced by `(void)0`, so that a
+twin differs from the original in nothing else. `notify` is left out: a missing one costs time,
+never correctness (R6), so no test can or should fail. Files below a folder `testing` or `broken`
+are no part of the system.
 
 How: the tree is copied to a scratch folder for each job, with the list of machines cut down to
 `stale` so that tests compile quickly. Objects are compiled by direct compiler calls, and only those
 that include the changed file (-MM), directly or not. First the unchanged tree must pass. A twin is
-caught if a test program fails, crashes or exceeds its time; it survives if all pass in every attempt.
+caught if a test program fails, crashes or exceeds its time; it survives if all pass in every
+attempt.
 Exit status: 0 all caught, 1 a survivor, 2 nothing could be concluded.
 """
 

@@ -58,6 +58,8 @@ TYPED_TEST(FlushTest, FlushAllShowsPutsToEveryTarget) {
       if (p.self() == 0) {
         p.put(1, 72, round);
         p.put(2, 72, -round);
+        p.put(1, 200, round);
+        p.put(2, 200, -round);
         p.flush_all();
       }
       p.barrier();
@@ -65,7 +67,7 @@ TYPED_TEST(FlushTest, FlushAllShowsPutsToEveryTarget) {
       EXPECT_EQ(p.get(2, 72), -round);
       p.sync();
       if (p.self() != 0) {
-        EXPECT_EQ(p.load(72), p.self() == 1 ? round : -round);
+        EXPECT_EQ(p.load(200), p.self() == 1 ? round : -round);
       }
       p.barrier();
     }

@@ -224,7 +224,7 @@ TYPED_TEST(Epochs, UnmatchedEpochs) {
         ASSERT_TRUE(epochs.wait().ok());
         EXPECT_TRUE(epochs.test());
       } else {
-        while (!matched && posted < round) ASSERT_TRUE(core.pause(1000).ok());
+        while (!matched && posted < round) ASSERT_TRUE(core.pause(5000).ok());
         ASSERT_TRUE(epochs.complete(peer, matched).ok());
       }
     }
@@ -244,7 +244,6 @@ TYPED_TEST(Epochs, MemoryPerCoreIsOneBitPerCore) {
 }
 
 // The broken protocol
-// --------------------------------------------------------------------------------
 
 template <class Case>
 class BrokenEpochs : public Epochs<Case> {

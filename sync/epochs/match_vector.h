@@ -15,8 +15,7 @@
 //             V2 the writer knows the value of its own bit, so that it changes it by adding or
 //                subtracting: no carry reaches another bit.
 //             V3 the origin's copy of a word may be old, but never shows a post that was consumed
-//             or
-//                has not happened; so the copy is looked at first and memory only if it says no.
+//                or has not happened; so the copy is looked at first and memory only if it says no.
 // Memory: n bits at each home, 3n bits private: the bits name the partners of an epoch, which no
 // fixed number of words can.
 // Data: post is an atomic, ordered after what the target published (R4); what the origin refreshes

@@ -7,9 +7,8 @@
 //
 //   shared       add 1 to the target; if bit 63 was set, subtract it and try later
 //   exclusive    add 1 to the exclusive half of the global word; if there are lock-alls, subtract
-//   it
-//                and try later; change the target from 0 to bit 63; if it was not 0, undo all and
-//                try later. A core that holds an exclusive lock is registered already.
+//                it and try later; change the target from 0 to bit 63; if it was not 0, undo all
+//                and try later. A core that holds an exclusive lock is registered already.
 //   lock-all     add 1 to the lock-all half of the global word; if there are exclusive locks,
 //                subtract it and try later
 //

@@ -19,8 +19,7 @@
 // Invariants: O1 a group is counted only in a state in which the other is absent (and, for a limit
 //                of one, itself), but for failed attempts, which have not entered.
 //             O2 arrival is the atomic that enters or joins. It enters only if nobody waits, and
-//             the
-//                queue is granted from its first to its last. So nobody overtakes, but for O4.
+//                the queue is granted from its first to its last. So nobody overtakes, but for O4.
 //             O3 kind is 0 while `first` has been granted and has not left the queue: nobody is
 //                granted twice, and whoever arrives still sees that somebody waits.
 //             O4 a core that already holds a lock of the window enters the gate, or a lock as a

@@ -14,13 +14,11 @@
 //           Status enter_all(), leave_all()
 //
 // Invariants: G1 while a core holds an exclusive lock and the gate is settled, it is in the gate,
-// so
-//                no lock-all is held; L1 of first_lock_all.h covers the time before.
+//                so no lock-all is held; L1 of first_lock_all.h covers the time before.
 //             G2 the gate is entered before the target's lock is waited for, and left after it.
 //             G3 a core waits in the gate or at one target, never in both: one node serves (N1).
 //             G4 a core that holds a lock of the window (`holding`) and asks for a shared lock or
-//             the
-//                gate waits for those that are in, not for those that wait: it counts itself at
+//                the gate waits for those that are in, not for those that wait: it counts itself at
 //                once, which keeps others out. Otherwise two readers that lock the same two targets
 //                in opposite order, and a writer waiting at each, would wait for each other for
 //                ever, though no order of locking forbids readers to meet.

@@ -262,7 +262,7 @@ TYPED_TEST(Locks, WaitingReadersEnterTogether) {
   this->ensemble_->run([&](C& core) {
     L locks(core, this->at_, {});
     const auto pause_until = [&](auto&& ready) {
-      while (!ready()) ASSERT_TRUE(core.pause(1000).ok());
+      while (!ready()) ASSERT_TRUE(core.pause(5000).ok());
     };
     for (int round = 1; round <= 5; ++round) {
       if (core.self() == 0) {
@@ -385,7 +385,6 @@ TYPED_TEST(Locks, MemoryPerCore) {
 }
 
 // Families with one promise each
-// -------------------------------------------------------------------
 
 template <class Case>
 class BestEffortOnly : public Locks<Case> {};
@@ -488,7 +487,7 @@ TYPED_TEST(FifoOnly, EntersInOrderOfArrival) {
       L locks(core, this->at_, {});
       const auto word = core.word({2, this->at_.target.word});
       const auto pause_until = [&](auto&& ready) {
-        while (!ready()) ASSERT_TRUE(core.pause(1000).ok());
+        while (!ready()) ASSERT_TRUE(core.pause(5000).ok());
       };
       pause_until([&] { return turn == self; });
       ASSERT_TRUE(locks.lock(access[self], 2).ok());

@@ -177,7 +177,7 @@ TYPED_TEST(McsOnly, ReleaseWaitsForTheLink) {
     WaitNode<C> node(core, at.node);
     node.arm(0);
     const auto tail = core.word({1, at.tail});
-    while (core.load(tail) != 1) ASSERT_TRUE(core.pause(1000).ok());
+    while (core.load(tail) != 1) ASSERT_TRUE(core.pause(5000).ok());
     ASSERT_EQ(core.exchange(tail, 2), 1u);
     joined = true;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));

@@ -9,8 +9,7 @@
 //                call returns. Hence one node per core serves all locks of a window: memory does
 //                not grow with the number of cores, nor with the locks held.
 //             N2 the words are only stored and loaded, never changed by atomics: by the owner
-//             before
-//                it makes the node known, then each word by one other core at most.
+//                before it makes the node known, then each word by one other core at most.
 // `arm` needs no fence: the owner makes the node known by an atomic, and atomics come after earlier
 // stores (R3).
 // Thread safety: one call at a time per object.

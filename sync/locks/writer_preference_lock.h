@@ -22,8 +22,7 @@
 // Invariants: W1 "active" is set only in a state without readers; a reader that has counted itself
 //                enters in a state without active writer. Each by one atomic on the state.
 //             W2 readers are on the stack only while a writer is active or next: they push in such
-//             a
-//                state, and the one who clears "active" with no next writer takes the stack.
+//                a state, and the one who clears "active" with no next writer takes the stack.
 //             W3 next writer is the first of the queue: set by itself if the queue was empty, else
 //                by its predecessor, which has the lock then. So it is 0 when it is set, and adding
 //                sets it.
