@@ -107,7 +107,7 @@ void lock_family(benchmark::State& state, Mix mix) {
 // that of a write; counters tell how many readers entered between the writer's call and its entry.
 template <class C, class Locks>
 void starvation(benchmark::State& state) {
-  constexpr int writes = steps<C, Locks> / 20;
+  constexpr int writes = steps<C, Locks> / 100;
   std::vector<std::uint64_t> passed;
   std::atomic<std::uint64_t> entries{0};
   std::atomic<bool> over{false};

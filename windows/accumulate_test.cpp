@@ -228,6 +228,7 @@ TYPED_TEST(AccumulateTest, OwnersAndOthersUpdateTheSameElement) {
     for (int i = 0; i < rounds; ++i) p.fetch_add(0, 4, 1);
     p.barrier();
     EXPECT_EQ(p.fetch_add(0, 4, 0), 2 * rounds);
+    p.barrier();
     p.sync();
     if (p.self() == 0) {
       EXPECT_EQ(p.load(4), 2 * rounds);
