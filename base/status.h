@@ -12,7 +12,7 @@
 
 #include <memory>
 #include <string>
-#include <utility>
+#include <string_view>
 
 namespace tombolo {
 
@@ -31,18 +31,17 @@ enum class [[nodiscard]] Code{
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  static Status no_memory(std::string why) { return {Code::no_memory, -1, std::move(why)}; }
-  static Status process_failed(int rank, std::string why) {
-    return {Code::process_failed, rank, std::move(why)};
+  static Status no_memory(std::string_view why) { return fault(Code::no_memory, -1, why); }
+  static Status process_failed(int rank, std::string_view why) {
+    return fault(Code::process_failed, rank, why);
   }
-  static Status unsupported(std::string why) { return {Code::unsupported, -1, std::move(why)}; }
-  static Status bad_configuration(std::string why) {
-    return {Code::bad_configuration, -1, std::move(why)};
+  static Status unsupported(std::string_view why) { return fault(Code::unsupported, -1, why); }
+  static Status bad_configuration(std::string_view why) {
+    return fault(Code::bad_configuration, -1, why);
   }
-  static Status io(std::string why) { return {Code::io, -1, std::move(why)}; }
-  static Status out_of_range(std::string why) { return {Code::out_of_range, -1, std::move(why)}; }
-
-  static Status epoch(std::string why) { return {Code::epoch, -1, std::move(why)}; }
+  static Status io(std::string_view why) { return fault(Code::io, -1, why); }
+  static Status out_of_range(std::string_view why) { return fault(Code::out_of_range, -1, why); }
+  static Status epoch(std::string_view why) { return fault(Code::epoch, -1, why); }
 
   bool ok() const { return fault_ == nullptr; }
   Code code() const { return ok() ? Code::ok : fault_->code; }
@@ -59,8 +58,12 @@ class [[nodiscard]] Status {
     int rank;
     std::string message;
   };
-  Status(Code code, int rank, std::string why)
-      : fault_(std::make_shared<const Fault>(Fault{code, rank, std::move(why)})) {}
+  // Out of line, so that calls which may fail stay small.
+  [[gnu::cold, gnu::noinline]] static Status fault(Code code, int rank, std::string_view why) {
+    Status status;
+    status.fault_ = std::make_shared<const Fault>(Fault{code, rank, std::string(why)});
+    return status;
+  }
   std::shared_ptr<const Fault> fault_;
 };
 

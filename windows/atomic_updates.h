@@ -19,8 +19,10 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
+#include "base/copy.h"
 #include "machine/contract.h"
 #include "sync/locks/mutex.h"
 #include "windows/elements/elements.h"
@@ -40,14 +42,16 @@ class AtomicUpdates {
   // One line for each mutex: neighbours would slow each other down.
   static Layout take(machine::SyncLayout& layout) { return {layout.take_lines(kMutexes * 8)}; }
 
-  // `unit`: bytes of target memory under one mutex, 0 for the default. `all_mapped`: every process
+  // `unit`: bytes of target memory under one mutex, rounded down to a power of two; 0 for the
+  // default. `all_mapped`: every process
   // reaches every region by address, so that all may use native atomics, or nobody does (A3).
   AtomicUpdates(C& core, Layout layout, const OwnCopies<C>& own, std::uint64_t unit,
                 bool all_mapped)
       : core_(core),
         layout_(layout),
         own_(own),
-        unit_(unit == 0 ? kDefaultUnit : unit),
+        unit_(unit == 0 ? kDefaultUnit : std::bit_floor(unit)),
+        shift_(static_cast<unsigned>(std::countr_zero(unit_))),
         all_mapped_(all_mapped) {}
 
   // target[i] = target[i] op from[i]; the former elements go to `result` unless it is null.
@@ -58,8 +62,10 @@ class AtomicUpdates {
       return update_native(at, op, element, from, result, count);
     auto* in = static_cast<const std::byte*>(from);
     auto* out = static_cast<std::byte*>(result);
+    if (count == 1) [[likely]]  // by far the most frequent
+      return guarded(at, at.offset >> shift_, [&] { return apply(at, op, element, in, out, 1); });
     while (count > 0) {
-      const std::uint64_t range = at.offset / unit_;
+      const std::uint64_t range = at.offset >> shift_;
       const std::uint64_t room = (range + 1) * unit_ - at.offset;
       const std::size_t n = std::min<std::uint64_t>(count, (room + size - 1) / size);
       TOMBOLO_TRY(guarded(at, range, [&] { return apply(at, op, element, in, out, n); }));
@@ -78,7 +84,7 @@ class AtomicUpdates {
       windows::compare_and_swap_atomic(element, core_.view(at), compare, desired, result);
       return {};
     }
-    return guarded(at, at.offset / unit_, [&]() -> Status {
+    return guarded(at, at.offset >> shift_, [&]() -> Status {
       std::byte held[kLargest];
       TOMBOLO_TRY(fetch(at, held, size));
       windows::compare_and_swap(element, held, compare, desired, result);
@@ -124,7 +130,7 @@ class AtomicUpdates {
     const std::size_t size = bytes(element);
     if constexpr (C::properties.coherent) {
       if (std::byte* p = core_.view(at); p != nullptr) [[likely]] {
-        if (out != nullptr) std::memcpy(out, p, count * size);
+        if (out != nullptr) copy_bytes(out, p, count * size);
         combine(op, element, p, in, count);
         return {};
       }
@@ -163,7 +169,8 @@ class AtomicUpdates {
   C& core_;
   Layout layout_;
   const OwnCopies<C>& own_;
-  std::uint64_t unit_;
+  std::uint64_t unit_;  // a power of two: a division would cost as much as the atomic
+  unsigned shift_;
   bool all_mapped_;
 };
 

@@ -69,7 +69,7 @@ class Epochs {
   }
   void fenced(bool opens) { kind_ = opens ? Kind::fence_open : Kind::none; }
 
-  Status may_start() const { return idle("start"); }
+  Status may_start() const { return idle("start inside another access epoch"); }
   void start(std::span<const Home> targets, bool checked) {
     kind_ = Kind::start;
     started_.assign(targets.begin(), targets.end());
@@ -101,7 +101,7 @@ class Epochs {
       if (find(target) != held_.end()) return Status::epoch("the target is already locked");
       return {};
     }
-    return idle("lock");
+    return idle("lock inside another access epoch");
   }
   void lock(Held held) {
     kind_ = Kind::lock;
@@ -121,7 +121,7 @@ class Epochs {
     if (held_.empty()) kind_ = Kind::none;
   }
 
-  Status may_lock_all() const { return idle("lock_all"); }
+  Status may_lock_all() const { return idle("lock_all inside another access epoch"); }
   void lock_all(bool taken) {
     kind_ = Kind::lock_all;
     all_taken_ = taken;
@@ -139,6 +139,8 @@ class Epochs {
     return {};
   }
   Status may_flush(Home target) const {
+    if (kind_ == Kind::lock_all) [[likely]]
+      return {};
     if (kind_ == Kind::lock && find(target) == held_.end())
       return Status::epoch("flush of a target that is not locked");
     return may_flush();
@@ -151,9 +153,10 @@ class Epochs {
   }
 
  private:
-  Status idle(const char* call) const {
-    if (kind_ == Kind::none || kind_ == Kind::fence_open) return {};
-    return Status::epoch(std::string(call) + " inside another access epoch");
+  Status idle(const char* fault) const {
+    if (kind_ == Kind::none || kind_ == Kind::fence_open) [[likely]]
+      return {};
+    return Status::epoch(fault);
   }
   std::vector<Held>::const_iterator find(Home target) const {
     return std::find_if(held_.begin(), held_.end(),

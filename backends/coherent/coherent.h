@@ -13,6 +13,7 @@
 
 #include "backends/host/foreign_memory.h"
 #include "backends/host/host_waiting.h"
+#include "base/copy.h"
 #include "machine/contract.h"
 
 namespace tombolo::coherent {
@@ -55,7 +56,7 @@ class Core {
     const machine::DataRegion& region = at_.data[place.home];
     if (region.memory == nullptr) [[unlikely]]
       return read_foreign(region, place, out, bytes);
-    std::memcpy(out, region.memory + place.offset, bytes);
+    copy_bytes(out, region.memory + place.offset, bytes);
     return {};
   }
   Status write(machine::DataPlace place, const void* in, std::size_t bytes) {
@@ -65,7 +66,7 @@ class Core {
     const machine::DataRegion& region = at_.data[place.home];
     if (region.memory == nullptr) [[unlikely]]
       return write_foreign(region, place, in, bytes);
-    std::memcpy(region.memory + place.offset, in, bytes);
+    copy_bytes(region.memory + place.offset, in, bytes);
     return {};
   }
   // Hardware coherence does the work; the fences order this core's accesses and are free on x86.

@@ -194,6 +194,7 @@ const TypeInfo* describe(const Entry& entry, int* error) {
   info->lb = lb;
   info->extent = extent;
   info->predefined = true;
+  info->handle = entry.handle;
   set_bounds(*info);
   info->contiguous = info->blocks.size() == 1 && size == extent;
   if (info->element && extent != static_cast<std::ptrdiff_t>(windows::bytes(*info->element))) {

@@ -132,10 +132,13 @@ std::size_t TypeInfo::elements() const {
   return total / windows::bytes(*element);
 }
 
-const TypeInfo* type_info(MPI_Datatype datatype, int* error) {
+const TypeInfo* detail::find_type_info(MPI_Datatype datatype, int* error) {
   int code = MPI_SUCCESS;
   const TypeInfo* info = predefined_info(datatype, &code);
-  if (info != nullptr) return info;
+  if (info != nullptr) {
+    if (info->handle == datatype) known_type(datatype).store(info, std::memory_order_release);
+    return info;
+  }
   if (code == MPI_SUCCESS) {
     if (datatype == MPI_Datatype{} || datatype == MPI_DATATYPE_NULL)
       code = MPI_ERR_TYPE;

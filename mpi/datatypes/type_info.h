@@ -15,7 +15,9 @@
 // immutable. It lives as long as its datatype; keep shared_from_this() to outlive an MPI_Type_free.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -47,8 +49,9 @@ class TypeInfo : public std::enable_shared_from_this<TypeInfo> {
   // One block at offset 0 and size == extent: `count` of them are count * size bytes from the
   // address.
   bool contiguous = false;
-  // A named predefined type.
+  // A named predefined type, and then its handle.
   bool predefined = false;
+  MPI_Datatype handle{};
   // The basic type that all components have, if they have one in common.
   std::optional<windows::Element> element;
   // Data of one datatype.
@@ -74,7 +77,7 @@ class TypeInfo : public std::enable_shared_from_this<TypeInfo> {
 // null): MPI_ERR_TYPE for a null, freed or uncommitted type, MPI_ERR_NO_MEM if its list of blocks
 // does not fit in memory. Predefined types take a few nanoseconds; a derived type is taken apart at
 // first use.
-const TypeInfo* type_info(MPI_Datatype datatype, int* error = nullptr);
+inline const TypeInfo* type_info(MPI_Datatype datatype, int* error = nullptr);
 
 // The basic type behind a predefined MPI datatype; nullopt for derived types and for types without
 // arithmetic here (MPI_PACKED, 2-byte reals).
@@ -98,6 +101,17 @@ void pack_elements(const TypeInfo& info, const void* base, std::size_t count, st
 void unpack_elements(const TypeInfo& info, const std::byte* in, void* base, std::size_t count);
 
 namespace detail {
+
+// Predefined types by hash of their handles, each known once it was asked for: their meaning never
+// changes, so no reader needs a lock. Types whose hashes are equal take turns.
+inline constexpr std::size_t kKnownTypes = 256;
+inline constinit std::atomic<const TypeInfo*> known_types[kKnownTypes]{};
+inline std::atomic<const TypeInfo*>& known_type(MPI_Datatype datatype) {
+  std::uintptr_t bits = 0;
+  std::memcpy(&bits, &datatype, sizeof datatype);
+  return known_types[bits * 0x9e3779b97f4a7c15u >> 56];
+}
+const TypeInfo* find_type_info(MPI_Datatype datatype, int* error);
 
 template <typename F>
 void visit(const std::vector<Block>& blocks, std::ptrdiff_t extent, std::size_t count, F&& f) {
@@ -128,6 +142,13 @@ void visit_list(const std::vector<Block>& blocks, std::ptrdiff_t extent, std::si
 }
 
 }  // namespace detail
+
+inline const TypeInfo* type_info(MPI_Datatype datatype, int* error) {
+  const TypeInfo* const known = detail::known_type(datatype).load(std::memory_order_acquire);
+  if (known != nullptr && known->handle == datatype) [[likely]]
+    return known;
+  return detail::find_type_info(datatype, error);
+}
 
 // Calls f(offset, bytes) for each contiguous piece of `count` datatypes, in type-map order; offsets
 // are from the buffer's address. Pieces that touch are merged, also across datatypes.

@@ -15,11 +15,14 @@ class Target {
  public:
   // MPI_SUCCESS, or the error class of what is wrong.
   int open(MpiWindow& window, const Remote& remote) {
-    if (remote.rank < 0 || remote.rank >= window.size) return MPI_ERR_RANK;
-    if (remote.count < 0) return MPI_ERR_COUNT;
+    if (remote.rank < 0 || remote.rank >= window.size) [[unlikely]]
+      return MPI_ERR_RANK;
+    if (remote.count < 0) [[unlikely]]
+      return MPI_ERR_COUNT;
     int error = MPI_SUCCESS;
     type = type_info(remote.type, &error);
-    if (type == nullptr) return error;
+    if (type == nullptr) [[unlikely]]
+      return error;
     rank = static_cast<machine::Home>(remote.rank);
     count = static_cast<std::size_t>(remote.count);
     if (window.dynamic()) {

@@ -12,39 +12,10 @@
 namespace tombolo::mpi {
 namespace {
 
-// Few windows exist at a time and look-ups are far more frequent than changes: an open table that
-// readers search without a lock, replaced whole when it changes. Old tables are kept until the
-// process ends, since a reader may still be in one; each is a few hundred bytes and windows are
-// few.
-struct Slot {
-  MPI_Win handle;
-  MpiWindow* window;
-};
-struct Table {
-  std::size_t mask;
-  std::vector<Slot> slots;
-};
-
-// Handles are integers in one ABI and pointers in another.
-inline std::uintptr_t bits(const void* handle) { return reinterpret_cast<std::uintptr_t>(handle); }
-inline std::uintptr_t bits(int handle) { return static_cast<std::uintptr_t>(handle); }
-
-std::size_t hash(MPI_Win handle) {
-  return static_cast<std::size_t>((bits(handle) * 0x9e3779b97f4a7c15u) >> 40);
-}
+using Table = detail::WindowTable;
 
 class Registry {
  public:
-  MpiWindow* find(MPI_Win handle) const {
-    const Table* table = table_.load(std::memory_order_acquire);
-    if (table == nullptr) return nullptr;
-    for (std::size_t i = hash(handle) & table->mask;; i = (i + 1) & table->mask) {
-      const Slot& slot = table->slots[i];
-      if (slot.window == nullptr) return nullptr;
-      if (slot.handle == handle) return slot.window;
-    }
-  }
-
   void insert(std::unique_ptr<MpiWindow> window) {
     const std::lock_guard lock(mutex_);
     MpiWindow* const raw = window.get();
@@ -63,19 +34,19 @@ class Registry {
   void rebuild() {
     std::size_t size = 16;
     while (size < windows_.size() * 2 + 2) size *= 2;
-    auto table = std::make_unique<Table>(Table{size - 1, std::vector<Slot>(size)});
+    auto table = std::make_unique<Table>(size - 1, std::make_unique<Table::Slot[]>(size));
     for (const auto& [raw, owned] : windows_) {
-      std::size_t i = hash(raw->handle) & table->mask;
+      std::size_t i = Table::hash(raw->handle) & table->mask;
       while (table->slots[i].window != nullptr) i = (i + 1) & table->mask;
       table->slots[i] = {raw->handle, raw};
     }
-    table_.store(table.get(), std::memory_order_release);
-    // One thread only: nobody can be inside the old table.
+    detail::window_table.store(table.get(), std::memory_order_release);
+    // One thread only: nobody can be inside the old table. With several, old tables are kept until
+    // the process ends, since a reader may still be in one; each is a few hundred bytes.
     if (!job().threads()) tables_.clear();
     tables_.push_back(std::move(table));
   }
 
-  std::atomic<const Table*> table_{nullptr};
   std::mutex mutex_;
   std::unordered_map<MpiWindow*, std::unique_ptr<MpiWindow>> windows_;
   std::vector<std::unique_ptr<Table>> tables_;
@@ -116,11 +87,6 @@ PrivateMemory& PrivateMemory::operator=(PrivateMemory&& other) noexcept {
 
 PrivateMemory::~PrivateMemory() {
   if (data_ != nullptr) munmap(data_, bytes_);
-}
-
-MpiWindow* find_window(MPI_Win handle) {
-  static Registry& all = registry();
-  return all.find(handle);
 }
 
 void register_window(std::unique_ptr<MpiWindow> window) { registry().insert(std::move(window)); }

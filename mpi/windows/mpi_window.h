@@ -91,8 +91,42 @@ class MpiWindow {
   std::unique_ptr<windows::Engine> engine_;
 };
 
-// The window behind `handle`, or null if it is the host's. A few nanoseconds.
-MpiWindow* find_window(MPI_Win handle);
+namespace detail {
+
+// Few windows exist at a time and look-ups are far more frequent than changes: an open table that
+// readers search without a lock, replaced whole when it changes. At least half of the slots are
+// empty.
+struct WindowTable {
+  struct Slot {
+    MPI_Win handle;
+    MpiWindow* window;
+  };
+  // Handles are integers in one ABI and pointers in another.
+  static std::uintptr_t bits(const void* handle) {
+    return reinterpret_cast<std::uintptr_t>(handle);
+  }
+  static std::uintptr_t bits(int handle) { return static_cast<std::uintptr_t>(handle); }
+  static std::size_t hash(MPI_Win handle) {
+    return static_cast<std::size_t>((bits(handle) * 0x9e3779b97f4a7c15u) >> 40);
+  }
+  std::size_t mask;
+  std::unique_ptr<Slot[]> slots;
+};
+inline constinit std::atomic<const WindowTable*> window_table{nullptr};
+
+}  // namespace detail
+
+// The window behind `handle`, or null if it is the host's. A nanosecond or two.
+inline MpiWindow* find_window(MPI_Win handle) {
+  const auto* const table = detail::window_table.load(std::memory_order_acquire);
+  if (table == nullptr) return nullptr;
+  for (std::size_t i = table->hash(handle) & table->mask;; i = (i + 1) & table->mask) {
+    const auto& slot = table->slots[i];
+    if (slot.handle == handle && slot.window != nullptr) [[likely]]
+      return slot.window;
+    if (slot.window == nullptr) return nullptr;
+  }
+}
 void register_window(std::unique_ptr<MpiWindow> window);
 // Takes the window out of the registry.
 std::unique_ptr<MpiWindow> unregister_window(MpiWindow* window);

@@ -32,7 +32,7 @@ class SpinMutex {
 
   explicit SpinMutex(C& core, const LockOptions& options = {.backoff_first_ns = 100,
                                                             .backoff_max_ns = 20'000})
-      : core_(core), backoff_(core, options) {}
+      : core_(core), options_(options) {}
 
   // Blocks. A fault is the idle hook's; the mutex is not held then.
   Status acquire(Word word) {
@@ -56,16 +56,16 @@ class SpinMutex {
   std::uint64_t self() const { return std::uint64_t{core_.self()} + 1; }
 
   Status wait(Word word) {
-    backoff_.reset();
+    Backoff<C> backoff(core_, options_);
     do {
       // Polls by load: a failed compare_exchange would take the line from the holder.
-      while (core_.load(word) != 0) TOMBOLO_TRY(backoff_.pause());
+      while (core_.load(word) != 0) TOMBOLO_TRY(backoff.pause());
     } while (core_.compare_exchange(word, 0, self()) != 0);
     return {};
   }
 
   C& core_;
-  Backoff<C> backoff_;
+  LockOptions options_;
 };
 
 }  // namespace tombolo::sync

@@ -72,22 +72,7 @@ constexpr std::array<const char*, kOps> kOpNames = {"sum",    "prod",   "min",  
                                                     "lor",    "lxor",   "band",    "bor",  "bxor",
                                                     "minloc", "maxloc", "replace", "no_op"};
 
-const Traits& of(Element element) { return kTraits[static_cast<std::size_t>(element)]; }
-
-}  // namespace
-
-std::size_t bytes(Element element) { return of(element).bytes; }
-
-std::size_t alignment(Element element) { return of(element).alignment; }
-
-bool is_pair(Element element) { return of(element).kind == Class::pair; }
-
-const char* name(Element element) { return of(element).name; }
-
-const char* name(Op op) { return kOpNames[static_cast<std::size_t>(op)]; }
-
-bool valid(Op op, Element element) {
-  const Class kind = of(element).kind;
+constexpr bool allowed(Op op, Class kind) {
   switch (op) {
     case Op::min:
     case Op::max:
@@ -112,6 +97,36 @@ bool valid(Op op, Element element) {
   }
   return true;
 }
+
+template <typename T, class Make>
+constexpr auto by_element(Make&& make) {
+  std::array<T, kElements> all{};
+  for (std::size_t e = 0; e < kElements; ++e) all[e] = make(kTraits[e]);
+  return all;
+}
+
+const Traits& of(Element element) { return kTraits[static_cast<std::size_t>(element)]; }
+
+}  // namespace
+
+constexpr std::array<std::uint8_t, kElements> detail::element_bytes =
+    by_element<std::uint8_t>([](const Traits& t) { return t.bytes; });
+
+constexpr std::array<std::uint16_t, kElements> detail::valid_ops =
+    by_element<std::uint16_t>([](const Traits& t) {
+      unsigned ops = 0;
+      for (unsigned op = 0; op < kOps; ++op)
+        if (allowed(static_cast<Op>(op), t.kind)) ops |= 1u << op;
+      return static_cast<std::uint16_t>(ops);
+    });
+
+std::size_t alignment(Element element) { return of(element).alignment; }
+
+bool is_pair(Element element) { return of(element).kind == Class::pair; }
+
+const char* name(Element element) { return of(element).name; }
+
+const char* name(Op op) { return kOpNames[static_cast<std::size_t>(op)]; }
 
 bool valid_compare_and_swap(Element element) {
   const Class kind = of(element).kind;

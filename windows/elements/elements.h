@@ -13,6 +13,7 @@
 // functions may run at once on one location, in threads or processes that share coherent memory.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -76,9 +77,16 @@ enum class Op : std::uint8_t {
 };
 inline constexpr std::size_t kOps = static_cast<std::size_t>(Op::no_op) + 1;
 
+namespace detail {
+extern const std::array<std::uint8_t, kElements> element_bytes;
+extern const std::array<std::uint16_t, kElements> valid_ops;  // bit i: the operation i
+}  // namespace detail
+
 // Distance in bytes between neighbours in an array of `element`, padding of pairs included
 // (double_int: 16).
-std::size_t bytes(Element element);
+inline std::size_t bytes(Element element) {
+  return detail::element_bytes[static_cast<std::size_t>(element)];
+}
 
 // Alignment in bytes that a C compiler gives `element`.
 std::size_t alignment(Element element);
@@ -91,7 +99,10 @@ const char* name(Element element);
 const char* name(Op op);
 
 // True where the MPI standard allows `op` on `element` in an accumulate operation.
-bool valid(Op op, Element element);
+inline bool valid(Op op, Element element) {
+  return (detail::valid_ops[static_cast<std::size_t>(element)] >> static_cast<unsigned>(op) & 1) !=
+         0;
+}
 
 // True where the MPI standard allows compare-and-swap on `element`: integers, logicals and byte.
 bool valid_compare_and_swap(Element element);

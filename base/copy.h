@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: memcpy whose size is known at run time only, with the sizes of single elements in line:
+// a call costs more than they do.
+// Invariants: 4 and 8 bytes are one load and one store, so that aligned ones are never seen torn.
+// Thread safety: that of memcpy.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace tombolo {
+
+inline void copy_bytes(void* to, const void* from, std::size_t bytes) {
+  if (bytes == sizeof(std::uint64_t)) {
+    std::memcpy(to, from, sizeof(std::uint64_t));
+  } else if (bytes == sizeof(std::uint32_t)) {
+    std::memcpy(to, from, sizeof(std::uint32_t));
+  } else {
+    std::memcpy(to, from, bytes);
+  }
+}
+
+}  // namespace tombolo
