@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cinttypes>
 #include <cstdio>
 #include <memory>
@@ -56,6 +57,14 @@ bool swap_is_unused() {
 }
 
 }  // namespace
+
+bool is_mapped(const std::byte* start, std::size_t bytes) {
+  const auto address = reinterpret_cast<std::uint64_t>(start);
+  const std::uint64_t first = address / page_bytes * page_bytes;
+  // Does nothing but to look whether there are holes.
+  return msync(reinterpret_cast<void*>(first), address + bytes - first, MS_ASYNC) == 0 ||
+         errno != ENOMEM;
+}
 
 bool is_anonymous(const std::byte* image, std::size_t bytes) {
   const auto begin = reinterpret_cast<std::uint64_t>(image);

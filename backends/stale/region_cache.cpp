@@ -289,10 +289,20 @@ Line RegionCache::candidate(Random& random) {
 }
 
 void RegionCache::report_unpublished() {
-  each_valid(0, lines(), false, [&](Line line) {
-    if (const ByteMask changed = dirty(line, seen(line)); changed != 0)
-      report(Loss::unpublished, line, changed);
-  });
+  const auto report_all = [&](Line first, Line end) {
+    each_valid(first, end, false, [&](Line line) {
+      if (const ByteMask changed = dirty(line, seen(line)); changed != 0)
+        report(Loss::unpublished, line, changed);
+    });
+  };
+  // An image that is the program's own may be gone already: programs release the memory of a window
+  // before the window, though they should not. That is no reason to crash.
+  if (!image_was_given_ || is_mapped(image_, bytes_)) return report_all(0, lines());
+  for (Line first = 0; first < lines(); first += lines_of_block) {
+    const Line end = std::min(lines(), first + lines_of_block);
+    if (is_mapped(image_of(first), (end - first - 1) * line_bytes + bytes_of(end - 1)))
+      report_all(first, end);
+  }
 }
 
 }  // namespace tombolo::stale

@@ -6,6 +6,8 @@
 #include "backends/stale/stale.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <array>
 #include <barrier>
@@ -485,6 +487,30 @@ TEST(Stale, RegionsNeedNoAlignment) {
   EXPECT_EQ(*a.view({0, bytes - 1}), std::byte{255});
   EXPECT_EQ(memory[2], std::byte{0});
   EXPECT_EQ(memory[3 + bytes], std::byte{4}) << "the neighbouring region is untouched";
+}
+
+// Programs release the memory of a window before the window, though they should not.
+TEST(Stale, ClosesAfterItsImageIsGone) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t bytes = 4 * page;
+  alignas(64) static std::byte sync[4096];
+  std::vector<std::byte> memory(bytes);
+  void* const mapped =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(mapped, MAP_FAILED);
+  auto* const image = static_cast<std::byte*>(mapped);
+  machine::Attachment at;
+  at.cores = 1;
+  at.sync = sync;
+  at.sync_bytes_per_home = sizeof sync;
+  at.data = {{.memory = memory.data(), .image = image, .bytes = bytes}};
+  Core core(at);
+  *core.view({0, 8}) = std::byte{1};
+  *core.view({0, 3 * page}) = std::byte{1};
+  munmap(image + page, 2 * page);
+  core.close();
+  EXPECT_EQ(core.findings().unpublished.bytes, 2u);
+  munmap(image, bytes);
 }
 
 // K4: an eviction never undoes a store that a program does at that moment.

@@ -29,6 +29,13 @@ def test_a_listed_failure_is_expected_on_stale_only():
     assert len(row.unexpected) == 1
 
 
+def test_nothing_is_expected_to_crash_or_to_hang():
+    expected = {"rma/good": "a sentence"}
+    for word in ("crashed", "timeout"):
+        row = judge.summarize(STALE, [verdict("good", word)], STOCK, expected)
+        assert (len(row.expected), len(row.unexpected)) == (0, 1)
+
+
 def test_a_pass_where_the_stock_mpi_fails_is_gained():
     assert len(judge.summarize(STALE, [verdict("bad", "passed")], STOCK, {}).gained) == 1
 

@@ -73,3 +73,12 @@ def test_a_program_that_was_not_built_is_not_a_pass(launcher, tmp_path):
     verdict = runner.run(Test("rma", "absent", 2), launcher, tmp_path, Setting("stock"), 1)
     assert verdict.verdict == "not built"
     assert not verdict.passed
+
+
+def test_a_rank_that_died_of_a_fault_is_a_crash():
+    mpich = "=   YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Segmentation fault (signal 11)"
+    openmpi = "process rank 1 with PID 0 on node here exited on signal 7 (Bus error)."
+    assert runner.judged(mpich, "", 11) == "crashed"
+    assert runner.judged("", openmpi, 135) == "crashed"
+    assert runner.judged("Found 3 errors\n", "", 1) == "failed"
+    assert runner.judged(" No Errors\n", "", 0) == "passed"

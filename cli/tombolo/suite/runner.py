@@ -16,6 +16,8 @@ from tombolo.launch import Choice, job
 from tombolo.mpis import Mpi
 from tombolo.suite.testlist import Test
 
+# What the launchers say of a rank that died by SIGILL, SIGABRT, SIGBUS, SIGFPE or SIGSEGV.
+CRASH = re.compile(r"\(signal (?:4|6|7|8|11)\)|exited on signal (?:4|6|7|8|11)\b")
 STATS = re.compile(r"tombolo: stats\b(.*)")
 LONGEST_LIMIT = 180
 TAIL = 3000
@@ -49,7 +51,7 @@ class Verdict:
     mpi: str
     machine: str
     seed: int | None
-    verdict: str  # passed, failed, timeout, not built, excluded
+    verdict: str  # passed, failed, crashed, timeout, not built, excluded
     seconds: float
     served: int = 0
     forwarded: int = 0
@@ -90,7 +92,7 @@ def run(test: Test, mpi: Mpi, build: Path, setting: Setting, limit: float) -> Ve
     if outcome.status is None:
         word = "timeout"
     else:
-        word = "passed" if succeeded(outcome.stdout, outcome.status) else "failed"
+        word = judged(outcome.stdout, outcome.stderr, outcome.status)
     shown = "" if word == "passed" else _tail(outcome)
     return verdict(
         word,
@@ -100,6 +102,13 @@ def run(test: Test, mpi: Mpi, build: Path, setting: Setting, limit: float) -> Ve
         reasons=reasons,
         output=shown,
     )
+
+
+def judged(stdout: str, stderr: str, status: int) -> str:
+    """`passed`, `failed` or `crashed`: the test's checks are one thing, a dead rank another."""
+    if succeeded(stdout, status):
+        return "passed"
+    return "crashed" if CRASH.search(stdout) or CRASH.search(stderr) else "failed"
 
 
 def succeeded(stdout: str, status: int) -> bool:
