@@ -90,6 +90,28 @@ TYPED_TEST(AssertionsTest, ThePromiseOfNoPutEndsWithTheWait) {
   });
 }
 
+TYPED_TEST(AssertionsTest, ThePromiseOfNoPutSaysNothingOfEarlierPuts) {
+  run<TypeParam>({.processes = 2}, [](Process& p) {
+    for (int round = 1; round <= 10; ++round) {
+      if (p.self() == 1) {
+        p.lock(Access::exclusive, 0);
+        p.put(0, 8, round);
+        p.unlock(0);
+      }
+      p.barrier();
+      if (p.self() == 0) {
+        p.post({1}, {.no_put = true});
+        p.wait();
+        EXPECT_EQ(p.load(8), round);
+      } else {
+        p.start({0});
+        p.complete();
+      }
+      p.barrier();
+    }
+  });
+}
+
 TYPED_TEST(AssertionsTest, LocksThatNeedNoCheckKeepTheDataInStep) {
   run<TypeParam>({.processes = 2}, [](Process& p) {
     const Assertions unchecked{.no_check = true};

@@ -48,7 +48,8 @@ class Window final : public Engine {
         active_(core_, layouts_.active),
         own_(core_, layouts_.own, options.program_reads_peers),
         updates_(core_, layouts_.updates, own_, options.atomic_bytes, all_mapped(attachment)),
-        threads_(options.threads) {
+        threads_(options.threads),
+        program_reads_peers_(options.program_reads_peers) {
     TOMBOLO_CHECK(attachment.sync_bytes_per_home >= layouts_.total,
                   "window: {} bytes of sync memory per process, {} are needed",
                   attachment.sync_bytes_per_home, layouts_.total);
@@ -94,7 +95,7 @@ class Window final : public Engine {
 
   Status get_accumulate(Home target, Offset at, Op op, Element element, const void* from,
                         void* result, std::size_t count) override {
-    TOMBOLO_TRY(enter_to_write(target));
+    TOMBOLO_TRY(op == Op::no_op ? enter(target) : enter_to_write(target));
     const Settle settle(core_);
     return updates_.update({target, at}, op, element, from, result, count);
   }
@@ -113,15 +114,16 @@ class Window final : public Engine {
       epochs_.fenced(!promise.no_succeed);
     }
     const Settle settle(core_);
-    if (!promise.no_store) own_.publish_all();  // peers may get what the program stored (E5)
+    if (!promises_no_store(promise)) own_.publish_all();  // peers may get what it stored (E5)
     // A promise of no_precede says that there is nothing to drain; it may be wrong for less than a
     // drain costs, hence no exception for it.
     core_.drain();  // peers look at our puts after the barrier (W1)
     own_.announce_puts();
     TOMBOLO_TRY(barrier_.arrive_and_wait());
-    // The previous fence may have promised that nothing would come in.
+    // The program may look at what others put into its region (E5), unless the previous fence
+    // promised that they would not; before that one they were refreshed for.
     if (!fence_no_put_) own_.refresh_all();
-    fence_no_put_ = promise.no_put;
+    fence_no_put_ = promises_no_put(promise);
     return {};
   }
 
@@ -132,8 +134,10 @@ class Window final : public Engine {
       epochs_.post();
     }
     const Settle settle(core_);
-    post_no_put_ = promise.no_put;
-    if (!promise.no_store) own_.publish_all();  // origins may get what the program stored (E5)
+    if (!promises_no_store(promise)) own_.publish_all();  // origins may get what it stored (E5)
+    post_no_put_ = promises_no_put(promise);
+    // The wait will not do it, and the promise says nothing of what was put before.
+    if (post_no_put_) own_.refresh_all();
     active_.post(origins, !promise.no_check);
     return {};
   }
@@ -371,6 +375,13 @@ class Window final : public Engine {
     return {};
   }
 
+  // The promises speak of the own region; where the program stores into its peers' as well and
+  // loads from them, nothing was promised about those.
+  bool promises_no_store(Assertions promise) const {
+    return promise.no_store && !program_reads_peers_;
+  }
+  bool promises_no_put(Assertions promise) const { return promise.no_put && !program_reads_peers_; }
+
   void exposure_ended() {
     if (!post_no_put_) own_.refresh_all();  // the program may look at what the origins put (E5)
     epochs_.unexpose();
@@ -413,6 +424,7 @@ class Window final : public Engine {
   std::variant<std::monostate, BestEffort, WriterPreference, Fifo> locks_;
   Epochs epochs_;
   bool threads_;
+  bool program_reads_peers_;
   bool fence_no_put_ = false;
   bool post_no_put_ = false;
   std::recursive_mutex mutex_;
