@@ -29,16 +29,14 @@ class Target {
       start = remote.displacement;
       return MPI_SUCCESS;
     }
-    if (remote.displacement < 0) return MPI_ERR_DISP;
+    if (remote.displacement < 0) [[unlikely]]
+      return MPI_ERR_DISP;
     const PeerRecord& peer = window.peers[rank];
-    start = remote.displacement * peer.disp_unit;
+    if (__builtin_mul_overflow(std::ptrdiff_t{remote.displacement}, std::ptrdiff_t{peer.disp_unit},
+                               &start)) [[unlikely]]
+      return MPI_ERR_RMA_RANGE;
     if (count == 0 || type->size == 0) return MPI_SUCCESS;
-    const auto last = static_cast<std::ptrdiff_t>(count - 1) * type->extent;
-    const std::ptrdiff_t low = start + type->true_lb + std::min<std::ptrdiff_t>(0, last);
-    const std::ptrdiff_t high =
-        start + type->true_lb + type->true_extent + std::max<std::ptrdiff_t>(0, last);
-    if (low < 0 || high > static_cast<std::ptrdiff_t>(peer.bytes)) return MPI_ERR_RMA_RANGE;
-    return MPI_SUCCESS;
+    return inside(peer.bytes) ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
   }
   machine::Offset at(std::ptrdiff_t offset) const {
     return static_cast<machine::Offset>(start + offset);
@@ -50,6 +48,18 @@ class Target {
   bool empty() const { return count == 0 || type->size == 0; }
 
   std::ptrdiff_t start = 0;  // byte displacement; an address for dynamic windows
+
+ private:
+  // All data bytes lie in [0, bytes). The arguments are the program's: sums may overflow.
+  bool inside(std::uint64_t bytes) const {
+    std::ptrdiff_t last, low, high;
+    if (__builtin_mul_overflow(static_cast<std::ptrdiff_t>(count - 1), type->extent, &last) ||
+        __builtin_add_overflow(start + type->true_lb, std::min<std::ptrdiff_t>(0, last), &low) ||
+        __builtin_add_overflow(start + type->true_lb, std::max<std::ptrdiff_t>(0, last), &high) ||
+        __builtin_add_overflow(high, type->true_extent, &high))
+      return false;
+    return low >= 0 && static_cast<std::uint64_t>(high) <= bytes;
+  }
 };
 
 int open_origin(const Buffer& buffer, const TypeInfo*& type) {
@@ -105,6 +115,14 @@ int open_arithmetic(MPI_Op op, const Target& target, Arithmetic& arithmetic) {
     return windows::valid(arithmetic.op, arithmetic.element) ? MPI_SUCCESS : MPI_ERR_OP;
   }
   return MPI_ERR_TYPE;
+}
+
+// An accumulate operation takes both sides as arrays of the same basic type.
+int same_element(const TypeInfo& side, const Target& target) {
+  return side.size == 0 || side.element == target.type->element ? MPI_SUCCESS : MPI_ERR_TYPE;
+}
+std::size_t elements_of(const TypeInfo& type, MPI_Count count) {
+  return type.elements() * static_cast<std::size_t>(count);
 }
 
 // The standard's types, and MPI_CHAR, which MPI libraries take as well.
@@ -185,11 +203,13 @@ int accumulate(MpiWindow& window, const Buffer& origin, const Remote& remote, MP
   if (error == MPI_SUCCESS) error = target.open(window, remote);
   if (error == MPI_SUCCESS && target.empty()) return MPI_SUCCESS;
   if (error == MPI_SUCCESS) error = open_arithmetic(op, target, arithmetic);
+  if (error == MPI_SUCCESS && arithmetic.op == windows::Op::no_op) error = MPI_ERR_OP;
+  if (error == MPI_SUCCESS) error = same_element(*type, target);
   if (error != MPI_SUCCESS) return raise(window, error);
+  const std::size_t elements = elements_of(*type, origin.count);
+  if (elements == 0) return MPI_SUCCESS;
   std::vector<std::byte> storage;
   const std::byte* from = gather(*type, origin, arithmetic.op, storage);
-  const std::size_t elements = type->elements() * static_cast<std::size_t>(origin.count);
-  if (arithmetic.op != windows::Op::no_op && elements == 0) return MPI_SUCCESS;
   return conclude(window, update(window, target, arithmetic, from, nullptr, elements), call);
 }
 
@@ -206,6 +226,14 @@ int get_accumulate(MpiWindow& window, const Buffer& origin, const Buffer& result
   if (error == MPI_SUCCESS) error = target.open(window, remote);
   if (error == MPI_SUCCESS && target.empty()) return MPI_SUCCESS;
   if (error == MPI_SUCCESS) error = open_arithmetic(op, target, arithmetic);
+  if (error == MPI_SUCCESS && !reads_only) error = same_element(*type, target);
+  if (error == MPI_SUCCESS) error = same_element(*result_type, target);
+  // As many elements at all three places; fewer would be read or written behind a buffer's end.
+  if (error == MPI_SUCCESS &&
+      ((!reads_only &&
+        elements_of(*type, origin.count) < elements_of(*target.type, remote.count)) ||
+       elements_of(*result_type, result.count) < elements_of(*target.type, remote.count)))
+    error = MPI_ERR_COUNT;
   if (error != MPI_SUCCESS) return raise(window, error);
   std::vector<std::byte> storage;
   const std::byte* from = reads_only ? nullptr : gather(*type, origin, arithmetic.op, storage);
