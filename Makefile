@@ -40,7 +40,7 @@ unit: build ## The unit tests of one preset: make unit PRESET=asan.
 	@ctest --test-dir build/$(PRESET) --output-on-failure -j $(JOBS)
 
 .PHONY: python-test
-python-test: env-test ## The tests of the command and of the tools.
+python-test: env-test native ## The tests of the command and of the tools.
 	@$(PYTEST) cli/tests tools
 
 .PHONY: lint
@@ -94,7 +94,7 @@ distclean: clean ## Removes everything that git does not know.
 
 .PHONY: env env-test native build
 env: .env/mpich.stamp .env/openmpi.stamp .env/cli.stamp
-env-test: env .env/system-test.stamp .env/test.stamp
+env-test: env .env/system-test.stamp .env/test.stamp .env/mpich-guests.stamp .env/openmpi-guests.stamp
 
 native: build/release/build.ninja ## The libraries to preload.
 	@cmake --build build/release -j $(JOBS) --target $(NATIVE) -- --quiet
@@ -112,6 +112,10 @@ build/%/build.ninja: CMakeLists.txt CMakePresets.json | env
 	@touch $@
 
 .env/mpich.stamp .env/openmpi.stamp: .env/%.stamp: requirements/%.txt | .env/system-demo.stamp
+	@tools/python_env.sh .env/$* $<
+	@touch $@
+
+.env/mpich-guests.stamp .env/openmpi-guests.stamp: .env/%-guests.stamp: requirements/guests.txt .env/%.stamp
 	@tools/python_env.sh .env/$* $<
 	@touch $@
 
