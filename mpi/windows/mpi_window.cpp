@@ -5,6 +5,9 @@
 #include <link.h>
 #include <sys/mman.h>
 
+#include <algorithm>
+#include <map>
+#include <string>
 #include <unordered_map>
 
 #include "mpi/host/host.h"
@@ -108,11 +111,21 @@ std::uint64_t call_site(const void* caller) {
 }
 
 int error_code(const Status& status, const char* call) {
-  int code = error_class(status);
-  int with_text = code;
-  if (host().Add_error_code(code, &with_text) != MPI_SUCCESS) return code;
-  const auto text = fmt::format("{}: {}", call, status.message());
-  host().Add_error_string(with_text, text.substr(0, MPI_MAX_ERROR_STRING - 1).c_str());
+  // A host has some thousands of codes for a whole run, and dies when they are used up: each text
+  // gets one, and when many have been given out the class must do.
+  constexpr std::size_t codes_at_most = 500;
+  static std::mutex& mutex = *new std::mutex;
+  static auto& codes = *new std::map<std::string, int>;
+  const int plain = error_class(status);
+  auto text = fmt::format("{}: {}", call, status.message());
+  text.resize(std::min<std::size_t>(text.size(), MPI_MAX_ERROR_STRING - 1));
+  const std::lock_guard lock(mutex);
+  if (const auto known = codes.find(text); known != codes.end()) return known->second;
+  int with_text = plain;
+  if (codes.size() == codes_at_most || host().Add_error_code(plain, &with_text) != MPI_SUCCESS)
+    return plain;
+  host().Add_error_string(with_text, text.c_str());
+  codes.emplace(std::move(text), with_text);
   return with_text;
 }
 
