@@ -9,7 +9,8 @@ expects the tests on the machine `stale` to fail.
     tools/broken_twins.py --slice 1/4             every fourth of them, for CI
     tools/broken_twins.py --json twins.jsonl      a JSON line for each twin as well
 
-A call counts if its receiver is a core (`core.`, `core_.`). It is replaced by `(void)0`, so that a
+A call counts if its receiver is a core (`core.`, `core_.`), or if it stands for such calls on all
+of the program's own copies (`own_.publish_all()` and its like in windows/). It is replaced by `(void)0`, so that a
 twin differs from the original in nothing else. `notify` is left out: a missing one costs time,
 never correctness (R6), so no test can or should fail. Files below a folder `testing` or `broken`
 are no part of the system.
@@ -23,6 +24,7 @@ Exit status: 0 all caught, 1 a survivor, 2 nothing could be concluded.
 """
 
 import argparse
+import collections
 import concurrent.futures
 import dataclasses
 import hashlib
@@ -39,7 +41,11 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 LAYERS = ("base", "machine", "backends", "sync", "windows")
-CALL = re.compile(r"\bcore_?\s*\.\s*(publish|refresh|drain|fence)\s*\(")
+CALL = re.compile(
+    r"\bcore_?\s*\.\s*(?:publish|refresh|drain|fence)\s*\("
+    r"|\bown_\s*\.\s*(?:publish_all|refresh_all|note_put|announce_puts)\s*\("
+    r"|(?<=    )publish_all\s*\("
+)
 MACHINE_LIST = re.compile(r"using AllMachines\s*=\s*TypeList<.*?>;", re.S)
 FAILED_TEST = re.compile(r"^\[  FAILED  \] ([\w/.]+)", re.M)
 
@@ -165,6 +171,7 @@ class Bench:
             self.inputs = dict(zip(sources, pool.map(tree.includes, sources)))
         changed = {t.path for t in twins}
         self.tests = [t for t in tests if self.concerns(changed, t)]
+        self.caught = collections.Counter()  # by test
         caught = self.run_tests(tree, changed)
         if caught:
             raise RuntimeError(f"the unchanged tree fails {caught}; nothing can be concluded")
@@ -197,11 +204,12 @@ class Bench:
         return named.group(1) if named else f"{test} (exit status {done.returncode})"
 
     def run_tests(self, tree, changed):
-        """Runs the tests that include one of the changed files."""
-        for test in self.tests:
+        """Runs the tests that include one of the changed files, those that caught most first."""
+        for test in sorted(self.tests, key=lambda t: -self.caught[t]):
             if self.concerns(changed, test):
                 caught = self.run_test(tree, test)
                 if caught:
+                    self.caught[test] += 1
                     return caught
         return ""
 

@@ -48,7 +48,7 @@ SECTIONS = (
     Section("examples", "./tombolo demo", 12, after="build"),
     Section("conformance", f"./tombolo {CONFORMANCE}", 10, after="build"),
     Section("asan build", "make build PRESET=asan", 25),
-    Section("asan", f"ASAN_OPTIONS=detect_leaks=0 ctest --test-dir build/asan --output-on-failure -j {CORES}", 10, after="asan build"),
+    Section("asan", f"ctest --test-dir build/asan --output-on-failure -j {CORES}", 10, after="asan build"),
     Section("tsan build", "make build PRESET=tsan", 25),
     Section("tsan", f"ctest --test-dir build/tsan --output-on-failure -j {CORES}", 10, after="tsan build"),
 )  # fmt: skip
