@@ -110,6 +110,17 @@ concept HasData = requires(C& core, DataPlace place, void* out, const void* in, 
   { core.data_bytes(place.home) } -> std::same_as<std::uint64_t>;
 };
 
+// Optional: publish({home, 0}, data_bytes(home)) for less than that costs, where the machine can
+// tell what was written. What the program stored by plain stores through view(), and what this core
+// wrote by write, is in memory when it returns: all of it from before the call, whether or not an
+// earlier call brought it there, and stores of other threads that are ordered before the call. A
+// machine that is not sure publishes everything. An algorithm that finds it may use it in the place
+// of publish of a whole region, and need not otherwise change.
+template <class C>
+concept PublishesWritten = requires(C& core, Home home) {
+  { core.publish_written(home) } -> std::same_as<void>;
+};
+
 template <class C>
 concept Core = HasIdentity<C> && HasSyncWords<C> && CanWait<C> && HasData<C> &&
     std::constructible_from<C, const Attachment&>;

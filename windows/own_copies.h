@@ -6,7 +6,11 @@
 // has put there since: each home has a flag that origins set when their puts are in memory, and
 // that the owner takes down before it refreshes.
 //
-// Invariants: O1 a refresh comes after a publish: alone it would lose the program's stores.
+// Invariants: O1 a refresh comes after a publish: alone it would lose the program's stores. Whether
+//                the publish is one of everything or of what was written
+//                (machine::PublishesWritten) makes no difference: both bring all stores from before
+//                the call to memory, and both miss what another thread stores between them and the
+//                refresh, which no call orders.
 //             O2 an origin that finds the flag up need not set it: its bytes are in memory already,
 //                and the owner has yet to take the flag down and will refresh after that. The owner
 //                takes it down by an atomic, which its later refresh cannot overtake (R3).
@@ -57,7 +61,13 @@ class OwnCopies {
   // What the program stored is in memory when it returns.
   void publish_all() {
     if constexpr (C::properties.coherent) return;  // stores are in memory by themselves
-    each([this](machine::DataPlace start, std::uint64_t bytes) { core_.publish(start, bytes); });
+    each([this](machine::DataPlace start, std::uint64_t bytes) {
+      if constexpr (machine::PublishesWritten<C>) {
+        core_.publish_written(start.home);
+      } else {
+        core_.publish(start, bytes);
+      }
+    });
   }
 
   // What the program loads from now on is no older than memory at the call. Publishes first if

@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <limits>
 
+#include "backends/host/write_watch.h"
+
 namespace tombolo::flushed {
 namespace {
 
@@ -119,10 +121,23 @@ std::string choices() {
   return names;
 }
 
+std::string watching(const Policy& by) {
+  if (!by.watch_writes) return "; publishes whole regions, set by TOMBOLO_WRITE_WATCH";
+  const Status available = host::WriteWatch::available();
+  if (available.ok()) return "; publishes the pages of a region that were written";
+  return "; publishes whole regions: " + available.message();
+}
+
 }  // namespace
 
-Policy choose_policy(const std::string& setting) {
+Policy choose_policy(const std::string& setting, const std::string& watch) {
   Policy policy;
+  if (!watch.empty() && watch != "on" && watch != "off") {
+    policy.fault = Status::bad_configuration(
+        fmt::format("TOMBOLO_WRITE_WATCH is '{}'; it may be on, off", watch));
+    return policy;
+  }
+  policy.watch_writes = watch != "off";
   policy.write_back.fill(first_existing(cpu::write_backs));
   policy.invalidate = first_existing(cpu::invalidates);
   policy.stream = first_existing(cpu::streams);
@@ -158,7 +173,8 @@ Policy choose_policy(const std::string& setting) {
 const Policy& policy() {
   static const Policy chosen = [] {
     const char* setting = std::getenv("TOMBOLO_FLUSH");
-    return choose_policy(setting != nullptr ? setting : "");
+    const char* watch = std::getenv("TOMBOLO_WRITE_WATCH");
+    return choose_policy(setting != nullptr ? setting : "", watch != nullptr ? watch : "");
   }();
   return chosen;
 }
@@ -176,7 +192,7 @@ std::string describe() {
                                            : fmt::format("copy and {}", by.write_back[i].name));
   text += by.measured ? fmt::format(" measured in {:.0f} us", by.microseconds)
                       : std::string(" set by TOMBOLO_FLUSH");
-  return text + cpu::remark;
+  return text + watching(by) + cpu::remark;
 }
 
 }  // namespace tombolo::flushed

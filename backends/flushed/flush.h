@@ -10,6 +10,7 @@
 // Which instruction is quickest depends on the processor and on the size. It is measured once for
 // each process, in some 100 microseconds, on private memory, and can be set:
 //   TOMBOLO_FLUSH = auto | stream | clwb | clflushopt | clflush     (Arm: auto | stream | cvac)
+//   TOMBOLO_WRITE_WATCH = on | off       off: publish whole regions (written_regions.h)
 //
 // Invariants: F1 write_through changes memory in no byte but those named, whatever stale bytes the
 //                caches hold next to them (x86). On Arm this holds for whole lines, and for parts
@@ -55,6 +56,7 @@ struct Policy {
   std::array<bool, classes> stream_lines{};
   cpu::LineOperation invalidate{};
   cpu::CopyLines stream{};
+  bool watch_writes = true;  // publish of a region what was written, where the kernel can tell
   bool measured = false;
   double microseconds = 0;  // that the measurement took
   Status fault;             // why flushed memory cannot be used here
@@ -63,13 +65,14 @@ struct Policy {
 // Chosen at the first call.
 const Policy& policy();
 
-// Ok, or unsupported (no flush instruction) or bad_configuration (TOMBOLO_FLUSH).
+// Ok, or unsupported (no flush instruction) or bad_configuration (TOMBOLO_FLUSH,
+// TOMBOLO_WRITE_WATCH).
 Status available();
-// One line: instructions found, choice for each size.
+// One line: instructions found, choice for each size, whether writes are watched.
 std::string describe();
 
-// The measurement itself; `setting` as TOMBOLO_FLUSH.
-Policy choose_policy(const std::string& setting);
+// The measurement itself; `setting` as TOMBOLO_FLUSH, `watch` as TOMBOLO_WRITE_WATCH.
+Policy choose_policy(const std::string& setting, const std::string& watch = "on");
 
 inline const std::byte* line_of(const void* at) {
   return reinterpret_cast<const std::byte*>(reinterpret_cast<std::uintptr_t>(at) &

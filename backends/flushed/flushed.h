@@ -18,6 +18,9 @@
 //                 on another host, which no ring reaches, is late but never stuck. Where the kernel
 //                 cannot sleep on the pool's memory, cores sleep by time.
 //             FL3 regions without a mapping are memory of this host, reached by the kernel.
+//             FL4 refresh writes a dirty line back before it drops it, more than the contract asks:
+//                 a store that another thread makes between a publish and a refresh is not lost. It
+//                 is in memory a little earlier, and its page still counts as written.
 // Thread safety: Core<full> may be used by several threads at once, Core<none> by one at a time.
 #pragma once
 
@@ -25,9 +28,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <memory>
 #include <thread>
 
 #include "backends/flushed/flush.h"
+#include "backends/flushed/written_regions.h"
 #include "backends/host/foreign_memory.h"
 #include "backends/host/host_waiting.h"
 #include "base/check.h"
@@ -83,6 +88,11 @@ class Common {
     if (std::byte* memory = at_.data[place.home].memory)
       flushed::publish(*by_, memory + place.offset, bytes);
   }
+  // As publish of the whole region, but of a large one only the pages that were written to since.
+  void publish_written(machine::Home home) {
+    const machine::DataRegion& region = at_.data[home];
+    if (region.memory != nullptr) written_->publish(*by_, home, region.memory, region.bytes);
+  }
   void refresh(machine::DataPlace place, std::size_t bytes) {
     if (std::byte* memory = at_.data[place.home].memory)
       flushed::refresh(*by_, memory + place.offset, bytes);
@@ -101,6 +111,8 @@ class Common {
  protected:
   std::byte* block(machine::Home home) { return at_.sync + home * at_.sync_bytes_per_home; }
   const Policy& by() const { return *by_; }
+  // For tests: `by` outlives the core.
+  void use(const Policy& by) { by_ = &by; }
 
   // Polls ready(), then gives the processor away, then sleeps (FL2).
   template <class Ready>
@@ -123,11 +135,15 @@ class Common {
 
   machine::Attachment at_;
   const Policy* by_;
+  std::unique_ptr<WrittenRegions> written_;
   bool can_ring_;  // the kernel can sleep on the pool's memory
 };
 
 inline Common::Common(const machine::Attachment& attachment)
-    : at_(attachment), by_(&policy()), can_ring_(false) {
+    : at_(attachment),
+      by_(&policy()),
+      written_(std::make_unique<WrittenRegions>()),
+      can_ring_(false) {
   TOMBOLO_CHECK(by_->fault.ok(), "flushed: {}; ask flushed::available() first",
                 by_->fault.message());
   // A wake-up of nobody tells whether this kernel can find the memory behind the word.
@@ -226,5 +242,7 @@ class Core<machine::Atomics::none> : public machine::AtomicsByBakery<LoadsAndSto
 
 static_assert(machine::Core<Core<machine::Atomics::full>>);
 static_assert(machine::Core<Core<machine::Atomics::none>>);
+static_assert(machine::PublishesWritten<Core<machine::Atomics::full>>);
+static_assert(machine::PublishesWritten<Core<machine::Atomics::none>>);
 
 }  // namespace tombolo::flushed

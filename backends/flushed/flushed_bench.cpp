@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: what `flushed` costs beside the bare instructions, one thread, memory of one segment.
 //
-//   flushed_bench --benchmark_enable_random_interleaving=true --benchmark_repetitions=9
+//   ninja -C build/release backends_flushed_flushed_bench
+//   backends_flushed_flushed_bench --benchmark_enable_random_interleaving=true
+//   --benchmark_repetitions=9
 //                 --benchmark_report_aggregates_only=true
 //
 // Compare put/ours with the least of put/copy+... and put/stream, publish/ours with publish/...,
-// get/ours with get/clflushopt: goal at most 1.2 from 4 KiB on, and 0.3 us for a put of 8 bytes.
-// The bare baselines are x86 instructions; on other processors only our own rows are there.
+// get/ours with get/clflushopt, region/whole (all lines of a region) with region/written (those
+// that were written to, of which the rows behind it store one word in each of so many pages): goal
+// at most 1.2 from 4 KiB on, and 0.3 us for a put of 8 bytes. The bare baselines are x86
+// instructions; on other processors only our own rows are there.
 #include <benchmark/benchmark.h>
 
 #include <cstring>
@@ -28,10 +32,10 @@ constexpr machine::DataPlace place{1, 4096};
 template <class C>
 class Fixture {
  public:
-  Fixture() {
+  explicit Fixture(std::size_t bytes_each = region_bytes) {
     const std::size_t sync_bytes = 4096;
     const Status made =
-        host::Segment::create_anonymous(2 * (sync_bytes + region_bytes), "flushed_bench", segment_);
+        host::Segment::create_anonymous(2 * (sync_bytes + bytes_each), "flushed_bench", segment_);
     TOMBOLO_CHECK(made.ok(), "{}", made.message());
     std::memset(segment_.data(), 0, segment_.bytes());
     machine::Attachment at;
@@ -40,8 +44,8 @@ class Fixture {
     at.sync_bytes_per_home = sync_bytes;
     for (std::size_t home = 0; home < 2; ++home) {
       machine::DataRegion region;
-      region.memory = segment_.data() + 2 * sync_bytes + home * region_bytes;
-      region.bytes = region_bytes;
+      region.memory = segment_.data() + 2 * sync_bytes + home * bytes_each;
+      region.bytes = bytes_each;
       at.data.push_back(region);
     }
     core_ = std::make_unique<C>(at);
@@ -95,6 +99,27 @@ void get_ours(benchmark::State& state) {
     f.core().refresh(place, bytes);
     (void)f.core().read(place, f.local(), bytes).ok();
     benchmark::ClobberMemory();
+  }
+}
+
+// What a synchronization call pays for the program's own stores to a region of state.range(0)
+// bytes, of which it has written one word in each of state.range(1) pages.
+template <bool whole>
+void region(benchmark::State& state) {
+  const std::size_t bytes = size_of(state);
+  const auto pages = static_cast<std::size_t>(state.range(1));
+  Fixture<Full> f(bytes);
+  std::byte* memory = f.core().view({1, 0});
+  std::uint8_t value = 0;
+  for (auto _ : state) {
+    ++value;
+    for (std::size_t i = 0; i < pages; ++i) std::memset(memory + i * 4096, value, 1);
+    benchmark::ClobberMemory();
+    if (whole) {
+      f.core().publish({1, 0}, bytes);
+    } else {
+      f.core().publish_written(1);
+    }
   }
 }
 
@@ -157,8 +182,15 @@ void sizes(benchmark::internal::Benchmark* b) {
   for (const int bytes : {8, 4 << 10, 64 << 10, 1 << 20}) b->Arg(bytes);
 }
 
+void regions(benchmark::internal::Benchmark* b) {
+  for (const int bytes : {16 << 10, 64 << 10, 1 << 20, 16 << 20})
+    for (const int pages : {0, 1, 4, bytes / 4096}) b->Args({bytes, pages});
+}
+
 void register_all() {
   using benchmark::RegisterBenchmark;
+  RegisterBenchmark("region/whole", region<true>)->Apply(regions);
+  RegisterBenchmark("region/written", region<false>)->Apply(regions);
   RegisterBenchmark("put/ours", put_ours)->Apply(sizes);
   RegisterBenchmark("publish/ours", publish_ours)->Apply(sizes);
   RegisterBenchmark("get/ours", get_ours)->Apply(sizes);

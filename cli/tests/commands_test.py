@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
+import os
+import platform
+
 import pytest
 from tombolo import probes
 from tombolo.app import app
@@ -18,6 +21,31 @@ def test_doctor_has_a_hint_for_each_lack():
 def test_probes_answer_and_leave_no_process():
     for probe in (probes.memfd, probes.process_vm, probes.futex, probes.pidfd):
         assert probe() in (True, False)
+
+
+def test_the_probe_for_write_protection_gives_a_reason_or_nothing_and_leaves_no_descriptor():
+    before = len(os.listdir("/proc/self/fd"))
+    assert isinstance(probes.write_watch(), str)
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_doctor_says_what_is_lacking_for_write_protection(monkeypatch):
+    for lack, state in (("", "yes"), ("userfaultfd: Operation not permitted", "no")):
+        monkeypatch.setattr(probes, "write_watch", lambda lack=lack: lack)
+        rows = [f for f in doctor.findings() if f.about == "asynchronous write protection"]
+        assert [row.state for row in rows] == [state]
+        assert lack in rows[0].what
+        assert state == "yes" or "6.7" in rows[0].hint
+
+
+def test_an_unknown_processor_has_no_write_protection(monkeypatch):
+    monkeypatch.setattr(probes, "USERFAULTFD_NUMBERS", {})
+    assert probes.write_watch() == "unknown processor"
+
+
+def test_a_kernel_without_userfaultfd_is_named(monkeypatch):
+    monkeypatch.setattr(probes, "USERFAULTFD_NUMBERS", {platform.machine(): 100_000})
+    assert probes.write_watch() == "userfaultfd: Function not implemented"
 
 
 def test_help_lists_every_command():

@@ -2,13 +2,20 @@
 """Tries what the kernel lets this process do; each probe answers yes or no and leaves nothing."""
 
 import ctypes
+import fcntl
 import os
 import platform
 import signal
+import struct
 from pathlib import Path
 
 FUTEX_NUMBERS = {"x86_64": 202, "aarch64": 98}
 FUTEX_WAKE = 1
+USERFAULTFD_NUMBERS = {"x86_64": 323, "aarch64": 282}
+UFFD_USER_MODE_ONLY = 1
+UFFDIO_API = 0xC018AA3F
+UFFD_API = 0xAA
+WRITE_WATCH_FEATURES = 1 << 15 | 1 << 13 | 1 << 12  # WP_ASYNC, WP_UNPOPULATED, WP_HUGETLBFS_SHMEM
 
 
 class _Vector(ctypes.Structure):
@@ -70,6 +77,26 @@ def pidfd() -> bool:
     except (OSError, AttributeError):
         return False
     return True
+
+
+def write_watch() -> str:
+    """Why the kernel cannot tell what a program wrote to its memory; empty if it can."""
+    number = USERFAULTFD_NUMBERS.get(platform.machine())
+    if number is None:
+        return "unknown processor"
+    flags = os.O_CLOEXEC | UFFD_USER_MODE_ONLY
+    faults = ctypes.CDLL(None, use_errno=True).syscall(number, flags)
+    if faults < 0:
+        return f"userfaultfd: {os.strerror(ctypes.get_errno())}"
+    try:
+        fcntl.ioctl(faults, UFFDIO_API, struct.pack("QQQ", UFFD_API, WRITE_WATCH_FEATURES, 0))
+        os.close(os.open("/proc/self/pagemap", os.O_RDONLY | os.O_CLOEXEC))
+    except OSError as error:
+        # The feature and PAGEMAP_SCAN came with the same kernel.
+        return f"{error.filename or 'asynchronous write protection'}: {error.strerror}"
+    finally:
+        os.close(faults)
+    return ""
 
 
 def dax_devices() -> list[str]:

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: shows what a publish forgets although this host's caches are coherent: memory as another
+// host would see it. Lines come there only by the write-back operation of a policy, so that what
+// was stored and not published is missing.
+//
+//   FarMemory far(memory, bytes);
+//   ... flushed::publish(FarMemory::policy(), memory + 8, 4); ...
+//   EXPECT_EQ(far.first_difference(), bytes);   // the same
+//
+// What is streamed past the caches (write_through) does not come there.
+// Thread safety: any; of what is stored while its line is written back, either value arrives.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "backends/flushed/flushed.h"
+
+namespace tombolo::flushed::testing {
+
+class FarMemory {
+ public:
+  // Another host sees zeros until something is written back. `memory` starts at a line.
+  FarMemory(std::byte* memory, std::size_t bytes)
+      : memory_(memory), bytes_(bytes), far_((bytes + line_bytes - 1) / line_bytes * words_) {
+    const std::lock_guard lock(mutex());
+    all().push_back(this);
+  }
+  ~FarMemory() {
+    const std::lock_guard lock(mutex());
+    std::erase(all(), this);
+  }
+  FarMemory(const FarMemory&) = delete;
+  FarMemory& operator=(const FarMemory&) = delete;
+
+  // This host's instructions, which copy to the far memory as well.
+  static const Policy& policy() {
+    static const Policy by = [] {
+      EXPECT_TRUE(available().ok()) << available().message();
+      Policy policy = flushed::policy();
+      for (auto& operation : policy.write_back) operation.apply = write_back;
+      return policy;
+    }();
+    return by;
+  }
+
+  // The offset of the first byte that is not yet what this host's caches hold; the size if none.
+  std::size_t first_difference() const {
+    const auto* far = reinterpret_cast<const std::byte*>(far_.data());
+    for (std::size_t i = 0; i < bytes_; ++i)
+      if (far[i] != memory_[i]) return i;
+    return bytes_;
+  }
+  // relaxed: what orders it with the publish is the caller's affair.
+  std::uint64_t word(std::size_t offset) {
+    return std::atomic_ref(far_[offset / 8]).load(std::memory_order_relaxed);
+  }
+  // Lines that were written back since the last call.
+  std::size_t lines() { return lines_.exchange(0); }
+
+ private:
+  static constexpr std::size_t words_ = line_bytes / 8;
+
+  static std::mutex& mutex() {
+    static std::mutex only;
+    return only;
+  }
+  static std::vector<FarMemory*>& all() {
+    static std::vector<FarMemory*> memories;
+    return memories;
+  }
+
+  static void write_back(const std::byte* first, const std::byte* end) {
+    static const cpu::LineOperation real = flushed::policy().write_back[0];
+    real.apply(first, end);
+    const std::lock_guard lock(mutex());
+    for (FarMemory* far : all()) far->take(first, end);
+  }
+  void take(const std::byte* first, const std::byte* end) {
+    for (; first < end; first += line_bytes) {
+      if (first < memory_ || first >= memory_ + bytes_) continue;
+      ++lines_;
+      const auto line = static_cast<std::size_t>(first - memory_) / line_bytes * words_;
+      const auto* from = reinterpret_cast<const std::uint64_t*>(first);
+      // relaxed (both): as a line comes to memory, in any order with others.
+      for (std::size_t i = 0; i < words_; ++i)
+        std::atomic_ref(far_[line + i])
+            .store(std::atomic_ref(const_cast<std::uint64_t&>(from[i]))
+                       .load(std::memory_order_relaxed),
+                   std::memory_order_relaxed);
+    }
+  }
+
+  std::byte* memory_;
+  std::size_t bytes_;
+  std::vector<std::uint64_t> far_;
+  std::atomic<std::size_t> lines_ = 0;
+};
+
+// The machine with such memory.
+template <machine::Atomics A>
+class FarCore : public Core<A> {
+ public:
+  explicit FarCore(const machine::Attachment& at) : Core<A>(at) { this->use(FarMemory::policy()); }
+};
+
+}  // namespace tombolo::flushed::testing
