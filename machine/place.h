@@ -52,6 +52,11 @@ struct DataRegion {
   // With memory == null: the process that has the region, and its address there.
   std::int32_t pid = 0;
   std::uint64_t foreign_address = 0;
+  // With memory == null, on the machine `coherent`: where `part_bytes` of the region from offset
+  // `part_start` on are mapped here nevertheless. For another process's region only.
+  std::byte* part = nullptr;
+  Offset part_start = 0;
+  std::uint64_t part_bytes = 0;
 };
 
 // What a core is given when it starts. Everything pointed at outlives the core.

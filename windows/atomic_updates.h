@@ -115,6 +115,12 @@ class AtomicUpdates {
     return {};
   }
 
+  // Where all of `bytes` can be reached by address, else null. A region may be mapped in part.
+  std::byte* reachable(machine::DataPlace at, std::size_t bytes) {
+    if constexpr (requires { core_.view(at, bytes); }) return core_.view(at, bytes);
+    return core_.view(at);
+  }
+
   template <class Body>
   Status guarded(machine::DataPlace at, std::uint64_t range, Body&& body) {
     const auto word = core_.word({at.home, layout_.mutexes + (range % kMutexes) * 64});
@@ -129,7 +135,7 @@ class AtomicUpdates {
                std::size_t count) {
     const std::size_t size = bytes(element);
     if constexpr (C::properties.coherent) {
-      if (std::byte* p = core_.view(at); p != nullptr) [[likely]] {
+      if (std::byte* p = reachable(at, count * size); p != nullptr) [[likely]] {
         if (out != nullptr) copy_bytes(out, p, count * size);
         combine(op, element, p, in, count);
         return {};

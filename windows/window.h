@@ -336,7 +336,9 @@ class Window final : public Engine {
 
   static bool all_mapped(const machine::Attachment& attachment) {
     return std::all_of(attachment.data.begin(), attachment.data.end(),
-                       [](const machine::DataRegion& region) { return region.memory != nullptr; });
+                       [](const machine::DataRegion& region) {
+                         return region.memory != nullptr || region.bytes == 0;
+                       });
   }
 
   // At the end of a call, on machines that may hold back stores to sync words: the program may now

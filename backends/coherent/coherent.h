@@ -4,10 +4,12 @@
 // memory visible is hardware coherence, ordered by the sync words.
 //
 // Invariants: C1 a region without a mapping (DataRegion::memory == null) is reached by the kernel's
-//                copies; its home itself reaches it by address.
+//                copies, but for the part that is mapped (DataRegion::part); its home itself
+//                reaches it by address.
 // Thread safety: every operation may be called from several threads at once.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -54,9 +56,10 @@ class Core {
 
   Status read(machine::DataPlace place, void* out, std::size_t bytes) {
     const machine::DataRegion& region = at_.data[place.home];
-    if (region.memory == nullptr) [[unlikely]]
+    const std::byte* const memory = mapped(region, place.offset, bytes);
+    if (memory == nullptr) [[unlikely]]
       return read_foreign(region, place, out, bytes);
-    copy_bytes(out, region.memory + place.offset, bytes);
+    copy_bytes(out, memory, bytes);
     return {};
   }
   Status write(machine::DataPlace place, const void* in, std::size_t bytes) {
@@ -64,9 +67,10 @@ class Core {
   }
   Status write_through(machine::DataPlace place, const void* in, std::size_t bytes) {
     const machine::DataRegion& region = at_.data[place.home];
-    if (region.memory == nullptr) [[unlikely]]
+    std::byte* const memory = mapped(region, place.offset, bytes);
+    if (memory == nullptr) [[unlikely]]
       return write_foreign(region, place, in, bytes);
-    copy_bytes(region.memory + place.offset, in, bytes);
+    copy_bytes(memory, in, bytes);
     return {};
   }
   // Hardware coherence does the work; the fences order this core's accesses and are free on x86.
@@ -76,10 +80,12 @@ class Core {
   }
   void drain() { std::atomic_thread_fence(std::memory_order_release); }
 
-  std::byte* view(machine::DataPlace place) {
+  std::byte* view(machine::DataPlace place) { return view(place, 1); }
+  // Null unless all of `bytes` can be reached there.
+  std::byte* view(machine::DataPlace place, std::size_t bytes) {
     const machine::DataRegion& region = at_.data[place.home];
-    if (region.memory != nullptr) [[likely]]
-      return region.memory + place.offset;
+    if (std::byte* const memory = mapped(region, place.offset, bytes)) [[likely]]
+      return memory;
     if (place.home != at_.self) return nullptr;
     return reinterpret_cast<std::byte*>(region.foreign_address) + place.offset;
   }
@@ -90,19 +96,51 @@ class Core {
   host::Doorbell& bell(machine::Home home) {
     return *reinterpret_cast<host::Doorbell*>(block(home));
   }
+  static bool in_part(const machine::DataRegion& region, machine::Offset at, std::size_t bytes) {
+    const machine::Offset from_start = at - region.part_start;  // huge if before it
+    return from_start < region.part_bytes && bytes <= region.part_bytes - from_start;
+  }
+  // Where the bytes are mapped; null if not all of them are.
+  static std::byte* mapped(const machine::DataRegion& region, machine::Offset at,
+                           std::size_t bytes) {
+    if (region.memory != nullptr) [[likely]]
+      return region.memory + at;
+    if (in_part(region, at, bytes)) [[likely]]
+      return region.part + (at - region.part_start);
+    return nullptr;
+  }
+  // How many of the bytes from `at` on are reached in one way.
+  static std::size_t alike(const machine::DataRegion& region, machine::Offset at,
+                           std::size_t bytes) {
+    if (region.part_bytes == 0) return bytes;
+    const machine::Offset end = region.part_start + region.part_bytes;
+    if (at < region.part_start) return std::min<std::uint64_t>(bytes, region.part_start - at);
+    return at < end ? std::min<std::uint64_t>(bytes, end - at) : bytes;
+  }
+
   Status read_foreign(const machine::DataRegion& region, machine::DataPlace place, void* out,
                       std::size_t bytes) {
     const std::uint64_t address = region.foreign_address + place.offset;
-    if (place.home != at_.self) return host::read_foreign(region.pid, address, out, bytes);
-    std::memcpy(out, reinterpret_cast<const void*>(address), bytes);
-    return {};
+    if (place.home == at_.self) {
+      std::memcpy(out, reinterpret_cast<const void*>(address), bytes);
+      return {};
+    }
+    const std::size_t n = alike(region, place.offset, bytes);
+    if (n == bytes) return host::read_foreign(region.pid, address, out, bytes);
+    TOMBOLO_TRY(read(place, out, n));
+    return read(place + n, static_cast<std::byte*>(out) + n, bytes - n);
   }
   Status write_foreign(const machine::DataRegion& region, machine::DataPlace place, const void* in,
                        std::size_t bytes) {
     const std::uint64_t address = region.foreign_address + place.offset;
-    if (place.home != at_.self) return host::write_foreign(region.pid, address, in, bytes);
-    std::memcpy(reinterpret_cast<void*>(address), in, bytes);
-    return {};
+    if (place.home == at_.self) {
+      std::memcpy(reinterpret_cast<void*>(address), in, bytes);
+      return {};
+    }
+    const std::size_t n = alike(region, place.offset, bytes);
+    if (n == bytes) return host::write_foreign(region.pid, address, in, bytes);
+    TOMBOLO_TRY(write_through(place, in, n));
+    return write_through(place + n, static_cast<const std::byte*>(in) + n, bytes - n);
   }
 
   machine::Attachment at_;

@@ -88,6 +88,7 @@ Options read_environment() {
   environment.choose("TOMBOLO_ATOMICS", atomics, options.native_atomics);
   environment.choose("TOMBOLO_PASSIVE_SYNC", kLocks, options.locks);
   environment.choose("TOMBOLO_BACKOFF", kSwitches, options.backoff);
+  environment.choose("TOMBOLO_REMAP", kSwitches, options.remap);
   bool disabled = false;
   environment.choose("TOMBOLO_DISABLE", kSwitches, disabled);
   options.served = !disabled;

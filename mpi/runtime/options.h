@@ -25,6 +25,7 @@ struct Options {
   bool native_atomics = true;                          // TOMBOLO_ATOMICS=full|none
   sync::LockKind locks = sync::LockKind::best_effort;  // TOMBOLO_PASSIVE_SYNC
   bool backoff = true;                                 // TOMBOLO_BACKOFF
+  bool remap = true;                                   // TOMBOLO_REMAP
   bool served = true;                                  // TOMBOLO_DISABLE=1: forward all
   std::vector<std::string> complaints;                 // of values not understood
 };

@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 
+#include "backends/host/own_memory.h"
 #include "mpi/host/mpi_header.h"
 
 namespace tombolo::mpi {
@@ -22,8 +23,10 @@ class Attached {
     const std::lock_guard lock(mutex_);
     const auto next = ranges_.lower_bound(start);
     if (next != ranges_.end() && next->first < end) return MPI_ERR_RMA_ATTACH;
-    if (next != ranges_.begin() && std::prev(next)->second > start) return MPI_ERR_RMA_ATTACH;
-    if (bytes > 0) ranges_[start] = end;
+    if (next != ranges_.begin() && std::prev(next)->second.range().high > start)
+      return MPI_ERR_RMA_ATTACH;
+    if (bytes > 0)
+      ranges_[start] = host::own_memory().enter(base, static_cast<std::uint64_t>(bytes));
     return MPI_SUCCESS;
   }
   int remove(const void* base) {
@@ -34,7 +37,7 @@ class Attached {
 
  private:
   std::mutex mutex_;
-  std::map<std::uintptr_t, std::uintptr_t> ranges_;  // start -> end
+  std::map<std::uintptr_t, host::OwnMemory::Use> ranges_;  // by start
 };
 
 }  // namespace tombolo::mpi

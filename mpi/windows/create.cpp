@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cstring>
 
@@ -59,9 +60,13 @@ PeerRecord describe(const Creation& creation) {
   mine.locks = options.locks;
   mine.backoff = options.backoff;
   mine.served = options.served;
+  mine.remap = options.remap;
   choose(creation.info, "tombolo_machine", machine_named, mine.machine);
   choose(creation.info, "tombolo_passive_sync", locks_named, mine.locks);
   choose(creation.info, "tombolo_backoff", switch_named, mine.backoff);
+  choose(creation.info, "tombolo_remap", switch_named, mine.remap);
+  // Another thread may store to the memory while it is replaced.
+  mine.remap = mine.remap && !job().threads();
   bool noncontiguous = false;
   choose(creation.info, "alloc_shared_noncontig", switch_named, noncontiguous);
   mine.contiguous = !noncontiguous;
@@ -69,6 +74,13 @@ PeerRecord describe(const Creation& creation) {
   std::from_chars(granularity.data(), granularity.data() + granularity.size(), mine.atomic_bytes);
   return mine;
 }
+
+// What of its region a process of MPI_Win_create lets the others map. Trivially copyable.
+struct PartOffer {
+  host::SegmentName name;
+  std::uint64_t start = 0;  // in the region
+  std::uint64_t bytes = 0;  // 0: nothing
+};
 
 class Creator {
  public:
@@ -83,6 +95,8 @@ class Creator {
   void lay_out();
   Status map();
   Status share();
+  void share_own_memory();
+  bool map_part(const PartOffer& offer, machine::DataRegion& region);
   int carrier();
   void attach();
   void finish();
@@ -214,6 +228,58 @@ Status Creator::map() {
   return {};
 }
 
+// MPI_Win_create: each process offers what of its region peers can map, and maps what the others
+// offer. What cannot be mapped is reached by the kernel's copies, as without this.
+void Creator::share_own_memory() {
+  MpiWindow& w = *window_;
+  const auto& peers = w.peers;
+  if (c_.flavor != MPI_WIN_FLAVOR_CREATE) return;
+  w.use_ = host::own_memory().enter(c_.memory, static_cast<std::uint64_t>(c_.bytes));
+  const bool anybody =
+      w.size > 1 && machine().kind == MachineKind::coherent &&
+      std::any_of(peers.begin(), peers.end(), [](const PeerRecord& peer) { return peer.remap; });
+  if (!anybody) return;
+  PartOffer mine;
+  host::ReplacedMemory* own = nullptr;
+  if (peers[static_cast<std::size_t>(w.rank)].remap)
+    own = host::own_memory().replace(w.use_, peers.size());
+  if (own != nullptr)
+    mine = {own->name(), own->range().low - w.use_.range().low, own->range().bytes()};
+  std::vector<PartOffer> offers(peers.size());
+  bool mapped = host().Allgather(&mine, sizeof mine, MPI_BYTE, offers.data(), sizeof mine, MPI_BYTE,
+                                 c_.comm) == MPI_SUCCESS;
+  auto regions = regions_;
+  for (std::size_t r = 0; mapped && r < regions.size(); ++r)
+    if (offers[r].bytes > 0) mapped = map_part(offers[r], regions[r]);
+  // All or nobody: who has mapped all regions may use atomics that the others must not (A3).
+  if (all(mapped)) {
+    regions_ = std::move(regions);
+  } else {
+    w.mapped_.clear();
+  }
+  if (own != nullptr) own->seal();
+}
+
+bool Creator::map_part(const PartOffer& offer, machine::DataRegion& region) {
+  const bool whole = offer.bytes == region.bytes;
+  if (region.pid == getpid()) {
+    // The program's own mapping; of a part nothing need be said, since all is reached by address.
+    if (whole) region.memory = static_cast<std::byte*>(c_.memory);
+    return true;
+  }
+  host::Segment segment;
+  if (!host::Segment::attach(offer.name, segment).ok()) return false;
+  if (whole) {
+    region.memory = segment.data();
+  } else {
+    region.part = segment.data();
+    region.part_start = offer.start;
+    region.part_bytes = offer.bytes;
+  }
+  window_->mapped_.push_back(std::move(segment));
+  return true;
+}
+
 // A window of the host MPI without memory; which kind is cheapest and always there differs.
 int Creator::carrier() {
   MPI_Win* win = &window_->handle;
@@ -293,6 +359,7 @@ bool Creator::run(int& result) {
     return true;
   }
   window_->segment_.seal();
+  share_own_memory();
   result = carrier();
   if (result != MPI_SUCCESS) return true;
   attach();

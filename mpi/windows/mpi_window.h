@@ -16,6 +16,7 @@
 #include <mutex>
 #include <vector>
 
+#include "backends/host/own_memory.h"
 #include "backends/host/segment.h"
 #include "mpi/host/mpi_header.h"
 #include "mpi/runtime/job.h"
@@ -37,6 +38,7 @@ struct PeerRecord {
   bool backoff = true;
   bool contiguous = true;  // allocate_shared: one region after the other
   bool served = true;
+  bool remap = true;  // MPI_Win_create: may replace the memory by some that peers can map
 };
 
 // Anonymous private memory of this process, reserved but not occupied until touched.
@@ -87,6 +89,8 @@ class MpiWindow {
   // In the order of destruction, last first: the engine uses all of the others.
   host::Segment segment_;
   PrivateMemory images_;
+  host::OwnMemory::Use use_;           // MPI_Win_create: of this process's memory
+  std::vector<host::Segment> mapped_;  // MPI_Win_create: of the peers' memory what could be mapped
   std::unique_ptr<PeerWatch> watch_;
   std::unique_ptr<windows::Engine> engine_;
 };

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: regions that are mapped in part: which bytes come from the mapping and which by the
+// kernel's copies. The mapping and the memory behind the kernel's copies are different here, so
+// that it shows.
+#include "backends/coherent/coherent.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+
+namespace tombolo::coherent {
+namespace {
+
+constexpr std::size_t bytes = 64;
+constexpr machine::Offset start = 16;
+constexpr std::size_t length = 32;
+
+class PartlyMapped : public testing::Test {
+ protected:
+  PartlyMapped() : core_(attachment()) {}
+
+  machine::Attachment attachment() {
+    machine::Attachment at;
+    at.cores = 2;
+    at.sync = sync_.data();
+    at.sync_bytes_per_home = sync_.size() / 2;
+    machine::DataRegion own;
+    own.bytes = bytes;
+    own.pid = getpid();
+    own.foreign_address = reinterpret_cast<std::uint64_t>(own_.data());
+    machine::DataRegion peer = own;
+    peer.foreign_address = reinterpret_cast<std::uint64_t>(foreign_.data());
+    peer.part = reinterpret_cast<std::byte*>(mapped_.data());
+    peer.part_start = start;
+    peer.part_bytes = length;
+    at.data = {own, peer};
+    return at;
+  }
+  std::string read(machine::Home home, machine::Offset at, std::size_t n) {
+    std::string text(n, '?');
+    EXPECT_TRUE(core_.read({home, at}, text.data(), n).ok());
+    return text;
+  }
+
+  alignas(64) std::array<std::byte, 1024> sync_{};
+  std::string own_ = std::string(bytes, 'o');
+  std::string foreign_ = std::string(bytes, 'f');
+  std::string mapped_ = std::string(length, 'm');
+  Core core_;
+};
+
+TEST_F(PartlyMapped, IsReadInPieces) {
+  EXPECT_EQ(read(1, 0, start), std::string(start, 'f'));
+  EXPECT_EQ(read(1, start, length), std::string(length, 'm'));
+  EXPECT_EQ(read(1, start + length, 16), std::string(16, 'f'));
+  EXPECT_EQ(read(1, start - 3, 8), "fffmmmmm");
+  EXPECT_EQ(read(1, start + length - 3, 8), "mmmfffff");
+  EXPECT_EQ(read(1, 0, bytes), std::string(16, 'f') + std::string(32, 'm') + std::string(16, 'f'));
+  EXPECT_EQ(read(1, start, 1), "m");
+  EXPECT_EQ(read(1, start - 1, 1), "f");
+  EXPECT_EQ(read(0, 0, bytes), own_);
+}
+
+TEST_F(PartlyMapped, IsWrittenInPieces) {
+  const std::string text = "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyzabcdefghijkl";
+  ASSERT_EQ(text.size(), bytes);
+  ASSERT_TRUE(core_.write_through({1, 0}, text.data(), bytes).ok());
+  EXPECT_EQ(foreign_, text.substr(0, 16) + std::string(32, 'f') + text.substr(48));
+  EXPECT_EQ(mapped_, text.substr(16, 32));
+  ASSERT_TRUE(core_.write({1, start - 1}, "12", 2).ok());
+  EXPECT_EQ(foreign_[start - 1], '1');
+  EXPECT_EQ(mapped_[0], '2');
+  EXPECT_EQ(own_, std::string(bytes, 'o'));
+}
+
+TEST_F(PartlyMapped, HasAViewOfWhatIsMapped) {
+  auto* const mapped = reinterpret_cast<std::byte*>(mapped_.data());
+  EXPECT_EQ(core_.view({1, start}), mapped);
+  EXPECT_EQ(core_.view({1, start}, length), mapped);
+  EXPECT_EQ(core_.view({1, start + 8}, length - 8), mapped + 8);
+  EXPECT_EQ(core_.view({1, start + 8}, length), nullptr);
+  EXPECT_EQ(core_.view({1, start - 1}, 2), nullptr);
+  EXPECT_EQ(core_.view({1, 0}), nullptr);
+  EXPECT_EQ(core_.view({1, start + length}), nullptr);
+  EXPECT_EQ(core_.view({0, 3}, bytes - 3), reinterpret_cast<std::byte*>(own_.data()) + 3)
+      << "the own region is reached by address";
+}
+
+}  // namespace
+}  // namespace tombolo::coherent
