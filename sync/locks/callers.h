@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: lets several threads of one core call a lock family at once. What a family remembers for
 // its core is guarded by `state`, for moments only, never while somebody waits. What a core waits
-// with (wait_node.h) exists once, so one thread at a time has the `turn` to wait with it; the others
-// try again and again, without queueing, until they get the lock or the turn.
+// with (wait_node.h) exists once, so one thread at a time has the `turn` to wait with it; the
+// others try again and again, without queueing, until they get the lock or the turn.
 //
 // Invariants: P1 nobody waits for another thread of its own core: a thread that blocks, for however
 //                long, keeps no other from a lock that is free.
