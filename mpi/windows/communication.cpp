@@ -31,13 +31,16 @@ class Target {
     }
     if (remote.displacement < 0) return MPI_ERR_DISP;
     const PeerRecord& peer = window.peers[rank];
-    start = remote.displacement * peer.disp_unit;
+    // Wider than any sum of the three: a product that wraps around must not end inside the window.
+    __extension__ using Wide = __int128;
+    const Wide first = Wide{remote.displacement} * peer.disp_unit;
+    start = static_cast<std::ptrdiff_t>(first);
     if (count == 0 || type->size == 0) return MPI_SUCCESS;
-    const auto last = static_cast<std::ptrdiff_t>(count - 1) * type->extent;
-    const std::ptrdiff_t low = start + type->true_lb + std::min<std::ptrdiff_t>(0, last);
-    const std::ptrdiff_t high =
-        start + type->true_lb + type->true_extent + std::max<std::ptrdiff_t>(0, last);
-    if (low < 0 || high > static_cast<std::ptrdiff_t>(peer.bytes)) return MPI_ERR_RMA_RANGE;
+    const Wide last = static_cast<Wide>(count - 1) * type->extent;
+    const Wide low = first + type->true_lb + std::min<Wide>(0, last);
+    const Wide high = first + type->true_lb + type->true_extent + std::max<Wide>(0, last);
+    if (low < 0 || high > static_cast<Wide>(peer.bytes)) [[unlikely]]
+      return MPI_ERR_RMA_RANGE;
     return MPI_SUCCESS;
   }
   machine::Offset at(std::ptrdiff_t offset) const {
