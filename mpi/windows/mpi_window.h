@@ -37,6 +37,7 @@ struct PeerRecord {
   bool backoff = true;
   bool contiguous = true;  // allocate_shared: one region after the other
   bool served = true;
+  bool too_many_threads = false;  // for the machine
 };
 
 // Anonymous private memory of this process, reserved but not occupied until touched.
