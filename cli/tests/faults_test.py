@@ -240,12 +240,12 @@ def test_a_thousand_windows_at_once(few_descriptors, machine):
     passes(prepare("many_windows", 1000, machine=machine), 60)
 
 
-@pytest.mark.parametrize("ranks", [1, 2])
-def test_a_window_of_8_gib(ranks):
+@pytest.mark.parametrize(("ranks", "machine"), [(1, "coherent"), (2, "coherent"), (2, "stale")])
+def test_a_window_of_8_gib(ranks, machine):
     free = {
         line.split(":")[0]: int(line.split()[1]) * 1024
         for line in Path("/proc/meminfo").read_text().splitlines()
     }["MemAvailable"]
     if free < 9 * GIB:
         pytest.skip(f"8 GiB of memory are needed, {free / GIB:.1f} GiB are free")
-    passes(prepare("big_window", 8 * GIB, ranks=ranks))
+    passes(prepare("big_window", 8 * GIB, ranks=ranks, machine=machine))
