@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-enum { nobody = 65534, windows = 200 };
+enum { nobody = 65534, windows = 80 };
 
 // Files of ours in a folder: how many there are; and how many of them can be opened.
 static int look(const char* folder, int by_target, int* opened) {
