@@ -40,7 +40,7 @@ unit: build ## The unit tests of one preset: make unit PRESET=asan.
 	@ctest --test-dir build/$(PRESET) --output-on-failure -j $(JOBS)
 
 .PHONY: python-test
-python-test: env-test native ## The tests of the command and of the tools.
+python-test: env-test native ## The tests of the command and of the tools, and of faults under the library.
 	@$(PYTEST) cli/tests tools
 
 .PHONY: lint

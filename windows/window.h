@@ -10,8 +10,8 @@
 // Invariants: E1 to E5 of windows/engine.h, and
 //             W1 whatever is announced to a peer (a lock released, a counter decremented, a barrier
 //                entered) was drained and published before.
-// Thread safety: as EngineOptions::threads says; with threads, the epoch state is guarded and
-// blocking waits are not.
+// Thread safety: as EngineOptions::threads says; with threads, the epoch state is guarded, blocking
+// waits are not, so that a thread that waits keeps no other from its work.
 #pragma once
 
 #include <algorithm>
@@ -21,6 +21,7 @@
 #include "machine/contract.h"
 #include "sync/barriers/dissemination_barrier.h"
 #include "sync/epochs/active_target.h"
+#include "sync/locks/backoff.h"
 #include "sync/locks/best_effort_lock.h"
 #include "sync/locks/fifo_lock.h"
 #include "sync/locks/writer_preference_lock.h"
@@ -53,7 +54,7 @@ class Window final : public Engine {
     TOMBOLO_CHECK(attachment.sync_bytes_per_home >= layouts_.total,
                   "window: {} bytes of sync memory per process, {} are needed",
                   attachment.sync_bytes_per_home, layouts_.total);
-    const sync::LockOptions lock_options{.backoff = options.backoff};
+    const sync::LockOptions lock_options{.backoff = options.backoff, .threads = options.threads};
     switch (options.locks) {
       case sync::LockKind::best_effort:
         locks_.template emplace<BestEffort>(core_, layouts_.best_effort, lock_options);
@@ -365,7 +366,20 @@ class Window final : public Engine {
       if (epochs_.kind() != Epochs::Kind::start || !epochs_.start_checked()) [[likely]]
         return {};
     }
-    return active_.await_post(target);
+    return await_post(target);
+  }
+
+  // Threads that wait for different targets share what active_ remembers, so none waits inside.
+  Status await_post(Home target) {
+    if (!threads_) [[likely]]
+      return active_.await_post(target);
+    const auto posted = [&] {
+      const Guard guard(*this);
+      return active_.posted(target);
+    };
+    sync::Backoff<C> backoff(core_, {});
+    while (!posted()) TOMBOLO_TRY(backoff.pause());
+    return {};
   }
 
   Status enter_to_write(Home target) {

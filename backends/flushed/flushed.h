@@ -156,13 +156,17 @@ Status Common::wait_by_time(Ready&& ready) {
   machine::Waiter waiter(at_.waiting, at_.idle);
   std::uint32_t us = shortest_us;
   while (!ready()) {
+    Status fault;
     if (!waiter.wants_sleep()) {
-      TOMBOLO_TRY(waiter.step());
-      continue;
+      fault = waiter.step();
+    } else {
+      std::this_thread::sleep_for(std::chrono::microseconds(us));
+      us = std::min(us * 2, std::max(shortest_us, at_.waiting.sleep_us_max));
+      fault = waiter.idle();
     }
-    std::this_thread::sleep_for(std::chrono::microseconds(us));
-    us = std::min(us * 2, std::max(shortest_us, at_.waiting.sleep_us_max));
-    TOMBOLO_TRY(waiter.idle());
+    // As in host::wait.
+    if (!fault.ok()) [[unlikely]]
+      return ready() ? Status{} : fault;
   }
   return {};
 }

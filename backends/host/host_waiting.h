@@ -20,12 +20,16 @@ Status wait(const machine::WaitPolicy& policy, machine::IdleHook* hook, Doorbell
     return {};
   machine::Waiter waiter(policy, hook);
   while (!ready()) {
+    Status fault;
     if (waiter.wants_sleep()) {
       bell.sleep(policy.sleep_us_max, ready);
-      TOMBOLO_TRY(waiter.idle());
+      fault = waiter.idle();
     } else {
-      TOMBOLO_TRY(waiter.step());
+      fault = waiter.step();
     }
+    // A peer that has ended since the last look may have done its part before.
+    if (!fault.ok()) [[unlikely]]
+      return ready() ? Status{} : fault;
   }
   return {};
 }

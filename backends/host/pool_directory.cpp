@@ -127,7 +127,7 @@ Status create_file_in(const std::string& directory, std::uint64_t bytes, Descrip
       return Status::no_memory(fmt::format("{}; {} bytes are needed", what, bytes));
     return Status::io(what + "; check that this user may write there");
   }
-  if (Status reserved = reserve_blocks(file.get(), 0, bytes, path); !reserved.ok()) {
+  if (Status reserved = reserve_blocks(file.get(), 0, bytes, directory); !reserved.ok()) {
     unlink(path.c_str());
     return reserved;
   }

@@ -2,6 +2,7 @@
 """Compiles a C program with an MPI's own compiler wrapper: handles differ between MPIs."""
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from tombolo import places
@@ -11,16 +12,16 @@ from tombolo.mpis import Mpi, compiler, root_may_launch
 FLAGS = ["-O2", "-std=c11", "-Wall", "-Wextra"]
 
 
-def compiled(mpi: Mpi, source: Path, into: Path) -> Path:
-    """`into/<mpi>/<name>`, made anew when the source or the MPI is newer than it."""
+def compiled(mpi: Mpi, source: Path, into: Path, options: Sequence[str] = ()) -> Path:
+    """`into/<mpi>/<name>`, made anew when the source, a header beside it or the MPI is newer."""
     target = into / mpi.key / source.stem
     wrapper = compiler(mpi)
-    newest = max(path.stat().st_mtime for path in (source, wrapper))
+    newest = max(p.stat().st_mtime for p in (source, wrapper, *source.parent.glob("*.h")))
     if target.is_file() and target.stat().st_mtime > newest:
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     done = subprocess.run(
-        [wrapper, *FLAGS, source, "-o", target, "-lm"],
+        [wrapper, *FLAGS, *options, source, "-o", target, "-lm"],
         capture_output=True,
         text=True,
         env=root_may_launch(),

@@ -2,8 +2,8 @@
 #include "mpi/runtime/job.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -40,6 +40,45 @@ std::uint64_t identify_host() {
   if (stat("/proc/self/ns/pid", &space) == 0)
     identity += fmt::format("/{}:{}", space.st_dev, space.st_ino);
   return std::hash<std::string>{}(identity);
+}
+
+// For kernels that give no descriptors, and for processes that have too many open.
+bool has_ended(std::int32_t pid) {
+  if (kill(pid, 0) != 0 && errno == ESRCH) return true;
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string line;
+  if (!std::getline(file, line)) return false;
+  // "pid (name) state ...", where the name may hold anything.
+  const auto name_end = line.rfind(") ");
+  return name_end != std::string::npos && (line[name_end + 2] == 'Z' || line[name_end + 2] == 'X');
+}
+
+// A descriptor for each process that this one has looked after, whatever the number of windows.
+// A process's descriptor becomes readable when the process ends, even before it is reaped.
+class Processes {
+ public:
+  // Open until this process ends; -1 if the kernel gives none. `gone`: there is no such process.
+  int descriptor(std::int32_t pid, bool& gone) {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = descriptors_.find(pid); known != descriptors_.end()) {
+      pollfd ended{known->second, POLLIN, 0};
+      if (poll(&ended, 1, 0) == 0) return known->second;
+      // Dead, or another process has the number by now. Watches may still hold this descriptor.
+    }
+    const auto opened = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+    if (opened >= 0) descriptors_[pid] = opened;
+    gone = opened < 0 && errno == ESRCH;
+    return opened;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::int32_t, int> descriptors_;
+};
+
+Processes& processes() {
+  static Processes* const the_processes = new Processes;  // never destroyed, as job()
+  return *the_processes;
 }
 
 }  // namespace
@@ -91,11 +130,6 @@ Job& job() {
 PeerWatch::PeerWatch(int self, std::vector<std::int32_t> pids)
     : self_(self), pids_(std::move(pids)) {}
 
-PeerWatch::~PeerWatch() {
-  for (const int descriptor : descriptors_)
-    if (descriptor >= 0) close(descriptor);
-}
-
 Status PeerWatch::idle() {
   int arrived = 0;
   host().Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &arrived, MPI_STATUS_IGNORE);
@@ -108,29 +142,37 @@ Status PeerWatch::idle() {
   return look();
 }
 
+// Names all that have ended: a process that gives up because of a dead one soon is dead as well.
 Status PeerWatch::look() {
-  if (descriptors_.empty()) {
-    descriptors_.assign(pids_.size(), -1);
+  std::vector<bool> ended(pids_.size(), false);
+  if (polls_.empty()) {
+    polls_.assign(pids_.size(), {-1, POLLIN, 0});
     for (std::size_t rank = 0; rank < pids_.size(); ++rank) {
       if (static_cast<int>(rank) == self_) continue;
-      const long descriptor = syscall(SYS_pidfd_open, pids_[rank], 0);
-      if (descriptor < 0 && errno == ESRCH)
-        return Status::process_failed(
-            static_cast<int>(rank),
-            fmt::format("rank {} of the window (process {}) has died", rank, pids_[rank]));
-      descriptors_[rank] = static_cast<int>(descriptor);
+      bool gone = false;
+      polls_[rank].fd = processes().descriptor(pids_[rank], gone);
+      ended[rank] = gone;
     }
   }
-  // A descriptor of a process becomes readable when the process ends, even before it is reaped.
-  std::vector<pollfd> polls;
-  for (const int descriptor : descriptors_) polls.push_back({descriptor, POLLIN, 0});
-  if (poll(polls.data(), polls.size(), 0) <= 0) return {};
-  for (std::size_t rank = 0; rank < polls.size(); ++rank)
-    if ((polls[rank].revents & POLLIN) != 0)
-      return Status::process_failed(
-          static_cast<int>(rank),
-          fmt::format("rank {} of the window (process {}) has died", rank, pids_[rank]));
-  return {};
+  const bool any = poll(polls_.data(), polls_.size(), 0) > 0;
+  for (std::size_t rank = 0; rank < polls_.size(); ++rank) {
+    if (static_cast<int>(rank) == self_ || ended[rank]) continue;
+    ended[rank] =
+        polls_[rank].fd >= 0 ? any && (polls_[rank].revents & POLLIN) != 0 : has_ended(pids_[rank]);
+  }
+  const auto first = std::find(ended.begin(), ended.end(), true);
+  if (first == ended.end()) return {};
+  constexpr int most_named = 8;
+  const auto n = std::count(ended.begin(), ended.end(), true);
+  std::string names;
+  int named = 0;
+  for (std::size_t rank = 0; rank < ended.size() && named < most_named; ++rank)
+    if (ended[rank])
+      names += fmt::format("{}rank {} (process {})", named++ == 0 ? "" : ", ", rank, pids_[rank]);
+  if (n > most_named) names += fmt::format(" and {} more", n - most_named);
+  return Status::process_failed(
+      static_cast<int>(first - ended.begin()),
+      fmt::format("{} of the window {} died", names, n == 1 ? "has" : "have"));
 }
 
 }  // namespace tombolo::mpi

@@ -6,6 +6,8 @@
 // call of job().
 #pragma once
 
+#include <poll.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -62,7 +64,6 @@ class PeerWatch final : public machine::IdleHook {
  public:
   // `pids` by rank in the window.
   PeerWatch(int self, std::vector<std::int32_t> pids);
-  ~PeerWatch() override;
   PeerWatch(const PeerWatch&) = delete;
   PeerWatch& operator=(const PeerWatch&) = delete;
 
@@ -77,7 +78,7 @@ class PeerWatch final : public machine::IdleHook {
   int self_;
   std::vector<std::int32_t> pids_;
   std::mutex mutex_;
-  std::vector<int> descriptors_;
+  std::vector<pollfd> polls_;  // by rank; made at the first look
   Clock::time_point next_look_{};
 };
 

@@ -32,11 +32,17 @@ class Target {
     if (remote.displacement < 0) [[unlikely]]
       return MPI_ERR_DISP;
     const PeerRecord& peer = window.peers[rank];
-    if (__builtin_mul_overflow(std::ptrdiff_t{remote.displacement}, std::ptrdiff_t{peer.disp_unit},
-                               &start)) [[unlikely]]
-      return MPI_ERR_RMA_RANGE;
+    // Wider than any sum of the three: a product that wraps around must not end inside the window.
+    __extension__ using Wide = __int128;
+    const Wide first = Wide{remote.displacement} * peer.disp_unit;
+    start = static_cast<std::ptrdiff_t>(first);
     if (count == 0 || type->size == 0) return MPI_SUCCESS;
-    return inside(peer.bytes) ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
+    const Wide last = static_cast<Wide>(count - 1) * type->extent;
+    const Wide low = first + type->true_lb + std::min<Wide>(0, last);
+    const Wide high = first + type->true_lb + type->true_extent + std::max<Wide>(0, last);
+    if (low < 0 || high > static_cast<Wide>(peer.bytes)) [[unlikely]]
+      return MPI_ERR_RMA_RANGE;
+    return MPI_SUCCESS;
   }
   machine::Offset at(std::ptrdiff_t offset) const {
     return static_cast<machine::Offset>(start + offset);
@@ -48,18 +54,6 @@ class Target {
   bool empty() const { return count == 0 || type->size == 0; }
 
   std::ptrdiff_t start = 0;  // byte displacement; an address for dynamic windows
-
- private:
-  // All data bytes lie in [0, bytes). The arguments are the program's: sums may overflow.
-  bool inside(std::uint64_t bytes) const {
-    std::ptrdiff_t last, low, high;
-    if (__builtin_mul_overflow(static_cast<std::ptrdiff_t>(count - 1), type->extent, &last) ||
-        __builtin_add_overflow(start + type->true_lb, std::min<std::ptrdiff_t>(0, last), &low) ||
-        __builtin_add_overflow(start + type->true_lb, std::max<std::ptrdiff_t>(0, last), &high) ||
-        __builtin_add_overflow(high, type->true_extent, &high))
-      return false;
-    return low >= 0 && static_cast<std::uint64_t>(high) <= bytes;
-  }
 };
 
 int open_origin(const Buffer& buffer, const TypeInfo*& type) {

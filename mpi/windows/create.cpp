@@ -62,6 +62,8 @@ PeerRecord describe(const Creation& creation) {
   mine.served = options.served;
   mine.remap = options.remap;
   choose(creation.info, "tombolo_machine", machine_named, mine.machine);
+  mine.too_many_threads = job().threads() && mine.machine == MachineKind::flushed &&
+                          !options.native_atomics;  // which are built from one number per process
   choose(creation.info, "tombolo_passive_sync", locks_named, mine.locks);
   choose(creation.info, "tombolo_backoff", switch_named, mine.backoff);
   choose(creation.info, "tombolo_remap", switch_named, mine.remap);
@@ -135,6 +137,7 @@ bool Creator::agree(int& result) {
   std::string why;
   for (const PeerRecord& peer : w.peers) {
     if (!peer.served) why = "TOMBOLO_DISABLE";
+    if (peer.too_many_threads) why = "TOMBOLO_ATOMICS=none serves one thread only";
     if (peer.host != first.host) why = "processes on several hosts";
     if (peer.machine != first.machine || peer.locks != first.locks || peer.backoff != first.backoff)
       job().report_once(

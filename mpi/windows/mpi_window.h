@@ -39,6 +39,7 @@ struct PeerRecord {
   bool contiguous = true;  // allocate_shared: one region after the other
   bool served = true;
   bool remap = true;  // MPI_Win_create: may replace the memory by some that peers can map
+  bool too_many_threads = false;  // for the machine
 };
 
 // Anonymous private memory of this process, reserved but not occupied until touched.

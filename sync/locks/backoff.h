@@ -21,8 +21,11 @@ namespace tombolo::sync {
 template <machine::Core C>
 class Backoff {
  public:
-  Backoff(C& core, const LockOptions& options)
-      : core_(core), options_(options), random_(Random::stream(stream_of_backoff, core.self())) {}
+  // `wait`: the number of the wait, for who makes a new object for each.
+  Backoff(C& core, const LockOptions& options, std::uint64_t wait = 0)
+      : core_(core),
+        options_(options),
+        random_(Random::stream(stream_of_backoff + wait, core.self())) {}
 
   // To be called when a wait begins.
   void reset() { steps_ = 0; }

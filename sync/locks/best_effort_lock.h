@@ -27,11 +27,18 @@
 //                other sees it.
 //             E4 whoever waits holds nothing that it did not hold before the call, so lock-all adds
 //                no deadlock, and a fault leaves nothing behind.
-// Thread safety: one call at a time per object.
+//             E5 what the object remembers changes together with the words, under `state_`, and
+//             never
+//                across a pause. So threads of one core need nothing else (callers.h).
+// Thread safety: as LockOptions::threads says.
 #pragma once
+
+#include <atomic>
+#include <mutex>
 
 #include "machine/contract.h"
 #include "sync/locks/backoff.h"
+#include "sync/locks/callers.h"
 #include "sync/locks/first_lock_all.h"
 #include "sync/locks/lock_kind.h"
 
@@ -54,8 +61,9 @@ class BestEffortLocks {
   BestEffortLocks(C& core, Layout layout, const LockOptions& options)
       : core_(core),
         layout_(layout),
+        options_(options),
         global_(core.word({0, layout.global})),
-        backoff_(core, options) {}
+        state_(options.threads) {}
 
   Status lock(Access access, Home target) {
     const Word word = target_word(target);
@@ -72,6 +80,7 @@ class BestEffortLocks {
       return;
     }
     core_.fetch_add(word, minus(exclusive_bit));
+    const std::lock_guard guard(state_);
     --exclusive_held_;
     deregister();
   }
@@ -81,13 +90,14 @@ class BestEffortLocks {
     if ((core_.fetch_add(global_, one_lock_all) & in_the_way) == lock_all_settled) [[likely]]
       return {};
     core_.fetch_add(global_, minus(one_lock_all));
-    TOMBOLO_TRY(settle_lock_all(core_, global_, backoff_, [&](Home home) {
+    Backoff<C> backoff = new_wait();
+    TOMBOLO_TRY(settle_lock_all(core_, global_, backoff, [&](Home home) {
       return (core_.load(target_word(home)) & exclusive_bit) != 0;
     }));
-    backoff_.reset();
+    backoff.reset();
     while ((core_.fetch_add(global_, one_lock_all) & exclusives) != 0) {
       core_.fetch_add(global_, minus(one_lock_all));
-      TOMBOLO_TRY(backoff_.pause());
+      TOMBOLO_TRY(backoff.pause());
     }
     return {};
   }
@@ -102,20 +112,34 @@ class BestEffortLocks {
 
   Word target_word(Home target) { return core_.word({target, layout_.target}); }
 
+  // relaxed: only the numbers matter, which keep the waits of one core apart.
+  Backoff<C> new_wait() {
+    return {core_, options_, waits_.fetch_add(1, std::memory_order_relaxed)};
+  }
+
   Status retry_shared(Word word) {
-    backoff_.reset();
+    Backoff<C> backoff = new_wait();
     do {
       core_.fetch_add(word, minus(1));
-      TOMBOLO_TRY(backoff_.pause());
+      TOMBOLO_TRY(backoff.pause());
     } while ((core_.fetch_add(word, 1) & exclusive_bit) != 0);
     return {};
   }
 
   Status lock_exclusive(Word word) {
-    backoff_.reset();
-    while (!try_exclusive(word)) TOMBOLO_TRY(backoff_.pause());
-    ++exclusive_held_;
+    if (enter_exclusive(word)) [[likely]]
+      return {};
+    Backoff<C> backoff = new_wait();
+    do TOMBOLO_TRY(backoff.pause());
+    while (!enter_exclusive(word));
     return {};
+  }
+
+  bool enter_exclusive(Word word) {
+    const std::lock_guard guard(state_);
+    if (!try_exclusive(word)) return false;
+    ++exclusive_held_;
+    return true;
   }
 
   // On failure everything is as before the call (E4).
@@ -150,8 +174,10 @@ class BestEffortLocks {
 
   C& core_;
   Layout layout_;
+  LockOptions options_;
   Word global_;
-  Backoff<C> backoff_;
+  std::atomic<std::uint64_t> waits_{0};
+  StateMutex state_;
   std::uint32_t exclusive_held_ = 0;
   bool registered_ = false;      // this core is counted in the exclusive half
   bool register_first_ = false;  // this core knows that the window uses lock-all

@@ -30,7 +30,7 @@
 //             O5 whoever lowers a count settles: grants the first if it may enter now.
 // A change of the word is a compare_exchange while others change it too: arrival is lock-free, not
 // wait-free.
-// Thread safety: one call at a time per object.
+// Thread safety: that of gated_locks.h.
 #pragma once
 
 #include "machine/contract.h"
@@ -71,6 +71,17 @@ class FifoGroupLock {
       }
     }
     return {};
+  }
+
+  // Enters if that needs no wait (callers.h); `at_once` as in enter_at_once.
+  bool try_enter(Word word, Group group, bool at_once) {
+    const Group other = group == Group::zero ? Group::one : Group::zero;
+    for (std::uint64_t s = core_.load(word);;) {
+      if (at_once ? has(s, other) : first.get(s) != 0 || !admissible(s, group)) return false;
+      const std::uint64_t seen = core_.compare_exchange(word, s, s + count(group).one());
+      if (seen == s) return true;
+      s = seen;
+    }
   }
 
   void leave(Word word, Group group) {
@@ -184,6 +195,10 @@ class FifoTargets {
   Status lock_exclusive(Home target) { return lock_.enter(word(target), Group::one); }
   void unlock_exclusive(Home target) { lock_.leave(word(target), Group::one); }
   bool has_exclusive(Home target) { return lock_.has(core_.load(word(target)), Group::one); }
+  bool try_shared(Home target, bool holding) {
+    return lock_.try_enter(word(target), Group::zero, holding);
+  }
+  bool try_exclusive(Home target) { return lock_.try_enter(word(target), Group::one, false); }
 
  private:
   typename C::Word word(Home target) { return core_.word({target, layout_.word}); }
@@ -205,6 +220,8 @@ class FifoGate {
   }
   void leave_exclusive() { lock_.leave(word_, Group::one); }
   Status enter_all() { return lock_.enter(word_, Group::zero); }
+  bool try_exclusive(bool holding) { return lock_.try_enter(word_, Group::one, holding); }
+  bool try_all() { return lock_.try_enter(word_, Group::zero, false); }
   void leave_all() { lock_.leave(word_, Group::zero); }
 
  private:

@@ -10,8 +10,9 @@
 //   Target: Layout take(SyncLayout&), Target(C&, Layout, Waiting<C>&),
 //           Status lock_shared(Home, bool holding), unlock_shared(Home),
 //           Status lock_exclusive(Home), unlock_exclusive(Home), bool has_exclusive(Home)
+//           bool try_shared(Home, bool holding), bool try_exclusive(Home)
 //   Gate:   Gate(C&, Word, Waiting<C>&), Status enter_exclusive(bool holding), leave_exclusive(),
-//           Status enter_all(), leave_all()
+//           Status enter_all(), leave_all(), bool try_exclusive(bool holding), bool try_all()
 //
 // Invariants: G1 while a core holds an exclusive lock and the gate is settled, it is in the gate,
 //                so no lock-all is held; L1 of first_lock_all.h covers the time before.
@@ -22,13 +23,18 @@
 //                once, which keeps others out. Otherwise two readers that lock the same two targets
 //                in opposite order, and a writer waiting at each, would wait for each other for
 //                ever, though no order of locking forbids readers to meet.
+//             G5 the core stays in the gate while it has or waits for a lock that relies on it, and
+//                no longer: another thread may wait in the gate behind who waits for us to leave.
 // Memory: 3 lines per home. After a fault the core may still be in a queue: the locks of the window
 // can no longer be used.
-// Thread safety: one call at a time per object.
+// Thread safety: as LockOptions::threads says: one thread waits in the queues, the others try.
 #pragma once
+
+#include <mutex>
 
 #include "machine/contract.h"
 #include "sync/locks/backoff.h"
+#include "sync/locks/callers.h"
 #include "sync/locks/first_lock_all.h"
 #include "sync/locks/lock_kind.h"
 #include "sync/locks/packed_word.h"
@@ -58,53 +64,139 @@ class GatedLocks {
         gate_word_(core.word({0, layout.gate})),
         waiting_{.node = {core, layout.node}, .backoff = {core, options}},
         target_(core, layout.target, waiting_),
-        gate_(core, gate_word_, waiting_) {}
+        gate_(core, gate_word_, waiting_),
+        state_(options.threads),
+        turn_(core, options) {}
   // The parts refer to `waiting_`.
   GatedLocks(const GatedLocks&) = delete;
   GatedLocks& operator=(const GatedLocks&) = delete;
 
   Status lock(Access access, Home target) {
-    TOMBOLO_TRY(access == Access::shared ? target_.lock_shared(target, held_ != 0)
-                                         : lock_exclusive(target));
-    ++held_;
-    return {};
+    return turn_.take([&] { return wait_for(access, target); },
+                      [&] { return attempt(access, target); });
   }
 
   void unlock(Access access, Home target) {
-    --held_;
+    {
+      const std::lock_guard guard(state_);
+      --held_;
+    }
     if (access == Access::shared) return target_.unlock_shared(target);
     target_.unlock_exclusive(target);
-    if (--exclusive_held_ != 0 || !in_gate_) return;
-    in_gate_ = false;
-    gate_.leave_exclusive();
+    const std::lock_guard guard(state_);
+    --exclusive_held_;
+    leave_gate();
   }
 
   Status lock_all() {
-    if (!settled_) {
-      TOMBOLO_TRY(settle_lock_all(core_, gate_word_, waiting_.backoff,
-                                  [&](Home home) { return target_.has_exclusive(home); }));
-      settled_ = true;
-    }
-    return gate_.enter_all();
+    return turn_.take(
+        [&]() -> Status {
+          if (!settled_)
+            TOMBOLO_TRY(settle_lock_all(core_, gate_word_, waiting_.backoff,
+                                        [&](Home home) { return target_.has_exclusive(home); }));
+          settled_ = true;
+          return gate_.enter_all();
+        },
+        [&] { return (core_.load(gate_word_) & lock_all_settled) != 0 && gate_.try_all(); });
   }
   void unlock_all() { gate_.leave_all(); }
 
  private:
-  Status lock_exclusive(Home target) {
-    if (!gate_first_) {
+  Status wait_for(Access access, Home target) {
+    bool holding = false;
+    {
+      const std::lock_guard guard(state_);
+      holding = held_ != 0;
+    }
+    TOMBOLO_TRY(access == Access::shared ? target_.lock_shared(target, holding)
+                                         : wait_exclusive(target, holding));
+    const std::lock_guard guard(state_);
+    ++held_;
+    return {};
+  }
+
+  Status wait_exclusive(Home target, bool holding) {
+    if (!knows_gate()) {
       TOMBOLO_TRY(target_.lock_exclusive(target));
-      if ((core_.load(gate_word_) & lock_all_used) == 0) [[likely]] {
-        ++exclusive_held_;
+      if (keep_without_gate(target)) [[likely]]
         return {};
+    }
+    if (!rely_on_gate()) {
+      TOMBOLO_TRY(gate_.enter_exclusive(holding));
+      const std::lock_guard guard(state_);
+      ++in_gate_;
+      ++coming_;
+    }
+    Status status = target_.lock_exclusive(target);
+    const std::lock_guard guard(state_);
+    --coming_;
+    if (status.ok()) ++exclusive_held_;
+    return status;
+  }
+
+  // Without waiting; leaves nothing behind where it fails.
+  bool attempt(Access access, Home target) {
+    const std::lock_guard guard(state_);
+    const bool holding = held_ != 0;
+    if (!(access == Access::shared ? target_.try_shared(target, holding)
+                                   : try_exclusive(target, holding)))
+      return false;
+    ++held_;
+    return true;
+  }
+
+  bool try_exclusive(Home target, bool holding) {
+    if (!gate_first_) {
+      if (!target_.try_exclusive(target)) return false;
+      if ((core_.load(gate_word_) & lock_all_used) == 0) {
+        ++exclusive_held_;
+        return true;
       }
       gate_first_ = true;
       target_.unlock_exclusive(target);
     }
-    if (!in_gate_) TOMBOLO_TRY(gate_.enter_exclusive(held_ != 0));
-    in_gate_ = true;
-    TOMBOLO_TRY(target_.lock_exclusive(target));
-    ++exclusive_held_;
-    return {};
+    if (in_gate_ == 0) {
+      if (!gate_.try_exclusive(holding)) return false;
+      ++in_gate_;
+    }
+    if (target_.try_exclusive(target)) {
+      ++exclusive_held_;
+      return true;
+    }
+    leave_gate();
+    return false;
+  }
+
+  bool knows_gate() {
+    const std::lock_guard guard(state_);
+    return gate_first_;
+  }
+
+  // The lock of `target` was taken without the gate: it may stay so if nobody uses lock-all.
+  bool keep_without_gate(Home target) {
+    const bool used = (core_.load(gate_word_) & lock_all_used) != 0;
+    const std::lock_guard guard(state_);
+    if (!used) [[likely]] {
+      ++exclusive_held_;
+      return true;
+    }
+    gate_first_ = true;
+    target_.unlock_exclusive(target);
+    return false;
+  }
+
+  // True if the core is in the gate already, and will be until `coming_` is lowered again.
+  bool rely_on_gate() {
+    const std::lock_guard guard(state_);
+    if (in_gate_ == 0) return false;
+    ++coming_;
+    return true;
+  }
+
+  // Under `state_` (G5).
+  void leave_gate() {
+    if (exclusive_held_ != 0 || coming_ != 0) return;
+    for (; in_gate_ != 0; --in_gate_) gate_.leave_exclusive();
   }
 
   C& core_;
@@ -112,11 +204,14 @@ class GatedLocks {
   Waiting<C> waiting_;
   Target target_;
   Gate gate_;
+  StateMutex state_;                  // guards what follows, but for settled_
   std::uint32_t held_ = 0;            // single locks, of both kinds
   std::uint32_t exclusive_held_ = 0;  // of these, exclusive
-  bool in_gate_ = false;
-  bool gate_first_ = false;  // this core knows that the window uses lock-all
-  bool settled_ = false;     // this core knows that the gate is settled
+  std::uint32_t coming_ = 0;          // exclusive locks that wait for their target, in the gate
+  std::uint32_t in_gate_ = 0;         // how often this core has entered; once, but for threads
+  bool gate_first_ = false;           // this core knows that the window uses lock-all
+  Turn<C> turn_;
+  bool settled_ = false;  // this core knows that the gate is settled; for who has the turn
 };
 
 }  // namespace tombolo::sync

@@ -23,7 +23,7 @@
 //             T5 preference, and its price: after an exclusive core has counted itself, only
 //                lock-alls that are held or were granted before enter, each core once; lock-all may
 //                starve while exclusive locks overlap without end.
-// Thread safety: one call at a time per object.
+// Thread safety: that of gated_locks.h.
 #pragma once
 
 #include "machine/contract.h"
@@ -56,6 +56,11 @@ class LockAllGate {
       return {};
     return queue_all(s);
   }
+
+  // The same, if it needs no wait (callers.h).
+  bool try_exclusive(bool /*holding*/) { return try_count(lock_alls, exclusives); }
+  bool try_all() { return try_count(exclusives, lock_alls); }
+
   void leave_all() {
     const std::uint64_t s = core_.fetch_add(word_, minus(lock_alls.one())) - lock_alls.one();
     if (waiting_exclusives.get(s) != 0) admit_exclusives(s);
@@ -67,6 +72,15 @@ class LockAllGate {
   static constexpr Field waiting_exclusives{2 * core_bits, core_bits};
   static constexpr Field waiting_lock_alls{3 * core_bits, core_bits};
   static constexpr std::uint64_t minus(std::uint64_t v) { return ~v + 1; }
+
+  bool try_count(Field others, Field mine) {
+    for (std::uint64_t s = core_.load(word_); others.get(s) == 0;) {
+      const std::uint64_t seen = core_.compare_exchange(word_, s, s + mine.one());
+      if (seen == s) return true;
+      s = seen;
+    }
+    return false;
+  }
 
   // Waits until the lock-alls that were held have gone; `s` holds this core's count.
   Status queue_exclusive(std::uint64_t s) {

@@ -9,12 +9,12 @@
 //   Status lock(Access, Home target);   void unlock(Access, Home target);
 //   Status lock_all();                  void unlock_all();
 //
-// Rules for the caller: a core asks for one lock at a time; it may hold locks of several targets;
-// it holds lock-all or single locks, not both. A fault of lock or lock_all comes from the idle hook
-// of the core's machine and means that the lock was not acquired. Data: lock is a load or atomic
-// that happens before the caller's refresh (R5), unlock is an atomic that happens after the
-// caller's publish and drain (R4). Hence no family calls any of the three. Thread safety: one call
-// at a time per object.
+// Rules for the caller: a core may hold locks of several targets, one of each; it holds lock-all or
+// single locks, not both. A fault of lock or lock_all comes from the idle hook of the core's
+// machine and means that the lock was not acquired. Data: lock is a load or atomic that happens
+// before the caller's refresh (R5), unlock is an atomic that happens after the caller's publish and
+// drain (R4). Hence no family calls any of the three. Thread safety: one call at a time per object;
+// with LockOptions::threads several, if the core allows it and the family says so (callers.h).
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,12 @@ namespace tombolo::sync {
 enum class LockKind : std::uint8_t { best_effort, writer_preference, fifo };
 enum class Access : std::uint8_t { shared, exclusive };
 
-// How a core waits for a lock that it must poll at another home.
+// How a core waits for a lock that it must poll at another home, and who calls.
 struct LockOptions {
   bool backoff = true;                     // off: only give the processor away between attempts
   std::uint64_t backoff_first_ns = 1000;   // the first pause; each further one is twice as long
   std::uint64_t backoff_max_ns = 256'000;  // the longest pause
+  bool threads = false;                    // several threads of the core may call at once
 };
 
 }  // namespace tombolo::sync

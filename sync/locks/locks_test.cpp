@@ -39,18 +39,22 @@ struct Case {
 template <class M>
 struct BestEffort : Case<M, BestEffortLocks> {
   static constexpr const char* name = "best_effort";
+  static constexpr bool for_threads = true;
 };
 template <class M>
 struct WriterPreference : Case<M, WriterPreferenceLocks> {
   static constexpr const char* name = "writer_preference";
+  static constexpr bool for_threads = true;
 };
 template <class M>
 struct Fifo : Case<M, FifoLocks> {
   static constexpr const char* name = "fifo";
+  static constexpr bool for_threads = true;
 };
 template <class M>
 struct Bakery : Case<M, BakeryLocks> {
   static constexpr const char* name = "bakery";
+  static constexpr bool for_threads = false;
 };
 
 // The locks of a window, and what the test itself knows about who is inside.
@@ -148,6 +152,36 @@ class Locks : public ::testing::Test {
     return false;
   }
 
+  // Several threads of a core, each with targets of its own; exclusion by counters only.
+  void use_by_threads(Machine& core, Family& locks, std::uint64_t seed, int rounds) {
+    std::vector<std::thread> threads;
+    for (Home target = 0; target < core.cores(); ++target)
+      threads.emplace_back([&, target] {
+        Random random = Random::stream(seed + target, core.self());
+        Inside& inside = inside_[target];
+        for (int i = 0; i < rounds; ++i) {
+          const Access access = random.one_in(2) ? Access::exclusive : Access::shared;
+          if (Status s = locks.lock(access, target); !s.ok()) return (void)fail(s);
+          auto& mine = access == Access::shared ? inside.readers : inside.writers;
+          const int before = mine++;
+          EXPECT_TRUE(access == Access::shared || before == 0) << "target " << target;
+          EXPECT_EQ(access == Access::shared ? inside.writers : inside.readers, 0) << target;
+          if (random.one_in(8)) std::this_thread::yield();
+          --mine;
+          locks.unlock(access, target);
+        }
+      });
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  void count_all(Family& locks) {
+    if (Status s = locks.lock_all(); !s.ok()) return (void)fail(s);
+    for (Inside& inside : inside_) ++inside.readers;
+    for (Inside& inside : inside_) EXPECT_EQ(inside.writers, 0);
+    for (Inside& inside : inside_) --inside.readers;
+    locks.unlock_all();
+  }
+
   // What a core does in a random schedule.
   struct Mix {
     int steps = 0;
@@ -195,6 +229,59 @@ TYPED_TEST(Locks, ExcludeOnOneTargetEach) {
 TYPED_TEST(Locks, ExcludeWithManyCoresAndNoBackoff) {
   this->run(8, 3, {.steps = steps<TypeParam> / 10, .backoff = false});
   this->run(8, 4, {.steps = steps<TypeParam> / 10});
+}
+
+TYPED_TEST(Locks, ThreadsOfOneCoreDoNotWaitForEachOther) {
+  using Core = typename TestFixture::Machine;
+  if constexpr (!TypeParam::for_threads ||
+                Core::properties.native_atomics != machine::Atomics::full) {
+    GTEST_SKIP() << "for one thread only";
+  } else {
+    constexpr int rounds = steps<TypeParam> / 10;
+    Deadline deadline(seconds(20));
+    this->make(3, &deadline, 5);
+    this->ensemble_->run([&](Core& core) {
+      typename TestFixture::Family locks(core, this->at_, LockOptions{.threads = true});
+      this->use_by_threads(core, locks, 7, rounds);  // no lock-all yet, but for who is ahead
+      if (core.self() != 0) return this->use_by_threads(core, locks, 8, rounds);
+      for (int i = 0; i < rounds; ++i) this->count_all(locks);
+    });
+  }
+}
+
+// A thread that waits, in the queue or in the gate, keeps no other from a lock that is free.
+TYPED_TEST(Locks, AThreadGetsAFreeLockWhileAnotherOfItsCoreWaits) {
+  using Core = typename TestFixture::Machine;
+  if constexpr (!TypeParam::for_threads ||
+                Core::properties.native_atomics != machine::Atomics::full) {
+    GTEST_SKIP() << "for one thread only";
+  } else {
+    Deadline deadline(seconds(20));
+    this->make(2, &deadline, 6);
+    std::atomic<bool> held{false};
+    std::atomic<bool> done{false};
+    this->ensemble_->run([&](Core& core) {
+      typename TestFixture::Family locks(core, this->at_, LockOptions{.threads = true});
+      if (core.self() == 0) {
+        EXPECT_TRUE(locks.lock(Access::exclusive, 0).ok());
+        held = true;
+        while (!done && !::testing::Test::HasFailure()) EXPECT_TRUE(core.pause(5000).ok());
+        return locks.unlock(Access::exclusive, 0);
+      }
+      while (!held) EXPECT_TRUE(core.pause(5000).ok());
+      std::thread waiter([&] {
+        EXPECT_TRUE(locks.lock(Access::exclusive, 0).ok());
+        locks.unlock(Access::exclusive, 0);
+      });
+      std::this_thread::sleep_for(milliseconds(20));
+      for (const Access access : {Access::exclusive, Access::shared}) {
+        EXPECT_TRUE(locks.lock(access, 1).ok());
+        locks.unlock(access, 1);
+      }
+      done = true;
+      waiter.join();
+    });
+  }
 }
 
 TYPED_TEST(Locks, SeveralTargetsAtOnce) {

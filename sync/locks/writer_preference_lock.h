@@ -37,7 +37,7 @@
 // Readers starve while writers come without end: that is the preference.
 // Lock-all: one atomic on a gate that prefers exclusive locks too (lock_all_gate.h). A shared lock
 // on every target would cost n atomics and, holding some while waiting for others, add deadlocks.
-// Thread safety: one call at a time per object.
+// Thread safety: that of gated_locks.h.
 #pragma once
 
 #include "machine/contract.h"
@@ -88,6 +88,21 @@ class WriterPreferenceTargets {
       hand_over(state, s);
   }
   bool has_exclusive(Home target) { return (core_.load(state_word(target)) & active) != 0; }
+
+  // The lock, if it is free for whoever does not wait (callers.h).
+  bool try_shared(Home target, bool holding) {
+    const Word state = state_word(target);
+    const std::uint64_t in_the_way = holding ? active : active | next_writer.mask();
+    for (std::uint64_t s = core_.load(state); (s & in_the_way) == 0;) {
+      const std::uint64_t seen = core_.compare_exchange(state, s, s + readers.one());
+      if (seen == s) return true;
+      s = seen;
+    }
+    return false;
+  }
+  bool try_exclusive(Home target) {
+    return core_.compare_exchange(state_word(target), 0, active) == 0;
+  }
 
   // For tests: true if a writer waits that every new reader must let pass.
   static bool writer_waits(std::uint64_t state) { return next_writer.get(state) != 0; }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tombolo bench one-sided`: our micro-benchmark against the stock MPIs, in one run."""
+"""`tombolo bench`: our micro-benchmark and our lock schemes against the stock MPIs, in one run."""
 
 from typing import Annotated
 
@@ -7,6 +7,7 @@ import typer
 from rich.table import Table
 
 from tombolo import host, measure, mpis, natives, places, records
+from tombolo import starvation as starving
 from tombolo.faults import Fault
 from tombolo.launch import MACHINES
 from tombolo.measure import Campaign, Contestant, Target
@@ -74,6 +75,79 @@ def one_sided(
     plots(campaign, wanted, entries, writer.path, f"{ranks} ranks on {host.cores()} processors")
     if strict and behind:
         raise typer.Exit(1)
+
+
+@app.command("starvation")
+def starvation(
+    ranks: Annotated[int, typer.Option(help="One writer, and readers.", min=2)] = 8,
+    machine: Annotated[str, typer.Option(help=" | ".join(MACHINES))] = "coherent",
+    mpi: Annotated[
+        list[str] | None, typer.Option(help="Stock MPIs; repeatable [default: all found]")
+    ] = None,
+    under: Annotated[str, typer.Option(help="The MPI that Tombolo runs in front of.")] = "mpich",
+    stock: Annotated[bool, typer.Option(help="Measure the stock MPIs as well.")] = True,
+    rounds: Annotated[int, typer.Option(help="Requests of the writer.")] = 200,
+    samples: Annotated[int, typer.Option(help="Of each rank, for the quartiles.")] = 1000,
+    budget: Annotated[float, typer.Option(help="Seconds for each part of a run, at most.")] = 5,
+) -> None:
+    """Does a writer get in among readers, and how evenly are locks served? Every lock scheme."""
+    if machine not in MACHINES:
+        raise Fault(f"'{machine}' is not a machine; choose of {', '.join(MACHINES)}")
+    front = mpis.need(under)
+    natives.need(front.kind)
+    stocks = [mpis.need(key) for key in mpi] if mpi else [m for m in mpis.found() if m.mpicc]
+    writer = records.Writer(f"starvation-{ranks}", ranks=ranks, machine=machine)
+    entries = starving.contestants(front, stocks if stock else [])
+    for entry in entries:
+        console.print(entry.label)
+        options = ["--rounds", str(rounds), "--samples", str(samples)]
+        starving.run(entry, ranks, machine, options, budget)
+        if entry.fault:
+            paragraph(f"{entry.label}: {entry.fault}", style="red")
+        for row in entry.rows.values():
+            writer.write({"kind": "sample", "contestant": entry.label, **row})
+    console.print(starvation_table(entries, ranks, machine))
+    paragraph(
+        "Reader entries: how many readers entered between the writer's request and its entry; the "
+        "time stamps may add one for each reader, and the time before the request is known a few."
+    )
+    console.print(f"records: {places.shown(writer.path)}")
+    if any(entry.fault for entry in entries if entry.locks):
+        raise typer.Exit(1)
+
+
+def starvation_table(entries: list[starving.Contestant], ranks: int, machine: str) -> Table:
+    """The writer among readers, then quartiles of lock + unlock as in Table 2 of the paper."""
+    title = f"{ranks - 1} readers in a loop and a writer, {machine}; then lock + unlock at random"
+    result = Table(title=title, title_justify="left")
+    result.add_column("locks")
+    for heading in (
+        "reader entries\nmedian, 99 %, most",
+        "writer's wait, us\nmedian, most",
+        "shared, us\nQ1, Q2, Q3 (IQR/Q2)",
+        "half exclusive, us",
+        "exclusive, us",
+    ):
+        result.add_column(heading, justify="right")
+    for entry in entries:
+        wait = entry.rows.get("writer_wait")
+        result.add_row(
+            entry.label,
+            "" if wait is None else joined(wait, "entries_median", "entries_p99", "entries_max"),
+            "" if wait is None else joined(wait, "median", "max"),
+            *(quartiles(entry.rows.get(f"lock_{mix}")) for mix in ("shared", "mixed", "exclusive")),
+        )
+    return result
+
+
+def joined(row: dict, *names: str) -> str:
+    return ", ".join(f"{row[n]:,.0f}" if "entries" in n else number(row[n]) for n in names)
+
+
+def quartiles(row: dict | None) -> str:
+    if row is None:
+        return ""
+    return f"{joined(row, 'q1', 'median', 'q3')} ({row['iqr_by_median']:.2f})"
 
 
 def table(

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the library does when the world goes wrong: the programs of mpi/faults under the preload.
+
+The seed of the random kills and of the threads' choices is TOMBOLO_TEST_SEED, or drawn and shown.
+"""
+
+import os
+import random
+import resource
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from tombolo import compile, mpis, natives, places, processes
+from tombolo.launch import Choice, Job, job
+
+ROOT = Path(__file__).parents[2]
+FAULTS = ROOT / "mpi" / "faults"
+MACHINES = ("coherent", "flushed", "stale")
+LOCKS = ("best-effort", "writer-preference", "fifo")
+SEGMENTS = ("memfd", "nameless", "named")
+SEED = int(os.environ.get("TOMBOLO_TEST_SEED") or random.SystemRandom().randrange(1 << 32))
+GIB = 1 << 30
+# Keeps the launcher from ending the job when a rank has died: it knows the shell only.
+SURVIVED = 'trap "" USR1; "$0" "$@"; echo "ended $?"; sleep 1'
+
+
+def need(key: str) -> mpis.Mpi:
+    mpi = mpis.find(key)
+    if mpi is None or mpi.mpicc is None:
+        pytest.skip(f"{key} is not installed here: {mpis.HINTS[key]}")
+    if natives.find(mpi.kind) is None:
+        pytest.skip("the libraries are not built: make native")
+    return mpi
+
+
+def prepare(
+    name: str,
+    *args,
+    ranks: int = 2,
+    machine: str = "coherent",
+    mpi: str = "mpich",
+    around: list[str] | None = None,
+    choice: dict | None = None,
+    **environment: str,
+) -> Job:
+    """A job of a fault program, which yields as it may have more ranks than the host has cores."""
+    found = need(mpi)
+    options = [f"-I{ROOT}", "-pthread"]
+    program = compile.compiled(found, FAULTS / f"{name}.c", places.home() / "build/faults", options)
+    command = [*(around or []), str(program), *map(str, args)]
+    chosen = Choice(machine, **(choice or {}))
+    return job(found, ranks, command, chosen, yields=True, extra=environment)
+
+
+def passes(made: Job, limit: float = 40) -> processes.Outcome:
+    outcome = processes.run(made, limit)
+    assert outcome.status == 0, f"{made.argv}\n{outcome.stdout}\n{outcome.stderr}"
+    return outcome
+
+
+def ours_in(folder: str = "/dev/shm") -> set[str]:
+    return {name for name in os.listdir(folder) if name.startswith("tombolo")}
+
+
+def nothing_new(before: set[str], folder: str = "/dev/shm") -> bool:
+    """Other jobs of this host may have a named segment for a moment while it is created."""
+    for _ in range(20):
+        if not ours_in(folder) - before:
+            return True
+        time.sleep(0.1)
+    return False
+
+
+# --- A dead peer ---------------------------------------------------------------------------------
+
+
+def survivors(made: Job) -> None:
+    outcome = processes.run(made, 20)
+    told = outcome.stdout + outcome.stderr
+    assert outcome.stdout.count("survivor ") == 3, told
+    assert outcome.stdout.count("ended 0\n") == 3, told
+    assert outcome.stdout.count("ended 137\n") == 1, told
+
+
+@pytest.mark.parametrize("locks", LOCKS)
+def test_who_waits_for_the_lock_of_a_dead_rank_hears_of_its_death(locks):
+    around = ["sh", "-c", SURVIVED]
+    survivors(
+        prepare("dead_peer", "lock", ranks=4, around=around, TOMBOLO_PASSIVE_SYNC=locks)
+    )
+
+
+@pytest.mark.parametrize("what", ["fence", "complete", "wait", "free"])
+def test_who_waits_for_a_dead_rank_hears_of_its_death(what):
+    survivors(prepare("dead_peer", what, ranks=4, around=["sh", "-c", SURVIVED]))
+
+
+@pytest.mark.parametrize("machine", ["flushed", "stale"])
+def test_a_dead_rank_is_noticed_without_coherence(machine):
+    survivors(
+        prepare("dead_peer", "lock", ranks=4, around=["sh", "-c", SURVIVED], machine=machine)
+    )
+
+
+# --- Nothing is left behind ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("segment", SEGMENTS)
+@pytest.mark.parametrize("how", ["normal", "finalize", "exit", "abort", "segv", "kill", "one"])
+def test_no_segment_is_left_when_a_job_ends(how, segment):
+    before = ours_in()
+    outcome = processes.run(prepare("leaving", how, TOMBOLO_SEGMENT=segment), 20)
+    assert outcome.status is not None, outcome.stderr
+    assert (outcome.status == 0) == (how in ("normal", "finalize")) or how == "exit"
+    assert nothing_new(before)
+
+
+def test_no_segment_is_left_when_a_job_is_killed_at_any_moment(tmp_path):
+    """A killed job's named file goes when somebody next creates one; so does a pool's."""
+    print(f"TOMBOLO_TEST_SEED={SEED}")
+    moments = random.Random(SEED)
+    before = ours_in()
+    pool = {"machine": "flushed", "choice": {"pool": str(tmp_path)}}
+    settings = [{"TOMBOLO_SEGMENT": "memfd"}, {"TOMBOLO_SEGMENT": "named"}, pool]
+    for i in range(20):
+        made = prepare("leaving", "loop", **settings[i % 3])
+        process = subprocess.Popen(
+            made.argv, env=made.env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )  # fmt: skip
+        time.sleep(moments.uniform(0.03, 0.4))
+        victims = processes.marked(made.mark)
+        if i % 2 == 1:
+            victims.remove(process.pid)
+            victims = victims[-1:]  # one rank, and the launcher ends the rest
+        for pid in victims:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            pass
+        processes.end(process, made)
+    passes(prepare("leaving", "normal", TOMBOLO_SEGMENT="named"))
+    passes(prepare("leaving", "normal", **pool))
+    assert nothing_new(before), f"seed {SEED}"
+    assert nothing_new(set(), str(tmp_path)), f"seed {SEED}"
+
+
+# --- No memory -----------------------------------------------------------------------------------
+
+
+def own_shared_memory(megabytes: int) -> list[str]:
+    """What to put before a command so that it has a /dev/shm of its own and of that size."""
+    mount = f"mount -t tmpfs -o size={megabytes}m tmpfs /dev/shm"
+    if subprocess.run(["unshare", "-m", "sh", "-c", mount], capture_output=True).returncode != 0:
+        pytest.skip("this user may not mount a small tmpfs of its own (needs root)")
+    return ["unshare", "-m", "sh", "-c", f'{mount} && "$0" "$@" && ls /dev/shm']
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_window_beyond_the_hosts_memory_is_refused_everywhere(machine):
+    passes(prepare("no_memory", machine=machine, ranks=3))
+
+
+@pytest.mark.parametrize("segment", ["nameless", "named"])
+def test_a_window_beyond_a_full_tmpfs_is_refused_and_a_smaller_one_works(segment):
+    inside = own_shared_memory(24)  # MPICH itself fails to start with 3 or 16
+    made = prepare("no_memory", 24 << 20, 1 << 20, TOMBOLO_SEGMENT=segment)
+    outcome = passes(Job(inside + made.argv, made.env, made.mark))
+    assert "tombolo" not in outcome.stdout.splitlines()[-1]
+
+
+# --- Mistakes of the caller ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_each_mistake_gives_the_class_of_the_standard(mpi, machine):
+    passes(prepare("error_classes", mpi=mpi, machine=machine, ranks=3))
+
+
+# --- Strangers and children ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("segment", SEGMENTS)
+def test_another_user_cannot_open_the_memory_of_a_window(segment):
+    if os.geteuid() != 0:
+        pytest.skip("only root can become another user")
+    passes(prepare("strangers", TOMBOLO_SEGMENT=segment))
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_forked_children_do_not_disturb_the_window(machine):
+    outcome = passes(prepare("children", machine=machine, choice={"stats": True}))
+    assert outcome.stderr.count("tombolo: stats") == 2, outcome.stderr
+
+
+def test_forked_children_do_not_disturb_the_window_under_open_mpi():
+    passes(prepare("children", mpi="openmpi"))
+
+
+# --- Threads -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("locks", LOCKS)
+@pytest.mark.parametrize("what", ["epoch", "windows", "targets", "independent", "active"])
+def test_threads_may_call_at_once(what, locks):
+    print(f"TOMBOLO_TEST_SEED={SEED}")
+    passes(prepare("threads", what, SEED, ranks=3, TOMBOLO_PASSIVE_SYNC=locks))
+
+
+@pytest.mark.parametrize("machine", ["flushed", "stale"])
+@pytest.mark.parametrize("what", ["epoch", "targets"])
+def test_threads_may_call_at_once_without_coherence(what, machine):
+    print(f"TOMBOLO_TEST_SEED={SEED}")
+    locks = LOCKS[SEED % 3]
+    passes(prepare("threads", what, SEED, ranks=3, machine=machine, TOMBOLO_PASSIVE_SYNC=locks))
+
+
+def test_threads_may_call_at_once_under_open_mpi():
+    passes(prepare("threads", "targets", SEED, ranks=3, mpi="openmpi", TOMBOLO_PASSIVE_SYNC="fifo"))
+
+
+# --- Scale ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def few_descriptors():
+    """What most systems give a process."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 1024), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("machine", ["coherent", "stale"])
+def test_a_thousand_windows_at_once(few_descriptors, machine):
+    passes(prepare("many_windows", 1000, machine=machine), 60)
+
+
+@pytest.mark.parametrize(("ranks", "machine"), [(1, "coherent"), (2, "coherent"), (2, "stale")])
+def test_a_window_of_8_gib(ranks, machine):
+    free = {
+        line.split(":")[0]: int(line.split()[1]) * 1024
+        for line in Path("/proc/meminfo").read_text().splitlines()
+    }["MemAvailable"]
+    if free < 9 * GIB:
+        pytest.skip(f"8 GiB of memory are needed, {free / GIB:.1f} GiB are free")
+    passes(prepare("big_window", 8 * GIB, ranks=ranks, machine=machine))

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mistakes of the caller, one after the other, on a window whose errors return: is each answered
+// with the standard's class, and is the window as good as before?
+#include "mpi/faults/check.h"
+
+static MPI_Win win;
+static int buffer[16];
+
+#define GIVES(class, call)                                                                   \
+  do {                                                                                       \
+    const int error_ = (call);                                                               \
+    EXPECT(class_of(error_) == (class), "%s: class %d, not %s: %s", #call, class_of(error_), \
+           #class, text_of(error_));                                                         \
+  } while (0)
+// Where the standard leaves a choice.
+#define GIVES_ONE_OF(class, other, call)                                              \
+  do {                                                                                \
+    const int error_ = (call);                                                        \
+    EXPECT(class_of(error_) == (class) || class_of(error_) == (other),                \
+           "%s: class %d, not %s or %s: %s", #call, class_of(error_), #class, #other, \
+           text_of(error_));                                                          \
+  } while (0)
+#define WORKS(call) GIVES(MPI_SUCCESS, call)
+
+static void arguments(void) {
+  const int next = (rank + 1) % ranks;
+  MPI_Datatype uncommitted, pair;
+  MPI_Type_contiguous(2, MPI_INT, &uncommitted);
+  MPI_Type_contiguous(2, MPI_INT, &pair);
+  MPI_Type_commit(&pair);
+  WORKS(MPI_Win_lock_all(0, win));
+  GIVES_ONE_OF(MPI_ERR_DISP, MPI_ERR_RMA_RANGE,
+               MPI_Put(buffer, 1, MPI_INT, next, -1, 1, MPI_INT, win));
+  GIVES_ONE_OF(MPI_ERR_DISP, MPI_ERR_RMA_RANGE,
+               MPI_Get(buffer, 1, MPI_INT, next, -1, 1, MPI_INT, win));
+  GIVES_ONE_OF(MPI_ERR_RMA_RANGE, MPI_ERR_DISP,
+               MPI_Put(buffer, 1, MPI_INT, next, 16, 1, MPI_INT, win));
+  GIVES_ONE_OF(MPI_ERR_RMA_RANGE, MPI_ERR_DISP,
+               MPI_Get(buffer, 2, MPI_INT, next, 15, 2, MPI_INT, win));
+  GIVES_ONE_OF(MPI_ERR_RMA_RANGE, MPI_ERR_DISP, MPI_Put(buffer, 1, pair, next, 15, 1, pair, win));
+  GIVES_ONE_OF(MPI_ERR_RMA_RANGE, MPI_ERR_DISP,
+               MPI_Accumulate(buffer, 1, MPI_INT, next, 16, 1, MPI_INT, MPI_SUM, win));
+  // A displacement that overflows when it is multiplied must not come out as a good one.
+  GIVES_ONE_OF(MPI_ERR_RMA_RANGE, MPI_ERR_DISP,
+               MPI_Put(buffer, 1, MPI_INT, next, (MPI_Aint)1 << 62, 1, MPI_INT, win));
+  GIVES_ONE_OF(MPI_ERR_RMA_RANGE, MPI_ERR_DISP,
+               MPI_Get(buffer, 1, MPI_INT, next, ((MPI_Aint)1 << 61) - 1, 1, MPI_INT, win));
+  GIVES(MPI_ERR_RANK, MPI_Put(buffer, 1, MPI_INT, ranks, 0, 1, MPI_INT, win));
+  GIVES(MPI_ERR_RANK, MPI_Get(buffer, 1, MPI_INT, -7, 0, 1, MPI_INT, win));
+  GIVES(MPI_ERR_RANK, MPI_Accumulate(buffer, 1, MPI_INT, ranks, 0, 1, MPI_INT, MPI_SUM, win));
+  GIVES(MPI_ERR_RANK, MPI_Fetch_and_op(buffer, buffer + 1, MPI_INT, ranks, 0, MPI_SUM, win));
+  GIVES(MPI_ERR_RANK, MPI_Win_flush(ranks, win));
+  GIVES(MPI_ERR_COUNT, MPI_Put(buffer, -1, MPI_INT, next, 0, 1, MPI_INT, win));
+  GIVES(MPI_ERR_COUNT, MPI_Get(buffer, 1, MPI_INT, next, 0, -1, MPI_INT, win));
+  GIVES(MPI_ERR_TYPE, MPI_Put(buffer, 1, uncommitted, next, 0, 1, uncommitted, win));
+  GIVES(MPI_ERR_TYPE, MPI_Get(buffer, 2, MPI_INT, next, 0, 1, uncommitted, win));
+  GIVES(MPI_ERR_TYPE, MPI_Put(buffer, 1, MPI_DATATYPE_NULL, next, 0, 1, MPI_INT, win));
+  GIVES(MPI_ERR_OP, MPI_Accumulate(buffer, 1, MPI_INT, next, 0, 1, MPI_INT, MPI_OP_NULL, win));
+  GIVES(MPI_ERR_OP, MPI_Fetch_and_op(buffer, buffer + 1, MPI_DOUBLE, next, 0, MPI_BXOR, win));
+  GIVES_ONE_OF(MPI_ERR_TYPE, MPI_ERR_OP,
+               MPI_Compare_and_swap(buffer, buffer + 1, buffer + 2, MPI_DOUBLE, next, 0, win));
+  WORKS(MPI_Put(buffer, 1, MPI_INT, next, 15, 1, MPI_INT, win));
+  WORKS(MPI_Put(buffer, 0, MPI_INT, next, 16, 0, MPI_INT, win));
+  WORKS(MPI_Put(buffer, 1, MPI_INT, MPI_PROC_NULL, -1, 1, MPI_INT, win));
+  WORKS(MPI_Win_unlock_all(win));
+  GIVES(MPI_ERR_LOCKTYPE, MPI_Win_lock(4711, 0, 0, win));
+  GIVES(MPI_ERR_ASSERT, MPI_Win_lock(MPI_LOCK_SHARED, 0, 1 << 30, win));
+  GIVES(MPI_ERR_RANK, MPI_Win_lock(MPI_LOCK_SHARED, ranks, 0, win));
+  GIVES(MPI_ERR_ASSERT, MPI_Win_fence(1 << 30, win));
+  GIVES(MPI_ERR_ASSERT, MPI_Win_lock_all(1 << 30, win));
+  GIVES(MPI_ERR_GROUP, MPI_Win_post(MPI_GROUP_NULL, 0, win));
+  GIVES(MPI_ERR_GROUP, MPI_Win_start(MPI_GROUP_NULL, 0, win));
+  MPI_Type_free(&uncommitted);
+  MPI_Type_free(&pair);
+}
+
+static void epochs(void) {
+  const int next = (rank + 1) % ranks;
+  int done;
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Put(buffer, 1, MPI_INT, next, 0, 1, MPI_INT, win));
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Get(buffer, 1, MPI_INT, next, 0, 1, MPI_INT, win));
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Accumulate(buffer, 1, MPI_INT, next, 0, 1, MPI_INT, MPI_SUM, win));
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Win_unlock(next, win));
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Win_unlock_all(win));
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Win_flush(next, win));
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Win_flush_all(win));
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Win_flush_local(next, win));
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Win_complete(win));
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Win_wait(win));
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Win_test(win, &done));
+
+  WORKS(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, win));
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Win_lock(MPI_LOCK_SHARED, next, 0, win));
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Win_lock_all(0, win));
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Win_fence(0, win));
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Win_unlock_all(win));
+  if (ranks > 2)
+    GIVES(MPI_ERR_RMA_SYNC, MPI_Put(buffer, 1, MPI_INT, (rank + 2) % ranks, 0, 1, MPI_INT, win));
+  WORKS(MPI_Win_unlock(next, win));
+
+  WORKS(MPI_Win_lock_all(0, win));
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Win_lock(MPI_LOCK_SHARED, next, 0, win));
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Win_lock_all(0, win));
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Win_unlock(next, win));
+  WORKS(MPI_Win_unlock_all(win));
+
+  WORKS(MPI_Win_fence(0, win));
+  WORKS(MPI_Put(buffer, 1, MPI_INT, next, 0, 1, MPI_INT, win));
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Win_lock(MPI_LOCK_SHARED, next, 0, win));
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Win_lock_all(0, win));
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Win_flush(next, win));
+  WORKS(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
+  WORKS(MPI_Win_lock(MPI_LOCK_SHARED, next, 0, win));
+  WORKS(MPI_Win_unlock(next, win));
+
+  MPI_Group world, self;
+  const int me = rank;
+  MPI_Comm_group(MPI_COMM_WORLD, &world);
+  MPI_Group_incl(world, 1, &me, &self);
+  WORKS(MPI_Win_post(self, 0, win));
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Win_post(self, 0, win));
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Win_fence(0, win));
+  WORKS(MPI_Win_start(self, 0, win));
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Win_start(self, 0, win));
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Win_lock(MPI_LOCK_SHARED, next, 0, win));
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Put(buffer, 1, MPI_INT, next, 0, 1, MPI_INT, win));
+  WORKS(MPI_Win_complete(win));
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Win_complete(win));
+  WORKS(MPI_Win_wait(win));
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Win_wait(win));
+  MPI_Group_free(&self);
+  MPI_Group_free(&world);
+}
+
+// Freed inside an epoch by all, so that nobody is left behind where it is not refused.
+static void freeing(void) {
+  MPI_Win same = win;
+  WORKS(MPI_Win_lock_all(0, win));
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Win_free(&same));
+  WORKS(MPI_Win_unlock_all(win));
+  WORKS(MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win));
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Win_free(&same));
+  WORKS(MPI_Win_unlock(rank, win));
+}
+
+static void creation(void) {
+  MPI_Win other = MPI_WIN_NULL;
+  int* base = NULL;
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  GIVES(MPI_ERR_SIZE, MPI_Win_allocate(-1, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &other));
+  GIVES(MPI_ERR_SIZE, MPI_Win_create(buffer, -1, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &other));
+  GIVES_ONE_OF(MPI_ERR_DISP, MPI_ERR_ARG,
+               MPI_Win_allocate(64, 0, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &other));
+  GIVES_ONE_OF(MPI_ERR_DISP, MPI_ERR_ARG,
+               MPI_Win_create(buffer, 64, -4, MPI_INFO_NULL, MPI_COMM_WORLD, &other));
+  EXPECT(other == MPI_WIN_NULL);
+}
+
+static void no_window(void) {
+  MPI_Win none = MPI_WIN_NULL;
+  GIVES(MPI_ERR_WIN, MPI_Put(buffer, 1, MPI_INT, 0, 0, 1, MPI_INT, none));
+  GIVES(MPI_ERR_WIN, MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, none));
+  GIVES(MPI_ERR_WIN, MPI_Win_fence(0, none));
+  GIVES(MPI_ERR_WIN, MPI_Win_free(&none));
+}
+
+int main(int argc, char** argv) {
+  begin(&argc, &argv);
+  int* base;
+  MPI_Win_allocate(64, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
+  MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  arguments();
+  MPI_Barrier(MPI_COMM_WORLD);
+  epochs();
+  MPI_Barrier(MPI_COMM_WORLD);
+  freeing();
+  creation();
+  no_window();
+  MPI_Barrier(MPI_COMM_WORLD);
+  // After all that the window still does its work.
+  const int value = 1000 + rank, left = (rank + ranks - 1) % ranks;
+  WORKS(MPI_Win_fence(0, win));
+  WORKS(MPI_Put(&value, 1, MPI_INT, (rank + 1) % ranks, 7, 1, MPI_INT, win));
+  WORKS(MPI_Win_fence(0, win));
+  EXPECT(base[7] == 1000 + left, "%d", base[7]);
+  WORKS(MPI_Win_free(&win));
+  return end();
+}
