@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstring>
@@ -131,12 +132,13 @@ class WriteWatchTest : public ::testing::Test {
   }
 };
 class WriteWatchOn : public WriteWatchTest, public ::testing::WithParamInterface<Kind> {};
+std::string name_of(const ::testing::TestParamInfo<Kind>& kind) {
+  constexpr std::array names{"Own", "Shared", "Memfd", "File"};
+  return names[static_cast<std::size_t>(kind.param)];
+}
 INSTANTIATE_TEST_SUITE_P(Memory, WriteWatchOn,
                          ::testing::Values(Kind::own, Kind::shared, Kind::memfd, Kind::file),
-                         [](const auto& kind) {
-                           constexpr const char* names[] = {"Own", "Shared", "Memfd", "File"};
-                           return std::string(names[static_cast<int>(kind.param)]);
-                         });
+                         name_of);
 
 TEST_P(WriteWatchOn, SeesEachWriteOnce) {
   const Memory memory(20, GetParam());
