@@ -24,8 +24,8 @@ struct TypeList {
   using apply = Template<Ts...>;
 };
 
-// TOMBOLO_FEW_MACHINES: the fastest and the most forgetful alone, where tests of the layers above are
-// built with sanitizers; the other machines have their own tests there.
+// TOMBOLO_FEW_MACHINES: the fastest and the most forgetful alone, where tests of the layers above
+// are built with sanitizers; the other machines have their own tests there.
 using AllMachines = TypeList<
 #ifndef TOMBOLO_FEW_MACHINES
 #ifdef TOMBOLO_HAS_FLUSHED

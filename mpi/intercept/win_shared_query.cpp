@@ -12,7 +12,7 @@ TOMBOLO_MPI_CALL int MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint* size,
   if (const int error = shared_region(*window, rank, region); error != MPI_SUCCESS)
     return raise(*window, error);
   *size = region.bytes;
-  *disp_unit = region.disp_unit;
+  *disp_unit = static_cast<int>(region.disp_unit);
   *static_cast<void**>(base) = region.base;
   return MPI_SUCCESS;
 }

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <fstream>
 #include <functional>
 
@@ -40,6 +41,17 @@ std::uint64_t identify_host() {
   if (stat("/proc/self/ns/pid", &space) == 0)
     identity += fmt::format("/{}:{}", space.st_dev, space.st_ino);
   return std::hash<std::string>{}(identity);
+}
+
+// By the variables of the launchers of MPICH and Open MPI, and of Slurm.
+std::uint32_t count_processes() {
+  for (const char* name :
+       {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE"}) {
+    const char* const value = std::getenv(name);
+    const long count = value != nullptr ? std::strtol(value, nullptr, 10) : 0;
+    if (count > 0 && count < 1'000'000) return static_cast<std::uint32_t>(count);
+  }
+  return 1;
 }
 
 // For kernels that give no descriptors, and for processes that have too many open.
@@ -86,10 +98,16 @@ Processes& processes() {
 Job::Job()
     : options_(read_environment()),
       processors_(count_processors()),
+      processes_here_(count_processes()),
       host_identity_(identify_host()) {
+  // A program of sessions alone has no world, and a level for each session: the highest is assumed.
+  int initialized = 0;
+  has_world_ = host().Initialized(&initialized) == MPI_SUCCESS && initialized != 0;
   int level = 0;
-  if (host().Query_thread(&level) == MPI_SUCCESS) threads_ = level == MPI_THREAD_MULTIPLE;
-  if (host().Comm_rank(MPI_COMM_WORLD, &world_rank_) != MPI_SUCCESS) world_rank_ = 0;
+  threads_ = true;
+  if (has_world_ && host().Query_thread(&level) == MPI_SUCCESS)
+    threads_ = level == MPI_THREAD_MULTIPLE;
+  if (!has_world_ || host().Comm_rank(MPI_COMM_WORLD, &world_rank_) != MPI_SUCCESS) world_rank_ = 0;
   for (const auto& complaint : options_.complaints) report_once(complaint);
 }
 
@@ -132,7 +150,8 @@ PeerWatch::PeerWatch(int self, std::vector<std::int32_t> pids)
 
 Status PeerWatch::idle() {
   int arrived = 0;
-  host().Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &arrived, MPI_STATUS_IGNORE);
+  if (job().has_world())  // without, there is no communicator at hand
+    host().Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &arrived, MPI_STATUS_IGNORE);
   constexpr auto interval = std::chrono::milliseconds(100);
   const auto now = Clock::now();
   const std::lock_guard lock(mutex_);

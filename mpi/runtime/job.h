@@ -29,9 +29,13 @@ class Job {
 
   const Options& options() const { return options_; }
   int world_rank() const { return world_rank_; }
+  // MPI was initialized, so that there is MPI_COMM_WORLD.
+  bool has_world() const { return has_world_; }
   // Several threads may call MPI at once.
   bool threads() const { return threads_; }
   std::uint32_t processors() const { return processors_; }
+  // Processes of the job on this host, as far as the launcher says; else 1.
+  std::uint32_t processes_here() const { return processes_here_; }
   // Equal for processes that can share memory: same boot of the same host, same view of processes.
   std::uint64_t host_identity() const { return host_identity_; }
 
@@ -47,8 +51,10 @@ class Job {
  private:
   Options options_;
   int world_rank_ = 0;
+  bool has_world_ = true;
   bool threads_ = false;
   std::uint32_t processors_ = 1;
+  std::uint32_t processes_here_ = 1;
   std::uint64_t host_identity_ = 0;
   std::atomic<std::uint64_t> served_{0};
   std::mutex mutex_;

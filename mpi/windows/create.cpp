@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "backends/host/foreign_memory.h"
@@ -18,9 +20,13 @@ namespace tombolo::mpi {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kMost = std::uint64_t{1} << 56;  // bytes; more than an address space
 constexpr std::uint64_t round_up(std::uint64_t n, std::uint64_t to) {
   return (n + to - 1) / to * to;
 }
+
+// Read by the right neighbour, to see whether the kernel lets it.
+std::uint64_t probe = 0x746f6d626f6c6f;
 
 std::string info_value(MPI_Info info, const char* key) {
   if (info == MPI_INFO_NULL) return {};
@@ -55,7 +61,9 @@ PeerRecord describe(const Creation& creation) {
   mine.bytes = static_cast<std::uint64_t>(creation.bytes);
   mine.address = reinterpret_cast<std::uint64_t>(creation.memory);
   mine.pid = getpid();
-  mine.disp_unit = static_cast<std::int32_t>(creation.disp_unit);
+  mine.disp_unit = creation.disp_unit;
+  mine.probe = reinterpret_cast<std::uint64_t>(&probe);
+  mine.native_atomics = options.native_atomics;
   mine.machine = options.machine;
   mine.locks = options.locks;
   mine.backoff = options.backoff;
@@ -93,6 +101,7 @@ class Creator {
 
  private:
   bool agree(int& result);
+  bool in_segment() const;
   bool reach();
   void lay_out();
   Status map();
@@ -103,7 +112,7 @@ class Creator {
   void attach();
   void finish();
   MachineChoice machine() const {
-    return {window_->peers[0].machine, job().options().native_atomics};
+    return {window_->peers[0].machine, window_->peers[0].native_atomics};
   }
   bool all(bool mine) {
     int in = mine ? 1 : 0;
@@ -139,38 +148,38 @@ bool Creator::agree(int& result) {
     if (!peer.served) why = "TOMBOLO_DISABLE";
     if (peer.too_many_threads) why = "TOMBOLO_ATOMICS=none serves one thread only";
     if (peer.host != first.host) why = "processes on several hosts";
-    if (peer.machine != first.machine || peer.locks != first.locks || peer.backoff != first.backoff)
+    if (peer.machine != first.machine || peer.native_atomics != first.native_atomics ||
+        peer.locks != first.locks || peer.backoff != first.backoff)
       job().report_once(
           "processes of one window ask for different machines or locks; rank 0 decides");
   }
-  if (why.empty() && c_.flavor != MPI_WIN_FLAVOR_SHARED && !has_own_memory(c_.flavor) && !reach())
+  if (why.empty() && !has_own_memory(c_.flavor) && !in_segment() && !reach())
     why = "the kernel forbids access to the memory of other processes";
   if (!why.empty()) job().count_forwarded(why);
   return why.empty();
 }
 
+// The regions' memory is in our segment.
+bool Creator::in_segment() const {
+  return has_own_memory(c_.flavor) ||
+         (c_.flavor == MPI_WIN_FLAVOR_CREATE && needs_images(machine()));
+}
+
 // Can each process read its neighbour's memory? (One neighbour stands for all: what forbids it is a
 // setting of the host.)
 bool Creator::reach() {
-  static std::uint64_t probe = 0x746f6d626f6c6f;
-  auto address = reinterpret_cast<std::uint64_t>(&probe);
-  const int right = (window_->rank + 1) % window_->size;
-  const int left = (window_->rank + window_->size - 1) % window_->size;
-  std::uint64_t theirs = 0;
-  if (host().Sendrecv(&address, 8, MPI_BYTE, left, 0, &theirs, 8, MPI_BYTE, right, 0, c_.comm,
-                      MPI_STATUS_IGNORE) != MPI_SUCCESS)
-    return false;
-  std::uint64_t seen = 0;
-  const std::int32_t pid = window_->peers[static_cast<std::size_t>(right)].pid;
-  const bool ok = pid == getpid() || host::read_foreign(pid, theirs, &seen, sizeof seen).ok();
-  return all(ok && (pid == getpid() || seen == probe));
+  const auto right = static_cast<std::size_t>((window_->rank + 1) % window_->size);
+  const PeerRecord& peer = window_->peers[right];
+  std::uint64_t seen = probe;
+  const bool ok =
+      peer.pid == getpid() || host::read_foreign(peer.pid, peer.probe, &seen, sizeof seen).ok();
+  return all(ok && seen == probe);
 }
 
 void Creator::lay_out() {
   const auto& peers = window_->peers;
   const bool contiguous = c_.flavor == MPI_WIN_FLAVOR_SHARED && peers[0].contiguous;
-  in_segment_ =
-      has_own_memory(c_.flavor) || (c_.flavor == MPI_WIN_FLAVOR_CREATE && needs_images(machine()));
+  in_segment_ = in_segment();
   sync_bytes_ = round_up(sync_bytes(machine(), static_cast<machine::Home>(peers.size())), 64);
   data_start_ = round_up(sync_bytes_ * peers.size(), kPage);
   std::uint64_t next = 0;
@@ -181,7 +190,10 @@ void Creator::lay_out() {
     region.pid = peer.pid;
     region.foreign_address = c_.flavor == MPI_WIN_FLAVOR_DYNAMIC ? 0 : peer.address;
     regions_.push_back(region);
-    if (in_segment_) next += contiguous ? peer.bytes : round_up(peer.bytes, kPage);
+    // Sizes are the program's. What no host has is refused when the segment is made; the sum of
+    // many of those must not come out as something small.
+    if (in_segment_) next = std::min(next + std::min(peer.bytes, kMost), kMost);
+    if (in_segment_ && !contiguous) next = round_up(next, kPage);
   }
   ledger_start_ = round_up(data_start_ + next, kPage);
   total_ = ledger_start_ + (in_segment_ ? ledger_bytes(machine(), regions_) : 0);
@@ -310,7 +322,9 @@ void Creator::attach() {
   at.sync_bytes_per_home = sync_bytes_;
   at.data = regions_;
   if (total_ > ledger_start_) at.ledger = w.segment_.data() + ledger_start_;
-  at.waiting = machine::WaitPolicy::for_host(at.cores, job().processors());
+  // A window of few processes does not make the host a quiet one.
+  at.waiting =
+      machine::WaitPolicy::for_host(std::max(at.cores, job().processes_here()), job().processors());
   std::vector<std::int32_t> pids;
   for (const PeerRecord& peer : w.peers) pids.push_back(peer.pid);
   w.watch_ = std::make_unique<PeerWatch>(w.rank, std::move(pids));
@@ -380,6 +394,12 @@ bool Creator::run(int& result) {
 }  // namespace
 
 bool create_window(const Creation& creation, int& result) {
+  // Handles of another kind would be taken for what they are not, by us and then by the host.
+  static const Status fits = check_host();
+  if (!fits.ok()) {
+    std::fprintf(stderr, "tombolo: %s\n", fits.message().c_str());
+    std::_Exit(1);
+  }
   // What is plainly wrong gets the host's own error; so does an intercommunicator.
   if (creation.win == nullptr || creation.bytes < 0 || creation.disp_unit <= 0) return false;
   if (creation.comm == MPI_COMM_NULL) return false;
@@ -393,16 +413,18 @@ int free_window(MPI_Win* win) {
   MpiWindow* const window = find_window(*win);
   const Status open = window->engine().closable();
   if (!open.ok()) return raise(*window, open, "MPI_Win_free");
+  // After everybody's last access, and before anything of the window goes away.
+  const Status arrived = window->engine().barrier();
+  if (!arrived.ok()) return raise(*window, arrived, "MPI_Win_free");
   // The owner's memory is not brought up to date here: the standard does not ask for it, and
   // programs free the memory of a window before the window.
   const std::string findings = window->engine().close();
   if (!findings.empty())
     std::fprintf(stderr, "tombolo: rank %d, %s: %s", job().world_rank(), "MPI_Win_free",
                  findings.c_str());
-  // After everybody's last access, and before anything of the window goes away.
-  const Status arrived = window->engine().barrier();
-  if (!arrived.ok()) return raise(*window, arrived, "MPI_Win_free");
-  host().Group_free(&window->group);
+  if (window->group != MPI_GROUP_NULL) host().Group_free(&window->group);
+  // Another thread's new window may get the handle before this one is out of the registry.
+  window->leaving = true;
   // Attribute callbacks run inside and may still ask about the window.
   const int result = host().Win_free(win);
   if (result == MPI_SUCCESS) unregister_window(window);

@@ -38,11 +38,14 @@ class Registry {
     std::size_t size = 16;
     while (size < windows_.size() * 2 + 2) size *= 2;
     auto table = std::make_unique<Table>(size - 1, std::make_unique<Table::Slot[]>(size));
-    for (const auto& [raw, owned] : windows_) {
-      std::size_t i = Table::hash(raw->handle) & table->mask;
-      while (table->slots[i].window != nullptr) i = (i + 1) & table->mask;
-      table->slots[i] = {raw->handle, raw};
-    }
+    // Of two windows with one handle the one that stays is found first.
+    for (const bool leaving : {false, true})
+      for (const auto& [raw, owned] : windows_) {
+        if (raw->leaving != leaving) continue;
+        std::size_t i = Table::hash(raw->handle) & table->mask;
+        while (table->slots[i].window != nullptr) i = (i + 1) & table->mask;
+        table->slots[i] = {raw->handle, raw};
+      }
     detail::window_table.store(table.get(), std::memory_order_release);
     // One thread only: nobody can be inside the old table. With several, old tables are kept until
     // the process ends, since a reader may still be in one; each is a few hundred bytes.

@@ -31,10 +31,12 @@ struct PeerRecord {
   std::uint64_t bytes = 0;
   std::uint64_t address = 0;  // of the memory in its process, where that matters
   std::int32_t pid = 0;
-  std::int32_t disp_unit = 1;
+  std::int64_t disp_unit = 1;
+  std::uint64_t probe = 0;  // the address of a number that a peer may try to read
   std::uint64_t atomic_bytes = 0;
   MachineKind machine = MachineKind::coherent;
   sync::LockKind locks = sync::LockKind::best_effort;
+  bool native_atomics = true;
   bool backoff = true;
   bool contiguous = true;  // allocate_shared: one region after the other
   bool served = true;
@@ -81,8 +83,9 @@ class MpiWindow {
 
   std::array<GroupRanks, 4> groups;
   std::size_t next_group = 0;
-  bool sited = false;  // the machine reports call sites
-  Attached attached;   // dynamic windows
+  bool leaving = false;  // being freed: the host may give its handle to another window
+  bool sited = false;    // the machine reports call sites
+  Attached attached;     // dynamic windows
 
   bool dynamic() const { return flavor == MPI_WIN_FLAVOR_DYNAMIC; }
   windows::Engine& engine() { return *engine_; }

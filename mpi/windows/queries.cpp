@@ -26,7 +26,7 @@ int shared_region(MpiWindow& window, int rank, SharedRegion& region) {
     return MPI_ERR_RMA_FLAVOR;
   const PeerRecord& peer = window.peers[static_cast<std::size_t>(rank)];
   region.bytes = static_cast<MPI_Aint>(peer.bytes);
-  region.disp_unit = peer.disp_unit;
+  region.disp_unit = static_cast<MPI_Aint>(peer.disp_unit);
   const bool apart = window.flavor != MPI_WIN_FLAVOR_SHARED || !window.peers[0].contiguous;
   region.base =
       peer.bytes == 0 && apart ? nullptr : window.engine().view(static_cast<machine::Home>(rank));

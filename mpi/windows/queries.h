@@ -9,7 +9,7 @@ namespace tombolo::mpi {
 
 struct SharedRegion {
   MPI_Aint bytes;
-  int disp_unit;
+  MPI_Aint disp_unit;
   void* base;  // where this process reaches it by loads and stores; null if it cannot
 };
 
