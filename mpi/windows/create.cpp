@@ -413,21 +413,24 @@ int free_window(MPI_Win* win) {
   MpiWindow* const window = find_window(*win);
   const Status open = window->engine().closable();
   if (!open.ok()) return raise(*window, open, "MPI_Win_free");
-  // After everybody's last access, and before anything of the window goes away.
-  const Status arrived = window->engine().barrier();
-  if (!arrived.ok()) return raise(*window, arrived, "MPI_Win_free");
-  // The owner's memory is not brought up to date here: the standard does not ask for it, and
-  // programs free the memory of a window before the window.
+  // The owner's memory is not brought up to date here, nor looked at later than now: the standard
+  // does not ask for it, and programs free the memory of a window before the window.
   const std::string findings = window->engine().close();
   if (!findings.empty())
     std::fprintf(stderr, "tombolo: rank %d, %s: %s", job().world_rank(), "MPI_Win_free",
                  findings.c_str());
+  // After everybody's last access, and before anything of the window goes away.
+  const Status arrived = window->engine().barrier();
+  if (!arrived.ok()) return raise(*window, arrived, "MPI_Win_free");
   if (window->group != MPI_GROUP_NULL) host().Group_free(&window->group);
   // Another thread's new window may get the handle before this one is out of the registry.
   window->leaving = true;
   // Attribute callbacks run inside and may still ask about the window.
   const int result = host().Win_free(win);
-  if (result == MPI_SUCCESS) unregister_window(window);
+  if (result == MPI_SUCCESS)
+    unregister_window(window);
+  else
+    window->leaving = false;
   return result;
 }
 
