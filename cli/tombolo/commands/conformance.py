@@ -38,7 +38,7 @@ def conformance(
         str, typer.Option(help="Folders of the suite, comma-separated.")
     ] = ",".join(suite_build.FOLDERS),
     jobs: Annotated[int, typer.Option(help="Tests at a time.")] = 1,
-    limit: Annotated[float, typer.Option(help="Seconds that a test may take.")] = 60,
+    limit: Annotated[float, typer.Option(help="Seconds that a test may take; ten times as many on stale.")] = 60,
     verbose: Annotated[bool, typer.Option(help="Show the output of failing tests.")] = False,
     build_only: Annotated[bool, typer.Option(help="Fetch and build the programs, then end.")] = False,
 ) -> None:
