@@ -135,7 +135,7 @@ TYPED_TEST(FaultsTest, EndAnAccumulateWhoseMutexTheDeadHold) {
   auto& core = static_cast<ProcessOn<TypeParam>&>(this->alive()).core();
   for (std::size_t i = 0; i < AtomicUpdates<TypeParam>::kMutexes; ++i)
     core.store(core.word({1, layout.mutexes + i * 64}), 2);
-  const OwnCopies<TypeParam> own(core, OwnCopies<TypeParam>::take(sync), false);
+  const OwnCopies<TypeParam> own(core, OwnCopies<TypeParam>::take(sync), false, false);
   AtomicUpdates<TypeParam> updates(core, layout, own, 0, true);
   const int one = 1;
   int before = 7;

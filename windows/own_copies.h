@@ -22,9 +22,11 @@
 #pragma once
 
 #include <algorithm>
+#include <mutex>
 #include <vector>
 
 #include "machine/contract.h"
+#include "sync/locks/callers.h"
 
 namespace tombolo::windows {
 
@@ -37,10 +39,12 @@ class OwnCopies {
   static Layout take(machine::SyncLayout& layout) { return {layout.take_lines(1)}; }
 
   // `peers_too`: the program loads and stores the peers' regions as well (shared memory windows).
-  OwnCopies(C& core, Layout layout, bool peers_too)
-      : core_(core), layout_(layout), peers_too_(peers_too) {}
+  // `threads`: several threads of this process may call at once.
+  OwnCopies(C& core, Layout layout, bool peers_too, bool threads)
+      : core_(core), layout_(layout), peers_too_(peers_too), refreshing_(threads) {}
 
-  // This process has put to `target` since the last announce_puts().
+  // This process has put to `target` since the last announce_puts(). To be called after the put:
+  // its drain may be another thread's, on the way to announcing.
   void note_put(machine::Home target) {
     if constexpr (C::properties.coherent) return;
     if (target == core_.self() || peers_too_) return;
@@ -75,6 +79,8 @@ class OwnCopies {
   // not also come before this program's own store is in memory.
   void refresh_all() {
     if constexpr (C::properties.coherent) return;  // loads see memory by themselves
+    // A thread that finds the flag down must not go on before the one that took it down is done.
+    const std::lock_guard guard(refreshing_);
     if (!peers_too_) {
       const auto mine = flag(core_.self());
       if (core_.load(mine) == 0) return;
@@ -104,6 +110,7 @@ class OwnCopies {
   C& core_;
   Layout layout_;
   bool peers_too_;
+  sync::StateMutex refreshing_;
   std::vector<machine::Home> put_to_;
 };
 

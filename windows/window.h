@@ -47,10 +47,12 @@ class Window final : public Engine {
         core_(attachment),
         barrier_(core_, layouts_.barrier),
         active_(core_, layouts_.active),
-        own_(core_, layouts_.own, options.program_reads_peers),
+        own_(core_, layouts_.own, options.program_reads_peers, options.threads),
         updates_(core_, layouts_.updates, own_, options.atomic_bytes, all_mapped(attachment)),
         threads_(options.threads),
         program_reads_peers_(options.program_reads_peers) {
+    if constexpr (requires { core_.several_threads(); })
+      if (threads_) core_.several_threads();
     TOMBOLO_CHECK(attachment.sync_bytes_per_home >= layouts_.total,
                   "window: {} bytes of sync memory per process, {} are needed",
                   attachment.sync_bytes_per_home, layouts_.total);
@@ -71,10 +73,12 @@ class Window final : public Engine {
   C& core() { return core_; }
 
   Status put(Home target, Offset at, const void* from, std::size_t bytes) override {
-    TOMBOLO_TRY(enter_to_write(target));
+    TOMBOLO_TRY(enter(target));
     if (bytes == 0) return {};  // `from` may be null
     const Settle settle(core_);
-    return core_.write_through({target, at}, from, bytes);
+    Status status = core_.write_through({target, at}, from, bytes);
+    wrote_to(target);
+    return status;
   }
 
   Status get(Home target, Offset at, void* to, std::size_t bytes) override {
@@ -96,16 +100,20 @@ class Window final : public Engine {
 
   Status get_accumulate(Home target, Offset at, Op op, Element element, const void* from,
                         void* result, std::size_t count) override {
-    TOMBOLO_TRY(op == Op::no_op ? enter(target) : enter_to_write(target));
+    TOMBOLO_TRY(enter(target));
     const Settle settle(core_);
-    return updates_.update({target, at}, op, element, from, result, count);
+    Status status = updates_.update({target, at}, op, element, from, result, count);
+    if (op != Op::no_op) wrote_to(target);
+    return status;
   }
 
   Status compare_and_swap(Home target, Offset at, Element element, const void* compare,
                           const void* desired, void* result) override {
-    TOMBOLO_TRY(enter_to_write(target));
+    TOMBOLO_TRY(enter(target));
     const Settle settle(core_);
-    return updates_.compare_and_swap({target, at}, element, compare, desired, result);
+    Status status = updates_.compare_and_swap({target, at}, element, compare, desired, result);
+    wrote_to(target);
+    return status;
   }
 
   Status fence(Assertions promise) override {
@@ -382,13 +390,11 @@ class Window final : public Engine {
     return {};
   }
 
-  Status enter_to_write(Home target) {
-    TOMBOLO_TRY(enter(target));
+  void wrote_to(Home target) {
     if constexpr (!C::properties.coherent) {
       const Guard guard(*this);
       own_.note_put(target);
     }
-    return {};
   }
 
   // The promises speak of the own region; where the program stores into its peers' as well and

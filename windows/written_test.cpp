@@ -100,6 +100,10 @@ TYPED_TEST(WrittenTest, SyncBringsAllStoresToMemory) {
 
 // Each stores into both regions.
 TYPED_TEST(WrittenTest, SyncBringsStoresToPeersRegionsToMemory) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP()
+      << "the emulated write-back of a line that another stores to is a race, as in hardware";
+#endif
   FarRegions far;
   const EngineOptions options{.program_reads_peers = true};
   run_once<TypeParam>({.processes = 2, .bytes = large, .options = options}, {}, [&](Process& p) {

@@ -81,8 +81,11 @@ class Common {
     if (region.memory == nullptr) [[unlikely]]
       return write_unmapped(region, place, in, bytes);
     flushed::write_through(*by_, region.memory + place.offset, in, bytes);
+    if (drains_at_once_) drain();  // the drain of another thread does not wait for these bytes
     return {};
   }
+  // From now on several threads of this process use the core.
+  void several_threads() { drains_at_once_ = true; }
   // FL3: this host's own memory needs neither publish nor refresh.
   void publish(machine::DataPlace place, std::size_t bytes) {
     if (std::byte* memory = at_.data[place.home].memory)
@@ -135,6 +138,7 @@ class Common {
 
   machine::Attachment at_;
   const Policy* by_;
+  bool drains_at_once_ = false;
   std::unique_ptr<WrittenRegions> written_;
   bool can_ring_;  // the kernel can sleep on the pool's memory
 };

@@ -3,12 +3,15 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <pthread.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -45,6 +48,16 @@ bool may_keep_descriptor(int descriptor) {
          static_cast<rlim_t>(descriptor) < limit.rlim_cur / 2;
 }
 
+// How often this process has forked, counted from the first call on.
+std::uint64_t forks() {
+  static std::atomic<std::uint64_t> count{0};
+  static const int registered =
+      pthread_atfork([] { count.fetch_add(1, std::memory_order_relaxed); }, nullptr, nullptr);
+  // Where nothing is counted, every answer is another one.
+  if (registered != 0) count.fetch_add(1, std::memory_order_relaxed);
+  return count.load(std::memory_order_relaxed);
+}
+
 template <class Visit>
 Status for_each_chunk(const AddressRange& range, Visit&& visit) {
   for (std::uint64_t at = range.low; at < range.high;) {
@@ -77,7 +90,10 @@ class Scratch {
   std::byte* data() const { return data_; }
   // The memory in the place of what is at `to`. Afterwards it is no longer ours.
   bool move_to(std::uint64_t to) {
-    if (mremap(data_, bytes_, bytes_, MREMAP_MAYMOVE | MREMAP_FIXED, pointer(to)) == MAP_FAILED)
+    // Past the C library: UCX, which MPIs use, puts a function of four arguments in the place of
+    // mremap, and the fifth, the new address, is then anything.
+    if (syscall(SYS_mremap, data_, bytes_, bytes_, MREMAP_MAYMOVE | MREMAP_FIXED, to) !=
+        static_cast<long>(to))
       return false;
     data_ = nullptr;
     return true;
@@ -119,6 +135,7 @@ ReplacedMemory& ReplacedMemory::operator=(ReplacedMemory&& other) noexcept {
   std::swap(range_, other.range_);
   std::swap(segment_, other.segment_);
   std::swap(device_, other.device_);
+  std::swap(forks_, other.forks_);
   std::swap(file_, other.file_);
   return *this;
 }
@@ -142,6 +159,7 @@ Status ReplacedMemory::take(const AddressRange& pages, std::uint64_t processes,
   struct stat shape = {};
   if (fstat(memory.file_.get(), &shape) != 0) return refused("fstat", pages);
   memory.device_ = shape.st_dev;
+  memory.forks_ = forks();
   memory.range_ = {pages.low, pages.low};
   const Status moved = for_each_chunk(pages, [&](const AddressRange& part) -> Status {
     TOMBOLO_TRY(memory.move_in(part));
@@ -217,7 +235,8 @@ Status ReplacedMemory::move_out(const AddressRange& part) {
     copy(0, part.bytes(), true);
   }
   if (!scratch.move_to(part.low)) return refused("mremap", part);
-  madvise(alias(part.low), part.bytes(), MADV_REMOVE);  // nobody needs these bytes any more
+  // Nobody needs these bytes any more, unless a child that was forked meanwhile shares them.
+  if (forks() == forks_) madvise(alias(part.low), part.bytes(), MADV_REMOVE);
   return {};
 }
 

@@ -69,6 +69,7 @@ class ReplacedMemory {
   // Knows which pages hold something, which a mapping does not tell.
   Descriptor file_;
   std::uint64_t device_ = 0;
+  std::uint64_t forks_ = 0;  // of this process, when it was replaced
 };
 
 }  // namespace tombolo::host

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -55,6 +56,10 @@ Status create_memfd(std::uint64_t bytes, const std::string& purpose, Descriptor&
   Descriptor file(memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file.valid()) return refused("memfd_create");
   if (fchmod(file.get(), 0600) != 0) return refused("fchmod of a memfd");  // G3
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes > limit.rlim_cur)  // else SIGXFSZ ends us
+    return Status::no_memory(fmt::format(
+        "a segment needs {} bytes; files may have {} here (ulimit -f)", bytes, limit.rlim_cur));
   if (ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
     return refused(fmt::format("ftruncate of a memfd to {} bytes", bytes));
   if (strict_overcommit()) TOMBOLO_TRY(reserve_blocks(file.get(), 0, bytes, "a memfd"));

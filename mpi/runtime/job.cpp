@@ -65,6 +65,10 @@ bool has_ended(std::int32_t pid) {
   return name_end != std::string::npos && (line[name_end + 2] == 'Z' || line[name_end + 2] == 'X');
 }
 
+bool is_descriptor_of_process(int descriptor) {
+  return syscall(SYS_pidfd_send_signal, descriptor, 0, nullptr, 0) == 0 || errno != EBADF;
+}
+
 // A descriptor for each process that this one has looked after, whatever the number of windows.
 // A process's descriptor becomes readable when the process ends, even before it is reaped.
 class Processes {
@@ -105,13 +109,16 @@ Job::Job()
   has_world_ = host().Initialized(&initialized) == MPI_SUCCESS && initialized != 0;
   int level = 0;
   threads_ = true;
-  if (has_world_ && host().Query_thread(&level) == MPI_SUCCESS)
+  if (has_world_ && host().Query_thread(&level) == MPI_SUCCESS) {
     threads_ = level == MPI_THREAD_MULTIPLE;
+    one_thread_ = level == MPI_THREAD_SINGLE;
+  }
   if (!has_world_ || host().Comm_rank(MPI_COMM_WORLD, &world_rank_) != MPI_SUCCESS) world_rank_ = 0;
   for (const auto& complaint : options_.complaints) report_once(complaint);
 }
 
-void Job::count_forwarded(const std::string& why) {
+void Job::count_forwarded(const std::string& why, bool created) {
+  if (created) forwarded_created_.store(true, std::memory_order_relaxed);
   const std::lock_guard lock(mutex_);
   ++forwarded_[why];
 }
@@ -174,6 +181,10 @@ Status PeerWatch::look() {
     }
   }
   const bool any = poll(polls_.data(), polls_.size(), 0) > 0;
+  // A program may close all descriptors that it does not know, and open others under their numbers.
+  for (std::size_t rank = 0; any && rank < polls_.size(); ++rank)
+    if (polls_[rank].revents != 0 && !is_descriptor_of_process(polls_[rank].fd))
+      polls_[rank].fd = -1;
   for (std::size_t rank = 0; rank < polls_.size(); ++rank) {
     if (static_cast<int>(rank) == self_ || ended[rank]) continue;
     ended[rank] =

@@ -33,6 +33,8 @@ class Job {
   bool has_world() const { return has_world_; }
   // Several threads may call MPI at once.
   bool threads() const { return threads_; }
+  // The program has promised that it has no other threads (MPI_THREAD_SINGLE).
+  bool one_thread() const { return one_thread_; }
   std::uint32_t processors() const { return processors_; }
   // Processes of the job on this host, as far as the launcher says; else 1.
   std::uint32_t processes_here() const { return processes_here_; }
@@ -40,8 +42,10 @@ class Job {
   std::uint64_t host_identity() const { return host_identity_; }
 
   void count_served() { served_.fetch_add(1, std::memory_order_relaxed); }
-  // A window that goes to the host MPI, and why.
-  void count_forwarded(const std::string& why);
+  // A window that goes to the host MPI, and why; `created`: over memory of the program.
+  void count_forwarded(const std::string& why, bool created);
+  // There was such a window over memory of the program.
+  bool forwarded_created() const { return forwarded_created_.load(std::memory_order_relaxed); }
   // TOMBOLO_STATS=1: one line on stderr.
   void print_stats();
 
@@ -53,6 +57,8 @@ class Job {
   int world_rank_ = 0;
   bool has_world_ = true;
   bool threads_ = false;
+  bool one_thread_ = false;
+  std::atomic<bool> forwarded_created_{false};
   std::uint32_t processors_ = 1;
   std::uint32_t processes_here_ = 1;
   std::uint64_t host_identity_ = 0;

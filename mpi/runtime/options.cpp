@@ -89,6 +89,7 @@ Options read_environment() {
   environment.choose("TOMBOLO_PASSIVE_SYNC", kLocks, options.locks);
   environment.choose("TOMBOLO_BACKOFF", kSwitches, options.backoff);
   environment.choose("TOMBOLO_REMAP", kSwitches, options.remap);
+  options.remap_asked = std::getenv("TOMBOLO_REMAP") != nullptr;
   bool disabled = false;
   environment.choose("TOMBOLO_DISABLE", kSwitches, disabled);
   options.served = !disabled;

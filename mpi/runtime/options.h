@@ -26,6 +26,7 @@ struct Options {
   sync::LockKind locks = sync::LockKind::best_effort;  // TOMBOLO_PASSIVE_SYNC
   bool backoff = true;                                 // TOMBOLO_BACKOFF
   bool remap = true;                                   // TOMBOLO_REMAP
+  bool remap_asked = false;                            // it is set
   bool served = true;                                  // TOMBOLO_DISABLE=1: forward all
   std::vector<std::string> complaints;                 // of values not understood
 };

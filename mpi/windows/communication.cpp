@@ -235,10 +235,12 @@ int get_accumulate(MpiWindow& window, const Buffer& origin, const Buffer& result
   auto* const base = static_cast<std::byte*>(const_cast<void*>(result.address));
   if (result_type->contiguous || (result_type->predefined && result_type->element))
     return conclude(window, update(window, target, arithmetic, from, base, elements), call);
-  std::vector<std::byte> former(elements * windows::bytes(arithmetic.element));
+  // A result buffer for more elements than there are keeps the rest.
+  const auto results = static_cast<std::size_t>(result.count);
+  std::vector<std::byte> former(result_type->element_bytes(results));
+  pack_elements(*result_type, base, results, former.data());
   const Status status = update(window, target, arithmetic, from, former.data(), elements);
-  if (status.ok())
-    unpack_elements(*result_type, former.data(), base, static_cast<std::size_t>(result.count));
+  if (status.ok()) unpack_elements(*result_type, former.data(), base, results);
   return conclude(window, status, call);
 }
 

@@ -75,8 +75,10 @@ PeerRecord describe(const Creation& creation) {
   choose(creation.info, "tombolo_passive_sync", locks_named, mine.locks);
   choose(creation.info, "tombolo_backoff", switch_named, mine.backoff);
   choose(creation.info, "tombolo_remap", switch_named, mine.remap);
-  // Another thread may store to the memory while it is replaced.
-  mine.remap = mine.remap && !job().threads();
+  // Another thread may store to the memory while it is replaced. Without MPI's word that there is
+  // none, the user's is needed, and neither helps where several threads call us.
+  const bool asked = options.remap_asked || !info_value(creation.info, "tombolo_remap").empty();
+  mine.remap = mine.remap && !job().threads() && (asked || job().one_thread());
   bool noncontiguous = false;
   choose(creation.info, "alloc_shared_noncontig", switch_named, noncontiguous);
   mine.contiguous = !noncontiguous;
@@ -155,7 +157,7 @@ bool Creator::agree(int& result) {
   }
   if (why.empty() && !has_own_memory(c_.flavor) && !in_segment() && !reach())
     why = "the kernel forbids access to the memory of other processes";
-  if (!why.empty()) job().count_forwarded(why);
+  if (!why.empty()) job().count_forwarded(why, !has_own_memory(c_.flavor));
   return why.empty();
 }
 
@@ -256,7 +258,8 @@ void Creator::share_own_memory() {
   if (!anybody) return;
   PartOffer mine;
   host::ReplacedMemory* own = nullptr;
-  if (peers[static_cast<std::size_t>(w.rank)].remap)
+  // The host MPI's windows over the same memory may be in use meanwhile.
+  if (peers[static_cast<std::size_t>(w.rank)].remap && !job().forwarded_created())
     own = host::own_memory().replace(w.use_, peers.size());
   if (own != nullptr)
     mine = {own->name(), own->range().low - w.use_.range().low, own->range().bytes()};

@@ -83,9 +83,9 @@ class MpiWindow {
 
   std::array<GroupRanks, 4> groups;
   std::size_t next_group = 0;
-  bool leaving = false;  // being freed: the host may give its handle to another window
-  bool sited = false;    // the machine reports call sites
-  Attached attached;     // dynamic windows
+  std::atomic<bool> leaving = false;  // being freed: the host may give its handle to another window
+  bool sited = false;                 // the machine reports call sites
+  Attached attached;                  // dynamic windows
 
   bool dynamic() const { return flavor == MPI_WIN_FLAVOR_DYNAMIC; }
   windows::Engine& engine() { return *engine_; }
