@@ -47,6 +47,7 @@ SECTIONS = (
     Section("clang-tidy", "tools/check_tidy.sh", 12, after="build"),
     Section("examples", "./tombolo demo", 12, after="build"),
     Section("conformance", f"./tombolo {CONFORMANCE}", 10, after="build"),
+    Section("broken twins", ".env/cli/bin/python tools/broken_twins.py --slice 1/10", 8, after="build"),
     Section("asan build", "make build PRESET=asan", 25),
     Section("asan", f"ctest --test-dir build/asan --output-on-failure -j {CORES}", 10, after="asan build"),
     Section("tsan build", "make build PRESET=tsan", 25),
