@@ -48,7 +48,7 @@ def summarize(
     setting: Setting, verdicts: list[Verdict], stock: dict[str, bool], expected: dict[str, str]
 ) -> Summary:
     """`stock`: test id -> whether it passes there. Expectations hold on `stale` alone, and no test
-    is expected to crash or to hang."""
+    is expected to crash. A lost update may well keep a program waiting for ever."""
     row = Summary(setting)
     for verdict in verdicts:
         row.tests += 1
@@ -64,7 +64,7 @@ def summarize(
             row.as_stock.append(verdict)
         elif (
             setting.machine == "stale"
-            and verdict.verdict == "failed"
+            and verdict.verdict in ("failed", "timeout")
             and (verdict.key in expected or verdict.test in expected)
         ):
             row.expected.append(verdict)
