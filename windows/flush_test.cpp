@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <thread>
 #include <vector>
 
 #include "windows/testing/processes.h"
@@ -189,6 +191,86 @@ TYPED_TEST(FlushTest, AFlagInTheWindowAnnouncesWhatWasFlushed) {
       if (p.self() != 0) continue;
       while (p.fetch_add(0, flag, 0) != round) p.pause();
       EXPECT_EQ(p.get(0, 0), round * 1000 + 2);
+    }
+    p.unlock_all();
+  });
+}
+
+// Several threads of a process ------------------------------------------------------------------
+
+template <class C>
+constexpr bool takes_threads = C::properties.native_atomics == machine::Atomics::full;
+
+// The flush of one thread must not announce the bytes that another is still putting.
+TYPED_TEST(FlushTest, AThreadsFlushAnnouncesNoPutThatIsNotDone) {
+  if (!takes_threads<TypeParam>) GTEST_SKIP() << "a core of this machine serves one thread";
+  constexpr std::size_t bytes = 1 << 18;
+  constexpr int rounds = 40;
+  std::atomic<int> sent, seen;
+  std::atomic<bool> over;
+  run<TypeParam>({.processes = 2, .bytes = bytes, .options = {.threads = true}}, [&](Process& p) {
+    if (p.self() == 0) sent = seen = 0, over = false;
+    p.barrier();
+    p.lock_all();
+    if (p.self() == 0) {
+      std::thread flushing([&] {
+        while (!over) {
+          p.flush(1);
+          std::this_thread::yield();
+        }
+      });
+      std::vector<int> data(bytes / sizeof(int));
+      for (int round = 1; round <= rounds; ++round) {
+        std::fill(data.begin(), data.end(), round);
+        p.put_bytes(1, 0, data.data(), bytes);
+        p.flush(1);
+        sent = round;
+        while (seen < round) p.pause();
+      }
+      over = true;
+      flushing.join();
+    } else {
+      for (int round = 1; round <= rounds; ++round) {
+        while (sent < round) p.sync();
+        p.sync();
+        EXPECT_EQ(p.load(bytes - sizeof(int)), round);
+        seen = round;
+      }
+    }
+    p.unlock_all();
+  });
+}
+
+// A thread that finds nothing to refresh, since another one has just begun, waits for that one.
+TYPED_TEST(FlushTest, NoThreadsSyncReturnsBeforeTheRefresh) {
+  if (!takes_threads<TypeParam>) GTEST_SKIP() << "a core of this machine serves one thread";
+  constexpr std::size_t bytes = 1 << 18;
+  constexpr int rounds = 40;
+  std::atomic<int> sent, seen;
+  run<TypeParam>({.processes = 2, .bytes = bytes, .options = {.threads = true}}, [&](Process& p) {
+    if (p.self() == 0) sent = seen = 0;
+    p.barrier();
+    p.lock_all();
+    const auto look = [&] {
+      for (int round = 1; round <= rounds; ++round) {
+        while (sent < round) std::this_thread::yield();
+        p.sync();
+        EXPECT_EQ(p.load(bytes - sizeof(int)), round);
+        ++seen;
+        while (seen < 2 * round) std::this_thread::yield();
+      }
+    };
+    if (p.self() == 0) {
+      std::thread other(look);
+      look();
+      other.join();
+    } else {
+      for (int round = 1; round <= rounds; ++round) {
+        p.put(0, bytes - sizeof(int), round);
+        p.flush(0);
+        sent = round;
+        while (seen < 2 * round) p.pause();
+      }
     }
     p.unlock_all();
   });
