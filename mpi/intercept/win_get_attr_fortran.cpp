@@ -3,31 +3,7 @@
 // themselves, where C wants their addresses. Each host has a way of its own.
 #include "mpi/host/symbols.h"
 #include "mpi/intercept/intercept.h"
-
-// The standard ABI has no Fortran interface of its own.
-#if !defined(TOMBOLO_MPI_ABI)
-namespace tombolo::mpi {
-namespace {
-
-// A predefined attribute, by C's key, as Fortran's integer; false if the key is not of those.
-bool predefined_attribute(const MpiWindow& window, int keyval, MPI_Aint& value) {
-  if (keyval == MPI_WIN_BASE)
-    value = reinterpret_cast<MPI_Aint>(window.base);
-  else if (keyval == MPI_WIN_SIZE)
-    value = window.bytes;
-  else if (keyval == MPI_WIN_DISP_UNIT)
-    value = window.disp_unit;
-  else if (keyval == MPI_WIN_CREATE_FLAVOR)
-    value = window.flavor;
-  else if (keyval == MPI_WIN_MODEL)
-    value = window.model;
-  else
-    return false;
-  return true;
-}
-
-}  // namespace
-}  // namespace tombolo::mpi
+#include "mpi/windows/queries.h"
 
 using namespace tombolo::mpi;
 
@@ -37,29 +13,30 @@ using namespace tombolo::mpi;
 TOMBOLO_MPI_CALL void ompi_win_get_attr_f(MPI_Fint* win, MPI_Fint* keyval, MPI_Aint* value,
                                           int* found, MPI_Fint* error) {
   using Call = void (*)(MPI_Fint*, MPI_Fint*, MPI_Aint*, int*, MPI_Fint*);
-  const MpiWindow* const window = find_window(host().Win_f2c(*win));
-  if (window == nullptr || !predefined_attribute(*window, *keyval, *value))
+  MpiWindow* const window = find_window(host().Win_f2c(*win));
+  const auto ours = window != nullptr ? predefined_attribute(*window, *keyval) : std::nullopt;
+  if (!ours)
     return reinterpret_cast<Call>(host_symbol<"ompi_win_get_attr_f">())(win, keyval, value, found,
                                                                         error);
+  *value = ours->value;
   *found = 1;
   if (error != nullptr) *error = MPI_SUCCESS;
 }
 
-#else
+// The standard ABI has no Fortran interface of its own.
+#elif !defined(TOMBOLO_MPI_ABI)
 
-// MPICH's Fortran interface calls this. Fortran's keys are C's plus one; C's keys come here too.
+// MPICH's Fortran interface calls this. Fortran's keys are C's plus one.
 TOMBOLO_MPI_CALL int MPII_Win_get_attr(MPI_Win win, int keyval, void* value, int* found, int type) {
   using Call = int (*)(MPI_Win, int, void*, int*, int);
-  const MpiWindow* const window = find_window(win);
-  MPI_Aint attribute = 0;
-  if (window != nullptr && predefined_attribute(*window, keyval - 1, attribute)) {
-    *static_cast<MPI_Aint*>(value) = attribute;
-    *found = 1;
-    return MPI_SUCCESS;
-  }
-  return reinterpret_cast<Call>(host_symbol<"MPII_Win_get_attr">())(win, keyval, value, found,
-                                                                    type);
+  MpiWindow* const window = find_window(win);
+  const auto ours = window != nullptr ? predefined_attribute(*window, keyval - 1) : std::nullopt;
+  if (!ours)
+    return reinterpret_cast<Call>(host_symbol<"MPII_Win_get_attr">())(win, keyval, value, found,
+                                                                      type);
+  *static_cast<MPI_Aint*>(value) = ours->value;
+  *found = 1;
+  return MPI_SUCCESS;
 }
 
-#endif
 #endif

@@ -44,4 +44,14 @@ int window_info(MpiWindow& window, MPI_Info* info) {
   return MPI_SUCCESS;
 }
 
+std::optional<Attribute> predefined_attribute(MpiWindow& window, int keyval) {
+  if (keyval == MPI_WIN_BASE)
+    return Attribute{window.base, reinterpret_cast<MPI_Aint>(window.base)};
+  if (keyval == MPI_WIN_SIZE) return Attribute{&window.bytes, window.bytes};
+  if (keyval == MPI_WIN_DISP_UNIT) return Attribute{&window.disp_unit, window.disp_unit};
+  if (keyval == MPI_WIN_CREATE_FLAVOR) return Attribute{&window.flavor, window.flavor};
+  if (keyval == MPI_WIN_MODEL) return Attribute{&window.model, window.model};
+  return std::nullopt;
+}
+
 }  // namespace tombolo::mpi

@@ -3,6 +3,8 @@
 // Thread safety: any thread.
 #pragma once
 
+#include <optional>
+
 #include "mpi/windows/mpi_window.h"
 
 namespace tombolo::mpi {
@@ -16,6 +18,15 @@ struct SharedRegion {
 // The region of `rank`, or with MPI_PROC_NULL that of the lowest rank that has bytes. Returns an
 // MPI error class.
 int shared_region(MpiWindow& window, int rank, SharedRegion& region);
+
+// A predefined attribute: C gets its address, Fortran its value.
+struct Attribute {
+  void* address;
+  MPI_Aint value;
+};
+
+// The attribute behind MPI_WIN_BASE and its like; nullopt for all other keys.
+std::optional<Attribute> predefined_attribute(MpiWindow& window, int keyval);
 
 // A new info object with the hints in use, the host's and ours.
 int window_info(MpiWindow& window, MPI_Info* info);

@@ -1,13 +1,21 @@
 ! SPDX-License-Identifier: Apache-2.0
-! Windows from Fortran with `use mpi`: every kind of epoch, flavor and predefined attribute.
+! Windows from Fortran with `use mpi`, or with -DF08 `use mpi_f08`: every kind of epoch, flavor and predefined attribute.
 ! Prints "No Errors" on rank 0, or says what is wrong. Wants the separate memory model only.
 program windows
+#ifdef F08
+  use mpi_f08
+#else
   use mpi
+#endif
   use, intrinsic :: iso_c_binding, only: c_ptr, c_f_pointer, c_loc, c_intptr_t
   implicit none
   integer, parameter :: n = 64
-  integer :: win
-  integer :: world, partner
+#ifdef F08
+  type(MPI_Win) :: win
+  type(MPI_Group) :: world, partner
+#else
+  integer :: win, world, partner
+#endif
   type(c_ptr) :: base
   integer, pointer :: cells(:)
   integer, target :: own(n)
