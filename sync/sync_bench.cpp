@@ -28,6 +28,7 @@
 #include "sync/locks/fifo_lock.h"
 #include "sync/locks/mcs_lock.h"
 #include "sync/locks/mutex.h"
+#include "sync/locks/reader_bias.h"
 #include "sync/locks/writer_preference_lock.h"
 
 namespace tombolo::sync {
@@ -224,6 +225,7 @@ void add_family(const std::string& name) {
 template <class C>
 void add_machine() {
   add_family<C, BestEffortLocks<C>>("best_effort");
+  add_family<C, ReaderBias<C, BestEffortLocks<C>>>("biased_best_effort");
   add_family<C, WriterPreferenceLocks<C>>("writer_preference");
   add_family<C, FifoLocks<C>>("fifo");
   add_family<C, BakeryLocks<C>>("bakery");

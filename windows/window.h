@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <type_traits>
 #include <variant>
 
 #include "machine/contract.h"
@@ -24,6 +25,7 @@
 #include "sync/locks/backoff.h"
 #include "sync/locks/best_effort_lock.h"
 #include "sync/locks/fifo_lock.h"
+#include "sync/locks/reader_bias.h"
 #include "sync/locks/writer_preference_lock.h"
 #include "windows/atomic_updates.h"
 #include "windows/engine.h"
@@ -34,7 +36,10 @@ namespace tombolo::windows {
 
 template <machine::Core C>
 class Window final : public Engine {
-  using BestEffort = sync::BestEffortLocks<C>;
+  // The bias pays where a load of another home's word may come from a cache.
+  using BestEffort =
+      std::conditional_t<C::properties.coherent, sync::ReaderBias<C, sync::BestEffortLocks<C>>,
+                         sync::BestEffortLocks<C>>;
   using WriterPreference = sync::WriterPreferenceLocks<C>;
   using Fifo = sync::FifoLocks<C>;
 
@@ -56,7 +61,8 @@ class Window final : public Engine {
     TOMBOLO_CHECK(attachment.sync_bytes_per_home >= layouts_.total,
                   "window: {} bytes of sync memory per process, {} are needed",
                   attachment.sync_bytes_per_home, layouts_.total);
-    const sync::LockOptions lock_options{.backoff = options.backoff, .threads = options.threads};
+    sync::LockOptions lock_options{.backoff = options.backoff, .threads = options.threads};
+    if (!options.reader_bias) lock_options.bias_after = 0;
     switch (options.locks) {
       case sync::LockKind::best_effort:
         locks_.template emplace<BestEffort>(core_, layouts_.best_effort, lock_options);

@@ -88,6 +88,7 @@ Options read_environment() {
   environment.choose("TOMBOLO_ATOMICS", atomics, options.native_atomics);
   environment.choose("TOMBOLO_PASSIVE_SYNC", kLocks, options.locks);
   environment.choose("TOMBOLO_BACKOFF", kSwitches, options.backoff);
+  environment.choose("TOMBOLO_READER_BIAS", kSwitches, options.reader_bias);
   environment.choose("TOMBOLO_REMAP", kSwitches, options.remap);
   options.remap_asked = std::getenv("TOMBOLO_REMAP") != nullptr;
   bool disabled = false;

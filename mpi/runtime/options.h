@@ -25,6 +25,7 @@ struct Options {
   bool native_atomics = true;                          // TOMBOLO_ATOMICS=full|none
   sync::LockKind locks = sync::LockKind::best_effort;  // TOMBOLO_PASSIVE_SYNC
   bool backoff = true;                                 // TOMBOLO_BACKOFF
+  bool reader_bias = true;                             // TOMBOLO_READER_BIAS
   bool remap = true;                                   // TOMBOLO_REMAP
   bool remap_asked = false;                            // it is set
   bool served = true;                                  // TOMBOLO_DISABLE=1: forward all

@@ -67,6 +67,7 @@ PeerRecord describe(const Creation& creation) {
   mine.machine = options.machine;
   mine.locks = options.locks;
   mine.backoff = options.backoff;
+  mine.reader_bias = options.reader_bias;
   mine.served = options.served;
   mine.remap = options.remap;
   choose(creation.info, "tombolo_machine", machine_named, mine.machine);
@@ -74,6 +75,7 @@ PeerRecord describe(const Creation& creation) {
                           !options.native_atomics;  // which are built from one number per process
   choose(creation.info, "tombolo_passive_sync", locks_named, mine.locks);
   choose(creation.info, "tombolo_backoff", switch_named, mine.backoff);
+  choose(creation.info, "tombolo_reader_bias", switch_named, mine.reader_bias);
   choose(creation.info, "tombolo_remap", switch_named, mine.remap);
   // Another thread may store to the memory while it is replaced. Without MPI's word that there is
   // none, the user's is needed, and neither helps where several threads call us.
@@ -151,7 +153,8 @@ bool Creator::agree(int& result) {
     if (peer.too_many_threads) why = "TOMBOLO_ATOMICS=none serves one thread only";
     if (peer.host != first.host) why = "processes on several hosts";
     if (peer.machine != first.machine || peer.native_atomics != first.native_atomics ||
-        peer.locks != first.locks || peer.backoff != first.backoff)
+        peer.locks != first.locks || peer.backoff != first.backoff ||
+        peer.reader_bias != first.reader_bias)
       job().report_once(
           "processes of one window ask for different machines or locks; rank 0 decides");
   }
@@ -337,6 +340,7 @@ void Creator::attach() {
   windows::EngineOptions options;
   options.locks = w.peers[0].locks;
   options.backoff = w.peers[0].backoff;
+  options.reader_bias = w.peers[0].reader_bias;
   options.threads = job().threads();
   options.atomic_bytes = w.peers[0].atomic_bytes;
   options.program_reads_peers = c_.flavor == MPI_WIN_FLAVOR_SHARED;

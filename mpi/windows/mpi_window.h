@@ -38,6 +38,7 @@ struct PeerRecord {
   sync::LockKind locks = sync::LockKind::best_effort;
   bool native_atomics = true;
   bool backoff = true;
+  bool reader_bias = true;
   bool contiguous = true;  // allocate_shared: one region after the other
   bool served = true;
   bool remap = true;  // MPI_Win_create: may replace the memory by some that peers can map

@@ -40,6 +40,7 @@ int window_info(MpiWindow& window, MPI_Info* info) {
   host().Info_set(*info, "tombolo_machine", name(first.machine));
   host().Info_set(*info, "tombolo_passive_sync", name(first.locks));
   host().Info_set(*info, "tombolo_backoff", first.backoff ? "on" : "off");
+  host().Info_set(*info, "tombolo_reader_bias", first.reader_bias ? "on" : "off");
   host().Info_set(*info, "mpi_accumulate_granularity", std::to_string(first.atomic_bytes).c_str());
   return MPI_SUCCESS;
 }

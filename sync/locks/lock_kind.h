@@ -30,6 +30,7 @@ struct LockOptions {
   std::uint64_t backoff_first_ns = 1000;   // the first pause; each further one is twice as long
   std::uint64_t backoff_max_ns = 256'000;  // the longest pause
   bool threads = false;                    // several threads of the core may call at once
+  std::uint64_t bias_after = 8;            // reader_bias.h: shared locks per core; 0: no bias
 };
 
 }  // namespace tombolo::sync

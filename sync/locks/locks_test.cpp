@@ -15,8 +15,10 @@
 #include "sync/barriers/dissemination_barrier.h"
 #include "sync/locks/bakery_lock.h"
 #include "sync/locks/best_effort_lock.h"
+#include "sync/locks/broken/hasty_reader_bias.h"
 #include "sync/locks/fifo_lock.h"
 #include "sync/locks/lock_kind.h"
+#include "sync/locks/reader_bias.h"
 #include "sync/locks/writer_preference_lock.h"
 #include "sync/testing/cases.h"
 
@@ -40,6 +42,52 @@ template <class M>
 struct BestEffort : Case<M, BestEffortLocks> {
   static constexpr const char* name = "best_effort";
   static constexpr bool for_threads = true;
+};
+// Its bias comes back after a few reads, so that readers, writers and the bias meet often.
+template <class Bias>
+class Eager : public Bias {
+ public:
+  template <class C, class Layout>
+  Eager(C& core, Layout layout, LockOptions options) : Bias(core, layout, soon(options)) {}
+
+ private:
+  static LockOptions soon(LockOptions options) {
+    options.bias_after = 1;
+    return options;
+  }
+};
+// A core that is interrupted between its steps now and then, so that others come between a look and
+// what follows from it.
+template <class M>
+class Restless : public M {
+ public:
+  explicit Restless(const machine::Attachment& at)
+      : M(at), random_(Random::stream(at.seed, at.self)) {}
+  std::uint64_t load(typename M::Word word) {
+    const std::uint64_t value = M::load(word);
+    if (random_.one_in(16)) std::this_thread::yield();
+    return value;
+  }
+
+ private:
+  Random random_;
+};
+template <class M>
+using EagerBias = Eager<ReaderBias<M, BestEffortLocks<M>>>;
+template <class M>
+struct BiasedBestEffort : Case<M, EagerBias> {
+  static constexpr const char* name = "biased_best_effort";
+  static constexpr bool for_threads = true;
+};
+template <class M>
+struct RestlessBestEffort : Case<Restless<M>, EagerBias> {
+  static constexpr const char* name = "restless_best_effort";
+};
+template <class M>
+using HastyBias = Eager<broken::HastyReaderBias<M, BestEffortLocks<M>>>;
+template <class M>
+struct HastyBestEffort : Case<Restless<M>, HastyBias> {
+  static constexpr const char* name = "hasty_best_effort";
 };
 template <class M>
 struct WriterPreference : Case<M, WriterPreferenceLocks> {
@@ -215,7 +263,8 @@ class Locks : public ::testing::Test {
   std::unique_ptr<Ensemble<Machine>> ensemble_;
 };
 
-using Cases = testing::Product<AllMachines, BestEffort, WriterPreference, Fifo, Bakery>;
+using Cases =
+    testing::Product<AllMachines, BestEffort, BiasedBestEffort, WriterPreference, Fifo, Bakery>;
 TYPED_TEST_SUITE(Locks, Cases, testing::CaseNames);
 
 template <class Case>
@@ -479,7 +528,7 @@ template <class Case>
 class WriterPreferenceOnly : public Locks<Case> {};
 template <class Case>
 class FifoOnly : public Locks<Case> {};
-using BestEffortCases = testing::Product<AllMachines, BestEffort>;
+using BestEffortCases = testing::Product<AllMachines, BestEffort, BiasedBestEffort>;
 using WriterPreferenceCases = testing::Product<AllMachines, WriterPreference>;
 using FifoCases = testing::Product<AllMachines, Fifo>;
 TYPED_TEST_SUITE(BestEffortOnly, BestEffortCases, testing::CaseNames);
@@ -592,6 +641,135 @@ TYPED_TEST(FifoOnly, EntersInOrderOfArrival) {
           EXPECT_LT(order[a], order[b]) << "cores " << a << " and " << b << ", seed " << seed;
         }
   }
+}
+
+// The bias
+
+template <class Case>
+class Biased : public Locks<Case> {};
+using BiasedCases = testing::Product<AllMachines, BiasedBestEffort>;
+TYPED_TEST_SUITE(Biased, BiasedCases, testing::CaseNames);
+
+// While nobody writes, the target's own words are left alone, and a core may announce more locks
+// than it has room for.
+TYPED_TEST(Biased, ReadersAnnounceThemselvesUntilSomebodyWrites) {
+  using C = typename TestFixture::Machine;
+  using L = typename TestFixture::Family;
+  Deadline deadline(seconds(20));
+  this->make(8, &deadline);
+  L reader(this->ensemble_->core(0), this->at_, {});
+  L writer(this->ensemble_->core(1), this->at_, {.backoff = false});
+  C& core = this->ensemble_->core(1);
+  const auto counted = [&](Home target) {
+    return core.load(core.word({target, this->at_.locks.target}));
+  };
+  for (int round = 0; round < 2; ++round) {
+    for (int read = 0; read < 8; ++read) {  // `bias_after` times the number of cores
+      ASSERT_TRUE(reader.lock(Access::shared, 3).ok());
+      EXPECT_EQ(counted(3), 1u);
+      reader.unlock(Access::shared, 3);
+    }
+    ASSERT_TRUE(reader.lock(Access::shared, 3).ok());
+    EXPECT_EQ(counted(3), 0u);
+    reader.unlock(Access::shared, 3);
+    ASSERT_TRUE(writer.lock(Access::exclusive, 3).ok());
+    writer.unlock(Access::exclusive, 3);
+  }
+  for (Home target = 0; target < 8; ++target)
+    for (int read = 0; read < 8; ++read) {
+      ASSERT_TRUE(reader.lock(Access::shared, target).ok());
+      reader.unlock(Access::shared, target);
+    }
+  for (Home target = 0; target < 8; ++target) ASSERT_TRUE(reader.lock(Access::shared, target).ok());
+  std::uint64_t at_targets = 0;
+  for (Home target = 0; target < 8; ++target) at_targets += counted(target);
+  EXPECT_EQ(at_targets, 4u);
+  for (Home target = 0; target < 8; ++target) reader.unlock(Access::shared, target);
+  for (Home target = 0; target < 8; ++target) {
+    ASSERT_TRUE(writer.lock(Access::exclusive, target).ok());
+    writer.unlock(Access::exclusive, target);
+  }
+}
+
+// B3: a writer that gave up has not made the announced reader invisible to the next one.
+TYPED_TEST(Biased, AReaderStaysInAfterAWriterGaveUp) {
+  using L = typename TestFixture::Family;
+  Obituary obituary(seconds(20));
+  obituary.announce(1);
+  this->make(2, &obituary);
+  L reader(this->ensemble_->core(0), this->at_, {});
+  L writer(this->ensemble_->core(1), this->at_, {});
+  for (int read = 0; read < 2; ++read) {
+    ASSERT_TRUE(reader.lock(Access::shared, 0).ok());
+    reader.unlock(Access::shared, 0);
+  }
+  ASSERT_TRUE(reader.lock(Access::shared, 0).ok());
+  for (int round = 0; round < 2; ++round)
+    EXPECT_FALSE(writer.lock(Access::exclusive, 0).ok()) << round;
+  reader.unlock(Access::shared, 0);
+  this->ensemble_->core(0).fence();  // the withdrawn announcement is in memory
+  EXPECT_TRUE(writer.lock(Access::exclusive, 0).ok());
+  writer.unlock(Access::exclusive, 0);
+}
+
+// One writer, two readers, whose steps meet in many ways.
+template <class Case>
+class BiasUnderInterruptions : public Locks<Case> {
+ protected:
+  using C = typename Case::Machine;
+
+  // How often a reader and the writer were in at once.
+  int violations(std::uint64_t seed) {
+    Deadline deadline(seconds(20));
+    this->make(3, &deadline, seed);
+    std::atomic<int> readers{0}, writers{0}, both{0};
+    this->ensemble_->run([&](C& core) {
+      typename Case::Locks locks(core, this->at_, {.backoff = false});
+      for (int step = 0; step < steps; ++step) {
+        const Access access = core.self() == 0 ? Access::exclusive : Access::shared;
+        std::atomic<int>& mine = core.self() == 0 ? writers : readers;
+        if (Status s = locks.lock(access, 2); !s.ok()) return (void)this->fail(s);
+        ++mine;
+        if (readers != 0 && writers != 0) ++both;
+        --mine;
+        locks.unlock(access, 2);
+      }
+    });
+    return both;
+  }
+
+  static constexpr int seeds = 10;
+
+ private:
+  static constexpr int steps = testing::scaled<C>(4000);
+};
+template <class Case>
+class RestlessBias : public BiasUnderInterruptions<Case> {};
+template <class Case>
+class BrokenBias : public BiasUnderInterruptions<Case> {
+ protected:
+  void SetUp() override {
+#if defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "the error is a data race, which the sanitizer reports as its own failure";
+#endif
+  }
+};
+using RestlessCases = testing::Product<AllMachines, RestlessBestEffort>;
+// Where a lock takes so little time that the readers meet the writer often enough.
+using BrokenCases = testing::Product<TypeList<coherent::Core, stale::Core>, HastyBestEffort>;
+TYPED_TEST_SUITE(RestlessBias, RestlessCases, testing::CaseNames);
+TYPED_TEST_SUITE(BrokenBias, BrokenCases, testing::CaseNames);
+
+TYPED_TEST(RestlessBias, KeepsReadersAndWriterApart) {
+  for (std::uint64_t seed = 0; seed < this->seeds; ++seed)
+    EXPECT_EQ(this->violations(seed), 0) << "seed " << seed;
+}
+
+TYPED_TEST(BrokenBias, IsFoundByCounters) {
+  int found = 0;
+  for (std::uint64_t seed = 0; seed < 10 * this->seeds && found == 0; ++seed)
+    found = this->violations(seed);
+  EXPECT_GT(found, 0);
 }
 
 }  // namespace

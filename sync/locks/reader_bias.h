@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: lets readers announce themselves at their own home instead of counting themselves at the
+// target, as long as nobody writes: Dice and Kogan, "BRAVO: Biased Locking for Reader-Writer
+// Locks", USENIX ATC 2019. Around a family (`Locks`) in which nobody waits while it holds a place
+// in a queue, that is BestEffortLocks.
+//
+//   bias of each target          1: announced readers count
+//   announcements of each core   at its own home; each 0 or a target + 1
+//
+//   shared       if the bias is set, announce the target and look at the bias again: still set,
+//                done. Otherwise withdraw, and lock the target itself
+//   exclusive    lock the target; if its bias is set, clear it and wait until nobody announces it
+//   lock-all     the family's
+//   back again   a core sets the bias while it holds the target's shared lock, after `bias_after`
+//                times the number of cores such locks: clearing looks at each core once, so a
+//                reader pays for 1 / `bias_after` of a look
+//
+// Two readers of a target no longer take its line from each other: a lock costs one atomic on a
+// line that stays in the reader's cache. Worth it only where load() may be served from a cache.
+//
+// Invariants: B1 the bias is set only by a holder of the shared lock and cleared only by a holder
+// of
+//                the exclusive lock: never both at once.
+//             B2 a reader announces, then looks at the bias; a writer clears it, then looks at the
+//                announcements. Both first steps are atomics, which keep the looks from overtaking
+//                them (R3), so one of the two sees the other.
+//             B3 while the bias of a target is clear and its exclusive lock is free, nobody
+//                announces it but who will withdraw. Hence a writer whose wait ends in a fault sets
+//                the bias again.
+//             B4 a reader that finds the bias set comes after the one that set it, and this one
+//             after
+//                the last writer, so its refresh is as new (R5); a withdrawn announcement comes
+//                after what its reader drained (R4).
+// Memory: 2 lines per home and that of the family. After a fault as usable as the family.
+// Thread safety: as LockOptions::threads says: announcements are claimed by an atomic.
+#pragma once
+
+#include <atomic>
+
+#include "machine/contract.h"
+#include "sync/locks/backoff.h"
+#include "sync/locks/lock_kind.h"
+
+namespace tombolo::sync {
+
+template <machine::Core C, class Locks>
+class ReaderBias {
+ public:
+  using Word = typename C::Word;
+  using Home = machine::Home;
+
+  struct Layout {
+    typename Locks::Layout locks;
+    machine::Offset bias = 0;
+    machine::Offset announcements = 0;
+  };
+  static Layout take(machine::SyncLayout& layout, Home cores) {
+    return {.locks = Locks::take(layout, cores),
+            .bias = layout.take_lines(1),
+            .announcements = layout.take_lines(1)};
+  }
+
+  ReaderBias(C& core, Layout layout, const LockOptions& options)
+      : core_(core),
+        layout_(layout),
+        options_(options),
+        reads_until_bias_(options.bias_after * core.cores()),
+        locks_(core, layout.locks, options) {}
+
+  Status lock(Access access, Home target) {
+    if (access == Access::shared) {
+      if (announce(target)) [[likely]]
+        return {};
+      TOMBOLO_TRY(locks_.lock(Access::shared, target));
+      count_read(target);
+      return {};
+    }
+    TOMBOLO_TRY(locks_.lock(Access::exclusive, target));
+    if (core_.load(bias(target)) == 0) [[likely]]
+      return {};
+    Status status = revoke(target);
+    if (!status.ok()) locks_.unlock(Access::exclusive, target);
+    return status;
+  }
+
+  void unlock(Access access, Home target) {
+    if (access == Access::shared && options_.bias_after != 0)
+      for (unsigned i = 0; i < announced_at_once; ++i)
+        if (core_.load(announcement(core_.self(), i)) == target + std::uint64_t{1})
+          return core_.store(announcement(core_.self(), i), 0);
+    locks_.unlock(access, target);
+  }
+
+  Status lock_all() { return locks_.lock_all(); }
+  void unlock_all() { locks_.unlock_all(); }
+
+ protected:
+  // Shared locks of one core that can be announced at a time; further ones go to the target.
+  static constexpr unsigned announced_at_once = 4;
+
+  Word bias(Home target) { return core_.word({target, layout_.bias}); }
+  Word announcement(Home core, unsigned i) {
+    return core_.word({core, layout_.announcements + i * sizeof(std::uint64_t)});
+  }
+
+ private:
+  bool announce(Home target) {
+    const Word biased = bias(target);
+    if (core_.load(biased) == 0) return false;
+    for (unsigned i = 0; i < announced_at_once; ++i) {
+      const Word mine = announcement(core_.self(), i);
+      if (core_.compare_exchange(mine, 0, target + std::uint64_t{1}) != 0) continue;
+      if (core_.load(biased) != 0) [[likely]]  // B2
+        return true;
+      core_.store(mine, 0);
+      return false;
+    }
+    return false;
+  }
+
+  // The target's shared lock is held (B1). relaxed: the count is of this core alone, and a read
+  // that another of its threads counts at the same time may be missed.
+  void count_read(Home target) {
+    if (options_.bias_after == 0) return;
+    const std::uint64_t left = reads_until_bias_.load(std::memory_order_relaxed);
+    if (left > 1) {
+      reads_until_bias_.store(left - 1, std::memory_order_relaxed);
+      return;
+    }
+    reads_until_bias_.store(options_.bias_after * core_.cores(), std::memory_order_relaxed);
+    if (core_.load(bias(target)) == 0) core_.store(bias(target), 1);
+  }
+
+  // The target's exclusive lock is held (B1).
+  Status revoke(Home target) {
+    core_.exchange(bias(target), 0);  // B2
+    Backoff<C> backoff(core_, options_);
+    for (Home core = 0; core < core_.cores(); ++core)
+      for (unsigned i = 0; i < announced_at_once; ++i)
+        while (core_.load(announcement(core, i)) == target + std::uint64_t{1})
+          if (Status status = backoff.pause(); !status.ok()) {
+            core_.store(bias(target), 1);  // B3
+            return status;
+          }
+    return {};
+  }
+
+ protected:
+  C& core_;
+
+ private:
+  Layout layout_;
+  LockOptions options_;
+  std::atomic<std::uint64_t> reads_until_bias_;
+  Locks locks_;
+};
+
+}  // namespace tombolo::sync
