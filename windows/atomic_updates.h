@@ -63,7 +63,7 @@ class AtomicUpdates {
     auto* in = static_cast<const std::byte*>(from);
     auto* out = static_cast<std::byte*>(result);
     if (count == 1) [[likely]]  // by far the most frequent
-      return guarded(at, at.offset >> shift_, [&] { return apply(at, op, element, in, out, 1); });
+      return guarded(at, at.offset >> shift_, [&] { return apply_one(at, op, element, in, out); });
     while (count > 0) {
       const std::uint64_t range = at.offset >> shift_;
       const std::uint64_t room = (range + 1) * unit_ - at.offset;
@@ -122,13 +122,26 @@ class AtomicUpdates {
   }
 
   template <class Body>
-  Status guarded(machine::DataPlace at, std::uint64_t range, Body&& body) {
+  [[gnu::always_inline]] Status guarded(machine::DataPlace at, std::uint64_t range, Body&& body) {
     const auto word = core_.word({at.home, layout_.mutexes + (range % kMutexes) * 64});
     sync::SpinMutex<C> mutex(core_);  // not a member: several threads may be here
     TOMBOLO_TRY(mutex.acquire(word));
     Status status = body();
     mutex.release(word);
     return status;
+  }
+
+  [[gnu::always_inline]] Status apply_one(machine::DataPlace at, Op op, Element element,
+                                          const std::byte* in, std::byte* out) {
+    if constexpr (C::properties.coherent) {
+      const std::size_t size = bytes(element);
+      if (std::byte* p = reachable(at, size); p != nullptr) [[likely]] {
+        if (out != nullptr) copy_bytes(out, p, size);
+        combine_one(op, element, p, in);
+        return {};
+      }
+    }
+    return apply(at, op, element, in, out, 1);
   }
 
   Status apply(machine::DataPlace at, Op op, Element element, const std::byte* in, std::byte* out,

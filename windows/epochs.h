@@ -40,7 +40,7 @@ class Epochs {
   bool start_checked() const { return start_checked_; }
 
   // May this process communicate with `target` now? Called by every communication call.
-  Status use(Home target) {
+  [[gnu::always_inline]] Status use(Home target) {
     switch (kind_) {
       case Kind::lock_all:
       case Kind::fence_used:

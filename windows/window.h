@@ -373,7 +373,7 @@ class Window final : public Engine {
 
   // Checks the epoch of a communication call; with start, waits for the target's post
   // (trigger-only).
-  Status enter(Home target) {
+  [[gnu::always_inline]] Status enter(Home target) {
     {
       const Guard guard(*this);
       TOMBOLO_TRY(epochs_.use(target));

@@ -65,7 +65,8 @@ class Core {
   Status write(machine::DataPlace place, const void* in, std::size_t bytes) {
     return write_through(place, in, bytes);
   }
-  Status write_through(machine::DataPlace place, const void* in, std::size_t bytes) {
+  [[gnu::always_inline]] Status write_through(machine::DataPlace place, const void* in,
+                                              std::size_t bytes) {
     const machine::DataRegion& region = at_.data[place.home];
     std::byte* const memory = mapped(region, place.offset, bytes);
     if (memory == nullptr) [[unlikely]]

@@ -14,7 +14,7 @@ namespace {
 class Target {
  public:
   // MPI_SUCCESS, or the error class of what is wrong.
-  int open(MpiWindow& window, const Remote& remote) {
+  [[gnu::always_inline]] int open(MpiWindow& window, const Remote& remote) {
     if (remote.rank < 0 || remote.rank >= window.size) [[unlikely]]
       return MPI_ERR_RANK;
     if (remote.count < 0) [[unlikely]]
@@ -56,7 +56,7 @@ class Target {
   std::ptrdiff_t start = 0;  // byte displacement; an address for dynamic windows
 };
 
-int open_origin(const Buffer& buffer, const TypeInfo*& type) {
+[[gnu::always_inline]] inline int open_origin(const Buffer& buffer, const TypeInfo*& type) {
   if (buffer.count < 0) return MPI_ERR_COUNT;
   int error = MPI_SUCCESS;
   type = type_info(buffer.type, &error);
@@ -97,7 +97,8 @@ struct Arithmetic {
   windows::Element element;
 };
 
-int open_arithmetic(MPI_Op op, const Target& target, Arithmetic& arithmetic) {
+[[gnu::always_inline]] inline int open_arithmetic(MPI_Op op, const Target& target,
+                                                  Arithmetic& arithmetic) {
   if (op == MPI_SUM) [[likely]] {  // counters: the look-up would be a tenth of the call
     arithmetic.op = windows::Op::sum;
   } else {

@@ -16,6 +16,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace tombolo::windows {
 
@@ -80,6 +81,16 @@ inline constexpr std::size_t kOps = static_cast<std::size_t>(Op::no_op) + 1;
 namespace detail {
 extern const std::array<std::uint8_t, kElements> element_bytes;
 extern const std::array<std::uint16_t, kElements> valid_ops;  // bit i: the operation i
+
+template <class T>
+void add(void* inout, const void* in) {  // at any alignment (E1)
+  T sum;
+  T more;
+  std::memcpy(&sum, inout, sizeof sum);
+  std::memcpy(&more, in, sizeof more);
+  sum += more;
+  std::memcpy(inout, &sum, sizeof sum);
+}
 }  // namespace detail
 
 // Distance in bytes between neighbours in an array of `element`, padding of pairs included
@@ -111,6 +122,28 @@ bool valid_compare_and_swap(Element element);
 // is not read for no_op and may then be null. The arrays may coincide; otherwise they must not
 // overlap.
 void combine(Op op, Element element, void* inout, const void* in, std::size_t count);
+
+// combine() of one element, with counters and single numbers in line: the way to a processor's own
+// version costs more than such an addition.
+inline void combine_one(Op op, Element element, void* inout, const void* in) {
+  if (op == Op::sum) {
+    switch (element) {
+      case Element::i32:
+      case Element::u32:
+        return detail::add<std::uint32_t>(inout, in);  // E3: wraps
+      case Element::i64:
+      case Element::u64:
+        return detail::add<std::uint64_t>(inout, in);
+      case Element::f32:
+        return detail::add<float>(inout, in);
+      case Element::f64:
+        return detail::add<double>(inout, in);
+      default:
+        break;
+    }
+  }
+  combine(op, element, inout, in, 1);
+}
 
 // True if combine_atomic can serve the pair: valid, and an element of 1, 2, 4 or 8 bytes that is
 // not a pair or complex type.

@@ -231,8 +231,11 @@ bool is_padding(std::size_t byte) {
   return false;
 }
 
+using Combine = void (*)(Op, Element, void*, const void*, std::size_t);
+
 template <typename T>
-void check_array(Op op, Element element, std::size_t count, std::size_t shift, Random& random) {
+void check_array(Op op, Element element, std::size_t count, std::size_t shift, Random& random,
+                 Combine combined = combine) {
   constexpr std::size_t kGuard = 64;
   std::vector<T> a(count), b(count);
   for (T& v : a) v = random_value<T>(random);
@@ -246,7 +249,7 @@ void check_array(Op op, Element element, std::size_t count, std::size_t shift, R
     std::memcpy(in, b.data(), count * sizeof(T));
   }
   const std::vector<unsigned char> before = target;
-  combine(op, element, at, op == Op::no_op ? nullptr : in, count);
+  combined(op, element, at, op == Op::no_op ? nullptr : in, count);
   for (std::size_t i = 0; i < count; ++i) {
     T got;
     std::memcpy(&got, at + i * sizeof(T), sizeof got);
@@ -294,6 +297,21 @@ TEST(Elements, CombineMatchesReference) {
         for (const std::size_t shift : {0, 1, 5, 8})
           ASSERT_NO_FATAL_FAILURE(check_array<T>(op, element, count, shift, random));
       }
+    }
+  });
+}
+
+TEST(Elements, CombineOneMatchesReference) {
+  const Combine one = [](Op op, Element element, void* inout, const void* in, std::size_t) {
+    combine_one(op, element, inout, in);
+  };
+  Random random(20240608);
+  for_every_element([&]<typename T>(Element element, Kind) {
+    for (const Op op : kAllOps) {
+      if (!valid(op, element)) continue;
+      for (const std::size_t shift : {0, 1, 5, 8})
+        for (int round = 0; round < 20; ++round)
+          ASSERT_NO_FATAL_FAILURE(check_array<T>(op, element, 1, shift, random, one));
     }
   });
 }
