@@ -183,52 +183,45 @@ TYPED_TEST(Contract, StoresArriveInOrder) {
   });
 }
 
-// R3: with a fence between its store and its load, one of two cores sees the other.
+// R3: with between(core, i) between its store and its load, one of two cores sees the other.
+template <class C, class Between>
+void expect_a_store_before_a_later_load(const EnsembleShape& shape, machine::Offset flag,
+                                        std::uint64_t rounds, Between&& between) {
+  Ensemble<C> ensemble(shape);
+  std::barrier together(2);
+  std::array<std::vector<std::uint64_t>, 2> seen;
+  ensemble.run([&](C& core) {
+    const auto mine = core.word({core.self(), flag});
+    const auto other = core.word({1 - core.self(), flag});
+    for (std::uint64_t i = 1; i <= rounds; ++i) {
+      together.arrive_and_wait();
+      core.store(mine, i);
+      between(core, i);
+      seen[core.self()].push_back(core.load(other));
+    }
+  });
+  for (std::uint64_t i = 0; i < rounds; ++i)
+    ASSERT_FALSE(seen[0][i] <= i && seen[1][i] <= i) << "in round " << i;
+}
+
 TYPED_TEST(Contract, FenceOrdersAStoreBeforeALaterLoad) {
-  constexpr std::uint64_t rounds = 1000;
   auto layout = this->layout(2);
   const auto flag = layout.take_lines(1);
   this->with_seeds({.cores = 2, .sync_bytes = layout.bytes()}, [&](const EnsembleShape& shape) {
-    Ensemble<TypeParam> ensemble(shape);
-    std::barrier together(2);
-    std::array<std::vector<std::uint64_t>, 2> seen;
-    ensemble.run([&](auto& core) {
-      const auto mine = core.word({core.self(), flag});
-      const auto other = core.word({1 - core.self(), flag});
-      for (std::uint64_t i = 1; i <= rounds; ++i) {
-        together.arrive_and_wait();
-        core.store(mine, i);
-        core.fence();
-        seen[core.self()].push_back(core.load(other));
-      }
-    });
-    for (std::uint64_t i = 0; i < rounds; ++i)
-      ASSERT_FALSE(seen[0][i] <= i && seen[1][i] <= i) << "in round " << i;
+    expect_a_store_before_a_later_load<TypeParam>(
+        shape, flag, 1000, [](TypeParam& core, std::uint64_t) { core.fence(); });
   });
 }
 
-// An atomic operation in the place of the fence.
 TYPED_TEST(Contract, AnAtomicOrdersAStoreBeforeALaterLoad) {
-  constexpr std::uint64_t rounds = 500;
   auto layout = this->layout(2);
   const auto flag = layout.take_lines(1);
   const auto elsewhere = layout.take_lines(1);
   this->with_seeds({.cores = 2, .sync_bytes = layout.bytes()}, [&](const EnsembleShape& shape) {
-    Ensemble<TypeParam> ensemble(shape);
-    std::barrier together(2);
-    std::array<std::vector<std::uint64_t>, 2> seen;
-    ensemble.run([&](auto& core) {
-      const auto mine = core.word({core.self(), flag});
-      const auto other = core.word({1 - core.self(), flag});
-      for (std::uint64_t i = 1; i <= rounds; ++i) {
-        together.arrive_and_wait();
-        core.store(mine, i);
-        core.exchange(core.word({core.self(), elsewhere}), i);
-        seen[core.self()].push_back(core.load(other));
-      }
-    });
-    for (std::uint64_t i = 0; i < rounds; ++i)
-      ASSERT_FALSE(seen[0][i] <= i && seen[1][i] <= i) << "in round " << i;
+    expect_a_store_before_a_later_load<TypeParam>(
+        shape, flag, 500, [&](TypeParam& core, std::uint64_t i) {
+          core.exchange(core.word({core.self(), elsewhere}), i);
+        });
   });
 }
 

@@ -17,6 +17,9 @@ twin differs from the original in nothing else. `notify` is left out: a missing 
 never correctness (R6), so no test can or should fail. Files below a folder `testing` or `broken`
 are no part of the system.
 
+Two things that only threads of one process can see go wrong are broken as well: the guard of a
+refresh is removed, and each `wrote_to` is exchanged with the operation before it, which it notes.
+
 How: the tree is copied to a scratch folder for each job, with the list of machines cut down to
 the one so that tests compile quickly. Objects are compiled by direct compiler calls, and only those
 that include the changed file (-MM), directly or not. First the unchanged tree must pass. A twin is
@@ -47,7 +50,9 @@ CALL = re.compile(
     r"\bcore_?\s*\.\s*(?:publish|refresh|drain|fence)\s*\("
     r"|\bown_\s*\.\s*(?:publish_all|refresh_all|note_put|announce_puts)\s*\("
     r"|(?<=    )publish_all\s*\("
+    r"|const std::lock_guard guard\s*\((?=refreshing_)"
 )
+NOTED = re.compile(r"(Status status = [^;]*;)(\s*)([^;\n]*\bwrote_to\s*\([^;]*;)")
 MACHINE_LIST = re.compile(r"using AllMachines\s*=\s*TypeList<.*?>;", re.S)
 FAILED_TEST = re.compile(r"^\[  FAILED  \] ([\w/.]+)", re.M)
 
@@ -61,9 +66,10 @@ def machine_of(path, statement):
 class Twin:
     path: str  # relative to the root
     line: int
-    start: int  # of the call in the file, in characters
+    start: int  # of what is replaced in the file, in characters
     end: int
     statement: str
+    replacement: str = "(void)0"
 
     @property
     def name(self):
@@ -108,12 +114,24 @@ def find_twins(folders):
                 continue
             text = path.read_text()
             code = blank_comments(text)
-            for call in CALL.finditer(code):
-                end = closing(code, call.end() - 1)
-                statement = " ".join(text[call.start():end].split())
-                line = text.count("\n", 0, call.start()) + 1
-                twins.append(Twin(str(relative), line, call.start(), end, statement))
+            for start, end, replacement in sorted([*removals(code), *exchanges(code, text)]):
+                statement = " ".join(text[start:end].split())
+                line = text.count("\n", 0, start) + 1
+                twins.append(Twin(str(relative), line, start, end, statement, replacement))
     return twins
+
+
+def removals(code):
+    """What is replaced by nothing: (start, end, replacement)."""
+    for call in CALL.finditer(code):
+        yield call.start(), closing(code, call.end() - 1), "(void)0"
+
+
+def exchanges(code, text):
+    """What is put in the other order, likewise."""
+    for pair in NOTED.finditer(code):
+        operation, between, note = (text[slice(*pair.span(group))] for group in (1, 2, 3))
+        yield pair.start(), pair.end(), note + between + operation
 
 
 class Tree:
@@ -228,7 +246,7 @@ class Bench:
         started = time.monotonic()
         path = tree.folder / twin.path
         original = path.read_text()
-        path.write_text(original[:twin.start] + "(void)0" + original[twin.end:])
+        path.write_text(original[:twin.start] + twin.replacement + original[twin.end:])
         caught = ""
         try:
             for _ in range(self.options.attempts):

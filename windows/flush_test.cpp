@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <atomic>
-#include <thread>
+#include <chrono>
+#include <future>
+#include <utility>
 #include <vector>
 
+#include "windows/testing/interruption.h"
 #include "windows/testing/processes.h"
 
 namespace tombolo::windows::testing {
@@ -199,78 +201,79 @@ TYPED_TEST(FlushTest, AFlagInTheWindowAnnouncesWhatWasFlushed) {
 // Several threads of a process ------------------------------------------------------------------
 
 template <class C>
-constexpr bool takes_threads = C::properties.native_atomics == machine::Atomics::full;
+class ThreadsFlushTest : public ::testing::Test {};
+TYPED_TEST_SUITE(ThreadsFlushTest, MachinesThatLose, MachineNames);
 
-// The flush of one thread must not announce the bytes that another is still putting.
-TYPED_TEST(FlushTest, AThreadsFlushAnnouncesNoPutThatIsNotDone) {
-  if (!takes_threads<TypeParam>) GTEST_SKIP() << "a core of this machine serves one thread";
-  constexpr std::size_t bytes = 1 << 18;
-  constexpr int rounds = 40;
-  std::atomic<int> sent, seen;
-  std::atomic<bool> over;
-  run<TypeParam>({.processes = 2, .bytes = bytes, .options = {.threads = true}}, [&](Process& p) {
-    if (p.self() == 0) sent = seen = 0, over = false;
-    p.barrier();
-    p.lock_all();
-    if (p.self() == 0) {
-      std::thread flushing([&] {
-        while (!over) {
-          p.flush(1);
-          std::this_thread::yield();
+// Starts `call` in another thread of the process and returns when it is done, or when it has had
+// time enough to come to where it waits for the calling thread.
+template <class Call>
+auto in_another_thread(Call call) {
+  auto result = std::async(std::launch::async, std::move(call));
+  result.wait_for(std::chrono::milliseconds(50));
+  return result;
+}
+
+constexpr Offset place = 8;
+
+void put_one(Process& p) { p.put(1, place, 1); }
+void add_one(Process& p) { p.fetch_add(1, place, 1); }
+void swap_in_one(Process& p) { p.compare_and_swap(1, place, 0, 1); }
+
+// The target refreshes for the flush of the other thread, before the bytes are there; it must do so
+// again after they are.
+TYPED_TEST(ThreadsFlushTest, AThreadsFlushAnnouncesNoPutThatIsNotDone) {
+  for (const auto write_one : {put_one, add_one, swap_in_one}) {
+    run<Interruptible<TypeParam>>({.options = {.threads = true}}, [&](Process& p) {
+      p.lock_all();
+      p.barrier();
+      if (p.self() == 0) {
+        std::future<void> flush;
+        {
+          const Interruption interruption(Operation::write_through, [&] {
+            flush = in_another_thread([&] { p.flush(1); });
+            p.barrier();
+            p.barrier();
+          });
+          write_one(p);
         }
-      });
-      std::vector<int> data(bytes / sizeof(int));
-      for (int round = 1; round <= rounds; ++round) {
-        std::fill(data.begin(), data.end(), round);
-        p.put_bytes(1, 0, data.data(), bytes);
+        flush.get();
         p.flush(1);
-        sent = round;
-        while (seen < round) p.pause();
-      }
-      over = true;
-      flushing.join();
-    } else {
-      for (int round = 1; round <= rounds; ++round) {
-        while (sent < round) p.sync();
+        p.barrier();
+      } else {
+        p.barrier();
         p.sync();
-        EXPECT_EQ(p.load(bytes - sizeof(int)), round);
-        seen = round;
+        p.barrier();
+        p.barrier();
+        p.sync();
+        EXPECT_EQ(p.load(place), 1);
       }
-    }
-    p.unlock_all();
-  });
+      p.unlock_all();
+    });
+  }
 }
 
 // A thread that finds nothing to refresh, since another one has just begun, waits for that one.
-TYPED_TEST(FlushTest, NoThreadsSyncReturnsBeforeTheRefresh) {
-  if (!takes_threads<TypeParam>) GTEST_SKIP() << "a core of this machine serves one thread";
-  constexpr std::size_t bytes = 1 << 18;
-  constexpr int rounds = 40;
-  std::atomic<int> sent, seen;
-  run<TypeParam>({.processes = 2, .bytes = bytes, .options = {.threads = true}}, [&](Process& p) {
-    if (p.self() == 0) sent = seen = 0;
-    p.barrier();
+TYPED_TEST(ThreadsFlushTest, NoThreadsSyncReturnsBeforeTheRefresh) {
+  run<Interruptible<TypeParam>>({.options = {.threads = true}}, [](Process& p) {
     p.lock_all();
-    const auto look = [&] {
-      for (int round = 1; round <= rounds; ++round) {
-        while (sent < round) std::this_thread::yield();
-        p.sync();
-        EXPECT_EQ(p.load(bytes - sizeof(int)), round);
-        ++seen;
-        while (seen < 2 * round) std::this_thread::yield();
-      }
-    };
+    p.barrier();
     if (p.self() == 0) {
-      std::thread other(look);
-      look();
-      other.join();
-    } else {
-      for (int round = 1; round <= rounds; ++round) {
-        p.put(0, bytes - sizeof(int), round);
-        p.flush(0);
-        sent = round;
-        while (seen < 2 * round) p.pause();
+      p.barrier();
+      std::future<int> seen;
+      {
+        const Interruption interruption(Operation::refresh, [&] {
+          seen = in_another_thread([&] {
+            p.sync();
+            return p.load(place);
+          });
+        });
+        p.sync();
       }
+      EXPECT_EQ(seen.get(), 1);
+    } else {
+      p.put(0, place, 1);
+      p.flush(0);
+      p.barrier();
     }
     p.unlock_all();
   });

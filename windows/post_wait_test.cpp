@@ -118,9 +118,12 @@ TYPED_TEST(PostWaitTest, StartDoesNotWaitForThePost) {
   });
 }
 
-TYPED_TEST(PostWaitTest, PutWaitsForThePost) {
+// Runs origin(p, posts) while process 0 has not posted yet; `posts` is true from just before it
+// does.
+template <class C, class Origin>
+void run_with_a_late_post(Origin&& origin) {
   std::atomic<bool> posts = false;
-  run<TypeParam>({.processes = 2}, [&](Process& p) {
+  run<C>({.processes = 2}, [&](Process& p) {
     if (p.self() == 0) {
       posts = false;
       p.barrier();
@@ -130,30 +133,25 @@ TYPED_TEST(PostWaitTest, PutWaitsForThePost) {
       p.wait();
     } else {
       p.barrier();
-      p.start({0});
-      p.put(0, 0, 1);
-      EXPECT_TRUE(posts);
-      p.complete();
+      origin(p, posts);
     }
   });
 }
 
+TYPED_TEST(PostWaitTest, PutWaitsForThePost) {
+  run_with_a_late_post<TypeParam>([](Process& p, const std::atomic<bool>& posts) {
+    p.start({0});
+    p.put(0, 0, 1);
+    EXPECT_TRUE(posts);
+    p.complete();
+  });
+}
+
 TYPED_TEST(PostWaitTest, CompleteWaitsForThePostOfATargetWithoutCommunication) {
-  std::atomic<bool> posts = false;
-  run<TypeParam>({.processes = 2}, [&](Process& p) {
-    if (p.self() == 0) {
-      posts = false;
-      p.barrier();
-      let_others_run();
-      posts = true;
-      p.post({1});
-      p.wait();
-    } else {
-      p.barrier();
-      p.start({0});
-      p.complete();
-      EXPECT_TRUE(posts);
-    }
+  run_with_a_late_post<TypeParam>([](Process& p, const std::atomic<bool>& posts) {
+    p.start({0});
+    p.complete();
+    EXPECT_TRUE(posts);
   });
 }
 

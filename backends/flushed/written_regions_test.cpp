@@ -37,18 +37,34 @@ class WrittenRegionsTest : public ::testing::Test {
   }
   ~WrittenRegionsTest() override { munmap(memory_, room); }
   void store(std::size_t at, int value) const { std::memcpy(memory_ + at, &value, sizeof value); }
-  // Publishes until only what is written is written back.
-  static void settle(Regions& regions, const std::byte* at, std::size_t bytes, FarMemory& far) {
-    for (int i = 0; i < 6; ++i) regions.publish(FarMemory::policy(), 0, at, bytes);
-    EXPECT_EQ(far.first_difference(), bytes);
-    (void)far.lines();
+
+  std::byte* memory_;
+};
+
+// A region that was published until only what is written is written back.
+class SettledRegionTest : public WrittenRegionsTest {
+ protected:
+  static constexpr std::size_t bytes = 1 << 20;
+  static constexpr std::size_t lines_of_region = bytes / line_bytes;
+
+  SettledRegionTest() {
+    for (int i = 0; i < 6; ++i) publish();
+    EXPECT_EQ(far_.first_difference(), bytes);
+    (void)far_.lines();
   }
-  static void skip_without_watch() {
+  void publish() { regions_.publish(FarMemory::policy(), 0, memory_, bytes); }
+
+  FarMemory far_{memory_, bytes};
+  Regions regions_;
+};
+
+// What only a watch can do.
+class WatchedRegionTest : public SettledRegionTest {
+ protected:
+  void SetUp() override {
     const Status available = host::WriteWatch::available();
     if (!available.ok()) GTEST_SKIP() << available.message();
   }
-
-  std::byte* memory_;
 };
 
 TEST_F(WrittenRegionsTest, PublishesWhatWasStoredBeforeTheFirstTime) {
@@ -59,23 +75,17 @@ TEST_F(WrittenRegionsTest, PublishesWhatWasStoredBeforeTheFirstTime) {
   EXPECT_EQ(far.first_difference(), room);
 }
 
-TEST_F(WrittenRegionsTest, WritesBackPagesThatWereWrittenAndNoOthers) {
-  skip_without_watch();
-  if (IsSkipped()) return;
-  constexpr std::size_t bytes = 1 << 20;
-  FarMemory far(memory_, bytes);
-  Regions regions;
-  settle(regions, memory_, bytes, far);
-  regions.publish(FarMemory::policy(), 0, memory_, bytes);
-  EXPECT_EQ(far.lines(), 0u) << "nothing was stored";
+TEST_F(WatchedRegionTest, WritesBackPagesThatWereWrittenAndNoOthers) {
+  publish();
+  EXPECT_EQ(far_.lines(), 0u) << "nothing was stored";
   store(5 * page + 100, 7);
   store(9 * page, 8);
   store(10 * page + 8, 9);
-  regions.publish(FarMemory::policy(), 0, memory_, bytes);
-  EXPECT_EQ(far.first_difference(), bytes);
-  EXPECT_EQ(far.lines(), 3 * lines_of_page);
-  regions.publish(FarMemory::policy(), 0, memory_, bytes);
-  EXPECT_EQ(far.lines(), 0u);
+  publish();
+  EXPECT_EQ(far_.first_difference(), bytes);
+  EXPECT_EQ(far_.lines(), 3 * lines_of_page);
+  publish();
+  EXPECT_EQ(far_.lines(), 0u);
 }
 
 // Ends inside a page, inside a line; regions that hold no whole page; the least region.
@@ -116,30 +126,24 @@ TEST_F(WrittenRegionsTest, LosesNothingOfAnyProgram) {
   }
 }
 
-TEST_F(WrittenRegionsTest, SeldomLooksWhileMuchIsWrittenAndOftenAgainAfterwards) {
-  skip_without_watch();
-  if (IsSkipped()) return;
-  constexpr std::size_t bytes = 1 << 20;
-  FarMemory far(memory_, bytes);
-  Regions regions;
-  settle(regions, memory_, bytes, far);
+TEST_F(WatchedRegionTest, SeldomLooksWhileMuchIsWrittenAndOftenAgainAfterwards) {
   std::size_t whole = 0;
   for (int round = 0; round < 600; ++round) {
     // Half of the pages: a look would write back half of the region.
     for (std::size_t at = 0; at < bytes; at += 2 * page) store(at, round + 1);
-    regions.publish(FarMemory::policy(), 0, memory_, bytes);
-    if (far.lines() == bytes / line_bytes) ++whole;
+    publish();
+    if (far_.lines() == lines_of_region) ++whole;
   }
-  EXPECT_EQ(far.first_difference(), bytes);
+  EXPECT_EQ(far_.first_difference(), bytes);
   EXPECT_GT(whole, 570u);
   std::size_t until = 0;
   do {
-    regions.publish(FarMemory::policy(), 0, memory_, bytes);
-  } while (far.lines() > 0 && ++until < 1000);
+    publish();
+  } while (far_.lines() > 0 && ++until < 1000);
   EXPECT_LE(until, Regions::longest_rest + 2);
   store(0, 1);
-  regions.publish(FarMemory::policy(), 0, memory_, bytes);
-  EXPECT_EQ(far.lines(), lines_of_page);
+  publish();
+  EXPECT_EQ(far_.lines(), lines_of_page);
 }
 
 TEST_F(WrittenRegionsTest, KeepsTheRegionsOfSeveralHomesApart) {
@@ -160,19 +164,15 @@ TEST_F(WrittenRegionsTest, KeepsTheRegionsOfSeveralHomesApart) {
 }
 
 // A second core of this process that wants the same pages gets no watch, and publishes everything.
-TEST_F(WrittenRegionsTest, PublishesEverythingWhereAnotherCoreWatches) {
-  constexpr std::size_t bytes = 1 << 20;
-  FarMemory far(memory_, bytes);
-  Regions first;
-  settle(first, memory_, bytes, far);
+TEST_F(SettledRegionTest, PublishesEverythingWhereAnotherCoreWatches) {
   Regions second;
   for (int round = 0; round < 20; ++round) {
     store(7 * page, round + 1);
-    if (round % 2 == 0) first.publish(FarMemory::policy(), 0, memory_, bytes);
-    (void)far.lines();
+    if (round % 2 == 0) publish();
+    (void)far_.lines();
     second.publish(FarMemory::policy(), 0, memory_, bytes);
-    ASSERT_EQ(far.lines(), bytes / line_bytes);
-    ASSERT_EQ(far.first_difference(), bytes);
+    ASSERT_EQ(far_.lines(), lines_of_region);
+    ASSERT_EQ(far_.first_difference(), bytes);
   }
 }
 
@@ -188,42 +188,32 @@ TEST_F(WrittenRegionsTest, PublishesEverythingIfTheSettingSaysSo) {
   }
 }
 
-TEST_F(WrittenRegionsTest, PublishesEverythingOnceTheWatchIsLost) {
-  skip_without_watch();
-  if (IsSkipped()) return;
-  constexpr std::size_t bytes = 1 << 20;
-  FarMemory far(memory_, bytes);
-  Regions regions;
-  settle(regions, memory_, bytes, far);
+TEST_F(WatchedRegionTest, PublishesEverythingOnceTheWatchIsLost) {
   // Other memory in its place.
   ASSERT_NE(
       mmap(memory_, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
       MAP_FAILED);
   for (int round = 0; round < 10; ++round) {
     store(3 * page, round + 1);
-    regions.publish(FarMemory::policy(), 0, memory_, bytes);
-    EXPECT_EQ(far.first_difference(), bytes);
-    EXPECT_EQ(far.lines(), bytes / line_bytes);
+    publish();
+    EXPECT_EQ(far_.first_difference(), bytes);
+    EXPECT_EQ(far_.lines(), lines_of_region);
   }
 }
 
-TEST_F(WrittenRegionsTest, PublishesEverythingInAForkedChildAndTakesNothingFromTheParent) {
-  constexpr std::size_t bytes = 1 << 20;
-  FarMemory far(memory_, bytes);
-  Regions regions;
-  settle(regions, memory_, bytes, far);
+TEST_F(SettledRegionTest, PublishesEverythingInAForkedChildAndTakesNothingFromTheParent) {
   store(2 * page, 5);
   const pid_t child = fork();
   if (child == 0) {
     store(4 * page, 6);
-    regions.publish(FarMemory::policy(), 0, memory_, bytes);
-    _exit(far.first_difference() == bytes && far.lines() == bytes / line_bytes ? 0 : 1);
+    publish();
+    _exit(far_.first_difference() == bytes && far_.lines() == lines_of_region ? 0 : 1);
   }
   int state = 0;
   waitpid(child, &state, 0);
   EXPECT_TRUE(WIFEXITED(state) && WEXITSTATUS(state) == 0);
-  regions.publish(FarMemory::policy(), 0, memory_, bytes);
-  EXPECT_EQ(far.word(2 * page) & 0xff, 5u);
+  publish();
+  EXPECT_EQ(far_.word(2 * page) & 0xff, 5u);
 }
 
 // Lets others run between the look and the write-back.
@@ -239,13 +229,9 @@ Policy hesitating() {
 
 // What a thread stored is in memory when its own publish returns, although another thread's look
 // may have found it first.
-TEST_F(WrittenRegionsTest, EachThreadFindsItsStoresInMemoryAfterItsPublish) {
-  constexpr std::size_t bytes = 1 << 20;
+TEST_F(SettledRegionTest, EachThreadFindsItsStoresInMemoryAfterItsPublish) {
   constexpr std::size_t threads = 4;
   const Policy by = hesitating();
-  FarMemory far(memory_, bytes);
-  Regions regions;
-  settle(regions, memory_, bytes, far);
   std::atomic<int> missing = 0;
   std::vector<std::thread> running;
   for (std::size_t thread = 0; thread < threads; ++thread)
@@ -256,8 +242,8 @@ TEST_F(WrittenRegionsTest, EachThreadFindsItsStoresInMemoryAfterItsPublish) {
         const std::size_t at = random.below(20) * page + thread * line_bytes;
         auto* word = reinterpret_cast<std::uint64_t*>(memory_ + at);
         std::atomic_ref(*word).store(round, std::memory_order_relaxed);  // ordered by publish
-        regions.publish(by, 0, memory_, bytes);
-        if (far.word(at) != round) ++missing;
+        regions_.publish(by, 0, memory_, bytes);
+        if (far_.word(at) != round) ++missing;
       }
     });
   for (auto& thread : running) thread.join();

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/random.h"
-#include "machine/testing/ensemble.h"
 #include "sync/barriers/centralized_barrier.h"
 #include "sync/barriers/dissemination_barrier.h"
 #include "sync/testing/cases.h"
@@ -17,7 +16,6 @@ namespace tombolo::sync {
 namespace {
 
 using machine::Home;
-using machine::testing::Ensemble;
 using std::chrono::seconds;
 using testing::Deadline;
 using testing::Obituary;
@@ -45,17 +43,8 @@ class Barriers : public ::testing::Test {
   // Calls body(core, barrier) for each of `cores` cores.
   template <class Body>
   void run(Home cores, machine::IdleHook& idle, Body&& body) {
-    machine::SyncLayout layout(Machine::reserved_sync_bytes(cores));
-    const auto at = Barrier::take(layout, cores);
-    Ensemble<Machine> ensemble({.cores = cores,
-                                .sync_bytes = layout.bytes(),
-                                .data_bytes = Record<Machine>::bytes,
-                                .seed = cores,
-                                .idle = &idle});
-    ensemble.run([&](Machine& core) {
-      Barrier barrier(core, at);
-      body(core, barrier);
-    });
+    testing::run_each<Barrier, Machine>(
+        {.cores = cores, .data_bytes = Record<Machine>::bytes, .seed = cores, .idle = &idle}, body);
   }
 
   void separates(Home cores, int rounds) {

@@ -24,7 +24,7 @@ namespace tombolo::sync {
 namespace {
 
 using machine::Home;
-using machine::testing::Ensemble;
+using machine::testing::EnsembleShape;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::Deadline;
@@ -81,18 +81,12 @@ class Epochs : public ::testing::Test {
   // The first error of a run; empty if there is none.
   std::string run(Home cores, const std::vector<Epoch>& schedule, std::uint64_t seed,
                   machine::IdleHook& idle) {
-    machine::SyncLayout layout(Machine::reserved_sync_bytes(cores));
-    const auto at = Under::take(layout, cores);
-    Ensemble<Machine> ensemble({.cores = cores,
-                                .sync_bytes = layout.bytes(),
-                                .data_bytes = cores * mark_bytes,
-                                .seed = seed,
-                                .idle = &idle});
     open_ = std::vector<std::atomic<int>>(cores);
     error_.clear();
     failed_ = false;
-    ensemble.run([&](Machine& core) {
-      Under epochs(core, at);
+    const EnsembleShape shape{
+        .cores = cores, .data_bytes = cores * mark_bytes, .seed = seed, .idle = &idle};
+    testing::run_each<Under, Machine>(shape, [&](Machine& core, Under& epochs) {
       Random random = Random::stream(seed, core.self());
       for (std::size_t i = 0; i < schedule.size() && !failed_; ++i) {
         if (random.one_in(4)) (void)core.pause(random.below(30000)).ok();
@@ -173,12 +167,8 @@ TYPED_TEST(Epochs, MoreCoresThanBitsInAWord) {
 TYPED_TEST(Epochs, FaultOfTheHookEndsEveryWait) {
   using C = typename TestFixture::Machine;
   Obituary obituary(seconds(60));
-  machine::SyncLayout layout(C::reserved_sync_bytes(4));
-  const auto at = ActiveTarget<C>::take(layout, 4);
-  Ensemble<C> ensemble(
-      {.cores = 4, .sync_bytes = layout.bytes(), .data_bytes = 64, .idle = &obituary});
-  ensemble.run([&](C& core) {
-    ActiveTarget<C> epochs(core, at);
+  const EnsembleShape shape{.cores = 4, .idle = &obituary};
+  testing::run_each<ActiveTarget<C>, C>(shape, [&](C& core, ActiveTarget<C>& epochs) {
     const std::vector<Home> dead{3};
     Status s;
     switch (core.self()) {
@@ -208,13 +198,9 @@ TYPED_TEST(Epochs, FaultOfTheHookEndsEveryWait) {
 TYPED_TEST(Epochs, UnmatchedEpochs) {
   using C = typename TestFixture::Machine;
   Deadline deadline(seconds(60));
-  machine::SyncLayout layout(C::reserved_sync_bytes(2));
-  const auto at = ActiveTarget<C>::take(layout, 2);
-  Ensemble<C> ensemble(
-      {.cores = 2, .sync_bytes = layout.bytes(), .data_bytes = 64, .idle = &deadline});
   std::atomic<int> posted{0};
-  ensemble.run([&](C& core) {
-    ActiveTarget<C> epochs(core, at);
+  const EnsembleShape shape{.cores = 2, .idle = &deadline};
+  testing::run_each<ActiveTarget<C>, C>(shape, [&](C& core, ActiveTarget<C>& epochs) {
     const std::vector<Home> peer{1 - core.self()};
     for (int round = 1; round <= 50; ++round) {
       const bool matched = round % 3 == 0;

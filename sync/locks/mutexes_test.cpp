@@ -67,17 +67,8 @@ class Mutexes : public ::testing::Test {
 
   template <class Body>
   void run(Home cores, machine::IdleHook& idle, Body&& body) {
-    machine::SyncLayout layout(Machine::reserved_sync_bytes(cores));
-    const auto at = Case::take(layout, cores);
-    Ensemble<Machine> ensemble({.cores = cores,
-                                .sync_bytes = layout.bytes(),
-                                .data_bytes = Record<Machine>::bytes,
-                                .seed = cores,
-                                .idle = &idle});
-    ensemble.run([&](Machine& core) {
-      Case mutex(core, at);
-      body(core, mutex);
-    });
+    testing::run_each<Case, Machine>(
+        {.cores = cores, .data_bytes = Record<Machine>::bytes, .seed = cores, .idle = &idle}, body);
   }
 
   void excludes(Home cores, int steps) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what the validators of sync share: every algorithm of a family times every machine,
-// hooks that end a wait, and protected data whose damage shows.
+// Purpose: what the validators of sync share: every algorithm of a family times every machine, one
+// of it for each core, hooks that end a wait, and protected data whose damage shows.
 //
 //   using Cases = Product<AllMachines, CaseOf<McsLock>::On, CaseOf<Ticket>::On>;   // typed tests
 //
@@ -18,6 +18,7 @@
 #include "backends/machines.h"
 #include "base/status.h"
 #include "machine/contract.h"
+#include "machine/testing/ensemble.h"
 
 namespace tombolo::sync::testing {
 
@@ -90,6 +91,19 @@ class Obituary : public Deadline {
  private:
   std::atomic<int> dead_{-1};
 };
+
+// Gives each of `shape.cores` cores its Algorithm, and calls body(core, algorithm) on a thread for
+// each. The shape says all but the room for sync words.
+template <class Algorithm, machine::Core C, class Body>
+void run_each(machine::testing::EnsembleShape shape, Body&& body) {
+  machine::SyncLayout layout(C::reserved_sync_bytes(shape.cores));
+  const auto at = Algorithm::take(layout, shape.cores);
+  shape.sync_bytes = layout.bytes();
+  machine::testing::Ensemble<C>(shape).run([&](C& core) {
+    Algorithm algorithm(core, at);
+    body(core, algorithm);
+  });
+}
 
 // A record of equal numbers over several lines of the data of one home. Who reads it while somebody
 // writes it, or reads a stale part of it, finds numbers that differ.
