@@ -67,7 +67,7 @@
 
 namespace tombolo::stale {
 
-class Core : private Settleable {
+class Core final : private Settleable {
  public:
   using Word = StoreBuffer::Word;
   static constexpr machine::Properties properties{.name = "stale",

@@ -12,6 +12,7 @@
 
 #include "base/random.h"
 #include "machine/testing/ensemble.h"
+#include "machine/testing/forwarding.h"
 #include "sync/barriers/dissemination_barrier.h"
 #include "sync/locks/bakery_lock.h"
 #include "sync/locks/best_effort_lock.h"
@@ -59,13 +60,15 @@ class Eager : public Bias {
 // A core that is interrupted between its steps now and then, so that others come between a look and
 // what follows from it.
 template <class M>
-class Restless : public M {
+class Restless : public machine::testing::Forwarding<M> {
+  using Base = machine::testing::Forwarding<M>;
+
  public:
   explicit Restless(const machine::Attachment& at)
-      : M(at), random_(Random::stream(at.seed, at.self)) {}
+      : Base(at), random_(Random::stream(at.seed, at.self)) {}
   std::uint64_t load(typename M::Word word) {
-    const std::uint64_t value = M::load(word);
-    if (random_.one_in(16)) std::this_thread::yield();
+    const std::uint64_t value = Base::load(word);
+    if (random_.one_in(64)) std::this_thread::sleep_for(std::chrono::microseconds(20));
     return value;
   }
 

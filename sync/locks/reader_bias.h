@@ -4,33 +4,35 @@
 // Locks", USENIX ATC 2019. Around a family (`Locks`) in which nobody waits while it holds a place
 // in a queue, that is BestEffortLocks.
 //
-//   bias of each target          1: announced readers count
-//   announcements of each core   at its own home; each 0 or a target + 1
+//   bias of each target          none; set: announced readers count; ending: they do, but no new
+//   one announcements of each core   at its own home; each 0 or a target + 1
 //
 //   shared       if the bias is set, announce the target and look at the bias again: still set,
 //                done. Otherwise withdraw, and lock the target itself
-//   exclusive    lock the target; if its bias is set, clear it and wait until nobody announces it
+//   exclusive    lock the target; no bias: done. Otherwise let it end and look at all
+//   announcements:
+//                nobody announces the target: no bias, done. Otherwise give the lock back, wait
+//                until nobody does, and try again
 //   lock-all     the family's
 //   back again   a core sets the bias while it holds the target's shared lock, after `bias_after`
-//                times the number of cores such locks: clearing looks at each core once, so a
+//                times the number of cores such locks: ending it looks at each core once, so a
 //                reader pays for 1 / `bias_after` of a look
 //
 // Two readers of a target no longer take its line from each other: a lock costs one atomic on a
 // line that stays in the reader's cache. Worth it only where load() may be served from a cache.
 //
-// Invariants: B1 the bias is set only by a holder of the shared lock and cleared only by a holder
-// of
-//                the exclusive lock: never both at once.
-//             B2 a reader announces, then looks at the bias; a writer clears it, then looks at the
+// Invariants: B1 the bias changes from none to set only by a holder of the shared lock, and
+//                otherwise only by a holder of the exclusive lock: never both at once.
+//             B2 a reader announces, then looks at the bias; a writer ends it, then looks at the
 //                announcements. Both first steps are atomics, which keep the looks from overtaking
 //                them (R3), so one of the two sees the other.
-//             B3 while the bias of a target is clear and its exclusive lock is free, nobody
-//                announces it but who will withdraw. Hence a writer whose wait ends in a fault sets
-//                the bias again.
+//             B3 where there is no bias, nobody announces the target but who will withdraw.
 //             B4 a reader that finds the bias set comes after the one that set it, and this one
 //             after
 //                the last writer, so its refresh is as new (R5); a withdrawn announcement comes
 //                after what its reader drained (R4).
+//             B5 a writer waits for announced readers without the lock: they may wait for other
+//                targets, and readers that hold those for this one.
 // Memory: 2 lines per home and that of the family. After a fault as usable as the family.
 // Thread safety: as LockOptions::threads says: announcements are claimed by an atomic.
 #pragma once
@@ -76,11 +78,9 @@ class ReaderBias {
       return {};
     }
     TOMBOLO_TRY(locks_.lock(Access::exclusive, target));
-    if (core_.load(bias(target)) == 0) [[likely]]
+    if (core_.load(bias(target)) == none || end_bias(target)) [[likely]]
       return {};
-    Status status = revoke(target);
-    if (!status.ok()) locks_.unlock(Access::exclusive, target);
-    return status;
+    return wait_for_announced(target);
   }
 
   void unlock(Access access, Home target) {
@@ -95,6 +95,8 @@ class ReaderBias {
   void unlock_all() { locks_.unlock_all(); }
 
  protected:
+  enum Bias : std::uint64_t { none, set, ending };
+
   // Shared locks of one core that can be announced at a time; further ones go to the target.
   static constexpr unsigned announced_at_once = 4;
 
@@ -106,11 +108,11 @@ class ReaderBias {
  private:
   bool announce(Home target) {
     const Word biased = bias(target);
-    if (core_.load(biased) == 0) return false;
+    if (core_.load(biased) != set) return false;
     for (unsigned i = 0; i < announced_at_once; ++i) {
       const Word mine = announcement(core_.self(), i);
       if (core_.compare_exchange(mine, 0, target + std::uint64_t{1}) != 0) continue;
-      if (core_.load(biased) != 0) [[likely]]  // B2
+      if (core_.load(biased) == set) [[likely]]  // B2
         return true;
       core_.store(mine, 0);
       return false;
@@ -128,20 +130,34 @@ class ReaderBias {
       return;
     }
     reads_until_bias_.store(options_.bias_after * core_.cores(), std::memory_order_relaxed);
-    if (core_.load(bias(target)) == 0) core_.store(bias(target), 1);
+    if (core_.load(bias(target)) == none) core_.store(bias(target), set);
   }
 
-  // The target's exclusive lock is held (B1).
-  Status revoke(Home target) {
-    core_.exchange(bias(target), 0);  // B2
-    Backoff<C> backoff(core_, options_);
+  // The target's exclusive lock is held (B1). True if there is no bias any more.
+  bool end_bias(Home target) {
+    core_.exchange(bias(target), ending);  // B2
+    if (announced(target)) return false;
+    core_.store(bias(target), none);
+    return true;
+  }
+
+  bool announced(Home target) {
     for (Home core = 0; core < core_.cores(); ++core)
       for (unsigned i = 0; i < announced_at_once; ++i)
-        while (core_.load(announcement(core, i)) == target + std::uint64_t{1})
-          if (Status status = backoff.pause(); !status.ok()) {
-            core_.store(bias(target), 1);  // B3
-            return status;
-          }
+        if (core_.load(announcement(core, i)) == target + std::uint64_t{1}) return true;
+    return false;
+  }
+
+  // The target's exclusive lock is held; given back while waiting (B5).
+  Status wait_for_announced(Home target) {
+    Backoff<C> backoff(core_, options_);
+    do {
+      locks_.unlock(Access::exclusive, target);
+      backoff.reset();
+      do TOMBOLO_TRY(backoff.pause());
+      while (announced(target));
+      TOMBOLO_TRY(locks_.lock(Access::exclusive, target));
+    } while (core_.load(bias(target)) != none && !end_bias(target));
     return {};
   }
 

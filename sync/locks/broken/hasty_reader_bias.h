@@ -18,7 +18,7 @@ class HastyReaderBias : public ReaderBias<C, Locks> {
   using Base::Base;
 
   Status lock(Access access, machine::Home target) {
-    if (access == Access::shared && this->core_.load(this->bias(target)) != 0 &&
+    if (access == Access::shared && this->core_.load(this->bias(target)) == Base::set &&
         this->core_.compare_exchange(this->announcement(this->core_.self(), 0), 0,
                                      target + std::uint64_t{1}) == 0)
       return {};

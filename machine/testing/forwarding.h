@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: a machine that hands every operation on to another, for tests that change one of them:
+// derive from it and write that one anew. Deriving from a machine itself is no way: one that starts
+// threads in its constructor must not be the base of anything.
+//
+// Invariants: those of C.
+// Thread safety: that of C.
+#pragma once
+
+#include "machine/contract.h"
+
+namespace tombolo::machine::testing {
+
+template <Core C>
+class Forwarding {
+ public:
+  using Word = typename C::Word;
+  static constexpr Properties properties = C::properties;
+  static std::size_t reserved_sync_bytes(Home cores) { return C::reserved_sync_bytes(cores); }
+
+  explicit Forwarding(const Attachment& attachment) : core_(attachment) {}
+
+  Home self() const { return core_.self(); }
+  Home cores() const { return core_.cores(); }
+  Word word(SyncPlace place) { return core_.word(place); }
+  std::uint64_t load(Word word) { return core_.load(word); }
+  void store(Word word, std::uint64_t v) { core_.store(word, v); }
+  std::uint64_t fetch_add(Word word, std::uint64_t v) { return core_.fetch_add(word, v); }
+  std::uint64_t exchange(Word word, std::uint64_t v) { return core_.exchange(word, v); }
+  std::uint64_t compare_exchange(Word word, std::uint64_t expected, std::uint64_t desired) {
+    return core_.compare_exchange(word, expected, desired);
+  }
+  void fence() { core_.fence(); }
+  template <class Predicate>
+  Status wait_until(Word word, Predicate&& predicate) {
+    return core_.wait_until(word, predicate);
+  }
+  Status pause(std::uint64_t ns) { return core_.pause(ns); }
+  void notify(Home home) { core_.notify(home); }
+  Status read(DataPlace place, void* out, std::size_t bytes) {
+    return core_.read(place, out, bytes);
+  }
+  Status write(DataPlace place, const void* in, std::size_t bytes) {
+    return core_.write(place, in, bytes);
+  }
+  Status write_through(DataPlace place, const void* in, std::size_t bytes) {
+    return core_.write_through(place, in, bytes);
+  }
+  void publish(DataPlace place, std::size_t bytes) { core_.publish(place, bytes); }
+  void refresh(DataPlace place, std::size_t bytes) { core_.refresh(place, bytes); }
+  void drain() { core_.drain(); }
+  std::byte* view(DataPlace place) { return core_.view(place); }
+  std::uint64_t data_bytes(Home home) const { return core_.data_bytes(home); }
+
+  // Beyond the contract.
+  void settle() requires requires(C& c) { c.settle(); }
+  { core_.settle(); }
+  void close() requires requires(C& c) { c.close(); }
+  { core_.close(); }
+  const auto& findings() const { return core_.findings(); }
+
+ private:
+  C core_;
+};
+
+}  // namespace tombolo::machine::testing
