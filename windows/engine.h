@@ -46,7 +46,7 @@ struct Assertions {
 struct EngineOptions {
   sync::LockKind locks = sync::LockKind::best_effort;
   bool backoff = true;
-  bool reader_bias = true;           // best-effort locks, where loads are cached: reader_bias.h
+  bool reader_bias = true;           // best-effort locks: sync/locks/reader_bias.h
   bool threads = false;              // calls may come from several threads
   std::uint64_t atomic_bytes = 0;    // range of target memory under one accumulate lock; 0: default
   bool program_reads_peers = false;  // the program itself loads and stores peers' regions (view())

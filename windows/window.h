@@ -36,9 +36,10 @@ namespace tombolo::windows {
 
 template <machine::Core C>
 class Window final : public Engine {
-  // The bias pays where a load of another home's word may come from a cache.
+  // The bias costs an atomic and two loads more where it ends, which built atomics make dear.
+  static constexpr bool has_atomics = C::properties.native_atomics == machine::Atomics::full;
   using BestEffort =
-      std::conditional_t<C::properties.coherent, sync::ReaderBias<C, sync::BestEffortLocks<C>>,
+      std::conditional_t<has_atomics, sync::ReaderBias<C, sync::BestEffortLocks<C>>,
                          sync::BestEffortLocks<C>>;
   using WriterPreference = sync::WriterPreferenceLocks<C>;
   using Fifo = sync::FifoLocks<C>;

@@ -19,7 +19,7 @@
 //                reader pays for 1 / `bias_after` of a look
 //
 // Two readers of a target no longer take its line from each other: a lock costs one atomic on a
-// line that stays in the reader's cache. Worth it only where load() may be served from a cache.
+// line that stays in the reader's cache.
 //
 // Invariants: B1 the bias changes from none to set only by a holder of the shared lock, and
 //                otherwise only by a holder of the exclusive lock: never both at once.
