@@ -244,6 +244,11 @@ def test_a_thousand_windows_at_once(few_descriptors, machine):
     passes(prepare("many_windows", 1000, machine=machine), 60)
 
 
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_memory_does_not_grow_with_the_windows_that_come_and_go(mpi):
+    passes(prepare("churn", ranks=1, mpi=mpi))
+
+
 @pytest.mark.parametrize(("ranks", "machine"), [(1, "coherent"), (2, "coherent"), (2, "stale")])
 def test_a_window_of_8_gib(ranks, machine):
     free = {

@@ -426,14 +426,9 @@ int free_window(MPI_Win* win) {
   const Status arrived = window->engine().barrier();
   if (!arrived.ok()) return raise(*window, arrived, "MPI_Win_free");
   if (window->group != MPI_GROUP_NULL) host().Group_free(&window->group);
-  // Another thread's new window may get the handle before this one is out of the registry.
-  window->leaving = true;
   // Attribute callbacks run inside and may still ask about the window.
   const int result = host().Win_free(win);
-  if (result == MPI_SUCCESS)
-    unregister_window(window);
-  else
-    window->leaving = false;
+  if (result == MPI_SUCCESS) unregister_window(window);
   return result;
 }
 
