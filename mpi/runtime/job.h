@@ -6,8 +6,6 @@
 // call of job().
 #pragma once
 
-#include <poll.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -20,6 +18,7 @@
 #include "machine/waiting.h"
 #include "mpi/host/mpi_header.h"
 #include "mpi/runtime/options.h"
+#include "mpi/runtime/peer_processes.h"
 
 namespace tombolo::mpi {
 
@@ -74,8 +73,8 @@ Job& job();
 // What a process does while it waits for the peers of one window.
 class PeerWatch final : public machine::IdleHook {
  public:
-  // `pids` by rank in the window.
-  PeerWatch(int self, std::vector<std::int32_t> pids);
+  // `processes` by rank in the window.
+  PeerWatch(int self, std::vector<ProcessName> processes);
   PeerWatch(const PeerWatch&) = delete;
   PeerWatch& operator=(const PeerWatch&) = delete;
 
@@ -87,10 +86,9 @@ class PeerWatch final : public machine::IdleHook {
   using Clock = std::chrono::steady_clock;
   Status look();
 
-  int self_;
   std::vector<std::int32_t> pids_;
   std::mutex mutex_;
-  std::vector<pollfd> polls_;  // by rank; made at the first look
+  PeerProcesses processes_;
   Clock::time_point next_look_{};
 };
 

@@ -60,7 +60,8 @@ PeerRecord describe(const Creation& creation) {
   mine.host = job().host_identity();
   mine.bytes = static_cast<std::uint64_t>(creation.bytes);
   mine.address = reinterpret_cast<std::uint64_t>(creation.memory);
-  mine.pid = getpid();
+  static const ProcessName self = process_named(getpid());
+  mine.process = self;
   mine.disp_unit = creation.disp_unit;
   mine.probe = reinterpret_cast<std::uint64_t>(&probe);
   mine.native_atomics = options.native_atomics;
@@ -173,8 +174,8 @@ bool Creator::reach() {
   const auto right = static_cast<std::size_t>((window_->rank + 1) % window_->size);
   const PeerRecord& peer = window_->peers[right];
   std::uint64_t seen = probe;
-  const bool ok =
-      peer.pid == getpid() || host::read_foreign(peer.pid, peer.probe, &seen, sizeof seen).ok();
+  const bool ok = peer.process.pid == getpid() ||
+                  host::read_foreign(peer.process.pid, peer.probe, &seen, sizeof seen).ok();
   return all(ok && seen == probe);
 }
 
@@ -189,7 +190,7 @@ void Creator::lay_out() {
     starts_.push_back(next);
     machine::DataRegion region;
     region.bytes = c_.flavor == MPI_WIN_FLAVOR_DYNAMIC ? ~std::uint64_t{0} >> 1 : peer.bytes;
-    region.pid = peer.pid;
+    region.pid = peer.process.pid;
     region.foreign_address = c_.flavor == MPI_WIN_FLAVOR_DYNAMIC ? 0 : peer.address;
     regions_.push_back(region);
     // Sizes are the program's. What no host has is refused when the segment is made; the sum of
@@ -328,9 +329,9 @@ void Creator::attach() {
   // A window of few processes does not make the host a quiet one.
   at.waiting =
       machine::WaitPolicy::for_host(std::max(at.cores, job().processes_here()), job().processors());
-  std::vector<std::int32_t> pids;
-  for (const PeerRecord& peer : w.peers) pids.push_back(peer.pid);
-  w.watch_ = std::make_unique<PeerWatch>(w.rank, std::move(pids));
+  std::vector<ProcessName> processes;
+  for (const PeerRecord& peer : w.peers) processes.push_back(peer.process);
+  w.watch_ = std::make_unique<PeerWatch>(w.rank, std::move(processes));
   at.idle = w.watch_.get();
   at.seed = job().options().seed;
   at.evictions = job().options().evictions;

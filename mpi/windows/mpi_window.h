@@ -19,6 +19,7 @@
 #include "backends/host/segment.h"
 #include "mpi/host/mpi_header.h"
 #include "mpi/runtime/job.h"
+#include "mpi/runtime/peer_processes.h"
 #include "mpi/windows/attached.h"
 #include "mpi/windows/handle_table.h"
 #include "windows/engine.h"
@@ -30,7 +31,7 @@ struct PeerRecord {
   std::uint64_t host = 0;
   std::uint64_t bytes = 0;
   std::uint64_t address = 0;  // of the memory in its process, where that matters
-  std::int32_t pid = 0;
+  ProcessName process;
   std::int64_t disp_unit = 1;
   std::uint64_t probe = 0;  // the address of a number that a peer may try to read
   std::uint64_t atomic_bytes = 0;
