@@ -176,6 +176,12 @@ def test_a_window_beyond_a_full_tmpfs_is_refused_and_a_smaller_one_works(segment
     assert "tombolo" not in outcome.stdout.splitlines()[-1]
 
 
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_creation_that_fails_half_way_is_heard_of_once_and_leaves_nothing(mpi, machine):
+    passes(prepare("half_way", mpi=mpi, machine=machine, ranks=3))
+
+
 # --- Mistakes of the caller ----------------------------------------------------------------------
 
 
