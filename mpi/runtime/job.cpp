@@ -93,11 +93,19 @@ void Job::print_stats() {
   std::fputs(line.c_str(), stderr);
 }
 
-void Job::report_once(const std::string& text) {
+bool Job::is_new(const std::string& text) {
   const std::lock_guard lock(mutex_);
-  if (std::find(reported_.begin(), reported_.end(), text) != reported_.end()) return;
+  if (std::find(reported_.begin(), reported_.end(), text) != reported_.end()) return false;
   reported_.push_back(text);
-  if (world_rank_ == 0) std::fprintf(stderr, "tombolo: %s\n", text.c_str());
+  return true;
+}
+
+void Job::report_once(const std::string& text) {
+  if (is_new(text) && world_rank_ == 0) std::fprintf(stderr, "tombolo: %s\n", text.c_str());
+}
+
+void Job::report_own_once(const std::string& text) {
+  if (is_new(text)) std::fprintf(stderr, "tombolo: rank %d: %s\n", world_rank_, text.c_str());
 }
 
 Job& job() {

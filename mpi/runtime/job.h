@@ -50,6 +50,8 @@ class Job {
 
   // One line on stderr from rank 0 of the world, at most once for each text.
   void report_once(const std::string& text);
+  // The same from this process, for what concerns it alone.
+  void report_own_once(const std::string& text);
 
  private:
   Options options_;
@@ -64,6 +66,7 @@ class Job {
   std::atomic<std::uint64_t> served_{0};
   std::mutex mutex_;
   std::map<std::string, std::uint64_t> forwarded_;
+  bool is_new(const std::string& text);
   std::vector<std::string> reported_;
 };
 

@@ -482,7 +482,14 @@ int free_window(MPI_Win* win) {
   if (window->group != MPI_GROUP_NULL) host().Group_free(&window->group);
   // Attribute callbacks run inside and may still ask about the window.
   const int result = host().Win_free(win);
-  if (result == MPI_SUCCESS) unregister_window(window);
+  if (result != MPI_SUCCESS) return result;
+  unregister_window(window);
+  const Status given_back = host::own_memory().take_fault();
+  if (!given_back.ok())
+    job().report_own_once(fmt::format(
+        "MPI_Win_free: memory of the program stays shared, with its contents, so that forked "
+        "children see each other's stores ({}); TOMBOLO_REMAP=0 leaves such memory alone",
+        given_back.message()));
   return result;
 }
 
