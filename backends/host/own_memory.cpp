@@ -28,8 +28,17 @@ void OwnMemory::leave(const AddressRange& range) {
   const std::lock_guard lock(mutex_);
   const auto found = std::find(uses_.begin(), uses_.end(), range);
   if (found != uses_.end()) uses_.erase(found);
-  replaced_.remove_if(
-      [this](const ReplacedMemory& memory) { return uses_of(memory.range()) == 0; });
+  replaced_.remove_if([this](ReplacedMemory& memory) {
+    if (uses_of(memory.range()) != 0) return false;
+    const Status given_back = memory.give_back();
+    if (fault_.ok()) fault_ = given_back;
+    return true;
+  });
+}
+
+Status OwnMemory::take_fault() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(fault_, {});
 }
 
 std::size_t OwnMemory::uses_of(const AddressRange& range) const {

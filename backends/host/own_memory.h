@@ -52,6 +52,10 @@ class OwnMemory {
   // use; otherwise valid until the use ends. To be called once for a use.
   ReplacedMemory* replace(const Use& use, std::uint64_t processes);
 
+  // What kept memory from being given back, if anything did since this was last asked. The memory
+  // stays shared, with its contents.
+  Status take_fault();
+
  private:
   void leave(const AddressRange& range);
   std::size_t uses_of(const AddressRange& range) const;
@@ -59,6 +63,7 @@ class OwnMemory {
   std::mutex mutex_;
   std::list<AddressRange> uses_;
   std::list<ReplacedMemory> replaced_;
+  Status fault_;
 };
 
 // That of this process; never destroyed, so that the end of a forked child changes nothing.

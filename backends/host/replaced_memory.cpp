@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -234,10 +235,28 @@ Status ReplacedMemory::move_out(const AddressRange& part) {
   } else {
     copy(0, part.bytes(), true);
   }
-  if (!scratch.move_to(part.low)) return refused("mremap", part);
+  if (!scratch.move_to(part.low)) {
+    const Status fault = refused("mremap", part);
+    TOMBOLO_CHECK(stays_mapped(part), "the kernel took memory away: {}", fault.message());
+    return fault;
+  }
   // Nobody needs these bytes any more, unless a child that was forked meanwhile shares them.
   if (forks() == forks_) madvise(alias(part.low), part.bytes(), MADV_REMOVE);
   return {};
+}
+
+// Some kernels unmap what is in the way before they find that they cannot move. The bytes are still
+// in the file.
+bool ReplacedMemory::stays_mapped(const AddressRange& part) const {
+  std::array<unsigned char, chunk_bytes / 4096> residency;  // of pages of that size or larger
+  if (mincore(pointer(part.low), part.bytes(), residency.data()) == 0 || errno != ENOMEM)
+    return true;
+  if (file_is_ours())
+    return mmap(pointer(part.low), part.bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                file_.get(), static_cast<off_t>(part.low - range_.low)) != MAP_FAILED;
+  // Of shared memory, mremap from a length of 0 makes a second mapping.
+  return syscall(SYS_mremap, alias(part.low), 0, part.bytes(), MREMAP_MAYMOVE | MREMAP_FIXED,
+                 part.low) == static_cast<long>(part.low);
 }
 
 // A program may close all descriptors that it does not know.
@@ -247,27 +266,31 @@ bool ReplacedMemory::file_is_ours() const {
          shape.st_ino == segment_.name().inode;
 }
 
-void ReplacedMemory::give_back() {
-  if (segment_.data() == nullptr) return;
-  if (segment_.name().pid == getpid()) give_back_mappings();
+Status ReplacedMemory::give_back() {
+  if (segment_.data() == nullptr) return {};
+  const Status given = segment_.name().pid == getpid() ? give_back_mappings() : Status();
   if (!file_is_ours()) (void)file_.release();
   file_.reset(-1);
   segment_ = Segment();  // swaps: the old one ends here
   range_ = {};
+  return given;
 }
 
-void ReplacedMemory::give_back_mappings() {
+Status ReplacedMemory::give_back_mappings() {
   std::vector<Mapping> mappings;
-  if (!read_mappings(mappings).ok()) return;
+  TOMBOLO_TRY(read_mappings(mappings));
+  Status first_fault;
   for (const Mapping& mapping : mappings) {
     // RM2: only where our file is still where we put it.
     const AddressRange part = common_part(mapping.range, range_);
     if (part.empty() || mapping.inode != segment_.name().inode || mapping.device != device_ ||
         mapping.offset != mapping.range.low - range_.low)
       continue;
-    if (!for_each_chunk(part, [&](const AddressRange& chunk) { return move_out(chunk); }).ok())
-      return;
+    const Status moved =
+        for_each_chunk(part, [&](const AddressRange& chunk) { return move_out(chunk); });
+    if (first_fault.ok()) first_fault = moved;
   }
+  return first_fault;
 }
 
 }  // namespace tombolo::host

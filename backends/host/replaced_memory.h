@@ -40,7 +40,7 @@ class ReplacedMemory {
   ReplacedMemory() = default;
   ReplacedMemory(ReplacedMemory&&) noexcept;
   ReplacedMemory& operator=(ReplacedMemory&&) noexcept;
-  ~ReplacedMemory() { give_back(); }
+  ~ReplacedMemory() { (void)give_back(); }
 
   // Replaces `pages`, all of them plain memory. Refused, among others, if the host lacks the
   // memory, or if so much of it was never touched that we would claim what others may need: more
@@ -53,14 +53,16 @@ class ReplacedMemory {
   void seal() { segment_.seal(); }
 
   // The program's memory is private again, with what was put there. Nothing happens in a forked
-  // child. If the kernel refuses, the memory stays shared; its contents are the same.
-  void give_back();
+  // child. If the kernel refuses, the memory stays shared, in whole or in part; its contents are
+  // the same, and the fault says what was refused.
+  Status give_back();
 
  private:
   Status move_in(const AddressRange& part);
   Status write_file(AddressRange from) const;
   Status move_out(const AddressRange& part);
-  void give_back_mappings();
+  bool stays_mapped(const AddressRange& part) const;
+  Status give_back_mappings();
   bool file_is_ours() const;
   std::byte* alias(std::uint64_t address) const { return segment_.data() + (address - range_.low); }
 

@@ -176,6 +176,12 @@ def test_a_window_beyond_a_full_tmpfs_is_refused_and_a_smaller_one_works(segment
     assert "tombolo" not in outcome.stdout.splitlines()[-1]
 
 
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_creation_that_fails_half_way_is_heard_of_once_and_leaves_nothing(mpi, machine):
+    passes(prepare("half_way", mpi=mpi, machine=machine, ranks=3))
+
+
 # --- Mistakes of the caller ----------------------------------------------------------------------
 
 
@@ -242,6 +248,11 @@ def few_descriptors():
 @pytest.mark.parametrize("machine", ["coherent", "stale"])
 def test_a_thousand_windows_at_once(few_descriptors, machine):
     passes(prepare("many_windows", 1000, machine=machine), 60)
+
+
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_memory_does_not_grow_with_the_windows_that_come_and_go(mpi):
+    passes(prepare("churn", ranks=1, mpi=mpi))
 
 
 @pytest.mark.parametrize(("ranks", "machine"), [(1, "coherent"), (2, "coherent"), (2, "stale")])

@@ -3,13 +3,10 @@
 
 #include <fmt/format.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <fstream>
 #include <functional>
@@ -54,49 +51,6 @@ std::uint32_t count_processes() {
   return 1;
 }
 
-// For kernels that give no descriptors, and for processes that have too many open.
-bool has_ended(std::int32_t pid) {
-  if (kill(pid, 0) != 0 && errno == ESRCH) return true;
-  std::ifstream file(fmt::format("/proc/{}/stat", pid));
-  std::string line;
-  if (!std::getline(file, line)) return false;
-  // "pid (name) state ...", where the name may hold anything.
-  const auto name_end = line.rfind(") ");
-  return name_end != std::string::npos && (line[name_end + 2] == 'Z' || line[name_end + 2] == 'X');
-}
-
-bool is_descriptor_of_process(int descriptor) {
-  return syscall(SYS_pidfd_send_signal, descriptor, 0, nullptr, 0) == 0 || errno != EBADF;
-}
-
-// A descriptor for each process that this one has looked after, whatever the number of windows.
-// A process's descriptor becomes readable when the process ends, even before it is reaped.
-class Processes {
- public:
-  // Open until this process ends; -1 if the kernel gives none. `gone`: there is no such process.
-  int descriptor(std::int32_t pid, bool& gone) {
-    const std::lock_guard lock(mutex_);
-    if (const auto known = descriptors_.find(pid); known != descriptors_.end()) {
-      pollfd ended{known->second, POLLIN, 0};
-      if (poll(&ended, 1, 0) == 0) return known->second;
-      // Dead, or another process has the number by now. Watches may still hold this descriptor.
-    }
-    const auto opened = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-    if (opened >= 0) descriptors_[pid] = opened;
-    gone = opened < 0 && errno == ESRCH;
-    return opened;
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<std::int32_t, int> descriptors_;
-};
-
-Processes& processes() {
-  static Processes* const the_processes = new Processes;  // never destroyed, as job()
-  return *the_processes;
-}
-
 }  // namespace
 
 Job::Job()
@@ -139,11 +93,19 @@ void Job::print_stats() {
   std::fputs(line.c_str(), stderr);
 }
 
-void Job::report_once(const std::string& text) {
+bool Job::is_new(const std::string& text) {
   const std::lock_guard lock(mutex_);
-  if (std::find(reported_.begin(), reported_.end(), text) != reported_.end()) return;
+  if (std::find(reported_.begin(), reported_.end(), text) != reported_.end()) return false;
   reported_.push_back(text);
-  if (world_rank_ == 0) std::fprintf(stderr, "tombolo: %s\n", text.c_str());
+  return true;
+}
+
+void Job::report_once(const std::string& text) {
+  if (is_new(text) && world_rank_ == 0) std::fprintf(stderr, "tombolo: %s\n", text.c_str());
+}
+
+void Job::report_own_once(const std::string& text) {
+  if (is_new(text)) std::fprintf(stderr, "tombolo: rank %d: %s\n", world_rank_, text.c_str());
 }
 
 Job& job() {
@@ -152,8 +114,11 @@ Job& job() {
   return *the_job;
 }
 
-PeerWatch::PeerWatch(int self, std::vector<std::int32_t> pids)
-    : self_(self), pids_(std::move(pids)) {}
+PeerWatch::PeerWatch(int self, std::vector<ProcessName> processes)
+    : pids_(processes.size()), processes_(static_cast<std::size_t>(self), processes) {
+  std::transform(processes.begin(), processes.end(), pids_.begin(),
+                 [](const ProcessName& process) { return process.pid; });
+}
 
 Status PeerWatch::idle() {
   int arrived = 0;
@@ -170,39 +135,16 @@ Status PeerWatch::idle() {
 
 // Names all that have ended: a process that gives up because of a dead one soon is dead as well.
 Status PeerWatch::look() {
-  std::vector<bool> ended(pids_.size(), false);
-  if (polls_.empty()) {
-    polls_.assign(pids_.size(), {-1, POLLIN, 0});
-    for (std::size_t rank = 0; rank < pids_.size(); ++rank) {
-      if (static_cast<int>(rank) == self_) continue;
-      bool gone = false;
-      polls_[rank].fd = processes().descriptor(pids_[rank], gone);
-      ended[rank] = gone;
-    }
-  }
-  const bool any = poll(polls_.data(), polls_.size(), 0) > 0;
-  // A program may close all descriptors that it does not know, and open others under their numbers.
-  for (std::size_t rank = 0; any && rank < polls_.size(); ++rank)
-    if (polls_[rank].revents != 0 && !is_descriptor_of_process(polls_[rank].fd))
-      polls_[rank].fd = -1;
-  for (std::size_t rank = 0; rank < polls_.size(); ++rank) {
-    if (static_cast<int>(rank) == self_ || ended[rank]) continue;
-    ended[rank] =
-        polls_[rank].fd >= 0 ? any && (polls_[rank].revents & POLLIN) != 0 : has_ended(pids_[rank]);
-  }
-  const auto first = std::find(ended.begin(), ended.end(), true);
-  if (first == ended.end()) return {};
-  constexpr int most_named = 8;
-  const auto n = std::count(ended.begin(), ended.end(), true);
+  const std::vector<std::size_t>& ended = processes_.ended();
+  if (ended.empty()) return {};
+  constexpr std::size_t most_named = 8;
   std::string names;
-  int named = 0;
-  for (std::size_t rank = 0; rank < ended.size() && named < most_named; ++rank)
-    if (ended[rank])
-      names += fmt::format("{}rank {} (process {})", named++ == 0 ? "" : ", ", rank, pids_[rank]);
-  if (n > most_named) names += fmt::format(" and {} more", n - most_named);
+  for (std::size_t i = 0; i < std::min(most_named, ended.size()); ++i)
+    names += fmt::format("{}rank {} (process {})", i == 0 ? "" : ", ", ended[i], pids_[ended[i]]);
+  if (ended.size() > most_named) names += fmt::format(" and {} more", ended.size() - most_named);
   return Status::process_failed(
-      static_cast<int>(first - ended.begin()),
-      fmt::format("{} of the window {} died", names, n == 1 ? "has" : "have"));
+      static_cast<int>(ended.front()),
+      fmt::format("{} of the window {} died", names, ended.size() == 1 ? "has" : "have"));
 }
 
 }  // namespace tombolo::mpi

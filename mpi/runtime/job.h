@@ -6,8 +6,6 @@
 // call of job().
 #pragma once
 
-#include <poll.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -20,6 +18,7 @@
 #include "machine/waiting.h"
 #include "mpi/host/mpi_header.h"
 #include "mpi/runtime/options.h"
+#include "mpi/runtime/peer_processes.h"
 
 namespace tombolo::mpi {
 
@@ -51,6 +50,8 @@ class Job {
 
   // One line on stderr from rank 0 of the world, at most once for each text.
   void report_once(const std::string& text);
+  // The same from this process, for what concerns it alone.
+  void report_own_once(const std::string& text);
 
  private:
   Options options_;
@@ -65,6 +66,7 @@ class Job {
   std::atomic<std::uint64_t> served_{0};
   std::mutex mutex_;
   std::map<std::string, std::uint64_t> forwarded_;
+  bool is_new(const std::string& text);
   std::vector<std::string> reported_;
 };
 
@@ -74,8 +76,8 @@ Job& job();
 // What a process does while it waits for the peers of one window.
 class PeerWatch final : public machine::IdleHook {
  public:
-  // `pids` by rank in the window.
-  PeerWatch(int self, std::vector<std::int32_t> pids);
+  // `processes` by rank in the window.
+  PeerWatch(int self, std::vector<ProcessName> processes);
   PeerWatch(const PeerWatch&) = delete;
   PeerWatch& operator=(const PeerWatch&) = delete;
 
@@ -87,10 +89,9 @@ class PeerWatch final : public machine::IdleHook {
   using Clock = std::chrono::steady_clock;
   Status look();
 
-  int self_;
   std::vector<std::int32_t> pids_;
   std::mutex mutex_;
-  std::vector<pollfd> polls_;  // by rank; made at the first look
+  PeerProcesses processes_;
   Clock::time_point next_look_{};
 };
 

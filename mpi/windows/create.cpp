@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 #include "backends/host/foreign_memory.h"
 #include "mpi/host/host.h"
@@ -60,7 +61,8 @@ PeerRecord describe(const Creation& creation) {
   mine.host = job().host_identity();
   mine.bytes = static_cast<std::uint64_t>(creation.bytes);
   mine.address = reinterpret_cast<std::uint64_t>(creation.memory);
-  mine.pid = getpid();
+  static const ProcessName self = process_named(getpid());
+  mine.process = self;
   mine.disp_unit = creation.disp_unit;
   mine.probe = reinterpret_cast<std::uint64_t>(&probe);
   mine.native_atomics = options.native_atomics;
@@ -96,14 +98,37 @@ struct PartOffer {
   std::uint64_t bytes = 0;  // 0: nothing
 };
 
+// The host's own calls of the communicator's error handler kept back: of several attempts one may
+// succeed, and the handler is to be called once.
+class SilentCommunicator {
+ public:
+  explicit SilentCommunicator(MPI_Comm comm) : comm_(comm) {
+    if (host().Comm_get_errhandler(comm_, &handler_) == MPI_SUCCESS)
+      host().Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
+  }
+  ~SilentCommunicator() {
+    if (handler_ == MPI_ERRHANDLER_NULL) return;
+    host().Comm_set_errhandler(comm_, handler_);
+    host().Errhandler_free(&handler_);
+  }
+  SilentCommunicator(const SilentCommunicator&) = delete;
+  SilentCommunicator& operator=(const SilentCommunicator&) = delete;
+
+ private:
+  MPI_Comm comm_;
+  MPI_Errhandler handler_ = MPI_ERRHANDLER_NULL;
+};
+
 class Creator {
  public:
   explicit Creator(const Creation& creation)
       : c_(creation), window_(std::make_unique<MpiWindow>()) {}
 
+  // As create_window().
   bool run(int& result);
 
  private:
+  int make();
   bool agree(int& result);
   bool in_segment() const;
   bool reach();
@@ -113,8 +138,10 @@ class Creator {
   void share_own_memory();
   bool map_part(const PartOffer& offer, machine::DataRegion& region);
   int carrier();
-  void attach();
+  int begin();
+  Status attach();
   void finish();
+  int failure(const Status& why);
   MachineChoice machine() const {
     return {window_->peers[0].machine, window_->peers[0].native_atomics};
   }
@@ -176,8 +203,8 @@ bool Creator::reach() {
   const auto right = static_cast<std::size_t>((window_->rank + 1) % window_->size);
   const PeerRecord& peer = window_->peers[right];
   std::uint64_t seen = probe;
-  const bool ok =
-      peer.pid == getpid() || host::read_foreign(peer.pid, peer.probe, &seen, sizeof seen).ok();
+  const bool ok = peer.process.pid == getpid() ||
+                  host::read_foreign(peer.process.pid, peer.probe, &seen, sizeof seen).ok();
   return all(ok && seen == probe);
 }
 
@@ -192,7 +219,7 @@ void Creator::lay_out() {
     starts_.push_back(next);
     machine::DataRegion region;
     region.bytes = c_.flavor == MPI_WIN_FLAVOR_DYNAMIC ? ~std::uint64_t{0} >> 1 : peer.bytes;
-    region.pid = peer.pid;
+    region.pid = peer.process.pid;
     region.foreign_address = c_.flavor == MPI_WIN_FLAVOR_DYNAMIC ? 0 : peer.address;
     regions_.push_back(region);
     // Sizes are the program's. What no host has is refused when the segment is made; the sum of
@@ -301,7 +328,9 @@ bool Creator::map_part(const PartOffer& offer, machine::DataRegion& region) {
   return true;
 }
 
-// A window of the host MPI without memory; which kind is cheapest and always there differs.
+// A window of the host MPI without memory; which kind is cheapest and always there differs. Either
+// all processes have it afterwards, or they fail. Where some have it, it cannot be freed: that
+// takes all.
 int Creator::carrier() {
   MPI_Win* win = &window_->handle;
   void* nothing = nullptr;
@@ -314,12 +343,33 @@ int Creator::carrier() {
   for (const bool allocate : {allocate_first, !allocate_first}) {
     error = allocate ? host().Win_allocate(0, 1, c_.info, c_.comm, &nothing, win)
                      : host().Win_create_dynamic(c_.info, c_.comm, win);
-    if (error == MPI_SUCCESS) return host().Win_get_group(*win, &window_->group);
+    if (all(error == MPI_SUCCESS)) return MPI_SUCCESS;
+    if (!all(error != MPI_SUCCESS)) break;
   }
-  return error;
+  if (error != MPI_SUCCESS) return error;
+  return failure(Status::io("the host MPI of another process could not create the window"));
 }
 
-void Creator::attach() {
+// With all carriers there: all processes begin to use the window, or none does.
+int Creator::begin() {
+  const int error = host().Win_get_group(window_->handle, &window_->group);
+  const Status attached = error == MPI_SUCCESS ? attach() : Status();
+  if (!all(error == MPI_SUCCESS && attached.ok())) {
+    if (window_->group != MPI_GROUP_NULL) host().Group_free(&window_->group);
+    host().Win_free(&window_->handle);
+    if (error != MPI_SUCCESS) return error;
+    return failure(attached.ok() ? Status::io("another process could not begin to use the window")
+                                 : attached);
+  }
+  // An engine may start by moving the owner's bytes to memory; nobody may look before that.
+  const Status started = window_->engine().barrier();
+  if (started.ok()) return MPI_SUCCESS;
+  // A process has died, so that the carrier, which takes all, cannot be freed.
+  host().Group_free(&window_->group);
+  return failure(started);
+}
+
+Status Creator::attach() try {
   MpiWindow& w = *window_;
   machine::Attachment at;
   at.self = static_cast<machine::Home>(w.rank);
@@ -331,9 +381,9 @@ void Creator::attach() {
   // A window of few processes does not make the host a quiet one.
   at.waiting =
       machine::WaitPolicy::for_host(std::max(at.cores, job().processes_here()), job().processors());
-  std::vector<std::int32_t> pids;
-  for (const PeerRecord& peer : w.peers) pids.push_back(peer.pid);
-  w.watch_ = std::make_unique<PeerWatch>(w.rank, std::move(pids));
+  std::vector<ProcessName> processes;
+  for (const PeerRecord& peer : w.peers) processes.push_back(peer.process);
+  w.watch_ = std::make_unique<PeerWatch>(w.rank, std::move(processes));
   at.idle = w.watch_.get();
   at.seed = job().options().seed;
   at.evictions = job().options().evictions;
@@ -346,6 +396,10 @@ void Creator::attach() {
   options.program_reads_peers = c_.flavor == MPI_WIN_FLAVOR_SHARED;
   w.engine_ = make_engine(machine(), at, options);
   w.sited = needs_images(machine());
+  return {};
+} catch (const std::bad_alloc&) {
+  return Status::no_memory(
+      fmt::format("no memory for what {} processes need to know of each other", window_->size));
 }
 
 void Creator::finish() {
@@ -367,34 +421,34 @@ void Creator::finish() {
   register_window(std::move(window_));
 }
 
+// The code of a fault of the world, which is reported.
+int Creator::failure(const Status& why) {
+  job().report_once(fmt::format("{}: {}", c_.call, why.message()));
+  return error_code(why, c_.call);
+}
+
+// Everybody or nobody: a process that fails must not leave the others waiting for it.
+int Creator::make() {
+  const SilentCommunicator silent(c_.comm);
+  const Status mapped = map();
+  if (!all(mapped.ok()))
+    return failure(mapped.ok()
+                       ? Status::no_memory("another process of the window could not map its memory")
+                       : mapped);
+  window_->segment_.seal();
+  share_own_memory();
+  const int error = carrier();
+  return error != MPI_SUCCESS ? error : begin();
+}
+
 bool Creator::run(int& result) {
   if (!agree(result)) return result != MPI_SUCCESS;
   lay_out();
-  const Status status = map();
-  // Everybody or nobody: a process whose mapping failed must not leave the others waiting for it.
-  if (!all(status.ok())) {
-    const Status why = status.ok() ? Status::no_memory(
-                                         "another process of the window could not map "
-                                         "its memory")
-                                   : status;
-    job().report_once(fmt::format("{}: {}", c_.call, why.message()));
-    result = error_code(why, c_.call);
+  result = make();
+  if (result == MPI_SUCCESS)
+    finish();
+  else
     host().Comm_call_errhandler(c_.comm, result);
-    return true;
-  }
-  window_->segment_.seal();
-  share_own_memory();
-  result = carrier();
-  if (result != MPI_SUCCESS) return true;
-  attach();
-  // An engine may start by moving the owner's bytes to memory; nobody may look before that.
-  const Status started = window_->engine().barrier();
-  if (!started.ok()) {
-    result = error_code(started, c_.call);
-    return true;
-  }
-  finish();
-  result = MPI_SUCCESS;
   return true;
 }
 
@@ -430,14 +484,16 @@ int free_window(MPI_Win* win) {
   const Status arrived = window->engine().barrier();
   if (!arrived.ok()) return raise(*window, arrived, "MPI_Win_free");
   if (window->group != MPI_GROUP_NULL) host().Group_free(&window->group);
-  // Another thread's new window may get the handle before this one is out of the registry.
-  window->leaving = true;
   // Attribute callbacks run inside and may still ask about the window.
   const int result = host().Win_free(win);
-  if (result == MPI_SUCCESS)
-    unregister_window(window);
-  else
-    window->leaving = false;
+  if (result != MPI_SUCCESS) return result;
+  unregister_window(window);
+  const Status given_back = host::own_memory().take_fault();
+  if (!given_back.ok())
+    job().report_own_once(fmt::format(
+        "MPI_Win_free: memory of the program stays shared, with its contents, so that forked "
+        "children see each other's stores ({}); TOMBOLO_REMAP=0 leaves such memory alone",
+        given_back.message()));
   return result;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: window creation, for all flavors. Collective over the window's communicator; needs one
-// all-gather, one broadcast and one all-reduce of the host MPI.
+// all-gather, one broadcast and three all-reduces of the host MPI.
+// Invariants: CW1 a window is created by all its processes or by none; all hear of a failure, and
+//                 the communicator's error handler is called once.
 // Thread safety: as the MPI calls it stands for.
 #pragma once
 

@@ -8,59 +8,15 @@
 #include <algorithm>
 #include <map>
 #include <string>
-#include <unordered_map>
 
 #include "mpi/host/host.h"
 
 namespace tombolo::mpi {
 namespace {
 
-using Table = detail::WindowTable;
-
-class Registry {
- public:
-  void insert(std::unique_ptr<MpiWindow> window) {
-    const std::lock_guard lock(mutex_);
-    MpiWindow* const raw = window.get();
-    windows_.emplace(raw, std::move(window));
-    rebuild();
-  }
-
-  std::unique_ptr<MpiWindow> erase(MpiWindow* window) {
-    const std::lock_guard lock(mutex_);
-    auto node = windows_.extract(window);
-    rebuild();
-    return node.empty() ? nullptr : std::move(node.mapped());
-  }
-
- private:
-  void rebuild() {
-    std::size_t size = 16;
-    while (size < windows_.size() * 2 + 2) size *= 2;
-    auto table = std::make_unique<Table>(size - 1, std::make_unique<Table::Slot[]>(size));
-    // Of two windows with one handle the one that stays is found first.
-    for (const bool leaving : {false, true})
-      for (const auto& [raw, owned] : windows_) {
-        if (raw->leaving != leaving) continue;
-        std::size_t i = Table::hash(raw->handle) & table->mask;
-        while (table->slots[i].window != nullptr) i = (i + 1) & table->mask;
-        table->slots[i] = {raw->handle, raw};
-      }
-    detail::window_table.store(table.get(), std::memory_order_release);
-    // One thread only: nobody can be inside the old table. With several, old tables are kept until
-    // the process ends, since a reader may still be in one; each is a few hundred bytes.
-    if (!job().threads()) tables_.clear();
-    tables_.push_back(std::move(table));
-  }
-
-  std::mutex mutex_;
-  std::unordered_map<MpiWindow*, std::unique_ptr<MpiWindow>> windows_;
-  std::vector<std::unique_ptr<Table>> tables_;
-};
-
-Registry& registry() {
-  static Registry* const the_registry = new Registry;  // never destroyed, as job()
-  return *the_registry;
+std::mutex& registry_mutex() {
+  static std::mutex& the_mutex = *new std::mutex;
+  return the_mutex;
 }
 
 int error_class(const Status& status) {
@@ -95,9 +51,17 @@ PrivateMemory::~PrivateMemory() {
   if (data_ != nullptr) munmap(data_, bytes_);
 }
 
-void register_window(std::unique_ptr<MpiWindow> window) { registry().insert(std::move(window)); }
+void register_window(std::unique_ptr<MpiWindow> window) {
+  const std::lock_guard lock(registry_mutex());
+  MpiWindow* const raw = window.release();
+  detail::served_windows.by_handle.insert(raw->handle, raw);
+}
 
-std::unique_ptr<MpiWindow> unregister_window(MpiWindow* window) { return registry().erase(window); }
+std::unique_ptr<MpiWindow> unregister_window(MpiWindow* window) {
+  const std::lock_guard lock(registry_mutex());
+  detail::served_windows.by_handle.erase(window->handle, window);
+  return std::unique_ptr<MpiWindow>(window);
+}
 
 std::uint64_t call_site(const void* caller) {
   static const std::uint64_t start = [] {

@@ -11,7 +11,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -20,7 +19,9 @@
 #include "backends/host/segment.h"
 #include "mpi/host/mpi_header.h"
 #include "mpi/runtime/job.h"
+#include "mpi/runtime/peer_processes.h"
 #include "mpi/windows/attached.h"
+#include "mpi/windows/handle_table.h"
 #include "windows/engine.h"
 
 namespace tombolo::mpi {
@@ -30,7 +31,7 @@ struct PeerRecord {
   std::uint64_t host = 0;
   std::uint64_t bytes = 0;
   std::uint64_t address = 0;  // of the memory in its process, where that matters
-  std::int32_t pid = 0;
+  ProcessName process;
   std::int64_t disp_unit = 1;
   std::uint64_t probe = 0;  // the address of a number that a peer may try to read
   std::uint64_t atomic_bytes = 0;
@@ -84,9 +85,8 @@ class MpiWindow {
 
   std::array<GroupRanks, 4> groups;
   std::size_t next_group = 0;
-  std::atomic<bool> leaving = false;  // being freed: the host may give its handle to another window
-  bool sited = false;                 // the machine reports call sites
-  Attached attached;                  // dynamic windows
+  bool sited = false;  // the machine reports call sites
+  Attached attached;   // dynamic windows
 
   bool dynamic() const { return flavor == MPI_WIN_FLAVOR_DYNAMIC; }
   windows::Engine& engine() { return *engine_; }
@@ -102,42 +102,22 @@ class MpiWindow {
 
 namespace detail {
 
-// Few windows exist at a time and look-ups are far more frequent than changes: an open table that
-// readers search without a lock, replaced whole when it changes. At least half of the slots are
-// empty.
-struct WindowTable {
-  struct Slot {
-    MPI_Win handle;
-    MpiWindow* window;
-  };
-  // Handles are integers in one ABI and pointers in another.
-  static std::uintptr_t bits(const void* handle) {
-    return reinterpret_cast<std::uintptr_t>(handle);
-  }
-  static std::uintptr_t bits(int handle) { return static_cast<std::uintptr_t>(handle); }
-  static std::size_t hash(MPI_Win handle) {
-    return static_cast<std::size_t>((bits(handle) * 0x9e3779b97f4a7c15u) >> 40);
-  }
-  std::size_t mask;
-  std::unique_ptr<Slot[]> slots;
+// Never destroyed: windows may be asked about while the program's static objects are.
+union ServedWindows {
+  constexpr ServedWindows() : by_handle() {}
+  ~ServedWindows() {}
+  HandleTable<MPI_Win, MpiWindow> by_handle;
 };
-inline constinit std::atomic<const WindowTable*> window_table{nullptr};
+inline constinit ServedWindows served_windows;
 
 }  // namespace detail
 
 // The window behind `handle`, or null if it is the host's. A nanosecond or two.
 inline MpiWindow* find_window(MPI_Win handle) {
-  const auto* const table = detail::window_table.load(std::memory_order_acquire);
-  if (table == nullptr) return nullptr;
-  for (std::size_t i = table->hash(handle) & table->mask;; i = (i + 1) & table->mask) {
-    const auto& slot = table->slots[i];
-    if (slot.handle == handle && slot.window != nullptr) [[likely]]
-      return slot.window;
-    if (slot.window == nullptr) return nullptr;
-  }
+  return detail::served_windows.by_handle.find(handle);
 }
 void register_window(std::unique_ptr<MpiWindow> window);
-// Takes the window out of the registry.
+// Takes the window out of the registry. Its handle may be another window's by now.
 std::unique_ptr<MpiWindow> unregister_window(MpiWindow* window);
 
 // A return address as a number that means the same in every process of the job: its distance from

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Window creation that fails half-way, at one process or at all: does everybody hear of it, once,
+// is what the host MPI had made by then freed, and does the next window work? The functions of the
+// host MPI below stand in front of the real ones and fail when told to.
+#include "mpi/faults/check.h"
+
+#include <dlfcn.h>
+#include <sys/resource.h>
+
+static int fail_carriers, fail_group;  // how many of the next calls
+static int carriers, groups;           // made and not freed
+static int heard, heard_class;
+
+#define REAL(name) ((__typeof__(&name))in_host(#name))
+
+static void* in_host(const char* name) {
+  Dl_info host;
+  dladdr(dlsym(RTLD_DEFAULT, "MPI_Comm_rank"), &host);
+  return dlsym(dlopen(host.dli_fname, RTLD_LAZY | RTLD_NOLOAD), name);
+}
+
+// As at a real host, the failing process has taken part, and the communicator's handler is called.
+static int made(MPI_Comm comm, int error, MPI_Win* win) {
+  if (error == MPI_SUCCESS && fail_carriers > 0) {
+    --fail_carriers;
+    *win = MPI_WIN_NULL;
+    MPI_Comm_call_errhandler(comm, MPI_ERR_NO_MEM);
+    return MPI_ERR_NO_MEM;
+  }
+  if (error == MPI_SUCCESS) ++carriers;
+  return error;
+}
+
+int PMPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+  return made(comm, REAL(PMPI_Win_create_dynamic)(info, comm, win), win);
+}
+
+int PMPI_Win_allocate(MPI_Aint size, int unit, MPI_Info info, MPI_Comm comm, void* base,
+                      MPI_Win* win) {
+  return made(comm, REAL(PMPI_Win_allocate)(size, unit, info, comm, base, win), win);
+}
+
+int PMPI_Win_free(MPI_Win* win) {
+  --carriers;
+  return REAL(PMPI_Win_free)(win);
+}
+
+int PMPI_Win_get_group(MPI_Win win, MPI_Group* group) {
+  if (fail_group > 0) {
+    --fail_group;
+    return MPI_ERR_OTHER;
+  }
+  ++groups;
+  return REAL(PMPI_Win_get_group)(win, group);
+}
+
+int PMPI_Group_free(MPI_Group* group) {
+  --groups;
+  return REAL(PMPI_Group_free)(group);
+}
+
+static void hear(MPI_Comm* comm, int* error, ...) {
+  (void)comm;
+  ++heard;
+  heard_class = class_of(*error);
+}
+
+static MPI_Comm comm;
+static MPI_Win win;
+static char* base;
+
+static int create(MPI_Aint bytes) {
+  heard = 0;
+  win = MPI_WIN_NULL;
+  return MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, comm, &base, &win);
+}
+
+static void succeeds(const char* when) {
+  EXPECT(create(64) == MPI_SUCCESS, "%s", when);
+  EXPECT(heard == 0, "%s", when);
+  if (win == MPI_WIN_NULL) return;
+  EXPECT(carriers == 1 && groups == 1, "%s: %d windows, %d groups", when, carriers, groups);
+  MPI_Win_fence(0, win);
+  const char value = 42;
+  MPI_Put(&value, 1, MPI_CHAR, (rank + 1) % ranks, 3, 1, MPI_CHAR, win);
+  MPI_Win_fence(0, win);
+  EXPECT(base[3] == 42, "%s", when);
+  MPI_Win_free(&win);
+  EXPECT(carriers == 0 && groups == 0, "%s: %d windows, %d groups", when, carriers, groups);
+}
+
+static void fails(const char* when, int carriers_left, MPI_Aint bytes) {
+  const int error = create(bytes);
+  EXPECT(error != MPI_SUCCESS, "%s", when);
+  EXPECT(heard == 1, "%s: heard %d times", when, heard);
+  EXPECT(heard_class == class_of(error), "%s", when);
+  EXPECT(win == MPI_WIN_NULL, "%s", when);
+  EXPECT(carriers == carriers_left && groups == 0, "%s: %d windows, %d groups", when, carriers,
+         groups);
+  carriers = 0;
+}
+
+int main(int argc, char** argv) {
+  begin(&argc, &argv);
+  MPI_Errhandler handler;
+  MPI_Comm_create_errhandler(&hear, &handler);
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_set_errhandler(comm, handler);
+  succeeds("at first");
+
+  fail_carriers = 1;
+  succeeds("one kind of window refused by all hosts");
+  fail_carriers = 2;
+  fails("both kinds refused by all hosts", 0, 64);
+  succeeds("after both kinds were refused");
+  fail_carriers = rank == 1;
+  fails("refused by one host", rank != 1, 64);
+  succeeds("after one host had refused");
+  fail_group = rank == 1;
+  fails("no group at one process", 0, 64);
+  succeeds("after one process had no group");
+
+  struct rlimit all, few;
+  getrlimit(RLIMIT_AS, &all);
+  few = all;
+  few.rlim_cur = 1;
+  if (rank == 1) setrlimit(RLIMIT_AS, &few);
+  fails("no address space at one process", 0, 16 << 20);
+  EXPECT(heard_class == MPI_ERR_NO_MEM, "class %d", heard_class);
+  if (rank == 1) setrlimit(RLIMIT_AS, &all);
+  succeeds("after one process had no address space");
+
+  MPI_Errhandler same;
+  MPI_Comm_get_errhandler(comm, &same);
+  EXPECT(same == handler);
+  MPI_Errhandler_free(&same);
+  MPI_Errhandler_free(&handler);
+  MPI_Comm_free(&comm);
+  return end();
+}

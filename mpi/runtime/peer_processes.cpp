@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mpi/runtime/peer_processes.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <string>
+#include <utility>
+
+namespace tombolo::mpi {
+namespace {
+
+// A file of /proc takes some 10 us.
+constexpr std::size_t files_per_look = 64;
+
+struct ProcessState {
+  char state = 0;  // 0: not known
+  std::uint64_t started = 0;
+};
+
+ProcessState state_of(std::int32_t pid) {
+  ProcessState found;
+  std::ifstream file(fmt::format("/proc/{}/stat", pid));
+  std::string line;
+  if (!std::getline(file, line)) return found;
+  // "pid (name) state ...", where the name may hold anything; the start is the 22nd word.
+  const auto name_end = line.rfind(") ");
+  if (name_end == std::string::npos) return found;
+  std::istringstream words(line.substr(name_end + 2));
+  words >> found.state;
+  std::string word;
+  for (int i = 4; i < 22; ++i) words >> word;
+  words >> found.started;
+  return found;
+}
+
+bool is_descriptor_of_process(int descriptor) {
+  return syscall(SYS_pidfd_send_signal, descriptor, 0, nullptr, 0) == 0 || errno != EBADF;
+}
+
+bool has_no_number(const ProcessName& process) {
+  return kill(process.pid, 0) != 0 && errno == ESRCH;
+}
+
+// A process's descriptor becomes readable when the process ends, even before it is reaped.
+class Descriptors {
+ public:
+  // Open until this process ends; -1 if the kernel gives none, or the program needs the rest.
+  // `gone`: there is no such process.
+  int of(const ProcessName& process, bool& gone) {
+    const std::lock_guard lock(mutex_);
+    const std::pair key(process.pid, process.started);
+    if (const auto known = descriptors_.find(key); known != descriptors_.end()) {
+      pollfd ended{known->second, POLLIN, 0};
+      if (poll(&ended, 1, 0) == 0) return known->second;
+      // Dead, or another process has the number by now. Watches may still hold this descriptor.
+    }
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || opened_ >= limit.rlim_cur / 4) return -1;
+    const auto opened = static_cast<int>(syscall(SYS_pidfd_open, process.pid, 0));
+    if (opened < 0) {
+      gone = errno == ESRCH;
+      return -1;
+    }
+    gone = has_ended(process);
+    if (gone || static_cast<rlim_t>(opened) >= limit.rlim_cur / 2) {
+      close(opened);
+      return -1;
+    }
+    ++opened_;
+    descriptors_[key] = opened;
+    return opened;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::uint64_t opened_ = 0;
+  std::map<std::pair<std::int32_t, std::uint64_t>, int> descriptors_;
+};
+
+Descriptors& descriptors() {
+  static Descriptors& the_descriptors = *new Descriptors;  // never destroyed, as job()
+  return the_descriptors;
+}
+
+}  // namespace
+
+ProcessName process_named(std::int32_t pid) { return {pid, state_of(pid).started}; }
+
+bool has_ended(const ProcessName& process) {
+  if (has_no_number(process)) return true;
+  const ProcessState found = state_of(process.pid);
+  if (found.state == 'Z' || found.state == 'X') return true;
+  return found.started != 0 && process.started != 0 && found.started != process.started;
+}
+
+PeerProcesses::PeerProcesses(std::size_t self, std::vector<ProcessName> processes)
+    : self_(self), processes_(std::move(processes)) {}
+
+const std::vector<std::size_t>& PeerProcesses::ended() {
+  if (!opened_) open();
+  look_at_descriptors();
+  look_at_others();
+  return ended_;
+}
+
+void PeerProcesses::open() {
+  opened_ = true;
+  for (std::size_t rank = 0; rank < processes_.size(); ++rank) {
+    if (rank == self_) continue;
+    bool gone = false;
+    const int descriptor = descriptors().of(processes_[rank], gone);
+    if (gone) {
+      note(rank);
+    } else if (descriptor < 0) {
+      others_.push_back(rank);
+    } else {
+      polls_.push_back({descriptor, POLLIN, 0});
+      polled_.push_back(rank);
+    }
+  }
+}
+
+void PeerProcesses::look_at_descriptors() {
+  if (polls_.empty() || poll(polls_.data(), polls_.size(), 0) <= 0) return;
+  for (std::size_t i = polls_.size(); i-- > 0;) {
+    if (polls_[i].revents == 0) continue;
+    // A program may close all descriptors that it does not know, and open others under their
+    // numbers.
+    if (!is_descriptor_of_process(polls_[i].fd)) {
+      others_.push_back(polled_[i]);
+    } else if ((polls_[i].revents & POLLIN) != 0) {
+      note(polled_[i]);
+    } else {
+      continue;
+    }
+    polls_.erase(polls_.begin() + static_cast<std::ptrdiff_t>(i));
+    polled_.erase(polled_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+void PeerProcesses::look_at_others() {
+  const auto ends = [this](std::size_t rank, bool ended) {
+    if (ended) note(rank);
+    return ended;
+  };
+  std::erase_if(others_,
+                [&](std::size_t rank) { return ends(rank, has_no_number(processes_[rank])); });
+  const std::size_t files = std::min(files_per_look, others_.size());
+  for (std::size_t i = 0; i < files; ++i) {
+    if (turn_ >= others_.size()) turn_ = 0;
+    if (others_.empty()) return;
+    const std::size_t rank = others_[turn_];
+    if (ends(rank, has_ended(processes_[rank])))
+      others_.erase(others_.begin() + static_cast<std::ptrdiff_t>(turn_));
+    else
+      ++turn_;
+  }
+}
+
+void PeerProcesses::note(std::size_t rank) {
+  ended_.insert(std::lower_bound(ended_.begin(), ended_.end(), rank), rank);
+}
+
+}  // namespace tombolo::mpi
