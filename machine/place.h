@@ -70,6 +70,7 @@ struct Attachment {
   // Only a machine that reports who wrote a line uses it; zero before the first core starts.
   std::byte* ledger = nullptr;
   WaitPolicy waiting;
+  bool several_hosts = false;   // whom this host's kernel can neither wake nor look after
   IdleHook* idle = nullptr;     // may be null
   std::uint64_t seed = 1;       // for machines that make random choices
   std::uint64_t evictions = 0;  // such a machine evicts once in so many opportunities; 0: never

@@ -280,5 +280,14 @@ TYPED_TEST(OwnRegionTest, SyncKeepsALoadBehindAnEarlierStore) {
   }
 }
 
+// A late write-back of what is left in a cache would overwrite what others have there by then.
+TYPED_TEST(OwnRegionTest, NothingIsLeftInCachesWhereTheMemoryMovesOn) {
+  run<TypeParam>({.processes = 2, .options = {.memory_moves_on = true}}, [](Process& p) {
+    p.store(60, 4711);
+    EXPECT_EQ(p.window().close(), "");
+    p.barrier();
+  });
+}
+
 }  // namespace
 }  // namespace tombolo::windows::testing

@@ -38,9 +38,8 @@ template <machine::Core C>
 class Window final : public Engine {
   // The bias costs an atomic and two loads more where it ends, which built atomics make dear.
   static constexpr bool has_atomics = C::properties.native_atomics == machine::Atomics::full;
-  using BestEffort =
-      std::conditional_t<has_atomics, sync::ReaderBias<C, sync::BestEffortLocks<C>>,
-                         sync::BestEffortLocks<C>>;
+  using BestEffort = std::conditional_t<has_atomics, sync::ReaderBias<C, sync::BestEffortLocks<C>>,
+                                        sync::BestEffortLocks<C>>;
   using WriterPreference = sync::WriterPreferenceLocks<C>;
   using Fifo = sync::FifoLocks<C>;
 
@@ -56,6 +55,7 @@ class Window final : public Engine {
         own_(core_, layouts_.own, options.program_reads_peers, options.threads),
         updates_(core_, layouts_.updates, own_, options.atomic_bytes, all_mapped(attachment)),
         threads_(options.threads),
+        memory_moves_on_(options.memory_moves_on),
         program_reads_peers_(options.program_reads_peers) {
     if constexpr (requires { core_.several_threads(); })
       if (threads_) core_.several_threads();
@@ -289,6 +289,8 @@ class Window final : public Engine {
     if constexpr (requires(C & core) { core.set_site(site); }) core_.set_site(site);
   }
   std::string close() override {
+    // Another host may be given the memory next, whose data a late write-back would overwrite.
+    if (memory_moves_on_) own_.publish_all();
     if constexpr (requires(C & core) { core.findings().report(); }) {
       core_.close();
       return core_.findings().report();
@@ -453,6 +455,7 @@ class Window final : public Engine {
   std::variant<std::monostate, BestEffort, WriterPreference, Fifo> locks_;
   Epochs epochs_;
   bool threads_;
+  bool memory_moves_on_;
   bool program_reads_peers_;
   bool fence_no_put_ = false;
   bool post_no_put_ = false;

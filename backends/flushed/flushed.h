@@ -140,7 +140,7 @@ class Common {
   const Policy* by_;
   bool drains_at_once_ = false;
   std::unique_ptr<WrittenRegions> written_;
-  bool can_ring_;  // the kernel can sleep on the pool's memory
+  bool can_ring_;  // the kernel can sleep on the pool's memory, and wakes all cores
 };
 
 inline Common::Common(const machine::Attachment& attachment)
@@ -151,7 +151,8 @@ inline Common::Common(const machine::Attachment& attachment)
   TOMBOLO_CHECK(by_->fault.ok(), "flushed: {}; ask flushed::available() first",
                 by_->fault.message());
   // A wake-up of nobody tells whether this kernel can find the memory behind the word.
-  can_ring_ = syscall(SYS_futex, &bell(at_.self).rings, FUTEX_WAKE, 0, nullptr, nullptr, 0) >= 0;
+  can_ring_ = !attachment.several_hosts &&
+              syscall(SYS_futex, &bell(at_.self).rings, FUTEX_WAKE, 0, nullptr, nullptr, 0) >= 0;
 }
 
 template <class Ready>

@@ -14,9 +14,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "backends/flushed/flush.h"
@@ -257,6 +259,7 @@ Status Pool::allocate(std::uint64_t bytes, Extent& out) {
   Table table(*this);
   TOMBOLO_TRY(table.lock());
   table.reclaim();
+  TOMBOLO_TRY(manage(table));
   std::uint64_t largest = 0;
   extent.offset = table.first_fit(extent.bytes, largest);
   if (extent.offset == 0)
@@ -280,6 +283,29 @@ Status Pool::allocate(std::uint64_t bytes, Extent& out) {
   Table::take(*record, extent, this_process());
   out = extent;
   return {};
+}
+
+// Makes this host the manager, or refuses (PO5). The table is locked.
+Status Pool::manage(Table& table) {
+  constexpr auto settling_ms = std::chrono::milliseconds(50);
+  PoolHeader& header = table.header();
+  const std::uint64_t self = boot_number();
+  if (header.manager == self) return {};
+  const bool in_use = std::any_of(table.begin(), table.end(),
+                                  [](const ExtentRecord& record) { return record.bytes != 0; });
+  if (!in_use) {
+    header.manager = self;
+    to_memory(&header, sizeof header);  // the other hosts look there
+    std::this_thread::sleep_for(settling_ms);
+    from_memory(&header, sizeof header);  // another host may have written its own meanwhile
+    if (header.manager == self) return {};
+  }
+  return Status::bad_configuration(fmt::format(
+      "another host, or this one before its last boot, hands out the pool {}. A window over "
+      "several "
+      "hosts needs a process on the one that does; windows of one host a pool of their own. If "
+      "nobody uses the pool, empty its head: dd if=/dev/zero of={} bs=1M count=1 conv=notrunc",
+      path_, path_));
 }
 
 // Makes the extent zero, with its blocks reserved.

@@ -16,10 +16,12 @@
 //             PO3 extents in use do not overlap, and are multiples of the alignment.
 //             PO4 an extent is reclaimed when its creator is certainly dead (pool_owner.h). The
 //                other processes of that program must not outlive the creator for long.
-//             PO5 the table is locked by flock, which excludes the processes of one host. Where
-//                several hosts map one pool, one of them creates all segments (the others attach);
-//                or each host gets a pool of its own (a device can be split into several). Records
-//                of other hosts and of earlier boots are never reclaimed.
+//             PO5 the table is locked by flock, which excludes the processes of one host. So one
+//                host hands out extents, the manager, whom the header names; the others attach. A
+//                pool without extents in use goes to the next host that asks, but two that ask for
+//                an empty pool within `settling_ms` are told apart by a wait, not by a lock: let
+//                one program come before the other. Records of other hosts and of earlier boots are
+//                never reclaimed.
 // Thread safety: distinct Pool objects may be used from distinct threads and processes.
 #pragma once
 
@@ -46,7 +48,8 @@ struct PoolHeader {
   std::uint64_t bytes;     // of the pool, when it was formatted
   std::uint64_t alignment;
   std::uint64_t data_start;
-  std::uint64_t unused[3];
+  std::uint64_t manager;  // boot_number() of the host that hands out extents; 0: nobody yet
+  std::uint64_t unused[2];
 };
 static_assert(sizeof(PoolHeader) == 64);
 
@@ -69,6 +72,7 @@ class Pool {
   // formatted and belongs to this user is made accessible to this user only.
   static Status open(const std::string& path, Pool& out);
 
+  // bad_configuration if another host manages the pool.
   Status allocate(std::uint64_t bytes, Extent& out);
   Status free(const Extent& extent);
   // Checks that the extent is in use and not sealed, and fills in its bytes.
@@ -84,6 +88,7 @@ class Pool {
   Status format(Table& table);
   std::uint64_t table_bytes() const;
   std::uint32_t capacity() const;
+  Status manage(Table& table);
   Status clear(const Extent& extent);
 
   Descriptor file_;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <optional>
 #include <sstream>
@@ -59,6 +60,13 @@ std::uint64_t pid_namespace() {
 }
 
 }  // namespace
+
+std::uint64_t boot_number() {
+  const auto id = boot_id();
+  std::uint64_t number = 0;
+  std::memcpy(&number, id.data(), sizeof number);
+  return number == 0 ? 1 : number;
+}
 
 Owner this_process() {
   Owner owner;

@@ -21,6 +21,9 @@ struct Owner {
   bool operator==(const Owner&) const = default;
 };
 
+// Stands for the kernel that runs this process until it is booted anew; never 0.
+std::uint64_t boot_number();
+
 // This process. Asks the kernel anew after a fork.
 Owner this_process();
 

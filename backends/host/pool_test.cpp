@@ -176,6 +176,30 @@ TEST(Pool, ExtentsOfAnotherBootAreKept) {
   munmap(memory, 8192);
 }
 
+// PO5: whose flock would not keep this host out.
+TEST(Pool, OneHostHandsOutExtentsAndAnotherOnlyWhenNoneIsInUse) {
+  PoolFile file(1 << 20);
+  Pool pool;
+  ASSERT_TRUE(Pool::open(file.path(), pool).ok());
+  Extent extent;
+  ASSERT_TRUE(pool.allocate(1 << 16, extent).ok());
+  auto* memory = static_cast<std::byte*>(
+      mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, pool.descriptor(), 0));
+  auto* header = reinterpret_cast<PoolHeader*>(memory);
+  EXPECT_EQ(header->manager, boot_number());
+  header->manager ^= 2;  // another host
+  Extent other;
+  const Status refused = pool.allocate(1 << 16, other);
+  EXPECT_EQ(refused.code(), Code::bad_configuration);
+  EXPECT_NE(refused.message().find(file.path()), std::string::npos) << refused.message();
+  Extent found;
+  EXPECT_TRUE(pool.find(extent.offset, extent.nonce, found).ok()) << "attaching is for all";
+  ASSERT_TRUE(pool.free(extent).ok());
+  EXPECT_TRUE(pool.allocate(1 << 16, other).ok());
+  EXPECT_EQ(header->manager, boot_number());
+  munmap(memory, 8192);
+}
+
 // Fills its extents with its own number and looks whether they stay so.
 bool allocate_and_check(const std::string& path, std::uint64_t seed, int rounds) {
   Random random(seed);

@@ -90,6 +90,7 @@ Options read_environment() {
   environment.choose("TOMBOLO_BACKOFF", kSwitches, options.backoff);
   environment.choose("TOMBOLO_READER_BIAS", kSwitches, options.reader_bias);
   environment.choose("TOMBOLO_REMAP", kSwitches, options.remap);
+  options.atomics_asked = std::getenv("TOMBOLO_ATOMICS") != nullptr;
   options.remap_asked = std::getenv("TOMBOLO_REMAP") != nullptr;
   bool disabled = false;
   environment.choose("TOMBOLO_DISABLE", kSwitches, disabled);

@@ -23,6 +23,7 @@ struct Options {
   bool stats = false;                                  // TOMBOLO_STATS
   std::string pool;                                    // TOMBOLO_POOL
   bool native_atomics = true;                          // TOMBOLO_ATOMICS=full|none
+  bool atomics_asked = false;                          // it is set
   sync::LockKind locks = sync::LockKind::best_effort;  // TOMBOLO_PASSIVE_SYNC
   bool backoff = true;                                 // TOMBOLO_BACKOFF
   bool reader_bias = true;                             // TOMBOLO_READER_BIAS

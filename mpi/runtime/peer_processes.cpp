@@ -116,7 +116,7 @@ const std::vector<std::size_t>& PeerProcesses::ended() {
 void PeerProcesses::open() {
   opened_ = true;
   for (std::size_t rank = 0; rank < processes_.size(); ++rank) {
-    if (rank == self_) continue;
+    if (rank == self_ || processes_[rank].pid == 0) continue;
     bool gone = false;
     const int descriptor = descriptors().of(processes_[rank], gone);
     if (gone) {

@@ -20,7 +20,8 @@
 
 namespace tombolo::mpi {
 
-// The number of a process, and when it was started, in the kernel's ticks; 0 if not known.
+// The number of a process, or 0 for one on another host, and when it was started, in the kernel's
+// ticks; 0 if not known.
 struct ProcessName {
   std::int32_t pid = 0;
   std::uint64_t started = 0;
@@ -34,7 +35,7 @@ bool has_ended(const ProcessName& process);
 
 class PeerProcesses {
  public:
-  // By rank; that of `self` is not looked after.
+  // By rank; that of `self` is not looked after, nor are those on other hosts.
   PeerProcesses(std::size_t self, std::vector<ProcessName> processes);
 
   // The ranks whose processes have ended, in ascending order. Of the processes without a descriptor

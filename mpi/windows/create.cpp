@@ -2,6 +2,7 @@
 #include "mpi/windows/create.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <cstring>
 #include <new>
 
+#include "backends/flushed/flush.h"
 #include "backends/host/foreign_memory.h"
 #include "mpi/host/host.h"
 #include "mpi/windows/engines.h"
@@ -55,6 +57,12 @@ bool has_own_memory(int flavor) {
   return flavor == MPI_WIN_FLAVOR_ALLOCATE || flavor == MPI_WIN_FLAVOR_SHARED;
 }
 
+// A file or device; files in a directory are this host's.
+bool is_for_hosts(const std::string& pool) {
+  struct stat shape {};
+  return !pool.empty() && stat(pool.c_str(), &shape) == 0 && !S_ISDIR(shape.st_mode);
+}
+
 PeerRecord describe(const Creation& creation) {
   const Options& options = job().options();
   PeerRecord mine;
@@ -66,6 +74,7 @@ PeerRecord describe(const Creation& creation) {
   mine.disp_unit = creation.disp_unit;
   mine.probe = reinterpret_cast<std::uint64_t>(&probe);
   mine.native_atomics = options.native_atomics;
+  mine.atomics_asked = options.atomics_asked;
   mine.machine = options.machine;
   mine.locks = options.locks;
   mine.backoff = options.backoff;
@@ -73,8 +82,8 @@ PeerRecord describe(const Creation& creation) {
   mine.served = options.served;
   mine.remap = options.remap;
   choose(creation.info, "tombolo_machine", machine_named, mine.machine);
-  mine.too_many_threads = job().threads() && mine.machine == MachineKind::flushed &&
-                          !options.native_atomics;  // which are built from one number per process
+  mine.threads = job().threads();
+  mine.pooled = mine.machine == MachineKind::flushed && is_for_hosts(options.pool);
   choose(creation.info, "tombolo_passive_sync", locks_named, mine.locks);
   choose(creation.info, "tombolo_backoff", switch_named, mine.backoff);
   choose(creation.info, "tombolo_reader_bias", switch_named, mine.reader_bias);
@@ -125,6 +134,7 @@ class Creator {
       : c_(creation), window_(std::make_unique<MpiWindow>()) {}
 
   // As create_window().
+  // False if the window is the host's to create.
   bool run(int& result);
 
  private:
@@ -135,12 +145,14 @@ class Creator {
   void lay_out();
   Status map();
   Status share();
+  Status share_from(int creator);
   void share_own_memory();
   bool map_part(const PartOffer& offer, machine::DataRegion& region);
   int carrier();
   int begin();
   Status attach();
   void finish();
+  int leave_to_host(const Status& why);
   int failure(const Status& why);
   MachineChoice machine() const {
     return {window_->peers[0].machine, window_->peers[0].native_atomics};
@@ -154,6 +166,8 @@ class Creator {
 
   const Creation& c_;
   std::unique_ptr<MpiWindow> window_;
+  bool several_hosts_ = false;
+  bool forwarded_ = false;
   bool in_segment_ = false;     // the regions' memory is in our segment
   std::size_t sync_bytes_ = 0;  // per process
   std::uint64_t data_start_ = 0;
@@ -177,14 +191,26 @@ bool Creator::agree(int& result) {
   std::string why;
   for (const PeerRecord& peer : w.peers) {
     if (!peer.served) why = "TOMBOLO_DISABLE";
-    if (peer.too_many_threads) why = "TOMBOLO_ATOMICS=none serves one thread only";
-    if (peer.host != first.host) why = "processes on several hosts";
+    several_hosts_ = several_hosts_ || peer.host != first.host;
     if (peer.machine != first.machine || peer.native_atomics != first.native_atomics ||
         peer.locks != first.locks || peer.backoff != first.backoff ||
         peer.reader_bias != first.reader_bias)
       job().report_once(
           "processes of one window ask for different machines or locks; rank 0 decides");
   }
+  if (several_hosts_) {
+    // Nobody has said that one host's atomics are seen by the others.
+    if (!first.atomics_asked) w.peers[0].native_atomics = false;
+    const bool pooled = std::all_of(w.peers.begin(), w.peers.end(),
+                                    [](const PeerRecord& peer) { return peer.pooled; });
+    if (!pooled) why = "processes on several hosts without a pool";
+    if (pooled && !has_own_memory(c_.flavor)) why = "memory of the program on several hosts";
+  }
+  const bool threads = std::any_of(w.peers.begin(), w.peers.end(),
+                                   [](const PeerRecord& peer) { return peer.threads; });
+  // Which are built from one number for each process.
+  if (threads && machine().kind == MachineKind::flushed && !machine().native_atomics)
+    why = "atomics built from loads and stores serve one thread only";
   if (why.empty() && !has_own_memory(c_.flavor) && !in_segment() && !reach())
     why = "the kernel forbids access to the memory of other processes";
   if (!why.empty()) job().count_forwarded(why, !has_own_memory(c_.flavor));
@@ -231,15 +257,30 @@ void Creator::lay_out() {
   total_ = ledger_start_ + (in_segment_ ? ledger_bytes(machine(), regions_) : 0);
 }
 
-// The first process creates the segment, the others attach.
+// The first process of a host creates the segment, the others attach.
 Status Creator::share() {
+  const auto& peers = window_->peers;
+  Status status;
+  for (std::size_t r = 0; r < peers.size(); ++r) {
+    const auto same_host = [&](const PeerRecord& peer) { return peer.host == peers[r].host; };
+    if (std::find_if(peers.begin(), peers.end(), same_host) != peers.begin() + r) continue;
+    status = share_from(static_cast<int>(r));
+    // A pool is managed by one host, which need not be the first.
+    if (status.code() != Code::bad_configuration) break;
+  }
+  // This host may still have lines of the memory from what was there before.
+  if (status.ok() && several_hosts_) flushed::refresh(window_->segment_.data(), total_);
+  return status;
+}
+
+Status Creator::share_from(int creator) {
   struct Offer {
     host::SegmentName name;
-    int code;
+    Code code;
     char message[400];
   } offer{};
   const Options& options = job().options();
-  if (window_->rank == 0) {
+  if (window_->rank == creator) {
     Status status = available(machine());
     if (status.ok()) {
       const bool pooled = machine().kind == MachineKind::flushed && !options.pool.empty();
@@ -247,14 +288,17 @@ Status Creator::share() {
                    ? host::Segment::create_in_pool(options.pool, total_, window_->segment_)
                    : host::Segment::create_anonymous(total_, "tombolo-window", window_->segment_);
     }
-    offer.code = static_cast<int>(status.code());
+    offer.code = status.code();
     std::strncpy(offer.message, status.message().c_str(), sizeof offer.message - 1);
     if (status.ok()) offer.name = window_->segment_.name();
   }
-  host().Bcast(&offer, sizeof offer, MPI_BYTE, 0, c_.comm);
-  if (offer.code == static_cast<int>(Code::no_memory)) return Status::no_memory(offer.message);
-  if (offer.code != static_cast<int>(Code::ok)) return Status::io(offer.message);
-  if (window_->rank == 0) return {};
+  host().Bcast(&offer, sizeof offer, MPI_BYTE, creator, c_.comm);
+  if (offer.code == Code::no_memory) return Status::no_memory(offer.message);
+  if (offer.code == Code::bad_configuration) return Status::bad_configuration(offer.message);
+  if (offer.code != Code::ok) return Status::io(offer.message);
+  if (window_->rank == creator) return {};
+  if (several_hosts_)  // where each finds the pool is its own business
+    std::strncpy(offer.name.path, options.pool.c_str(), sizeof offer.name.path - 1);
   return host::Segment::attach(offer.name, window_->segment_);
 }
 
@@ -382,8 +426,10 @@ Status Creator::attach() try {
   at.waiting =
       machine::WaitPolicy::for_host(std::max(at.cores, job().processes_here()), job().processors());
   std::vector<ProcessName> processes;
-  for (const PeerRecord& peer : w.peers) processes.push_back(peer.process);
+  for (const PeerRecord& peer : w.peers)
+    processes.push_back(peer.host == job().host_identity() ? peer.process : ProcessName{});
   w.watch_ = std::make_unique<PeerWatch>(w.rank, std::move(processes));
+  at.several_hosts = several_hosts_;
   at.idle = w.watch_.get();
   at.seed = job().options().seed;
   at.evictions = job().options().evictions;
@@ -393,6 +439,7 @@ Status Creator::attach() try {
   options.reader_bias = w.peers[0].reader_bias;
   options.threads = job().threads();
   options.atomic_bytes = w.peers[0].atomic_bytes;
+  options.memory_moves_on = several_hosts_;
   options.program_reads_peers = c_.flavor == MPI_WIN_FLAVOR_SHARED;
   w.engine_ = make_engine(machine(), at, options);
   w.sited = needs_images(machine());
@@ -431,20 +478,31 @@ int Creator::failure(const Status& why) {
 int Creator::make() {
   const SilentCommunicator silent(c_.comm);
   const Status mapped = map();
-  if (!all(mapped.ok()))
+  if (!all(mapped.ok())) {
+    if (several_hosts_) return leave_to_host(mapped);
     return failure(mapped.ok()
                        ? Status::no_memory("another process of the window could not map its memory")
                        : mapped);
+  }
   window_->segment_.seal();
   share_own_memory();
   const int error = carrier();
   return error != MPI_SUCCESS ? error : begin();
 }
 
+// The hosts turn out to have no pool in common, or not enough of one.
+int Creator::leave_to_host(const Status& why) {
+  if (!why.ok()) job().report_own_once(fmt::format("{}: {}", c_.call, why.message()));
+  job().count_forwarded("no room in one pool for several hosts", !has_own_memory(c_.flavor));
+  forwarded_ = true;
+  return MPI_SUCCESS;
+}
+
 bool Creator::run(int& result) {
   if (!agree(result)) return result != MPI_SUCCESS;
   lay_out();
   result = make();
+  if (forwarded_) return false;
   if (result == MPI_SUCCESS)
     finish();
   else

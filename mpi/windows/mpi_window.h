@@ -38,12 +38,14 @@ struct PeerRecord {
   MachineKind machine = MachineKind::coherent;
   sync::LockKind locks = sync::LockKind::best_effort;
   bool native_atomics = true;
+  bool atomics_asked = false;  // by the user
   bool backoff = true;
   bool reader_bias = true;
   bool contiguous = true;  // allocate_shared: one region after the other
   bool served = true;
-  bool remap = true;  // MPI_Win_create: may replace the memory by some that peers can map
-  bool too_many_threads = false;  // for the machine
+  bool remap = true;     // MPI_Win_create: may replace the memory by some that peers can map
+  bool pooled = false;   // has its windows in a pool that several hosts can map
+  bool threads = false;  // several threads may call
 };
 
 // Anonymous private memory of this process, reserved but not occupied until touched.

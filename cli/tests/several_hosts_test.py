@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Windows over several hosts that see one pool. A host is here what has its own process numbers:
+containers of one machine, made by unshare."""
+
+import os
+import re
+import subprocess
+
+import pytest
+from faults_test import passes, prepare
+
+APART = ["unshare", "--map-root-user", "--pid", "--fork", "--mount-proc"]
+# The first rank where it is, each of the others in a namespace of its own.
+HOSTS = (
+    'case "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" in 0) exec "$0" "$@";; '
+    f'*) exec {" ".join(APART)} "$0" "$@";; esac'
+)
+SERVED = re.compile(r"windows_served=(\d+) windows_forwarded=(\d+) reason=(.*)")
+WINDOWS = 4
+
+
+@pytest.fixture
+def pool():
+    if subprocess.run([*APART, "true"], capture_output=True).returncode != 0:
+        pytest.skip("this host does not allow a process its own namespace")
+    path = f"/dev/shm/tombolo-test-pool-{os.getpid()}"
+
+    def make(number=0, kib=65536):
+        name = f"{path}-{number}"
+        with open(name, "wb") as file:
+            file.truncate(kib << 10)
+        return name
+
+    yield make
+    for name in os.listdir("/dev/shm"):
+        if name.startswith(os.path.basename(path)):
+            os.unlink(f"/dev/shm/{name}")
+
+
+def run(ranks, around=HOSTS, **environment):
+    made = prepare(
+        "several_hosts",
+        WINDOWS,
+        ranks=ranks,
+        machine="flushed",
+        around=["sh", "-c", around],
+        TOMBOLO_STATS="1",
+        UCX_TLS="tcp,self",  # the host MPI, too, must not take them for one host
+        MPIR_CVAR_NOLOCAL="1",
+        **environment,
+    )
+    outcome = passes(made)
+    counts = {(int(m[1]), int(m[2]), m[3]) for m in SERVED.finditer(outcome.stderr)}
+    assert len(counts) == 1, outcome.stderr
+    return *counts.pop(), outcome.stderr
+
+
+@pytest.mark.parametrize("atomics", [None, "full", "none"])
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_windows_with_memory_in_the_pool_are_served(pool, ranks, atomics):
+    choice = {"TOMBOLO_ATOMICS": atomics} if atomics else {}
+    served, forwarded, why, _ = run(ranks, TOMBOLO_POOL=pool(), **choice)
+    assert (served, forwarded) == (WINDOWS, 1)
+    assert why == "memory of the program on several hosts: 1"
+
+
+def test_without_a_pool_they_go_to_the_host_mpi(pool):
+    pool()
+    served, forwarded, why, _ = run(2)
+    assert (served, forwarded) == (0, WINDOWS + 1)
+    assert "without a pool" in why
+
+
+def test_hosts_with_different_pools_say_so_and_go_to_the_host_mpi(pool):
+    other = HOSTS.replace("unshare", f"env TOMBOLO_POOL={pool(1)} unshare", 1)
+    served, forwarded, why, told = run(2, around=other, TOMBOLO_POOL=pool(0))
+    assert (served, forwarded) == (0, WINDOWS + 1)
+    assert "no room in one pool" in why
+    assert "gone or sealed" in told
+
+
+def test_a_pool_that_is_too_small_is_said_and_left_alone(pool):
+    served, forwarded, why, told = run(2, TOMBOLO_POOL=pool(kib=64))
+    assert (served, forwarded) == (0, WINDOWS + 1)
+    assert "no room in one pool" in why
+    assert re.search(r"has \d+ bytes in all; \d+ are needed", told)
