@@ -2,7 +2,7 @@
 // Purpose: windows whose processes are on several hosts (or in several pid namespaces): all kinds
 // of epochs, memory that passes from one window to the next, and windows that only the host MPI can
 // serve. Argument: the number of windows, one after the other.
-#include "check.h"
+#include "mpi/faults/check.h"
 
 enum { kWords = 4096, kSlots = 64 };
 
