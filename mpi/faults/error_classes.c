@@ -74,6 +74,45 @@ static void arguments(void) {
   MPI_Type_free(&pair);
 }
 
+// Types that not every MPI has, or that are none of the usual ones.
+static void odd_types(void) {
+  const int next = (rank + 1) % ranks;
+  short halves[2] = {77, 78}, former[2] = {0, 0};
+  (void)halves, (void)former;
+  WORKS(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, next, 0, win));
+  WORKS(MPI_Accumulate(halves, 4, MPI_PACKED, next, 0, 4, MPI_PACKED, MPI_REPLACE, win));
+#if defined(MPI_REAL2)
+  if (MPI_REAL2 != MPI_DATATYPE_NULL) {
+    WORKS(MPI_Accumulate(halves, 2, MPI_REAL2, next, 0, 2, MPI_REAL2, MPI_REPLACE, win));
+    WORKS(MPI_Get_accumulate(NULL, 0, MPI_REAL2, former, 2, MPI_REAL2, next, 0, 2, MPI_REAL2,
+                             MPI_NO_OP, win));
+    WORKS(MPI_Win_flush(next, win));
+    EXPECT(former[0] == 77 && former[1] == 78, "%d, %d", former[0], former[1]);
+    WORKS(MPI_Fetch_and_op(halves, former, MPI_REAL2, next, 0, MPI_REPLACE, win));
+    WORKS(MPI_Accumulate(halves, 1, MPI_COMPLEX4, next, 0, 1, MPI_COMPLEX4, MPI_REPLACE, win));
+    GIVES(MPI_ERR_OP, MPI_Accumulate(halves, 1, MPI_REAL2, next, 0, 1, MPI_REAL2, MPI_SUM, win));
+  }
+#endif
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+  const MPI_Datatype values[] = {MPI_DOUBLE, MPI_INT64_T, MPI_FLOAT},
+                     indices[] = {MPI_INT, MPI_INT64_T, MPI_INT64_T};
+  for (int i = 0; i < 3; ++i) {
+    MPI_Datatype pair, pairs;
+    WORKS(MPI_Type_get_value_index(values[i], indices[i], &pair));
+    if (pair == MPI_DATATYPE_NULL) continue;
+    // What a derived type is made of is looked at, and must be there afterwards.
+    for (int round = 0; round < 3; ++round) {
+      WORKS(MPI_Type_contiguous(2, pair, &pairs));
+      WORKS(MPI_Type_commit(&pairs));
+      WORKS(MPI_Put(buffer, 1, pairs, next, 0, 1, pairs, win));
+      WORKS(MPI_Type_free(&pairs));
+      WORKS(MPI_Put(buffer, 2, pair, next, 0, 2, pair, win));
+    }
+  }
+#endif
+  WORKS(MPI_Win_unlock(next, win));
+}
+
 static void epochs(void) {
   const int next = (rank + 1) % ranks;
   int done;
@@ -172,6 +211,8 @@ int main(int argc, char** argv) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
   arguments();
+  MPI_Barrier(MPI_COMM_WORLD);
+  odd_types();
   MPI_Barrier(MPI_COMM_WORLD);
   epochs();
   MPI_Barrier(MPI_COMM_WORLD);
