@@ -143,8 +143,17 @@ static void epochs(void) {
   GIVES(MPI_ERR_RMA_SYNC, MPI_Win_unlock(next, win));
   WORKS(MPI_Win_unlock_all(win));
 
+  MPI_Request request;
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Rput(buffer, 1, MPI_INT, next, 0, 1, MPI_INT, win, &request));
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Rget(buffer, 1, MPI_INT, next, 0, 1, MPI_INT, win, &request));
+
   WORKS(MPI_Win_fence(0, win));
   WORKS(MPI_Put(buffer, 1, MPI_INT, next, 0, 1, MPI_INT, win));
+  // Beyond the standard, as with the MPIs themselves.
+  WORKS(MPI_Rput(buffer, 1, MPI_INT, next, 0, 1, MPI_INT, win, &request));
+  WORKS(MPI_Wait(&request, MPI_STATUS_IGNORE));
+  WORKS(MPI_Raccumulate(buffer, 1, MPI_INT, next, 0, 1, MPI_INT, MPI_SUM, win, &request));
+  WORKS(MPI_Wait(&request, MPI_STATUS_IGNORE));
   GIVES(MPI_ERR_RMA_SYNC, MPI_Win_lock(MPI_LOCK_SHARED, next, 0, win));
   GIVES(MPI_ERR_RMA_SYNC, MPI_Win_lock_all(0, win));
   GIVES(MPI_ERR_RMA_SYNC, MPI_Win_flush(next, win));
@@ -161,6 +170,8 @@ static void epochs(void) {
   GIVES(MPI_ERR_RMA_SYNC, MPI_Win_fence(0, win));
   WORKS(MPI_Win_start(self, 0, win));
   GIVES(MPI_ERR_RMA_SYNC, MPI_Win_start(self, 0, win));
+  WORKS(MPI_Rget(buffer, 1, MPI_INT, rank, 0, 1, MPI_INT, win, &request));
+  WORKS(MPI_Wait(&request, MPI_STATUS_IGNORE));
   GIVES(MPI_ERR_RMA_SYNC, MPI_Win_lock(MPI_LOCK_SHARED, next, 0, win));
   GIVES(MPI_ERR_RMA_SYNC, MPI_Put(buffer, 1, MPI_INT, next, 0, 1, MPI_INT, win));
   WORKS(MPI_Win_complete(win));
