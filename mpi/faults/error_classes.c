@@ -206,6 +206,32 @@ static void creation(void) {
   EXPECT(other == MPI_WIN_NULL);
 }
 
+static void flavors(void) {
+  static int memory[4];
+  MPI_Win dynamic, created;
+  MPI_Aint bytes;
+  int unit;
+  void* base;
+  WORKS(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &dynamic));
+  MPI_Win_set_errhandler(dynamic, MPI_ERRORS_RETURN);
+  WORKS(MPI_Win_create(memory, sizeof memory, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &created));
+  MPI_Win_set_errhandler(created, MPI_ERRORS_RETURN);
+  GIVES(MPI_ERR_RMA_FLAVOR, MPI_Win_shared_query(dynamic, 0, &bytes, &unit, &base));
+  GIVES(MPI_ERR_RMA_FLAVOR, MPI_Win_attach(created, memory, 4));
+  GIVES(MPI_ERR_RMA_FLAVOR, MPI_Win_detach(created, memory));
+  GIVES(MPI_ERR_RMA_ATTACH, MPI_Win_detach(dynamic, memory));
+  WORKS(MPI_Win_attach(dynamic, memory, sizeof memory));
+  GIVES(MPI_ERR_RMA_ATTACH, MPI_Win_attach(dynamic, memory + 1, 4));
+  GIVES(MPI_ERR_RMA_ATTACH, MPI_Win_detach(dynamic, memory + 1));
+  WORKS(MPI_Win_detach(dynamic, memory));
+  GIVES(MPI_ERR_RMA_ATTACH, MPI_Win_detach(dynamic, memory));
+  WORKS(MPI_Win_attach(dynamic, memory, 0));
+  WORKS(MPI_Win_detach(dynamic, memory));
+  GIVES(MPI_ERR_RMA_ATTACH, MPI_Win_detach(dynamic, memory));
+  WORKS(MPI_Win_free(&created));
+  WORKS(MPI_Win_free(&dynamic));
+}
+
 static void no_window(void) {
   MPI_Win none = MPI_WIN_NULL;
   GIVES(MPI_ERR_WIN, MPI_Put(buffer, 1, MPI_INT, 0, 0, 1, MPI_INT, none));
@@ -229,6 +255,7 @@ int main(int argc, char** argv) {
   MPI_Barrier(MPI_COMM_WORLD);
   freeing();
   creation();
+  flavors();
   no_window();
   MPI_Barrier(MPI_COMM_WORLD);
   // After all that the window still does its work.

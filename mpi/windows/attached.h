@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "backends/host/own_memory.h"
 #include "mpi/host/mpi_header.h"
@@ -27,17 +28,24 @@ class Attached {
       return MPI_ERR_RMA_ATTACH;
     if (bytes > 0)
       ranges_[start] = host::own_memory().enter(base, static_cast<std::uint64_t>(bytes));
+    else
+      empty_.insert(start);
     return MPI_SUCCESS;
   }
   int remove(const void* base) {
+    const auto start = reinterpret_cast<std::uintptr_t>(base);
     const std::lock_guard lock(mutex_);
-    ranges_.erase(reinterpret_cast<std::uintptr_t>(base));
+    if (ranges_.erase(start) > 0) return MPI_SUCCESS;
+    const auto empty = empty_.find(start);
+    if (empty == empty_.end()) return MPI_ERR_RMA_ATTACH;
+    empty_.erase(empty);
     return MPI_SUCCESS;
   }
 
  private:
   std::mutex mutex_;
   std::map<std::uintptr_t, host::OwnMemory::Use> ranges_;  // by start
+  std::multiset<std::uintptr_t> empty_;                    // attached with 0 bytes
 };
 
 }  // namespace tombolo::mpi
