@@ -232,6 +232,52 @@ static void flavors(void) {
   WORKS(MPI_Win_free(&dynamic));
 }
 
+// Dynamic windows: accesses to what is attached, to what is not, and to what is later.
+static void attached_ranges(void) {
+  static int memory[64];
+  const int next = (rank + 1) % ranks, left = (rank + ranks - 1) % ranks;
+  MPI_Win dynamic;
+  MPI_Aint here, there;
+  WORKS(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &dynamic));
+  MPI_Win_set_errhandler(dynamic, MPI_ERRORS_RETURN);
+  MPI_Get_address(memory, &here);
+  MPI_Sendrecv(&here, 1, MPI_AINT, left, 0, &there, 1, MPI_AINT, next, 0, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
+  MPI_Win_lock_all(0, dynamic);
+  GIVES(MPI_ERR_RMA_RANGE, MPI_Put(buffer, 1, MPI_INT, next, there, 1, MPI_INT, dynamic));
+  WORKS(MPI_Put(buffer, 0, MPI_INT, next, there, 0, MPI_INT, dynamic));
+  MPI_Barrier(MPI_COMM_WORLD);
+  WORKS(MPI_Win_attach(dynamic, memory, 32));
+  WORKS(MPI_Win_attach(dynamic, memory + 16, 32));
+  MPI_Barrier(MPI_COMM_WORLD);
+  const int value = 900 + rank;
+  WORKS(MPI_Put(&value, 1, MPI_INT, next, there, 1, MPI_INT, dynamic));
+  WORKS(MPI_Accumulate(&value, 1, MPI_INT, next, there + 92, 1, MPI_INT, MPI_SUM, dynamic));
+  GIVES(MPI_ERR_RMA_RANGE, MPI_Put(buffer, 1, MPI_INT, next, there - 2, 1, MPI_INT, dynamic));
+  GIVES(MPI_ERR_RMA_RANGE, MPI_Get(buffer, 9, MPI_INT, next, there, 9, MPI_INT, dynamic));
+  GIVES(MPI_ERR_RMA_RANGE,
+        MPI_Accumulate(buffer, 1, MPI_INT, next, there + 94, 1, MPI_INT, MPI_SUM, dynamic));
+  GIVES(MPI_ERR_RMA_RANGE,
+        MPI_Fetch_and_op(buffer, buffer + 1, MPI_INT, next, there + 96, MPI_SUM, dynamic));
+  // One type over both ranges and the gap between them.
+  MPI_Datatype both;
+  const int at[] = {0, 1, 23};
+  MPI_Type_create_indexed_block(3, 1, at, MPI_INT, &both);
+  MPI_Type_commit(&both);
+  int seen[3] = {0, 0, 0};
+  WORKS(MPI_Win_flush(next, dynamic));
+  WORKS(MPI_Get(seen, 3, MPI_INT, next, there, 1, both, dynamic));
+  WORKS(MPI_Win_flush(next, dynamic));
+  EXPECT(seen[0] == value && seen[2] == value, "%d, %d", seen[0], seen[2]);
+  GIVES(MPI_ERR_RMA_RANGE, MPI_Get(seen, 3, MPI_INT, next, there + 4, 1, both, dynamic));
+  MPI_Type_free(&both);
+  WORKS(MPI_Win_unlock_all(dynamic));
+  MPI_Barrier(MPI_COMM_WORLD);
+  WORKS(MPI_Win_detach(dynamic, memory));
+  WORKS(MPI_Win_detach(dynamic, memory + 16));
+  WORKS(MPI_Win_free(&dynamic));
+}
+
 static void no_window(void) {
   MPI_Win none = MPI_WIN_NULL;
   GIVES(MPI_ERR_WIN, MPI_Put(buffer, 1, MPI_INT, 0, 0, 1, MPI_INT, none));
@@ -256,6 +302,7 @@ int main(int argc, char** argv) {
   freeing();
   creation();
   flavors();
+  attached_ranges();
   no_window();
   MPI_Barrier(MPI_COMM_WORLD);
   // After all that the window still does its work.
