@@ -11,7 +11,8 @@ OwnMemory::Use OwnMemory::enter(const void* start, std::uint64_t bytes) {
   use.owner_ = this;
   use.range_ = {low, low + bytes};
   const std::lock_guard lock(mutex_);
-  uses_.push_back(use.range_);
+  uses_.insert(use.range_);
+  longest_ = std::max(longest_, bytes);
   return use;
 }
 
@@ -26,10 +27,10 @@ ReplacedMemory* OwnMemory::replace(const Use& use, std::uint64_t processes) {
 
 void OwnMemory::leave(const AddressRange& range) {
   const std::lock_guard lock(mutex_);
-  const auto found = std::find(uses_.begin(), uses_.end(), range);
+  const auto found = uses_.find(range);
   if (found != uses_.end()) uses_.erase(found);
-  replaced_.remove_if([this](ReplacedMemory& memory) {
-    if (uses_of(memory.range()) != 0) return false;
+  replaced_.remove_if([&](ReplacedMemory& memory) {
+    if (!memory.range().overlaps(range) || uses_of(memory.range()) != 0) return false;
     const Status given_back = memory.give_back();
     if (fault_.ok()) fault_ = given_back;
     return true;
@@ -42,8 +43,11 @@ Status OwnMemory::take_fault() {
 }
 
 std::size_t OwnMemory::uses_of(const AddressRange& range) const {
-  return static_cast<std::size_t>(std::count_if(
-      uses_.begin(), uses_.end(), [&](const AddressRange& used) { return used.overlaps(range); }));
+  const std::uint64_t from = range.low - std::min(range.low, longest_);
+  std::size_t n = 0;
+  for (auto use = uses_.lower_bound({from, 0}); use != uses_.end() && use->low < range.high; ++use)
+    if (use->overlaps(range)) ++n;
+  return n;
 }
 
 OwnMemory& own_memory() {

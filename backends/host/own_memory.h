@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <list>
 #include <mutex>
+#include <set>
 #include <utility>
 
 #include "backends/host/address_space.h"
@@ -57,11 +58,17 @@ class OwnMemory {
   Status take_fault();
 
  private:
+  struct ByStart {
+    bool operator()(const AddressRange& a, const AddressRange& b) const {
+      return a.low != b.low ? a.low < b.low : a.high < b.high;
+    }
+  };
   void leave(const AddressRange& range);
   std::size_t uses_of(const AddressRange& range) const;
 
   std::mutex mutex_;
-  std::list<AddressRange> uses_;
+  std::multiset<AddressRange, ByStart> uses_;
+  std::uint64_t longest_ = 0;  // of all uses that ever were
   std::list<ReplacedMemory> replaced_;
   Status fault_;
 };

@@ -17,6 +17,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -343,6 +344,23 @@ TEST_F(OwnMemoryTest, IsGivenBackWithTheLastUseOfOverlappingOnes) {
   EXPECT_TRUE(is_plain(plain.at(0)));
   auto third = own.enter(plain.at(0), 4 * page);
   EXPECT_NE(own.replace(third, 2), nullptr);
+}
+
+TEST_F(OwnMemoryTest, ManyUsesEndInAnyOrder) {
+  Plain plain(2);
+  OwnMemory own;
+  std::vector<OwnMemory::Use> uses;
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < 200'000; ++i)
+    uses.push_back(own.enter(reinterpret_cast<const void*>(std::uintptr_t{4096} * (i + 1)), 64));
+  auto use = own.enter(plain.at(0), 2 * page);
+  EXPECT_NE(own.replace(use, 2), nullptr);
+  while (!uses.empty()) uses.pop_back();
+  const auto took = std::chrono::steady_clock::now() - start;
+  EXPECT_LT(took, std::chrono::seconds(5)) << "each end looked through all";
+  EXPECT_TRUE(is_shared(plain.at(0)));
+  use.end();
+  EXPECT_TRUE(is_plain(plain.at(0)));
 }
 
 TEST_F(OwnMemoryTest, OfNoBytesIsNothing) {

@@ -8,6 +8,13 @@
 
 namespace tombolo::mpi {
 
+bool is_predefined(int combiner) {
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+  if (combiner == MPI_COMBINER_VALUE_INDEX) return true;
+#endif
+  return combiner == MPI_COMBINER_NAMED || is_f90(combiner);
+}
+
 bool is_f90(int combiner) {
   return combiner == MPI_COMBINER_F90_REAL || combiner == MPI_COMBINER_F90_COMPLEX ||
          combiner == MPI_COMBINER_F90_INTEGER;
@@ -33,8 +40,7 @@ Contents::~Contents() {
   for (MPI_Datatype& type : types_) {
     int combiner = MPI_COMBINER_NAMED;
     const bool known = combiner_of(type, &combiner) == MPI_SUCCESS;
-    if (known && combiner != MPI_COMBINER_NAMED && !is_f90(combiner))
-      TOMBOLO_HOST(Type_free)(&type);
+    if (known && !is_predefined(combiner)) TOMBOLO_HOST(Type_free)(&type);
   }
 }
 

@@ -46,8 +46,10 @@ class Contents {
   std::vector<MPI_Datatype> types_;
 };
 
-// True for combiners of types that are predefined, though without a name
-// (MPI_Type_create_f90_real).
+// True for combiners of types that nobody may free: those with a name, and those that the host has
+// without one (MPI_Type_create_f90_real, MPI_Type_get_value_index).
+bool is_predefined(int combiner);
+// Of the latter, those of MPI_Type_create_f90_*.
 bool is_f90(int combiner);
 
 }  // namespace tombolo::mpi

@@ -191,7 +191,7 @@ std::vector<Named> predefined() {
           N(MPI_C_LONG_DOUBLE_COMPLEX, Element::c_long_double),
           N(MPI_CXX_DOUBLE_COMPLEX, Element::c64),
           N(MPI_WCHAR, Element::wide_character),
-          N(MPI_PACKED, std::nullopt),
+          N(MPI_PACKED, Element::packed),
           N(MPI_FLOAT_INT, Element::float_int),
           N(MPI_DOUBLE_INT, Element::double_int),
           N(MPI_LONG_INT, Element::long_int),
@@ -201,25 +201,19 @@ std::vector<Named> predefined() {
 }
 
 std::vector<Named> fortran() {
-  return {N(MPI_CHARACTER, Element::character),
-          N(MPI_INTEGER, Element::i32),
-          N(MPI_REAL, Element::f32),
-          N(MPI_DOUBLE_PRECISION, Element::f64),
-          N(MPI_COMPLEX, Element::c32),
-          N(MPI_DOUBLE_COMPLEX, Element::c64),
-          N(MPI_LOGICAL, Element::logical),
-          N(MPI_2REAL, Element::two_real),
-          N(MPI_2DOUBLE_PRECISION, Element::two_double_precision),
-          N(MPI_2INTEGER, Element::two_integer),
-          N(MPI_INTEGER1, Element::i8),
-          N(MPI_INTEGER2, Element::i16),
-          N(MPI_INTEGER4, Element::i32),
-          N(MPI_INTEGER8, Element::i64),
-          N(MPI_REAL4, Element::f32),
-          N(MPI_REAL8, Element::f64),
-          N(MPI_REAL16, Element::f128),
-          N(MPI_COMPLEX8, Element::c32),
-          N(MPI_COMPLEX16, Element::c64)};
+  return {
+    N(MPI_CHARACTER, Element::character), N(MPI_INTEGER, Element::i32), N(MPI_REAL, Element::f32),
+        N(MPI_DOUBLE_PRECISION, Element::f64), N(MPI_COMPLEX, Element::c32),
+        N(MPI_DOUBLE_COMPLEX, Element::c64), N(MPI_LOGICAL, Element::logical),
+        N(MPI_2REAL, Element::two_real), N(MPI_2DOUBLE_PRECISION, Element::two_double_precision),
+        N(MPI_2INTEGER, Element::two_integer),
+#if defined(MPI_REAL2)
+        N(MPI_REAL2, Element::f16), N(MPI_COMPLEX4, Element::c16),
+#endif
+        N(MPI_INTEGER1, Element::i8), N(MPI_INTEGER2, Element::i16), N(MPI_INTEGER4, Element::i32),
+        N(MPI_INTEGER8, Element::i64), N(MPI_REAL4, Element::f32), N(MPI_REAL8, Element::f64),
+        N(MPI_REAL16, Element::f128), N(MPI_COMPLEX8, Element::c32), N(MPI_COMPLEX16, Element::c64)
+  };
 #undef N
 }
 

@@ -18,7 +18,7 @@ using windows::Element;
 using windows::Op;
 
 enum class Kind : std::uint8_t {
-  opaque,
+  packed,
   character,
   wide_character,
   byte,
@@ -109,6 +109,8 @@ std::optional<Element> single_element(Kind kind, std::size_t size) {
       return Element::character;
     case Kind::wide_character:
       return Element::wide_character;
+    case Kind::packed:
+      return Element::packed;
     case Kind::byte:
       return Element::byte;
     case Kind::integer:
@@ -132,7 +134,7 @@ std::optional<Element> single_element(Kind kind, std::size_t size) {
 
 struct Entry {
   MPI_Datatype handle{};
-  Kind kind = Kind::opaque;
+  Kind kind = Kind::packed;
   std::atomic<const TypeInfo*>* info = nullptr;
 };
 
@@ -250,6 +252,8 @@ std::optional<Element> integer_element(std::size_t size) {
 
 std::optional<Element> real_element(std::size_t size, bool quad) {
   switch (size) {
+    case 2:
+      return Element::f16;
     case 4:
       return Element::f32;
     case 8:
@@ -262,6 +266,8 @@ std::optional<Element> real_element(std::size_t size, bool quad) {
 
 std::optional<Element> complex_element(std::size_t size, bool quad) {
   switch (size) {
+    case 4:
+      return Element::c16;
     case 8:
       return Element::c32;
     case 16:

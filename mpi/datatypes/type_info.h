@@ -79,8 +79,7 @@ class TypeInfo : public std::enable_shared_from_this<TypeInfo> {
 // first use.
 inline const TypeInfo* type_info(MPI_Datatype datatype, int* error = nullptr);
 
-// The basic type behind a predefined MPI datatype; nullopt for derived types and for types without
-// arithmetic here (MPI_PACKED, 2-byte reals).
+// The basic type behind a predefined MPI datatype; nullopt for derived types.
 std::optional<windows::Element> element_of(MPI_Datatype datatype);
 
 // The operation behind a predefined MPI_Op; nullopt for user-defined operations and MPI_OP_NULL.

@@ -74,6 +74,45 @@ static void arguments(void) {
   MPI_Type_free(&pair);
 }
 
+// Types that not every MPI has, or that are none of the usual ones.
+static void odd_types(void) {
+  const int next = (rank + 1) % ranks;
+  short halves[2] = {77, 78}, former[2] = {0, 0};
+  (void)halves, (void)former;
+  WORKS(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, next, 0, win));
+  WORKS(MPI_Accumulate(halves, 4, MPI_PACKED, next, 0, 4, MPI_PACKED, MPI_REPLACE, win));
+#if defined(MPI_REAL2)
+  if (MPI_REAL2 != MPI_DATATYPE_NULL) {
+    WORKS(MPI_Accumulate(halves, 2, MPI_REAL2, next, 0, 2, MPI_REAL2, MPI_REPLACE, win));
+    WORKS(MPI_Get_accumulate(NULL, 0, MPI_REAL2, former, 2, MPI_REAL2, next, 0, 2, MPI_REAL2,
+                             MPI_NO_OP, win));
+    WORKS(MPI_Win_flush(next, win));
+    EXPECT(former[0] == 77 && former[1] == 78, "%d, %d", former[0], former[1]);
+    WORKS(MPI_Fetch_and_op(halves, former, MPI_REAL2, next, 0, MPI_REPLACE, win));
+    WORKS(MPI_Accumulate(halves, 1, MPI_COMPLEX4, next, 0, 1, MPI_COMPLEX4, MPI_REPLACE, win));
+    GIVES(MPI_ERR_OP, MPI_Accumulate(halves, 1, MPI_REAL2, next, 0, 1, MPI_REAL2, MPI_SUM, win));
+  }
+#endif
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+  const MPI_Datatype values[] = {MPI_DOUBLE, MPI_INT64_T, MPI_FLOAT},
+                     indices[] = {MPI_INT, MPI_INT64_T, MPI_INT64_T};
+  for (int i = 0; i < 3; ++i) {
+    MPI_Datatype pair, pairs;
+    WORKS(MPI_Type_get_value_index(values[i], indices[i], &pair));
+    if (pair == MPI_DATATYPE_NULL) continue;
+    // What a derived type is made of is looked at, and must be there afterwards.
+    for (int round = 0; round < 3; ++round) {
+      WORKS(MPI_Type_contiguous(2, pair, &pairs));
+      WORKS(MPI_Type_commit(&pairs));
+      WORKS(MPI_Put(buffer, 1, pairs, next, 0, 1, pairs, win));
+      WORKS(MPI_Type_free(&pairs));
+      WORKS(MPI_Put(buffer, 2, pair, next, 0, 2, pair, win));
+    }
+  }
+#endif
+  WORKS(MPI_Win_unlock(next, win));
+}
+
 static void epochs(void) {
   const int next = (rank + 1) % ranks;
   int done;
@@ -104,8 +143,17 @@ static void epochs(void) {
   GIVES(MPI_ERR_RMA_SYNC, MPI_Win_unlock(next, win));
   WORKS(MPI_Win_unlock_all(win));
 
+  MPI_Request request;
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Rput(buffer, 1, MPI_INT, next, 0, 1, MPI_INT, win, &request));
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Rget(buffer, 1, MPI_INT, next, 0, 1, MPI_INT, win, &request));
+
   WORKS(MPI_Win_fence(0, win));
   WORKS(MPI_Put(buffer, 1, MPI_INT, next, 0, 1, MPI_INT, win));
+  // Beyond the standard, as with the MPIs themselves.
+  WORKS(MPI_Rput(buffer, 1, MPI_INT, next, 0, 1, MPI_INT, win, &request));
+  WORKS(MPI_Wait(&request, MPI_STATUS_IGNORE));
+  WORKS(MPI_Raccumulate(buffer, 1, MPI_INT, next, 0, 1, MPI_INT, MPI_SUM, win, &request));
+  WORKS(MPI_Wait(&request, MPI_STATUS_IGNORE));
   GIVES(MPI_ERR_RMA_SYNC, MPI_Win_lock(MPI_LOCK_SHARED, next, 0, win));
   GIVES(MPI_ERR_RMA_SYNC, MPI_Win_lock_all(0, win));
   GIVES(MPI_ERR_RMA_SYNC, MPI_Win_flush(next, win));
@@ -122,6 +170,8 @@ static void epochs(void) {
   GIVES(MPI_ERR_RMA_SYNC, MPI_Win_fence(0, win));
   WORKS(MPI_Win_start(self, 0, win));
   GIVES(MPI_ERR_RMA_SYNC, MPI_Win_start(self, 0, win));
+  WORKS(MPI_Rget(buffer, 1, MPI_INT, rank, 0, 1, MPI_INT, win, &request));
+  WORKS(MPI_Wait(&request, MPI_STATUS_IGNORE));
   GIVES(MPI_ERR_RMA_SYNC, MPI_Win_lock(MPI_LOCK_SHARED, next, 0, win));
   GIVES(MPI_ERR_RMA_SYNC, MPI_Put(buffer, 1, MPI_INT, next, 0, 1, MPI_INT, win));
   WORKS(MPI_Win_complete(win));
@@ -156,6 +206,78 @@ static void creation(void) {
   EXPECT(other == MPI_WIN_NULL);
 }
 
+static void flavors(void) {
+  static int memory[4];
+  MPI_Win dynamic, created;
+  MPI_Aint bytes;
+  int unit;
+  void* base;
+  WORKS(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &dynamic));
+  MPI_Win_set_errhandler(dynamic, MPI_ERRORS_RETURN);
+  WORKS(MPI_Win_create(memory, sizeof memory, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &created));
+  MPI_Win_set_errhandler(created, MPI_ERRORS_RETURN);
+  GIVES(MPI_ERR_RMA_FLAVOR, MPI_Win_shared_query(dynamic, 0, &bytes, &unit, &base));
+  GIVES(MPI_ERR_RMA_FLAVOR, MPI_Win_attach(created, memory, 4));
+  GIVES(MPI_ERR_RMA_FLAVOR, MPI_Win_detach(created, memory));
+  GIVES(MPI_ERR_RMA_ATTACH, MPI_Win_detach(dynamic, memory));
+  WORKS(MPI_Win_attach(dynamic, memory, sizeof memory));
+  GIVES(MPI_ERR_RMA_ATTACH, MPI_Win_attach(dynamic, memory + 1, 4));
+  GIVES(MPI_ERR_RMA_ATTACH, MPI_Win_detach(dynamic, memory + 1));
+  WORKS(MPI_Win_detach(dynamic, memory));
+  GIVES(MPI_ERR_RMA_ATTACH, MPI_Win_detach(dynamic, memory));
+  WORKS(MPI_Win_attach(dynamic, memory, 0));
+  WORKS(MPI_Win_detach(dynamic, memory));
+  GIVES(MPI_ERR_RMA_ATTACH, MPI_Win_detach(dynamic, memory));
+  WORKS(MPI_Win_free(&created));
+  WORKS(MPI_Win_free(&dynamic));
+}
+
+// Dynamic windows: accesses to what is attached, to what is not, and to what is later.
+static void attached_ranges(void) {
+  static int memory[64];
+  const int next = (rank + 1) % ranks, left = (rank + ranks - 1) % ranks;
+  MPI_Win dynamic;
+  MPI_Aint here, there;
+  WORKS(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &dynamic));
+  MPI_Win_set_errhandler(dynamic, MPI_ERRORS_RETURN);
+  MPI_Get_address(memory, &here);
+  MPI_Sendrecv(&here, 1, MPI_AINT, left, 0, &there, 1, MPI_AINT, next, 0, MPI_COMM_WORLD,
+               MPI_STATUS_IGNORE);
+  MPI_Win_lock_all(0, dynamic);
+  GIVES(MPI_ERR_RMA_RANGE, MPI_Put(buffer, 1, MPI_INT, next, there, 1, MPI_INT, dynamic));
+  WORKS(MPI_Put(buffer, 0, MPI_INT, next, there, 0, MPI_INT, dynamic));
+  MPI_Barrier(MPI_COMM_WORLD);
+  WORKS(MPI_Win_attach(dynamic, memory, 32));
+  WORKS(MPI_Win_attach(dynamic, memory + 16, 32));
+  MPI_Barrier(MPI_COMM_WORLD);
+  const int value = 900 + rank;
+  WORKS(MPI_Put(&value, 1, MPI_INT, next, there, 1, MPI_INT, dynamic));
+  WORKS(MPI_Accumulate(&value, 1, MPI_INT, next, there + 92, 1, MPI_INT, MPI_SUM, dynamic));
+  GIVES(MPI_ERR_RMA_RANGE, MPI_Put(buffer, 1, MPI_INT, next, there - 2, 1, MPI_INT, dynamic));
+  GIVES(MPI_ERR_RMA_RANGE, MPI_Get(buffer, 9, MPI_INT, next, there, 9, MPI_INT, dynamic));
+  GIVES(MPI_ERR_RMA_RANGE,
+        MPI_Accumulate(buffer, 1, MPI_INT, next, there + 94, 1, MPI_INT, MPI_SUM, dynamic));
+  GIVES(MPI_ERR_RMA_RANGE,
+        MPI_Fetch_and_op(buffer, buffer + 1, MPI_INT, next, there + 96, MPI_SUM, dynamic));
+  // One type over both ranges and the gap between them.
+  MPI_Datatype both;
+  const int at[] = {0, 1, 23};
+  MPI_Type_create_indexed_block(3, 1, at, MPI_INT, &both);
+  MPI_Type_commit(&both);
+  int seen[3] = {0, 0, 0};
+  WORKS(MPI_Win_flush(next, dynamic));
+  WORKS(MPI_Get(seen, 3, MPI_INT, next, there, 1, both, dynamic));
+  WORKS(MPI_Win_flush(next, dynamic));
+  EXPECT(seen[0] == value && seen[2] == value, "%d, %d", seen[0], seen[2]);
+  GIVES(MPI_ERR_RMA_RANGE, MPI_Get(seen, 3, MPI_INT, next, there + 4, 1, both, dynamic));
+  MPI_Type_free(&both);
+  WORKS(MPI_Win_unlock_all(dynamic));
+  MPI_Barrier(MPI_COMM_WORLD);
+  WORKS(MPI_Win_detach(dynamic, memory));
+  WORKS(MPI_Win_detach(dynamic, memory + 16));
+  WORKS(MPI_Win_free(&dynamic));
+}
+
 static void no_window(void) {
   MPI_Win none = MPI_WIN_NULL;
   GIVES(MPI_ERR_WIN, MPI_Put(buffer, 1, MPI_INT, 0, 0, 1, MPI_INT, none));
@@ -173,10 +295,14 @@ int main(int argc, char** argv) {
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
   arguments();
   MPI_Barrier(MPI_COMM_WORLD);
+  odd_types();
+  MPI_Barrier(MPI_COMM_WORLD);
   epochs();
   MPI_Barrier(MPI_COMM_WORLD);
   freeing();
   creation();
+  flavors();
+  attached_ranges();
   no_window();
   MPI_Barrier(MPI_COMM_WORLD);
   // After all that the window still does its work.

@@ -8,6 +8,7 @@ TOMBOLO_MPI_CALL int MPI_Win_attach(MPI_Win win, void* base, MPI_Aint size) {
   if (window == nullptr) return host().Win_attach(win, base, size);
   if (!window->dynamic()) return raise(*window, MPI_ERR_RMA_FLAVOR);
   if (size < 0) return raise(*window, MPI_ERR_SIZE);
-  const int error = window->attached.add(base, size);
-  return error == MPI_SUCCESS ? error : raise(*window, error);
+  if (!window->attached.add(base, static_cast<std::uint64_t>(size)))
+    return raise(*window, MPI_ERR_RMA_ATTACH);
+  return MPI_SUCCESS;
 }

@@ -2,6 +2,8 @@
 #include "mpi/windows/communication.h"
 
 #include <atomic>
+#include <cstdlib>
+#include <mutex>
 #include <vector>
 
 #include "mpi/datatypes/type_info.h"
@@ -27,7 +29,7 @@ class Target {
     count = static_cast<std::size_t>(remote.count);
     if (window.dynamic()) {
       start = remote.displacement;
-      return MPI_SUCCESS;
+      return empty() || is_attached(window) ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
     }
     if (remote.displacement < 0) [[unlikely]]
       return MPI_ERR_DISP;
@@ -54,6 +56,36 @@ class Target {
   bool empty() const { return count == 0 || type->size == 0; }
 
   std::ptrdiff_t start = 0;  // byte displacement; an address for dynamic windows
+
+ private:
+  // What the process attached since its view was last read is looked for once. That a view cannot
+  // be read is for the access itself to find.
+  [[gnu::noinline]] bool is_attached(MpiWindow& window) const {
+    AttachedView& view = window.views[rank];
+    std::unique_lock lock(window.views_mutex, std::defer_lock);
+    if (job().threads()) lock.lock();
+    if (is_in(view)) [[likely]]
+      return true;
+    const PeerRecord& peer = window.peers[rank];
+    return !view.read(peer.process.pid, peer.attached).ok() || is_in(view);
+  }
+  bool is_in(const AttachedView& view) const {
+    const auto covers = [&](std::ptrdiff_t offset, std::ptrdiff_t bytes) {
+      const auto low = static_cast<std::uint64_t>(start + offset);
+      return view.covers({low, low + static_cast<std::uint64_t>(bytes)});
+    };
+    const std::ptrdiff_t last = static_cast<std::ptrdiff_t>(count - 1) * type->extent;
+    const std::ptrdiff_t low = type->true_lb + std::min<std::ptrdiff_t>(0, last);
+    if (covers(low, std::abs(last) + type->true_extent)) [[likely]]
+      return true;
+    if (type->contiguous) return false;
+    // A type may well hold pieces of several attached ranges.
+    bool all = true;
+    for_each_block(*type, count, [&](std::ptrdiff_t offset, std::size_t bytes) {
+      all = all && covers(offset, static_cast<std::ptrdiff_t>(bytes));
+    });
+    return all;
+  }
 };
 
 [[gnu::always_inline]] inline int open_origin(const Buffer& buffer, const TypeInfo*& type) {

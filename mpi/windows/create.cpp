@@ -183,7 +183,8 @@ bool Creator::agree(int& result) {
   host().Comm_rank(c_.comm, &w.rank);
   host().Comm_size(c_.comm, &w.size);
   w.peers.resize(static_cast<std::size_t>(w.size));
-  const PeerRecord mine = describe(c_);
+  PeerRecord mine = describe(c_);
+  mine.attached = w.attached.published();
   result = host().Allgather(&mine, sizeof mine, MPI_BYTE, w.peers.data(), sizeof mine, MPI_BYTE,
                             c_.comm);
   if (result != MPI_SUCCESS) return false;
@@ -452,6 +453,7 @@ Status Creator::attach() try {
 void Creator::finish() {
   MpiWindow& w = *window_;
   w.flavor = c_.flavor;
+  if (w.dynamic()) w.views.resize(w.peers.size());
   w.model = is_coherent(machine()) ? MPI_WIN_UNIFIED : MPI_WIN_SEPARATE;
   w.bytes = c_.bytes;
   w.disp_unit = static_cast<int>(c_.disp_unit);

@@ -33,7 +33,8 @@ struct PeerRecord {
   std::uint64_t address = 0;  // of the memory in its process, where that matters
   ProcessName process;
   std::int64_t disp_unit = 1;
-  std::uint64_t probe = 0;  // the address of a number that a peer may try to read
+  std::uint64_t probe = 0;     // the address of a number that a peer may try to read
+  std::uint64_t attached = 0;  // Attached::published()
   std::uint64_t atomic_bytes = 0;
   MachineKind machine = MachineKind::coherent;
   sync::LockKind locks = sync::LockKind::best_effort;
@@ -88,7 +89,11 @@ class MpiWindow {
   std::array<GroupRanks, 4> groups;
   std::size_t next_group = 0;
   bool sited = false;  // the machine reports call sites
-  Attached attached;   // dynamic windows
+
+  // Dynamic windows: the own memory, and what was seen of each process's.
+  Attached attached;
+  std::mutex views_mutex;
+  std::vector<AttachedView> views;
 
   bool dynamic() const { return flavor == MPI_WIN_FLAVOR_DYNAMIC; }
   windows::Engine& engine() { return *engine_; }

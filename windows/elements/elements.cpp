@@ -13,7 +13,7 @@
 namespace tombolo::windows {
 namespace {
 
-enum class Class : std::uint8_t { integer, real, complex, logical, text, byte, pair };
+enum class Class : std::uint8_t { integer, real, complex, logical, opaque, byte, pair };
 
 struct Traits {
   const char* name;
@@ -54,8 +54,11 @@ constexpr std::array<Traits, kElements> kTraits = {{
     traits(Element::logical, "logical", Class::logical),
     traits(Element::logical8, "logical8", Class::logical),
     traits(Element::logical16, "logical16", Class::logical),
-    traits(Element::character, "character", Class::text),
-    traits(Element::wide_character, "wide_character", Class::text),
+    traits(Element::character, "character", Class::opaque),
+    traits(Element::wide_character, "wide_character", Class::opaque),
+    traits(Element::packed, "packed", Class::opaque),
+    traits(Element::f16, "f16", Class::opaque),
+    traits(Element::c16, "c16", Class::opaque),
     traits(Element::byte, "byte", Class::byte),
     traits(Element::float_int, "float_int", Class::pair),
     traits(Element::double_int, "double_int", Class::pair),

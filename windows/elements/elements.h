@@ -47,6 +47,9 @@ enum class Element : std::uint8_t {
   logical16,       // LOGICAL*16
   character,       // 1 byte of text: replace and no_op only
   wide_character,  // wchar_t: replace and no_op only
+  packed,          // MPI_PACKED, 1 byte: replace and no_op only
+  f16,             // Fortran REAL*2: replace and no_op only
+  c16,             // Fortran COMPLEX*4: replace and no_op only
   byte,            // untyped: replace, no_op and the bitwise operations
   float_int,
   double_int,

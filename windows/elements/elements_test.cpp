@@ -54,7 +54,7 @@ struct Doubles {
   double v, i;
 };
 
-enum class Kind { integer, real, complex, logical, text, byte, pair };
+enum class Kind { integer, real, complex, logical, opaque, byte, pair };
 
 template <typename T>
 concept PairType = requires(T t) {
@@ -87,8 +87,11 @@ void for_every_element(F f) {
   f.template operator()<std::int32_t>(Element::logical, Kind::logical);
   f.template operator()<std::int64_t>(Element::logical8, Kind::logical);
   f.template operator()<__int128>(Element::logical16, Kind::logical);
-  f.template operator()<char>(Element::character, Kind::text);
-  f.template operator()<wchar_t>(Element::wide_character, Kind::text);
+  f.template operator()<char>(Element::character, Kind::opaque);
+  f.template operator()<wchar_t>(Element::wide_character, Kind::opaque);
+  f.template operator()<std::uint8_t>(Element::packed, Kind::opaque);
+  f.template operator()<std::uint16_t>(Element::f16, Kind::opaque);
+  f.template operator()<std::uint32_t>(Element::c16, Kind::opaque);
   f.template operator()<std::uint8_t>(Element::byte, Kind::byte);
   f.template operator()<FloatInt>(Element::float_int, Kind::pair);
   f.template operator()<DoubleInt>(Element::double_int, Kind::pair);
@@ -125,7 +128,7 @@ bool allowed(Op op, Kind kind) {
       return in(" band bor bxor ");
     case Kind::pair:
       return in(" minloc maxloc ");
-    case Kind::text:
+    case Kind::opaque:
       break;
   }
   return false;

@@ -90,18 +90,21 @@ constexpr decltype(auto) with_type(Element element, F&& f) {
       return f.template operator()<std::int8_t>();
     case Element::boolean:
     case Element::character:
+    case Element::packed:
     case Element::byte:
     case Element::u8:
       return f.template operator()<std::uint8_t>();
     case Element::i16:
       return f.template operator()<std::int16_t>();
     case Element::logical2:
+    case Element::f16:
     case Element::u16:
       return f.template operator()<std::uint16_t>();
     case Element::i32:
       return f.template operator()<std::int32_t>();
     case Element::logical:
     case Element::wide_character:
+    case Element::c16:
     case Element::u32:
       return f.template operator()<std::uint32_t>();
     case Element::i64:
