@@ -31,7 +31,10 @@ enum {
   kSumAt = kDataBytes,  // doubles for accumulate
   kCounterAt = kSumAt + kSumBytes,
   kSwapAt = kCounterAt + 64,
-  kWindowBytes = kSwapAt + 64,
+  kWholePages = (kSwapAt + 64 + 4095) / 4096 * 4096,
+  kEdgeAt = kWholePages,  // a counter in a page that the window shares with other data, if it is
+                          // over memory of the program
+  kWindowBytes = kEdgeAt + 64,
   kCreatedBytes = 4096,  // of the windows whose creation is timed
 };
 
@@ -187,14 +190,23 @@ static void op_fetch_and_op_rank0(Bench* b, const Row* row, int target) {
   add_one(b, 0);
 }
 
-static void op_lock_fetch_and_op(Bench* b, const Row* row, int target) {
-  (void)row;
+static void lock_and_add_one(Bench* b, int target, MPI_Aint at) {
   static const uint64_t one = 1;
   uint64_t old;
   MPI_Win_lock(MPI_LOCK_SHARED, target, 0, b->win);
-  MPI_Fetch_and_op(&one, &old, MPI_UINT64_T, target, kCounterAt, MPI_SUM, b->win);
+  MPI_Fetch_and_op(&one, &old, MPI_UINT64_T, target, at, MPI_SUM, b->win);
   MPI_Win_unlock(target, b->win);
+}
+
+static void op_lock_fetch_and_op(Bench* b, const Row* row, int target) {
+  (void)row;
+  lock_and_add_one(b, target, kCounterAt);
   ++b->added[target];
+}
+
+static void op_lock_fetch_and_op_edge(Bench* b, const Row* row, int target) {
+  (void)row;
+  lock_and_add_one(b, target, kEdgeAt);
 }
 
 static void op_compare_and_swap(Bench* b, const Row* row, int target) {
@@ -325,6 +337,8 @@ static const Row kRows[] = {
      op_lock_exclusive_put, NULL},
     {"passive_fetch_and_op", "lock + fetch_and_op + unlock, the target computes", kAway, 8, 0,
      kNothing, op_lock_fetch_and_op, NULL},
+    {"passive_fetch_and_op_edge", "the same in a page that the window shares with other data", kAway,
+     8, 0, kNothing, op_lock_fetch_and_op_edge, NULL},
 };
 enum { kRowCount = sizeof kRows / sizeof *kRows };
 
