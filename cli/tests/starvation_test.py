@@ -18,6 +18,7 @@ def test_a_scheme_is_chosen_by_the_environment_and_a_stock_mpi_is_left_alone():
         "best-effort", "writer-preference", "fifo"
     }  # fmt: skip
     assert ours[0].environment()["TOMBOLO_BACKOFF"] == "off"
+    assert [e.environment()["TOMBOLO_READER_BIAS"] for e in ours].count("on") == 1
     assert stock.environment() == {}
 
 

@@ -8,12 +8,14 @@ from tombolo.launch import Choice, job
 from tombolo.mpis import Mpi
 
 START_SECONDS = 30
-# Our schemes: the label, the library's name for it, and whether it backs off between attempts.
+# Our schemes: the label, the library's name for it, whether it backs off between attempts, and
+# whether readers announce themselves while nobody writes, which the paper's best effort does not.
 SCHEMES = (
-    ("best effort without back-off", "best-effort", False),
-    ("best effort", "best-effort", True),
-    ("writer preference", "writer-preference", True),
-    ("fifo", "fifo", True),
+    ("best effort without back-off", "best-effort", False, False),
+    ("best effort", "best-effort", True, False),
+    ("best effort with reader bias", "best-effort", True, True),
+    ("writer preference", "writer-preference", True, False),
+    ("fifo", "fifo", True, False),
 )
 
 
@@ -25,6 +27,7 @@ class Contestant:
     label: str
     locks: str | None = None
     backoff: bool = True
+    reader_bias: bool = True
     rows: dict[str, dict] = field(default_factory=dict)  # by the name of the row
     fault: str | None = None
 
@@ -34,11 +37,12 @@ class Contestant:
         return {
             "TOMBOLO_PASSIVE_SYNC": self.locks,
             "TOMBOLO_BACKOFF": "on" if self.backoff else "off",
+            "TOMBOLO_READER_BIAS": "on" if self.reader_bias else "off",
         }
 
 
 def contestants(host: Mpi, stock: list[Mpi]) -> list[Contestant]:
-    ours = [Contestant(host, f"Tombolo, {label}", locks, on) for label, locks, on in SCHEMES]
+    ours = [Contestant(host, f"Tombolo, {label}", *scheme) for label, *scheme in SCHEMES]
     return ours + [Contestant(mpi, mpi.label) for mpi in stock]
 
 
