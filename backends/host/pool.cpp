@@ -72,16 +72,26 @@ class Pool::Table {
       return refused;
     }
     memory_ = static_cast<std::byte*>(at);
-    // The last holder may have been another host. Only the records: with the alignment of a device
-    // the table has room for many more.
-    from_memory(memory_, sizeof(PoolHeader) + pool_.capacity() * sizeof(ExtentRecord));
+    look_again();  // the last holder may have been another host
     return {};
+  }
+  // Only the records: with the alignment of a device the table has room for many more.
+  void look_again() {
+    from_memory(memory_, sizeof(PoolHeader) + pool_.capacity() * sizeof(ExtentRecord));
   }
 
   PoolHeader& header() { return *reinterpret_cast<PoolHeader*>(memory_); }
   ExtentRecord* records() { return reinterpret_cast<ExtentRecord*>(memory_ + sizeof(PoolHeader)); }
   ExtentRecord* begin() { return records(); }
   ExtentRecord* end() { return records() + header().capacity; }
+
+  bool managed_here() {
+    from_memory(&header(), sizeof(PoolHeader));  // another host may have become the manager
+    return header().manager == boot_number();
+  }
+  bool in_use() {
+    return std::any_of(begin(), end(), [](const ExtentRecord& r) { return r.bytes != 0; });
+  }
 
   ExtentRecord* record_at(std::uint64_t offset, std::uint64_t nonce) {
     for (ExtentRecord& record : *this)
@@ -277,10 +287,14 @@ Status Pool::allocate(std::uint64_t bytes, Extent& out) {
         "the pool {} holds {} segments, as many as its table has room for; a larger pool "
         "has a larger table (at most 8191)",
         path_, table.header().capacity));
-  // Inside the lock, but before the record is taken: a process that dies here leaves nothing
-  // behind.
-  TOMBOLO_TRY(clear(extent));
+  // First the record, then a look at who is the manager: a host that becomes one does the same in
+  // the other order (PO5). What is cleared takes long, and nobody else knows the extent yet.
   Table::take(*record, extent, this_process());
+  Status status = table.managed_here() ? clear(extent) : managed_elsewhere();
+  if (!status.ok()) {
+    Table::release(*record);
+    return status;
+  }
   out = extent;
   return {};
 }
@@ -288,18 +302,17 @@ Status Pool::allocate(std::uint64_t bytes, Extent& out) {
 // Makes this host the manager, or refuses (PO5). The table is locked.
 Status Pool::manage(Table& table) {
   constexpr auto settling_ms = std::chrono::milliseconds(50);
-  PoolHeader& header = table.header();
-  const std::uint64_t self = boot_number();
-  if (header.manager == self) return {};
-  const bool in_use = std::any_of(table.begin(), table.end(),
-                                  [](const ExtentRecord& record) { return record.bytes != 0; });
-  if (!in_use) {
-    header.manager = self;
-    to_memory(&header, sizeof header);  // the other hosts look there
-    std::this_thread::sleep_for(settling_ms);
-    from_memory(&header, sizeof header);  // another host may have written its own meanwhile
-    if (header.manager == self) return {};
-  }
+  if (table.managed_here()) return {};
+  if (table.in_use()) return managed_elsewhere();
+  table.header().manager = boot_number();
+  to_memory(&table.header(), sizeof(PoolHeader));  // the other hosts look there
+  // A host that does the same at this moment, and one that was the manager and takes a record now.
+  std::this_thread::sleep_for(settling_ms);
+  table.look_again();
+  return table.managed_here() && !table.in_use() ? Status{} : managed_elsewhere();
+}
+
+Status Pool::managed_elsewhere() const {
   return Status::bad_configuration(fmt::format(
       "another host, or this one before its last boot, hands out the pool {}. A window over "
       "several "

@@ -18,10 +18,11 @@
 //                other processes of that program must not outlive the creator for long.
 //             PO5 the table is locked by flock, which excludes the processes of one host. So one
 //                host hands out extents, the manager, whom the header names; the others attach. A
-//                pool without extents in use goes to the next host that asks, but two that ask for
-//                an empty pool within `settling_ms` are told apart by a wait, not by a lock: let
-//                one program come before the other. Records of other hosts and of earlier boots are
-//                never reclaimed.
+//                pool without extents in use goes to the next host that asks: it writes its name,
+//                then looks at the records, while a manager takes a record, then looks at the name.
+//                Two hosts that ask for an empty pool within `settling_ms` are told apart by that
+//                wait only: let one program come before the other. Records of other hosts and of
+//                earlier boots are never reclaimed.
 // Thread safety: distinct Pool objects may be used from distinct threads and processes.
 #pragma once
 
@@ -89,6 +90,7 @@ class Pool {
   std::uint64_t table_bytes() const;
   std::uint32_t capacity() const;
   Status manage(Table& table);
+  Status managed_elsewhere() const;
   Status clear(const Extent& extent);
 
   Descriptor file_;
