@@ -250,7 +250,7 @@ TEST_F(ReplacedMemoryTest, IsGivenBackThoughTheProgramClosedAllDescriptors) {
               if (!ReplacedMemory::take(plain.range(), 2, memory).ok()) return 1;
               memory.seal();
               for (int descriptor = 3; descriptor < 100; ++descriptor) close(descriptor);
-              (void)(void)memory.give_back();
+              (void)memory.give_back();
               if (!is_plain(plain.at(0))) return 2;
               return *plain.at(0) == 1 && *plain.at(page) == 0 && *plain.at(2 * page) == 3 ? 0 : 3;
             }),

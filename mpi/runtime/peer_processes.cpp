@@ -21,6 +21,8 @@ namespace {
 
 // A file of /proc takes some 10 us.
 constexpr std::size_t files_per_look = 64;
+// Descriptors that are asked whether they still stand for a process.
+constexpr std::size_t checks_per_look = 64;
 
 struct ProcessState {
   char state = 0;  // 0: not known
@@ -61,7 +63,7 @@ class Descriptors {
     const std::pair key(process.pid, process.started);
     if (const auto known = descriptors_.find(key); known != descriptors_.end()) {
       pollfd ended{known->second, POLLIN, 0};
-      if (poll(&ended, 1, 0) == 0) return known->second;
+      if (poll(&ended, 1, 0) == 0 && is_descriptor_of_process(known->second)) return known->second;
       // Dead, or another process has the number by now. Watches may still hold this descriptor.
     }
     rlimit limit{};
@@ -131,21 +133,37 @@ void PeerProcesses::open() {
 }
 
 void PeerProcesses::look_at_descriptors() {
-  if (polls_.empty() || poll(polls_.data(), polls_.size(), 0) <= 0) return;
+  if (polls_.empty()) return;
+  const int ready = poll(polls_.data(), polls_.size(), 0);
+  // A program may close all descriptors that it does not know, and open others under their numbers,
+  // which may be silent for ever: some are asked with each look.
+  for (std::size_t i = 0; i < std::min(checks_per_look, polls_.size()); ++i) {
+    turn_of_check_ = turn_of_check_ == 0 ? polls_.size() - 1 : turn_of_check_ - 1;
+    turn_of_check_ = std::min(turn_of_check_, polls_.size() - 1);
+    if (polls_[turn_of_check_].revents == 0 && !is_descriptor_of_process(polls_[turn_of_check_].fd))
+      leave_to_others(turn_of_check_);
+    if (polls_.empty()) return;
+  }
+  if (ready <= 0) return;
   for (std::size_t i = polls_.size(); i-- > 0;) {
     if (polls_[i].revents == 0) continue;
-    // A program may close all descriptors that it does not know, and open others under their
-    // numbers.
     if (!is_descriptor_of_process(polls_[i].fd)) {
-      others_.push_back(polled_[i]);
+      leave_to_others(i);
     } else if ((polls_[i].revents & POLLIN) != 0) {
       note(polled_[i]);
-    } else {
-      continue;
+      forget_descriptor(i);
     }
-    polls_.erase(polls_.begin() + static_cast<std::ptrdiff_t>(i));
-    polled_.erase(polled_.begin() + static_cast<std::ptrdiff_t>(i));
   }
+}
+
+void PeerProcesses::leave_to_others(std::size_t i) {
+  others_.push_back(polled_[i]);
+  forget_descriptor(i);
+}
+
+void PeerProcesses::forget_descriptor(std::size_t i) {
+  polls_.erase(polls_.begin() + static_cast<std::ptrdiff_t>(i));
+  polled_.erase(polled_.begin() + static_cast<std::ptrdiff_t>(i));
 }
 
 void PeerProcesses::look_at_others() {

@@ -45,6 +45,8 @@ class PeerProcesses {
  private:
   void open();
   void look_at_descriptors();
+  void leave_to_others(std::size_t i);  // of polls_
+  void forget_descriptor(std::size_t i);
   void look_at_others();
   void note(std::size_t rank);
 
@@ -55,6 +57,7 @@ class PeerProcesses {
   std::vector<std::size_t> polled_;  // their ranks
   std::vector<std::size_t> others_;  // ranks
   std::size_t turn_ = 0;             // the next of others_
+  std::size_t turn_of_check_ = 0;    // the last of polls_ that was asked
   std::vector<std::size_t> ended_;
 };
 

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <thread>
@@ -92,6 +93,23 @@ TEST(PeerProcesses, ClosedDescriptorsAreNotMissed) {
   EXPECT_EQ(peers.ended(), Ranks());
   children.end(1);
   EXPECT_EQ(peers.ended(), Ranks({1}));
+}
+
+TEST(PeerProcesses, DescriptorsThatNowStandForSilentPipesAreNotWaitedFor) {
+  const Children children(3);
+  PeerProcesses peers(0, children.names());
+  const auto before = open_descriptors();
+  EXPECT_EQ(peers.ended(), Ranks());
+  for (int fd = 3; fd < 3 + before + 8; ++fd) close(fd);
+  std::array<int, 2> silent{};
+  for (int i = 0; i < before + 8; i += 2) ASSERT_EQ(pipe(silent.data()), 0);
+  EXPECT_EQ(peers.ended(), Ranks());
+  children.end(1);
+  EXPECT_EQ(peers.ended(), Ranks({1}));
+  // Nor does another window's watch take them for what they were.
+  PeerProcesses others(0, children.names());
+  EXPECT_EQ(others.ended(), Ranks({1}));
+  for (int fd = 3; fd < 3 + before + 16; ++fd) close(fd);
 }
 
 TEST(PeerProcesses, AProcessWithTheSameNumberIsAnotherOne) {
