@@ -259,6 +259,14 @@ static void attached_ranges(void) {
         MPI_Accumulate(buffer, 1, MPI_INT, next, there + 94, 1, MPI_INT, MPI_SUM, dynamic));
   GIVES(MPI_ERR_RMA_RANGE,
         MPI_Fetch_and_op(buffer, buffer + 1, MPI_INT, next, there + 96, MPI_SUM, dynamic));
+  // Ranges and strides that wrap around.
+  GIVES(MPI_ERR_RMA_RANGE, MPI_Put(buffer, 2, MPI_INT, next, (MPI_Aint)-4, 2, MPI_INT, dynamic));
+  MPI_Datatype sparse;
+  MPI_Type_create_resized(MPI_INT, 0, (MPI_Aint)1 << 34, &sparse);
+  MPI_Type_commit(&sparse);
+  GIVES(MPI_ERR_RMA_RANGE,
+        MPI_Put(buffer, 1, MPI_INT, next, there, (1 << 30) + 1, sparse, dynamic));
+  MPI_Type_free(&sparse);
   // One type over both ranges and the gap between them.
   MPI_Datatype both;
   const int at[] = {0, 1, 23};

@@ -14,6 +14,10 @@ namespace {
 
 // The target side of one call, checked.
 class Target {
+  // Wider than any sum or product of what a call is given: one that wraps around must not end
+  // inside the window.
+  __extension__ using Wide = __int128;
+
  public:
   // MPI_SUCCESS, or the error class of what is wrong.
   [[gnu::always_inline]] int open(MpiWindow& window, const Remote& remote) {
@@ -34,8 +38,6 @@ class Target {
     if (remote.displacement < 0) [[unlikely]]
       return MPI_ERR_DISP;
     const PeerRecord& peer = window.peers[rank];
-    // Wider than any sum of the three: a product that wraps around must not end inside the window.
-    __extension__ using Wide = __int128;
     const Wide first = Wide{remote.displacement} * peer.disp_unit;
     start = static_cast<std::ptrdiff_t>(first);
     if (count == 0 || type->size == 0) return MPI_SUCCESS;
@@ -70,19 +72,24 @@ class Target {
     return !view.read(peer.process.pid, peer.attached).ok() || is_in(view);
   }
   bool is_in(const AttachedView& view) const {
-    const auto covers = [&](std::ptrdiff_t offset, std::ptrdiff_t bytes) {
-      const auto low = static_cast<std::uint64_t>(start + offset);
-      return view.covers({low, low + static_cast<std::uint64_t>(bytes)});
+    const auto address = static_cast<Wide>(static_cast<std::uint64_t>(start));
+    const auto covers = [&](Wide offset, Wide bytes) {
+      const Wide low = address + offset;
+      constexpr Wide end = Wide{1} << 64;
+      return low >= 0 && low + bytes < end &&
+             view.covers(
+                 {static_cast<std::uint64_t>(low), static_cast<std::uint64_t>(low + bytes)});
     };
-    const std::ptrdiff_t last = static_cast<std::ptrdiff_t>(count - 1) * type->extent;
-    const std::ptrdiff_t low = type->true_lb + std::min<std::ptrdiff_t>(0, last);
-    if (covers(low, std::abs(last) + type->true_extent)) [[likely]]
+    const Wide last = static_cast<Wide>(count - 1) * type->extent;
+    const Wide low = type->true_lb + std::min<Wide>(0, last);
+    const Wide high = type->true_lb + type->true_extent + std::max<Wide>(0, last);
+    if (covers(low, high - low)) [[likely]]
       return true;
     if (type->contiguous) return false;
     // A type may well hold pieces of several attached ranges.
     bool all = true;
     for_each_block(*type, count, [&](std::ptrdiff_t offset, std::size_t bytes) {
-      all = all && covers(offset, static_cast<std::ptrdiff_t>(bytes));
+      all = all && covers(offset, static_cast<Wide>(bytes));
     });
     return all;
   }
