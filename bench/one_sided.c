@@ -337,8 +337,8 @@ static const Row kRows[] = {
      op_lock_exclusive_put, NULL},
     {"passive_fetch_and_op", "lock + fetch_and_op + unlock, the target computes", kAway, 8, 0,
      kNothing, op_lock_fetch_and_op, NULL},
-    {"passive_fetch_and_op_edge", "the same in a page that the window shares with other data", kAway,
-     8, 0, kNothing, op_lock_fetch_and_op_edge, NULL},
+    {"passive_fetch_and_op_edge", "the same in a page that the window shares with other data",
+     kAway, 8, 0, kNothing, op_lock_fetch_and_op_edge, NULL},
 };
 enum { kRowCount = sizeof kRows / sizeof *kRows };
 

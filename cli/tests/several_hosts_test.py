@@ -37,10 +37,11 @@ def pool():
             os.unlink(f"/dev/shm/{name}")
 
 
-def run(ranks, around=HOSTS, **environment):
+def run(ranks, around=HOSTS, threads="single", **environment):
     made = prepare(
         "several_hosts",
         WINDOWS,
+        threads,
         ranks=ranks,
         machine="flushed",
         around=["sh", "-c", around],
@@ -77,6 +78,44 @@ def test_hosts_with_different_pools_say_so_and_go_to_the_host_mpi(pool):
     assert (served, forwarded) == (0, WINDOWS + 1)
     assert "no room in one pool" in why
     assert "gone or sealed" in told
+
+
+@pytest.mark.parametrize("bad", ["small", "other data"])
+def test_a_pool_that_only_one_host_cannot_use_is_no_trap(pool, bad):
+    path = pool(1, kib=4 if bad == "small" else 65536)
+    if bad == "other data":
+        with open(path, "r+b") as file:
+            file.write(b"something else")
+    other = HOSTS.replace("unshare", f"env TOMBOLO_POOL={path} unshare", 1)
+    served, forwarded, why, told = run(4, around=other, TOMBOLO_POOL=pool(0))
+    assert (served, forwarded) == (0, WINDOWS + 1)
+    assert path in told
+
+
+def test_a_pool_of_a_host_that_takes_no_part_is_left_alone(pool):
+    path = pool()
+    # All processes here are of one boot: what tells another host is the number in the header.
+    served, _, _, _ = run(2, TOMBOLO_POOL=path)
+    assert served == WINDOWS
+    with open(path, "r+b") as file:
+        header = bytearray(file.read(128))
+        header[40] ^= 1  # the manager
+        header[64] = 1  # bytes of the first record, and its boot
+        header[104] ^= 1
+        file.seek(0)
+        file.write(header)
+    served, forwarded, why, told = run(2, TOMBOLO_POOL=path)
+    assert (served, forwarded) == (0, WINDOWS + 1)
+    assert "another host" in told
+
+
+def test_programs_with_threads_are_served_with_atomics_of_the_pool_only(pool):
+    served, forwarded, why, _ = run(2, threads="multiple", TOMBOLO_POOL=pool())
+    assert served == 0 and "built from loads and stores" in why
+    served, forwarded, why, _ = run(
+        2, threads="multiple", TOMBOLO_POOL=pool(1), TOMBOLO_ATOMICS="full"
+    )
+    assert served == WINDOWS
 
 
 def test_a_pool_that_is_too_small_is_said_and_left_alone(pool):

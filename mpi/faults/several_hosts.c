@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: windows whose processes are on several hosts (or in several pid namespaces): all kinds
 // of epochs, memory that passes from one window to the next, and windows that only the host MPI can
-// serve. Argument: the number of windows, one after the other.
+// serve. Arguments: the number of windows, one after the other; single or multiple, the threads.
 #include "mpi/faults/check.h"
 
 enum { kWords = 4096, kSlots = 64 };
@@ -73,7 +73,12 @@ static void locks(MPI_Win window, int rounds) {
 }
 
 int main(int argc, char** argv) {
-  begin(&argc, &argv);
+  int provided;
+  const int wanted =
+      argc > 2 && strcmp(argv[2], "multiple") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
+  MPI_Init_thread(&argc, &argv, wanted, &provided);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const int windows = argc > 1 ? atoi(argv[1]) : 4;
   for (int i = 1; i <= windows; ++i) {
     long* own;

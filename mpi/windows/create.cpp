@@ -145,7 +145,13 @@ class Creator {
   void lay_out();
   Status map();
   Status share();
-  Status share_from(int creator);
+  struct Offer {
+    host::SegmentName name;
+    Code code;
+    char message[400];
+  };
+  Offer offer_of(int creator);
+  void clear_sync_words();
   void share_own_memory();
   bool map_part(const PartOffer& offer, machine::DataRegion& region);
   int carrier();
@@ -167,6 +173,7 @@ class Creator {
   const Creation& c_;
   std::unique_ptr<MpiWindow> window_;
   bool several_hosts_ = false;
+  int creator_ = 0;  // of the segment
   bool forwarded_ = false;
   bool in_segment_ = false;     // the regions' memory is in our segment
   std::size_t sync_bytes_ = 0;  // per process
@@ -258,30 +265,38 @@ void Creator::lay_out() {
   total_ = ledger_start_ + (in_segment_ ? ledger_bytes(machine(), regions_) : 0);
 }
 
-// The first process of a host creates the segment, the others attach.
+// The first process of a host creates the segment, the others attach. A pool is handed out by one
+// host, which need not be the first. Which attempt was the last is known to all alike: they go by
+// what the creator says and not by what they meet themselves.
 Status Creator::share() {
   const auto& peers = window_->peers;
-  Status status;
+  Offer offer{};
   for (std::size_t r = 0; r < peers.size(); ++r) {
     const auto same_host = [&](const PeerRecord& peer) { return peer.host == peers[r].host; };
-    if (std::find_if(peers.begin(), peers.end(), same_host) != peers.begin() + r) continue;
-    status = share_from(static_cast<int>(r));
-    // A pool is managed by one host, which need not be the first.
-    if (status.code() != Code::bad_configuration) break;
+    if (static_cast<std::size_t>(std::find_if(peers.begin(), peers.end(), same_host) -
+                                 peers.begin()) != r)
+      continue;
+    creator_ = static_cast<int>(r);
+    offer = offer_of(creator_);
+    if (offer.code != Code::bad_configuration) break;
+  }
+  if (offer.code == Code::no_memory) return Status::no_memory(offer.message);
+  if (offer.code != Code::ok) return Status::io(offer.message);
+  TOMBOLO_TRY(available(machine()));
+  if (window_->rank != creator_) {
+    if (several_hosts_)  // where each finds the pool is its own business
+      std::strncpy(offer.name.path, job().options().pool.c_str(), sizeof offer.name.path - 1);
+    TOMBOLO_TRY(host::Segment::attach(offer.name, window_->segment_));
   }
   // This host may still have lines of the memory from what was there before.
-  if (status.ok() && several_hosts_) flushed::refresh(window_->segment_.data(), total_);
-  return status;
+  if (several_hosts_) flushed::refresh(window_->segment_.data(), total_);
+  return {};
 }
 
-Status Creator::share_from(int creator) {
-  struct Offer {
-    host::SegmentName name;
-    Code code;
-    char message[400];
-  } offer{};
-  const Options& options = job().options();
+Creator::Offer Creator::offer_of(int creator) {
+  Offer offer{};
   if (window_->rank == creator) {
+    const Options& options = job().options();
     Status status = available(machine());
     if (status.ok()) {
       const bool pooled = machine().kind == MachineKind::flushed && !options.pool.empty();
@@ -294,13 +309,17 @@ Status Creator::share_from(int creator) {
     if (status.ok()) offer.name = window_->segment_.name();
   }
   host().Bcast(&offer, sizeof offer, MPI_BYTE, creator, c_.comm);
-  if (offer.code == Code::no_memory) return Status::no_memory(offer.message);
-  if (offer.code == Code::bad_configuration) return Status::bad_configuration(offer.message);
-  if (offer.code != Code::ok) return Status::io(offer.message);
-  if (window_->rank == creator) return {};
-  if (several_hosts_)  // where each finds the pool is its own business
-    std::strncpy(offer.name.path, options.pool.c_str(), sizeof offer.name.path - 1);
-  return host::Segment::attach(offer.name, window_->segment_);
+  return offer;
+}
+
+// Lines that a host had changed for an earlier window, whose processes were killed, went to memory
+// when that host attached, perhaps over the zeros that the sync words start with.
+void Creator::clear_sync_words() {
+  if (window_->rank == creator_) {
+    std::memset(window_->segment_.data(), 0, data_start_);
+    flushed::publish(window_->segment_.data(), data_start_);  // the other hosts read memory
+  }
+  all(true);
 }
 
 Status Creator::map() {
@@ -486,6 +505,7 @@ int Creator::make() {
                        ? Status::no_memory("another process of the window could not map its memory")
                        : mapped);
   }
+  if (several_hosts_) clear_sync_words();
   window_->segment_.seal();
   share_own_memory();
   const int error = carrier();

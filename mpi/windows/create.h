@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: window creation, for all flavors. Collective over the window's communicator; needs one
-// all-gather, one broadcast and three all-reduces of the host MPI.
+// Purpose: window creation, for all flavors. Collective over the window's communicator; needs an
+// all-gather, a broadcast and some all-reduces of the host MPI; over several hosts a broadcast of
+// each until one hands out the pool.
 // Invariants: CW1 a window is created by all its processes or by none; all hear of a failure, and
 //                 the communicator's error handler is called once.
 // Thread safety: as the MPI calls it stands for.

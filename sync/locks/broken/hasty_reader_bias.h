@@ -2,7 +2,7 @@
 // Purpose: WRONG on purpose, for the validator of sync/locks only: ReaderBias without the second
 // look at the bias (B2).
 //
-// The error: a writer may have cleared the bias and looked at the announcements between the
+// The error: a writer may have ended the bias and looked at the announcements between the
 // reader's look and its announcement; both are in.
 // Thread safety: as ReaderBias.
 #pragma once
