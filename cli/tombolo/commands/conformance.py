@@ -61,7 +61,8 @@ def conformance(
         console.rule(f"{chosen.label}, {setting.label}: {len(tests)} tests", align="left")
         start = time.monotonic()
         verdicts = []
-        for verdict in runner.run_all(tests, chosen, where, setting, limit, jobs, report(verbose)):
+        seen = report(verbose, expected if setting.machine == "stale" else {})
+        for verdict in runner.run_all(tests, chosen, where, setting, limit, jobs, seen):
             writer.write({"kind": "test", **verdict.record()})
             verdicts.append(verdict)
             if setting.machine == "stock":
@@ -95,8 +96,8 @@ def settings_for(
     return settings
 
 
-def report(verbose: bool):
-    """A dot for a pass, a line for anything else."""
+def report(verbose: bool, listed: dict[str, str]):
+    """A dot for a pass, a line for anything else; `listed`: the tests that may fail."""
     column = 0
 
     def seen(verdict: Verdict) -> None:
@@ -107,7 +108,10 @@ def report(verbose: bool):
             return
         print("\n" if column % 100 else "", end="")
         column = 0
-        console.print(f"{verdict.verdict}: {verdict.test} ({verdict.seconds:.1f} s)", markup=False)
+        what = verdict.verdict
+        if verdict.key in listed or verdict.test in listed:
+            what += ", as it may"
+        console.print(f"{what}: {verdict.test} ({verdict.seconds:.1f} s)", markup=False)
         if verbose and verdict.output:
             paragraph(verdict.output, style="dim")
 
