@@ -24,8 +24,9 @@ enum class [[nodiscard]] Code{
     bad_configuration,  // an option, an environment variable or a file is wrong
     io,                 // the system refused; the message holds the call and its errno text
     out_of_range,       // memory at the target could not be reached at that address
-    epoch,  // an operation or synchronization call outside the epoch it needs, which the
-            // interface on top reports as its own kind of error
+    epoch,    // an operation or synchronization call outside the epoch it needs, which the
+              // interface on top reports as its own kind of error
+    stopped,  // a simulated run ended before its programs did; the message says why and who waits
 };
 
 class [[nodiscard]] Status {
@@ -41,6 +42,7 @@ class [[nodiscard]] Status {
   }
   static Status io(std::string_view why) { return fault(Code::io, -1, why); }
   static Status out_of_range(std::string_view why) { return fault(Code::out_of_range, -1, why); }
+  static Status stopped(std::string_view why) { return fault(Code::stopped, -1, why); }
   static Status epoch(std::string_view why) { return fault(Code::epoch, -1, why); }
 
   bool ok() const { return fault_ == nullptr; }

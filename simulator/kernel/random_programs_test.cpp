@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// Causality (K1, K2, K4): random programs, run by the kernel and by an interpreter that has no
+// fibres, takes one step at a time and finds the next one by looking at all. What happens must be
+// the same, step for step. Durations are small, so that ties are the rule.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "simulator/kernel/simulation.h"
+
+namespace tombolo::simulator {
+namespace {
+
+enum class Kind { work, load, store, add, serve, wait, post };
+
+struct Step {
+  Kind kind;
+  std::uint64_t word;
+  std::uint64_t value;  // stored, added, or waited for
+  std::int64_t length;  // of work, service, delay; deadline of a wait, 0 for none
+};
+using Program = std::vector<Step>;
+
+struct Entry {
+  std::uint64_t core, step;
+  std::int64_t time;
+  std::uint64_t value;
+  bool operator==(const Entry&) const = default;
+};
+
+struct Outcome {
+  std::vector<Entry> log;
+  std::vector<std::uint64_t> words;
+  bool deadlock = false;
+  bool operator==(const Outcome&) const = default;
+};
+
+constexpr std::uint64_t kWords = 4;
+constexpr std::uint64_t kEventEntry = 1000;
+
+std::vector<Program> random_programs(Random& random) {
+  std::vector<Program> programs(1 + random.below(7));
+  for (Program& program : programs) {
+    program.resize(random.below(40));
+    for (Step& s : program) {
+      s.kind = static_cast<Kind>(random.below(7));
+      s.word = random.below(kWords);
+      s.value = random.below(12);
+      s.length = static_cast<std::int64_t>(random.below(6));
+      if (s.kind == Kind::wait && !random.one_in(3)) s.length += 1;
+    }
+  }
+  return programs;
+}
+
+// ---- The reference ------------------------------------------------------------------------------
+
+class Reference {
+ public:
+  explicit Reference(const std::vector<Program>& programs)
+      : programs_(programs), cores_(programs.size()) {
+    outcome_.words.resize(kWords);
+  }
+
+  Outcome run() {
+    while (step()) {
+    }
+    for (std::size_t c = 0; c < cores_.size(); ++c) {
+      if (cores_[c].step < programs_[c].size()) outcome_.deadlock = true;
+    }
+    return outcome_;
+  }
+
+ private:
+  struct State {
+    std::int64_t time = 0;
+    std::size_t step = 0;
+    bool parked = false;
+    bool waiting = false;  // in a wait that has begun
+    std::int64_t deadline = 0;
+  };
+  struct Posted {
+    std::int64_t time;
+    std::uint64_t word, value;
+  };
+  static constexpr std::int64_t kNever = INT64_MAX;
+
+  std::int64_t next_time(std::size_t c) const {
+    const State& s = cores_[c];
+    if (s.step == programs_[c].size()) return kNever;
+    return s.parked ? std::max(s.time, s.deadline) : s.time;
+  }
+
+  bool step() {
+    std::size_t first = 0;
+    for (std::size_t c = 1; c < cores_.size(); ++c) {
+      if (next_time(c) < next_time(first)) first = c;
+    }
+    const auto event =
+        std::min_element(posted_.begin(), posted_.end(),
+                         [](const Posted& a, const Posted& b) { return a.time < b.time; });
+    if (event != posted_.end() && event->time <= next_time(first)) {
+      const Posted due = *event;
+      posted_.erase(event);
+      outcome_.words[due.word] += due.value;
+      outcome_.log.push_back({kEventEntry, 0, due.time, outcome_.words[due.word]});
+      wake(due.word, due.time);
+      return true;
+    }
+    if (next_time(first) == kNever) return false;
+    execute(first);
+    return true;
+  }
+
+  void wake(std::uint64_t word, std::int64_t time) {
+    for (std::size_t c = 0; c < cores_.size(); ++c) {
+      State& s = cores_[c];
+      if (!s.parked || programs_[c][s.step].word != word) continue;
+      s.parked = false;
+      s.time = std::max(s.time, time);
+    }
+  }
+
+  void log(std::size_t c, std::uint64_t value) {
+    outcome_.log.push_back({c, cores_[c].step, cores_[c].time, value});
+  }
+
+  void execute(std::size_t c) {
+    State& core = cores_[c];
+    const Step& s = programs_[c][core.step];
+    std::uint64_t& word = outcome_.words[s.word];
+    core.time = next_time(c);
+    core.parked = false;
+    switch (s.kind) {
+      case Kind::work:
+        core.time += s.length;
+        break;
+      case Kind::load:
+        log(c, word);
+        break;
+      case Kind::store:
+      case Kind::add:
+        word = s.value + (s.kind == Kind::add ? word : 0);
+        log(c, word);
+        wake(s.word, core.time);
+        break;
+      case Kind::serve:
+        server_free_ = std::max(server_free_, core.time) + s.length;
+        log(c, static_cast<std::uint64_t>(server_free_));
+        core.time = server_free_;
+        break;
+      case Kind::wait:
+        if (!core.waiting) core.deadline = s.length == 0 ? kNever : core.time + s.length;
+        core.waiting = true;
+        if (word < s.value && core.time < core.deadline) {
+          core.parked = true;
+          return;
+        }
+        core.waiting = false;
+        log(c, word < s.value ? 0 : 1);
+        break;
+      case Kind::post:
+        log(c, 0);
+        posted_.push_back({core.time + s.length, s.word, s.value});
+        break;
+    }
+    ++core.step;
+  }
+
+  const std::vector<Program>& programs_;
+  std::vector<State> cores_;
+  std::vector<Posted> posted_;
+  std::int64_t server_free_ = 0;
+  Outcome outcome_;
+};
+
+// ---- The same programs on the kernel ------------------------------------------------------------
+
+class OnKernel {
+ public:
+  explicit OnKernel(const std::vector<Program>& programs) : programs_(programs) {
+    outcome_.words.resize(kWords);
+  }
+
+  Outcome run() {
+    for (const Program& program : programs_) {
+      simulation_.spawn("core", [this, &program](Core& core) {
+        for (std::size_t i = 0; i < program.size(); ++i) execute(core, i, program[i]);
+      });
+    }
+    const RunResult result = simulation_.run();
+    outcome_.deadlock = result.ending == Ending::deadlock;
+    EXPECT_EQ(result.status.ok(), result.ending == Ending::finished);
+    return outcome_;
+  }
+
+ private:
+  static Address address(std::uint64_t word) { return Address(word * 8); }
+
+  void log(const Core& core, std::size_t step, std::uint64_t value) {
+    outcome_.log.push_back({core.id().index(), step, core.now().since_start().in_ticks(), value});
+  }
+
+  void execute(Core& core, std::size_t i, const Step& s) {
+    const Duration length = Duration::ticks(s.length);
+    if (s.kind == Kind::work) {
+      core.advance(length);
+      return;
+    }
+    std::uint64_t& word = outcome_.words[s.word];
+    core.await_turn();
+    switch (s.kind) {
+      case Kind::work:
+        break;
+      case Kind::load:
+        log(core, i, word);
+        break;
+      case Kind::store:
+      case Kind::add:
+        word = s.value + (s.kind == Kind::add ? word : 0);
+        log(core, i, word);
+        simulation_.wake(address(s.word));
+        break;
+      case Kind::serve:
+        server_free_ = std::max(server_free_, core.now()) + length;
+        log(core, i, static_cast<std::uint64_t>(server_free_.since_start().in_ticks()));
+        core.advance_to(server_free_);
+        break;
+      case Kind::wait: {
+        const Time deadline = s.length == 0 ? Time::never() : core.now() + length;
+        const bool seen = core.wait_until(
+            address(s.word), "its word", [&] { return word >= s.value; }, deadline);
+        log(core, i, seen ? 1 : 0);
+        break;
+      }
+      case Kind::post:
+        log(core, i, 0);
+        core.post(length, [this, at = s.word, value = s.value](Time now) {
+          outcome_.words[at] += value;
+          outcome_.log.push_back(
+              {kEventEntry, 0, now.since_start().in_ticks(), outcome_.words[at]});
+          simulation_.wake(address(at));
+        });
+        break;
+    }
+  }
+
+  const std::vector<Program>& programs_;
+  Simulation simulation_{Options{.stack_bytes = std::size_t{64} * 1024}};
+  Time server_free_;
+  Outcome outcome_;
+};
+
+TEST(RandomPrograms, HappenAsInAReferenceThatStepsOneByOne) {
+  int deadlocks = 0;
+  constexpr int kRuns = 3000;
+  for (int seed = 0; seed < kRuns; ++seed) {
+    Random random(static_cast<std::uint64_t>(seed));
+    const std::vector<Program> programs = random_programs(random);
+    const Outcome expected = Reference(programs).run();
+    const Outcome seen = OnKernel(programs).run();
+    for (std::size_t i = 0; i < std::min(expected.log.size(), seen.log.size()); ++i) {
+      ASSERT_EQ(expected.log[i], seen.log[i]) << "seed " << seed << ", entry " << i;
+    }
+    ASSERT_TRUE(expected == seen) << "seed " << seed;
+    deadlocks += expected.deadlock ? 1 : 0;
+  }
+  EXPECT_GT(deadlocks, kRuns / 20);
+  EXPECT_LT(deadlocks, kRuns - kRuns / 20);
+}
+
+}  // namespace
+}  // namespace tombolo::simulator

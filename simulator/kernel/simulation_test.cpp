@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernel's rules K1 to K6, one by one. random_programs_test.cpp checks K1, K2 and K4 at large.
+#include "simulator/kernel/simulation.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace tombolo::simulator {
+namespace {
+
+constexpr Address kWord{0x1000};
+constexpr Duration ns(std::int64_t n) { return Duration::nanoseconds(n); }
+constexpr Time at_ns(std::int64_t n) { return Time::after_start(ns(n)); }
+
+TEST(Simulation, K1TurnsAreTakenInOrderOfTimeThenOfCores) {
+  Simulation simulation;
+  std::string order;
+  for (const std::int64_t first : {30, 10, 10}) {
+    simulation.spawn("core", [&, first](Core& core) {
+      core.advance(ns(first));
+      core.await_turn();
+      order += fmt::format("{}@{} ", core.id().index(), first);
+      core.advance(ns(20));
+      core.await_turn();
+      order += fmt::format("{}@{} ", core.id().index(), first + 20);
+    });
+  }
+  const RunResult result = simulation.run();
+  EXPECT_EQ(order, "1@10 2@10 0@30 1@30 2@30 0@50 ");
+  EXPECT_EQ(result.ending, Ending::finished);
+  EXPECT_TRUE(result.status.ok());
+  EXPECT_EQ(result.end, at_ns(50));
+}
+
+TEST(Simulation, K1EventsComeBeforeCoresOfTheSameTimeInTheOrderOfPosting) {
+  Simulation simulation;
+  std::string order;
+  simulation.at(at_ns(10), [&order](Time) { order += "first "; });
+  simulation.spawn("core", [&](Core& core) {
+    core.post(ns(10), [&order](Time) { order += "second "; });
+    core.post(ns(99), [&order](Time) { order += "last "; });
+    core.advance(ns(10));
+    core.await_turn();
+    order += "core ";
+    core.post(ns(0), [&order](Time) { order += "at once "; });
+    core.await_turn();
+    order += "core ";
+  });
+  const RunResult result = simulation.run();
+  EXPECT_EQ(order, "first second core at once core last ");
+  EXPECT_EQ(result.end, at_ns(99));
+}
+
+TEST(Simulation, K1AnEventMayPostAndWake) {
+  Simulation simulation;
+  bool stored = false;
+  Time woken;
+  simulation.spawn("core", [&](Core& core) {
+    core.wait_until(kWord, "the event", [&] { return stored; });
+    woken = core.now();
+  });
+  simulation.at(at_ns(5), [&](Time now) {
+    simulation.at(now + ns(5), [&](Time) {
+      stored = true;
+      simulation.wake(kWord);
+    });
+  });
+  EXPECT_TRUE(simulation.run().status.ok());
+  EXPECT_EQ(woken, at_ns(10));
+}
+
+TEST(Simulation, K2OwnWorkTakesNoTurn) {
+  Simulation simulation;
+  std::string order;
+  simulation.spawn("a", [&](Core& core) {
+    for (int i = 0; i < 3; ++i) {
+      core.advance(ns(1));
+      order += "a";
+    }
+  });
+  simulation.spawn("b", [&](Core& core) {
+    core.advance(ns(1));
+    order += "b";
+  });
+  simulation.run();
+  EXPECT_EQ(order, "aaab");
+}
+
+struct Programs {
+  std::vector<std::uint64_t> words = std::vector<std::uint64_t>(8);
+  std::vector<TraceRecord> trace;
+
+  RunResult run(std::uint64_t seed, bool traced = false) {
+    Options options{.seed = seed};
+    if (traced) options.tracer = [this](const TraceRecord& r) { trace.push_back(r); };
+    Simulation simulation(options);
+    for (int c = 0; c < 6; ++c) {
+      simulation.spawn("core", [this, &simulation](Core& core) {
+        for (int i = 0; i < 200; ++i) {
+          core.advance(ns(static_cast<std::int64_t>(core.random().below(50))));
+          core.await_turn();
+          const std::uint64_t word = core.random().below(words.size());
+          core.note(++words[word]);
+          simulation.wake(Address(word * 8));
+        }
+      });
+    }
+    return simulation.run();
+  }
+};
+
+TEST(Simulation, K3TheSameSeedGivesTheSameRunAndAnotherOneAnother) {
+  const RunResult a = Programs().run(7);
+  const RunResult b = Programs().run(7);
+  const RunResult c = Programs().run(8);
+  EXPECT_EQ(a.digest, b.digest);
+  EXPECT_EQ(a.events, b.events);
+  EXPECT_EQ(a.end, b.end);
+  EXPECT_NE(a.digest, c.digest);
+}
+
+TEST(Simulation, K3TheDigestIsThatOfEveryHost) {
+  // Whoever changes the order of events or what the digest covers, changes this number.
+  EXPECT_EQ(Programs().run(7).digest, 9316415108716796983u);
+}
+
+TEST(Simulation, K3ATracerSeesAllEventsInOrderAndDoesNotChangeThem) {
+  Programs programs;
+  const RunResult traced = programs.run(7, true);
+  EXPECT_EQ(traced.digest, Programs().run(7).digest);
+  EXPECT_EQ(programs.trace.size(), traced.events);
+  Digest again;
+  Time last;
+  for (const TraceRecord& r : programs.trace) {
+    again.add(r);
+    EXPECT_GE(r.time, last);
+    last = r.time;
+  }
+  EXPECT_EQ(again.value(), traced.digest);
+}
+
+TEST(Simulation, K4AParkedCoreGoesOnAtTheTimeOfTheStore) {
+  Simulation simulation;
+  std::uint64_t word = 0;
+  Time seen;
+  Duration idle;
+  simulation.spawn("waiter", [&](Core& core) {
+    core.advance(ns(3));
+    EXPECT_TRUE(core.wait_until(kWord, "the word", [&] { return word == 2; }));
+    seen = core.now();
+    idle = core.idle();
+  });
+  simulation.spawn("writer", [&](Core& core) {
+    for (int i = 0; i < 2; ++i) {
+      core.advance(ns(10));
+      core.await_turn();
+      ++word;
+      simulation.wake(kWord);
+    }
+  });
+  EXPECT_TRUE(simulation.run().status.ok());
+  EXPECT_EQ(seen, at_ns(20));
+  EXPECT_EQ(idle, ns(17));
+}
+
+TEST(Simulation, K4AStoreOfManyBytesWakesThoseAtItsWordsOnly) {
+  Simulation simulation;
+  std::string woken;
+  for (const std::uint64_t offset : {0u, 12u, 31u, 32u}) {
+    simulation.spawn("waiter", [&, offset](Core& core) {
+      core.await_turn();
+      if (core.park(kWord + offset, "the line", at_ns(100))) woken += fmt::format("{} ", offset);
+    });
+  }
+  simulation.spawn("writer", [&](Core& core) {
+    core.advance(ns(1));
+    core.await_turn();
+    simulation.wake(kWord, 32, core.now() + ns(5));
+  });
+  EXPECT_TRUE(simulation.run().status.ok());
+  EXPECT_EQ(woken, "0 12 31 ");
+}
+
+TEST(Simulation, K4ADeadlineEndsAWait) {
+  Simulation simulation;
+  Time end;
+  simulation.spawn("waiter", [&](Core& core) {
+    EXPECT_FALSE(core.wait_until(
+        kWord, "nobody", [] { return false; }, at_ns(40)));
+    end = core.now();
+  });
+  EXPECT_TRUE(simulation.run().status.ok());
+  EXPECT_EQ(end, at_ns(40));
+}
+
+TEST(Simulation, K4ADeadlockIsReportedWithWhoWaitsForWhat) {
+  Simulation simulation;
+  simulation.spawn("finishes", [](Core&) {});
+  simulation.spawn("left", [](Core& core) {
+    core.advance(ns(7));
+    core.wait_until(kWord, "the lock of right", [] { return false; });
+  });
+  simulation.spawn("right", [](Core& core) {
+    core.wait_until(kWord + 8, "the lock of left", [] { return false; });
+  });
+  const RunResult result = simulation.run();
+  EXPECT_EQ(result.ending, Ending::deadlock);
+  EXPECT_EQ(result.status.code(), Code::stopped);
+  EXPECT_EQ(result.status.message(),
+            "deadlock: 2 of 3 cores wait for ever:\n"
+            "  core 1 (left) since 0.007000 us for the lock of right at 0x1000\n"
+            "  core 2 (right) since 0.000000 us for the lock of left at 0x1008");
+  EXPECT_EQ(result.end, at_ns(7));
+}
+
+TEST(Simulation, K5AnExceptionEndsTheRunWithTheNameOfItsCore) {
+  Simulation simulation;
+  std::uint64_t steps = 0;
+  simulation.spawn("works", [&](Core& core) {
+    while (true) {
+      core.advance(ns(1));
+      core.await_turn();
+      ++steps;
+    }
+  });
+  simulation.spawn("fails", [](Core& core) {
+    core.advance(ns(10));
+    core.await_turn();
+    throw std::runtime_error("out of luck");
+  });
+  const RunResult result = simulation.run();
+  EXPECT_EQ(result.ending, Ending::exception);
+  EXPECT_EQ(result.status.message(), "core 1 (fails) at 0.010000 us threw: out of luck");
+  EXPECT_EQ(steps, 10u) << "what the others did so far stays";
+}
+
+TEST(Simulation, K5AnExceptionInAnEventIsNotBlamedOnACore) {
+  Simulation simulation;
+  simulation.spawn("waits", [](Core& core) { core.advance(ns(20)); });
+  simulation.at(at_ns(10), [](Time) { throw 1; });
+  const RunResult result = simulation.run();
+  EXPECT_EQ(result.ending, Ending::exception);
+  EXPECT_EQ(result.status.message(),
+            "an event at 0.010000 us threw: something that is no std::exception");
+}
+
+TEST(Simulation, K5TheTimeLimitEndsProgramsThatNeverDoAndThoseThatTakeNoTurns) {
+  for (const bool turns : {true, false}) {
+    Simulation simulation({.time_limit = Time::after_start(Duration::milliseconds(5))});
+    Time other;
+    simulation.spawn("never ends", [&](Core& core) {
+      while (true) {
+        core.advance(ns(100));
+        if (turns) core.await_turn();
+      }
+    });
+    simulation.spawn("ends", [&](Core& core) {
+      core.advance(Duration::milliseconds(4));
+      core.await_turn();
+      other = core.now();
+    });
+    const RunResult result = simulation.run();
+    EXPECT_EQ(result.ending, Ending::time_limit);
+    EXPECT_EQ(result.status.message(), "the limit of 5000.000000 us of virtual time was reached");
+    EXPECT_EQ(other, Time::after_start(Duration::milliseconds(4)));
+  }
+}
+
+TEST(Simulation, K5TheEventLimitEndsALoopInWhichNoTimePasses) {
+  Simulation simulation({.event_limit = 5000});
+  std::uint64_t turns = 0;
+  simulation.spawn("spins", [&](Core& core) {
+    while (true) {
+      core.await_turn();
+      ++turns;
+    }
+  });
+  const RunResult result = simulation.run();
+  EXPECT_EQ(result.ending, Ending::event_limit);
+  EXPECT_EQ(result.events, 5001u);
+  EXPECT_EQ(turns, 5001u);
+}
+
+TEST(Simulation, K5AnInterruptionKeepsWhatWasDone) {
+  for (const bool turns : {true, false}) {
+    std::atomic<bool> interrupt{false};
+    Simulation simulation({.interrupt = &interrupt});
+    std::uint64_t done = 0;
+    simulation.spawn("works", [&](Core& core) {
+      while (true) {
+        if (++done == 1000) interrupt = true;
+        core.advance(ns(50));
+        if (turns) core.await_turn();
+      }
+    });
+    const RunResult result = simulation.run();
+    EXPECT_EQ(result.ending, Ending::interrupted);
+    EXPECT_EQ(result.status.code(), Code::stopped);
+    EXPECT_GE(done, 1000u);
+    EXPECT_LT(done, 100'000u);
+  }
+}
+
+TEST(Simulation, K5StacksThatCannotBeHadAreTheWorldsFault) {
+  Simulation simulation({.stack_bytes = std::size_t{1} << 60});
+  simulation.spawn("core", [](Core&) {});
+  const RunResult result = simulation.run();
+  EXPECT_EQ(result.ending, Ending::no_memory);
+  EXPECT_EQ(result.status.code(), Code::no_memory);
+}
+
+TEST(Simulation, K6UnfinishedProgramsAreUnwoundAndTheirCallsDoNothing) {
+  struct Guard {
+    Simulation& simulation;
+    Core& core;
+    std::shared_ptr<int> held;
+    ~Guard() noexcept(false) {
+      core.advance(ns(1));
+      core.pause(Core::kLongestAdvance);
+      core.await_turn();
+      core.park(kWord, "nothing");
+      core.wait_until(kWord, "nothing", [] { return false; });
+      core.post(ns(1), [](Time) {});
+      core.note(1);
+      simulation.wake(kWord);
+    }
+  };
+  auto held = std::make_shared<int>();
+  Simulation simulation;
+  for (int i = 0; i < 3; ++i) {
+    simulation.spawn("core", [&, i](Core& core) {
+      const Guard guard{simulation, core, held};
+      core.advance(ns(i));
+      core.wait_until(kWord, "nobody", [] { return false; });
+    });
+  }
+  const RunResult result = simulation.run();
+  EXPECT_EQ(result.ending, Ending::deadlock);
+  EXPECT_EQ(result.end, at_ns(2));
+  EXPECT_EQ(held.use_count(), 1);
+}
+
+TEST(Simulation, K6AnAbandonedRunLeavesItsStacksAsTheyAre) {
+  struct Guard {
+    bool* gone;
+    ~Guard() { *gone = true; }
+  };
+  bool gone = false;
+  Simulation simulation({.unfinished = Unfinished::abandon});
+  simulation.spawn("core", [&](Core& core) {
+    const Guard guard{&gone};
+    core.wait_until(kWord, "nobody", [] { return false; });
+  });
+  EXPECT_EQ(simulation.run().ending, Ending::deadlock);
+  EXPECT_FALSE(gone);
+}
+
+TEST(Simulation, AThousandCoresRun) {
+  Simulation simulation({.stack_bytes = std::size_t{32} * 1024});
+  std::uint64_t sum = 0;
+  for (int i = 0; i < 1024; ++i) {
+    simulation.spawn("core", [&](Core& core) {
+      for (int k = 0; k < 10; ++k) {
+        core.advance(ns(static_cast<std::int64_t>(core.random().below(9))));
+        core.await_turn();
+        ++sum;
+      }
+    });
+  }
+  EXPECT_TRUE(simulation.run().status.ok());
+  EXPECT_EQ(sum, 10240u);
+}
+
+TEST(Simulation, NoCoresAndNoEventsIsARunThatEndsAtOnce) {
+  Simulation simulation;
+  const RunResult result = simulation.run();
+  EXPECT_EQ(result.ending, Ending::finished);
+  EXPECT_EQ(result.end, Time());
+}
+
+TEST(SimulationDeathTest, MisuseStopsTheProcess) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto run = [](auto program) {
+    Simulation simulation;
+    simulation.spawn("first", [](Core& core) { core.advance(ns(1)); });
+    simulation.spawn("culprit", [&](Core& core) { program(simulation, core); });
+    simulation.run();
+  };
+  EXPECT_DEATH(run([](Simulation&, Core& core) { core.advance(ns(-1)); }), "culprit: advance by");
+  EXPECT_DEATH(run([](Simulation& s, Core& core) {
+                 core.advance(ns(5));
+                 s.at(core.now(), [](Time) {});
+               }),
+               "core 1 \\(culprit\\) at 0.005000 us calls at\\(\\) without having the turn");
+  EXPECT_DEATH(run([](Simulation& s, Core& core) {
+                 core.advance(ns(5));
+                 s.wake(kWord);
+               }),
+               "calls wake\\(\\) without having the turn");
+  EXPECT_DEATH(run([](Simulation& s, Core& core) {
+                 core.await_turn();
+                 s.at(Time() - ns(1), [](Time) {});
+               }),
+               "an event for -0.001000 us");
+  EXPECT_DEATH(run([](Simulation& s, Core&) { s.spawn("late", [](Core&) {}); }),
+               "spawn\\(\"late\"\\) after run");
+}
+
+}  // namespace
+}  // namespace tombolo::simulator
