@@ -200,6 +200,30 @@ TEST(Pool, OneHostHandsOutExtentsAndAnotherOnlyWhenNoneIsInUse) {
   munmap(memory, 8192);
 }
 
+// PO5: what another host writes while this one waits to become the manager.
+TEST(Pool, AHostThatAsksForAnEmptyPoolSeesWhatAnotherDidMeanwhile) {
+  for (const bool takes_extent : {false, true}) {
+    PoolFile file(1 << 20);
+    Pool pool;
+    ASSERT_TRUE(Pool::open(file.path(), pool).ok());
+    auto* memory = static_cast<std::byte*>(
+        mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, pool.descriptor(), 0));
+    auto* header = reinterpret_cast<PoolHeader*>(memory);
+    auto* record = reinterpret_cast<ExtentRecord*>(memory + sizeof(PoolHeader));
+    std::thread other([&] {
+      while (std::atomic_ref(header->manager).load() == 0) std::this_thread::yield();
+      if (takes_extent)
+        std::atomic_ref(record->bytes).store(4096);
+      else
+        std::atomic_ref(header->manager).store(boot_number() ^ 2);
+    });
+    Extent extent;
+    EXPECT_EQ(pool.allocate(1 << 16, extent).code(), Code::bad_configuration) << takes_extent;
+    other.join();
+    munmap(memory, 8192);
+  }
+}
+
 // Fills its extents with its own number and looks whether they stay so.
 bool allocate_and_check(const std::string& path, std::uint64_t seed, int rounds) {
   Random random(seed);
