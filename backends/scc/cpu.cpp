@@ -195,12 +195,23 @@ Chip::Trip Cpu::send(const Target& target, Time start, std::size_t out, std::siz
   return {slot.begin, slot.begin};
 }
 
-void Cpu::request_read(Address from, std::byte* to, std::size_t bytes) {
-  ++counters_.requests_read;
-  const Target target = chip_.resolve(id_, from);
-  fibre_->advance(before(target));
+// The core's own part before a request that it waits for leaves the tile; then, in its turn, where
+// the request goes: lookup tables are everybody's, and a change may be on its way.
+Target Cpu::leave(Address to) {
+  Duration own = timing_.miss + timing_.l2;
+  if (!chip_.parameters().faults.local_mpb_bypass_unusable) {
+    fibre_->await_turn();
+    own = before(chip_.resolve(id_, to));
+  }
+  fibre_->advance(own);
   wait_for_writes();  // U3
   fibre_->await_turn();
+  return chip_.resolve(id_, to);
+}
+
+void Cpu::request_read(Address from, std::byte* to, std::size_t bytes) {
+  ++counters_.requests_read;
+  const Target target = leave(from);
   const Chip::Trip trip = send(target, now(), 0, bytes);
   fibre_->advance_to(trip.effect);
   fibre_->await_turn();
@@ -385,12 +396,10 @@ void Cpu::copy_by_engine(View from, View to, std::size_t bytes, const std::byte*
 
 bool Cpu::test_and_set(CoreId of) {
   ++counters_.tests;
-  const Target target = chip_.resolve(
-      id_, chip_.page(static_cast<std::uint32_t>(chip_.parameters().layout.register_lut_entry) +
-                      chip_.tile_number(of)));
-  fibre_->advance(timing_.load + before(target));
-  wait_for_writes();  // U3
-  fibre_->await_turn();
+  fibre_->advance(timing_.load);
+  const Target target =
+      leave(chip_.page(static_cast<std::uint32_t>(chip_.parameters().layout.register_lut_entry) +
+                       chip_.tile_number(of)));
   const Chip::Trip trip = send(target, now(), 0, 4);
   fibre_->advance_to(trip.effect);
   fibre_->await_turn();

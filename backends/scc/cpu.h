@@ -150,6 +150,7 @@ class Cpu {
   void combine(View to, const std::byte* from, std::size_t bytes);
   void fill_l1(View of);
   void leave_l1(const simulator::CachedLine& line);
+  Target leave(Address to);
   // A line, or a part of it, over the mesh.
   void request_read(Address from, std::byte* to, std::size_t bytes);
   void post_write(Address line, std::uint64_t mask, const std::byte* bytes);
