@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/calibration.h"
 #include "experiments/experiment.h"
+#include "experiments/memory.h"
 
 namespace tombolo::experiments {
 
 const std::vector<Experiment>& all_experiments() {
   static const std::vector<Experiment> all = {
       calibration(),
+      memory(),
   };
   return all;
 }
