@@ -2,6 +2,7 @@
 #include "experiments/calibration.h"
 #include "experiments/experiment.h"
 #include "experiments/memory.h"
+#include "experiments/osu.h"
 
 namespace tombolo::experiments {
 
@@ -9,6 +10,7 @@ const std::vector<Experiment>& all_experiments() {
   static const std::vector<Experiment> all = {
       calibration(),
       memory(),
+      osu(),
   };
   return all;
 }

@@ -239,9 +239,13 @@ Status copy(const Context& context, CopyMethod method, std::uint32_t cores, std:
   TOMBOLO_TRY(run(chip, recorder));
   if (!equal(chip, from, to, bytes))
     return Status::stopped(fmt::format("a copy of {} bytes differs from its source", bytes));
-  recorder.row(
-      {fmt::format("copy/{}-{}", method == CopyMethod::memcpy ? "memcpy" : "lut", cores),
-       static_cast<double>(bytes), mebibytes_a_second(bytes, took), "MiB/s", {}, {}, {}});
+  recorder.row({fmt::format("copy/{}-{}", method == CopyMethod::memcpy ? "memcpy" : "lut", cores),
+                static_cast<double>(bytes),
+                mebibytes_a_second(bytes, took),
+                "MiB/s",
+                {},
+                {},
+                {}});
   return {};
 }
 
@@ -262,8 +266,9 @@ std::string point_name(std::string series) {
 std::vector<Point> points(const Context& context) {
   std::vector<Point> all;
   for (const Setting& setting : kSettings)
-    all.push_back({point_name(setting.series), context.quick ? 0.2 : 2, 0,
-                   [&setting](const Context& c, Recorder& r) { return bandwidths(c, setting, r); }});
+    all.push_back(
+        {point_name(setting.series), context.quick ? 0.2 : 2, 0,
+         [&setting](const Context& c, Recorder& r) { return bandwidths(c, setting, r); }});
   for (std::uint32_t tile = 0; tile < context.chip.tiles(); ++tile)
     all.push_back({fmt::format("latency-{}", tile), context.quick ? 0.1 : 1, 0,
                    [tile](const Context& c, Recorder& r) { return latency(c, tile, r); }});
