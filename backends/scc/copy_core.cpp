@@ -59,8 +59,8 @@ std::uint64_t room(SystemAddress a, std::uint64_t part) { return part - a.offset
 
 SystemAddress system_address(Chip& chip, CoreId core, Address physical) {
   const Target target = chip.resolve(core, physical);
-  TOMBOLO_CHECK(target.kind == DeviceKind::dram, "core {}: physical address {:#x} is no main memory",
-                core.index(), physical.byte());
+  TOMBOLO_CHECK(target.kind == DeviceKind::dram,
+                "core {}: physical address {:#x} is no main memory", core.index(), physical.byte());
   return {target.number, target.offset};
 }
 

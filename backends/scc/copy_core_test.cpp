@@ -142,8 +142,10 @@ TEST_F(CopyCoreTest, SeveralSendersAndAnotherCoreThatHearsOfIt) {
     chip.start(CoreId(10 + i), [&, i](Cpu& cpu) {
       CopyClient client(cpu);
       client.submit(kCopier,
-                    {{from.controller, from.offset + 64 * i}, {to.controller, to.offset + 64 * i},
-                     64, CopyMethod::memcpy},
+                    {{from.controller, from.offset + 64 * i},
+                     {to.controller, to.offset + 64 * i},
+                     64,
+                     CopyMethod::memcpy},
                     hears);
       if (cpu.id() != hears) return;
       client.wait({kCopier, kSenders});
