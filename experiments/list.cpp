@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/calibration.h"
 #include "experiments/experiment.h"
+#include "experiments/ft.h"
 #include "experiments/memory.h"
 #include "experiments/osu.h"
 
@@ -11,6 +12,7 @@ const std::vector<Experiment>& all_experiments() {
       calibration(),
       memory(),
       osu(),
+      ft(),
   };
   return all;
 }

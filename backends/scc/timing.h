@@ -45,7 +45,8 @@ struct Timing {
         library_call(cycles(p.software.library_call)),
         convert_group(cycles(p.software.convert_group)),
         convert_rank(cycles(p.software.convert_rank)),
-        copy_word(cycles(p.software.copy_word)) {}
+        copy_word(cycles(p.software.copy_word)),
+        flop(cycles(p.software.flop)) {}
 
   simulator::Duration cycles(HalfCycles n) const { return half_cycle * n.halves; }
 
@@ -58,7 +59,7 @@ struct Timing {
   simulator::Duration local_mpb;
   simulator::Duration cl1invmb, wbinvd, wbinvd_valid_line, invd_valid_line, flush_loop;
   simulator::Duration line_operation, copy_engine_start;
-  simulator::Duration library_call, convert_group, convert_rank, copy_word;
+  simulator::Duration library_call, convert_group, convert_rank, copy_word, flop;
 };
 
 }  // namespace tombolo::scc
