@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "experiments/automaton.h"
 #include "experiments/calibration.h"
 #include "experiments/experiment.h"
 #include "experiments/ft.h"
@@ -13,6 +14,7 @@ const std::vector<Experiment>& all_experiments() {
       memory(),
       osu(),
       ft(),
+      automaton(),
   };
   return all;
 }
