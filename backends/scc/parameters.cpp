@@ -167,6 +167,8 @@ std::vector<Field> fields(Parameters& p) {
   cycles("convert_group", p.software.convert_group);
   cycles("convert_rank", p.software.convert_rank);
   cycles("copy_word", p.software.copy_word);
+  cycles("packet", p.software.packet);
+  cycles("rma_operation", p.software.rma_operation);
   return all;
 }
 
