@@ -26,6 +26,20 @@ Rckmpi::Rckmpi(Cpu& cpu, std::uint32_t rank, const std::vector<CoreId>& cores, O
   handle(PacketType::request_to_send, &Rckmpi::on_request_to_send);
   handle(PacketType::clear_to_send, &Rckmpi::on_clear_to_send);
   handle(PacketType::rendezvous_data, &Rckmpi::on_rendezvous_data);
+  for (auto type = static_cast<std::size_t>(PacketType::post); type < kPacketTypes; ++type)
+    handle(static_cast<PacketType>(type), &Rckmpi::on_window_packet);
+}
+
+std::uint16_t Rckmpi::attach(WindowPackets* window) {
+  windows_.push_back(window);
+  return static_cast<std::uint16_t>(windows_.size() - 1);
+}
+
+Channel::Incoming Rckmpi::on_window_packet(std::uint32_t from, const Packet& packet) {
+  TOMBOLO_CHECK(packet.window < windows_.size() && windows_[packet.window] != nullptr,
+                "rank {}: a packet from rank {} for window {}, which is not there", rank(), from,
+                packet.window);
+  return windows_[packet.window]->on_packet(from, packet);
 }
 
 // ---- Calls --------------------------------------------------------------------------------------

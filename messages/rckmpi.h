@@ -37,6 +37,15 @@ struct RequestState {
 };
 using Request = std::shared_ptr<RequestState>;
 
+// Whoever handles the packets that name a window.
+class WindowPackets {
+ public:
+  virtual Channel::Incoming on_packet(std::uint32_t from, const Packet& packet) = 0;
+
+ protected:
+  ~WindowPackets() = default;
+};
+
 class Rckmpi {
  public:
   static constexpr std::uint64_t kEagerBytes = 131'072;  // MPICH 3.1.3: CH3_EAGER_MAX_MSG_SIZE
@@ -82,7 +91,10 @@ class Rckmpi {
   void progress_until(Predicate&& predicate) {
     while (!predicate()) channel_.progress();
   }
-  std::uint16_t next_window() { return windows_++; }
+  // Hands packets of one-sided communication to their window. Windows get the same number in all
+  // processes if all make them in the same order.
+  std::uint16_t attach(WindowPackets* window);
+  void detach(std::uint16_t window) { windows_[window] = nullptr; }
 
  private:
   struct Posted {
@@ -123,6 +135,7 @@ class Rckmpi {
   Channel::Incoming on_request_to_send(std::uint32_t from, const Packet& packet);
   Channel::Incoming on_clear_to_send(std::uint32_t from, const Packet& packet);
   Channel::Incoming on_rendezvous_data(std::uint32_t from, const Packet& packet);
+  Channel::Incoming on_window_packet(std::uint32_t from, const Packet& packet);
 
   Cpu& cpu_;
   PrivateMemory memory_;
@@ -131,7 +144,7 @@ class Rckmpi {
   std::deque<std::shared_ptr<Unexpected>> unexpected_;
   std::map<std::uint32_t, Rendezvous> rendezvous_;  // by number of request, of both sides
   std::uint32_t next_rendezvous_ = 0;
-  std::uint16_t windows_ = 0;
+  std::vector<WindowPackets*> windows_;
 };
 
 }  // namespace tombolo::messages
