@@ -59,6 +59,14 @@ void touch_write(Cpu& cpu, Place to, std::size_t bytes) {
             [&](std::size_t done, std::size_t n) { cpu.write(view(to + done), kZeros, n); });
 }
 
+void prefetch(Cpu& cpu, Place from, std::size_t bytes) {
+  each_line(from.address, bytes, [&](std::size_t done, std::size_t n) {
+    cpu.compute(cpu.timing().loop);
+    std::byte ignored[4];
+    cpu.read(view(from + done), ignored, std::min<std::size_t>(n, 4));
+  });
+}
+
 void copy_out(Cpu& cpu, Place from, View to, std::size_t bytes) {
   std::byte line[kLine];
   each_line(to.first, bytes, [&](std::size_t done, std::size_t n) {

@@ -41,6 +41,9 @@ void store(Cpu& cpu, Place to, const void* from, std::size_t bytes);
 void touch_read(Cpu& cpu, Place from, std::size_t bytes);
 void touch_write(Cpu& cpu, Place to, std::size_t bytes);
 
+// Loads a word of each line, so that stores to the range hit.
+void prefetch(Cpu& cpu, Place from, std::size_t bytes);
+
 // Copy loops.
 void copy_out(Cpu& cpu, Place from, View to, std::size_t bytes);
 void copy_in(Cpu& cpu, View from, Place to, std::size_t bytes);

@@ -30,6 +30,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "messages/omitted.h"
 #include "messages/private_memory.h"
 
 namespace tombolo::messages {
@@ -65,12 +66,6 @@ struct Packet {
   std::uint64_t offset = 0;   // in the window
 };
 static_assert(sizeof(Packet) == 32);
-
-// What tests leave out to see that it is needed.
-struct Omitted {
-  bool invalidation = false;
-  bool flush = false;
-};
 
 class Channel {
  public:

@@ -24,9 +24,9 @@ inline bool is(Place from, std::size_t bytes, std::uint64_t key) {
   return is(from.host, bytes, key);
 }
 
-// Polling never ends by itself: nothing here takes a second of virtual time.
+// Polling never ends by itself: nothing here takes so long in virtual time.
 inline simulator::Time time_limit() {
-  return simulator::Time::after_start(simulator::Duration::milliseconds(500));
+  return simulator::Time::after_start(simulator::Duration::milliseconds(200));
 }
 
 // Runs program(cpu, rank, cores) on as many cores.
