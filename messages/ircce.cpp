@@ -69,8 +69,7 @@ void Ircce::take(std::uint32_t from) {
   if (flag(kChunksSent, from) == chunks_taken_[from]) return;
   const std::size_t bytes = chunk_bytes(t);
   const Place to = t.place + t.moved * half_bytes();
-  prefetch(cpu(), to, bytes);  // stores that miss would each go to memory
-  get(from, t.moved % 2 * half_bytes(), to, bytes);
+  get(from, t.moved % 2 * half_bytes(), to, bytes, TargetLines::fetched);
   set_flag(from, kChunksTaken, rank(), ++chunks_taken_[from]);
   if (++t.moved < t.chunks) return;
   t.done = true;

@@ -59,14 +59,6 @@ void touch_write(Cpu& cpu, Place to, std::size_t bytes) {
             [&](std::size_t done, std::size_t n) { cpu.write(view(to + done), kZeros, n); });
 }
 
-void prefetch(Cpu& cpu, Place from, std::size_t bytes) {
-  each_line(from.address, bytes, [&](std::size_t done, std::size_t n) {
-    cpu.compute(cpu.timing().loop);
-    std::byte ignored[4];
-    cpu.read(view(from + done), ignored, std::min<std::size_t>(n, 4));
-  });
-}
-
 void copy_out(Cpu& cpu, Place from, View to, std::size_t bytes) {
   std::byte line[kLine];
   each_line(to.first, bytes, [&](std::size_t done, std::size_t n) {
@@ -75,9 +67,10 @@ void copy_out(Cpu& cpu, Place from, View to, std::size_t bytes) {
   });
 }
 
-void copy_in(Cpu& cpu, View from, Place to, std::size_t bytes) {
+void copy_in(Cpu& cpu, View from, Place to, std::size_t bytes, TargetLines lines) {
   std::byte line[kLine];
   each_line(from.first, bytes, [&](std::size_t done, std::size_t n) {
+    if (lines == TargetLines::fetched) cpu.load<std::uint8_t>(view(to + done));
     cpu.copy_from(from + done, line, n);
     store(cpu, to + done, line, n);
   });

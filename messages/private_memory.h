@@ -41,12 +41,12 @@ void store(Cpu& cpu, Place to, const void* from, std::size_t bytes);
 void touch_read(Cpu& cpu, Place from, std::size_t bytes);
 void touch_write(Cpu& cpu, Place to, std::size_t bytes);
 
-// Loads a word of each line, so that stores to the range hit.
-void prefetch(Cpu& cpu, Place from, std::size_t bytes);
-
-// Copy loops.
+// Copy loops. A store that misses both levels goes to memory, word by word, and leaves no line: a
+// loop that first loads a word of each line of its target is the faster (002 section 4.2).
+enum class TargetLines : bool { as_they_are, fetched };
 void copy_out(Cpu& cpu, Place from, View to, std::size_t bytes);
-void copy_in(Cpu& cpu, View from, Place to, std::size_t bytes);
+void copy_in(Cpu& cpu, View from, Place to, std::size_t bytes,
+             TargetLines lines = TargetLines::as_they_are);
 void copy(Cpu& cpu, Place from, Place to, std::size_t bytes);
 
 class PrivateMemory {

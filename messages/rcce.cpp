@@ -68,9 +68,10 @@ void Rcce::put(Place from, std::uint32_t process, std::size_t offset, std::size_
   flush();  // the last line may be in part
 }
 
-void Rcce::get(std::uint32_t process, std::size_t offset, Place to, std::size_t bytes) {
+void Rcce::get(std::uint32_t process, std::size_t offset, Place to, std::size_t bytes,
+               TargetLines lines) {
   invalidate();  // what the buffer held before may be in L1
-  copy_in(cpu_, buffer_view(process, offset, bytes), to, bytes);
+  copy_in(cpu_, buffer_view(process, offset, bytes), to, bytes, lines);
 }
 
 // ---- Messages -----------------------------------------------------------------------------------

@@ -42,7 +42,8 @@ class Rcce {
 
   // One-sided, without any synchronization: bytes of the buffer of a process.
   void put(Place from, std::uint32_t process, std::size_t offset, std::size_t bytes);
-  void get(std::uint32_t process, std::size_t offset, Place to, std::size_t bytes);
+  void get(std::uint32_t process, std::size_t offset, Place to, std::size_t bytes,
+           TargetLines lines = TargetLines::as_they_are);
 
  protected:
   // Flags of a process, one for each other.

@@ -25,7 +25,7 @@ Packet RckmpiWindow::packet_of(PacketType type) const {
 void RckmpiWindow::enqueue(std::uint32_t target, const Packet& packet, Place place) {
   TOMBOLO_CHECK(target < mpi_.size(), "an operation on rank {} of {}", target, mpi_.size());
   mpi_.enter();
-  operate();
+  step();
   peers_[target].queue.push_back({packet, place});
 }
 
@@ -58,6 +58,7 @@ void RckmpiWindow::accumulate(Place from, std::uint64_t bytes, std::uint32_t tar
 void RckmpiWindow::control(std::uint32_t to, PacketType type, std::int32_t tag) {
   Packet packet = packet_of(type);
   packet.tag = tag;
+  step();
   ++unfinished_;
   mpi_.channel().send(to, packet, {}, [this] { --unfinished_; });
 }
@@ -68,7 +69,8 @@ void RckmpiWindow::issue(std::uint32_t target, std::uint8_t last_flags) {
   queue.swap(peers_[target].queue);
   for (std::size_t i = 0; i < queue.size(); ++i) {
     Operation& operation = queue[i];
-    operate();
+    step();  // taken out
+    step();  // its packet
     if (i + 1 == queue.size()) operation.packet.flags = last_flags;
     ++unfinished_;
     if (operation.packet.type == PacketType::get) {
@@ -101,7 +103,8 @@ void RckmpiWindow::do_own_operations() {
   std::vector<Operation> queue;
   queue.swap(peers_[mpi_.rank()].queue);
   for (const auto& [packet, place] : queue) {
-    operate();
+    step();  // taken out
+    step();  // carried out
     const Place there = at(packet.offset, packet.bytes);
     if (packet.type == PacketType::put) copy(mpi_.cpu(), place, there, packet.bytes);
     if (packet.type == PacketType::get) copy(mpi_.cpu(), there, place, packet.bytes);
@@ -187,7 +190,7 @@ void RckmpiWindow::request_lock(std::uint32_t target) {
 
 void RckmpiWindow::lock(LockKind kind, std::uint32_t target) {
   mpi_.enter();
-  operate();  // the lock is queued like an operation
+  step();  // the lock is queued like an operation
   TOMBOLO_CHECK(target < mpi_.size() && !peers_[target].locked,
                 "rank {} locks rank {} of {} again, or it is not there", mpi_.rank(), target,
                 mpi_.size());
@@ -203,6 +206,7 @@ void RckmpiWindow::unlock(std::uint32_t target) {
   Peer& peer = peers_[target];
   TOMBOLO_CHECK(peer.locked, "rank {} unlocks rank {}, which it has not locked", mpi_.rank(),
                 target);
+  step();  // and taken out
   peer.locked = false;
   if (target == mpi_.rank()) {
     do_own_operations();
@@ -288,32 +292,52 @@ void RckmpiWindow::combine(Place from, const Packet& packet) {
   if (kind == Combine::sum_double) add(double{});
 }
 
-Channel::Incoming RckmpiWindow::on_operation(std::uint32_t from, const Packet& packet) {
-  operate();
-  const Place there = at(packet.offset, packet.bytes);
-  const std::uint8_t flags = packet.flags;
-  if (packet.type == PacketType::put) return {there, [=, this] { ended(from, flags); }};
-  if (packet.type == PacketType::accumulate) {
-    const Place borrowed = mpi_.memory().borrow(packet.bytes);
-    return {borrowed, [=, this] {
-              combine(borrowed, packet);
-              mpi_.memory().give_back(borrowed, packet.bytes);
-              ended(from, flags);
-            }};
-  }
+// Data that arrives for a handler is in a buffer of the library first (000 section 4.1.2).
+template <class Use>
+Channel::Incoming RckmpiWindow::into_buffer(const Packet& packet, Use&& use) {
+  const Place buffer = mpi_.memory().borrow(packet.data);
+  return {buffer, [this, buffer, bytes = packet.data, use] {
+            use(buffer);
+            mpi_.memory().give_back(buffer, bytes);
+          }};
+}
+
+Channel::Incoming RckmpiWindow::on_put(std::uint32_t from, const Packet& packet) {
+  return into_buffer(packet, [=, this](Place buffer) {
+    step();  // carried out
+    if (packet.type == PacketType::put) {
+      copy(mpi_.cpu(), buffer, at(packet.offset, packet.bytes), packet.bytes);
+    } else {
+      combine(buffer, packet);
+    }
+    ended(from, packet.flags);
+  });
+}
+
+Channel::Incoming RckmpiWindow::on_get(std::uint32_t from, const Packet& packet) {
   Packet response = packet_of(PacketType::get_response);
   response.request = packet.request;
   response.bytes = packet.bytes;
   response.data = static_cast<std::uint32_t>(packet.bytes);
-  // The window must not change before its bytes are on their way.
   return {{}, [=, this] {
-            mpi_.channel().send(from, response, there, [=, this] { ended(from, flags); });
+            step();  // carried out, by a packet
+            // The epoch lasts until the last byte of the window is on its way.
+            mpi_.channel().send(from, response, at(packet.offset, packet.bytes),
+                                [=, this] { ended(from, packet.flags); });
           }};
+}
+
+Channel::Incoming RckmpiWindow::on_response(const Packet& packet) {
+  return into_buffer(packet, [=, this](Place buffer) {
+    copy(mpi_.cpu(), buffer, under_way_.at(packet.request).place, packet.bytes);
+    --unfinished_;
+  });
 }
 
 Channel::Incoming RckmpiWindow::on_packet(std::uint32_t from, const Packet& packet) {
   Peer& peer = peers_[from];
   const auto kind = static_cast<LockKind>(packet.tag);
+  step();
   switch (packet.type) {
     case PacketType::post:
       ++peer.posts;
@@ -321,13 +345,13 @@ Channel::Incoming RckmpiWindow::on_packet(std::uint32_t from, const Packet& pack
     case PacketType::complete:
       return {{}, [=, this] { ended(from, kEndsEpoch); }};
     case PacketType::put:
-    case PacketType::get:
     case PacketType::accumulate:
-      return on_operation(from, packet);
+      return on_put(from, packet);
+    case PacketType::get:
+      return on_get(from, packet);
     case PacketType::get_response:
-      return {under_way_.at(packet.request).place, [this] { --unfinished_; }};
+      return on_response(packet);
     case PacketType::lock_request:
-      operate();
       return {{}, [=, this] { add_request(from, kind); }};
     case PacketType::lock_granted:
       peer.granted = true;

@@ -98,7 +98,9 @@ class RckmpiWindow final : public WindowPackets {
     LockKind kind;
   };
 
-  void operate() { mpi_.cpu().compute(mpi_.cpu().timing().rma_operation); }
+  // The software around a packet at either end, and around an operation that is queued, taken out
+  // of the queue, or carried out.
+  void step() { mpi_.cpu().compute(mpi_.cpu().timing().rma_step); }
   void convert(std::size_t ranks);
   void enqueue(std::uint32_t target, const Packet& packet, Place place);
   Packet packet_of(PacketType type) const;
@@ -116,7 +118,11 @@ class RckmpiWindow final : public WindowPackets {
   void release_lock();
   Place at(std::uint64_t offset, std::uint64_t bytes) const;
   void combine(Place from, const Packet& packet);
-  Channel::Incoming on_operation(std::uint32_t from, const Packet& packet);
+  template <class Use>
+  Channel::Incoming into_buffer(const Packet& packet, Use&& use);
+  Channel::Incoming on_put(std::uint32_t from, const Packet& packet);
+  Channel::Incoming on_get(std::uint32_t from, const Packet& packet);
+  Channel::Incoming on_response(const Packet& packet);
 
   Rckmpi& mpi_;
   Place memory_;

@@ -168,7 +168,7 @@ std::vector<Field> fields(Parameters& p) {
   cycles("convert_rank", p.software.convert_rank);
   cycles("copy_word", p.software.copy_word);
   cycles("packet", p.software.packet);
-  cycles("rma_operation", p.software.rma_operation);
+  cycles("rma_step", p.software.rma_step);
   return all;
 }
 
