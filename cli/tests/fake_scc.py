@@ -32,8 +32,8 @@ def options(arguments: list[str]) -> dict[str, str]:
         if each in ("--point", "--chip", "--seed"):
             given[each] = arguments[place + 1]
     chip = given.get("--chip")
-    if chip and "cores" not in Path(chip).read_text():
-        refuse(f"{chip}:1: the key 'cores' is missing")
+    if chip and not (Path(chip).exists() and "cores" in Path(chip).read_text()):
+        refuse(f"{chip}: [layout] cores is missing")
     return given
 
 
@@ -67,8 +67,6 @@ def main() -> None:
     if verb == "list":
         for name, points in experiments.items():
             say({"experiment": name, "title": f"{name}!", "points": len(points), "quick_points": 1})
-    elif verb == "parameters":
-        say({"parameter": "core clock", "value": 533, "unit": "MHz", "source": "Christgau, section 3.5.1"})
     elif verb == "plan":
         options(arguments)
         for point in experiments[arguments[0]]:

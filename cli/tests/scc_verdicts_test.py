@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tombolo.faults import Fault
-from tombolo.scc import catalogue, draw, verdicts
+from tombolo.scc import catalogue, chips, draw, verdicts
 from tombolo.scc.catalogue import Axis, Catalogue, Claim, Experiment, Figure, Number, Reason, Series
 from tombolo.scc.verdicts import Measured, Verdict
 
@@ -169,3 +169,27 @@ def test_the_same_values_draw_the_same_picture(tmp_path: Path, kind: str) -> Non
 
 def test_labels_of_sizes() -> None:
     assert [draw.short(v) for v in (1, 1024, 4096, 1 << 20, 1500, 0.5)] == ["1", "1Ki", "4Ki", "1Mi", "1500", "0.5"]
+
+
+def test_a_chip_has_what_its_base_has_and_what_it_states_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOMBOLO_CHIPS", str(tmp_path))
+    base = "[a]\nx = { value = 1, source = 's' }\ny = { value = 2, source = 't' }\n"
+    (tmp_path / "scc.toml").write_text(base)
+    (tmp_path / "other.toml").write_text("base = 'scc'\n[a]\ny = { value = 3, source = 'u' }\n")
+    other = chips.load("other")
+    assert [(p.name, p.value, p.source) for p in other.parameters] == [("a.x", 1, "s"), ("a.y", 3, "u")]
+    assert other.digest != chips.load("scc").digest
+    assert chips.load(str(tmp_path / "other.toml")) == other
+
+
+def test_a_chip_that_is_its_own_base_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text("base = 'a'\n")
+    with pytest.raises(Fault, match="is its own base"):
+        chips.load(str(tmp_path / "a.toml"))
+
+
+def test_the_chips_of_the_project_can_be_read() -> None:
+    for path in chips.folder().glob("*.toml"):
+        assert chips.load(path.stem).parameters

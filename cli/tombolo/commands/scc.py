@@ -11,7 +11,7 @@ from rich.table import Table
 
 from tombolo import natives, places
 from tombolo.faults import Fault
-from tombolo.scc import campaign, catalogue, native, report, store
+from tombolo.scc import campaign, catalogue, chips, native, report, store
 from tombolo.scc.native import Setting
 from tombolo.scc.page import WORDS, Report, Section, percent
 from tombolo.scc.verdicts import Deviation, Verdict
@@ -20,7 +20,7 @@ from tombolo.screen import console, paragraph
 app = typer.Typer(help="The papers' experiments on the simulated SCC.", no_args_is_help=True)
 
 Quick = Annotated[bool, typer.Option("--quick", help="A small set of points.")]
-Chip = Annotated[Path | None, typer.Option(help="Parameter file of another chip.")]
+Chip = Annotated[str, typer.Option(help="A chip by name, or a TOML file of its parameters.")]
 Seed = Annotated[int, typer.Option(help="Of the programs' random choices.")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Processes at once [default: processors]")]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Measure again what was measured before.")]
@@ -65,7 +65,7 @@ def list_experiments() -> None:
 def run(
     experiments: Annotated[list[str], typer.Argument(metavar="EXPERIMENT...")],
     quick: Quick = False,
-    chip: Chip = None,
+    chip: Chip = chips.DEFAULT,
     lines: Annotated[
         Path | None, typer.Option("--json", help="Write the values beside the papers'; -: stdout.")
     ] = None,
@@ -90,7 +90,7 @@ def run(
 @app.command("figures")
 def figures(
     quick: Quick = False,
-    chip: Chip = None,
+    chip: Chip = chips.DEFAULT,
     seed: Seed = 1,
     jobs: Jobs = None,
     fresh: Fresh = False,
@@ -107,7 +107,7 @@ def figures(
 @app.command("report")
 def report_command(
     quick: Quick = False,
-    chip: Chip = None,
+    chip: Chip = chips.DEFAULT,
     seed: Seed = 1,
     everything: All = False,
     strict: Strict = False,
@@ -144,14 +144,20 @@ def _show(sections: list[Section], everything: bool) -> None:
     for section in sections:
         for sentence in section.strangers:
             paragraph(f"left out: {sentence}", style="yellow")
+    reasons: list[str] = []
     if any(section.deviations for section in sections):
-        console.print(_deviation_table(sections, everything))
+        console.print(_deviation_table(sections, everything, reasons))
+    for number, reason in enumerate(reasons, 1):
+        paragraph(f"({number}) {reason}")
     if any(section.verdicts for section in sections):
         console.print(_claim_table(sections))
 
 
-def _deviation_table(sections: list[Section], everything: bool) -> Table:
-    """The papers' numbers; of calibration's many a summary and the bad ones, unless all are wanted."""
+def _deviation_table(sections: list[Section], everything: bool, reasons: list[str]) -> Table:
+    """The papers' numbers; of calibration's many a summary and the bad ones, unless all are wanted.
+
+    Reasons are added to the list and named by their number there.
+    """
     table = Table(title="The papers' numbers beside ours", title_justify="left")
     for heading in ("experiment", "series", "x"):
         table.add_column(heading)
@@ -165,12 +171,14 @@ def _deviation_table(sections: list[Section], everything: bool) -> Table:
             shown = [each for each in shown if each.good is False]
             table.add_row(section.experiment.name, section.summary)
         for each in shown:
-            _deviation_row(table, each)
+            _deviation_row(table, each, reasons)
         table.add_section()
     return table
 
 
-def _deviation_row(table: Table, each: Deviation) -> None:
+def _deviation_row(table: Table, each: Deviation, reasons: list[str]) -> None:
+    if each.reason and each.reason not in reasons:
+        reasons.append(each.reason)
     name = each.number.series + ("" if each.part == "value" else f", {each.part}")
     table.add_row(
         each.experiment,
@@ -180,7 +188,7 @@ def _deviation_row(table: Table, each: Deviation) -> None:
         "" if each.ours is None else f"{each.ours:.4g} {each.unit}",
         f"[{STYLES[each.good]}]{percent(each.share)}[/]",
         "" if each.number.exact else "approximate",
-        each.reason,
+        f"({reasons.index(each.reason) + 1})" if each.reason else "",
     )
 
 

@@ -42,17 +42,15 @@ def run(names: list[str], setting: Setting, jobs: int | None, fresh: bool) -> En
 
     An interrupt keeps what is done, says how to go on and ends the command.
     """
-    if setting.chip and not setting.chip.is_file():
-        raise Fault(f"{setting.chip} is not a file; --chip wants a parameter file of a chip")
     program = native.locate()
-    store = Store(program, setting)
     planned = [p for name in choose(program, names) for p in native.plan(program, name, setting)]
+    store = Store(program, setting)
     done = {} if fresh else store.load().done
     missing = [p for p in planned if (p.experiment, p.name) not in done]
     free = int(host.free_memory() * MEMORY_SHARE)
     fitting, failures = _fitting(missing, free)
     if fitting:
-        store.begin(native.parameters(program, setting))
+        store.begin()
         with screen.watcher(fitting) as watcher:
             pool = Pool(program, setting, jobs or host.cores(), free, store.keep, watcher)
             failures += _measure(pool, fitting, store)

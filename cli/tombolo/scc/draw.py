@@ -50,6 +50,12 @@ def save(drawn, stem: Path) -> None:
     pyplot.close(drawn)
 
 
+def remove(stem: Path) -> None:
+    """Removes what `save` wrote before."""
+    for suffix in (".png", ".svg"):
+        stem.with_suffix(suffix).unlink(missing_ok=True)
+
+
 def _svg(drawn, salt: str) -> bytes:
     """The same bytes for the same values: neither a date nor random names in it."""
     text = io.BytesIO()

@@ -10,6 +10,7 @@ from signal import Signals
 
 from tombolo import natives
 from tombolo.faults import Fault
+from tombolo.scc import chips
 
 NAME = "tombolo-scc"
 CALLERS_MISTAKE = 2
@@ -42,18 +43,23 @@ class Setting:
 
     quick: bool = False
     seed: int = 1
-    chip: Path | None = None  # parameter file; None: the SCC
+    chip: str = chips.DEFAULT  # by name, or a file of parameters
 
     def arguments(self) -> list[str]:
         """Of `plan`, and with the seed of `run`."""
-        chip = ["--chip", str(self.chip)] if self.chip else []
+        chip = ["--chip", self.chip] if self.chip != chips.DEFAULT else []
         return (["--quick"] if self.quick else []) + chip
 
     @property
     def label(self) -> str:
-        """For the names of files: `full-seed1-scc`; another chip by its file's content."""
-        chip = f"{self.chip.stem}.{digest(self.chip)}" if self.chip else "scc"
-        return f"{'quick' if self.quick else 'full'}-seed{self.seed}-{chip}"
+        """For the names of files: `full-seed1-scc.1a2b3c4d`, the end from the chip's parameters."""
+        return f"{self.name}.{chips.load(self.chip).digest}"
+
+    @property
+    def name(self) -> str:
+        """The label without that end, for what is made anew each time."""
+        mode = "quick" if self.quick else "full"
+        return f"{mode}-seed{self.seed}-{chips.load(self.chip).name}"
 
 
 def digest(path: Path) -> str:
@@ -74,17 +80,6 @@ def plan(program: Path, experiment: str, setting: Setting) -> list[Point]:
     """The points of one experiment."""
     lines = _ask(program, "plan", experiment, *setting.arguments())
     return [_read(_point, line, "plan") for line in lines]
-
-
-def parameters(program: Path, setting: Setting) -> list[dict]:
-    """The chip's parameters as objects with parameter, value, unit and source; none where the
-    program does not tell them."""
-    chip = ["--chip", str(setting.chip)] if setting.chip else []
-    told = _call(program, "parameters", *chip)
-    if told.returncode != 0:
-        return []
-    found = [record for line in told.stdout.splitlines() if (record := parse(line))]
-    return [record for record in found if "parameter" in record and "value" in record]
 
 
 def command(program: Path, point: Point, setting: Setting) -> list[str]:

@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 
 from tombolo.scc.catalogue import Experiment, Figure
+from tombolo.scc.chips import Parameter
 from tombolo.scc.verdicts import NO_MEASUREMENT, Deviation, Verdict
 
 STYLE = """
@@ -55,7 +56,7 @@ class Report:
 
     about: dict[str, str]
     sections: list[Section]
-    parameters: list[dict] = field(default_factory=list)
+    parameters: tuple[Parameter, ...] = ()
 
 
 def render(report: Report) -> str:
@@ -182,14 +183,15 @@ def _details(title: str, inside: str, opened: bool = False) -> str:
     return f"<details{state}><summary>{escape(title)}</summary>{inside}</details>"
 
 
-def _parameters(parameters: list[dict]) -> str:
+def _parameters(parameters: tuple[Parameter, ...]) -> str:
+    """With the papers' numbers, by which the sources name them."""
     if not parameters:
-        return "<p>The native program did not tell them.</p>"
+        return "<p>The files of the chips are not here.</p>"
+    papers = "<p>000: Christgau; 001: Christgau and Schnor; 002: Bakker.</p>"
     rows = (
-        [escape(str(each.get(key, ""))) for key in ("parameter", "value", "unit", "source")]
-        for each in parameters
+        [escape(each.name), escape(str(each.value)), escape(each.source)] for each in parameters
     )
-    return _table(("parameter", "value", "unit", "source"), rows)
+    return papers + _table(("parameter", "value", "source"), rows)
 
 
 def _table(headings: Iterable[str], rows: Iterable[list]) -> str:

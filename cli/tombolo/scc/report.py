@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from tombolo.scc import page, store, verdicts
+from tombolo.scc import chips, page, store, verdicts
 from tombolo.scc.catalogue import Catalogue, Experiment, same
 from tombolo.scc.native import Setting
 from tombolo.scc.page import Report, Section
@@ -12,7 +12,7 @@ from tombolo.scc.verdicts import Measured
 
 def folder(setting: Setting) -> Path:
     """Where the report of a setting lies: its pictures and index.html."""
-    return store.folder() / f"report-{setting.label}"
+    return store.folder() / f"report-{setting.name}"
 
 
 def gather(catalogue: Catalogue, results: store.Results, setting: Setting) -> Report:
@@ -30,7 +30,8 @@ def gather(catalogue: Catalogue, results: store.Results, setting: Setting) -> Re
                 notes=list(dict.fromkeys(line["note"] for line in lines if line.get("note"))),
             )
         )
-    return Report(_about(results, setting), sections, results.parameters)
+    chip = chips.load(setting.chip)
+    return Report(_about(results, setting), sections, chip.parameters)
 
 
 def write(report: Report, results: store.Results, where: Path) -> Path:
@@ -49,9 +50,11 @@ def _pictures(experiment: Experiment, measured: Measured, where: Path) -> list:
 
     made = []
     for figure in experiment.figures:
+        stem = where / figure.name
         drawn = draw.picture(experiment, figure, measured)
-        if drawn is not None:
-            stem = where / figure.name
+        if drawn is None:
+            draw.remove(stem)
+        else:
             draw.save(drawn, stem)
             made.append((figure, stem.with_suffix(".svg")))
     return made
@@ -65,7 +68,7 @@ def _about(results: store.Results, setting: Setting) -> dict[str, str]:
         "commits": ", ".join(sorted(results.commits())) or "none",
         "set of points": "quick" if setting.quick else "full",
         "seed": str(setting.seed),
-        "chip": str(setting.chip or "SCC"),
+        "chip": setting.chip,
         "digests of the chip": ", ".join(sorted(results.chips())) or "none",
     }
 

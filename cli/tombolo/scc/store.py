@@ -38,7 +38,6 @@ class Results:
     """What files hold; of a point that was measured twice, the later."""
 
     done: dict[Key, Done] = field(default_factory=dict)
-    parameters: list[dict] = field(default_factory=list)
 
     def lines(self, experiment: str) -> list[dict]:
         """All values of an experiment."""
@@ -62,9 +61,9 @@ class Store:
     def load(self) -> Results:
         return read([self.path] if self.path.is_file() else [])
 
-    def begin(self, parameters: list[dict]) -> None:
-        """Notes from what the following points are made."""
-        self._append([records.context(parameters=parameters)])
+    def begin(self) -> None:
+        """Notes where and from what the following points are made."""
+        self._append([records.context()])
 
     def keep(self, point: native.Point, lines: list[dict], about: dict) -> None:
         """Appends a finished point in one write."""
@@ -110,8 +109,6 @@ def read(paths: list[Path]) -> Results:
 def _take(results: Results, pending: dict[Key, list[dict]], record: dict) -> None:
     key = (record.get("experiment", ""), record.get("point", ""))
     match record.get("kind"):
-        case "context":
-            results.parameters = record.get("parameters") or results.parameters
         case "sample":
             pending.setdefault(key, []).append(record)
         case "done":
