@@ -46,7 +46,8 @@ def need_program(name: str) -> Path:
     if program := find_program(name):
         return program
     looked = ", ".join(places.shown(folder) for folder in _program_folders())
-    raise Fault(f"{name} is not in {looked}; to build it: make scc")
+    where = "" if places.checkout() else " in the source tree"
+    raise Fault(f"{name} is not in {looked}; to build it{where}: make scc")
 
 
 def _program_folders() -> list[Path]:

@@ -169,6 +169,7 @@ def _dress(axes, figure: Figure) -> None:
     axes.set_title(figure.title, loc="left")
     axes.set_xlabel(figure.x.label)
     axes.grid(axis="both", which="major", linewidth=0.3)
+    axes.set_axisbelow(True)
     if figure.kind == "stacked":
         return
     axes.set_ylabel(figure.y.label)
