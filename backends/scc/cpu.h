@@ -159,9 +159,9 @@ class Cpu {
   template <class Effect>
   void post_to_registers(CoreId of, const Effect& effect);
   Chip::Trip send(const Target& target, Time start, std::size_t out, std::size_t back);
-  Duration before(const Target& target) const;
+  Duration before(Address to) const;
   Duration after(const Target& target) const;
-  bool by_bypass(const Target& target) const;
+  bool by_bypass(DeviceKind kind, std::uint32_t device) const;
   std::int64_t valid_lines() const;
   void drop(Address line);
   LineBytes engine_reads(View from);
@@ -175,9 +175,16 @@ class Cpu {
     body();
   }
 
+  // Where others reach into these caches, what they did before now must have happened.
+  void see_others() {
+    if (caches_are_shared_) [[unlikely]]
+      fibre_->await_turn();
+  }
+
   Chip& chip_;
   const Timing& timing_;
   CoreId id_;
+  bool caches_are_shared_;
   simulator::Core* fibre_ = nullptr;
   simulator::LineSize line_size_{kLineBytes};
   simulator::SetAssociativeCache l1_;
