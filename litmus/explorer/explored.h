@@ -41,7 +41,8 @@ class ExploredBase {
   void fence() { run_.fence(self_); }
   template <class Predicate>
   Status wait_until(Word word, Predicate&& predicate) {
-    run_.wait(self_, word, predicate);
+    auto holds = [&predicate](std::uint64_t v) -> bool { return predicate(v); };
+    run_.wait(self_, word, holds);
     return {};
   }
   Status pause(std::uint64_t) {

@@ -27,7 +27,9 @@ struct Node {
 
 class Search {
  public:
-  Search(Program& program, const Bounds& bounds) : bounds_(bounds), run_(program, bounds) {}
+  Search(Program& program, const Bounds& bounds) : bounds_(bounds), run_(program, bounds) {
+    if (bounds.preemptions != no_bound) bounds_.sleep = false;
+  }
 
   Coverage go() {
     const auto start = std::chrono::steady_clock::now();
@@ -151,7 +153,7 @@ class Search {
     return true;
   }
 
-  const Bounds bounds_;
+  Bounds bounds_;
   Run run_;
   std::vector<Node> path_;
   std::unordered_map<std::uint64_t, Transitions> states_;  // by key
@@ -181,8 +183,8 @@ Coverage explore(Program& program, const Bounds& bounds) { return Search(program
 bool replay(Program& program, const Bounds& bounds, const Transitions& path,
             const std::function<void(const std::string&)>& listener) {
   Run run(program, bounds);
-  run.restart();
   run.tell(listener);
+  run.restart();
   Transitions choices;
   for (const Transition& transition : path) {
     if (!run.enabled(choices) || !contains(choices, transition)) {
@@ -222,9 +224,10 @@ std::string to_text(const Coverage& c, const Bounds& bounds) {
   return fmt::format(
       "{} executions, {} states, {} steps ({} executions met a known state, {} transitions left "
       "out as independent), longest {}, {:.2f} s; bounds: {} evictions, {} short pauses and {} "
-      "retries per core, {} steps; {}",
+      "retries per core, {} steps, {} preemptions; {}",
       c.executions, c.states, c.steps, c.merged, c.left_out, c.longest, c.seconds, bounds.evictions,
       bounds.pauses, bounds.retries, bounds.steps,
+      bounds.preemptions == no_bound ? "any" : fmt::format("{}", bounds.preemptions),
       c.complete()       ? "complete"
       : c.counterexample ? "stopped at a counterexample"
       : c.cut != 0       ? fmt::format("not complete: {} executions cut", c.cut)

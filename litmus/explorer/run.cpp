@@ -100,16 +100,23 @@ void Run::restart() {
   give_up();
   memory_.clear();
   evictions_ = 0;
+  preemptions_ = 0;
+  turn_ = 0;
   failure_.clear();
   program_.begin();
   for (CoreState& core : cores_) {
     core.own.clear();
     core.history = 0;
     core.looks.clear();
+    core.saw_change = false;
+    core.round = core.last_round = 0;
     core.pauses = core.retries = core.idle = core.same_loads = 0;
     core.last_was_load = false;
     core.ended = false;
+    said_.clear();
     run_fibre(core);
+    if (telling() && !said_.empty())
+      listener_(fmt::format("start   core {}  {}", core.self, said_));
   }
 }
 
@@ -136,7 +143,8 @@ std::string Run::outcome() { return program_.outcome(memory_, *this); }
 // ---- Choices ------------------------------------------------------------------------------------
 
 bool Run::sees_change(const CoreState& core) const {
-  if (core.looks.empty()) return true;  // a pause that waits for nothing
+  // A pause that waits for nothing, or comes too late to wait.
+  if (core.looks.empty() || core.saw_change) return true;
   return std::any_of(core.looks.begin(), core.looks.end(), [&](const Look& look) {
     return look.is_line ? memory_.latest(static_cast<std::uint32_t>(look.at)) != look.value
                         : core.own.visible(look.at) != look.value;
@@ -188,11 +196,40 @@ void Run::add_steps(CoreState& core, std::vector<Transition>& choices) {
   }
 }
 
+// A fence or drain that need not wait any more: nobody else can tell when it is done.
+bool Run::is_private_now(const CoreState& core) const {
+  return (core.next.kind == Kind::fence || core.next.kind == Kind::drain) && may_step(core);
+}
+
+// It may step, or waits only for its own stores and write-throughs to leave.
+bool Run::could_go_on(const CoreState& core) const {
+  const Kind kind = core.next.kind;
+  return !core.ended &&
+         (kind == Kind::atomic || kind == Kind::fence || kind == Kind::drain || may_step(core));
+}
+
+// Whether a step of this core is within the bound on preemptions.
+bool Run::has_turn(const CoreState& core) const {
+  if (bounds_.preemptions == no_bound || core.self == turn_ || preemptions_ < bounds_.preemptions)
+    return true;
+  return !could_go_on(cores_[turn_]);
+}
+
+void Run::pass_turn(const CoreState& core) {
+  if (core.self != turn_ && could_go_on(cores_[turn_])) ++preemptions_;
+  turn_ = core.self;
+}
+
 bool Run::enabled(std::vector<Transition>& choices) {
   choices.clear();
   if (ended()) return false;
   for (CoreState& core : cores_) {
-    if (!core.ended && may_step(core)) add_steps(core, choices);
+    if (core.ended || !is_private_now(core)) continue;
+    add_steps(core, choices);
+    return true;
+  }
+  for (CoreState& core : cores_) {
+    if (!core.ended && may_step(core) && has_turn(core)) add_steps(core, choices);
     if (!core.own.stores().empty())
       choices.push_back(
           {.kind = Transition::Kind::leave_buffer, .core = static_cast<std::uint8_t>(core.self)});
@@ -224,6 +261,7 @@ void Run::apply(const Transition& transition) {
     case Transition::Kind::step:
     case Transition::Kind::step_with_age:
       woken_ = !may_step(core);
+      if (bounds_.preemptions != no_bound && !is_private_now(core)) pass_turn(core);
       run_fibre(core);
       break;
     case Transition::Kind::leave_buffer:
@@ -255,9 +293,16 @@ void Run::apply(const Transition& transition) {
 
 std::uint64_t Run::key() const {
   std::uint64_t key = mix(memory_.words_hash(), evictions_);
+  key = mix(mix(key, preemptions_), turn_);
   for (std::uint32_t line = 0; line < memory_.lines(); ++line)
     key = mix(key, memory_.hash_at(line, memory_.latest(line)));
-  for (const CoreState& core : cores_) key = mix(mix(key, core.history), core.own.hash());
+  for (const CoreState& core : cores_) {
+    key = mix(mix(key, core.history), core.own.hash());
+    key = mix(key, core.saw_change ? 1 : 0);
+    for (const Look& look : core.looks)
+      key = mix(key, look.is_line ? memory_.latest(static_cast<std::uint32_t>(look.at)) - look.value
+                                  : look.value);
+  }
   return key;
 }
 
@@ -341,27 +386,30 @@ bool Run::dependent(const Transition& a, const Transition& b) const {
 // ---- What a core remembers ----------------------------------------------------------------------
 
 void Run::remember(CoreState& core, std::uint64_t what) {
-  core.history =
-      mix(core.history, what + (std::uint64_t{static_cast<std::uint8_t>(core.next.kind)} << 56));
+  const auto kind = static_cast<std::uint64_t>(core.next.kind);
+  core.history = mix(core.history, what + (kind << 56));
+  core.round = mix(core.round, what + (kind << 56));
   if (core.next.kind != Kind::load) core.last_was_load = false;
 }
 
-void Run::look_at_word(CoreState& core, std::size_t word, std::uint64_t value) {
-  for (Look& look : core.looks)
-    if (!look.is_line && look.at == word) {
-      look.value = value;
-      return;
-    }
-  core.looks.push_back({.is_line = false, .at = word, .value = value});
+void Run::look_at_word(CoreState& core, std::size_t word, std::uint64_t seen, std::uint64_t now) {
+  for (Look& look : core.looks) {
+    if (look.is_line || look.at != word) continue;
+    core.saw_change = core.saw_change || look.value != seen;
+    look.value = now;
+    return;
+  }
+  core.looks.push_back({.is_line = false, .at = word, .value = now});
 }
 
 void Run::look_at_line(CoreState& core, std::uint32_t line) {
   const std::uint64_t version = core.own.floor(line);
-  for (Look& look : core.looks)
-    if (look.is_line && look.at == line) {
-      look.value = version;
-      return;
-    }
+  for (Look& look : core.looks) {
+    if (!look.is_line || look.at != line) continue;
+    core.saw_change = core.saw_change || look.value != version;
+    look.value = version;
+    return;
+  }
   core.looks.push_back({.is_line = true, .at = line, .value = version});
 }
 
@@ -377,17 +425,18 @@ std::uint64_t Run::load(Home self, std::size_t word) {
   core.last_word = word;
   core.last_value = value;
   remember(core, value);
-  look_at_word(core, word, value);
+  look_at_word(core, word, value, value);
   if (telling()) say(fmt::format("loads {} from {}", value, word_name(word)));
   return value;
 }
 
 void Run::store(Home self, std::size_t word, std::uint64_t v) {
-  stop(self, {.kind = Kind::store, .word = word});
   CoreState& core = cores_[self];
-  core.own.stores().push_back({.word = word, .value = v});
+  // Nobody sees it before it leaves the buffer, so it needs no turn.
+  core.next = {.kind = Kind::store, .word = word};
   remember(core, 0);
-  look_at_word(core, word, v);
+  look_at_word(core, word, core.own.visible(word), v);
+  core.own.stores().push_back({.word = word, .value = v});
   if (telling()) say(fmt::format("stores {} to {}: in its buffer", v, word_name(word)));
 }
 
@@ -395,13 +444,14 @@ void Run::finish_atomic(Home self, std::size_t word, std::uint64_t old, std::uin
   CoreState& core = cores_[self];
   memory_.store(word, now);
   remember(core, old);
-  look_at_word(core, word, now);
+  look_at_word(core, word, old, now);
   if (telling())
     say(old == now ? fmt::format("atomically finds {} in {} and leaves it", old, word_name(word))
                    : fmt::format("atomically changes {} from {} to {}", word_name(word), old, now));
 }
 
 void Run::fence(Home self) {
+  if (cores_[self].own.stores().empty()) return;
   stop(self, {.kind = Kind::fence});
   remember(cores_[self], 0);
   if (telling()) say("fence: its store buffer is empty");
@@ -413,7 +463,7 @@ void Run::finish_wait(Home self, std::size_t word) {
   // The last look is the one that counts: some predicates remember what they saw.
   (void)core.next.holds(core.next.predicate, value);
   remember(core, value);
-  look_at_word(core, word, value);
+  look_at_word(core, word, value, value);
   if (telling()) say(fmt::format("has waited for {}: {}", word_name(word), value));
 }
 
@@ -422,10 +472,14 @@ void Run::pause(Home self) {
   CoreState& core = cores_[self];
   const bool change = sees_change(core);
   if (!change && !woken_) ++core.retries;
-  core.idle = woken_ && !change ? core.idle + 1 : 0;
+  core.idle = woken_ && !change && core.round == core.last_round ? core.idle + 1 : 0;
   ++core.pauses;
   core.looks.clear();
-  remember(core, change ? 0 : 1);
+  core.saw_change = false;
+  core.last_round = core.round;
+  core.round = 0;
+  core.history = mix(core.history, core.idle * 2 + (change ? 1 : 0) + (core.retries << 8));
+  core.last_was_load = false;
   if (telling()) say("has paused");
 }
 

@@ -7,6 +7,9 @@
 //   run.restart();
 //   while (run.enabled(choices)) run.apply(pick(choices));
 //
+// A store needs no turn: it is in its core's buffer until a transition takes it to memory. Neither
+// does a fence or drain with nothing to wait for.
+//
 // What is open: who steps next; when a store leaves its core's buffer (R3); which version of a line
 // a read or the fetch of a write sees (R1); when a written line is evicted, within
 // `Bounds::evictions`, taking its stale neighbours along (R1, R2); when and in which order what was
@@ -17,7 +20,7 @@
 // pause is different now: otherwise it would see the same again. What that leaves out are further
 // failing attempts that others could notice; `Bounds::retries` allows so many per core. After
 // `Bounds::pauses` pauses a core's pauses last until no other core can step. If nobody can step at
-// all, who pauses is let go on twice more, in case its loop counts; then it is a deadlock.
+// all, who pauses is let go on; when it has done and seen the same three times, it is a deadlock.
 //
 // Invariants: U1 a run depends on its program and the transitions applied, on nothing else.
 //             U2 what a core does next depends on what its operations have returned; `key` is the
@@ -142,7 +145,10 @@ class Run {
     bool ended = true;
     Operation next;
     std::uint64_t history = 0;
-    std::vector<Look> looks;
+    std::vector<Look> looks;       // since its last pause
+    bool saw_change = false;       // some of them differed from the one before
+    std::uint64_t round = 0;       // fingerprint of what it did and saw since its last pause
+    std::uint64_t last_round = 0;  // the same, before that pause
     std::uint32_t pauses = 0;
     std::uint32_t retries = 0;  // pauses after which nothing had changed, while others could step
     std::uint32_t idle = 0;     // such pauses, or loads, in a row, while nobody could
@@ -164,11 +170,16 @@ class Run {
   void each_line(machine::DataPlace place, std::size_t bytes, Body&& body) const;
 
   void remember(CoreState& core, std::uint64_t what);
-  void look_at_word(CoreState& core, std::size_t word, std::uint64_t value);
+  // It saw `seen` in the word, and left `now` there.
+  void look_at_word(CoreState& core, std::size_t word, std::uint64_t seen, std::uint64_t now);
   void look_at_line(CoreState& core, std::uint32_t line);
   bool sees_change(const CoreState& core) const;
   bool spins(const CoreState& core) const;
   bool may_step(const CoreState& core) const;
+  bool could_go_on(const CoreState& core) const;
+  bool has_turn(const CoreState& core) const;
+  void pass_turn(const CoreState& core);
+  bool is_private_now(const CoreState& core) const;
   bool may_be_woken(const CoreState& core) const;
   void add_steps(CoreState& core, std::vector<Transition>& choices);
   std::uint32_t version_of(const CoreState& core, std::uint32_t line) const;
@@ -193,6 +204,8 @@ class Run {
   bool giving_up_ = false;
   bool quitting_ = false;
   std::uint32_t evictions_ = 0;
+  std::uint32_t preemptions_ = 0;
+  machine::Home turn_ = 0;  // who stepped last; counts with a bound on preemptions
   std::string failure_;
   std::vector<std::uint32_t> versions_;
   std::function<void(const std::string&)> listener_;
