@@ -72,8 +72,10 @@ class Board {
   void saw(unsigned i, std::uint64_t v) { registers_.set(i, v); }
 
   std::uint64_t load(Variable v) { return between().load(word(v)); }
-  void store(Variable v, std::uint64_t value) {
-    between().store(word(v), value);
+  void store(Variable v, std::uint64_t value) { between().store(word(v), value); }
+  // A store that somebody awaits.
+  void signal(Variable v, std::uint64_t value) {
+    store(v, value);
     core_.notify(v % 2);
   }
   std::uint64_t fetch_add(Variable v, std::uint64_t value) {

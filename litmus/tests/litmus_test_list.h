@@ -229,7 +229,7 @@ struct WriteThroughsOvertake {
 template <class B, class Write>
 void write_halves(B& b, Write&& write) {
   write(b.self() == 0 ? a0 : a1);
-  b.store(b.self() == 0 ? y : x, 1);
+  b.signal(b.self() == 0 ? y : x, 1);
   b.await(b.self() == 0 ? x : y, 1);
   if (b.self() != 0) return;
   b.refresh(a0);
@@ -288,9 +288,9 @@ struct EvictionOverwrites {
   static void body(B& b) {
     if (b.self() == 0) {
       b.write(a0, 1);
-      b.store(y, 1);
+      b.signal(y, 1);
       for (int i = 0; i < 4; ++i) b.read(b0);  // may make room in its cache
-      b.store(w, 1);
+      b.signal(w, 1);
     } else {
       b.await(y, 1);
       b.write_through(a1, 1);
@@ -313,14 +313,14 @@ struct EarlyWriteBack {
   static void body(B& b) {
     if (b.self() == 0) {
       b.write(a0, 1);
-      b.store(y, 1);
+      b.signal(y, 1);
       b.await(x, 1);
       b.publish(a0);
     } else {
       b.await(y, 1);
       b.refresh(a0);
       b.saw(0, b.read(a0));
-      b.store(x, 1);
+      b.signal(x, 1);
     }
   }
   static bool interesting(const Values& r) { return r[0] == 1; }

@@ -31,7 +31,7 @@ TEST_P(VerdictOf, OfEachMachine) {
 #else
   constexpr std::uint64_t few = 150;
 #endif
-  constexpr std::uint64_t many = 20'000;
+  constexpr std::uint64_t many = 100'000;
   for (std::size_t i = 0; i < litmus_machines().size(); ++i) {
     const LitmusMachine& machine = litmus_machines()[i];
     const Verdict verdict = test().info.verdicts.*machine.verdict;
