@@ -104,7 +104,8 @@ concept HasData = requires(C& core, DataPlace place, void* out, const void* in, 
   // This core's write_throughs are in memory when it returns.
   { core.drain() } -> std::same_as<void>;
   // Where a program's plain loads and stores reach this place, as cached reads and writes of this
-  // core; null if it cannot (only where DataRegion::memory is null and the home is another).
+  // core; null if it cannot (only where DataRegion::memory is null and the home is another, and on
+  // a machine without views).
   { core.view(place) } -> std::same_as<std::byte*>;
   // The size of the data region of a home.
   { core.data_bytes(place.home) } -> std::same_as<std::uint64_t>;
@@ -119,6 +120,20 @@ concept HasData = requires(C& core, DataPlace place, void* out, const void* in, 
 template <class C>
 concept PublishesWritten = requires(C& core, Home home) {
   { core.publish_written(home) } -> std::same_as<void>;
+};
+
+// Optional: `C::has_views == false` says that no pointer leads to this machine's data, as on a
+// simulated one. Programs reach data by read and write alone.
+template <class C>
+concept HasNoViews = requires {
+  requires !C::has_views;
+};
+
+// Optional: true if a refresh of any range costs about as much as the load of a word. An algorithm
+// that keeps word of whether a refresh is needed may then leave that out and refresh.
+template <class C>
+concept RefreshesAtOnce = requires(const C& core) {
+  { core.refreshes_at_once() } -> std::same_as<bool>;
 };
 
 template <class C>

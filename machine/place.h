@@ -74,6 +74,7 @@ struct Attachment {
   IdleHook* idle = nullptr;     // may be null
   std::uint64_t seed = 1;       // for machines that make random choices
   std::uint64_t evictions = 0;  // such a machine evicts once in so many opportunities; 0: never
+  void* simulated = nullptr;    // the core itself, for a machine that is simulated
 };
 
 // Hands out offsets inside a sync block: every home uses the same layout.

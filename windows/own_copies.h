@@ -47,7 +47,7 @@ class OwnCopies {
   // its drain may be another thread's, on the way to announcing.
   void note_put(machine::Home target) {
     if constexpr (C::properties.coherent) return;
-    if (target == core_.self() || peers_too_) return;
+    if (target == core_.self() || keeps_no_word()) return;
     if (std::find(put_to_.begin(), put_to_.end(), target) == put_to_.end())
       put_to_.push_back(target);
   }
@@ -81,7 +81,7 @@ class OwnCopies {
     if constexpr (C::properties.coherent) return;  // loads see memory by themselves
     // A thread that finds the flag down must not go on before the one that took it down is done.
     const std::lock_guard guard(refreshing_);
-    if (!peers_too_) {
+    if (!keeps_no_word()) {
       const auto mine = flag(core_.self());
       if (core_.load(mine) == 0) return;
       core_.exchange(mine, 0);  // O2
@@ -102,7 +102,17 @@ class OwnCopies {
   }
   // A region of no bytes, or one without an own copy, has nothing to keep in step.
   bool reachable(machine::Home home) {
-    return core_.data_bytes(home) > 0 && core_.view({home, 0}) != nullptr;
+    if (core_.data_bytes(home) == 0) return false;
+    if constexpr (machine::HasNoViews<C>) return true;
+    return core_.view({home, 0}) != nullptr;
+  }
+
+  // Nobody sets a flag, and the owner refreshes each time: where a refresh costs no more than the
+  // look at the flag, and where the program stores into peers' regions (O3).
+  bool keeps_no_word() const {
+    if constexpr (machine::RefreshesAtOnce<C>)
+      if (core_.refreshes_at_once()) return true;
+    return peers_too_;
   }
 
   typename C::Word flag(machine::Home home) { return core_.word({home, layout_.flag}); }

@@ -139,6 +139,15 @@ class SetAssociativeCache {
     for_each([&](const CachedLine& line, Tag& tag) { tag.valid = !condition(line); });
   }
 
+  // The line as it was, if it was dirty; it stays, clean.
+  std::optional<CachedLine> clean(Line line) {
+    const std::size_t at = find(line);
+    if (at == kMiss || !tags_[at].dirty) return std::nullopt;
+    const CachedLine was = view(at);
+    tags_[at].dirty = false;
+    return was;
+  }
+
   // Hands dirty lines for which condition(CachedLine) is true to sink(CachedLine); they stay,
   // clean.
   template <class Condition, class Sink>

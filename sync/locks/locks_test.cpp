@@ -7,22 +7,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <functional>
 #include <thread>
 #include <vector>
 
-#include "base/random.h"
-#include "machine/testing/ensemble.h"
-#include "machine/testing/forwarding.h"
 #include "sync/barriers/dissemination_barrier.h"
-#include "sync/locks/bakery_lock.h"
-#include "sync/locks/best_effort_lock.h"
-#include "sync/locks/broken/hasty_reader_bias.h"
-#include "sync/locks/fifo_lock.h"
-#include "sync/locks/lock_kind.h"
-#include "sync/locks/reader_bias.h"
-#include "sync/locks/writer_preference_lock.h"
-#include "sync/testing/cases.h"
+#include "sync/testing/lock_cases.h"
 
 namespace tombolo::sync {
 namespace {
@@ -31,277 +20,25 @@ using machine::Home;
 using machine::testing::Ensemble;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using testing::Bakery;
+using testing::BestEffort;
+using testing::BiasedBestEffort;
 using testing::Deadline;
+using testing::Fifo;
+using testing::Locks;
 using testing::Obituary;
 using testing::Record;
-
-template <class M, template <class> class L>
-struct Case {
-  using Machine = M;
-  using Locks = L<M>;
-};
-template <class M>
-struct BestEffort : Case<M, BestEffortLocks> {
-  static constexpr const char* name = "best_effort";
-  static constexpr bool for_threads = true;
-};
-// Its bias comes back after a few reads, so that readers, writers and the bias meet often.
-template <class Bias>
-class Eager : public Bias {
- public:
-  template <class C, class Layout>
-  Eager(C& core, Layout layout, LockOptions options) : Bias(core, layout, soon(options)) {}
-
- private:
-  static LockOptions soon(LockOptions options) {
-    options.bias_after = 1;
-    return options;
-  }
-};
-// A core that is interrupted between its steps now and then, so that others come between a look and
-// what follows from it.
-template <class M>
-class Restless : public machine::testing::Forwarding<M> {
-  using Base = machine::testing::Forwarding<M>;
-
- public:
-  explicit Restless(const machine::Attachment& at)
-      : Base(at), random_(Random::stream(at.seed, at.self)) {}
-  std::uint64_t load(typename M::Word word) {
-    const std::uint64_t value = Base::load(word);
-    if (random_.one_in(64)) std::this_thread::sleep_for(std::chrono::microseconds(20));
-    return value;
-  }
-
- private:
-  Random random_;
-};
-// A core that calls a function before one of its steps, so that others come between these two.
-template <class M>
-class Stepped : public machine::testing::Forwarding<M> {
-  using Base = machine::testing::Forwarding<M>;
-
- public:
-  using Word = typename M::Word;
-  using Base::Base;
-  // The next step is the first.
-  void before(int step, std::function<void()> others) {
-    steps_left_ = step;
-    others_ = std::move(others);
-  }
-  std::uint64_t load(Word word) { return next(), Base::load(word); }
-  void store(Word word, std::uint64_t v) { next(), Base::store(word, v); }
-  std::uint64_t fetch_add(Word word, std::uint64_t v) { return next(), Base::fetch_add(word, v); }
-  std::uint64_t exchange(Word word, std::uint64_t v) { return next(), Base::exchange(word, v); }
-  std::uint64_t compare_exchange(Word word, std::uint64_t expected, std::uint64_t desired) {
-    return next(), Base::compare_exchange(word, expected, desired);
-  }
-
- private:
-  void next() {
-    if (steps_left_ > 0 && --steps_left_ == 0) others_();
-  }
-  int steps_left_ = 0;
-  std::function<void()> others_;
-};
-template <class M>
-using EagerBias = Eager<ReaderBias<M, BestEffortLocks<M>>>;
-template <class M>
-struct BiasedBestEffort : Case<M, EagerBias> {
-  static constexpr const char* name = "biased_best_effort";
-  static constexpr bool for_threads = true;
-};
-template <class M>
-struct RestlessBestEffort : Case<Restless<M>, EagerBias> {
-  static constexpr const char* name = "restless_best_effort";
-};
-template <class M>
-using HastyBias = Eager<broken::HastyReaderBias<M, BestEffortLocks<M>>>;
-template <class M>
-struct SteppedBestEffort : Case<Stepped<M>, EagerBias> {
-  static constexpr const char* name = "stepped_best_effort";
-};
-template <class M>
-struct HastyBestEffort : Case<Stepped<M>, HastyBias> {
-  static constexpr const char* name = "hasty_best_effort";
-};
-template <class M>
-struct WriterPreference : Case<M, WriterPreferenceLocks> {
-  static constexpr const char* name = "writer_preference";
-  static constexpr bool for_threads = true;
-};
-template <class M>
-struct Fifo : Case<M, FifoLocks> {
-  static constexpr const char* name = "fifo";
-  static constexpr bool for_threads = true;
-};
-template <class M>
-struct Bakery : Case<M, BakeryLocks> {
-  static constexpr const char* name = "bakery";
-  static constexpr bool for_threads = false;
-};
-
-// The locks of a window, and what the test itself knows about who is inside.
-template <class Case>
-class Locks : public ::testing::Test {
- protected:
-  using Machine = typename Case::Machine;
-  using Family = typename Case::Locks;
-
-  void make(Home cores, machine::IdleHook* idle, std::uint64_t seed = 1) {
-    machine::SyncLayout layout(Machine::reserved_sync_bytes(cores));
-    at_ = Family::take(layout, cores);
-    barrier_at_ = DisseminationBarrier<Machine>::take(layout, cores);
-    inside_ = std::vector<Inside>(cores);
-    ensemble_ = std::make_unique<Ensemble<Machine>>(
-        machine::testing::EnsembleShape{.cores = cores,
-                                        .sync_bytes = layout.bytes(),
-                                        .data_bytes = Record<Machine>::bytes,
-                                        .seed = seed,
-                                        .idle = idle});
-  }
-
-  struct Inside {
-    std::atomic<int> readers{0};
-    std::atomic<int> writers{0};
-    std::atomic<std::uint64_t> written{0};
-  };
-
-  void read_one(Machine& core, Home target) {
-    Inside& inside = inside_[target];
-    ++inside.readers;
-    EXPECT_EQ(inside.writers, 0) << "target " << target;
-    EXPECT_EQ(Record<Machine>(core, target).read(), inside.written) << "target " << target;
-    EXPECT_EQ(inside.writers, 0) << "target " << target;
-    --inside.readers;
-  }
-  void write_one(Machine& core, Home target, bool cached) {
-    Inside& inside = inside_[target];
-    EXPECT_EQ(inside.writers++, 0) << "target " << target;
-    EXPECT_EQ(inside.readers, 0) << "target " << target;
-    Record<Machine> record(core, target);
-    const std::uint64_t number = record.read();
-    EXPECT_EQ(number, inside.written) << "target " << target;
-    record.write(number + 1, cached);
-    ++inside.written;
-    EXPECT_EQ(inside.readers, 0) << "target " << target;
-    --inside.writers;
-  }
-
-  // Locks one target and uses its data; false after a fault.
-  bool use_one(Machine& core, Family& locks, Random& random, Home target) {
-    const Access access = random.one_in(3) ? Access::exclusive : Access::shared;
-    if (Status s = locks.lock(access, target); !s.ok()) return fail(s);
-    if (access == Access::shared)
-      read_one(core, target);
-    else
-      write_one(core, target, random.one_in(2));
-    locks.unlock(access, target);
-    return true;
-  }
-
-  // Several targets at once: all shared in any order, or any access in ascending order. Mixed, the
-  // two could wait for each other whatever the locks do.
-  bool use_several(Machine& core, Family& locks, Random& random, bool ascending) {
-    std::vector<Home> targets(core.cores());
-    for (Home h = 0; h < core.cores(); ++h) targets[h] = h;
-    for (std::size_t i = targets.size(); i-- > 1;)
-      std::swap(targets[i], targets[random.below(i + 1)]);
-    targets.resize(1 + random.below(targets.size()));
-    if (ascending) std::sort(targets.begin(), targets.end());
-    std::vector<Access> access;
-    for (const Home target : targets) {
-      access.push_back(ascending && random.one_in(2) ? Access::exclusive : Access::shared);
-      if (Status s = locks.lock(access.back(), target); !s.ok()) return fail(s);
-    }
-    for (std::size_t i = 0; i < targets.size(); ++i) {
-      if (access[i] == Access::shared)
-        read_one(core, targets[i]);
-      else
-        write_one(core, targets[i], random.one_in(2));
-      locks.unlock(access[i], targets[i]);
-    }
-    return true;
-  }
-
-  bool use_all(Machine& core, Family& locks) {
-    if (Status s = locks.lock_all(); !s.ok()) return fail(s);
-    for (Home target = 0; target < core.cores(); ++target) read_one(core, target);
-    locks.unlock_all();
-    return true;
-  }
-
-  bool fail(const Status& s) {
-    ADD_FAILURE() << s.message();
-    return false;
-  }
-
-  // Several threads of a core, each with targets of its own; exclusion by counters only.
-  void use_by_threads(Machine& core, Family& locks, std::uint64_t seed, int rounds) {
-    std::vector<std::thread> threads;
-    for (Home target = 0; target < core.cores(); ++target)
-      threads.emplace_back([&, target] {
-        Random random = Random::stream(seed + target, core.self());
-        Inside& inside = inside_[target];
-        for (int i = 0; i < rounds; ++i) {
-          const Access access = random.one_in(2) ? Access::exclusive : Access::shared;
-          if (Status s = locks.lock(access, target); !s.ok()) return (void)fail(s);
-          auto& mine = access == Access::shared ? inside.readers : inside.writers;
-          const int before = mine++;
-          EXPECT_TRUE(access == Access::shared || before == 0) << "target " << target;
-          EXPECT_EQ(access == Access::shared ? inside.writers : inside.readers, 0) << target;
-          if (random.one_in(8)) std::this_thread::yield();
-          --mine;
-          locks.unlock(access, target);
-        }
-      });
-    for (std::thread& thread : threads) thread.join();
-  }
-
-  void count_all(Family& locks) {
-    if (Status s = locks.lock_all(); !s.ok()) return (void)fail(s);
-    for (Inside& inside : inside_) ++inside.readers;
-    for (Inside& inside : inside_) EXPECT_EQ(inside.writers, 0);
-    for (Inside& inside : inside_) --inside.readers;
-    locks.unlock_all();
-  }
-
-  // What a core does in a random schedule.
-  struct Mix {
-    int steps = 0;
-    std::uint64_t lock_all_one_in = 0;  // 0: never
-    std::uint64_t several_one_in = 0;
-    bool ascending = true;  // the several
-    bool backoff = true;
-  };
-  void run(Home cores, std::uint64_t seed, const Mix& mix) {
-    Deadline deadline(seconds(20));
-    make(cores, &deadline, seed);
-    ensemble_->run([&](Machine& core) {
-      Family locks(core, at_, LockOptions{.backoff = mix.backoff});
-      Random random = Random::stream(seed, core.self());
-      for (int step = 0; step < mix.steps && !::testing::Test::HasFailure(); ++step) {
-        bool ok = true;
-        if (random.one_in(mix.lock_all_one_in))
-          ok = use_all(core, locks);
-        else if (random.one_in(mix.several_one_in))
-          ok = use_several(core, locks, random, mix.ascending);
-        else
-          ok = use_one(core, locks, random, static_cast<Home>(random.below(core.cores())));
-        if (!ok) return;
-      }
-    });
-  }
-
-  typename Family::Layout at_;
-  typename DisseminationBarrier<Machine>::Layout barrier_at_;
-  std::vector<Inside> inside_;
-  std::unique_ptr<Ensemble<Machine>> ensemble_;
-};
-
-using Cases =
-    testing::Product<AllMachines, BestEffort, BiasedBestEffort, WriterPreference, Fifo, Bakery>;
+using testing::WriterPreference;
+using Cases = testing::Product<testing::AnyMachines, BestEffort, BiasedBestEffort, WriterPreference,
+                               Fifo, Bakery>;
 TYPED_TEST_SUITE(Locks, Cases, testing::CaseNames);
+
+// Tests that need cores to be threads.
+template <class Case>
+class ThreadedLocks : public Locks<Case> {};
+using ThreadedCases =
+    testing::Product<AllMachines, BestEffort, BiasedBestEffort, WriterPreference, Fifo, Bakery>;
+TYPED_TEST_SUITE(ThreadedLocks, ThreadedCases, testing::CaseNames);
 
 template <class Case>
 constexpr int steps = testing::scaled<typename Case::Machine>(4000);
@@ -316,7 +53,7 @@ TYPED_TEST(Locks, ExcludeWithManyCoresAndNoBackoff) {
   this->run(8, 4, {.steps = steps<TypeParam> / 10});
 }
 
-TYPED_TEST(Locks, ThreadsOfOneCoreDoNotWaitForEachOther) {
+TYPED_TEST(ThreadedLocks, ThreadsOfOneCoreDoNotWaitForEachOther) {
   using Core = typename TestFixture::Machine;
   if constexpr (!TypeParam::for_threads ||
                 Core::properties.native_atomics != machine::Atomics::full) {
@@ -335,7 +72,7 @@ TYPED_TEST(Locks, ThreadsOfOneCoreDoNotWaitForEachOther) {
 }
 
 // A thread that waits, in the queue or in the gate, keeps no other from a lock that is free.
-TYPED_TEST(Locks, AThreadGetsAFreeLockWhileAnotherOfItsCoreWaits) {
+TYPED_TEST(ThreadedLocks, AThreadGetsAFreeLockWhileAnotherOfItsCoreWaits) {
   using Core = typename TestFixture::Machine;
   if constexpr (!TypeParam::for_threads ||
                 Core::properties.native_atomics != machine::Atomics::full) {
@@ -424,7 +161,7 @@ TYPED_TEST(Locks, ExclusiveAndLockAllInQuickTurn) {
 }
 
 // Readers that waited for the same writer share the lock after it.
-TYPED_TEST(Locks, WaitingReadersEnterTogether) {
+TYPED_TEST(ThreadedLocks, WaitingReadersEnterTogether) {
   using C = typename TestFixture::Machine;
   using L = typename TestFixture::Family;
   Deadline deadline(seconds(60));
@@ -507,7 +244,7 @@ TYPED_TEST(Locks, AdmitWhatDoesNotConflict) {
 }
 
 // A core dies with an exclusive lock; everybody who waits gets the hook's fault.
-TYPED_TEST(Locks, FaultOfTheHookEndsEveryWait) {
+TYPED_TEST(ThreadedLocks, FaultOfTheHookEndsEveryWait) {
   using C = typename TestFixture::Machine;
   using L = typename TestFixture::Family;
   for (const bool lock_all_used : {false, true}) {
@@ -678,160 +415,6 @@ TYPED_TEST(FifoOnly, EntersInOrderOfArrival) {
         }
   }
 }
-
-// The bias
-
-template <class Case>
-class Biased : public Locks<Case> {};
-using BiasedCases = testing::Product<AllMachines, BiasedBestEffort>;
-TYPED_TEST_SUITE(Biased, BiasedCases, testing::CaseNames);
-
-// While nobody writes, the target's own words are left alone, and a core may announce more locks
-// than it has room for.
-TYPED_TEST(Biased, ReadersAnnounceThemselvesUntilSomebodyWrites) {
-  using C = typename TestFixture::Machine;
-  using L = typename TestFixture::Family;
-  Deadline deadline(seconds(20));
-  this->make(8, &deadline);
-  L reader(this->ensemble_->core(0), this->at_, {});
-  L writer(this->ensemble_->core(1), this->at_, {.backoff = false});
-  C& core = this->ensemble_->core(1);
-  const auto counted = [&](Home target) {
-    return core.load(core.word({target, this->at_.locks.target}));
-  };
-  for (int round = 0; round < 2; ++round) {
-    for (int read = 0; read < 8; ++read) {  // `bias_after` times the number of cores
-      ASSERT_TRUE(reader.lock(Access::shared, 3).ok());
-      EXPECT_EQ(counted(3), 1u);
-      reader.unlock(Access::shared, 3);
-    }
-    ASSERT_TRUE(reader.lock(Access::shared, 3).ok());
-    EXPECT_EQ(counted(3), 0u);
-    reader.unlock(Access::shared, 3);
-    ASSERT_TRUE(writer.lock(Access::exclusive, 3).ok());
-    writer.unlock(Access::exclusive, 3);
-  }
-  for (Home target = 0; target < 8; ++target)
-    for (int read = 0; read < 8; ++read) {
-      ASSERT_TRUE(reader.lock(Access::shared, target).ok());
-      reader.unlock(Access::shared, target);
-    }
-  for (Home target = 0; target < 8; ++target) ASSERT_TRUE(reader.lock(Access::shared, target).ok());
-  std::uint64_t at_targets = 0;
-  for (Home target = 0; target < 8; ++target) at_targets += counted(target);
-  EXPECT_EQ(at_targets, 4u);
-  for (Home target = 0; target < 8; ++target) reader.unlock(Access::shared, target);
-  for (Home target = 0; target < 8; ++target) {
-    ASSERT_TRUE(writer.lock(Access::exclusive, target).ok());
-    writer.unlock(Access::exclusive, target);
-  }
-}
-
-// B3: a writer that gave up has not made the announced reader invisible to the next one.
-TYPED_TEST(Biased, AReaderStaysInAfterAWriterGaveUp) {
-  using L = typename TestFixture::Family;
-  Obituary obituary(seconds(20));
-  obituary.announce(1);
-  this->make(2, &obituary);
-  L reader(this->ensemble_->core(0), this->at_, {});
-  L writer(this->ensemble_->core(1), this->at_, {});
-  for (int read = 0; read < 2; ++read) {
-    ASSERT_TRUE(reader.lock(Access::shared, 0).ok());
-    reader.unlock(Access::shared, 0);
-  }
-  ASSERT_TRUE(reader.lock(Access::shared, 0).ok());
-  for (int round = 0; round < 2; ++round)
-    EXPECT_FALSE(writer.lock(Access::exclusive, 0).ok()) << round;
-  reader.unlock(Access::shared, 0);
-  this->ensemble_->core(0).fence();  // the withdrawn announcement is in memory
-  EXPECT_TRUE(writer.lock(Access::exclusive, 0).ok());
-  writer.unlock(Access::exclusive, 0);
-}
-
-// One writer, two readers, whose steps meet in many ways.
-template <class Case>
-class RestlessBias : public Locks<Case> {
- protected:
-  using C = typename Case::Machine;
-
-  // How often a reader and the writer were in at once.
-  int violations(std::uint64_t seed) {
-    Deadline deadline(seconds(20));
-    this->make(3, &deadline, seed);
-    std::atomic<int> readers{0}, writers{0}, both{0};
-    this->ensemble_->run([&](C& core) {
-      typename Case::Locks locks(core, this->at_, {.backoff = false});
-      for (int step = 0; step < steps; ++step) {
-        const Access access = core.self() == 0 ? Access::exclusive : Access::shared;
-        std::atomic<int>& mine = core.self() == 0 ? writers : readers;
-        if (Status s = locks.lock(access, 2); !s.ok()) return (void)this->fail(s);
-        ++mine;
-        if (readers != 0 && writers != 0) ++both;
-        --mine;
-        locks.unlock(access, 2);
-      }
-    });
-    return both;
-  }
-
-  static constexpr int seeds = 10;
-
- private:
-  static constexpr int steps = testing::scaled<C>(4000);
-};
-using RestlessCases = testing::Product<AllMachines, RestlessBestEffort>;
-TYPED_TEST_SUITE(RestlessBias, RestlessCases, testing::CaseNames);
-
-TYPED_TEST(RestlessBias, KeepsReadersAndWriterApart) {
-  for (std::uint64_t seed = 0; seed < this->seeds; ++seed)
-    EXPECT_EQ(this->violations(seed), 0) << "seed " << seed;
-}
-
-// A writer that comes between any two steps of a reader, one after the other: how often both are
-// in.
-template <class Case>
-class SteppedBias : public Locks<Case> {
- protected:
-  int violations() {
-    int both = 0;
-    for (int step = 1; step <= steps; ++step) both += both_are_in(step) ? 1 : 0;
-    EXPECT_GT(writers_in_, 0);
-    EXPECT_LT(writers_in_, steps) << "a reader takes more steps than the writer comes before";
-    return both;
-  }
-
- private:
-  bool both_are_in(int step) {
-    Obituary obituary(seconds(20));  // neither waits for the other: they are one thread
-    obituary.announce(1);
-    this->make(2, &obituary);
-    typename Case::Locks reader(this->ensemble_->core(0), this->at_, {});
-    typename Case::Locks writer(this->ensemble_->core(1), this->at_, {});
-    for (int read = 0; read < 2; ++read) {  // the second one sets the bias
-      EXPECT_TRUE(reader.lock(Access::shared, 0).ok());
-      reader.unlock(Access::shared, 0);
-    }
-    bool written = false;
-    this->ensemble_->core(0).before(step, [&] {
-      written = writer.lock(Access::exclusive, 0).ok();
-      writers_in_ += written ? 1 : 0;
-    });
-    return reader.lock(Access::shared, 0).ok() && written;
-  }
-
-  static constexpr int steps = 32;
-  int writers_in_ = 0;
-};
-template <class Case>
-class BrokenBias : public SteppedBias<Case> {};
-using SteppedCases = testing::Product<AllMachines, SteppedBestEffort>;
-using BrokenCases = testing::Product<AllMachines, HastyBestEffort>;
-TYPED_TEST_SUITE(SteppedBias, SteppedCases, testing::CaseNames);
-TYPED_TEST_SUITE(BrokenBias, BrokenCases, testing::CaseNames);
-
-TYPED_TEST(SteppedBias, KeepsReaderAndWriterApart) { EXPECT_EQ(this->violations(), 0); }
-
-TYPED_TEST(BrokenBias, IsFoundByAWriterBetweenTwoSteps) { EXPECT_GT(this->violations(), 0); }
 
 }  // namespace
 }  // namespace tombolo::sync

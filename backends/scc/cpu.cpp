@@ -1,0 +1,439 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/scc/cpu.h"
+
+#include <cstring>
+
+#include "base/copy.h"
+
+namespace tombolo::scc {
+namespace {
+
+using simulator::CachedLine;
+using simulator::CacheShape;
+using simulator::WriteOutcome;
+using simulator::WritePolicy;
+
+CacheShape shape(std::int64_t bytes, const Parameters& p) {
+  return {.bytes = static_cast<std::size_t>(bytes),
+          .ways = static_cast<std::uint32_t>(p.caches.ways),
+          .line_size = simulator::LineSize(static_cast<std::size_t>(p.caches.line_bytes))};
+}
+
+std::int64_t words(std::size_t bytes) { return static_cast<std::int64_t>((bytes + 3) / 4); }
+
+constexpr std::uint64_t kWholeLine = 0xffffffff;
+
+std::uint64_t mask_of(std::size_t offset, std::size_t bytes) {
+  return ((std::uint64_t{1} << bytes) - 1) << offset;
+}
+
+// Calls access(done, n) for each transaction on the core's bus of 64 bits: aligned words of 4
+// bytes, or all at once if it lies inside an aligned 8.
+template <class Access>
+void by_transactions(Address first, std::size_t bytes, Access&& access) {
+  const std::uint64_t start = first.byte();
+  if (start / 8 == (start + bytes - 1) / 8) return access(0, bytes);
+  for (std::size_t done = 0; done < bytes;) {
+    const std::size_t n = std::min<std::size_t>(bytes - done, 4 - (start + done) % 4);
+    access(done, n);
+    done += n;
+  }
+}
+
+}  // namespace
+
+Cpu::Cpu(Chip& chip, CoreId id)
+    : chip_(chip),
+      timing_(chip.timing()),
+      id_(id),
+      l1_(shape(chip.parameters().caches.l1_bytes, chip.parameters())),
+      l2_(shape(chip.parameters().caches.l2_bytes, chip.parameters())) {}
+
+void Cpu::run(simulator::Core& fibre, const std::function<void(Cpu&)>& program) {
+  fibre_ = &fibre;
+  program(*this);
+  wait_for_writes();
+}
+
+// ---- Loads --------------------------------------------------------------------------------------
+
+bool Cpu::reads_uncached(MemoryType type) const {
+  if (!scc::in_l1(type)) return true;
+  return chip_.parameters().faults.mpbt_wt_reads_uncached && writes_through_l1(type) &&
+         type != MemoryType::wt;
+}
+
+void Cpu::read(View from, void* to, std::size_t bytes) {
+  auto* out = static_cast<std::byte*>(to);
+  counters_.words_read += static_cast<std::uint64_t>(words(bytes));
+  while (bytes > 0) {
+    const std::size_t n = std::min(bytes, kLineBytes - line_size_.offset(from.first));
+    read_in_line(from, out, n);
+    from = from + n;
+    out += n;
+    bytes -= n;
+  }
+}
+
+void Cpu::read_in_line(View from, std::byte* to, std::size_t bytes) {
+  if (combined_.holds(line_size_.line(from.first))) [[unlikely]]
+    post(*combined_.drain());  // U4
+  if (reads_uncached(from.type)) return read_uncached(from, to, bytes);
+  fibre_->advance(timing_.load * words(bytes));
+  if (l1_.read(from.first, to, bytes)) return;
+  fill_l1(from);
+  l1_.read(from.first, to, bytes);
+}
+
+void Cpu::read_uncached(View from, std::byte* to, std::size_t bytes) {
+  const bool first_word_only =
+      from.type == MemoryType::ncm_wcb && chip_.parameters().faults.ncm_wcb_reads_first_word;
+  by_transactions(from.first, bytes, [&](std::size_t done, std::size_t n) {
+    Address at = from.first + done;
+    if (first_word_only) at = line_size_.first(line_size_.line(at)) + at.byte() % 8;
+    fibre_->advance(timing_.load);
+    request_read(at, to + done, n);
+  });
+}
+
+void Cpu::fill_l1(View of) {
+  const simulator::Line line = line_size_.line(of.first);
+  const Address first = line_size_.first(line);
+  LineBytes bytes;
+  if (!scc::in_l2(of.type)) {
+    request_read(first, bytes.data(), kLineBytes);
+  } else if (l2_.read(first, bytes.data(), kLineBytes)) {
+    fibre_->advance(timing_.l2);
+  } else {
+    request_read(first, bytes.data(), kLineBytes);
+    const auto gone = l2_.fill(line, kNormal, bytes.data());
+    if (gone && gone->dirty) post_write(line_size_.first(gone->line), kWholeLine, gone->bytes);
+  }
+  const auto gone = l1_.fill(line, is_mpbt(of.type) ? kMpbt : kNormal, bytes.data());
+  if (gone && gone->dirty) leave_l1(*gone);
+}
+
+// A changed line of L1 goes to L2 if it is there, which allocates no line for a write.
+void Cpu::leave_l1(const CachedLine& line) {
+  const Address first = line_size_.first(line.line);
+  if (line.kind == kNormal) {
+    fibre_->advance(timing_.l2);
+    if (l2_.write(first, line.bytes, kLineBytes, WritePolicy::write_back) == WriteOutcome::kept)
+      return;
+  }
+  post_write(first, kWholeLine, line.bytes);
+}
+
+// ---- Stores -------------------------------------------------------------------------------------
+
+void Cpu::write(View to, const void* from, std::size_t bytes) {
+  const auto* in = static_cast<const std::byte*>(from);
+  counters_.words_written += static_cast<std::uint64_t>(words(bytes));
+  while (bytes > 0) {
+    const std::size_t n = std::min(bytes, kLineBytes - line_size_.offset(to.first));
+    write_in_line(to, in, n);
+    to = to + n;
+    in += n;
+    bytes -= n;
+  }
+}
+
+void Cpu::write_in_line(View to, const std::byte* from, std::size_t bytes) {
+  const WritePolicy policy =
+      writes_through_l1(to.type) ? WritePolicy::write_through : WritePolicy::write_back;
+  if (scc::in_l1(to.type) && l1_.write(to.first, from, bytes, policy) == WriteOutcome::kept) {
+    fibre_->advance(timing_.store * words(bytes));
+    return;
+  }
+  if (to.type == MemoryType::wt) l2_.write(to.first, from, bytes, policy);
+  if (combines(to.type)) return combine(to, from, bytes);
+  if (scc::in_l2(to.type) &&
+      l2_.write(to.first, from, bytes, WritePolicy::write_back) == WriteOutcome::kept) {
+    fibre_->advance((timing_.store + timing_.l2) * words(bytes));
+    return;
+  }
+  write_uncached(to, from, bytes);
+}
+
+void Cpu::write_uncached(View to, const std::byte* from, std::size_t bytes) {
+  by_transactions(to.first, bytes, [&](std::size_t done, std::size_t n) {
+    const Address at = to.first + done;
+    const std::size_t offset = line_size_.offset(at);
+    LineBytes line;
+    std::memcpy(line.data() + offset, from + done, n);
+    fibre_->advance(timing_.store);
+    post_write(line_size_.first(line_size_.line(at)), mask_of(offset, n), line.data());
+  });
+}
+
+void Cpu::combine(View to, const std::byte* from, std::size_t bytes) {
+  wait_for_writes();  // one outstanding
+  fibre_->advance(timing_.store * words(bytes));
+  if (const auto out = combined_.write(to.first, from, bytes)) post(*out);
+  if (combined_.full()) post(*combined_.drain());
+}
+
+// ---- Over the mesh ------------------------------------------------------------------------------
+
+bool Cpu::by_bypass(DeviceKind kind, std::uint32_t device) const {
+  return kind == DeviceKind::mpb && device == chip_.tile_number(id_) &&
+         !chip_.parameters().faults.local_mpb_bypass_unusable;
+}
+
+// The core's own part of a trip: until the request leaves the tile, caches were looked into; the
+// rest of it after the reply has come.
+Duration Cpu::before(Address to) const {
+  const LutEntry entry = chip_.lut(id_, static_cast<std::uint32_t>(to.byte() / chip_.page_bytes()));
+  return by_bypass(entry.kind, entry.device) ? Duration() : timing_.miss + timing_.l2;
+}
+Duration Cpu::after(const Target& target) const {
+  if (by_bypass(target.kind, target.number)) return timing_.local_mpb;
+  return target.device->timing.path - timing_.l2;
+}
+
+Chip::Trip Cpu::send(const Target& target, Time start, std::size_t out, std::size_t back) {
+  if (!by_bypass(target.kind, target.number)) return chip_.send(id_, target, start, out, back);
+  const auto slot = target.device->server.serve(start, target.device->timing.busy);
+  return {slot.begin, slot.begin};  // all of it is in local_mpb
+}
+
+void Cpu::request_read(Address from, std::byte* to, std::size_t bytes) {
+  ++counters_.requests_read;
+  fibre_->advance(before(from));
+  wait_for_writes();  // U3
+  fibre_->await_turn();
+  const Target target = chip_.resolve(id_, from);  // in its turn: an entry may have changed
+  const Chip::Trip trip = send(target, now(), 0, bytes);
+  fibre_->advance_to(trip.effect);
+  fibre_->await_turn();
+  copy_bytes(to, target.device->memory->at(target.offset), bytes);
+  fibre_->advance_to(trip.reply);
+  fibre_->advance(after(target));
+}
+
+void Cpu::post_write(Address line, std::uint64_t mask, const std::byte* bytes) {
+  ++counters_.requests_written;
+  LineBytes held;
+  std::memcpy(held.data(), bytes, kLineBytes);
+  wait_for_writes();  // one outstanding
+  fibre_->await_turn();
+  const Target target = chip_.resolve(id_, line);
+  const Chip::Trip trip = send(target, now() + before(line), kLineBytes, 0);
+  write_done_ = trip.reply + after(target);
+  std::byte* const memory = target.device->memory->at(target.offset);
+  chip_.simulation().at(trip.effect, [held, memory, mask](Time) {
+    if (mask == kWholeLine) {
+      std::memcpy(memory, held.data(), kLineBytes);
+      return;
+    }
+    for (std::size_t i = 0; i < kLineBytes; ++i)
+      if ((mask >> i & 1) != 0) memory[i] = held[i];
+  });
+}
+
+// ---- Caches -------------------------------------------------------------------------------------
+
+void Cpu::cl1invmb() {
+  fibre_->advance(timing_.cl1invmb);
+  l1_.invalidate_kind(kMpbt);
+}
+
+std::int64_t Cpu::valid_lines() const {
+  std::int64_t lines = 0;
+  l1_.visit([&](const CachedLine&) { ++lines; });
+  return lines;
+}
+
+void Cpu::wbinvd() {
+  fibre_->advance(timing_.system_call + timing_.wbinvd + timing_.wbinvd_valid_line * valid_lines());
+  l1_.flush([this](const CachedLine& line) { leave_l1(line); });
+  wait_for_writes();
+}
+
+void Cpu::invd() {
+  fibre_->advance(timing_.system_call + timing_.invd_valid_line * valid_lines());
+  l1_.invalidate_if([](const CachedLine&) { return true; });
+}
+
+void Cpu::flush_l2() {
+  ++counters_.kernel_flushes;
+  fibre_->advance(timing_.system_call);
+  const auto bytes = static_cast<std::uint64_t>(chip_.parameters().caches.l2_bytes);
+  // The last two blocks of the private memory that is not public.
+  const Address block(chip_.private_bytes() - bytes * (1 + flushes_++ % 2));
+  for (std::uint64_t at = 0; at < bytes; at += kLineBytes) {
+    load<std::uint32_t>({block + at, MemoryType::dcm});
+    fibre_->advance(timing_.flush_loop);
+  }
+  wait_for_writes();
+}
+
+void Cpu::flush_combined() {
+  if (chip_.parameters().extensions.guaranteed_commit) {
+    fibre_->advance(timing_.store);
+    if (const auto out = combined_.drain()) post(*out);
+    return;
+  }
+  // A line for each core at the end of its controller's legacy shared memory.
+  const Address line = chip_.shared(chip_.controller_of(id_)) +
+                       (chip_.page_bytes() - (id_.index() + 1) * kLineBytes);
+  const std::uint32_t nothing = 0;
+  write({line, MemoryType::mpbt_wb}, &nothing, sizeof nothing);
+}
+
+template <class Visit>
+void Cpu::each_line(View first, std::size_t bytes, Visit&& visit) {
+  if (bytes == 0) return;
+  const std::uint64_t last = line_size_.line(first.first + (bytes - 1)).number();
+  for (std::uint64_t n = line_size_.line(first.first).number(); n <= last; ++n) {
+    fibre_->advance(timing_.line_operation);
+    visit(simulator::Line(n));
+  }
+}
+
+void Cpu::write_back(View first, std::size_t bytes) {
+  TOMBOLO_CHECK(chip_.parameters().extensions.selective_write_back,
+                "core {}: write_back on a chip without selective_write_back", id_.index());
+  each_line(first, bytes, [this](simulator::Line line) {
+    if (combined_.holds(line)) post(*combined_.drain());
+    // L1 has the newer bytes: they go to L2, if it has the line, and on from there.
+    if (const auto out = l1_.clean(line)) leave_l1(*out);
+    if (const auto out = l2_.clean(line))
+      post_write(line_size_.first(line), kWholeLine, out->bytes);
+  });
+  wait_for_writes();
+}
+
+void Cpu::invalidate(View first, std::size_t bytes) {
+  TOMBOLO_CHECK(chip_.parameters().extensions.selective_invalidation,
+                "core {}: invalidate on a chip without selective_invalidation", id_.index());
+  each_line(first, bytes, [this](simulator::Line line) {
+    l1_.evict(line);
+    l2_.evict(line);
+  });
+}
+
+void Cpu::drop(Address line) {
+  l1_.evict(line_size_.line(line));
+  l2_.evict(line_size_.line(line));
+}
+
+void Cpu::invalidate_at(CoreId other, Address first, std::size_t bytes) {
+  TOMBOLO_CHECK(chip_.parameters().extensions.remote_invalidation,
+                "core {}: invalidate_at on a chip without remote_invalidation", id_.index());
+  const Address registers = chip_.registers(other);
+  Cpu* const cpu = &chip_.cpu(other);
+  each_line({first, MemoryType::ncm}, bytes, [&](simulator::Line line) {
+    fibre_->await_turn();
+    const Target target = chip_.resolve(id_, registers);
+    const Chip::Trip trip = send(target, now() + before(registers), 8, 0);
+    // It waits for nothing, but is to be done when the core waits for its writes.
+    write_done_ = std::max(write_done_, trip.reply);
+    const Address gone = line_size_.first(line);
+    chip_.simulation().at(trip.effect, [cpu, gone](Time) { cpu->drop(gone); });
+  });
+}
+
+// ---- Copy engine --------------------------------------------------------------------------------
+
+// The engine sits beside L2 and sees what this core's caches hold.
+Cpu::LineBytes Cpu::engine_reads(View from) {
+  LineBytes bytes;
+  const simulator::Line line = line_size_.line(from.first);
+  if (const auto held = l1_.look(line)) {
+    std::memcpy(bytes.data(), held->bytes, kLineBytes);
+  } else if (const auto below = l2_.look(line)) {
+    std::memcpy(bytes.data(), below->bytes, kLineBytes);
+  } else {
+    chip_.peek(id_, from.first, bytes.data(), kLineBytes);
+  }
+  return bytes;
+}
+
+void Cpu::copy_by_engine(View from, View to, std::size_t bytes, const std::byte* data) {
+  TOMBOLO_CHECK(chip_.parameters().extensions.copy_engine,
+                "core {}: copy_by_engine on a chip without a copy engine", id_.index());
+  TOMBOLO_CHECK(line_size_.offset(from.first) == 0 && line_size_.offset(to.first) == 0 &&
+                    bytes % kLineBytes == 0,
+                "core {}: the copy engine moves whole lines", id_.index());
+  fibre_->advance(timing_.copy_engine_start);
+  wait_for_writes();
+  fibre_->await_turn();
+  for (std::size_t done = 0; done < bytes; done += kLineBytes) {
+    // As many lines under way as it remembers; the oldest makes room.
+    Time& slot = engine_lines_[done / kLineBytes % engine_lines_.size()];
+    Time start = std::max(now(), slot);
+    if (!l1_.look(line_size_.line(from.first + done)) &&
+        !l2_.look(line_size_.line(from.first + done)))
+      start = send(chip_.resolve(id_, from.first + done), start, 0, kLineBytes).reply;
+    const Target target = chip_.resolve(id_, to.first + done);
+    const Chip::Trip trip = send(target, start, kLineBytes, 0);
+    slot = trip.reply;
+    write_done_ = std::max(write_done_, trip.reply);
+    LineBytes held;
+    if (data == nullptr) {
+      held = engine_reads(from + done);
+    } else {
+      std::memcpy(held.data(), data + done, kLineBytes);
+    }
+    std::byte* const memory = target.device->memory->at(target.offset);
+    chip_.simulation().at(trip.effect,
+                          [held, memory](Time) { std::memcpy(memory, held.data(), kLineBytes); });
+  }
+}
+
+// ---- Registers ----------------------------------------------------------------------------------
+
+bool Cpu::test_and_set(CoreId of) {
+  ++counters_.tests;
+  const Address registers = chip_.registers(of);
+  fibre_->advance(timing_.load + before(registers));
+  wait_for_writes();  // U3
+  fibre_->await_turn();
+  const Target target = chip_.resolve(id_, registers);
+  const Chip::Trip trip = send(target, now(), 0, 4);
+  fibre_->advance_to(trip.effect);
+  fibre_->await_turn();
+  std::uint8_t& bit = chip_.test_and_set_bits()[of.index()];
+  const bool ours = bit == 0;
+  bit = 1;
+  if (!ours) ++counters_.tests_failed;
+  fibre_->advance_to(trip.reply);
+  fibre_->advance(after(target));
+  return ours;
+}
+
+template <class Effect>
+void Cpu::post_to_registers(CoreId of, const Effect& effect) {
+  fibre_->advance(timing_.store);
+  wait_for_writes();  // one outstanding
+  fibre_->await_turn();
+  const Address registers = chip_.registers(of);
+  const Target target = chip_.resolve(id_, registers);
+  const Chip::Trip trip = send(target, now() + before(registers), 4, 0);
+  write_done_ = trip.reply + after(target);
+  chip_.simulation().at(trip.effect, effect);
+}
+
+void Cpu::clear(CoreId of) {
+  std::uint8_t* const bit = &chip_.test_and_set_bits()[of.index()];
+  post_to_registers(of, [bit](Time) { *bit = 0; });
+}
+
+void Cpu::set_lut(CoreId of, std::uint32_t entry, LutEntry to) {
+  Chip* const chip = &chip_;
+  post_to_registers(of, [chip, of, entry, to](Time) { chip->set_lut(of, entry, to); });
+}
+
+Address Cpu::allocate_private(std::size_t bytes) {
+  const Address at(private_used_);
+  private_used_ += (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+  // The kernel's two blocks for flushes lie at the end.
+  const auto reserved = 2 * static_cast<std::uint64_t>(chip_.parameters().caches.l2_bytes);
+  TOMBOLO_CHECK(private_used_ + reserved <= chip_.private_bytes(),
+                "core {}: {} bytes of private memory are wanted; there are {}", id_.index(),
+                private_used_, chip_.private_bytes() - reserved);
+  return at;
+}
+
+}  // namespace tombolo::scc

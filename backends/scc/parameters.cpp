@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/scc/parameters.h"
+
+#include <toml++/toml.h>
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <set>
+
+#include "base/random.h"
+
+namespace tombolo::scc {
+namespace {
+
+namespace fs = std::filesystem;
+
+// One parameter: where it stands in the file, and what takes its value there. The function says
+// what would do, or nothing if it took the value.
+struct Field {
+  std::string section;
+  std::string key;
+  std::function<std::string(const toml::node&)> take;
+  std::function<std::uint64_t()> value;  // as a number, for the digest
+};
+
+std::string range(std::int64_t least, std::int64_t most) {
+  return fmt::format("a whole number from {} to {}", least, most);
+}
+
+std::string take_integer(const toml::node& node, std::int64_t least, std::int64_t most,
+                         std::int64_t& to) {
+  const auto value = node.value_exact<std::int64_t>();
+  if (!value || *value < least || *value > most) return range(least, most);
+  to = *value;
+  return {};
+}
+
+std::string take_half_cycles(const toml::node& node, HalfCycles& to) {
+  constexpr double kMost = 10'000'000;
+  const auto value = node.value<double>();
+  if (node.is_number() && value && *value >= 0 && *value <= kMost &&
+      std::floor(*value * 2) == *value * 2) {
+    to.halves = static_cast<std::int64_t>(*value * 2);
+    return {};
+  }
+  return fmt::format("a multiple of 0.5 from 0 to {}", kMost);
+}
+
+std::string take_bool(const toml::node& node, bool& to) {
+  const auto value = node.value_exact<bool>();
+  if (!value) return "true or false";
+  to = *value;
+  return {};
+}
+
+std::string take_tiles(const toml::node& node, std::vector<simulator::Tile>& to) {
+  const std::string wish = "a list of tiles, each [x, y]";
+  const toml::array* list = node.as_array();
+  if (list == nullptr || list->empty()) return wish;
+  std::vector<simulator::Tile> tiles;
+  for (const toml::node& item : *list) {
+    const toml::array* pair = item.as_array();
+    if (pair == nullptr || pair->size() != 2) return wish;
+    const auto x = (*pair)[0].value_exact<std::int64_t>();
+    const auto y = (*pair)[1].value_exact<std::int64_t>();
+    if (!x || !y || *x < 0 || *y < 0 || *x > 1023 || *y > 1023) return wish;
+    tiles.push_back({static_cast<std::uint32_t>(*x), static_cast<std::uint32_t>(*y)});
+  }
+  to = std::move(tiles);
+  return {};
+}
+
+std::uint64_t mix(const std::vector<simulator::Tile>& tiles) {
+  std::uint64_t sum = 0;
+  for (const simulator::Tile& tile : tiles)
+    sum = Random(sum ^ (std::uint64_t{tile.x} << 32 | tile.y)).next();
+  return sum;
+}
+
+std::vector<Field> fields(Parameters& p) {
+  std::vector<Field> all;
+  std::string section;
+  const auto number = [&](const char* key, std::int64_t& to, std::int64_t least,
+                          std::int64_t most) {
+    all.push_back(
+        {section, key,
+         [&to, least, most](const toml::node& node) { return take_integer(node, least, most, to); },
+         [&to] { return static_cast<std::uint64_t>(to); }});
+  };
+  const auto cycles = [&](const char* key, HalfCycles& to) {
+    all.push_back({section, std::string(key) + "_core_cycles",
+                   [&to](const toml::node& node) { return take_half_cycles(node, to); },
+                   [&to] { return static_cast<std::uint64_t>(to.halves); }});
+  };
+  const auto flag = [&](const char* key, bool& to) {
+    all.push_back({section, key, [&to](const toml::node& node) { return take_bool(node, to); },
+                   [&to] { return static_cast<std::uint64_t>(to); }});
+  };
+  section = "layout";
+  number("mesh_columns", p.layout.mesh_columns, 1, 64);
+  number("mesh_rows", p.layout.mesh_rows, 1, 64);
+  number("cores_per_tile", p.layout.cores_per_tile, 1, 8);
+  all.push_back({section, "controllers",
+                 [&p](const toml::node& node) { return take_tiles(node, p.layout.controllers); },
+                 [&p] { return mix(p.layout.controllers); }});
+  number("controller_megabytes", p.layout.controller_megabytes, 64, 1 << 20);
+  number("private_pages", p.layout.private_pages, 2, 128);
+  number("public_pages", p.layout.public_pages, 1, 64);
+  number("mpb_bytes_per_tile", p.layout.mpb_bytes_per_tile, 1024, 1 << 20);
+  number("lut_entries", p.layout.lut_entries, 64, 1 << 16);
+  number("lut_page_megabytes", p.layout.lut_page_megabytes, 1, 1024);
+  number("shared_lut_entry", p.layout.shared_lut_entry, 0, 1 << 16);
+  number("mpb_lut_entry", p.layout.mpb_lut_entry, 0, 1 << 16);
+  number("register_lut_entry", p.layout.register_lut_entry, 0, 1 << 16);
+  number("first_free_lut_entry", p.layout.first_free_lut_entry, 0, 1 << 16);
+  number("free_lut_entries", p.layout.free_lut_entries, 1, 1 << 16);
+  section = "clocks";
+  number("core_megahertz", p.clocks.core_megahertz, 1, 100'000);
+  number("mesh_megahertz", p.clocks.mesh_megahertz, 1, 100'000);
+  number("memory_megahertz", p.clocks.memory_megahertz, 1, 100'000);
+  section = "caches";
+  number("l1_bytes", p.caches.l1_bytes, 1024, 1 << 24);
+  number("l2_bytes", p.caches.l2_bytes, 1024, 1 << 28);
+  number("ways", p.caches.ways, 1, 32);
+  number("line_bytes", p.caches.line_bytes, 32, 32);
+  section = "mesh";
+  number("hop_mesh_cycles", p.mesh.hop_mesh_cycles, 0, 1000);
+  number("link_bytes", p.mesh.link_bytes, 1, 1024);
+  section = "core";
+  cycles("load", p.core.load);
+  cycles("store", p.core.store);
+  cycles("loop", p.core.loop);
+  cycles("miss", p.core.miss);
+  cycles("l2", p.core.l2);
+  cycles("system_call", p.core.system_call);
+  section = "path";
+  cycles("mpb", p.path.mpb);
+  cycles("local_mpb", p.path.local_mpb);
+  cycles("register", p.path.registers);
+  cycles("dram", p.path.dram);
+  number("dram_memory_cycles", p.path.dram_memory_cycles, 1, 100'000);
+  number("controller_busy_memory_cycles", p.path.controller_busy_memory_cycles, 1, 100'000);
+  cycles("mpb_busy", p.path.mpb_busy);
+  cycles("register_busy", p.path.register_busy);
+  section = "operations";
+  cycles("cl1invmb", p.operations.cl1invmb);
+  cycles("wbinvd", p.operations.wbinvd);
+  cycles("wbinvd_valid_line", p.operations.wbinvd_valid_line);
+  cycles("invd_valid_line", p.operations.invd_valid_line);
+  cycles("flush_loop", p.operations.flush_loop);
+  section = "faults";
+  flag("mpbt_wt_reads_uncached", p.faults.mpbt_wt_reads_uncached);
+  flag("local_mpb_bypass_unusable", p.faults.local_mpb_bypass_unusable);
+  flag("ncm_wcb_reads_first_word", p.faults.ncm_wcb_reads_first_word);
+  section = "extensions";
+  flag("selective_write_back", p.extensions.selective_write_back);
+  flag("selective_invalidation", p.extensions.selective_invalidation);
+  flag("remote_invalidation", p.extensions.remote_invalidation);
+  flag("guaranteed_commit", p.extensions.guaranteed_commit);
+  flag("copy_engine", p.extensions.copy_engine);
+  cycles("line_operation", p.extensions.line_operation);
+  cycles("copy_engine_start", p.extensions.copy_engine_start);
+  section = "software";
+  cycles("library_call", p.software.library_call);
+  cycles("convert_group", p.software.convert_group);
+  cycles("convert_rank", p.software.convert_rank);
+  cycles("copy_word", p.software.copy_word);
+  return all;
+}
+
+using Names = std::set<std::string>;
+
+class Reader {
+ public:
+  explicit Reader(Parameters& parameters) : parameters_(parameters), fields_(fields(parameters)) {}
+
+  Status read(const fs::path& path, int depth = 0) {
+    if (depth > 4) return wrong(path, "its bases go round in a circle or are too many");
+    toml::table table;
+    try {
+      table = toml::parse_file(path.string());
+    } catch (const toml::parse_error& error) {
+      return wrong(path, fmt::format("line {}: {}", error.source().begin.line,
+                                     std::string(error.description())));
+    }
+    if (table.contains("base")) {
+      const auto base = table["base"].value<std::string>();
+      if (!base || base->empty() || base->find('/') != std::string::npos)
+        return wrong(path, "base must be the name of a chip in the same folder");
+      TOMBOLO_TRY(read(path.parent_path() / (*base + ".toml"), depth + 1));
+    }
+    TOMBOLO_TRY(take_text(path, table, "name", parameters_.name));
+    TOMBOLO_TRY(take_text(path, table, "title", parameters_.title));
+    TOMBOLO_TRY(take_all(path, table));
+    if (depth > 0) return {};
+    for (const Field& field : fields_)
+      if (!seen_.contains(field.section + "." + field.key))
+        return wrong(path, fmt::format("[{}] {} is missing, and it has no base that states it",
+                                       field.section, field.key));
+    return check(path);
+  }
+
+ private:
+  static Status wrong(const fs::path& path, const std::string& why) {
+    return Status::bad_configuration(fmt::format("{}: {}", path.string(), why));
+  }
+
+  static Status take_text(const fs::path& path, const toml::table& table, const char* key,
+                          std::string& to) {
+    const auto text = table[key].value<std::string>();
+    if (!text || text->empty()) return wrong(path, fmt::format("{} = \"...\" is missing", key));
+    to = *text;
+    return {};
+  }
+
+  Status take_all(const fs::path& path, const toml::table& table) {
+    for (const auto& [section, node] : table) {
+      const std::string name(section.str());
+      if (name == "name" || name == "title" || name == "base") continue;
+      const toml::table* keys = node.as_table();
+      if (keys == nullptr) return wrong(path, fmt::format("{} is no parameter", name));
+      for (const auto& [key, leaf] : *keys)
+        TOMBOLO_TRY(take(path, name, std::string(key.str()), leaf));
+    }
+    return {};
+  }
+
+  Status take(const fs::path& path, const std::string& section, const std::string& key,
+              const toml::node& leaf) {
+    const auto field = std::find_if(fields_.begin(), fields_.end(), [&](const Field& f) {
+      return f.section == section && f.key == key;
+    });
+    if (field == fields_.end())
+      return wrong(path, fmt::format("[{}] {} is no parameter", section, key));
+    const toml::table* pair = leaf.as_table();
+    const bool has_source =
+        pair != nullptr && !(*pair)["source"].value<std::string>().value_or("").empty();
+    if (!has_source || !pair->contains("value"))
+      return wrong(
+          path, fmt::format("[{}] {} must be {{ value = ..., source = \"...\" }}", section, key));
+    if (const std::string wish = field->take(*pair->get("value")); !wish.empty())
+      return wrong(path, fmt::format("[{}] {} must be {}", section, key, wish));
+    seen_.insert(section + "." + key);
+    return {};
+  }
+
+  // What no parameter says alone.
+  Status check(const fs::path& path) const {
+    const Parameters::Layout& l = parameters_.layout;
+    for (const simulator::Tile& tile : l.controllers)
+      if (tile.x >= l.mesh_columns || tile.y >= l.mesh_rows)
+        return wrong(path,
+                     fmt::format("[layout] controllers: ({}, {}) is not on the mesh of {} x {}",
+                                 tile.x, tile.y, l.mesh_columns, l.mesh_rows));
+    if (l.public_pages >= l.private_pages)
+      return wrong(path, "[layout] public_pages are the last of private_pages: they must be fewer");
+    struct Entries {
+      const char* what;
+      std::int64_t first, count;
+    };
+    std::vector<Entries> used = {
+        {"private_pages", 0, l.private_pages},
+        {"shared_lut_entry", l.shared_lut_entry, static_cast<std::int64_t>(l.controllers.size())},
+        {"mpb_lut_entry", l.mpb_lut_entry, parameters_.tiles()},
+        {"register_lut_entry", l.register_lut_entry, parameters_.tiles()},
+        {"first_free_lut_entry", l.first_free_lut_entry, l.free_lut_entries}};
+    std::sort(used.begin(), used.end(),
+              [](const Entries& a, const Entries& b) { return a.first < b.first; });
+    for (std::size_t i = 0; i < used.size(); ++i) {
+      const std::int64_t end = i + 1 < used.size() ? used[i + 1].first : l.lut_entries;
+      if (used[i].first + used[i].count > end)
+        return wrong(path, fmt::format("[layout] {}: {} lookup table entries from {} on reach into "
+                                       "those of {}",
+                                       used[i].what, used[i].count, used[i].first,
+                                       i + 1 < used.size() ? used[i + 1].what : "nobody"));
+    }
+    const std::int64_t cores_of_one =
+        (parameters_.cores() + static_cast<std::int64_t>(l.controllers.size()) - 1) /
+        static_cast<std::int64_t>(l.controllers.size());
+    // The pages of its cores, and one of legacy shared memory.
+    const std::int64_t needed = (cores_of_one * l.private_pages + 1) * l.lut_page_megabytes;
+    if (needed > l.controller_megabytes)
+      return wrong(path, fmt::format("[layout] controller_megabytes: {} cores of {} private pages "
+                                     "of {} MB each need {}, not {}",
+                                     cores_of_one, l.private_pages, l.lut_page_megabytes, needed,
+                                     l.controller_megabytes));
+    for (const std::int64_t bytes : {parameters_.caches.l1_bytes, parameters_.caches.l2_bytes}) {
+      const std::int64_t sets = bytes / parameters_.caches.line_bytes / parameters_.caches.ways;
+      if (sets < 1 || (sets & (sets - 1)) != 0 ||
+          sets * parameters_.caches.line_bytes * parameters_.caches.ways != bytes)
+        return wrong(path, fmt::format("[caches] {} bytes in {} ways are no power of two of sets",
+                                       bytes, parameters_.caches.ways));
+    }
+    for (const std::int64_t megahertz :
+         {parameters_.clocks.core_megahertz * 2, parameters_.clocks.mesh_megahertz,
+          parameters_.clocks.memory_megahertz}) {
+      simulator::Clock clock = simulator::Clock::megahertz(1);
+      TOMBOLO_TRY(simulator::Clock::make(megahertz * 1'000'000, 1, &clock));
+    }
+    return {};
+  }
+
+  Parameters& parameters_;
+  std::vector<Field> fields_;
+  Names seen_;
+};
+
+fs::path chips_folder() {
+  if (const char* folder = std::getenv("TOMBOLO_CHIPS"); folder != nullptr && *folder != '\0')
+    return folder;
+  return TOMBOLO_CHIPS_FOLDER;
+}
+
+}  // namespace
+
+Status read_parameters(const std::string& path, Parameters* parameters) {
+  Parameters read{};
+  TOMBOLO_TRY(Reader(read).read(path));
+  *parameters = std::move(read);
+  return {};
+}
+
+Status find_parameters(const std::string& name_or_path, Parameters* parameters) {
+  if (name_or_path.find('/') != std::string::npos || name_or_path.ends_with(".toml"))
+    return read_parameters(name_or_path, parameters);
+  const fs::path path = chips_folder() / (name_or_path + ".toml");
+  std::error_code error;
+  if (fs::exists(path, error)) return read_parameters(path.string(), parameters);
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(chips_folder(), error))
+    if (entry.path().extension() == ".toml") names.insert(entry.path().stem().string());
+  return Status::bad_configuration(
+      fmt::format("there is no chip \"{}\" in {}: there are {}; or give the path of a file",
+                  name_or_path, chips_folder().string(), fmt::join(names, ", ")));
+}
+
+std::uint64_t digest(const Parameters& parameters) {
+  Parameters copy = parameters;
+  std::uint64_t sum = 0;
+  for (const Field& field : fields(copy)) sum = Random(sum ^ field.value()).next();
+  return sum;
+}
+
+}  // namespace tombolo::scc

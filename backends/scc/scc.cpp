@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/scc/scc.h"
+
+#include <algorithm>
+
+namespace tombolo::scc::detail {
+namespace {
+
+// What a copy handles at a time: a line on each side.
+constexpr std::size_t kChunk = 32;
+// Below it a copy engine is not worth its start.
+constexpr std::size_t kEngineBytes = 256;
+constexpr std::uint64_t kPollsPerIdle = 64;
+
+const SimulatedCore& simulated(const machine::Attachment& at) {
+  TOMBOLO_CHECK(at.simulated != nullptr, "scc: core {} was not attached by a scc::Job", at.self);
+  return *static_cast<const SimulatedCore*>(at.simulated);
+}
+
+}  // namespace
+
+Base::Base(const machine::Attachment& at)
+    : cpu_(*simulated(at).cpu),
+      chip_(cpu_.chip()),
+      placement_(simulated(at).placement),
+      homes_(simulated(at).core_of_home),
+      idle_(at.idle),
+      self_(at.self),
+      cores_(at.cores),
+      sync_bytes_per_home_(at.sync_bytes_per_home),
+      mappings_(chip_.free_entries()),
+      entry_of_page_(cores_ * static_cast<std::size_t>(chip_.parameters().layout.public_pages),
+                     -1) {
+  for (const machine::DataRegion& region : at.data) data_bytes_.push_back(region.bytes);
+  std::vector<std::uint32_t> blocks(chip_.controllers());
+  for (Home home = 0; home < cores_; ++home) {
+    const std::uint32_t controller = placement_.sync_controller >= 0
+                                         ? static_cast<std::uint32_t>(placement_.sync_controller)
+                                         : chip_.controller_of(core_of(home));
+    const View block{chip_.shared(controller) +
+                         (placement_.sync_offset + blocks[controller]++ * sync_bytes_per_home_),
+                     MemoryType::ncm};
+    sync_blocks_.push_back(block);
+  }
+}
+
+Status Base::pause(std::uint64_t ns) {
+  cpu_.fibre().pause(Duration::nanoseconds(static_cast<std::int64_t>(ns)));
+  cpu_.fibre().await_turn();  // what it waits for may be no simulated memory
+  return idle();
+}
+
+Status Base::idle() {
+  if (idle_ == nullptr || ++polls_ % kPollsPerIdle != 0) return {};
+  return idle_->idle();
+}
+
+// ---- Where data lie -----------------------------------------------------------------------------
+
+View Base::data(DataPlace place) {
+  if (place.home != self_) return peer(place);
+  return {chip_.public_memory() + (placement_.data_offset + place.offset), placement_.own};
+}
+
+View Base::peer(DataPlace place) {
+  const std::uint64_t at = placement_.data_offset + place.offset;
+  const auto page = static_cast<std::uint32_t>(at / chip_.page_bytes());
+  const std::uint32_t entry = map_peer_page(place.home, page);
+  return {chip_.page(entry) + at % chip_.page_bytes(), placement_.peers};
+}
+
+// Least used goes first (000 section 4.3.2).
+std::uint32_t Base::map_peer_page(Home home, std::uint32_t page) {
+  const auto pages = static_cast<std::size_t>(chip_.parameters().layout.public_pages);
+  TOMBOLO_CHECK(home < cores_ && page < pages, "scc: page {} of home {}: {} homes of {} pages",
+                page, home, cores_, pages);
+  std::int32_t& entry = entry_of_page_[home * pages + page];
+  if (entry < 0) {
+    const auto least =
+        std::min_element(mappings_.begin(), mappings_.end(),
+                         [](const Mapping& a, const Mapping& b) { return a.uses < b.uses; });
+    if (least->key >= 0) {
+      entry_of_page_[static_cast<std::size_t>(least->key)] = -1;
+      cpu_.flush_combined();  // S2: writes to the old page, before the entry leads elsewhere
+      forget_lines();         // S2: its lines carry the addresses that will be the new page's
+    }
+    *least = {static_cast<std::int64_t>(home * pages + page), 0};
+    entry = static_cast<std::int32_t>(least - mappings_.begin());
+    cpu_.wait_for_writes();  // S2
+    cpu_.compute(cpu_.timing().system_call);
+    cpu_.set_lut(cpu_.id(), chip_.first_free_entry() + static_cast<std::uint32_t>(entry),
+                 chip_.public_page(core_of(home), page));
+    cpu_.wait_for_writes();  // the entry counts from here on
+  }
+  ++mappings_[static_cast<std::size_t>(entry)].uses;
+  return chip_.first_free_entry() + static_cast<std::uint32_t>(entry);
+}
+
+// Cuts a range at the ends of pages, which need not follow each other in physical memory.
+template <class Use>
+void Base::each_page(DataPlace place, std::size_t bytes, Use&& use) {
+  for (std::size_t done = 0; done < bytes;) {
+    const std::uint64_t at = placement_.data_offset + place.offset + done;
+    const auto room = static_cast<std::size_t>(chip_.page_bytes() - at % chip_.page_bytes());
+    const std::size_t n = std::min(bytes - done, room);
+    use(data(place + done), done, n);
+    done += n;
+  }
+}
+
+// ---- Copies -------------------------------------------------------------------------------------
+
+Status Base::read(DataPlace place, void* out, std::size_t bytes) {
+  may_hold_lines_ = true;
+  auto* to = static_cast<std::byte*>(out);
+  const Buffer* buffer = buffer_of(out);
+  each_page(place, bytes, [&](View from, std::size_t start, std::size_t n) {
+    for (std::size_t done = 0; done < n;) {
+      const std::size_t chunk = std::min(n - done, kChunk - (from.first.byte() + done) % kChunk);
+      cpu_.copy_from(from + done, to + start + done, chunk);
+      if (buffer != nullptr) cpu_.write(view_of(*buffer, to + start + done), zeros, chunk);
+      done += chunk;
+    }
+  });
+  return {};
+}
+
+Status Base::write(DataPlace place, const void* in, std::size_t bytes) {
+  may_hold_stores_ = true;
+  copy_out(place, static_cast<const std::byte*>(in), bytes);
+  return {};
+}
+
+Status Base::write_through(DataPlace place, const void* in, std::size_t bytes) {
+  const MemoryType type = type_of_home(place.home);
+  // A store must not hit a line that would keep it, or take its neighbours along (R2).
+  const bool lines_keep_stores = in_l1(type) && !writes_through_l1(type);
+  if (lines_keep_stores && may_hold_lines_ && !placement_.as_prototype) forget_lines();
+  copy_out(place, static_cast<const std::byte*>(in), bytes);
+  if (chip_.parameters().extensions.remote_invalidation && place.home != self_ && bytes > 0)
+    cpu_.invalidate_at(core_of(place.home),
+                       chip_.public_memory() + (placement_.data_offset + place.offset), bytes);
+  return {};
+}
+
+void Base::copy_out(DataPlace place, const std::byte* in, std::size_t bytes) {
+  const Buffer* buffer = buffer_of(in);
+  const bool by_engine = chip_.parameters().extensions.copy_engine && buffer != nullptr;
+  each_page(place, bytes, [&](View to, std::size_t start, std::size_t n) {
+    std::size_t done = 0;
+    while (done < n) {
+      const std::size_t in_line = (to.first.byte() + done) % kChunk;
+      const std::size_t whole = (n - done) / kChunk * kChunk;
+      if (by_engine && in_line == 0 && whole >= kEngineBytes) {
+        cpu_.copy_by_engine(view_of(*buffer, in + start + done), to + done, whole,
+                            in + start + done);
+        done += whole;
+        continue;
+      }
+      const std::size_t chunk = std::min(n - done, kChunk - in_line);
+      if (buffer != nullptr) touch_read(in + start + done, chunk);
+      cpu_.copy_to(to + done, in + start + done, chunk);
+      done += chunk;
+    }
+  });
+}
+
+// ---- Coherence ----------------------------------------------------------------------------------
+
+bool Base::refreshes_at_once() const {
+  if (placement_.as_prototype || chip_.parameters().extensions.remote_invalidation) return true;
+  return placement_.own == MemoryType::ncm || placement_.own == MemoryType::mpbt_wt;
+}
+
+// After it no cached store is left that is not in memory, and no line that could be stale.
+void Base::forget_lines() {
+  const bool in_second_level = scc::in_l2(placement_.own) || scc::in_l2(placement_.peers);
+  if (in_second_level) {
+    cpu_.wbinvd();
+    cpu_.flush_l2();
+  } else if (may_hold_stores_) {
+    cpu_.wbinvd();  // S1
+  } else {
+    cpu_.cl1invmb();
+  }
+  may_hold_stores_ = false;
+  may_hold_lines_ = false;
+}
+
+void Base::publish(DataPlace place, std::size_t bytes) {
+  const MemoryType type = type_of_home(place.home);
+  const bool lines_keep_stores = in_l1(type) && !writes_through_l1(type);
+  if (lines_keep_stores && may_hold_stores_ && !placement_.as_prototype) {
+    if (chip_.parameters().extensions.selective_write_back) {
+      each_page(place, bytes,
+                [&](View first, std::size_t, std::size_t n) { cpu_.write_back(first, n); });
+    } else {
+      forget_lines();
+    }
+  }
+  drain();  // stores that missed, or went through, wait in the combining buffer
+}
+
+void Base::refresh(DataPlace place, std::size_t bytes) {
+  const MemoryType type = type_of_home(place.home);
+  if (placement_.as_prototype) return cpu_.cl1invmb();
+  if (!in_l1(type)) return;
+  // Whoever put to this core's data has taken the lines out of its caches.
+  if (place.home == self_ && chip_.parameters().extensions.remote_invalidation) return;
+  // Whole ranges by the line cost more than all lines at once, if that is one instruction.
+  const bool cheap = !scc::in_l2(type) && !may_hold_stores_;
+  if (chip_.parameters().extensions.selective_invalidation && !cheap) {
+    each_page(place, bytes,
+              [&](View first, std::size_t, std::size_t n) { cpu_.invalidate(first, n); });
+    return;
+  }
+  forget_lines();
+}
+
+void Base::drain() {
+  const auto combined = [](MemoryType t) { return combines(t); };
+  if (combined(placement_.own) || combined(placement_.peers)) cpu_.flush_combined();
+  cpu_.wait_for_writes();
+}
+
+// ---- The program's own memory -------------------------------------------------------------------
+
+std::byte* Base::allocate(std::size_t bytes) {
+  buffers_.push_back({std::make_unique<std::byte[]>(bytes), bytes, cpu_.allocate_private(bytes)});
+  return buffers_.back().bytes.get();
+}
+
+const Base::Buffer* Base::buffer_of(const void* p) const {
+  const auto* byte = static_cast<const std::byte*>(p);
+  for (const Buffer& buffer : buffers_)
+    if (byte >= buffer.bytes.get() && byte < buffer.bytes.get() + buffer.size) return &buffer;
+  return nullptr;
+}
+
+View Base::view_of(const Buffer& buffer, const void* p) const {
+  const auto offset =
+      static_cast<std::uint64_t>(static_cast<const std::byte*>(p) - buffer.bytes.get());
+  return {buffer.address + offset, MemoryType::dcm};
+}
+
+void Base::touch_read(const void* from, std::size_t bytes) {
+  const Buffer* buffer = buffer_of(from);
+  TOMBOLO_CHECK(buffer != nullptr, "scc: touch_read of memory that allocate() did not give");
+  std::byte ignored[kChunk];
+  const View first = view_of(*buffer, from);
+  for (std::size_t done = 0; done < bytes; done += kChunk)
+    cpu_.read(first + done, ignored, std::min(kChunk, bytes - done));
+}
+
+void Base::touch_write(const void* to, std::size_t bytes) {
+  const Buffer* buffer = buffer_of(to);
+  TOMBOLO_CHECK(buffer != nullptr, "scc: touch_write of memory that allocate() did not give");
+  const View first = view_of(*buffer, to);
+  for (std::size_t done = 0; done < bytes; done += kChunk)
+    cpu_.write(first + done, zeros, std::min(kChunk, bytes - done));
+}
+
+}  // namespace tombolo::scc::detail

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: what an experiment on a simulated chip is: a name, and points that can be run
+// independently of each other. A point runs programs against the public layers (windows, sync,
+// messages) and reports measured values as rows.
+//
+// Series, units and x values are those of cli/tombolo/data/scc/NAME.toml, which has the papers'
+// numbers beside them.
+//
+// Invariants: X1 a point depends on its context alone: the same chip, seed and `quick` give the
+// same
+//                rows on any host, whatever else runs.
+//             X2 `quick` makes a point smaller (fewer repetitions), never another measurement.
+// Thread safety: a point runs on one thread; different points may run at once in processes.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "backends/scc/parameters.h"
+#include "base/status.h"
+
+namespace tombolo::experiments {
+
+struct Context {
+  scc::Parameters chip;
+  std::uint64_t seed = 1;
+  bool quick = false;
+  // Looked at by simulations: the run ends when it is true.
+  const std::atomic<bool>* interrupt = nullptr;
+
+  // `full` repetitions, or fewer if the run is to be quick.
+  int repetitions(int full, int quickly) const { return quick ? quickly : full; }
+};
+
+// A measured value. `x` is a number, or a category by name.
+struct Row {
+  std::string series;
+  std::variant<double, std::string> x;
+  double value = 0;
+  std::string unit;
+  std::optional<double> quartile1;
+  std::optional<double> quartile3;
+  std::string note;
+};
+
+// What a simulation cost, for reports.
+struct Cost {
+  std::uint64_t events = 0;
+  double virtual_seconds = 0;
+};
+
+class Recorder {
+ public:
+  virtual ~Recorder() = default;
+  virtual void row(const Row& row) = 0;
+  // How much of the point is done, 0 to 1.
+  virtual void progress(double fraction) = 0;
+  virtual void cost(const Cost& cost) = 0;
+};
+
+struct Point {
+  std::string name;                // unique in the experiment
+  double seconds = 1;              // about what it takes on one core of a host
+  std::uint64_t memory_bytes = 0;  // about what it needs there
+  std::function<Status(const Context&, Recorder&)> run;
+};
+
+struct Experiment {
+  std::string name;
+  std::string title;
+  std::function<std::vector<Point>(const Context&)> points;
+};
+
+// Every experiment there is, in the order of the list.
+const std::vector<Experiment>& all_experiments();
+
+}  // namespace tombolo::experiments

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the program `tombolo-scc`, which runs experiments on a simulated chip and prints JSON
+// lines; `tombolo scc` is its front end.
+//
+//   tombolo-scc list                                     a line for each experiment
+//   tombolo-scc plan EXPERIMENT [--quick] [--chip C]     a line for each of its points
+//   tombolo-scc run EXPERIMENT --point P... [--quick] [--chip C] [--seed N]
+//
+// A point's rows count once its line {"point_done": ...} has come.
+//
+// Invariants: N1 exit status 2: the caller's mistake, 1: the world's; one sentence on stderr.
+// Thread safety: one thread; SIGINT and SIGTERM end the simulation at its next look.
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "experiments/experiment.h"
+
+namespace tombolo::experiments {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kWorld = 1;
+constexpr int kCaller = 2;
+
+std::atomic<bool> interrupted{false};
+
+void interrupt(int) { interrupted = true; }
+
+void print(const Json& line) { std::cout << line.dump() << std::endl; }
+
+int fail(int status, const std::string& why) {
+  std::fprintf(stderr, "tombolo-scc: %s\n", why.c_str());
+  return status;
+}
+
+struct Arguments {
+  std::string experiment;
+  std::vector<std::string> points;
+  std::string chip = "scc";
+  std::uint64_t seed = 1;
+  bool quick = false;
+};
+
+class Printer final : public Recorder {
+ public:
+  Printer(const Context& context, std::string experiment, std::string point)
+      : context_(context), experiment_(std::move(experiment)), point_(std::move(point)) {}
+
+  void row(const Row& row) override {
+    Json line{{"experiment", experiment_}, {"point", point_}, {"series", row.series}};
+    std::visit([&line](const auto& x) { line["x"] = x; }, row.x);
+    line["value"] = row.value;
+    line["unit"] = row.unit;
+    if (row.quartile1) line["quartile1"] = *row.quartile1;
+    if (row.quartile3) line["quartile3"] = *row.quartile3;
+    if (!row.note.empty()) line["note"] = row.note;
+    line["seed"] = context_.seed;
+    line["chip"] = context_.chip.name;
+    line["chip_digest"] = fmt::format("{:016x}", scc::digest(context_.chip));
+    print(line);
+  }
+  void progress(double fraction) override { print({{"progress", fraction}}); }
+  void cost(const Cost& cost) override {
+    cost_.events += cost.events;
+    cost_.virtual_seconds += cost.virtual_seconds;
+  }
+  const Cost& cost() const { return cost_; }
+
+ private:
+  const Context& context_;
+  std::string experiment_;
+  std::string point_;
+  Cost cost_;
+};
+
+const Experiment* find(const std::string& name) {
+  for (const Experiment& experiment : all_experiments())
+    if (experiment.name == name) return &experiment;
+  return nullptr;
+}
+
+int unknown_experiment(const std::string& name) {
+  std::vector<std::string> names;
+  for (const Experiment& experiment : all_experiments()) names.push_back(experiment.name);
+  return fail(kCaller, fmt::format("there is no experiment \"{}\"; there are {}", name,
+                                   fmt::join(names, ", ")));
+}
+
+int list(const Arguments& arguments) {
+  Context context;
+  if (Status s = scc::find_parameters(arguments.chip, &context.chip); !s.ok())
+    return fail(kCaller, s.message());
+  for (const Experiment& experiment : all_experiments()) {
+    context.quick = false;
+    const std::size_t points = experiment.points(context).size();
+    context.quick = true;
+    print({{"experiment", experiment.name},
+           {"title", experiment.title},
+           {"points", points},
+           {"quick_points", experiment.points(context).size()}});
+  }
+  return 0;
+}
+
+int plan(const Arguments& arguments) {
+  const Experiment* experiment = find(arguments.experiment);
+  if (experiment == nullptr) return unknown_experiment(arguments.experiment);
+  Context context{.chip = {}, .seed = arguments.seed, .quick = arguments.quick};
+  if (Status s = scc::find_parameters(arguments.chip, &context.chip); !s.ok())
+    return fail(kCaller, s.message());
+  for (const Point& point : experiment->points(context))
+    print({{"experiment", experiment->name},
+           {"point", point.name},
+           {"cost", point.seconds},
+           {"memory_bytes", point.memory_bytes}});
+  return 0;
+}
+
+int run_point(const Context& context, const Experiment& experiment, const Point& point) {
+  const auto begin = std::chrono::steady_clock::now();
+  Printer printer(context, experiment.name, point.name);
+  if (Status s = point.run(context, printer); !s.ok())
+    return fail(s.code() == Code::bad_configuration ? kCaller : kWorld,
+                fmt::format("{} {}: {}", experiment.name, point.name, s.message()));
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+  print({{"point_done", point.name},
+         {"experiment", experiment.name},
+         {"events", printer.cost().events},
+         {"virtual_s", printer.cost().virtual_seconds},
+         {"host_s", seconds.count()}});
+  return 0;
+}
+
+int run(const Arguments& arguments) {
+  const Experiment* experiment = find(arguments.experiment);
+  if (experiment == nullptr) return unknown_experiment(arguments.experiment);
+  Context context{
+      .chip = {}, .seed = arguments.seed, .quick = arguments.quick, .interrupt = &interrupted};
+  if (Status s = scc::find_parameters(arguments.chip, &context.chip); !s.ok())
+    return fail(kCaller, s.message());
+  const std::vector<Point> points = experiment->points(context);
+  for (const std::string& name : arguments.points) {
+    const auto point =
+        std::find_if(points.begin(), points.end(), [&](const Point& p) { return p.name == name; });
+    if (point == points.end())
+      return fail(kCaller, fmt::format("experiment {} has no point \"{}\"; see tombolo-scc plan {}",
+                                       experiment->name, name, experiment->name));
+    if (const int status = run_point(context, *experiment, *point); status != 0) return status;
+  }
+  return 0;
+}
+
+int main(int argc, char** argv) {
+  std::signal(SIGINT, interrupt);
+  std::signal(SIGTERM, interrupt);
+  Arguments arguments;
+  CLI::App app{"Experiments on a simulated Intel SCC: JSON lines on standard output."};
+  app.name("tombolo-scc");
+  app.require_subcommand(1);
+  const auto of_chip = [&](CLI::App* command) {
+    command->add_option("--chip", arguments.chip, "a chip by name, or a TOML file of parameters");
+    return command;
+  };
+  const auto of_experiment = [&](CLI::App* command) {
+    command->add_option("experiment", arguments.experiment, "its name")->required();
+    command->add_flag("--quick", arguments.quick, "fewer repetitions and points");
+    command->add_option("--seed", arguments.seed, "of random choices");
+    return of_chip(command);
+  };
+  CLI::App* const lists = of_chip(app.add_subcommand("list", "the experiments there are"));
+  CLI::App* const plans = of_experiment(app.add_subcommand("plan", "the points of one"));
+  CLI::App* const runs = of_experiment(app.add_subcommand("run", "runs points"));
+  runs->add_option("--point", arguments.points, "a point by name; may be given again")->required();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kCaller;
+  }
+  try {
+    if (lists->parsed()) return list(arguments);
+    if (plans->parsed()) return plan(arguments);
+    return run(arguments);
+  } catch (const std::bad_alloc&) {
+    return fail(kWorld, "no memory: run fewer points at once, or a smaller chip");
+  }
+}
+
+}  // namespace
+}  // namespace tombolo::experiments
+
+int main(int argc, char** argv) { return tombolo::experiments::main(argc, argv); }
