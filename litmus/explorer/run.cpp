@@ -15,7 +15,7 @@ using machine::Home;
 
 namespace {
 
-constexpr std::size_t stack_bytes = 128 * 1024;
+constexpr std::size_t stack_bytes = 131'072;
 // A core that loads one word so often in a row, with one value, is taken to wait for another value.
 constexpr std::uint32_t loads_of_a_loop = 2;
 // How often a core goes on although nothing can change any more, in case its loop counts.

@@ -56,6 +56,22 @@ class ThreadJitter final : public Jitter {
   Random random_;
 };
 
+// Cores of which one runs until it waits are kept apart by pauses.
+template <class C>
+class PauseJitter final : public Jitter {
+ public:
+  PauseJitter(C& core, std::uint64_t seed)
+      : core_(core), random_(Random::stream(seed, core.self())) {}
+  void between() override {
+    if (random_.one_in(2)) (void)core_.pause(random_.below(longest_ns)).ok();
+  }
+
+ private:
+  static constexpr std::uint64_t longest_ns = 3000;
+  C& core_;
+  Random random_;
+};
+
 template <class Test, class C>
 void run_once(std::uint64_t seed, Registers& registers) {
   constexpr machine::Home cores = Test::info.cores;
@@ -73,6 +89,8 @@ void run_once(std::uint64_t seed, Registers& registers) {
     std::unique_ptr<Jitter> jitter;
     if constexpr (HowToRun<C>::on_threads)
       jitter = std::make_unique<ThreadJitter>(missing, seed, core.self());
+    else
+      jitter = std::make_unique<PauseJitter<C>>(core, seed);
     Board<C> board(core, at, registers, jitter.get());
     Test::body(board);
   });

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "litmus/tests/registry.h"
 
+#include "litmus/tests/scc_ensemble.h"
+
 namespace tombolo::litmus {
 namespace {
 
@@ -15,7 +17,8 @@ using LitmusMachines = TypeList<
     Entry<flushed::Core<machine::Atomics::full>, &Verdicts::flushed>,
     Entry<flushed::Core<machine::Atomics::none>, &Verdicts::flushed>,
 #endif
-    Entry<coherent::Core, &Verdicts::coherent>, Entry<stale::Core, &Verdicts::stale>>;
+    Entry<coherent::Core, &Verdicts::coherent>, Entry<stale::Core, &Verdicts::stale>,
+    Entry<scc::Core, &Verdicts::scc>>;
 
 template <class... Entries>
 std::vector<LitmusMachine> machines(TypeList<Entries...>) {
