@@ -76,7 +76,7 @@ explore: build ## Litmus verdicts, then every schedule of the algorithms and the
 	@build/$(PRESET)/litmus/tombolo-litmus run
 	@build/$(PRESET)/litmus/tombolo-litmus explore
 	@build/$(PRESET)/litmus/tombolo-litmus explore --evictions 2 --retries 1 --executions 2000000
-	@build/$(PRESET)/litmus/tombolo-litmus explore / --cores 3 --executions 2000000
+	@build/$(PRESET)/litmus/tombolo-litmus explore / --cores 3 --preemptions 2 --executions 2000000
 
 # A figure is a target `figure-NAME`; `make figures` draws all of them.
 FIGURES := figure-one-sided figure-scc
