@@ -105,6 +105,11 @@ class Chip {
   Address shared(std::uint32_t controller) const {
     return page(static_cast<std::uint32_t>(parameters_.layout.shared_lut_entry) + controller);
   }
+  // Likewise the configuration registers of a core's tile.
+  Address registers(CoreId core) const {
+    return page(static_cast<std::uint32_t>(parameters_.layout.register_lut_entry) +
+                tile_number(core));
+  }
   // Likewise the message passing buffer of a core: its part of the tile's.
   Address mpb(CoreId core) const;
   std::uint64_t mpb_bytes() const {

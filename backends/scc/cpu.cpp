@@ -175,32 +175,34 @@ void Cpu::combine(View to, const std::byte* from, std::size_t bytes) {
 
 // ---- Over the mesh ------------------------------------------------------------------------------
 
-bool Cpu::by_bypass(const Target& target) const {
-  return target.kind == DeviceKind::mpb && target.number == chip_.tile_number(id_) &&
+bool Cpu::by_bypass(DeviceKind kind, std::uint32_t device) const {
+  return kind == DeviceKind::mpb && device == chip_.tile_number(id_) &&
          !chip_.parameters().faults.local_mpb_bypass_unusable;
 }
 
 // The core's own part of a trip: until the request leaves the tile, caches were looked into; the
 // rest of it after the reply has come.
-Duration Cpu::before(const Target& target) const {
-  return timing_.miss + (by_bypass(target) ? Duration() : timing_.l2);
+Duration Cpu::before(Address to) const {
+  const LutEntry entry = chip_.lut(id_, static_cast<std::uint32_t>(to.byte() / chip_.page_bytes()));
+  return by_bypass(entry.kind, entry.device) ? Duration() : timing_.miss + timing_.l2;
 }
 Duration Cpu::after(const Target& target) const {
-  return by_bypass(target) ? timing_.local_mpb : target.device->timing.path - timing_.l2;
+  if (by_bypass(target.kind, target.number)) return timing_.local_mpb;
+  return target.device->timing.path - timing_.l2;
 }
 
 Chip::Trip Cpu::send(const Target& target, Time start, std::size_t out, std::size_t back) {
-  if (!by_bypass(target)) return chip_.send(id_, target, start, out, back);
+  if (!by_bypass(target.kind, target.number)) return chip_.send(id_, target, start, out, back);
   const auto slot = target.device->server.serve(start, target.device->timing.busy);
-  return {slot.begin, slot.begin};
+  return {slot.begin, slot.begin};  // all of it is in local_mpb
 }
 
 void Cpu::request_read(Address from, std::byte* to, std::size_t bytes) {
   ++counters_.requests_read;
-  const Target target = chip_.resolve(id_, from);
-  fibre_->advance(before(target));
+  fibre_->advance(before(from));
   wait_for_writes();  // U3
   fibre_->await_turn();
+  const Target target = chip_.resolve(id_, from);  // in its turn: an entry may have changed
   const Chip::Trip trip = send(target, now(), 0, bytes);
   fibre_->advance_to(trip.effect);
   fibre_->await_turn();
@@ -216,7 +218,7 @@ void Cpu::post_write(Address line, std::uint64_t mask, const std::byte* bytes) {
   wait_for_writes();  // one outstanding
   fibre_->await_turn();
   const Target target = chip_.resolve(id_, line);
-  const Chip::Trip trip = send(target, now() + before(target), kLineBytes, 0);
+  const Chip::Trip trip = send(target, now() + before(line), kLineBytes, 0);
   write_done_ = trip.reply + after(target);
   std::byte* const memory = target.device->memory->at(target.offset);
   chip_.simulation().at(trip.effect, [held, memory, mask](Time) {
@@ -319,13 +321,12 @@ void Cpu::drop(Address line) {
 void Cpu::invalidate_at(CoreId other, Address first, std::size_t bytes) {
   TOMBOLO_CHECK(chip_.parameters().extensions.remote_invalidation,
                 "core {}: invalidate_at on a chip without remote_invalidation", id_.index());
-  const Target target = chip_.resolve(
-      id_, chip_.page(static_cast<std::uint32_t>(chip_.parameters().layout.register_lut_entry) +
-                      chip_.tile_number(other)));
+  const Address registers = chip_.registers(other);
   Cpu* const cpu = &chip_.cpu(other);
   each_line({first, MemoryType::ncm}, bytes, [&](simulator::Line line) {
     fibre_->await_turn();
-    const Chip::Trip trip = send(target, now() + before(target), 8, 0);
+    const Target target = chip_.resolve(id_, registers);
+    const Chip::Trip trip = send(target, now() + before(registers), 8, 0);
     // It waits for nothing, but is to be done when the core waits for its writes.
     write_done_ = std::max(write_done_, trip.reply);
     const Address gone = line_size_.first(line);
@@ -385,12 +386,11 @@ void Cpu::copy_by_engine(View from, View to, std::size_t bytes, const std::byte*
 
 bool Cpu::test_and_set(CoreId of) {
   ++counters_.tests;
-  const Target target = chip_.resolve(
-      id_, chip_.page(static_cast<std::uint32_t>(chip_.parameters().layout.register_lut_entry) +
-                      chip_.tile_number(of)));
-  fibre_->advance(timing_.load + before(target));
+  const Address registers = chip_.registers(of);
+  fibre_->advance(timing_.load + before(registers));
   wait_for_writes();  // U3
   fibre_->await_turn();
+  const Target target = chip_.resolve(id_, registers);
   const Chip::Trip trip = send(target, now(), 0, 4);
   fibre_->advance_to(trip.effect);
   fibre_->await_turn();
@@ -408,10 +408,9 @@ void Cpu::post_to_registers(CoreId of, const Effect& effect) {
   fibre_->advance(timing_.store);
   wait_for_writes();  // one outstanding
   fibre_->await_turn();
-  const Target target = chip_.resolve(
-      id_, chip_.page(static_cast<std::uint32_t>(chip_.parameters().layout.register_lut_entry) +
-                      chip_.tile_number(of)));
-  const Chip::Trip trip = send(target, now() + before(target), 4, 0);
+  const Address registers = chip_.registers(of);
+  const Target target = chip_.resolve(id_, registers);
+  const Chip::Trip trip = send(target, now() + before(registers), 4, 0);
   write_done_ = trip.reply + after(target);
   chip_.simulation().at(trip.effect, effect);
 }

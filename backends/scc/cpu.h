@@ -159,9 +159,9 @@ class Cpu {
   template <class Effect>
   void post_to_registers(CoreId of, const Effect& effect);
   Chip::Trip send(const Target& target, Time start, std::size_t out, std::size_t back);
-  Duration before(const Target& target) const;
+  Duration before(Address to) const;
   Duration after(const Target& target) const;
-  bool by_bypass(const Target& target) const;
+  bool by_bypass(DeviceKind kind, std::uint32_t device) const;
   std::int64_t valid_lines() const;
   void drop(Address line);
   LineBytes engine_reads(View from);
