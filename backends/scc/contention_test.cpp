@@ -59,5 +59,28 @@ TEST(Contention, AControllerServesReadsAndWritesAlike) {
   EXPECT_LT(*most, *least * 1.05);
 }
 
+TEST(Contention, ARankServesOneRequestAfterTheOther) {
+  const Parameters parameters = chip_parameters();
+  Chip chip(parameters);
+  const std::vector<CoreId> cores = domain(chip);
+  const std::vector<double> each = accesses(chip, cores, 0, 256);
+  const double busy = chip.timing().rank_busy.in_nanoseconds();
+  for (const double time : each) EXPECT_NEAR(time, 12 * busy, 12 * busy * 0.05);
+}
+
+TEST(Contention, RanksServeSideBySide) {
+  const Parameters parameters = chip_parameters();
+  Chip chip(parameters);
+  const std::vector<CoreId> cores = domain(chip);
+  const auto ranks = static_cast<std::uint64_t>(parameters.layout.ranks_per_controller);
+  const std::uint64_t rank_bytes =
+      (static_cast<std::uint64_t>(parameters.layout.controller_megabytes) << 20) / ranks;
+  for (std::uint32_t n = 0; n < cores.size(); ++n)  // the pages of legacy memory, one in each rank
+    chip.set_lut(cores[n], static_cast<std::uint32_t>(parameters.layout.shared_lut_entry),
+                 {DeviceKind::dram, 0, n % ranks * rank_bytes});
+  for (const double time : accesses(chip, cores, 0, 256))
+    EXPECT_LT(time, 12 * chip.timing().rank_busy.in_nanoseconds() * 0.8);
+}
+
 }  // namespace
 }  // namespace tombolo::scc
