@@ -19,7 +19,10 @@ std::vector<LockScheme> schemes() {
   LockScheme without = gbh_with_backoff();
   without.name = "gbh";
   without.backoff = false;
-  return {without, gbh_with_backoff(), mcs_wp()};
+  LockScheme own = gbh_with_backoff();
+  own.name = "best-effort";
+  own.with_lock_all = false;
+  return {without, gbh_with_backoff(), own, mcs_wp()};
 }
 
 void lock_and_unlock(const Context& context, Library& mpi, scc::Cpu& cpu,

@@ -4,8 +4,8 @@
 //
 // Best effort is measured as 001 section 4.2 has it: an exclusive lock counts itself at rank 0 as
 // well. Our windows do so from their first lock-all on (sync/locks/first_lock_all.h), so one comes
-// before the measurement. Writer preference knows no lock-all there (001 section 7.2), and gets
-// none.
+// before the measurement, and `best-effort` is the same without it. Writer preference knows no
+// lock-all there (001 section 7.2), and gets none.
 // Thread safety: see experiment.h.
 #pragma once
 
