@@ -71,6 +71,13 @@ bench: env-test native ## Micro-benchmarks against the stock MPIs: 2 ranks, then
 broken-twins: env-test build ## Removes each publish, refresh, drain and fence in turn; a test must notice.
 	@.env/cli/bin/python tools/broken_twins.py
 
+.PHONY: explore
+explore: build ## Litmus verdicts, then every schedule of the algorithms and their twins, deeper than the tests.
+	@build/$(PRESET)/litmus/tombolo-litmus run
+	@build/$(PRESET)/litmus/tombolo-litmus explore
+	@build/$(PRESET)/litmus/tombolo-litmus explore --evictions 2 --retries 1 --executions 2000000
+	@build/$(PRESET)/litmus/tombolo-litmus explore / --cores 3 --preemptions 2 --executions 2000000
+
 # A figure is a target `figure-NAME`; `make figures` draws all of them.
 FIGURES := figure-one-sided figure-scc
 .PHONY: figures figures-quick $(FIGURES)

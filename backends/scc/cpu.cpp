@@ -46,6 +46,7 @@ Cpu::Cpu(Chip& chip, CoreId id)
     : chip_(chip),
       timing_(chip.timing()),
       id_(id),
+      caches_are_shared_(chip.parameters().extensions.remote_invalidation),
       l1_(shape(chip.parameters().caches.l1_bytes, chip.parameters())),
       l2_(shape(chip.parameters().caches.l2_bytes, chip.parameters())) {}
 
@@ -76,6 +77,7 @@ void Cpu::read(View from, void* to, std::size_t bytes) {
 }
 
 void Cpu::read_in_line(View from, std::byte* to, std::size_t bytes) {
+  see_others();
   if (combined_.holds(line_size_.line(from.first))) [[unlikely]]
     post(*combined_.drain());  // U4
   if (reads_uncached(from.type)) return read_uncached(from, to, bytes);
@@ -139,6 +141,7 @@ void Cpu::write(View to, const void* from, std::size_t bytes) {
 }
 
 void Cpu::write_in_line(View to, const std::byte* from, std::size_t bytes) {
+  see_others();
   const WritePolicy policy =
       writes_through_l1(to.type) ? WritePolicy::write_through : WritePolicy::write_back;
   if (scc::in_l1(to.type) && l1_.write(to.first, from, bytes, policy) == WriteOutcome::kept) {

@@ -176,9 +176,16 @@ class Cpu {
     body();
   }
 
+  // Where others reach into these caches, what they did before now must have happened.
+  void see_others() {
+    if (caches_are_shared_) [[unlikely]]
+      fibre_->await_turn();
+  }
+
   Chip& chip_;
   const Timing& timing_;
   CoreId id_;
+  bool caches_are_shared_;
   simulator::Core* fibre_ = nullptr;
   simulator::LineSize line_size_{kLineBytes};
   simulator::SetAssociativeCache l1_;

@@ -191,7 +191,11 @@ class Reader {
       const auto base = table["base"].value<std::string>();
       if (!base || base->empty() || base->find('/') != std::string::npos)
         return wrong(path, "base must be the name of a chip in the same folder");
-      TOMBOLO_TRY(read(path.parent_path() / (*base + ".toml"), depth + 1));
+      const fs::path base_path = path.parent_path() / (*base + ".toml");
+      std::error_code error;
+      if (!fs::exists(base_path, error))
+        return wrong(path, fmt::format("its base is {}, which is not there", base_path.string()));
+      TOMBOLO_TRY(read(base_path, depth + 1));
     }
     TOMBOLO_TRY(take_text(path, table, "name", parameters_.name));
     TOMBOLO_TRY(take_text(path, table, "title", parameters_.title));
@@ -299,7 +303,8 @@ class Reader {
          {parameters_.clocks.core_megahertz * 2, parameters_.clocks.mesh_megahertz,
           parameters_.clocks.memory_megahertz}) {
       simulator::Clock clock = simulator::Clock::megahertz(1);
-      TOMBOLO_TRY(simulator::Clock::make(megahertz * 1'000'000, 1, &clock));
+      if (Status s = simulator::Clock::make(megahertz * 1'000'000, 1, &clock); !s.ok())
+        return wrong(path, "[clocks] " + s.message());
     }
     return {};
   }

@@ -16,7 +16,7 @@ class Host<scc::Core> {
  public:
   static constexpr std::uint32_t configurations = 4;
 
-  explicit Host(const EnsembleShape& shape) : job_(chip(), shape_of(shape)) {}
+  explicit Host(const EnsembleShape& shape) : job_(chip(shape.cores), shape_of(shape)) {}
 
   Attachment attachment(Home self) { return job_.attachment(self); }
 
@@ -28,14 +28,19 @@ class Host<scc::Core> {
   }
 
  private:
-  static const scc::Parameters& chip() {
-    static const scc::Parameters parameters = [] {
-      scc::Parameters p{};
-      const Status status = scc::find_parameters("scc", &p);
-      TOMBOLO_CHECK(status.ok(), "{}", status.message());
-      return p;
-    }();
-    return parameters;
+  static scc::Parameters read(const char* name) {
+    scc::Parameters p{};
+    const Status status = scc::find_parameters(name, &p);
+    TOMBOLO_CHECK(status.ok(), "{}", status.message());
+    // Lines are evicted often, and a write-back of everything does not take long.
+    p.caches.l1_bytes = 1024;
+    p.caches.l2_bytes = 8192;
+    return p;
+  }
+  static const scc::Parameters& chip(Home cores) {
+    static const scc::Parameters real = read("scc");
+    static const scc::Parameters larger = read("mesh-8x8");
+    return cores <= real.cores() ? real : larger;
   }
 
   // The configurations: memory types of the own data and of the peers'.
