@@ -200,13 +200,20 @@ Chip::Trip Cpu::send(const Target& target, Time start, std::size_t out, std::siz
   return {slot.begin, slot.begin};  // all of it is in local_mpb
 }
 
+// The turn to hand in a request that the core waits for, and when it leaves the tile: not before
+// the write before it is done (U3). It is handed in `before` earlier, as a posted write is: else a
+// device that is busy all the time would serve writes before reads that came at the same time.
+Time Cpu::await_request(Address to) {
+  fibre_->advance_to(write_done_ - before(to));
+  fibre_->await_turn();
+  return now() + before(to);
+}
+
 void Cpu::request_read(Address from, std::byte* to, std::size_t bytes) {
   ++counters_.requests_read;
-  fibre_->advance(before(from));
-  wait_for_writes();  // U3
-  fibre_->await_turn();
+  const Time leaves = await_request(from);
   const Target target = chip_.resolve(id_, from);  // in its turn: an entry may have changed
-  const Chip::Trip trip = send(target, now(), 0, bytes);
+  const Chip::Trip trip = send(target, leaves, 0, bytes);
   fibre_->advance_to(trip.effect);
   fibre_->await_turn();
   copy_bytes(to, target.device->memory->at(target.offset), bytes);
@@ -390,11 +397,10 @@ void Cpu::copy_by_engine(View from, View to, std::size_t bytes, const std::byte*
 bool Cpu::test_and_set(CoreId of) {
   ++counters_.tests;
   const Address registers = chip_.registers(of);
-  fibre_->advance(timing_.load + before(registers));
-  wait_for_writes();  // U3
-  fibre_->await_turn();
+  fibre_->advance(timing_.load);
+  const Time leaves = await_request(registers);
   const Target target = chip_.resolve(id_, registers);
-  const Chip::Trip trip = send(target, now(), 0, 4);
+  const Chip::Trip trip = send(target, leaves, 0, 4);
   fibre_->advance_to(trip.effect);
   fibre_->await_turn();
   std::uint8_t& bit = chip_.test_and_set_bits()[of.index()];

@@ -159,6 +159,7 @@ class Cpu {
   template <class Effect>
   void post_to_registers(CoreId of, const Effect& effect);
   Chip::Trip send(const Target& target, Time start, std::size_t out, std::size_t back);
+  Time await_request(Address to);
   Duration before(Address to) const;
   Duration after(const Target& target) const;
   bool by_bypass(DeviceKind kind, std::uint32_t device) const;

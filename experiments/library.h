@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: MPI's calls as a program on the chip meets them: the one-sided engine, and what the MPI
+// library around it costs (windows/ knows no MPI, and takes no time for it). All experiments that
+// compare with the papers' MPI programs call the engine through this layer.
+//
+//   each call               Timing::library_call: checks of arguments, look-up of the window, and
+//                           the way through MPICH's layers (000 Table 3.4: start less conversion)
+//   start, post             and the conversion of the group's ranks to those of the world, from
+//                           which the core follows: convert_group at first, convert_rank for each
+//                           (000 section 3.5.4; post needs the cores of its origins likewise: 000
+//                           Algorithm 1, CORE_OF_PROC)
+//
+// The costs are those of the papers' software on a P54C: chips/scc.toml, [software].
+//
+// Invariants: L1 a cost is charged before the engine acts, on the core that calls.
+// Thread safety: as the engine.
+#pragma once
+
+#include <span>
+
+#include "backends/scc/cpu.h"
+#include "windows/engine.h"
+
+namespace tombolo::experiments {
+
+// Without an idle hook no call of the engine can fail in a right program.
+inline void require(const Status& status) {
+  TOMBOLO_CHECK(status.ok(), "experiment: {}", status.message());
+}
+
+// How long `body` takes on a core, as its time-stamp counter says.
+template <class Body>
+simulator::Duration time_of(scc::Cpu& cpu, Body&& body) {
+  const simulator::Time begin = cpu.now();
+  body();
+  return cpu.now() - begin;
+}
+
+class Library {
+ public:
+  using Home = windows::Home;
+  using Offset = windows::Offset;
+
+  Library(windows::Engine& engine, scc::Cpu& cpu) : engine_(engine), cpu_(cpu) {}
+
+  void put(Home target, Offset at, const void* from, std::size_t bytes) {
+    enter();
+    require(engine_.put(target, at, from, bytes));
+  }
+  void get(Home target, Offset at, void* to, std::size_t bytes) {
+    enter();
+    require(engine_.get(target, at, to, bytes));
+  }
+
+  void fence(windows::Assertions promise = {}) {
+    enter();
+    require(engine_.fence(promise));
+  }
+  void post(std::span<const Home> origins, windows::Assertions promise = {}) {
+    enter();
+    convert(origins.size());
+    require(engine_.post(origins, promise));
+  }
+  void start(std::span<const Home> targets, windows::Assertions promise = {}) {
+    enter();
+    convert(targets.size());
+    require(engine_.start(targets, promise));
+  }
+  void complete() {
+    enter();
+    require(engine_.complete());
+  }
+  void wait() {
+    enter();
+    require(engine_.wait());
+  }
+
+  void lock(sync::Access access, Home target, windows::Assertions promise = {}) {
+    enter();
+    require(engine_.lock(access, target, promise));
+  }
+  void unlock(Home target) {
+    enter();
+    require(engine_.unlock(target));
+  }
+  void lock_all(windows::Assertions promise = {}) {
+    enter();
+    require(engine_.lock_all(promise));
+  }
+  void unlock_all() {
+    enter();
+    require(engine_.unlock_all());
+  }
+  void flush(Home target) {
+    enter();
+    require(engine_.flush(target));
+  }
+
+  // Between the parts of an experiment: the engine's barrier, without MPI around it.
+  void barrier() { require(engine_.barrier()); }
+
+  // The time that start and post spend on the ranks of a group.
+  static simulator::Duration conversion(const scc::Timing& timing, std::size_t ranks) {
+    return timing.convert_group + timing.convert_rank * static_cast<std::int64_t>(ranks);
+  }
+
+ private:
+  void enter() { cpu_.compute(cpu_.timing().library_call); }
+  void convert(std::size_t ranks) { cpu_.compute(conversion(cpu_.timing(), ranks)); }
+
+  windows::Engine& engine_;
+  scc::Cpu& cpu_;
+};
+
+}  // namespace tombolo::experiments
