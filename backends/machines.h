@@ -22,6 +22,8 @@ struct TypeList {
   // AllMachines::apply<::testing::Types> is what a typed test wants.
   template <template <class...> class Template>
   using apply = Template<Ts...>;
+  template <class... More>
+  using and_also = TypeList<Ts..., More...>;
 };
 
 // TOMBOLO_FEW_MACHINES: the fastest and the most forgetful alone, where tests of the layers above

@@ -40,7 +40,7 @@ class FaultsTest : public ::testing::Test {
   Death death_;
   std::optional<Processes<C>> processes_;
 };
-TYPED_TEST_SUITE(FaultsTest, Machines, MachineNames);
+TYPED_TEST_SUITE(FaultsTest, MachinesOfThreads, MachineNames);
 
 const std::vector<Home> only_0 = {0};
 const std::vector<Home> only_1 = {1};

@@ -82,7 +82,9 @@ TYPED_TEST(FenceTest, KeepsEveryByteOfOddPiecesThatSeveralOriginsPutIntoOneLine)
       }
       p.fence();
       if (p.self() == 0) {
-        EXPECT_EQ(std::memcmp(p.memory(0), expected.data(), bytes), 0);
+        std::array<unsigned char, bytes> seen;
+        p.load_bytes(0, 0, seen.data(), bytes);
+        EXPECT_EQ(seen, expected);
       }
       p.fence();
     }

@@ -156,8 +156,7 @@ class RandomProgram {
     for (const Piece& piece : round.stores) {
       const std::vector<std::byte> bytes = brought(round, piece);
       std::memcpy(modelled(piece), bytes.data(), bytes.size());
-      if (piece.home == p_.self())
-        std::memcpy(p_.memory(piece.home) + piece.at, bytes.data(), bytes.size());
+      if (piece.home == p_.self()) p_.store_bytes(piece.home, piece.at, bytes.data(), bytes.size());
     }
   }
 
@@ -315,7 +314,9 @@ class RandomProgram {
   void check(const Round& round) {
     update_model(round);
     const Piece all{p_.self(), 0, region_bytes, Act::read, p_.self()};
-    expect(round, all, p_.memory(p_.self()), modelled(all), region_bytes, "plain loads");
+    std::vector<std::byte> seen(region_bytes);
+    p_.load_bytes(p_.self(), 0, seen.data(), seen.size());
+    expect(round, all, seen.data(), modelled(all), region_bytes, "plain loads");
   }
 
   void expect(const Round& round, const Piece& piece, const void* seen, const void* wanted,

@@ -16,7 +16,7 @@ namespace {
 
 template <class C>
 class WindowTest : public ::testing::Test {};
-TYPED_TEST_SUITE(WindowTest, Machines, MachineNames);
+TYPED_TEST_SUITE(WindowTest, MachinesOfThreads, MachineNames);
 
 TYPED_TEST(WindowTest, TwoWindowsAtOnceDoNotMeet) {
   const World world{.processes = 3};

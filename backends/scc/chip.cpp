@@ -32,7 +32,9 @@ void Chip::build_devices() {
          timing_.dram,
          {},
          std::make_unique<simulator::SparseMemory>(
-             static_cast<std::uint64_t>(parameters_.layout.controller_megabytes) << 20)});
+             static_cast<std::uint64_t>(parameters_.layout.controller_megabytes) << 20),
+         std::vector<simulator::Server>(
+             static_cast<std::size_t>(parameters_.layout.ranks_per_controller))});
   const auto columns = static_cast<std::uint32_t>(parameters_.layout.mesh_columns);
   for (std::uint32_t t = 0; t < parameters_.tiles(); ++t) {
     const Tile tile{t % columns, t / columns};
@@ -40,8 +42,9 @@ void Chip::build_devices() {
                      timing_.mpb,
                      {},
                      std::make_unique<simulator::SparseMemory>(
-                         static_cast<std::uint64_t>(parameters_.layout.mpb_bytes_per_tile))});
-    registers_.push_back({tile, timing_.registers, {}, nullptr});
+                         static_cast<std::uint64_t>(parameters_.layout.mpb_bytes_per_tile)),
+                     {}});
+    registers_.push_back({tile, timing_.registers, {}, nullptr, {}});
   }
   // A chip is divided into as many equal domains as it has controllers; where they stand at two
   // edges, the halves of the rows between. That is the nearest controller with room.
@@ -140,6 +143,11 @@ Target Chip::resolve(CoreId core, Address physical) {
   }
 }
 
+simulator::Server& Chip::rank(const Target& to) {
+  std::vector<simulator::Server>& ranks = to.device->ranks;
+  return ranks[to.offset / (to.device->memory->bytes() / ranks.size()) % ranks.size()];
+}
+
 Chip::Trip Chip::send(CoreId from, const Target& to, Time start, std::size_t out,
                       std::size_t back) {
   const Tile here = tile_of(from);
@@ -149,7 +157,8 @@ Chip::Trip Chip::send(CoreId from, const Target& to, Time start, std::size_t out
         1 + static_cast<std::int64_t>((bytes + timing_.link_bytes - 1) / timing_.link_bytes));
   };
   const Time arrives = mesh_.send(here, device.tile, start, flits(out));
-  const simulator::Server::Slot slot = device.server.serve(arrives, device.timing.busy);
+  simulator::Server::Slot slot = device.server.serve(arrives, device.timing.busy);
+  if (!device.ranks.empty()) slot = rank(to).serve(slot.begin, timing_.rank_busy);
   const Time ready = slot.begin + device.timing.access;
   return {slot.begin, mesh_.send(device.tile, here, ready, flits(back))};
 }

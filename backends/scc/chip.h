@@ -55,6 +55,9 @@ struct Device {
   DeviceTiming timing;
   simulator::Server server;
   std::unique_ptr<simulator::SparseMemory> memory;  // none for registers
+  // The memory behind a controller: equal parts of it, one after the other. Each serves one request
+  // at a time, longer than it keeps the controller.
+  std::vector<simulator::Server> ranks;
 };
 
 // Where a physical address leads.
@@ -105,6 +108,11 @@ class Chip {
   Address shared(std::uint32_t controller) const {
     return page(static_cast<std::uint32_t>(parameters_.layout.shared_lut_entry) + controller);
   }
+  // Likewise the configuration registers of a core's tile.
+  Address registers(CoreId core) const {
+    return page(static_cast<std::uint32_t>(parameters_.layout.register_lut_entry) +
+                tile_number(core));
+  }
   // Likewise the message passing buffer of a core: its part of the tile's.
   Address mpb(CoreId core) const;
   std::uint64_t mpb_bytes() const {
@@ -145,6 +153,7 @@ class Chip {
   void poke(CoreId core, Address physical, const void* from, std::size_t bytes);
 
  private:
+  static simulator::Server& rank(const Target& to);
   void build_devices();
   void build_luts();
   LutEntry private_page(CoreId core, std::uint32_t n) const;

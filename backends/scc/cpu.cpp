@@ -51,6 +51,7 @@ Cpu::Cpu(Chip& chip, CoreId id)
     : chip_(chip),
       timing_(chip.timing()),
       id_(id),
+      caches_are_shared_(chip.parameters().extensions.remote_invalidation),
       l1_(shape(chip.parameters().caches.l1_bytes, chip.parameters())),
       l2_(shape(chip.parameters().caches.l2_bytes, chip.parameters())) {}
 
@@ -81,6 +82,7 @@ void Cpu::read(View from, void* to, std::size_t bytes) {
 }
 
 void Cpu::read_in_line(View from, std::byte* to, std::size_t bytes) {
+  see_others();
   if (combined_.holds(line_size_.line(from.first))) [[unlikely]]
     post(*combined_.drain());  // U4
   if (reads_uncached(from.type)) return read_uncached(from, to, bytes);
@@ -144,6 +146,7 @@ void Cpu::write(View to, const void* from, std::size_t bytes) {
 }
 
 void Cpu::write_in_line(View to, const std::byte* from, std::size_t bytes) {
+  see_others();
   const WritePolicy policy =
       writes_through_l1(to.type) ? WritePolicy::write_through : WritePolicy::write_back;
   if (scc::in_l1(to.type) && l1_.write(to.first, from, bytes, policy) == WriteOutcome::kept) {
@@ -180,44 +183,42 @@ void Cpu::combine(View to, const std::byte* from, std::size_t bytes) {
 
 // ---- Over the mesh ------------------------------------------------------------------------------
 
-bool Cpu::by_bypass(const Target& target) const {
-  return target.kind == DeviceKind::mpb && target.number == chip_.tile_number(id_) &&
+bool Cpu::by_bypass(DeviceKind kind, std::uint32_t device) const {
+  return kind == DeviceKind::mpb && device == chip_.tile_number(id_) &&
          !chip_.parameters().faults.local_mpb_bypass_unusable;
 }
 
 // The core's own part of a trip: until the request leaves the tile, caches were looked into; the
 // rest of it after the reply has come.
-Duration Cpu::before(const Target& target) const {
-  return timing_.miss + (by_bypass(target) ? Duration() : timing_.l2);
+Duration Cpu::before(Address to) const {
+  const LutEntry entry = chip_.lut(id_, static_cast<std::uint32_t>(to.byte() / chip_.page_bytes()));
+  return by_bypass(entry.kind, entry.device) ? Duration() : timing_.miss + timing_.l2;
 }
 Duration Cpu::after(const Target& target) const {
-  return by_bypass(target) ? timing_.local_mpb : target.device->timing.path - timing_.l2;
+  if (by_bypass(target.kind, target.number)) return timing_.local_mpb;
+  return target.device->timing.path - timing_.l2;
 }
 
 Chip::Trip Cpu::send(const Target& target, Time start, std::size_t out, std::size_t back) {
-  if (!by_bypass(target)) return chip_.send(id_, target, start, out, back);
+  if (!by_bypass(target.kind, target.number)) return chip_.send(id_, target, start, out, back);
   const auto slot = target.device->server.serve(start, target.device->timing.busy);
-  return {slot.begin, slot.begin};
+  return {slot.begin, slot.begin};  // all of it is in local_mpb
 }
 
-// The core's own part before a request that it waits for leaves the tile; then, in its turn, where
-// the request goes: lookup tables are everybody's, and a change may be on its way.
-Target Cpu::leave(Address to) {
-  Duration own = timing_.miss + timing_.l2;
-  if (!chip_.parameters().faults.local_mpb_bypass_unusable) {
-    fibre_->await_turn();
-    own = before(chip_.resolve(id_, to));
-  }
-  fibre_->advance(own);
-  wait_for_writes();  // U3
+// The turn to hand in a request that the core waits for, and when it leaves the tile: not before
+// the write before it is done (U3). It is handed in `before` earlier, as a posted write is: else a
+// device that is busy all the time would serve writes before reads that came at the same time.
+Time Cpu::await_request(Address to) {
+  fibre_->advance_to(write_done_ - before(to));
   fibre_->await_turn();
-  return chip_.resolve(id_, to);
+  return now() + before(to);
 }
 
 void Cpu::request_read(Address from, std::byte* to, std::size_t bytes) {
   ++counters_.requests_read;
-  const Target target = leave(from);
-  const Chip::Trip trip = send(target, now(), 0, bytes);
+  const Time leaves = await_request(from);
+  const Target target = chip_.resolve(id_, from);  // in its turn: an entry may have changed
+  const Chip::Trip trip = send(target, leaves, 0, bytes);
   fibre_->advance_to(trip.effect);
   fibre_->await_turn();
   copy_bytes(to, target.device->memory->at(target.offset), bytes);
@@ -232,7 +233,7 @@ void Cpu::post_write(Address line, std::uint64_t mask, const std::byte* bytes) {
   wait_for_writes();  // one outstanding
   fibre_->await_turn();
   const Target target = chip_.resolve(id_, line);
-  const Chip::Trip trip = send(target, now() + before(target), kLineBytes, 0);
+  const Chip::Trip trip = send(target, now() + before(line), kLineBytes, 0);
   write_done_ = trip.reply + after(target);
   std::byte* const memory = target.device->memory->at(target.offset);
   chip_.simulation().at(trip.effect, [held, memory, mask](Time) {
@@ -335,13 +336,12 @@ void Cpu::drop(Address line) {
 void Cpu::invalidate_at(CoreId other, Address first, std::size_t bytes) {
   TOMBOLO_CHECK(chip_.parameters().extensions.remote_invalidation,
                 "core {}: invalidate_at on a chip without remote_invalidation", id_.index());
-  const Target target = chip_.resolve(
-      id_, chip_.page(static_cast<std::uint32_t>(chip_.parameters().layout.register_lut_entry) +
-                      chip_.tile_number(other)));
+  const Address registers = chip_.registers(other);
   Cpu* const cpu = &chip_.cpu(other);
   each_line({first, MemoryType::ncm}, bytes, [&](simulator::Line line) {
     fibre_->await_turn();
-    const Chip::Trip trip = send(target, now() + before(target), 8, 0);
+    const Target target = chip_.resolve(id_, registers);
+    const Chip::Trip trip = send(target, now() + before(registers), 8, 0);
     // It waits for nothing, but is to be done when the core waits for its writes.
     write_done_ = std::max(write_done_, trip.reply);
     const Address gone = line_size_.first(line);
@@ -401,11 +401,11 @@ void Cpu::copy_by_engine(View from, View to, std::size_t bytes, const std::byte*
 
 bool Cpu::test_and_set(CoreId of) {
   ++counters_.tests;
+  const Address registers = chip_.registers(of);
   fibre_->advance(timing_.load);
-  const Target target =
-      leave(chip_.page(static_cast<std::uint32_t>(chip_.parameters().layout.register_lut_entry) +
-                       chip_.tile_number(of)));
-  const Chip::Trip trip = send(target, now(), 0, 4);
+  const Time leaves = await_request(registers);
+  const Target target = chip_.resolve(id_, registers);
+  const Chip::Trip trip = send(target, leaves, 0, 4);
   fibre_->advance_to(trip.effect);
   fibre_->await_turn();
   std::uint8_t& bit = chip_.test_and_set_bits()[of.index()];
@@ -422,10 +422,9 @@ void Cpu::post_to_registers(CoreId of, const Effect& effect) {
   fibre_->advance(timing_.store);
   wait_for_writes();  // one outstanding
   fibre_->await_turn();
-  const Target target = chip_.resolve(
-      id_, chip_.page(static_cast<std::uint32_t>(chip_.parameters().layout.register_lut_entry) +
-                      chip_.tile_number(of)));
-  const Chip::Trip trip = send(target, now() + before(target), 4, 0);
+  const Address registers = chip_.registers(of);
+  const Target target = chip_.resolve(id_, registers);
+  const Chip::Trip trip = send(target, now() + before(registers), 4, 0);
   write_done_ = trip.reply + after(target);
   chip_.simulation().at(trip.effect, effect);
 }

@@ -150,7 +150,6 @@ class Cpu {
   void combine(View to, const std::byte* from, std::size_t bytes);
   void fill_l1(View of);
   void leave_l1(const simulator::CachedLine& line);
-  Target leave(Address to);
   // A line, or a part of it, over the mesh.
   void request_read(Address from, std::byte* to, std::size_t bytes);
   void post_write(Address line, std::uint64_t mask, const std::byte* bytes);
@@ -160,9 +159,10 @@ class Cpu {
   template <class Effect>
   void post_to_registers(CoreId of, const Effect& effect);
   Chip::Trip send(const Target& target, Time start, std::size_t out, std::size_t back);
-  Duration before(const Target& target) const;
+  Time await_request(Address to);
+  Duration before(Address to) const;
   Duration after(const Target& target) const;
-  bool by_bypass(const Target& target) const;
+  bool by_bypass(DeviceKind kind, std::uint32_t device) const;
   std::int64_t valid_lines() const;
   void drop(Address line);
   LineBytes engine_reads(View from);
@@ -176,9 +176,16 @@ class Cpu {
     body();
   }
 
+  // Where others reach into these caches, what they did before now must have happened.
+  void see_others() {
+    if (caches_are_shared_) [[unlikely]]
+      fibre_->await_turn();
+  }
+
   Chip& chip_;
   const Timing& timing_;
   CoreId id_;
+  bool caches_are_shared_;
   simulator::Core* fibre_ = nullptr;
   simulator::LineSize line_size_{kLineBytes};
   simulator::SetAssociativeCache l1_;

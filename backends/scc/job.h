@@ -23,11 +23,11 @@ namespace tombolo::scc {
 
 struct JobShape {
   std::uint32_t processes = 2;
-  std::vector<CoreId> cores;  // by process; empty: process n on core n
+  std::vector<CoreId> cores = {};  // by process; empty: process n on core n
   std::size_t sync_bytes = 4096;
   std::uint64_t data_bytes = 4096;
-  Placement placement;
-  simulator::Options options;
+  Placement placement = {};
+  simulator::Options options = {};
   machine::IdleHook* idle = nullptr;
 };
 

@@ -106,6 +106,7 @@ std::vector<Field> fields(Parameters& p) {
                  [&p](const toml::node& node) { return take_tiles(node, p.layout.controllers); },
                  [&p] { return mix(p.layout.controllers); }});
   number("controller_megabytes", p.layout.controller_megabytes, 64, 1 << 20);
+  number("ranks_per_controller", p.layout.ranks_per_controller, 1, 64);
   number("private_pages", p.layout.private_pages, 2, 128);
   number("public_pages", p.layout.public_pages, 1, 64);
   number("mpb_bytes_per_tile", p.layout.mpb_bytes_per_tile, 1024, 1 << 20);
@@ -142,6 +143,7 @@ std::vector<Field> fields(Parameters& p) {
   cycles("dram", p.path.dram);
   number("dram_memory_cycles", p.path.dram_memory_cycles, 1, 100'000);
   number("controller_busy_memory_cycles", p.path.controller_busy_memory_cycles, 1, 100'000);
+  number("rank_busy_memory_cycles", p.path.rank_busy_memory_cycles, 1, 100'000);
   cycles("mpb_busy", p.path.mpb_busy);
   cycles("register_busy", p.path.register_busy);
   section = "operations";
@@ -168,6 +170,8 @@ std::vector<Field> fields(Parameters& p) {
   cycles("convert_rank", p.software.convert_rank);
   cycles("copy_word", p.software.copy_word);
   cycles("flop", p.software.flop);
+  cycles("packet", p.software.packet);
+  cycles("rma_step", p.software.rma_step);
   return all;
 }
 
@@ -190,7 +194,11 @@ class Reader {
       const auto base = table["base"].value<std::string>();
       if (!base || base->empty() || base->find('/') != std::string::npos)
         return wrong(path, "base must be the name of a chip in the same folder");
-      TOMBOLO_TRY(read(path.parent_path() / (*base + ".toml"), depth + 1));
+      const fs::path base_path = path.parent_path() / (*base + ".toml");
+      std::error_code error;
+      if (!fs::exists(base_path, error))
+        return wrong(path, fmt::format("its base is {}, which is not there", base_path.string()));
+      TOMBOLO_TRY(read(base_path, depth + 1));
     }
     TOMBOLO_TRY(take_text(path, table, "name", parameters_.name));
     TOMBOLO_TRY(take_text(path, table, "title", parameters_.title));
@@ -298,7 +306,8 @@ class Reader {
          {parameters_.clocks.core_megahertz * 2, parameters_.clocks.mesh_megahertz,
           parameters_.clocks.memory_megahertz}) {
       simulator::Clock clock = simulator::Clock::megahertz(1);
-      TOMBOLO_TRY(simulator::Clock::make(megahertz * 1'000'000, 1, &clock));
+      if (Status s = simulator::Clock::make(megahertz * 1'000'000, 1, &clock); !s.ok())
+        return wrong(path, "[clocks] " + s.message());
     }
     return {};
   }

@@ -31,7 +31,7 @@ struct Parameters {
   struct Layout {
     std::int64_t mesh_columns, mesh_rows, cores_per_tile;
     std::vector<simulator::Tile> controllers;
-    std::int64_t controller_megabytes, private_pages, public_pages;
+    std::int64_t controller_megabytes, ranks_per_controller, private_pages, public_pages;
     std::int64_t mpb_bytes_per_tile;
     std::int64_t lut_entries, lut_page_megabytes;
     std::int64_t shared_lut_entry, mpb_lut_entry, register_lut_entry;
@@ -51,7 +51,7 @@ struct Parameters {
   } core;
   struct Path {
     HalfCycles mpb, local_mpb, registers, dram;
-    std::int64_t dram_memory_cycles, controller_busy_memory_cycles;
+    std::int64_t dram_memory_cycles, controller_busy_memory_cycles, rank_busy_memory_cycles;
     HalfCycles mpb_busy, register_busy;
   } path;
   struct Operations {
@@ -67,6 +67,7 @@ struct Parameters {
   } extensions;
   struct Software {
     HalfCycles library_call, convert_group, convert_rank, copy_word, flop;
+    HalfCycles packet, rma_step;  // of messages/rckmpi*
   } software;
 
   std::uint32_t tiles() const {

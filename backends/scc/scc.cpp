@@ -46,6 +46,7 @@ Base::Base(const machine::Attachment& at)
 
 Status Base::pause(std::uint64_t ns) {
   cpu_.fibre().pause(Duration::nanoseconds(static_cast<std::int64_t>(ns)));
+  cpu_.fibre().await_turn();  // what it waits for may be no simulated memory
   return idle();
 }
 

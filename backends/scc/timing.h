@@ -32,6 +32,7 @@ struct Timing {
         link_bytes(static_cast<std::size_t>(p.mesh.link_bytes)),
         dram{cycles(p.path.dram), memory.cycles(p.path.dram_memory_cycles),
              memory.cycles(p.path.controller_busy_memory_cycles)},
+        rank_busy(memory.cycles(p.path.rank_busy_memory_cycles)),
         mpb{cycles(p.path.mpb), {}, cycles(p.path.mpb_busy)},
         registers{cycles(p.path.registers), {}, cycles(p.path.register_busy)},
         local_mpb(cycles(p.path.local_mpb)),
@@ -46,7 +47,9 @@ struct Timing {
         convert_group(cycles(p.software.convert_group)),
         convert_rank(cycles(p.software.convert_rank)),
         copy_word(cycles(p.software.copy_word)),
-        flop(cycles(p.software.flop)) {}
+        flop(cycles(p.software.flop)),
+        packet(cycles(p.software.packet)),
+        rma_step(cycles(p.software.rma_step)) {}
 
   simulator::Duration cycles(HalfCycles n) const { return half_cycle * n.halves; }
 
@@ -55,11 +58,14 @@ struct Timing {
   simulator::Duration load, store, loop, miss, l2, system_call;
   simulator::Duration hop;
   std::size_t link_bytes;
-  DeviceTiming dram, mpb, registers;
+  DeviceTiming dram;
+  simulator::Duration rank_busy;  // a controller serves others meanwhile, but not the same rank
+  DeviceTiming mpb, registers;
   simulator::Duration local_mpb;
   simulator::Duration cl1invmb, wbinvd, wbinvd_valid_line, invd_valid_line, flush_loop;
   simulator::Duration line_operation, copy_engine_start;
   simulator::Duration library_call, convert_group, convert_rank, copy_word, flop;
+  simulator::Duration packet, rma_step;
 };
 
 }  // namespace tombolo::scc

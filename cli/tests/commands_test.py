@@ -50,7 +50,7 @@ def test_a_kernel_without_userfaultfd_is_named(monkeypatch):
 
 def test_help_lists_every_command():
     shown = CliRunner().invoke(app, ["--help"]).output
-    for name in ("doctor", "run", "env", "build", "demo", "bench", "conformance"):
+    for name in ("doctor", "run", "env", "build", "demo", "bench", "conformance", "scc"):
         assert name in shown
 
 

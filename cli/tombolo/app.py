@@ -6,7 +6,7 @@ import sys
 import typer
 
 from tombolo import __version__
-from tombolo.commands import bench, build, conformance, demo, doctor, env, run
+from tombolo.commands import bench, build, conformance, demo, doctor, env, run, scc
 from tombolo.faults import Fault
 
 app = typer.Typer(
@@ -24,6 +24,7 @@ app.command("build")(build.build)
 app.command("demo")(demo.demo)
 app.add_typer(bench.app, name="bench")
 app.command("conformance")(conformance.conformance)
+app.add_typer(scc.app, name="scc")
 
 
 @app.callback(invoke_without_command=True)

@@ -4,6 +4,11 @@
 import os
 from pathlib import Path
 
+CONTAINER_MEMORY = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+)
+
 
 def cores() -> int:
     """Hardware threads that this process may use."""
@@ -37,6 +42,30 @@ def cpu_name() -> str:
         if key.strip() in ("model name", "Processor"):
             return value.strip()
     return os.uname().machine
+
+
+def free_memory() -> int:
+    """Bytes that new processes may take: what the kernel and the container's limit leave."""
+    free = _available()
+    for limit, used in CONTAINER_MEMORY:
+        try:
+            most = Path(limit).read_text().strip()
+            if most != "max":
+                free = min(free, int(most) - int(Path(used).read_text()))
+        except (OSError, ValueError):
+            continue
+    return max(0, free)
+
+
+def _available() -> int:
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            key, _, value = line.partition(":")
+            if key == "MemAvailable":
+                return int(value.split()[0]) * 1024
+    except OSError:
+        pass
+    return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def _cpuinfo() -> list[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our own libraries: in the installed package, or in the build folder of the checkout."""
+"""Our own libraries and programs: in the installed package, or in the build folder of the checkout."""
 
 import os
 from pathlib import Path
@@ -30,3 +30,28 @@ def need(abi: str) -> Path:
         return library
     looked = ", ".join(places.shown(folder) for folder in folders())
     raise Fault(f"libtombolo_mpi_{abi}.so is not in {looked}; to build it: make native")
+
+
+def find_program(name: str) -> Path | None:
+    """A program of ours: beside the libraries, or where the checkout builds it."""
+    for folder in _program_folders():
+        program = folder / name
+        if program.is_file() and os.access(program, os.X_OK):
+            return program
+    return None
+
+
+def need_program(name: str) -> Path:
+    """As `find_program`; a Fault that says how to build it where it is not there."""
+    if program := find_program(name):
+        return program
+    looked = ", ".join(places.shown(folder) for folder in _program_folders())
+    where = "" if places.checkout() else " in the source tree"
+    raise Fault(f"{name} is not in {looked}; to build it{where}: make scc")
+
+
+def _program_folders() -> list[Path]:
+    root = places.checkout()
+    if root and "TOMBOLO_LIB_DIR" not in os.environ:
+        return [root / "build/release/experiments"]
+    return folders()

@@ -29,7 +29,9 @@ def cache() -> Path:
 
 
 def results() -> Path:
-    """Result files: in the checkout, or where the user stands."""
+    """Result files: $TOMBOLO_RESULTS, in the checkout, or where the user stands."""
+    if named := os.environ.get("TOMBOLO_RESULTS"):
+        return Path(named).resolve()
     return checkout() / "results" if checkout() else Path.cwd() / "results"
 
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: n cores of one machine as threads of this process, for tests and benchmarks.
+// Purpose: n cores of one machine for tests and benchmarks: threads of this process, or whatever a
+// machine's own Host runs them as.
 //
 //   Ensemble<stale::Core> ensemble({.cores = 3, .sync_bytes = layout.bytes(), .data_bytes = 256});
 //   ensemble.run([&](auto& core) { ... });        // one thread per core, joined on return
@@ -25,51 +26,57 @@ struct EnsembleShape {
   std::uint64_t evictions = 7;
   IdleHook* idle = nullptr;
   std::uint32_t processors = 2;
+  std::uint32_t configuration = 0;  // which of its own, for a machine that has several
 };
 
-// C: a core, or anything else that is made from an Attachment (an engine, say).
+// The machine of what an ensemble is made of: C itself, or what C says that it stands upon.
 template <class C>
-class Ensemble {
+struct MachineOf {
+  using type = C;
+};
+template <class C>
+requires requires { typename C::Machine; }
+struct MachineOf<C> {
+  using type = typename C::Machine;
+};
+
+// Memory for n cores and a way to run them: here threads. A machine that runs otherwise has a
+// specialization (backends/scc/testing/host.h).
+template <class M>
+class Host {
  public:
-  explicit Ensemble(const EnsembleShape& shape)
-      : sync_bytes_((shape.sync_bytes + 63) / 64 * 64),
+  explicit Host(const EnsembleShape& shape)
+      : shape_(shape),
+        sync_bytes_((shape.sync_bytes + 63) / 64 * 64),
         data_bytes_((shape.data_bytes + 63) / 64 * 64),
         sync_(allocate(shape.cores * sync_bytes_)),
         data_(allocate(shape.cores * data_bytes_)),
-        ledger_(allocate(shape.cores * data_bytes_)) {
-    for (Home self = 0; self < shape.cores; ++self) {
-      Attachment at;
-      at.self = self;
-      at.cores = shape.cores;
-      at.sync = sync_.get();
-      at.sync_bytes_per_home = sync_bytes_;
-      at.ledger = ledger_.get();
-      images_.push_back(allocate(shape.cores * data_bytes_));
-      for (Home home = 0; home < shape.cores; ++home)
-        at.data.push_back({.memory = data_.get() + home * data_bytes_,
-                           .image = images_.back().get() + home * data_bytes_,
-                           .bytes = shape.data_bytes});
-      at.waiting = WaitPolicy::for_host(shape.cores, shape.processors);
-      at.idle = shape.idle;
-      at.seed = shape.seed;
-      at.evictions = shape.evictions;
-      cores_.push_back(std::make_unique<C>(at));
-    }
+        ledger_(allocate(shape.cores * data_bytes_)) {}
+
+  Attachment attachment(Home self) {
+    Attachment at;
+    at.self = self;
+    at.cores = shape_.cores;
+    at.sync = sync_.get();
+    at.sync_bytes_per_home = sync_bytes_;
+    at.ledger = ledger_.get();
+    images_.push_back(allocate(shape_.cores * data_bytes_));
+    for (Home home = 0; home < shape_.cores; ++home)
+      at.data.push_back({.memory = data_.get() + home * data_bytes_,
+                         .image = images_.back().get() + home * data_bytes_,
+                         .bytes = shape_.data_bytes});
+    at.waiting = WaitPolicy::for_host(shape_.cores, shape_.processors);
+    at.idle = shape_.idle;
+    at.seed = shape_.seed;
+    at.evictions = shape_.evictions;
+    return at;
   }
 
-  C& core(Home home) { return *cores_[home]; }
-  Home cores() const { return static_cast<Home>(cores_.size()); }
-
-  // Calls body(core) on a thread for each core and joins them.
   template <class Body>
   void run(Body&& body) {
     std::vector<std::thread> threads;
-    for (auto& core : cores_)
-      threads.emplace_back([&body, &core] {
-        body(*core);
-        // A machine may hold back the last stores of a body; whoever looks after run() wants them.
-        if constexpr (requires { core->settle(); }) core->settle();
-      });
+    for (Home home = 0; home < shape_.cores; ++home)
+      threads.emplace_back([&body, home] { body(home); });
     for (auto& thread : threads) thread.join();
   }
 
@@ -85,12 +92,40 @@ class Ensemble {
     return Memory(p);
   }
 
+  EnsembleShape shape_;
   std::size_t sync_bytes_;
   std::size_t data_bytes_;
   Memory sync_;
   Memory data_;
   Memory ledger_;
   std::vector<Memory> images_;
+};
+
+// C: a core, or anything else that is made from an Attachment (an engine, say).
+template <class C>
+class Ensemble {
+ public:
+  explicit Ensemble(const EnsembleShape& shape) : host_(shape) {
+    for (Home self = 0; self < shape.cores; ++self)
+      cores_.push_back(std::make_unique<C>(host_.attachment(self)));
+  }
+
+  C& core(Home home) { return *cores_[home]; }
+  Home cores() const { return static_cast<Home>(cores_.size()); }
+
+  // Calls body(core) for each core, each in its own thread, and returns when all have.
+  template <class Body>
+  void run(Body&& body) {
+    host_.run([&](Home home) {
+      C& core = *cores_[home];
+      body(core);
+      // A machine may hold back the last stores of a body; whoever looks after run() wants them.
+      if constexpr (requires { core.settle(); }) core.settle();
+    });
+  }
+
+ private:
+  Host<typename MachineOf<C>::type> host_;
   std::vector<std::unique_ptr<C>> cores_;
 };
 

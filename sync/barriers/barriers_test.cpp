@@ -67,8 +67,14 @@ class Barriers : public ::testing::Test {
   }
 };
 
-using Cases = testing::Product<AllMachines, Dissemination, Centralized>;
+using Cases = testing::Product<testing::AnyMachines, Dissemination, Centralized>;
 TYPED_TEST_SUITE(Barriers, Cases, testing::CaseNames);
+
+// Tests that need cores to be threads.
+template <class Case>
+class ThreadedBarriers : public Barriers<Case> {};
+using ThreadedCases = testing::Product<AllMachines, Dissemination, Centralized>;
+TYPED_TEST_SUITE(ThreadedBarriers, ThreadedCases, testing::CaseNames);
 
 template <class Case>
 constexpr int rounds = testing::scaled<typename Case::Machine>(2000);
@@ -102,7 +108,7 @@ TYPED_TEST(Barriers, CarryData) {
   });
 }
 
-TYPED_TEST(Barriers, FaultOfTheHookEndsTheWait) {
+TYPED_TEST(ThreadedBarriers, FaultOfTheHookEndsTheWait) {
   using C = typename TestFixture::Machine;
   Obituary obituary(seconds(60));
   std::atomic<int> left{0};

@@ -145,8 +145,14 @@ class Epochs : public ::testing::Test {
   std::string error_;
 };
 
-using Cases = testing::Product<AllMachines, TriggerOnly>;
+using Cases = testing::Product<testing::AnyMachines, TriggerOnly>;
 TYPED_TEST_SUITE(Epochs, Cases, testing::CaseNames);
+
+// Tests that need cores to be threads.
+template <class Case>
+class ThreadedActiveTarget : public Epochs<Case> {};
+using ThreadedCases = testing::Product<AllMachines, TriggerOnly>;
+TYPED_TEST_SUITE(ThreadedActiveTarget, ThreadedCases, testing::CaseNames);
 
 template <class Case>
 constexpr int steps = testing::scaled<typename Case::Machine>(1000);
@@ -164,7 +170,7 @@ TYPED_TEST(Epochs, MoreCoresThanBitsInAWord) {
   EXPECT_EQ(this->run(70, random_schedule(70, 3, 1), 1, deadline), "");
 }
 
-TYPED_TEST(Epochs, FaultOfTheHookEndsEveryWait) {
+TYPED_TEST(ThreadedActiveTarget, FaultOfTheHookEndsEveryWait) {
   using C = typename TestFixture::Machine;
   Obituary obituary(seconds(60));
   const EnsembleShape shape{.cores = 4, .idle = &obituary};

@@ -29,9 +29,16 @@ using testing::Locks;
 using testing::Obituary;
 using testing::Record;
 using testing::WriterPreference;
-using Cases =
-    testing::Product<AllMachines, BestEffort, BiasedBestEffort, WriterPreference, Fifo, Bakery>;
+using Cases = testing::Product<testing::AnyMachines, BestEffort, BiasedBestEffort, WriterPreference,
+                               Fifo, Bakery>;
 TYPED_TEST_SUITE(Locks, Cases, testing::CaseNames);
+
+// Tests that need cores to be threads.
+template <class Case>
+class ThreadedLocks : public Locks<Case> {};
+using ThreadedCases =
+    testing::Product<AllMachines, BestEffort, BiasedBestEffort, WriterPreference, Fifo, Bakery>;
+TYPED_TEST_SUITE(ThreadedLocks, ThreadedCases, testing::CaseNames);
 
 template <class Case>
 constexpr int steps = testing::scaled<typename Case::Machine>(4000);
@@ -46,7 +53,7 @@ TYPED_TEST(Locks, ExcludeWithManyCoresAndNoBackoff) {
   this->run(8, 4, {.steps = steps<TypeParam> / 10});
 }
 
-TYPED_TEST(Locks, ThreadsOfOneCoreDoNotWaitForEachOther) {
+TYPED_TEST(ThreadedLocks, ThreadsOfOneCoreDoNotWaitForEachOther) {
   using Core = typename TestFixture::Machine;
   if constexpr (!TypeParam::for_threads ||
                 Core::properties.native_atomics != machine::Atomics::full) {
@@ -65,7 +72,7 @@ TYPED_TEST(Locks, ThreadsOfOneCoreDoNotWaitForEachOther) {
 }
 
 // A thread that waits, in the queue or in the gate, keeps no other from a lock that is free.
-TYPED_TEST(Locks, AThreadGetsAFreeLockWhileAnotherOfItsCoreWaits) {
+TYPED_TEST(ThreadedLocks, AThreadGetsAFreeLockWhileAnotherOfItsCoreWaits) {
   using Core = typename TestFixture::Machine;
   if constexpr (!TypeParam::for_threads ||
                 Core::properties.native_atomics != machine::Atomics::full) {
@@ -154,7 +161,7 @@ TYPED_TEST(Locks, ExclusiveAndLockAllInQuickTurn) {
 }
 
 // Readers that waited for the same writer share the lock after it.
-TYPED_TEST(Locks, WaitingReadersEnterTogether) {
+TYPED_TEST(ThreadedLocks, WaitingReadersEnterTogether) {
   using C = typename TestFixture::Machine;
   using L = typename TestFixture::Family;
   Deadline deadline(seconds(60));
@@ -237,7 +244,7 @@ TYPED_TEST(Locks, AdmitWhatDoesNotConflict) {
 }
 
 // A core dies with an exclusive lock; everybody who waits gets the hook's fault.
-TYPED_TEST(Locks, FaultOfTheHookEndsEveryWait) {
+TYPED_TEST(ThreadedLocks, FaultOfTheHookEndsEveryWait) {
   using C = typename TestFixture::Machine;
   using L = typename TestFixture::Family;
   for (const bool lock_all_used : {false, true}) {

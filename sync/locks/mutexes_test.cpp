@@ -91,8 +91,14 @@ class Mutexes : public ::testing::Test {
   }
 };
 
-using Cases = testing::Product<AllMachines, Spin, Mcs, Bakery>;
+using Cases = testing::Product<testing::AnyMachines, Spin, Mcs, Bakery>;
 TYPED_TEST_SUITE(Mutexes, Cases, testing::CaseNames);
+
+// Tests that need cores to be threads.
+template <class Case>
+class ThreadedMutexes : public Mutexes<Case> {};
+using ThreadedCases = testing::Product<AllMachines, Spin, Mcs, Bakery>;
+TYPED_TEST_SUITE(ThreadedMutexes, ThreadedCases, testing::CaseNames);
 
 TYPED_TEST(Mutexes, Exclude) {
   constexpr int steps = testing::scaled<typename TestFixture::Machine>(4000);
@@ -101,7 +107,7 @@ TYPED_TEST(Mutexes, Exclude) {
   this->excludes(8, steps / 10);
 }
 
-TYPED_TEST(Mutexes, FaultOfTheHookEndsEveryWait) {
+TYPED_TEST(ThreadedMutexes, FaultOfTheHookEndsEveryWait) {
   using C = typename TestFixture::Machine;
   Obituary obituary(seconds(60));
   std::atomic<bool> held{false};

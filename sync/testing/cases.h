@@ -2,7 +2,7 @@
 // Purpose: what the validators of sync share: every algorithm of a family times every machine, one
 // of it for each core, hooks that end a wait, and protected data whose damage shows.
 //
-//   using Cases = Product<AllMachines, CaseOf<McsLock>::On, CaseOf<Ticket>::On>;   // typed tests
+//   using Cases = Product<AnyMachines, CaseOf<McsLock>::On, CaseOf<Ticket>::On>;   // typed tests
 //
 // Thread safety: Deadline and Obituary may be used by several threads at once.
 #pragma once
@@ -19,8 +19,20 @@
 #include "base/status.h"
 #include "machine/contract.h"
 #include "machine/testing/ensemble.h"
+#ifdef TOMBOLO_HAS_SCC
+#include "backends/scc/scc.h"
+#include "backends/scc/testing/host.h"
+#endif
 
 namespace tombolo::sync::testing {
+
+// All machines, and the simulated chip where it is built: for tests that do everything in their
+// cores.
+#ifdef TOMBOLO_HAS_SCC
+using AnyMachines = AllMachines::and_also<scc::Core>;
+#else
+using AnyMachines = AllMachines;
+#endif
 
 // ::testing::Types of Case<M> for every machine M and every Case.
 template <class Machines, template <class> class... Cases>

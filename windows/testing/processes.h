@@ -48,11 +48,18 @@ inline constexpr bool tells_losses = requires(const C& core) {
 
 struct Weather {
   std::uint64_t seed = 1;
-  std::uint64_t evictions = 0;  // one in so many operations; 0: never
+  std::uint64_t evictions = 0;      // one in so many operations; 0: never
+  std::uint32_t configuration = 0;  // of the machine, if it has several
 };
 
 template <class C>
 std::vector<Weather> every_weather() {
+  if constexpr (requires { machine::testing::Host<C>::configurations; }) {
+    std::vector<Weather> all;
+    for (std::uint32_t n = 0; n < machine::testing::Host<C>::configurations; ++n)
+      all.push_back({n + 1, 0, n});
+    return all;
+  }
   if constexpr (!tells_losses<C>) return {{}};
   return {{1, 0}, {2, 50}, {3, 7}, {4, 3}, {5, 50}, {6, 7}, {7, 3}};
 }
@@ -171,16 +178,22 @@ class Process {
     return before;
   }
 
-  // The program's own plain loads and stores.
+  // The program's own plain loads and stores; on a machine without views, its reads and writes.
   std::byte* memory(Home home) { return window().view(home); }
+  virtual void store_bytes(Home home, Offset at, const void* from, std::size_t bytes) {
+    std::memcpy(memory(home) + at, from, bytes);
+  }
+  virtual void load_bytes(Home home, Offset at, void* to, std::size_t bytes) {
+    std::memcpy(to, memory(home) + at, bytes);
+  }
   template <class T>
   void store_at(Home home, Offset at, const T& value) {
-    std::memcpy(memory(home) + at, &value, sizeof value);
+    store_bytes(home, at, &value, sizeof value);
   }
   template <class T>
   T load_at(Home home, Offset at) {
     T value;
-    std::memcpy(&value, memory(home) + at, sizeof value);
+    load_bytes(home, at, &value, sizeof value);
     return value;
   }
   void store(Offset at, int value) { store_at(self_, at, value); }
@@ -194,6 +207,7 @@ class Process {
 template <class C>
 class ProcessOn : public Process {
  public:
+  using Machine = C;
   static inline EngineOptions options;  // of the processes that are made next
 
   explicit ProcessOn(const machine::Attachment& at)
@@ -201,6 +215,14 @@ class ProcessOn : public Process {
   C& core() { return window_.core(); }
   Engine& window() override { return window_; }
   void pause() override { must(core().pause(10'000), "pause"); }
+  void store_bytes(Home home, Offset at, const void* from, std::size_t bytes) override {
+    if constexpr (!machine::HasNoViews<C>) return Process::store_bytes(home, at, from, bytes);
+    must(core().write({home, at}, from, bytes), "write");
+  }
+  void load_bytes(Home home, Offset at, void* to, std::size_t bytes) override {
+    if constexpr (!machine::HasNoViews<C>) return Process::load_bytes(home, at, to, bytes);
+    must(core().read({home, at}, to, bytes), "read");
+  }
 
  private:
   Window<C> window_;
@@ -217,7 +239,8 @@ machine::testing::EnsembleShape shape_of(const World& world, const Weather& weat
           .data_bytes = world.bytes,
           .seed = weather.seed,
           .evictions = weather.evictions,
-          .idle = &watch};
+          .idle = &watch,
+          .configuration = weather.configuration};
 }
 
 template <class C>
@@ -235,9 +258,10 @@ void expect_nothing_lost(Processes<C>& processes) {
 
 template <class C>
 std::string describe(const World& world, const Weather& weather) {
-  return fmt::format("{}, seed {}, one eviction in {}, lock kind {}, granularity {}",
-                     C::properties.name, weather.seed, weather.evictions,
-                     static_cast<int>(world.options.locks), world.options.atomic_bytes);
+  return fmt::format(
+      "{}, seed {}, one eviction in {}, configuration {}, lock kind {}, granularity {}",
+      C::properties.name, weather.seed, weather.evictions, weather.configuration,
+      static_cast<int>(world.options.locks), world.options.atomic_bytes);
 }
 
 // Calls program(process), in the thread of the process.

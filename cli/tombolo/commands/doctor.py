@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from rich.table import Table
 
 from tombolo import host, mpis, natives, places, probes
+from tombolo.scc import native
 from tombolo.screen import console
 
 GIB = 1 << 30
@@ -67,6 +68,11 @@ def _libraries() -> Iterator[Finding]:
             yield Finding(name, "yes", places.shown(library))
         else:
             yield Finding(name, "no", "not built", "make native")
+    program = natives.find_program(native.NAME)
+    if program:
+        yield Finding(native.NAME, "yes", places.shown(program))
+    else:
+        yield Finding(native.NAME, "no", "not built", "make scc")
 
 
 def _cores() -> Finding:

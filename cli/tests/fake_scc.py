@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Stands in for `tombolo-scc`: prints what the JSON file $FAKE_SCC says.
+
+The file maps an experiment to its points; a point has `name`, and may have `cost`, `memory_bytes`,
+`lines` (series, x, value, unit and more) and `does`: crash, garbage, refuse, fail, hang, unfinished.
+Each run of a point leaves its name in the file's neighbour `ran`.
+"""
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+SPEC = Path(os.environ["FAKE_SCC"])
+
+
+def say(record: dict) -> None:
+    print(json.dumps(record), flush=True)
+
+
+def refuse(sentence: str) -> None:
+    print(f"tombolo-scc: {sentence}", file=sys.stderr)
+    sys.exit(2)
+
+
+def options(arguments: list[str]) -> dict[str, str]:
+    given = {}
+    for place, each in enumerate(arguments):
+        if each in ("--point", "--chip", "--seed"):
+            given[each] = arguments[place + 1]
+    chip = given.get("--chip")
+    if chip and not (Path(chip).exists() and "cores" in Path(chip).read_text()):
+        refuse(f"{chip}: [layout] cores is missing")
+    return given
+
+
+def run(experiment: str, point: dict, seed: int) -> None:
+    with (SPEC.parent / "ran").open("a") as ran:
+        ran.write(f"{experiment} {point['name']}\n")
+    does = point.get("does", "")
+    say({"progress": 0.5})
+    for line in point.get("lines", []):
+        say({"experiment": experiment, "point": point["name"], "seed": seed, "chip": "scc",
+             "chip_digest": "c0ffee", **line})  # fmt: skip
+    if does == "crash":
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if does == "garbage":
+        print("assertion: what is this?", flush=True)
+    if does == "refuse":
+        refuse("the chip has too few cores")
+    if does == "fail":
+        print("tombolo-scc: no space left on device", file=sys.stderr)
+        sys.exit(1)
+    if does == "hang":
+        (SPEC.parent / "hangs").write_text(str(os.getpid()))
+        time.sleep(60)
+    if does != "unfinished":
+        say({"point_done": point["name"], "events": 7, "virtual_s": 0.1, "host_s": 0.2})
+
+
+def main() -> None:
+    experiments = json.loads(SPEC.read_text())
+    verb, *arguments = sys.argv[1:]
+    if verb == "list":
+        for name, points in experiments.items():
+            say({"experiment": name, "title": f"{name}!", "points": len(points), "quick_points": 1})
+    elif verb == "plan":
+        options(arguments)
+        for point in experiments[arguments[0]]:
+            say({"experiment": arguments[0], "point": point["name"], "cost": point.get("cost", 1.0),
+                 "memory_bytes": point.get("memory_bytes", 1 << 20)})  # fmt: skip
+    elif verb == "run":
+        given = options(arguments)
+        wanted = next(p for p in experiments[arguments[0]] if p["name"] == given["--point"])
+        run(arguments[0], wanted, int(given["--seed"]))
+    else:
+        refuse(f"there is no command '{verb}'")
+
+
+main()

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The papers' numbers and claims: how files are read, and how values are judged."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tombolo.faults import Fault
+from tombolo.scc import catalogue, chips, draw, verdicts
+from tombolo.scc.catalogue import Axis, Catalogue, Claim, Experiment, Figure, Number, Reason, Series
+from tombolo.scc.verdicts import Measured, Verdict
+
+FIGURE = Figure(
+    "f", "F", Axis("n", ""), Axis("t", "us"), (Series("a", "first"), Series("b", "second"))
+)
+
+
+def measured(experiment: Experiment, **series: dict) -> Measured:
+    lines = [
+        {"series": name, "x": x, "unit": "us", **(v if isinstance(v, dict) else {"value": v})}
+        for name, values in series.items()
+        for x, v in values.items()
+    ]
+    return Measured(experiment, lines)
+
+
+def judged(claim: Claim, **series: dict) -> Verdict:
+    experiment = Experiment("e", "E", (FIGURE,), claims=(claim,))
+    return verdicts.verdicts(experiment, measured(experiment, **series))[0]
+
+
+def claim(kind: str, **more) -> Claim:
+    return Claim("c", kind, "a", "s", **more)
+
+
+def test_the_files_of_the_package_are_sound() -> None:
+    known = catalogue.load().experiments
+    assert {"calibration", "memory", "gats", "database", "passive-target", "dht", "osu", "ft"} <= set(known)
+    figures = [figure.name for made in known.values() for figure in made.figures]
+    assert len(figures) == len(set(figures))
+    for made in known.values():
+        for figure in made.figures:
+            assert (figure.x.scale == "category") == bool(figure.x.categories), figure.name
+            assert figure.kind in ("lines", "bars", "stacked"), figure.name
+        for number in made.numbers:
+            assert number.source
+
+
+def test_kinds_of_claims_are_those_of_the_catalogue() -> None:
+    assert tuple(verdicts.KINDS) == catalogue.CLAIM_KINDS
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("name = ", "bad.toml: "),
+        ("title = 'x'\nfigure = []", "lacks 'name'"),
+        ("name = 'x'\ntitle = 'x'\nfigure = []\n[[paper]]\nsource = ''\nexact = true\nx = [1]\nvalues.q = [1]",
+         "no figure has the series 'q'"),
+        ("name = 'x'\ntitle = 'x'\nfigure = []\n[[paper]]\nsource = ''\nexact = true\nx = [1]\nvalues.q = [1, 2]",
+         "q: 2 values for 1 places"),
+        ("name = 'x'\ntitle = 'x'\nfigure = []\n[[claim]]\nname = 'c'\nkind = 'odd'\nseries = 'q'\nsource = ''",
+         "'odd' is no kind of claim"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_a_file_is_named_with_the_file(tmp_path: Path, text: str, says: str) -> None:
+    (tmp_path / "bad.toml").write_text(text)
+    with pytest.raises(Fault, match="bad.toml") as fault:
+        catalogue.load(tmp_path)
+    assert says in str(fault.value)
+
+
+def test_a_deviation_is_relative_to_the_paper() -> None:
+    number = Number("a", 10, 20.0, "s", True, quartile1=10.0)
+    experiment = Experiment("e", "E", (FIGURE,), (number,))
+    values = measured(experiment, a={10: {"value": 24.0, "quartile1": 20.0}})
+    value, quartile = verdicts.deviations(Catalogue(), experiment, values)
+    assert value.share == pytest.approx(0.2) and value.good
+    assert quartile.share == pytest.approx(1.0) and not quartile.good
+
+
+def test_a_number_that_was_not_measured_has_no_deviation() -> None:
+    experiment = Experiment("e", "E", (FIGURE,), (Number("a", 10, 20.0, "s", True),))
+    (found,) = verdicts.deviations(Catalogue(), experiment, measured(experiment, a={9: 1.0}))
+    assert found.share is None and found.good is None
+
+
+def test_a_zero_of_the_paper_must_be_met() -> None:
+    experiment = Experiment("e", "E", (FIGURE,), (Number("a", 1, 0.0, "s", True),))
+    for ours, good in ((0.0, True), (1.0, False)):
+        (found,) = verdicts.deviations(Catalogue(), experiment, measured(experiment, a={1: ours}))
+        assert found.good is good
+
+
+def test_a_reason_for_a_point_goes_before_that_of_its_series() -> None:
+    known = Catalogue({}, (Reason("e", "a", "all"), Reason("e", "a", "this", x=2)))
+    assert [known.reason("e", "a", x) for x in (1, 2)] == ["all", "this"]
+    assert known.reason("e", "b", 1) == ""
+
+
+def test_places_on_an_axis_compare_as_numbers_or_text() -> None:
+    assert catalogue.same(10, 10.0) and catalogue.same("S", "S") and catalogue.same(0, "0")
+    assert not catalogue.same(10, 11) and not catalogue.same("S", "W")
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "series", "values"),
+    [
+        ("value", {"low": 1}, {"a": {1: 2, 2: 3}}, (2, 3)),
+        ("value", {"low": 1, "x": (2,)}, {"a": {1: 2, 2: 3}}, (3,)),
+        ("ratio", {"low": 1, "to": "b"}, {"a": {1: 6, 2: 8, 3: 1}, "b": {1: 2, 2: 2}}, (3, 4)),
+        ("ratio", {"low": 1, "x": (2,), "to_x": 1}, {"a": {1: 2, 2: 8}}, (4,)),
+        ("ratio", {"low": 1, "to": "b", "since": 2, "until": 2}, {"a": {1: 6, 2: 8, 3: 9}, "b": {1: 2, 2: 2, 3: 3}}, (4,)),
+        ("difference", {"low": 1, "to": "b"}, {"a": {1: 6}, "b": {1: 2}}, (4,)),
+        ("flat", {"high": 2}, {"a": {1: 4, 2: 6}}, (1.5,)),
+        ("linear", {"low": 0.9}, {"a": {1: 2, 2: 4, 3: 6}}, (1,)),
+        ("linear", {"low": 0.9}, {"a": {1: 6, 2: 4, 3: 2}}, (0,)),
+        ("slope", {"low": 1}, {"a": {1: 2, 2: 4, 3: 6}}, (2,)),
+        ("efficiency", {"low": 1}, {"a": {2: 2, 4: 2}}, (1, 0.5)),
+        ("spread", {"low": 1}, {"a": {1: {"value": 2, "quartile1": 1, "quartile3": 5}}}, (2,)),
+        ("below-quartile", {"high": 1, "to": "b"},
+         {"a": {1: {"value": 2, "quartile3": 3}}, "b": {1: {"value": 9, "quartile1": 6}}}, (0.5,)),
+    ],
+)  # fmt: skip
+def test_the_value_of_a_claim(kind: str, more: dict, series: dict, values: tuple) -> None:
+    assert judged(claim(kind, **more), **series).values == pytest.approx(values)
+
+
+def test_a_claim_holds_when_all_values_lie_within_its_bounds() -> None:
+    wanted = claim("value", low=2, high=3)
+    assert judged(wanted, a={1: 2, 2: 3}).held is True
+    assert judged(wanted, a={1: 2, 2: 4}).held is False
+
+
+def test_a_claim_about_a_place_that_was_not_measured_is_open() -> None:
+    verdict = judged(claim("value", low=2, x=(1, 5)), a={1: 2})
+    assert verdict.held is None and verdict.found == "not measured"
+    assert judged(claim("linear", low=0.9), a={1: 2, 2: 3}).held is None
+
+
+@pytest.mark.parametrize(
+    ("more", "wanted"),
+    [({"low": 1}, "at least 1"), ({"high": 2}, "at most 2"), ({"low": 0, "high": 0}, "0"), ({"low": 1, "high": 2}, "1 to 2")],
+)  # fmt: skip
+def test_bounds_in_words(more: dict, wanted: str) -> None:
+    assert judged(claim("value", **more), a={}).wanted == wanted
+
+
+def test_a_figure_without_any_value_is_not_drawn() -> None:
+    experiment = Experiment("e", "E", (FIGURE,))
+    assert draw.picture(experiment, FIGURE, measured(experiment)) is None
+
+
+@pytest.mark.parametrize("kind", ["lines", "bars", "stacked"])
+def test_the_same_values_draw_the_same_picture(tmp_path: Path, kind: str) -> None:
+    series = tuple(replace(each, bar="x", part=each.name) for each in FIGURE.series)
+    axis = Axis("n", "", *(() if kind == "lines" else ("category", (1, 2))))
+    figure = replace(FIGURE, kind=kind, x=axis, series=series)
+    experiment = Experiment("e", "E", (figure,), (Number("a", 1, 2.0, "s", False),))
+    values = measured(experiment, a={1: 2.0, 2: 3.0}, b={1: 1.0})
+    pictures = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        draw.save(draw.picture(experiment, figure, values), tmp_path / name / "f")
+        pictures.append((tmp_path / name / "f.svg").read_bytes())
+    assert pictures[0] == pictures[1]
+
+
+def test_labels_of_sizes() -> None:
+    assert [draw.short(v) for v in (1, 1024, 4096, 1 << 20, 1500, 0.5)] == ["1", "1Ki", "4Ki", "1Mi", "1500", "0.5"]
+
+
+def test_a_chip_has_what_its_base_has_and_what_it_states_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOMBOLO_CHIPS", str(tmp_path))
+    base = "[a]\nx = { value = 1, source = 's' }\ny = { value = 2, source = 't' }\n"
+    (tmp_path / "scc.toml").write_text(base)
+    (tmp_path / "other.toml").write_text("base = 'scc'\n[a]\ny = { value = 3, source = 'u' }\n")
+    other = chips.load("other")
+    assert [(p.name, p.value, p.source) for p in other.parameters] == [("a.x", 1, "s"), ("a.y", 3, "u")]
+    assert other.digest != chips.load("scc").digest
+    assert chips.load(str(tmp_path / "other.toml")) == other
+
+
+def test_a_chip_that_is_its_own_base_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text("base = 'a'\n")
+    with pytest.raises(Fault, match="is its own base"):
+        chips.load(str(tmp_path / "a.toml"))
+
+
+def test_the_chips_of_the_project_can_be_read() -> None:
+    for path in chips.folder().glob("*.toml"):
+        assert chips.load(path.stem).parameters

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tombolo scc`: the papers' experiments on the simulated SCC, and a report beside the papers."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from tombolo import natives, places
+from tombolo.faults import Fault
+from tombolo.scc import campaign, catalogue, chips, native, report, store
+from tombolo.scc.native import Setting
+from tombolo.scc.page import WORDS, Report, Section, percent
+from tombolo.scc.verdicts import Deviation, Verdict
+from tombolo.screen import console, paragraph
+
+app = typer.Typer(help="The papers' experiments on the simulated SCC.", no_args_is_help=True)
+
+Quick = Annotated[bool, typer.Option("--quick", help="A small set of points.")]
+Chip = Annotated[str, typer.Option(help="A chip by name, or a TOML file of its parameters.")]
+Seed = Annotated[int, typer.Option(help="Of the programs' random choices.")]
+Jobs = Annotated[int | None, typer.Option(min=1, help="Processes at once [default: processors]")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Measure again what was measured before.")]
+All = Annotated[bool, typer.Option("--all", help="Every number of the papers in the table.")]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Fail where a claim does not hold or a reason is missing.")
+]
+STYLES = {True: "green", False: "red", None: "dim"}
+
+
+@app.callback()
+def scc() -> None:
+    """The papers' experiments on the simulated SCC, and a report beside the papers."""
+
+
+@app.command("list")
+def list_experiments() -> None:
+    """The experiments: what they show and where it is printed."""
+    known = catalogue.load().experiments
+    program = natives.find_program(native.NAME)
+    offered = native.offers(program) if program else {}
+    table = Table(title="Experiments", title_justify="left")
+    for heading in ("experiment", "what", "in the papers"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("points", "quick"):
+        table.add_column(heading, justify="right")
+    for name in dict.fromkeys([*known, *offered]):
+        offer, made = offered.get(name), known.get(name)
+        table.add_row(
+            name,
+            made.title if made else offer.title,
+            made.papers() if made else "",
+            str(offer.points) if offer else "",
+            str(offer.quick_points) if offer else "",
+        )
+    console.print(table)
+    if program is None:
+        paragraph(f"{native.NAME} is not built, which runs them; to build it: make scc")
+
+
+@app.command("run")
+def run(
+    experiments: Annotated[list[str], typer.Argument(metavar="EXPERIMENT...")],
+    quick: Quick = False,
+    chip: Chip = chips.DEFAULT,
+    lines: Annotated[
+        Path | None, typer.Option("--json", help="Write the values beside the papers'; -: stdout.")
+    ] = None,
+    seed: Seed = 1,
+    jobs: Jobs = None,
+    fresh: Fresh = False,
+) -> None:
+    """Measure the points of experiments that are not measured yet."""
+    ended = campaign.run(experiments, Setting(quick, seed, chip), jobs, fresh)
+    results = ended.store.load()
+    known = catalogue.load()
+    names = list(dict.fromkeys(experiments))
+    if lines:
+        _write_lines([v for n in names for v in report.enriched(known, n, results.lines(n))], lines)
+    if str(lines) != "-":
+        made = report.gather(known, results, Setting(quick, seed, chip))
+        _show([s for s in made.sections if s.experiment.name in names], everything=False)
+        _say_ended(ended)
+    _fail_with(ended)
+
+
+@app.command("figures")
+def figures(
+    quick: Quick = False,
+    chip: Chip = chips.DEFAULT,
+    seed: Seed = 1,
+    jobs: Jobs = None,
+    fresh: Fresh = False,
+    everything: All = False,
+) -> None:
+    """Measure what is missing of all experiments, then report."""
+    setting = Setting(quick, seed, chip)
+    ended = campaign.run([], setting, jobs, fresh)
+    _say_ended(ended)
+    _report(setting, ended.store.load(), everything)
+    _fail_with(ended)
+
+
+@app.command("report")
+def report_command(
+    quick: Quick = False,
+    chip: Chip = chips.DEFAULT,
+    seed: Seed = 1,
+    everything: All = False,
+    strict: Strict = False,
+) -> None:
+    """Draw the figures and compare with the papers, from what was measured before."""
+    setting = Setting(quick, seed, chip)
+    results = store.newest(setting)
+    if not results.done:
+        option = " --quick" if quick else ""
+        raise Fault(
+            f"{places.shown(store.folder())} holds nothing of this setting; "
+            f"to measure: tombolo scc figures{option}"
+        )
+    made = _report(setting, results, everything)
+    if strict and _wanting(made):
+        raise typer.Exit(1)
+
+
+def _report(setting: Setting, results: store.Results, everything: bool) -> Report:
+    made = report.gather(catalogue.load(), results, setting)
+    _show(made.sections, everything)
+    if len(results.commits()) > 1 or len(results.chips()) > 1:
+        paragraph(
+            f"the values are of {len(results.commits())} commits and {len(results.chips())} chips; "
+            "to measure all again: tombolo scc figures --fresh",
+            style="yellow",
+        )
+    page = report.write(made, results, report.folder(setting))
+    paragraph(f"report: {places.shown(page)}")
+    return made
+
+
+def _show(sections: list[Section], everything: bool) -> None:
+    for section in sections:
+        for sentence in section.strangers:
+            paragraph(f"left out: {sentence}", style="yellow")
+    reasons: list[str] = []
+    if any(section.deviations for section in sections):
+        console.print(_deviation_table(sections, everything, reasons))
+    for number, reason in enumerate(reasons, 1):
+        paragraph(f"({number}) {reason}")
+    if any(section.verdicts for section in sections):
+        console.print(_claim_table(sections))
+
+
+def _deviation_table(sections: list[Section], everything: bool, reasons: list[str]) -> Table:
+    """The papers' numbers; of calibration's many a summary and the bad ones, unless all are wanted.
+
+    Reasons are added to the list and named by their number there.
+    """
+    table = Table(title="The papers' numbers beside ours", title_justify="left")
+    for heading in ("experiment", "series", "x"):
+        table.add_column(heading)
+    for heading in ("paper", "ours", "deviation"):
+        table.add_column(heading, justify="right")
+    for heading in ("", "reason"):
+        table.add_column(heading, overflow="fold")
+    for section in sections:
+        shown = section.deviations
+        if section.experiment.name == "calibration" and not everything:
+            shown = [each for each in shown if each.good is False]
+            table.add_row(section.experiment.name, section.summary)
+        for each in shown:
+            _deviation_row(table, each, reasons)
+        table.add_section()
+    return table
+
+
+def _deviation_row(table: Table, each: Deviation, reasons: list[str]) -> None:
+    if each.reason and each.reason not in reasons:
+        reasons.append(each.reason)
+    name = each.number.series + ("" if each.part == "value" else f", {each.part}")
+    table.add_row(
+        each.experiment,
+        name,
+        str(each.number.x),
+        f"{each.paper:g}",
+        "" if each.ours is None else f"{each.ours:.4g} {each.unit}",
+        f"[{STYLES[each.good]}]{percent(each.share)}[/]",
+        "" if each.number.exact else "approximate",
+        f"({reasons.index(each.reason) + 1})" if each.reason else "",
+    )
+
+
+def _claim_table(sections: list[Section]) -> Table:
+    table = Table(title="The papers' claims", title_justify="left")
+    for heading in ("experiment", "claim", "wanted", "found", ""):
+        table.add_column(heading, overflow="fold")
+    for section in sections:
+        for each in section.verdicts:
+            table.add_row(each.experiment, each.claim.name, each.wanted, each.found, _word(each))
+    return table
+
+
+def _word(verdict: Verdict) -> str:
+    return f"[{STYLES[verdict.held]}]{WORDS[verdict.held][0]}[/]"
+
+
+def _wanting(made: Report) -> bool:
+    """Whether a claim failed, or a number deviates too far without a reason."""
+    claims = any(each.held is False for s in made.sections for each in s.verdicts)
+    return claims or any(
+        each.good is False and not each.reason for s in made.sections for each in s.deviations
+    )
+
+
+def _say_ended(ended: campaign.Ended) -> None:
+    where = places.shown(ended.store.path)
+    paragraph(f"{ended.measured} points measured, {ended.there} were there: {where}")
+
+
+def _fail_with(ended: campaign.Ended) -> None:
+    if not ended.failures:
+        return
+    for sentence in campaign.grouped(ended.failures):
+        print(f"tombolo: {sentence}", file=sys.stderr)
+    print(
+        f"tombolo: {len(ended.failures)} points failed; to try them again: {campaign.again()}",
+        file=sys.stderr,
+    )
+    raise typer.Exit(1)
+
+
+def _write_lines(values: list[dict], path: Path) -> None:
+    text = "".join(json.dumps(value) + "\n" for value in values)
+    if str(path) == "-":
+        print(text, end="")
+        return
+    try:
+        path.write_text(text)
+    except OSError as mistake:
+        raise Fault(f"{path}: {mistake.strerror}") from None

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures what is missing of some experiments and keeps it."""
+
+import shlex
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from tombolo import host, places
+from tombolo.faults import Fault
+from tombolo.scc import native, screen
+from tombolo.scc.native import Point, Setting
+from tombolo.scc.pool import Failure, Interrupted, Pool
+from tombolo.scc.store import Store
+from tombolo.screen import paragraph
+
+MEMORY_SHARE = 0.9  # of what is free: the rest is for this command and for others
+GIB = 1 << 30
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run ended, and its file."""
+
+    store: Store
+    measured: int
+    there: int  # were there from an earlier run
+    failures: list[Failure]
+
+
+def choose(program: Path, names: list[str]) -> list[str]:
+    """The experiments to run: those named, or all; a Fault names the ones that there are."""
+    offered = list(native.offers(program))
+    for name in names:
+        if name not in offered:
+            raise Fault(f"there is no experiment '{name}'; choose of {', '.join(offered)}")
+    return list(dict.fromkeys(names)) or offered
+
+
+def run(names: list[str], setting: Setting, jobs: int | None, fresh: bool) -> Ended:
+    """Measures the points of the experiments that are not in the file yet; all of them if `fresh`.
+
+    An interrupt keeps what is done, says how to go on and ends the command.
+    """
+    program = native.locate()
+    planned = [p for name in choose(program, names) for p in native.plan(program, name, setting)]
+    store = Store(program, setting)
+    done = {} if fresh else store.load().done
+    missing = [p for p in planned if (p.experiment, p.name) not in done]
+    free = int(host.free_memory() * MEMORY_SHARE)
+    fitting, failures = _fitting(missing, free)
+    if fitting:
+        store.begin()
+        with screen.watcher(fitting) as watcher:
+            pool = Pool(program, setting, jobs or host.cores(), free, store.keep, watcher)
+            failures += _measure(pool, fitting, store)
+    return Ended(store, len(missing) - len(failures), len(planned) - len(missing), failures)
+
+
+def _fitting(points: list[Point], free: int) -> tuple[list[Point], list[Failure]]:
+    """The points that memory allows, and for each of the others why not; a Fault if none fits."""
+    large = [point for point in points if point.memory > free]
+    if not large:
+        return points, []
+    least = min(large, key=lambda point: point.memory)
+    sentence = (
+        f"needs {least.memory / GIB:.1f} GiB of memory and {free / GIB:.1f} GiB can be had: "
+        "end other programs, or run it on a larger machine"
+    )
+    if len(large) == len(points):
+        raise Fault(f"{least.experiment} {least.name} {sentence}")
+    failures = [
+        Failure(p, f"needs {p.memory / GIB:.1f} GiB of memory; {free / GIB:.1f} GiB can be had")
+        for p in large
+    ]
+    return [point for point in points if point not in large], failures
+
+
+def _measure(pool: Pool, points: list[Point], store: Store) -> list[Failure]:
+    try:
+        return pool.run(points)
+    except Interrupted as interrupted:
+        kept = len(store.load().done)
+        paragraph(f"interrupted: {kept} finished points are in {places.shown(store.path)}")
+        paragraph(f"to go on: {again()}")
+        raise SystemExit(128 + interrupted.number) from None
+
+
+def again() -> str:
+    """The command line that goes on where this one was interrupted."""
+    return shlex.join(["tombolo", *(each for each in sys.argv[1:] if each != "--fresh")])
+
+
+def grouped(failures: list[Failure]) -> list[str]:
+    """A sentence for each kind of failure, with the points that it befell."""
+    by_why: dict[str, list[Point]] = {}
+    for failure in failures:
+        by_why.setdefault(failure.why, []).append(failure.point)
+    return [f"{_named(points)}: {why}" for why, points in by_why.items()]
+
+
+def _named(points: list[Point]) -> str:
+    first = f"{points[0].experiment} {points[0].name}"
+    return first if len(points) == 1 else f"{first} and {len(points) - 1} more"

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the papers measured: figures, series, numbers and claims, from `data/scc`; its README.md
+describes the files."""
+
+import math
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tombolo import places
+from tombolo.faults import Fault
+
+WITHIN = 0.25
+CLAIM_KINDS = (
+    "value", "ratio", "difference", "flat", "linear", "slope", "efficiency", "spread",
+    "below-quartile",
+)  # fmt: skip
+X = float | int | str
+
+
+@dataclass(frozen=True)
+class Axis:
+    name: str
+    unit: str
+    scale: str = "linear"  # linear, log, log2, category
+    categories: tuple[X, ...] = ()
+
+    @property
+    def label(self) -> str:
+        return f"{self.name} / {self.unit}" if self.unit else self.name
+
+
+@dataclass(frozen=True)
+class Series:
+    name: str
+    meaning: str
+    bar: str = ""  # of a stacked figure: which bar, and which part of it
+    part: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    name: str
+    title: str
+    x: Axis
+    y: Axis
+    series: tuple[Series, ...]
+    paper: str = ""
+    kind: str = "lines"  # lines, bars, stacked
+
+
+@dataclass(frozen=True)
+class Number:
+    """One number of a paper; `exact`: printed as a number, not as "around"."""
+
+    series: str
+    x: X
+    value: float
+    source: str
+    exact: bool
+    quartile1: float | None = None
+    quartile3: float | None = None
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence that `verdicts` checks; the README.md of the data lists the kinds."""
+
+    name: str
+    kind: str
+    series: str
+    source: str
+    to: str | None = None
+    x: tuple[X, ...] = ()
+    to_x: X | None = None
+    since: float = -math.inf
+    until: float = math.inf
+    low: float = -math.inf
+    high: float = math.inf
+
+
+@dataclass(frozen=True)
+class Experiment:
+    name: str
+    title: str
+    figures: tuple[Figure, ...]
+    numbers: tuple[Number, ...] = ()
+    claims: tuple[Claim, ...] = ()
+    within: float = WITHIN  # a larger deviation from the paper needs a reason
+
+    def units(self) -> dict[str, str]:
+        """The unit of each series."""
+        return {s.name: figure.y.unit for figure in self.figures for s in figure.series}
+
+    def papers(self) -> str:
+        """Where its figures are printed; empty where no paper has them."""
+        return "; ".join(dict.fromkeys(f.paper for f in self.figures if f.paper))
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a series, or one point of it, lies further from the paper than it should."""
+
+    experiment: str
+    series: str
+    text: str
+    x: X | None = None
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    experiments: dict[str, Experiment] = field(default_factory=dict)
+    reasons: tuple[Reason, ...] = ()
+
+    def reason(self, experiment: str, series: str, x: X) -> str:
+        """The reason for that point, else for its series, else an empty text."""
+        found = ""
+        for each in self.reasons:
+            if (each.experiment, each.series) != (experiment, series):
+                continue
+            if each.x is not None and same(each.x, x):
+                return each.text
+            if each.x is None:
+                found = each.text
+        return found
+
+
+def same(a: X, b: X) -> bool:
+    """Whether two places on an x axis are one; categories compare as text."""
+    if isinstance(a, str) or isinstance(b, str):
+        return str(a) == str(b)
+    return math.isclose(a, b, rel_tol=1e-9)
+
+
+def load(folder: Path | None = None) -> Catalogue:
+    """All experiments, by name, and the reasons; a mistake in a file is a Fault that names it."""
+    folder = folder or places.DATA / "scc"
+    experiments, reasons = {}, ()
+    for path in sorted(folder.glob("*.toml")):
+        try:
+            tables = tomllib.loads(path.read_text())
+            if path.stem == "reasons":
+                reasons = tuple(Reason(**each) for each in tables.get("reason", []))
+            else:
+                experiments[tables["name"]] = _experiment(tables)
+        except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as mistake:
+            raise Fault(f"{places.shown(path)}: {_sentence(mistake)}") from None
+    return Catalogue(experiments, reasons)
+
+
+def _sentence(mistake: Exception) -> str:
+    return f"lacks {mistake}" if isinstance(mistake, KeyError) else str(mistake)
+
+
+def _experiment(tables: dict) -> Experiment:
+    figures = tuple(_figure(dict(each)) for each in tables["figure"])
+    made = Experiment(
+        tables["name"],
+        tables["title"],
+        figures,
+        tuple(number for each in tables.get("paper", []) for number in _numbers(each)),
+        tuple(_claim(dict(each)) for each in tables.get("claim", [])),
+        tables.get("within", WITHIN),
+    )
+    known = made.units()
+    for name in [n.series for n in made.numbers] + [
+        s for c in made.claims for s in (c.series, c.to) if s
+    ]:
+        if name not in known:
+            raise ValueError(f"no figure has the series '{name}'")
+    return made
+
+
+def _figure(table: dict) -> Figure:
+    x, y = dict(table.pop("x")), dict(table.pop("y"))
+    x["categories"] = tuple(x.get("categories", ()))
+    series = tuple(Series(**each) for each in table.pop("series"))
+    return Figure(x=Axis(**x), y=Axis(**y), series=series, **table)
+
+
+def _numbers(table: dict) -> Iterator[Number]:
+    places_x = table["x"]
+    for series, values in table["values"].items():
+        q1 = table.get("quartile1", {}).get(series, [None] * len(places_x))
+        q3 = table.get("quartile3", {}).get(series, [None] * len(places_x))
+        if not len(values) == len(q1) == len(q3) == len(places_x):
+            raise ValueError(f"{series}: {len(values)} values for {len(places_x)} places of x")
+        for x, value, low, high in zip(places_x, values, q1, q3, strict=True):
+            if not math.isnan(value):
+                yield Number(series, x, value, table["source"], table["exact"], low, high)
+
+
+def _claim(table: dict) -> Claim:
+    table["x"] = tuple(table.get("x", ()))
+    if "from" in table:
+        table["since"] = table.pop("from")
+    claim = Claim(**table)
+    if claim.kind not in CLAIM_KINDS:
+        raise ValueError(f"'{claim.kind}' is no kind of claim; there are {', '.join(CLAIM_KINDS)}")
+    if math.isinf(claim.low) and math.isinf(claim.high):
+        raise ValueError(f"the claim '{claim.name}' has neither low nor high")
+    return claim

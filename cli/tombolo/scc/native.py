@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The native program `tombolo-scc`: what it offers, and how its lines are read."""
+
+import hashlib
+import json
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from signal import Signals
+
+from tombolo import natives
+from tombolo.faults import Fault
+from tombolo.scc import chips
+
+NAME = "tombolo-scc"
+CALLERS_MISTAKE = 2
+LINE_FIELDS = ("experiment", "series", "x", "value", "unit")
+
+
+@dataclass(frozen=True)
+class Offer:
+    """An experiment that the program can run."""
+
+    experiment: str
+    title: str
+    points: int
+    quick_points: int
+
+
+@dataclass(frozen=True)
+class Point:
+    """A piece of an experiment that runs by itself, in a process of its own."""
+
+    experiment: str
+    name: str
+    cost: float  # expected seconds, relative to the other points
+    memory: int  # bytes
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Under what points are measured: results of different settings are kept apart."""
+
+    quick: bool = False
+    seed: int = 1
+    chip: str = chips.DEFAULT  # by name, or a file of parameters
+
+    def arguments(self) -> list[str]:
+        """Of `plan`, and with the seed of `run`."""
+        chip = ["--chip", self.chip] if self.chip != chips.DEFAULT else []
+        return (["--quick"] if self.quick else []) + chip
+
+    @property
+    def label(self) -> str:
+        """For the names of files: `full-seed1-scc.1a2b3c4d`, the end from the chip's parameters."""
+        return f"{self.name}.{chips.load(self.chip).digest}"
+
+    @property
+    def name(self) -> str:
+        """The label without that end, for what is made anew each time."""
+        mode = "quick" if self.quick else "full"
+        return f"{mode}-seed{self.seed}-{chips.load(self.chip).name}"
+
+
+def digest(path: Path) -> str:
+    """The start of the SHA-256 of a file's content."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    except OSError as mistake:
+        raise Fault(f"{path}: {mistake.strerror}") from None
+
+
+def offers(program: Path) -> dict[str, Offer]:
+    """What the program can run, by name, in its order."""
+    told = [_read(Offer, line, "list") for line in _ask(program, "list")]
+    return {offer.experiment: offer for offer in told}
+
+
+def plan(program: Path, experiment: str, setting: Setting) -> list[Point]:
+    """The points of one experiment."""
+    lines = _ask(program, "plan", experiment, *setting.arguments())
+    return [_read(_point, line, "plan") for line in lines]
+
+
+def command(program: Path, point: Point, setting: Setting) -> list[str]:
+    """The command line that measures one point."""
+    return [
+        str(program), "run", point.experiment, "--point", point.name,
+        *setting.arguments(), "--seed", str(setting.seed),
+    ]  # fmt: skip
+
+
+def parse(line: str) -> dict | None:
+    """The JSON object in a line, or None."""
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def complete(record: dict) -> bool:
+    """Whether a line has what a measured value needs."""
+    number = isinstance(record.get("value"), int | float)
+    return number and all(field in record for field in LINE_FIELDS)
+
+
+def locate() -> Path:
+    """The program, or a Fault that says how to build it."""
+    return natives.need_program(NAME)
+
+
+def _point(experiment: str, point: str, cost: float, memory_bytes: int) -> Point:
+    return Point(experiment, point, float(cost), int(memory_bytes))
+
+
+def _read(make, line: str, verb: str):
+    record = parse(line)
+    try:
+        if record is not None:
+            return make(**record)
+    except (TypeError, ValueError):
+        pass
+    raise Fault(f"`{NAME} {verb}` printed what this command cannot read: {line[:120]}")
+
+
+def _ask(program: Path, *arguments: str) -> list[str]:
+    told = _call(program, *arguments)
+    if told.returncode == 0:
+        return [line for line in told.stdout.splitlines() if line.strip()]
+    said = told.stderr.strip().removeprefix(f"{NAME}: ")
+    if told.returncode == CALLERS_MISTAKE and said:
+        raise Fault(said)
+    raise Fault(f"`{NAME} {' '.join(arguments)}` {ending(told.returncode)}: {said or 'no message'}")
+
+
+def _call(program: Path, *arguments: str) -> subprocess.CompletedProcess:
+    argv = [program, *arguments]
+    try:
+        return subprocess.run(argv, capture_output=True, text=True, errors="replace")
+    except OSError as mistake:
+        raise Fault(f"{program} does not start: {mistake.strerror}") from None
+
+
+def ending(status: int) -> str:
+    """How a process ended, in words."""
+    if status >= 0:
+        return f"ended with status {status}"
+    try:
+        return f"was killed by {Signals(-status).name}"
+    except ValueError:
+        return f"was killed by signal {-status}"

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures points in processes of their own, as many at once as asked for and as memory allows.
+
+The longest go first. A point that fails is remembered and the others go on; an interrupt ends the
+processes and leaves what was finished with the caller.
+"""
+
+import os
+import queue
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from tombolo.scc import native
+from tombolo.scc.native import Point, Setting
+
+GRACE_SECONDS = 2
+
+
+class Interrupted(BaseException):
+    """SIGINT or SIGTERM came; all processes have been ended."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+@dataclass(frozen=True)
+class Failure:
+    point: Point
+    why: str
+
+
+class Watcher(Protocol):
+    """Is told how the points get on, on the caller's thread."""
+
+    def started(self, point: Point) -> None: ...
+    def progressed(self, point: Point, fraction: float) -> None: ...
+    def ended(self, point: Point, failure: Failure | None) -> None: ...
+
+
+@dataclass
+class Outcome:
+    """What one process left behind."""
+
+    lines: list[dict] = field(default_factory=list)
+    about: dict | None = None  # the line that says the point is done
+    bad_line: str | None = None
+    status: int = 0
+    complaint: str = ""
+
+    def failure(self, point: Point) -> Failure | None:
+        """Why its lines do not count; None where they do."""
+        if self.status != 0:
+            return Failure(point, f"{native.ending(self.status)}: {self.complaint or 'no message'}")
+        if self.bad_line is not None:
+            return Failure(point, f"printed a line that is none of the protocol: {self.bad_line}")
+        if self.about is None:
+            return Failure(point, "ended without saying that the point is done")
+        return None
+
+
+@dataclass
+class Process:
+    """A running point; its thread reads what it prints and tells the pool."""
+
+    point: Point
+    child: subprocess.Popen
+    thread: threading.Thread | None = None
+
+
+class Pool:
+    def __init__(
+        self,
+        program: Path,
+        setting: Setting,
+        jobs: int,
+        memory: int,
+        keep: Callable[[Point, list[dict], dict], None],
+        watcher: Watcher,
+    ) -> None:
+        """`memory`: bytes for all processes; `keep` gets the lines of each finished point."""
+        self._program, self._setting = program, setting
+        self._jobs, self._memory = max(1, jobs), memory
+        self._keep, self._watcher = keep, watcher
+        self._running: dict[Point, Process] = {}
+        self._news: queue.SimpleQueue[tuple[Point, float | Outcome]] = queue.SimpleQueue()
+
+    def run(self, points: list[Point]) -> list[Failure]:
+        """Measures all; raises Interrupted on SIGINT and SIGTERM when the processes are gone."""
+        waiting = sorted(points, key=lambda point: -point.cost)
+        failures: list[Failure] = []
+        with _signals_raise():
+            try:
+                while waiting or self._running:
+                    self._fill(waiting)
+                    self._hear(failures)
+            finally:
+                self._end_all()
+        return failures
+
+    def _fill(self, waiting: list[Point]) -> None:
+        while len(self._running) < self._jobs and (point := self._next(waiting)):
+            waiting.remove(point)
+            self._start(point)
+
+    def _next(self, waiting: list[Point]) -> Point | None:
+        """The longest that fits into memory beside the running ones; alone, any."""
+        if waiting and not self._running:
+            return waiting[0]
+        used = sum(point.memory for point in self._running)
+        return next((p for p in waiting if used + p.memory <= self._memory), None)
+
+    def _start(self, point: Point) -> None:
+        errors = tempfile.TemporaryFile()
+        child = subprocess.Popen(
+            native.command(self._program, point, self._setting),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+            errors="replace",
+            start_new_session=True,  # a terminal's Ctrl-C is ours to hand on
+        )
+        process = Process(point, child)
+        self._running[point] = process
+        process.thread = threading.Thread(target=self._listen, args=(process, errors), daemon=True)
+        process.thread.start()
+        self._watcher.started(point)
+
+    def _listen(self, process: Process, errors) -> None:
+        outcome = Outcome()
+        for line in process.child.stdout or ():
+            self._take(process.point, line, outcome)
+        outcome.status = process.child.wait()
+        with errors:
+            errors.seek(0)
+            outcome.complaint = _last_line(errors.read().decode(errors="replace"))
+        self._news.put((process.point, outcome))
+
+    def _take(self, point: Point, line: str, outcome: Outcome) -> None:
+        record = native.parse(line)
+        if record is not None and "progress" in record:
+            self._news.put((point, float(record["progress"])))
+        elif record is not None and record.get("point_done") == point.name:
+            outcome.about = record
+        elif record is not None and native.complete(record):
+            outcome.lines.append(record)
+        elif line.strip() and outcome.bad_line is None:
+            outcome.bad_line = line.strip()[:120]
+
+    def _hear(self, failures: list[Failure]) -> None:
+        point, news = self._news.get()
+        if isinstance(news, float):
+            self._watcher.progressed(point, news)
+            return
+        del self._running[point]
+        failure = news.failure(point)
+        if failure:
+            failures.append(failure)
+        else:
+            self._keep(point, news.lines, news.about or {})
+        self._watcher.ended(point, failure)
+
+    def _end_all(self) -> None:
+        for process in self._running.values():
+            _signal_group(process.child, signal.SIGTERM)
+        for process in self._running.values():
+            try:
+                process.child.wait(GRACE_SECONDS)
+            except subprocess.TimeoutExpired:
+                _signal_group(process.child, signal.SIGKILL)
+                process.child.wait()
+        self._running.clear()
+
+
+@contextmanager
+def _signals_raise() -> Iterator[None]:
+    def interrupt(number: int, _frame) -> None:
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, signal.SIG_IGN)  # until the processes are ended
+        raise Interrupted(number)
+
+    before = {each: signal.signal(each, interrupt) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+def _signal_group(child: subprocess.Popen, number: int) -> None:
+    try:
+        os.killpg(child.pid, number)
+    except ProcessLookupError:
+        pass
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[-1].removeprefix(f"{native.NAME}: ")[:300] if lines else ""

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Puts measured values, papers and pictures together: figures, deviations, verdicts, the page."""
+
+from pathlib import Path
+
+from tombolo.scc import chips, page, store, verdicts
+from tombolo.scc.catalogue import Catalogue, Experiment, same
+from tombolo.scc.native import Setting
+from tombolo.scc.page import Report, Section
+from tombolo.scc.verdicts import Measured
+
+
+def folder(setting: Setting) -> Path:
+    """Where the report of a setting lies: its pictures and index.html."""
+    return store.folder() / f"report-{setting.name}"
+
+
+def gather(catalogue: Catalogue, results: store.Results, setting: Setting) -> Report:
+    """Compares all that was measured; draws nothing yet."""
+    sections = []
+    for experiment in catalogue.experiments.values():
+        lines = results.lines(experiment.name)
+        measured = Measured(experiment, lines)
+        sections.append(
+            Section(
+                experiment,
+                deviations=verdicts.deviations(catalogue, experiment, measured),
+                verdicts=verdicts.verdicts(experiment, measured),
+                strangers=measured.strangers,
+                notes=list(dict.fromkeys(line["note"] for line in lines if line.get("note"))),
+            )
+        )
+    chip = chips.load(setting.chip)
+    return Report(_about(results, setting), sections, chip.parameters)
+
+
+def write(report: Report, results: store.Results, where: Path) -> Path:
+    """Draws the figures as PNG and SVG and writes the page; returns its path."""
+    where.mkdir(parents=True, exist_ok=True)
+    for section in report.sections:
+        measured = Measured(section.experiment, results.lines(section.experiment.name))
+        section.pictures = _pictures(section.experiment, measured, where)
+    path = where / "index.html"
+    path.write_text(page.render(report))
+    return path
+
+
+def _pictures(experiment: Experiment, measured: Measured, where: Path) -> list:
+    from tombolo.scc import draw  # matplotlib is slow to load and only needed here
+
+    made = []
+    for figure in experiment.figures:
+        stem = where / figure.name
+        drawn = draw.picture(experiment, figure, measured)
+        if drawn is None:
+            draw.remove(stem)
+        else:
+            draw.save(drawn, stem)
+            made.append((figure, stem.with_suffix(".svg")))
+    return made
+
+
+def _about(results: store.Results, setting: Setting) -> dict[str, str]:
+    times = sorted(done.time for done in results.done.values())
+    return {
+        "points measured": str(len(results.done)),
+        "first and last": f"{times[0]} to {times[-1]}" if times else "none",
+        "commits": ", ".join(sorted(results.commits())) or "none",
+        "set of points": "quick" if setting.quick else "full",
+        "seed": str(setting.seed),
+        "chip": setting.chip,
+        "digests of the chip": ", ".join(sorted(results.chips())) or "none",
+    }
+
+
+def enriched(catalogue: Catalogue, experiment: str, lines: list[dict]) -> list[dict]:
+    """The measured lines, with the paper's number and the deviation where there is one."""
+    made = catalogue.experiments.get(experiment)
+    if made is None:
+        return lines
+    told = [
+        each
+        for each in verdicts.deviations(catalogue, made, Measured(made, lines))
+        if each.part == "value" and each.share is not None
+    ]
+    return [{**line, **_beside(line, told)} for line in lines]
+
+
+def _beside(line: dict, deviations: list[verdicts.Deviation]) -> dict:
+    for each in deviations:
+        if each.number.series == line["series"] and same(each.number.x, line["x"]):
+            return {
+                "paper": each.paper,
+                "deviation": each.share,
+                "exact": each.number.exact,
+                "source": each.number.source,
+            }
+    return {}

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What was measured: one file of JSON lines for each setting and build of the native program.
+
+The lines of a point are written together when it is done, the last of them with `kind` "done"; a
+point without that line does not count.
+"""
+
+import json
+import os
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tombolo import places, records
+from tombolo.scc import native
+from tombolo.scc.native import Setting
+
+Key = tuple[str, str]  # experiment, point
+
+
+def folder() -> Path:
+    return places.results() / "scc"
+
+
+@dataclass
+class Done:
+    """A point that was measured to its end."""
+
+    time: str
+    commit: str | None
+    chip_digest: str
+    lines: list[dict]
+    about: dict  # events, virtual_s, host_s
+
+
+@dataclass
+class Results:
+    """What files hold; of a point that was measured twice, the later."""
+
+    done: dict[Key, Done] = field(default_factory=dict)
+
+    def lines(self, experiment: str) -> list[dict]:
+        """All values of an experiment."""
+        chosen = (done for (name, _), done in self.done.items() if name == experiment)
+        return [line for done in chosen for line in done.lines]
+
+    def commits(self) -> set[str]:
+        return {done.commit or "unknown" for done in self.done.values()}
+
+    def chips(self) -> set[str]:
+        return {done.chip_digest for done in self.done.values() if done.chip_digest}
+
+
+class Store:
+    """The file of one setting and one build of the program."""
+
+    def __init__(self, program: Path, setting: Setting) -> None:
+        self.path = folder() / f"{setting.label}-{native.digest(program)}.jsonl"
+        self._commit = records.commit()
+
+    def load(self) -> Results:
+        return read([self.path] if self.path.is_file() else [])
+
+    def begin(self) -> None:
+        """Notes where and from what the following points are made."""
+        self._append([records.context()])
+
+    def keep(self, point: native.Point, lines: list[dict], about: dict) -> None:
+        """Appends a finished point in one write."""
+        samples = [{"kind": "sample", **line, "point": point.name} for line in lines]
+        done = {
+            "kind": "done",
+            "experiment": point.experiment,
+            "point": point.name,
+            "lines": len(lines),
+            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+            "commit": self._commit,
+            **{key: about[key] for key in ("events", "virtual_s", "host_s") if key in about},
+        }
+        self._append([*samples, done])
+
+    def _append(self, lines: list[dict]) -> None:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        if _torn(self.path):
+            text = "\n" + text
+        with self.path.open("a") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def newest(setting: Setting) -> Results:
+    """The results of a setting over all builds of the program."""
+    return read(sorted(folder().glob(f"{setting.label}-*.jsonl"), key=lambda p: p.stat().st_mtime))
+
+
+def read(paths: list[Path]) -> Results:
+    """What the files hold; lines that are no JSON, left by a crash, are passed over."""
+    results = Results()
+    for path in paths:
+        pending: dict[Key, list[dict]] = {}
+        for text in path.read_text(errors="replace").splitlines():
+            record = native.parse(text) or {}
+            _take(results, pending, record)
+    return results
+
+
+def _take(results: Results, pending: dict[Key, list[dict]], record: dict) -> None:
+    key = (record.get("experiment", ""), record.get("point", ""))
+    match record.get("kind"):
+        case "sample":
+            pending.setdefault(key, []).append(record)
+        case "done":
+            count = record.get("lines", 0)
+            lines = pending.pop(key, [])[-count:] if count else []
+            chip = next((line["chip_digest"] for line in lines if "chip_digest" in line), "")
+            done = Done(record.get("time", ""), record.get("commit"), chip, lines, record)
+            before = results.done.get(key)
+            if before is None or before.time <= done.time:
+                results.done[key] = done
+
+
+def _torn(path: Path) -> bool:
+    """Whether a file ends in the middle of a line."""
+    try:
+        with path.open("rb") as file:
+            file.seek(-1, os.SEEK_END)
+            return file.read(1) != b"\n"
+    except OSError:
+        return False

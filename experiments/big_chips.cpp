@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/big_chips.h"
+
+#include "experiments/gats.h"
+#include "experiments/measure.h"
+#include "experiments/passive_target.h"
+
+namespace tombolo::experiments {
+namespace {
+
+// Fewer than on the SCC: there are more processes, and nothing but the seed differs.
+constexpr int kIterations = 11;
+constexpr int kPairs = 50;
+
+struct BigChip {
+  std::string name;  // of its file; none: the chip of the context
+  std::uint32_t cores = 0;
+  std::vector<std::uint32_t> targets;
+  std::vector<std::uint32_t> processes;  // of locks
+};
+
+std::vector<BigChip> chips(const Context& context) {
+  std::vector<BigChip> all = {{"", 48, {1, 4, 16, 47}, {}},
+                              {"mesh-16x8", 256, {1, 4, 16, 64, 255}, {16, 64, 256}},
+                              {"mesh-32x16", 1024, {1, 4, 16, 64, 256, 1023}, {16, 64, 256, 1024}}};
+  if (context.quick) {
+    all[0].targets = {4, 47};
+    all[1].targets = {4, 64};
+    all[1].processes = {16, 64};
+    all[2].targets = {4, 64};
+    all[2].processes = {16, 64};
+  }
+  return all;
+}
+
+Status on_chip(const Context& context, const BigChip& chip, Context* other) {
+  *other = context;
+  if (chip.name.empty()) return {};
+  return scc::find_parameters(chip.name, &other->chip);
+}
+
+Status gats_point(const Context& context, Recorder& recorder, const BigChip& chip,
+                  std::uint32_t targets) {
+  Context there;
+  TOMBOLO_TRY(on_chip(context, chip, &there));
+  GatsTimes times;
+  TOMBOLO_TRY(measure_gats(there, recorder, targets, context.repetitions(kIterations, 5), &times));
+  const double origin = quartiles(times.start).median + quartiles(times.complete).median;
+  recorder.row({fmt::format("origin/{}", chip.cores), double(targets), origin, "us", {}, {}, {}});
+  recorder.row(row_of(fmt::format("post/{}", chip.cores), targets, times.post, "us"));
+  return {};
+}
+
+Status lock_point(const Context& context, Recorder& recorder, const BigChip& chip,
+                  std::uint32_t processes, const LockMix& mix, const LockScheme& scheme) {
+  Context there;
+  TOMBOLO_TRY(on_chip(context, chip, &there));
+  std::vector<double> times;
+  TOMBOLO_TRY(measure_locks(there, recorder, processes, context.repetitions(kPairs, 10), mix,
+                            scheme, &times));
+  recorder.row(
+      row_of(fmt::format("{}/{}/{}", mix.name, scheme.name, chip.cores), processes, times, "us"));
+  return {};
+}
+
+// Caches of cores without a process are not touched.
+std::uint64_t memory_for(std::uint32_t cores) {
+  return (std::uint64_t{32} << 20) + cores * (std::uint64_t{900} << 10);
+}
+
+std::vector<Point> points(const Context& context) {
+  std::vector<Point> all;
+  for (const BigChip& chip : chips(context)) {
+    for (const std::uint32_t targets : chip.targets)
+      all.push_back({fmt::format("gats-{}-{}", chip.cores, targets), 0.2 + 2e-5 * targets * targets,
+                     memory_for(chip.cores), [=](const Context& c, Recorder& r) {
+                       return gats_point(c, r, chip, targets);
+                     }});
+    for (const LockMix& mix : lock_mixes())
+      for (const LockScheme& scheme : {gbh_with_backoff(), mcs_wp()})
+        for (const std::uint32_t n : chip.processes)
+          all.push_back({fmt::format("{}-{}-{}-{}", mix.name, scheme.name, chip.cores, n),
+                         0.2 + 0.01 * n, memory_for(chip.cores),
+                         [=](const Context& c, Recorder& r) {
+                           return lock_point(c, r, chip, n, mix, scheme);
+                         }});
+  }
+  return all;
+}
+
+}  // namespace
+
+Experiment big_chips() { return {"big-chips", "Larger chips", points}; }
+
+}  // namespace tombolo::experiments

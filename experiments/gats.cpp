@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/gats.h"
+
+#include <numeric>
+
+#include "experiments/library.h"
+#include "experiments/measure.h"
+#include "windows/window.h"
+
+namespace tombolo::experiments {
+namespace {
+
+using machine::Home;
+using simulator::Duration;
+
+constexpr int kIterations = 1001;  // 000 section 3.5.3
+constexpr int kQuickIterations = 21;
+
+// The machine, and the time of its last atomic: of the register, and of the word under it.
+class TimedCore : public scc::Core {
+ public:
+  using scc::Core::Core;
+  std::uint64_t fetch_add(Word word, std::uint64_t v) {
+    std::uint64_t before = 0;
+    atomic_ = time_of(cpu(), [&] { before = scc::Core::fetch_add(word, v); });
+    return before;
+  }
+  Duration atomic() const { return atomic_; }
+
+ private:
+  Duration atomic_;
+};
+
+using Window = windows::Window<TimedCore>;
+
+double mean(double sum, int count) { return sum / count; }
+
+void origin(Library& mpi, scc::Cpu& cpu, Home targets, int iterations, GatsTimes* times) {
+  std::vector<Home> group(targets);
+  std::iota(group.begin(), group.end(), Home{1});
+  for (int i = 0; i < iterations; ++i) {
+    times->start.push_back(microseconds(time_of(cpu, [&] { mpi.start(group); })));
+    times->complete.push_back(microseconds(time_of(cpu, [&] { mpi.complete(); })));
+  }
+}
+
+void target(Library& mpi, Window& window, int iterations, GatsTimes* times) {
+  const Home group[] = {0};
+  scc::Cpu& cpu = window.core().cpu();
+  double tests = 0;
+  double modification = 0;
+  for (int i = 0; i < iterations; ++i) {
+    const std::uint64_t tests_before = cpu.counters().tests;
+    times->post.push_back(microseconds(time_of(cpu, [&] { mpi.post(group); })));
+    tests += static_cast<double>(cpu.counters().tests - tests_before);
+    modification += microseconds(window.core().atomic());
+    times->wait.push_back(microseconds(time_of(cpu, [&] { mpi.wait(); })));
+  }
+  times->loops.push_back(mean(tests, iterations));
+  times->modification.push_back(mean(modification, iterations));
+}
+
+// 1 to 31 in the figures, 47 in Table 3.4.
+std::vector<std::uint32_t> numbers_of_targets(const Context& context) {
+  std::vector<std::uint32_t> numbers = {1, 2, 4, 8, 10, 16, 24, 31, 47};
+  if (context.quick) numbers = {1, 4, 10, 31, 47};
+  std::erase_if(numbers, [&](std::uint32_t k) { return k >= context.chip.cores(); });
+  return numbers;
+}
+
+using Report = void (*)(const Context&, Recorder&, std::uint32_t targets, const GatsTimes&);
+
+std::vector<Point> points_for(const Context& context, Report report) {
+  std::vector<Point> all;
+  for (const std::uint32_t targets : numbers_of_targets(context)) {
+    const int iterations = context.repetitions(kIterations, kQuickIterations);
+    const double seconds = 0.1 + 1e-5 * iterations * targets * targets;
+    all.push_back({fmt::format("targets-{}", targets), seconds, std::uint64_t{64} << 20,
+                   [=](const Context& c, Recorder& r) -> Status {
+                     GatsTimes times;
+                     TOMBOLO_TRY(measure_gats(c, r, targets, iterations, &times));
+                     report(c, r, targets, times);
+                     return {};
+                   }});
+  }
+  return all;
+}
+
+void report_calls(const Context&, Recorder& recorder, std::uint32_t targets,
+                  const GatsTimes& times) {
+  const double x = targets;
+  const Row start = row_of("start", x, times.start, "us");
+  const Row complete = row_of("complete", x, times.complete, "us");
+  const Row post = row_of("post", x, times.post, "us");
+  const Row wait = row_of("wait", x, times.wait, "us");
+  for (const Row& row : {start, complete, post, wait}) recorder.row(row);
+  recorder.row({"origin/scosco", x, start.value + complete.value, "us", {}, {}, {}});
+  recorder.row({"target/scosco", x, post.value + wait.value, "us", {}, {}, {}});
+}
+
+void report_registers(const Context& context, Recorder& recorder, std::uint32_t targets,
+                      const GatsTimes& times) {
+  const double x = targets;
+  recorder.row(row_of("acquisition-loops", x, times.loops, ""));
+  recorder.row(row_of("vector-modification", x, times.modification, "us"));
+  const Duration conversion = Library::conversion(scc::Timing(context.chip), targets);
+  recorder.row({"rank-conversion", x, microseconds(conversion), "us", {}, {}, {}});
+  recorder.row(row_of("start", x, times.start, "us"));
+}
+
+}  // namespace
+
+Status measure_gats(const Context& context, Recorder& recorder, std::uint32_t targets,
+                    int iterations, GatsTimes* times) {
+  const Home processes = targets + 1;
+  scc::JobShape shape;
+  shape.processes = processes;
+  shape.sync_bytes = Window::sync_bytes(processes);
+  return run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu& cpu) {
+    Window window(at, {});
+    Library mpi(window, cpu);
+    if (at.self == 0) {
+      origin(mpi, cpu, targets, iterations, times);
+    } else {
+      target(mpi, window, iterations, times);
+    }
+  });
+}
+
+Experiment gats() {
+  return {"gats", "General active target synchronization",
+          [](const Context& context) { return points_for(context, report_calls); }};
+}
+
+Experiment gats_registers() {
+  return {"gats-registers", "The test-and-set register during post",
+          [](const Context& context) { return points_for(context, report_registers); }};
+}
+
+}  // namespace tombolo::experiments

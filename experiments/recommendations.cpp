@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/recommendations.h"
+
+#include <array>
+
+#include "experiments/library.h"
+#include "experiments/measure.h"
+#include "windows/window.h"
+
+namespace tombolo::experiments {
+namespace {
+
+using machine::Home;
+using scc::MemoryType;
+using Window = windows::Window<scc::Core>;
+
+// A chip of backends/scc/chips/scc-NAME.toml, and how a program maps its windows there.
+struct Recommendation {
+  std::string name;
+  scc::Placement placement = {};
+};
+
+scc::Placement mapped(MemoryType own, MemoryType peers) {
+  scc::Placement placement;
+  placement.own = own;
+  placement.peers = peers;
+  return placement;
+}
+
+// Own windows are cacheable where the chip can tell memory of lines or forget them: else MPBT-WT,
+// as the papers have it (000 section 4.4.2).
+std::vector<Recommendation> all_recommendations() {
+  return {{"repaired", mapped(MemoryType::mpbt_wt, MemoryType::mpbt_wt)},
+          {"commit", mapped(MemoryType::mpbt_wt, MemoryType::mpbt_wt)},
+          {"write-back", mapped(MemoryType::mpbt_wb, MemoryType::mpbt_wt)},
+          {"invalidation", mapped(MemoryType::mpbt_wb, MemoryType::mpbt_wt)},
+          {"remote-invalidation", mapped(MemoryType::mpbt_wb, MemoryType::mpbt_wt)},
+          {"copy-engine", mapped(MemoryType::mpbt_wt, MemoryType::mpbt_wt)},
+          {"all", mapped(MemoryType::wt, MemoryType::mpbt_wt)}};
+}
+
+struct Put {
+  std::string name;
+  std::uint64_t bytes = 0;
+  int iterations = 0;
+};
+
+std::vector<Put> puts(const Context& context) {
+  return {{"put-4k", 4096, context.repetitions(50, 5)},
+          {"put-1m", std::uint64_t{1} << 20, context.repetitions(5, 1)}};
+}
+
+void put(Library& mpi, scc::Core& core, const Put& what) {
+  const Home target[] = {1};
+  const std::byte* const from = core.allocate(what.bytes);
+  for (int i = 0; i < what.iterations; ++i) {
+    mpi.start(target);
+    mpi.put(1, 0, from, what.bytes);
+    mpi.complete();
+  }
+}
+
+// The target looks at what came, and stores into its window before it opens it again.
+void take(Library& mpi, scc::Core& core, const Put& what) {
+  const Home origin[] = {0};
+  std::array<std::byte, 32> line = {};
+  for (int i = 0; i < what.iterations; ++i) {
+    require(core.write({1, 0}, line.data(), line.size()));
+    mpi.post(origin);
+    mpi.wait();
+    for (std::uint64_t at = 0; at < what.bytes; at += line.size())
+      require(core.read({1, at}, line.data(), line.size()));
+  }
+}
+
+// Microseconds from one put to the next: what the origin waits for includes the target's look at
+// the bytes before.
+Status time_put(const Context& context, Recorder& recorder, const scc::Placement& placement,
+                const Put& what, double* each) {
+  scc::JobShape shape;
+  shape.sync_bytes = Window::sync_bytes(shape.processes);
+  shape.data_bytes = what.bytes;
+  shape.placement = placement;
+  return run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu& cpu) {
+    Window window(at, {});
+    Library mpi(window, cpu);
+    mpi.barrier();
+    const simulator::Duration all = time_of(cpu, [&] {
+      if (at.self == 0) put(mpi, window.core(), what);
+      if (at.self == 1) take(mpi, window.core(), what);
+    });
+    if (at.self == 1) *each = microseconds(all) / what.iterations;
+  });
+}
+
+// What a program takes on the plain chip, and on the one with the recommendation.
+using Program = std::function<Status(const Context&, Recorder&, const scc::Placement&, double*)>;
+
+Status gain(const Context& context, Recorder& recorder, const Recommendation& recommendation,
+            const std::string& name, const Program& program) {
+  Context plain = context;
+  Context recommended = context;
+  TOMBOLO_TRY(scc::find_parameters("scc", &plain.chip));
+  TOMBOLO_TRY(scc::find_parameters("scc-" + recommendation.name, &recommended.chip));
+  double before = 0;
+  double after = 0;
+  TOMBOLO_TRY(program(plain, recorder, {}, &before));
+  TOMBOLO_TRY(program(recommended, recorder, recommendation.placement, &after));
+  recorder.row({recommendation.name, name, before / after, "times", {}, {}, {}});
+  return {};
+}
+
+std::vector<Point> points(const Context& context) {
+  std::vector<Point> all;
+  const auto add = [&](const Recommendation& recommendation, const std::string& name,
+                       double seconds, const Program& program) {
+    all.push_back(
+        {fmt::format("{}-{}", recommendation.name, name), seconds, std::uint64_t{64} << 20,
+         [=](const Context& c, Recorder& r) { return gain(c, r, recommendation, name, program); }});
+  };
+  for (const Recommendation& recommendation : all_recommendations())
+    for (const Put& what : puts(context))
+      add(recommendation, what.name, context.quick ? 0.2 : 1.0,
+          [what](const Context& c, Recorder& r, const scc::Placement& placement, double* each) {
+            return time_put(c, r, placement, what, each);
+          });
+  // Applications follow here: a call of add() for each.
+  return all;
+}
+
+}  // namespace
+
+Experiment recommendations() {
+  return {"recommendations", "Recommendations for future hardware", points};
+}
+
+}  // namespace tombolo::experiments

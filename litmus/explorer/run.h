@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: one execution of a program on the explored machine, steered from outside: cores are
+// fibres that stop before each operation that others may notice or that has several outcomes, and
+// whatever the rules R1 to R6 leave open is a Transition that the caller chooses.
+//
+//   Run run(program, bounds);
+//   run.restart();
+//   while (run.enabled(choices)) run.apply(pick(choices));
+//
+// A store needs no turn: it is in its core's buffer until a transition takes it to memory. Neither
+// does a fence or drain with nothing to wait for.
+//
+// What is open: who steps next; when a store leaves its core's buffer (R3); which version of a line
+// a read or the fetch of a write sees (R1); when a written line is evicted, within
+// `Bounds::evictions`, taking its stale neighbours along (R1, R2); when and in which order what was
+// written through reaches memory before drain. Fences, atomics and drain wait for what they order.
+//
+// Loops that wait would make runs endless. A core that pauses, or loads one word for the third time
+// in a row with the same value, goes on only when something that it has looked at since its last
+// pause is different now: otherwise it would see the same again. What that leaves out are further
+// failing attempts that others could notice; `Bounds::retries` allows so many per core. After
+// `Bounds::pauses` pauses a core's pauses last until no other core can step. If nobody can step at
+// all, who pauses is let go on; when it has done and seen the same three times, it is a deadlock.
+//
+// Invariants: U1 a run depends on its program and the transitions applied, on nothing else.
+//             U2 what a core does next depends on what its operations have returned; `key` is the
+//                fingerprint of that for each core, and of all memory.
+// Thread safety: none; a run and all its fibres belong to the thread that made it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "litmus/explorer/bounds.h"
+#include "litmus/explorer/memory.h"
+#include "litmus/explorer/private_memory.h"
+#include "litmus/explorer/program.h"
+#include "litmus/explorer/transition.h"
+#include "simulator/kernel/fibre.h"
+
+namespace tombolo::litmus {
+
+// What a fibre throws to leave a program that is given up.
+struct GivenUp {};
+
+// What a core is about to do.
+struct Operation {
+  enum class Kind : std::uint8_t {
+    load,
+    store,
+    atomic,
+    fence,
+    wait,
+    pause,  // sync words
+    read,
+    write,
+    write_through,
+    publish,
+    refresh,
+    drain  // data
+  };
+  Kind kind = Kind::pause;
+  std::size_t word = 0;
+  std::uint32_t line = 0;
+  LineMask mask = 0;      // of the line
+  bool compares = false;  // an atomic that changes nothing unless it finds `expected`
+  std::uint64_t expected = 0;
+  bool (*holds)(void*, std::uint64_t) = nullptr;  // of a wait
+  void* predicate = nullptr;
+};
+
+class Run {
+ public:
+  Run(Program& program, const Bounds& bounds);
+  ~Run();
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  // From the outside -----------------------------------------------------------------------------
+
+  // To the beginning of the program. What is left of the last execution is given up.
+  void restart();
+  // False if there is nothing to choose: all cores have ended, or nobody can go on.
+  bool enabled(std::vector<Transition>& choices);
+  void apply(const Transition& transition);
+  bool ended() const;
+  // Whether the order of two transitions of different processes that are both possible now makes a
+  // difference. Never false if it does.
+  bool dependent(const Transition& a, const Transition& b) const;
+  std::uint64_t key() const;
+  // What is wrong; empty if nothing is.
+  const std::string& failure() const { return failure_; }
+  // The end: the program's outcome in words. May fail.
+  std::string outcome();
+  // Called with a sentence for each transition from now on.
+  void tell(std::function<void(const std::string&)> listener) { listener_ = std::move(listener); }
+  std::string where_everybody_is() const;
+
+  // For the explored machine's cores -------------------------------------------------------------
+
+  const Memory& memory() const { return memory_; }
+  std::uint64_t load(machine::Home core, std::size_t word);
+  void store(machine::Home core, std::size_t word, std::uint64_t v);
+  template <class Change>
+  std::uint64_t atomic(machine::Home core, Operation operation, Change&& change) {
+    stop(core, operation);
+    const std::uint64_t old = memory_.load(operation.word);
+    finish_atomic(core, operation.word, old, change(old));
+    return old;
+  }
+  void fence(machine::Home core);
+  template <class Predicate>
+  void wait(machine::Home core, std::size_t word, Predicate& predicate) {
+    stop(core, {.kind = Operation::Kind::wait,
+                .word = word,
+                .holds = [](void* p, std::uint64_t v) { return (*static_cast<Predicate*>(p))(v); },
+                .predicate = &predicate});
+    finish_wait(core, word);
+  }
+  void pause(machine::Home core);
+  void read(machine::Home core, machine::DataPlace place, std::byte* out, std::size_t bytes);
+  void write(machine::Home core, machine::DataPlace place, const std::byte* in, std::size_t bytes);
+  void write_through(machine::Home core, machine::DataPlace place, const std::byte* in,
+                     std::size_t bytes);
+  void publish(machine::Home core, machine::DataPlace place, std::size_t bytes);
+  void refresh(machine::Home core, machine::DataPlace place, std::size_t bytes);
+  void drain(machine::Home core);
+  void fail(const std::string& why);
+
+ private:
+  // Something that a core has looked at since its last pause.
+  struct Look {
+    bool is_line;
+    std::size_t at;       // word or line
+    std::uint64_t value;  // of the word; version of the line
+  };
+  struct CoreState {
+    explicit CoreState(Memory& memory) : own(memory) {}
+    PrivateMemory own;
+    std::unique_ptr<simulator::Fibre> fibre;
+    Run* run = nullptr;
+    machine::Home self = 0;
+    bool ended = true;
+    Operation next;
+    std::uint64_t history = 0;
+    std::vector<Look> looks;       // since its last pause
+    bool saw_change = false;       // some of them differed from the one before
+    std::uint64_t round = 0;       // fingerprint of what it did and saw since its last pause
+    std::uint64_t last_round = 0;  // the same, before that pause
+    std::uint32_t pauses = 0;
+    std::uint32_t retries = 0;  // pauses after which nothing had changed, while others could step
+    std::uint32_t idle = 0;     // such pauses, or loads, in a row, while nobody could
+    std::uint32_t same_loads = 0;  // in a row
+    std::size_t last_word = 0;
+    std::uint64_t last_value = 0;
+    bool last_was_load = false;
+  };
+
+  static void enter(void* core);
+  void run_fibre(CoreState& core);
+  void give_up();
+  void stop(machine::Home core, const Operation& operation);
+  void finish_atomic(machine::Home core, std::size_t word, std::uint64_t old, std::uint64_t now);
+  void finish_wait(machine::Home core, std::size_t word);
+
+  // One line's part of a range: offset in the line, bytes, bytes before it in the range.
+  template <class Body>
+  void each_line(machine::DataPlace place, std::size_t bytes, Body&& body) const;
+
+  void remember(CoreState& core, std::uint64_t what);
+  // It saw `seen` in the word, and left `now` there.
+  void look_at_word(CoreState& core, std::size_t word, std::uint64_t seen, std::uint64_t now);
+  void look_at_line(CoreState& core, std::uint32_t line);
+  bool sees_change(const CoreState& core) const;
+  bool spins(const CoreState& core) const;
+  bool may_step(const CoreState& core) const;
+  bool could_go_on(const CoreState& core) const;
+  bool has_turn(const CoreState& core) const;
+  void pass_turn(const CoreState& core);
+  bool is_private_now(const CoreState& core) const;
+  bool may_be_woken(const CoreState& core) const;
+  void add_steps(CoreState& core, std::vector<Transition>& choices);
+  std::uint32_t version_of(const CoreState& core, std::uint32_t line) const;
+
+  bool dependent_in_one_core(const Transition& a, const Transition& b) const;
+  template <class Body>
+  void each_object(const Transition& transition, Body&& body) const;
+
+  bool telling() const { return static_cast<bool>(listener_); }
+  void say(const std::string& sentence) { said_ += said_.empty() ? sentence : "; " + sentence; }
+  std::string word_name(std::size_t word) const;
+  std::string line_name(std::uint32_t line) const;
+  std::string operation_name(const Operation& operation) const;
+
+  Program& program_;
+  Bounds bounds_;
+  Memory memory_;
+  std::vector<CoreState> cores_;
+  simulator::Fibre here_;
+  Transition chosen_;
+  bool woken_ = false;  // the chosen step is of a core that saw no change
+  bool giving_up_ = false;
+  bool quitting_ = false;
+  std::uint32_t evictions_ = 0;
+  std::uint32_t preemptions_ = 0;
+  machine::Home turn_ = 0;  // who stepped last; counts with a bound on preemptions
+  std::string failure_;
+  std::vector<std::uint32_t> versions_;
+  std::function<void(const std::string&)> listener_;
+  std::string said_;
+};
+
+}  // namespace tombolo::litmus

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "litmus/programs/registry.h"
+#include "litmus/programs/scripts.h"
+
+namespace tombolo::litmus {
+namespace {
+
+using Make = Script (*)(machine::Home);
+
+class List {
+ public:
+  template <template <class> class Locks, class C = Explored>
+  void add(const std::string& name, const std::string& about, Make script,
+           Writing writing = Writing::cached, Bounds bounds = {}) {
+    list_.push_back({.name = name,
+                     .about = about,
+                     .bounds = bounds,
+                     .make = [=](machine::Home cores) -> std::unique_ptr<Program> {
+                       return std::make_unique<SectionProgram<C, Locks<C>>>(script(cores), writing);
+                     }});
+  }
+  template <template <class> class Locks>
+  void add_family(const std::string& name) {
+    add<Locks>(name + "/writers", "cores take the exclusive lock, twice if they are two", writers);
+    add<Locks>(name + "/readers-and-writer", "core 1 writes, the others read, core 0 twice",
+               readers_and_writer, Writing::through);
+    add<Locks>(name + "/lock-all-and-writers", "core 0 locks all, core 1 writes twice at home 1",
+               lock_all_and_writers);
+    add<Locks>(name + "/lock-alls-and-writer", "core 1 writes, the others lock all",
+               lock_alls_and_writer);
+  }
+  template <template <class> class Locks>
+  void add_mutex(const std::string& name) {
+    add<Locks>(name + "/writers", "cores take the mutex, twice if they are two", writers,
+               Writing::through);
+  }
+  std::vector<ExploredProgram> take() { return std::move(list_); }
+
+ private:
+  std::vector<ExploredProgram> list_;
+};
+
+}  // namespace
+
+std::vector<ExploredProgram> lock_programs() {
+  List list;
+  list.add_family<BestEffort>("best-effort");
+  list.add_family<WriterPreference>("writer-preference");
+  list.add_family<Fifo>("fifo");
+  // Each section is four to eight passages through a bakery.
+  list.add<BakeryReadersWriter>("bakery-locks/readers-and-writer", "core 1 writes, core 0 reads",
+                                reader_and_writer_once, Writing::through,
+                                {.evictions = 0, .preemptions = 2});
+  list.add<BakeryReadersWriter>("bakery-locks/writers", "cores write once", writers_once,
+                                Writing::cached, {.evictions = 0, .preemptions = 1});
+  list.add_family<Biased>("reader-bias");
+  list.add_mutex<Mcs>("mcs");
+  list.add<BakeryMutex>("bakery-mutex/writers", "cores take the mutex once", writers_once);
+  list.add_mutex<SpinMutexes>("spin-mutex");
+  return list.take();
+}
+
+}  // namespace tombolo::litmus

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: explores every program within bounds that take seconds: the algorithms hold, and each
+// broken twin falls with a counterexample that can be replayed.
+// Thread safety: -
+#include <gtest/gtest.h>
+
+#include "litmus/explorer/explorer.h"
+#include "litmus/programs/registry.h"
+
+namespace tombolo::litmus {
+namespace {
+
+void expect_refuted(const ExploredProgram& program) {
+  const auto instance = program.make(program.cores);
+  const Coverage coverage = explore(*instance, program.bounds);
+  ASSERT_TRUE(coverage.counterexample.has_value()) << to_text(coverage, program.bounds);
+  const Counterexample found = shorten(*instance, program.bounds, *coverage.counterexample);
+  std::string told;
+  EXPECT_TRUE(replay(*instance, program.bounds, found.path,
+                     [&](const std::string& line) { told += line + "\n"; }));
+  EXPECT_NE(told.find(found.what), std::string::npos) << found.what << "\n" << told;
+}
+
+void expect_holds(const ExploredProgram& program, machine::Home cores, const Bounds& bounds) {
+  const auto instance = program.make(cores);
+  const Coverage coverage = explore(*instance, bounds);
+  EXPECT_FALSE(coverage.counterexample.has_value()) << coverage.counterexample->what << "\n"
+                                                    << to_text(coverage.counterexample->path);
+  EXPECT_TRUE(coverage.complete()) << to_text(coverage, bounds);
+}
+
+class Programs : public ::testing::TestWithParam<std::size_t> {
+ protected:
+  const ExploredProgram& program() const { return explored_programs()[GetParam()]; }
+};
+
+TEST_P(Programs, AreAsTheyShouldBe) {
+  if (program().broken)
+    expect_refuted(program());
+  else
+    expect_holds(program(), program().cores, program().bounds);
+}
+
+std::string name_of(const ::testing::TestParamInfo<std::size_t>& info) {
+  std::string name = explored_programs()[info.param].name;
+  for (char& c : name)
+    if (std::isalnum(static_cast<unsigned char>(c)) == 0) c = '_';
+  return name;
+}
+INSTANTIATE_TEST_SUITE_P(Explored, Programs,
+                         ::testing::Range(std::size_t{0}, explored_programs().size()), name_of);
+
+// Three cores that write once each, with every schedule.
+TEST(ThreeCores, ExcludeEachOther) {
+  for (const ExploredProgram& program : explored_programs()) {
+    if (program.broken || program.name.find("/writers") == std::string::npos) continue;
+    SCOPED_TRACE(program.name);
+    if (program.name.find("bakery") == std::string::npos)
+      expect_holds(program, 3, program.bounds);
+    else
+      expect_holds(program, 3, {.evictions = 0, .preemptions = 0});
+  }
+}
+
+// Two cores with two evictions in each execution.
+TEST(TwoEvictions, LoseNothing) {
+  for (const ExploredProgram& program : explored_programs()) {
+    if (program.broken || program.name.find("bakery") != std::string::npos) continue;
+    SCOPED_TRACE(program.name);
+    expect_holds(program, program.cores, {.evictions = 2});
+  }
+}
+
+}  // namespace
+}  // namespace tombolo::litmus

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: all programs that are explored, as values: every algorithm of sync/ and of the machines'
+// emulation, and their broken twins.
+//
+// A new one is a line in locks.cpp, others.cpp or broken.cpp.
+// Thread safety: the list is constant.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "litmus/explorer/bounds.h"
+#include "litmus/explorer/program.h"
+
+namespace tombolo::litmus {
+
+struct ExploredProgram {
+  std::string name;
+  std::string about;
+  bool broken = false;  // the explorer must find a failure
+  Bounds bounds = {};   // for `cores` cores; complete in seconds
+  machine::Home cores = 2;
+  std::function<std::unique_ptr<Program>(machine::Home cores)> make;
+};
+
+const std::vector<ExploredProgram>& explored_programs();
+
+// The parts of the list.
+std::vector<ExploredProgram> lock_programs();
+std::vector<ExploredProgram> other_programs();
+std::vector<ExploredProgram> broken_programs();
+
+}  // namespace tombolo::litmus

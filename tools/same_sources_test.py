@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The files of sync/ and windows/ that an MPI program runs are those that run on the simulated chip:
+the list of both is read off what the compiler included when it built them."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build" / "release"
+# Whose objects are what an MPI program runs, and what runs on the chip.
+MPI = re.compile(r"^mpi/.*\.o$")
+CHIP = re.compile(r"^experiments/.*\.o$")
+# What no experiment of the papers uses: chosen where a machine has atomics of its own.
+FOR_ATOMICS_ALONE = {"sync/locks/reader_bias.h"}
+
+
+def included() -> dict[str, set[str]]:
+    """Object -> the files of sync/ and windows/ that it was compiled from."""
+    if not (BUILD / "build.ninja").exists():
+        pytest.skip("not built: make build")
+    text = subprocess.run(["ninja", "-C", str(BUILD), "-t", "deps"], capture_output=True, text=True).stdout
+    files: dict[str, set[str]] = {}
+    current: set[str] = set()
+    for line in text.splitlines():
+        if match := re.match(r"^(\S+): #deps", line):
+            current = files.setdefault(match[1], set())
+        elif match := re.match(rf"^\s+{re.escape(str(ROOT))}/((?:sync|windows)/\S+)$", line):
+            current.add(match[1])
+    return files
+
+
+def used_by(objects: re.Pattern) -> set[str]:
+    return set().union(*(files for name, files in included().items() if objects.match(name)), set())
+
+
+def test_an_mpi_program_and_the_chip_run_the_same_files(capsys):
+    mpi = used_by(MPI)
+    chip = used_by(CHIP)
+    if not mpi or not chip:
+        pytest.skip("the libraries for MPI and the experiments are not both built: make build")
+    with capsys.disabled():
+        print("\n" + "\n".join(f"  {name}" for name in sorted(mpi & chip)))
+    # None is left to MPI alone, and the interesting ones are there.
+    assert mpi - chip <= FOR_ATOMICS_ALONE
+    assert {
+        "windows/window.h",
+        "sync/locks/best_effort_lock.h",
+        "sync/locks/writer_preference_lock.h",
+        "sync/locks/fifo_lock.h",
+        "sync/epochs/active_target.h",
+        "sync/epochs/match_vector.h",
+        "sync/epochs/completion_counter.h",
+        "sync/barriers/dissemination_barrier.h",
+    } <= mpi & chip
+
+
+def test_none_of_them_knows_a_machine_or_an_operating_system():
+    for folder in ("sync", "windows"):
+        for path in (ROOT / folder).rglob("*.h"):
+            if "testing" in path.parts:
+                continue
+            text = path.read_text()
+            assert "backends/" not in text, path
+            assert not re.search(r"^\s*#\s*if(def)?\b.*(__linux__|__x86_64__|__aarch64__|_WIN32|SCC)", text, re.M), path
