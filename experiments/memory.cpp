@@ -6,6 +6,7 @@
 #include "backends/scc/cpu.h"
 #include "base/random.h"
 #include "experiments/measure.h"
+#include "experiments/rckmpi_series.h"
 
 namespace tombolo::experiments {
 namespace {
@@ -285,6 +286,7 @@ std::vector<Point> points(const Context& context) {
                        return copies(c, method, cores, r);
                      }});
     }
+  for (Point& point : rcce_memory_points(context)) all.push_back(std::move(point));
   return all;
 }
 

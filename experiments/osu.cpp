@@ -7,6 +7,7 @@
 #include "backends/scc/scc.h"
 #include "experiments/library.h"
 #include "experiments/measure.h"
+#include "experiments/rckmpi_series.h"
 #include "windows/window.h"
 
 namespace tombolo::experiments {
@@ -184,6 +185,7 @@ std::vector<Point> points(const Context& context) {
     all.push_back({fmt::format("bandwidth-{}", size), 0.1 + 30 * put_seconds, size * 128,
                    [size](const Context& c, Recorder& r) { return bandwidth(c, size, r); }});
   }
+  for (Point& point : rckmpi_osu_points(context)) all.push_back(std::move(point));
   return all;
 }
 
