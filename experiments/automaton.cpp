@@ -83,22 +83,8 @@ class NoExchange final : public AutomatonExchange {
   AutomatonField field_;
 };
 
-struct Outcome {
-  Duration longest;
-  std::vector<Duration> computation;  // by process
-  std::vector<Duration> exchange;
-  std::uint64_t wrong = 0;
-};
-
-struct Plan {
-  scc::MemoryType own = scc::MemoryType::dcm;
-  bool serial = false;
-  int warm_up = 1;
-  int steps = 2;  // after those
-};
-
-void process(const AutomatonField& field, const Plan& plan, const AutomatonLines& expected,
-             const machine::Attachment& at, scc::Cpu& cpu, Outcome& outcome) {
+void process(const AutomatonField& field, const AutomatonPlan& plan, const AutomatonLines& expected,
+             const machine::Attachment& at, scc::Cpu& cpu, AutomatonOutcome& outcome) {
   Window window(at, {});
   Library mpi(window, cpu);
   std::unique_ptr<AutomatonExchange> exchange;
@@ -121,44 +107,25 @@ void process(const AutomatonField& field, const Plan& plan, const AutomatonLines
   outcome.longest = std::max(outcome.longest, cpu.now() - begin);
   outcome.computation[at.self] = stepper.computation();
   outcome.exchange[at.self] = stepper.exchange();
-  outcome.wrong += stepper.wrong_cells(all % 2, expected);
+  outcome.wrong_cells += stepper.wrong_cells(all % 2, expected);
 }
 
-Status run(const Context& context, const AutomatonField& field, const Plan& plan,
-           Recorder& recorder, Outcome* outcome) {
-  const AutomatonLines expected = automaton_serial(field, plan.warm_up + plan.steps);
-  outcome->computation.resize(field.processes);
-  outcome->exchange.resize(field.processes);
-  scc::Placement placement;
-  placement.own = plan.own;
-  placement.as_prototype = true;
-  const scc::JobShape shape{.processes = field.processes,
-                            .cores = {},
-                            .sync_bytes = Window::sync_bytes(field.processes),
-                            .data_bytes = field.bytes_of_process(),
-                            .placement = placement,
-                            .options = {},
-                            .idle = nullptr};
-  return run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu& cpu) {
-    process(field, plan, expected, at, cpu, *outcome);
-  });
-}
-
-std::string note_of(const Plan& plan) {
+std::string note_of(const AutomatonPlan& plan) {
   return fmt::format("of {} steps, scaled to {}", plan.steps, kSteps);
 }
 
-double scaled(Duration d, const Plan& plan) { return seconds(d) * kSteps / plan.steps; }
+double scaled(Duration d, const AutomatonPlan& plan) { return seconds(d) * kSteps / plan.steps; }
 
-Plan serial_plan(const Context& context) {
+AutomatonPlan serial_plan(const Context& context) {
   return {.serial = true, .steps = context.repetitions(2, 1)};
 }
 
 Status serial(const Context& context, std::uint32_t lines, Recorder& recorder, double* result) {
-  const Plan plan = serial_plan(context);
-  Outcome outcome;
-  TOMBOLO_TRY(run(context, {.lines = lines, .seed = context.seed}, plan, recorder, &outcome));
-  if (outcome.wrong != 0) return Status::stopped("the serial program computed wrong cells");
+  const AutomatonPlan plan = serial_plan(context);
+  AutomatonOutcome outcome;
+  TOMBOLO_TRY(
+      run_automaton(context, {.lines = lines, .seed = context.seed}, plan, recorder, &outcome));
+  if (outcome.wrong_cells != 0) return Status::stopped("the serial program computed wrong cells");
   *result = scaled(outcome.longest, plan);
   return {};
 }
@@ -179,12 +146,12 @@ Status serial_time(const Context& context, Recorder& recorder, double* result) {
 }
 
 Status parallel(const Context& context, std::uint32_t processes, Recorder& recorder) {
-  const Plan plan{.steps = context.repetitions(2, 1)};
+  const AutomatonPlan plan{.steps = context.repetitions(2, 1)};
   double alone = 0;
   TOMBOLO_TRY(serial_time(context, recorder, &alone));
-  Outcome outcome;
-  TOMBOLO_TRY(
-      run(context, {.processes = processes, .seed = context.seed}, plan, recorder, &outcome));
+  AutomatonOutcome outcome;
+  TOMBOLO_TRY(run_automaton(context, {.processes = processes, .seed = context.seed}, plan, recorder,
+                            &outcome));
   const auto row = [&](const char* series, double value, const char* unit) {
     recorder.row({series, double(processes), value, unit, {}, {}, note_of(plan)});
   };
@@ -193,7 +160,7 @@ Status parallel(const Context& context, std::uint32_t processes, Recorder& recor
   row("exchange/scosco-dcm", scaled(outcome.exchange[0], plan), "s");
   recorder.row({"wrong-cells/scosco-dcm",
                 double(processes),
-                double(outcome.wrong),
+                double(outcome.wrong_cells),
                 "",
                 {},
                 {},
@@ -203,13 +170,13 @@ Status parallel(const Context& context, std::uint32_t processes, Recorder& recor
 
 // What is computed, not how long it takes.
 Status right(const Context& context, std::uint32_t processes, Recorder& recorder) {
-  const Plan plan{.own = scc::MemoryType::mpbt_wt, .steps = 1};
-  Outcome outcome;
-  TOMBOLO_TRY(
-      run(context, {.processes = processes, .seed = context.seed}, plan, recorder, &outcome));
+  const AutomatonPlan plan{.own = scc::MemoryType::mpbt_wt, .steps = 1};
+  AutomatonOutcome outcome;
+  TOMBOLO_TRY(run_automaton(context, {.processes = processes, .seed = context.seed}, plan, recorder,
+                            &outcome));
   recorder.row({"wrong-cells/scosco-mpbt-wt",
                 double(processes),
-                double(outcome.wrong),
+                double(outcome.wrong_cells),
                 "",
                 {},
                 {},
@@ -234,6 +201,26 @@ std::vector<Point> points(const Context& context) {
 }
 
 }  // namespace
+
+Status run_automaton(const Context& context, const AutomatonField& field, const AutomatonPlan& plan,
+                     Recorder& recorder, AutomatonOutcome* outcome) {
+  const AutomatonLines expected = automaton_serial(field, plan.warm_up + plan.steps);
+  outcome->computation.resize(field.processes);
+  outcome->exchange.resize(field.processes);
+  scc::Placement placement;
+  placement.own = plan.own;
+  placement.as_prototype = true;
+  const scc::JobShape shape{.processes = field.processes,
+                            .cores = {},
+                            .sync_bytes = Window::sync_bytes(field.processes),
+                            .data_bytes = field.bytes_of_process(),
+                            .placement = placement,
+                            .options = {},
+                            .idle = nullptr};
+  return run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu& cpu) {
+    process(field, plan, expected, at, cpu, *outcome);
+  });
+}
 
 Experiment automaton() {
   return {"automaton", "Cellular automaton of 2,400 lines of 8 KB", points};
