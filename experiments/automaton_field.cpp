@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint32_t kPart = 32;  // a line of the cache
 
-constexpr std::size_t kFrame = 256;  // locals, arguments, saved registers, the caller's
+constexpr std::size_t kVariables = 256;  // of a page: a stack frame or two, say
 constexpr std::size_t kPage = 4096;
 
 // Nine loads of a byte with extension (3 cycles on a P54C), eight additions, the rule's table, and
@@ -76,7 +76,8 @@ AutomatonStepper::AutomatonStepper(scc::Core& core, const AutomatonField& field)
   const scc::Parameters::Caches& caches = core.cpu().chip().parameters().caches;
   const auto pages = static_cast<std::size_t>(caches.l2_bytes / caches.ways) / kPage;
   Random random = Random::stream(field.seed, core.self());
-  frame_ = core.allocate(pages * kPage) + random.below(pages) * kPage;
+  for (std::byte*& page : variables_)
+    page = core.allocate(pages * kPage) + random.below(pages) * kPage;
   for (auto& row : rows_) row.resize(field.bytes_in_line);
 }
 
@@ -130,6 +131,13 @@ void AutomatonStepper::refresh_ends(int array, std::uint32_t line) {
   write(array, line, last, &cell, 1);
 }
 
+void AutomatonStepper::use_variables() {
+  for (const std::byte* page : variables_) {
+    core_.touch_read(page, kVariables);
+    core_.touch_write(page, kVariables);
+  }
+}
+
 void AutomatonStepper::load_part(int from, std::uint32_t line, std::uint32_t part) {
   for (std::uint32_t r = 0; r < rows_.size(); ++r)
     read(from, line - 1 + r, part, &rows_[r][part], kPart);
@@ -138,8 +146,7 @@ void AutomatonStepper::load_part(int from, std::uint32_t line, std::uint32_t par
 void AutomatonStepper::next_line(int from, std::uint32_t line) {
   const simulator::Duration cell_time = core_.cpu().timing().core.cycles(kCellCycles);
   const std::uint32_t bytes = field_.bytes_in_line;
-  core_.touch_read(frame_, kFrame);
-  core_.touch_write(frame_, kFrame);
+  use_variables();
   load_part(from, line, 0);
   for (std::uint32_t part = 0; part < bytes; part += kPart) {
     if (part + kPart < bytes) load_part(from, line, part + kPart);

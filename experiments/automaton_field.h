@@ -12,11 +12,12 @@
 // with 204 ns for a cell (401.05 s for 100 steps) that is what the time consists of; arithmetic
 // runs meanwhile.
 //
-// The program's stack frame is read and written once for each line of cells, which throws it out of
-// the first level in between. It matters for what stays in the second: pseudo-LRU does not replace
-// the neighbour way of a line that is hit all the time, so that a ghost line which lies there is
-// never fetched again (002 section 2.3.4 met the same in flushes). Where the frame's page lies is
-// chance, as under an operating system with pages of 4 KB (002 section 4.7).
+// The stack, the program's variables, those of the library and the kernel's are used once for each
+// line of cells, which throws them out of the first level in between. It matters for what stays in
+// the second: pseudo-LRU does not replace the neighbour way of a line that is hit all the time, so
+// that a ghost line which lies there is never fetched again (002 section 2.3.4 met the same in
+// flushes). Where their pages lie is chance, as under an operating system with pages of 4 KB (002
+// section 4.7).
 //
 // Invariants: F1 cells are computed from what the core's own loads return: a stale line makes wrong
 //                cells.
@@ -82,6 +83,7 @@ class AutomatonStepper {
   void simulate(int from, std::uint32_t first, std::uint32_t lines);
   void refresh_ends(int array, std::uint32_t line);
   void next_line(int from, std::uint32_t line);
+  void use_variables();
   void load_part(int from, std::uint32_t line, std::uint32_t part);
   template <class Body>
   void timed(simulator::Duration& part, Body&& body) {
@@ -95,7 +97,7 @@ class AutomatonStepper {
   scc::Core& core_;
   AutomatonField field_;
   std::uint32_t lines_;
-  std::byte* frame_;
+  std::array<std::byte*, 4> variables_;            // by page
   std::array<std::vector<std::uint8_t>, 3> rows_;  // above, the line, below
   simulator::Duration computation_;
   simulator::Duration exchange_;
