@@ -67,6 +67,7 @@ struct Parameters {
   } extensions;
   struct Software {
     HalfCycles library_call, convert_group, convert_rank, copy_word;
+    HalfCycles packet, rma_step;  // of messages/rckmpi*
   } software;
 
   std::uint32_t tiles() const {

@@ -46,7 +46,9 @@ struct Timing {
         library_call(cycles(p.software.library_call)),
         convert_group(cycles(p.software.convert_group)),
         convert_rank(cycles(p.software.convert_rank)),
-        copy_word(cycles(p.software.copy_word)) {}
+        copy_word(cycles(p.software.copy_word)),
+        packet(cycles(p.software.packet)),
+        rma_step(cycles(p.software.rma_step)) {}
 
   simulator::Duration cycles(HalfCycles n) const { return half_cycle * n.halves; }
 
@@ -62,6 +64,7 @@ struct Timing {
   simulator::Duration cl1invmb, wbinvd, wbinvd_valid_line, invd_valid_line, flush_loop;
   simulator::Duration line_operation, copy_engine_start;
   simulator::Duration library_call, convert_group, convert_rank, copy_word;
+  simulator::Duration packet, rma_step;
 };
 
 }  // namespace tombolo::scc

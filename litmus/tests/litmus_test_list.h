@@ -261,6 +261,24 @@ struct LostUpdate {
   static bool interesting(const Values& r) { return r[0] == 0 || r[1] == 0; }
 };
 
+// A cache that allocates no line for a write has the line only after a read.
+struct LostUpdateOfALineRead {
+  static constexpr LitmusInfo info{
+      "lost-update-of-a-line-read", "one half is missing", 2, on_scc_too(without_coherence),
+      "the same where both have read the line: it is in their caches, whatever they allocate (R2)"};
+  template <class B>
+  static void body(B& b) {
+    b.saw(2 + b.self(), b.read(a0) + b.read(a1));
+    b.signal(b.self() == 0 ? w : z, 1);
+    b.await(b.self() == 0 ? z : w, 1);
+    write_halves(b, [&](Datum half) {
+      b.write(half, 1);
+      b.publish(half);
+    });
+  }
+  static bool interesting(const Values& r) { return r[0] == 0 || r[1] == 0; }
+};
+
 struct WriteThroughKeepsNeighbours {
   static constexpr LitmusInfo info{"write-through-keeps-neighbours", "one half is missing", 2,
                                    forbidden_everywhere,
@@ -464,9 +482,9 @@ struct PlainCounter {
 using AllLitmusTests =
     TypeList<MessagePassing, MessagePassingCached, MessagePassingByAtomic, MessagePassingOverThree,
              PublishWithoutDrain, StoreWithoutPublish, StaleReadAfterSync, RefreshBeforeSync,
-             WriteThroughsOvertake, LostUpdate, WriteThroughKeepsNeighbours, InvalidateDropsDirty,
-             EvictionOverwrites, EarlyWriteBack, StoreBuffering, StoreBufferingFenced,
-             StoreBufferingAtomic, StoreThenRefresh, LoadBuffering, WordsInOrder, IndependentReads,
-             AtomicsLoseNothing, PlainCounter>;
+             WriteThroughsOvertake, LostUpdate, LostUpdateOfALineRead, WriteThroughKeepsNeighbours,
+             InvalidateDropsDirty, EvictionOverwrites, EarlyWriteBack, StoreBuffering,
+             StoreBufferingFenced, StoreBufferingAtomic, StoreThenRefresh, LoadBuffering,
+             WordsInOrder, IndependentReads, AtomicsLoseNothing, PlainCounter>;
 
 }  // namespace tombolo::litmus
