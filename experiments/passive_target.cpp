@@ -4,6 +4,7 @@
 #include "base/random.h"
 #include "experiments/library.h"
 #include "experiments/measure.h"
+#include "experiments/rckmpi_series.h"
 #include "experiments/register_locks.h"
 #include "windows/window.h"
 
@@ -84,6 +85,7 @@ std::vector<Point> points(const Context& context) {
                          return {};
                        }});
       }
+  for (Point& point : rckmpi_passive_target_points(context)) all.push_back(std::move(point));
   return all;
 }
 
