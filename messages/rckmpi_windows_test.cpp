@@ -128,6 +128,30 @@ TEST(RckmpiWindow, Gets) {
   EXPECT_TRUE(result.status.ok()) << result.status.message();
 }
 
+// The window's bytes are what the caches of its core say.
+TEST(RckmpiWindow, AWindowInTheSimulatedMemory) {
+  const auto result = run(2, [](Rckmpi& mpi) {
+    const Place memory = mpi.memory().allocate_simulated(1000);
+    std::vector<std::byte> bytes(1000);
+    fill(bytes.data(), bytes.size(), mpi.rank());
+    store(mpi.cpu(), memory, bytes.data(), bytes.size());
+    RckmpiWindow window(mpi, memory, 1000);
+    const Place ours = mpi.memory().allocate_simulated(500);
+    store(mpi.cpu(), ours, bytes.data(), 500);
+    if (mpi.rank() == 0) window.put(ours, 500, 1, 300);
+    window.fence();
+    if (mpi.rank() == 1) {
+      std::vector<std::byte> got(1000);
+      load(mpi.cpu(), memory, got.data(), got.size());
+      EXPECT_TRUE(is(got.data() + 300, 500, 0));
+      EXPECT_EQ(std::memcmp(got.data(), bytes.data(), 300), 0);
+      EXPECT_EQ(std::memcmp(got.data() + 800, bytes.data() + 800, 200), 0);
+    }
+    window.free();
+  });
+  EXPECT_TRUE(result.status.ok()) << result.status.message();
+}
+
 TEST(RckmpiWindow, AllAddToOne) {
   for (const LockRequests requests : kBoth) {
     const auto result = run(12, [&](Rckmpi& mpi) {

@@ -10,7 +10,8 @@ cd "$(dirname "$0")/.."
 build=build/release
 if [ $# -eq 0 ]; then
   mapfile -t files < <(git ls-files --cached --others --exclude-standard -- \
-    'base/*.cpp' 'machine/*.cpp' 'simulator/*.cpp' 'backends/*.cpp' 'windows/*.cpp' 'mpi/runtime/*.cpp' |
+    'base/*.cpp' 'machine/*.cpp' 'simulator/*.cpp' 'backends/*.cpp' 'windows/*.cpp' \
+    'messages/*.cpp' 'experiments/*.cpp' 'litmus/*.cpp' 'mpi/runtime/*.cpp' |
     grep -v -e _test.cpp -e _bench.cpp)
   set -- "${files[@]}"
 fi
