@@ -21,6 +21,11 @@ CacheShape shape(std::int64_t bytes, const Parameters& p) {
 
 std::int64_t words(std::size_t bytes) { return static_cast<std::int64_t>((bytes + 3) / 4); }
 
+// Load or store instructions for a part of a line: words, or one up to 8 bytes in an aligned 8.
+std::int64_t instructions(Address first, std::size_t bytes) {
+  return first.byte() / 8 == (first.byte() + bytes - 1) / 8 ? 1 : words(bytes);
+}
+
 constexpr std::uint64_t kWholeLine = 0xffffffff;
 
 std::uint64_t mask_of(std::size_t offset, std::size_t bytes) {
@@ -81,7 +86,7 @@ void Cpu::read_in_line(View from, std::byte* to, std::size_t bytes) {
   if (combined_.holds(line_size_.line(from.first))) [[unlikely]]
     post(*combined_.drain());  // U4
   if (reads_uncached(from.type)) return read_uncached(from, to, bytes);
-  fibre_->advance(timing_.load * words(bytes));
+  fibre_->advance(timing_.load * instructions(from.first, bytes));
   if (l1_.read(from.first, to, bytes)) return;
   fill_l1(from);
   l1_.read(from.first, to, bytes);
@@ -145,14 +150,14 @@ void Cpu::write_in_line(View to, const std::byte* from, std::size_t bytes) {
   const WritePolicy policy =
       writes_through_l1(to.type) ? WritePolicy::write_through : WritePolicy::write_back;
   if (scc::in_l1(to.type) && l1_.write(to.first, from, bytes, policy) == WriteOutcome::kept) {
-    fibre_->advance(timing_.store * words(bytes));
+    fibre_->advance(timing_.store * instructions(to.first, bytes));
     return;
   }
   if (to.type == MemoryType::wt) l2_.write(to.first, from, bytes, policy);
   if (combines(to.type)) return combine(to, from, bytes);
   if (scc::in_l2(to.type) &&
       l2_.write(to.first, from, bytes, WritePolicy::write_back) == WriteOutcome::kept) {
-    fibre_->advance((timing_.store + timing_.l2) * words(bytes));
+    fibre_->advance((timing_.store + timing_.l2) * instructions(to.first, bytes));
     return;
   }
   write_uncached(to, from, bytes);
@@ -171,7 +176,7 @@ void Cpu::write_uncached(View to, const std::byte* from, std::size_t bytes) {
 
 void Cpu::combine(View to, const std::byte* from, std::size_t bytes) {
   wait_for_writes();  // one outstanding
-  fibre_->advance(timing_.store * words(bytes));
+  fibre_->advance(timing_.store * instructions(to.first, bytes));
   if (const auto out = combined_.write(to.first, from, bytes)) post(*out);
   if (combined_.full()) post(*combined_.drain());
 }

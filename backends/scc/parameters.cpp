@@ -169,6 +169,7 @@ std::vector<Field> fields(Parameters& p) {
   cycles("convert_group", p.software.convert_group);
   cycles("convert_rank", p.software.convert_rank);
   cycles("copy_word", p.software.copy_word);
+  cycles("flop", p.software.flop);
   cycles("packet", p.software.packet);
   cycles("rma_step", p.software.rma_step);
   return all;

@@ -66,7 +66,7 @@ struct Parameters {
     HalfCycles line_operation, copy_engine_start;
   } extensions;
   struct Software {
-    HalfCycles library_call, convert_group, convert_rank, copy_word;
+    HalfCycles library_call, convert_group, convert_rank, copy_word, flop;
     HalfCycles packet, rma_step;  // of messages/rckmpi*
   } software;
 

@@ -47,6 +47,7 @@ struct Timing {
         convert_group(cycles(p.software.convert_group)),
         convert_rank(cycles(p.software.convert_rank)),
         copy_word(cycles(p.software.copy_word)),
+        flop(cycles(p.software.flop)),
         packet(cycles(p.software.packet)),
         rma_step(cycles(p.software.rma_step)) {}
 
@@ -63,7 +64,7 @@ struct Timing {
   simulator::Duration local_mpb;
   simulator::Duration cl1invmb, wbinvd, wbinvd_valid_line, invd_valid_line, flush_loop;
   simulator::Duration line_operation, copy_engine_start;
-  simulator::Duration library_call, convert_group, convert_rank, copy_word;
+  simulator::Duration library_call, convert_group, convert_rank, copy_word, flop;
   simulator::Duration packet, rma_step;
 };
 

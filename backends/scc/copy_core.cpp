@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/scc/copy_core.h"
+
+#include <algorithm>
+
+namespace tombolo::scc {
+namespace {
+
+constexpr std::uint64_t kLine = 32;
+constexpr std::uint64_t kSlots = 32;
+constexpr std::uint64_t kHead = kLine;
+constexpr std::uint64_t kTail = kLine + 8;
+constexpr std::uint64_t kCommands = 2 * kLine;
+constexpr std::uint64_t kDone = kCommands + kSlots * kLine;
+
+// A command as it lies in its line.
+struct Slot {
+  std::uint64_t from;  // controller in the upper bits
+  std::uint64_t to;
+  std::uint32_t bytes;
+  CopyMethod method;
+  std::uint32_t notify;
+  std::uint32_t unused = 0;
+};
+static_assert(sizeof(Slot) == kLine);
+
+constexpr unsigned kOffsetBits = 40;
+
+std::uint64_t encode(SystemAddress a) {
+  return static_cast<std::uint64_t>(a.controller) << kOffsetBits | a.offset;
+}
+
+SystemAddress decode(std::uint64_t a) {
+  return {static_cast<std::uint32_t>(a >> kOffsetBits),
+          a & ((std::uint64_t{1} << kOffsetBits) - 1)};
+}
+
+SystemAddress later(SystemAddress a, std::uint64_t bytes) {
+  return {a.controller, a.offset + bytes};
+}
+
+// The buffer's words are read past the caches.
+View word(Chip& chip, CoreId core, std::uint64_t at) {
+  return {chip.mpb(core) + at, MemoryType::ncm};
+}
+
+View done_word(Chip& chip, CoreId notified, CoreId copy_core) {
+  const View at = word(chip, notified, kDone + copy_core.index() * 8);
+  TOMBOLO_CHECK(kDone + chip.cores() * 8 <= chip.mpb_bytes(),
+                "copy cores: the words of {} cores do not fit into {} bytes", chip.cores(),
+                chip.mpb_bytes());
+  return at;
+}
+
+// Bytes up to the end of the page of the lookup table, or of `part` bytes.
+std::uint64_t room(SystemAddress a, std::uint64_t part) { return part - a.offset % part; }
+
+}  // namespace
+
+SystemAddress system_address(Chip& chip, CoreId core, Address physical) {
+  const Target target = chip.resolve(core, physical);
+  TOMBOLO_CHECK(target.kind == DeviceKind::dram,
+                "core {}: physical address {:#x} is no main memory", core.index(), physical.byte());
+  return {target.number, target.offset};
+}
+
+// ---- Sender -------------------------------------------------------------------------------------
+
+Ticket CopyClient::submit(CoreId copy_core, const CopyCommand& command, CoreId notify) {
+  Chip& chip = cpu_.chip();
+  const auto pause = [this] { cpu_.compute(cpu_.timing().loop); };
+  std::uint64_t tail = 0;
+  while (true) {
+    while (!cpu_.test_and_set(copy_core)) pause();
+    tail = cpu_.load<std::uint64_t>(word(chip, copy_core, kTail));
+    if (tail - cpu_.load<std::uint64_t>(word(chip, copy_core, kHead)) < kSlots) break;
+    cpu_.clear(copy_core);
+    pause();
+  }
+  const Slot slot{.from = encode(command.from),
+                  .to = encode(command.to),
+                  .bytes = command.bytes,
+                  .method = command.method,
+                  .notify = notify.index()};
+  // A whole line: the combining buffer sends it off by itself.
+  cpu_.copy_to({chip.mpb(copy_core) + (kCommands + tail % kSlots * kLine), MemoryType::mpbt_wt},
+               &slot, sizeof slot);
+  cpu_.store(word(chip, copy_core, kTail), tail + 1);
+  cpu_.clear(copy_core);
+  return {copy_core, tail + 1};
+}
+
+void CopyClient::wait(const Ticket& ticket) {
+  const View done = done_word(cpu_.chip(), cpu_.id(), ticket.copy_core);
+  while (cpu_.load<std::uint64_t>(done) < ticket.number) cpu_.compute(cpu_.timing().loop);
+}
+
+// ---- Copy core ----------------------------------------------------------------------------------
+
+void CopyCore::serve() {
+  Chip& chip = cpu_.chip();
+  const CoreId self = cpu_.id();
+  while (true) {
+    while (cpu_.load<std::uint64_t>(word(chip, self, kTail)) == done_)
+      cpu_.compute(cpu_.timing().loop);
+    Slot slot{};
+    cpu_.copy_from(word(chip, self, kCommands + done_ % kSlots * kLine), &slot, sizeof slot);
+    if (slot.method == CopyMethod::memcpy)
+      copy_by_memcpy(decode(slot.from), decode(slot.to), slot.bytes);
+    if (slot.method == CopyMethod::lut) copy_by_lut(decode(slot.from), decode(slot.to), slot.bytes);
+    ++done_;
+    cpu_.store(word(chip, self, kHead), done_);
+    cpu_.store(done_word(chip, CoreId(slot.notify), self), done_);  // Y2
+    if (slot.method == CopyMethod::stop) return;
+  }
+}
+
+// Lets one of the free entries lead to the page of `to`; where that is in physical memory.
+Address CopyCore::map(std::uint32_t which, SystemAddress to) {
+  Chip& chip = cpu_.chip();
+  const std::uint32_t entry = chip.first_free_entry() + which;
+  const std::uint64_t in_page = to.offset % chip.page_bytes();
+  cpu_.wait_for_writes();
+  cpu_.set_lut(cpu_.id(), entry, {DeviceKind::dram, to.controller, to.offset - in_page});
+  cpu_.wait_for_writes();
+  return chip.page(entry) + in_page;
+}
+
+// ---- memcpy -------------------------------------------------------------------------------------
+
+// The source is read by the line into L1 alone, so that CL1INVMB forgets it; the target is written
+// through the combining buffer. With cacheable pages each word of the target would go to memory by
+// itself, as the caches allocate no line for a store.
+void CopyCore::memcpy_part(SystemAddress from, SystemAddress to, std::uint64_t bytes) {
+  cpu_.cl1invmb();  // Y3
+  const View source{map(0, from), MemoryType::mpbt_wb};
+  const View target{map(1, to), MemoryType::mpbt_wb};
+  std::byte held[kLine];
+  for (std::uint64_t done = 0; done < bytes;) {
+    const std::uint64_t n = std::min(bytes - done, room(later(to, done), kLine));
+    cpu_.copy_from(source + done, held, n);
+    cpu_.write(target + done, held, n);
+    done += n;
+  }
+  cpu_.flush_combined();
+  cpu_.cl1invmb();  // Y3
+}
+
+void CopyCore::copy_by_memcpy(SystemAddress from, SystemAddress to, std::uint64_t bytes) {
+  const std::uint64_t page = cpu_.chip().page_bytes();
+  for (std::uint64_t done = 0; done < bytes;) {
+    const std::uint64_t n =
+        std::min({bytes - done, room(later(from, done), page), room(later(to, done), page)});
+    memcpy_part(later(from, done), later(to, done), n);
+    done += n;
+  }
+}
+
+// ---- LUT copy -----------------------------------------------------------------------------------
+
+void CopyCore::lut_block(std::uint32_t which, SystemAddress from, SystemAddress to,
+                         std::uint64_t bytes) {
+  const View block{map(which, from), MemoryType::dcm};
+  for (std::uint64_t at = 0; at < bytes; at += kLine) {
+    cpu_.load<std::uint8_t>(block + at);
+    cpu_.compute(cpu_.timing().loop);
+  }
+  map(which, to);
+  // The line's own byte: it stays what it is, and the line becomes dirty.
+  for (std::uint64_t at = 0; at < bytes; at += kLine) {
+    cpu_.store(block + at, cpu_.load<std::uint8_t>(block + at));
+    cpu_.compute(cpu_.timing().loop);
+  }
+  cpu_.wbinvd();  // Y4: what L1 keeps dirty goes to L2 now, not among the fills of the next block
+}
+
+void CopyCore::copy_by_lut(SystemAddress from, SystemAddress to, std::uint64_t bytes) {
+  const auto most = static_cast<std::uint64_t>(cpu_.chip().parameters().caches.l2_bytes);
+  const std::uint64_t page = cpu_.chip().page_bytes();
+  // A line keeps its place in the page when the page is exchanged.
+  if (from.offset % page != to.offset % page) return copy_by_memcpy(from, to, bytes);
+  const std::uint64_t head = std::min(bytes, (kLine - from.offset % kLine) % kLine);
+  const std::uint64_t tail = (bytes - head) % kLine;
+  copy_by_memcpy(from, to, head);
+  copy_by_memcpy(later(from, bytes - tail), later(to, bytes - tail), tail);
+  if (head + tail == bytes) return;
+  if (!emptied_) {
+    cpu_.wbinvd();
+    cpu_.flush_l2();
+    emptied_ = true;
+  }
+  // Blocks end where they fill L2 exactly, so that all but the first and the last are whole, and
+  // each that a third one follows has been pushed out by the second (Y3).
+  std::uint32_t which = 0;
+  for (std::uint64_t done = head; done < bytes - tail; which = 1 - which) {
+    const std::uint64_t n = std::min(bytes - tail - done, room(later(from, done), most));
+    lut_block(which, later(from, done), later(to, done), n);
+    done += n;
+  }
+  cpu_.flush_l2();  // Y2
+}
+
+}  // namespace tombolo::scc

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// What takes one instruction costs one: 8 aligned bytes as much as 4, in every place that they are
+// found.
+#include <gtest/gtest.h>
+
+#include "backends/scc/cpu.h"
+
+namespace tombolo::scc {
+namespace {
+
+// Core cycles that a second load or store of the same bytes takes.
+template <class T>
+std::int64_t cycles(bool stores) {
+  Parameters parameters;
+  EXPECT_TRUE(find_parameters("scc", &parameters).ok());
+  Chip chip(parameters);
+  Duration took;
+  chip.start(CoreId(0), [&](Cpu& cpu) {
+    const View at{cpu.allocate_private(64), MemoryType::dcm};
+    cpu.load<T>(at);
+    const Time begin = cpu.now();
+    if (stores) {
+      cpu.store<T>(at, T{});
+    } else {
+      cpu.load<T>(at);
+    }
+    took = cpu.now() - begin;
+  });
+  EXPECT_TRUE(chip.run().status.ok());
+  return took.in_ticks() / chip.timing().core.period().in_ticks();
+}
+
+TEST(Instructions, LoadsAndStoresOfEightBytesThatHitTakeOneCycle) {
+  EXPECT_EQ(cycles<std::uint32_t>(false), 1);
+  EXPECT_EQ(cycles<std::uint64_t>(false), 1);
+  EXPECT_EQ(cycles<std::uint32_t>(true), 1);
+  EXPECT_EQ(cycles<std::uint64_t>(true), 1);
+}
+
+TEST(Instructions, ALineTakesOneForEachWord) {
+  struct Line {
+    std::uint32_t words[2];
+    std::uint64_t rest[3];
+  };
+  Parameters parameters;
+  ASSERT_TRUE(find_parameters("scc", &parameters).ok());
+  Chip chip(parameters);
+  Duration took;
+  chip.start(CoreId(0), [&](Cpu& cpu) {
+    const View at{cpu.allocate_private(64), MemoryType::dcm};
+    Line line{};
+    cpu.read(at, &line, sizeof line);
+    const Time begin = cpu.now();
+    cpu.read(at, &line, sizeof line);
+    took = cpu.now() - begin;
+  });
+  ASSERT_TRUE(chip.run().status.ok());
+  EXPECT_EQ(took, chip.timing().load * 8);
+}
+
+}  // namespace
+}  // namespace tombolo::scc

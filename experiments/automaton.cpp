@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/automaton.h"
+
+#include "backends/scc/cpu.h"
+#include "experiments/automaton_field.h"
+#include "experiments/library.h"
+#include "experiments/measure.h"
+#include "windows/window.h"
+
+namespace tombolo::experiments {
+namespace {
+
+using Window = windows::Window<scc::Core>;
+using machine::Home;
+using simulator::Duration;
+
+constexpr int kSteps = 100;  // of the paper
+constexpr std::uint32_t kProcesses[] = {1, 2, 4, 8, 12, 16, 24, 32, 40, 48};
+
+double seconds(Duration d) { return d.in_nanoseconds() * 1e-9; }
+
+// Puts the own boundary lines from the own window into the ghost lines of the neighbours'.
+class PutExchange final : public AutomatonExchange {
+ public:
+  PutExchange(Window& window, Library& mpi, const AutomatonField& field)
+      : window_(window), mpi_(mpi), field_(field) {
+    const Home self = window.core().self();
+    neighbours_ = {field.above(self)};
+    if (field.below(self) != field.above(self)) neighbours_.push_back(field.below(self));
+  }
+
+  void open(int) override {}
+  void send(int array) override {
+    mpi_.post(neighbours_);
+    mpi_.start(neighbours_);
+    const Home self = window_.core().self();
+    const Home above = field_.above(self);
+    put(array, 1, above, field_.lines_of(above) + 1);
+    put(array, field_.lines_of(self), field_.below(self), 0);
+  }
+  void close(int) override {
+    mpi_.complete();
+    mpi_.wait();
+  }
+
+ private:
+  // The source is in the own window, in the memory type of its mapping: read line by line.
+  void put(int array, std::uint32_t line, Home target, std::uint32_t ghost) {
+    constexpr std::uint32_t kPart = 32;
+    std::byte part[kPart];
+    const Home self = window_.core().self();
+    mpi_.put(target, 0, nullptr, 0);  // the call; the bytes follow
+    for (std::uint32_t at = 0; at < field_.bytes_in_line; at += kPart) {
+      require(window_.core().read({self, field_.place(array, line) + at}, part, kPart));
+      require(window_.put(target, field_.place(array, ghost) + at, part, kPart));
+    }
+  }
+
+  Window& window_;
+  Library& mpi_;
+  AutomatonField field_;
+  std::vector<Home> neighbours_;
+};
+
+// One process has its neighbours' lines itself.
+class NoExchange final : public AutomatonExchange {
+ public:
+  NoExchange(scc::Core& core, const AutomatonField& field) : core_(core), field_(field) {}
+  void open(int) override {}
+  void send(int array) override {
+    copy(array, 1, field_.lines + 1);
+    copy(array, field_.lines, 0);
+  }
+  void close(int) override {}
+
+ private:
+  void copy(int array, std::uint32_t from, std::uint32_t to) {
+    std::vector<std::byte> line(field_.bytes_in_line);
+    require(core_.read({0, field_.place(array, from)}, line.data(), line.size()));
+    require(core_.write({0, field_.place(array, to)}, line.data(), line.size()));
+  }
+  scc::Core& core_;
+  AutomatonField field_;
+};
+
+void process(const AutomatonField& field, const AutomatonPlan& plan, const AutomatonLines& expected,
+             const machine::Attachment& at, scc::Cpu& cpu, AutomatonOutcome& outcome) {
+  Window window(at, {});
+  Library mpi(window, cpu);
+  std::unique_ptr<AutomatonExchange> exchange;
+  if (plan.serial) {
+    exchange = std::make_unique<NoExchange>(window.core(), field);
+  } else {
+    exchange = std::make_unique<PutExchange>(window, mpi, field);
+  }
+  AutomatonStepper stepper(window.core(), field);
+  stepper.initialize();
+  exchange->open(0);
+  exchange->send(0);
+  exchange->close(0);
+  for (int i = 0; i < plan.warm_up; ++i) stepper.step(i % 2, *exchange);
+  mpi.barrier();
+  stepper.forget_times();
+  const simulator::Time begin = cpu.now();
+  const int all = plan.warm_up + plan.steps;
+  for (int i = plan.warm_up; i < all; ++i) stepper.step(i % 2, *exchange);
+  outcome.longest = std::max(outcome.longest, cpu.now() - begin);
+  outcome.computation[at.self] = stepper.computation();
+  outcome.exchange[at.self] = stepper.exchange();
+  outcome.wrong_cells += stepper.wrong_cells(all % 2, expected);
+}
+
+std::string note_of(const AutomatonPlan& plan) {
+  return fmt::format("of {} steps, scaled to {}", plan.steps, kSteps);
+}
+
+double scaled(Duration d, const AutomatonPlan& plan) { return seconds(d) * kSteps / plan.steps; }
+
+AutomatonPlan serial_plan(const Context& context) {
+  return {.serial = true, .steps = context.repetitions(2, 1)};
+}
+
+Status serial(const Context& context, std::uint32_t lines, Recorder& recorder, double* result) {
+  const AutomatonPlan plan = serial_plan(context);
+  AutomatonOutcome outcome;
+  TOMBOLO_TRY(
+      run_automaton(context, {.lines = lines, .seed = context.seed}, plan, recorder, &outcome));
+  if (outcome.wrong_cells != 0) return Status::stopped("the serial program computed wrong cells");
+  *result = scaled(outcome.longest, plan);
+  return {};
+}
+
+Status serial_point(const Context& context, Recorder& recorder) {
+  double time = 0;
+  TOMBOLO_TRY(serial(context, AutomatonField{}.lines, recorder, &time));
+  recorder.row({"serial", std::string("serial"), time, "s", {}, {}, note_of(serial_plan(context))});
+  return {};
+}
+
+// The serial program's time, from fewer lines: they fill the caches many times over.
+Status serial_time(const Context& context, Recorder& recorder, double* result) {
+  constexpr std::uint32_t kPart = 20;
+  TOMBOLO_TRY(serial(context, AutomatonField{}.lines / kPart, recorder, result));
+  *result *= kPart;
+  return {};
+}
+
+Status parallel(const Context& context, std::uint32_t processes, Recorder& recorder) {
+  const AutomatonPlan plan{.steps = context.repetitions(2, 1)};
+  double alone = 0;
+  TOMBOLO_TRY(serial_time(context, recorder, &alone));
+  AutomatonOutcome outcome;
+  TOMBOLO_TRY(run_automaton(context, {.processes = processes, .seed = context.seed}, plan, recorder,
+                            &outcome));
+  const auto row = [&](const char* series, double value, const char* unit) {
+    recorder.row({series, double(processes), value, unit, {}, {}, note_of(plan)});
+  };
+  row("speedup/scosco-dcm", alone / scaled(outcome.longest, plan), "");
+  row("computation/scosco-dcm", scaled(outcome.computation[0], plan), "s");
+  row("exchange/scosco-dcm", scaled(outcome.exchange[0], plan), "s");
+  recorder.row({"wrong-cells/scosco-dcm",
+                double(processes),
+                double(outcome.wrong_cells),
+                "",
+                {},
+                {},
+                fmt::format("after {} steps", plan.warm_up + plan.steps)});
+  return {};
+}
+
+// What is computed, not how long it takes.
+Status right(const Context& context, std::uint32_t processes, Recorder& recorder) {
+  const AutomatonPlan plan{.own = scc::MemoryType::mpbt_wt, .steps = 1};
+  AutomatonOutcome outcome;
+  TOMBOLO_TRY(run_automaton(context, {.processes = processes, .seed = context.seed}, plan, recorder,
+                            &outcome));
+  recorder.row({"wrong-cells/scosco-mpbt-wt",
+                double(processes),
+                double(outcome.wrong_cells),
+                "",
+                {},
+                {},
+                fmt::format("after {} steps", plan.warm_up + plan.steps)});
+  return {};
+}
+
+std::vector<Point> points(const Context& context) {
+  std::vector<Point> all = {{"serial", context.quick ? 6.0 : 9.0, 0, serial_point}};
+  for (const std::uint32_t processes : kProcesses) {
+    if (processes > context.chip.cores() || (context.quick && processes != 48)) continue;
+    all.push_back(
+        {fmt::format("dcm-{}", processes), context.quick ? 10.0 : 15.0, 0,
+         [processes](const Context& c, Recorder& r) { return parallel(c, processes, r); }});
+  }
+  for (const std::uint32_t processes : {4, 48})
+    if (processes <= context.chip.cores())
+      all.push_back(
+          {fmt::format("mpbt-wt-{}", processes), 10, 0,
+           [processes](const Context& c, Recorder& r) { return right(c, processes, r); }});
+  return all;
+}
+
+}  // namespace
+
+Status run_automaton(const Context& context, const AutomatonField& field, const AutomatonPlan& plan,
+                     Recorder& recorder, AutomatonOutcome* outcome) {
+  const AutomatonLines expected = automaton_serial(field, plan.warm_up + plan.steps);
+  outcome->computation.resize(field.processes);
+  outcome->exchange.resize(field.processes);
+  scc::Placement placement;
+  placement.own = plan.own;
+  placement.as_prototype = true;
+  const scc::JobShape shape{.processes = field.processes,
+                            .cores = {},
+                            .sync_bytes = Window::sync_bytes(field.processes),
+                            .data_bytes = field.bytes_of_process(),
+                            .placement = placement,
+                            .options = {},
+                            .idle = nullptr};
+  return run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu& cpu) {
+    process(field, plan, expected, at, cpu, *outcome);
+  });
+}
+
+Experiment automaton() {
+  return {"automaton", "Cellular automaton of 2,400 lines of 8 KB", points};
+}
+
+}  // namespace tombolo::experiments

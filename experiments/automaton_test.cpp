@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The automaton computes what one process computes, if its windows are mapped so that the
+// prototype's coherence operations have an effect.
+#include "experiments/automaton.h"
+
+#include <gtest/gtest.h>
+
+#include "experiments/testing.h"
+
+namespace tombolo::experiments {
+namespace {
+
+using scc::MemoryType;
+
+std::uint64_t wrong_cells(const AutomatonField& field, const AutomatonPlan& plan) {
+  AutomatonOutcome outcome;
+  NoRows rows;
+  const Status status = run_automaton(test_context(), field, plan, rows, &outcome);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return outcome.wrong_cells;
+}
+
+// All of it stays in the caches. Lines are not shared out evenly.
+constexpr AutomatonField kSmall{.processes = 4, .lines = 18, .bytes_in_line = 256, .seed = 3};
+
+TEST(Automaton, IsRightWithOneProcess) {
+  AutomatonField field = kSmall;
+  field.processes = 1;
+  EXPECT_EQ(wrong_cells(field, {.serial = true, .steps = 4}), 0);
+  EXPECT_EQ(wrong_cells(field, {.own = MemoryType::mpbt_wt, .steps = 4}), 0);
+}
+
+TEST(Automaton, IsRightWithTwoWhoAreNeighboursTwice) {
+  AutomatonField field = kSmall;
+  field.processes = 2;
+  EXPECT_EQ(wrong_cells(field, {.own = MemoryType::mpbt_wt, .steps = 4}), 0);
+}
+
+TEST(Automaton, IsRightWithOwnWindowsWrittenThroughAndUncached) {
+  EXPECT_EQ(wrong_cells(kSmall, {.own = MemoryType::mpbt_wt, .steps = 4}), 0);
+  EXPECT_EQ(wrong_cells(kSmall, {.own = MemoryType::ncm, .steps = 4}), 0);
+}
+
+TEST(Automaton, IsWrongWithOwnWindowsInAllCaches) {
+  EXPECT_GT(wrong_cells(kSmall, {.own = MemoryType::dcm, .steps = 4}), 0);
+}
+
+TEST(Automaton, DividesLines) {
+  EXPECT_EQ(kSmall.lines_of(0), 5);
+  EXPECT_EQ(kSmall.lines_of(3), 4);
+  EXPECT_EQ(kSmall.first_line_of(3), 14);
+}
+
+}  // namespace
+}  // namespace tombolo::experiments

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/ft.h"
+
+#include "backends/scc/cpu.h"
+#include "backends/scc/scc.h"
+#include "experiments/library.h"
+#include "experiments/measure.h"
+#include "windows/window.h"
+
+namespace tombolo::experiments {
+namespace {
+
+using Window = windows::Window<scc::Core>;
+using machine::Home;
+
+// Puts into the peers' windows, which serve nothing else, under post, start, complete, wait.
+class WindowTransport final : public FtTransport {
+ public:
+  WindowTransport(const machine::Attachment& at, scc::Cpu& cpu)
+      : self_(at.self), window_(at, {}), mpi_(window_, cpu) {}
+
+  void open(std::span<const Home> peers) override {
+    mpi_.post(peers);
+    mpi_.start(peers);
+  }
+  void send(Home to, std::uint64_t at, const void* from, std::size_t bytes) override {
+    mpi_.put(to, at, from, bytes);
+  }
+  void close() override {
+    mpi_.complete();
+    mpi_.wait();
+  }
+  void read(std::uint64_t at, void* to, std::size_t bytes) override {
+    require(core().read({self_, at}, to, bytes));
+  }
+  void barrier() override { mpi_.barrier(); }
+
+  std::byte* allocate(std::size_t bytes) override { return core().allocate(bytes); }
+  void touch_read(const void* from, std::size_t bytes) override { core().touch_read(from, bytes); }
+  void touch_write(const void* to, std::size_t bytes) override { core().touch_write(to, bytes); }
+
+ private:
+  scc::Core& core() { return window_.core(); }
+
+  Home self_;
+  Window window_;
+  Library mpi_;
+};
+
+struct Variant {
+  FtVariant variant;
+  const char* name;
+};
+constexpr Variant kVariants[] = {{FtVariant::mpbt_wt, "scosco"},
+                                 {FtVariant::dcm, "scosco-dcm"},
+                                 {FtVariant::no_fault, "scosco-no-fault"}};
+
+// Class A runs fewer iterations, since each takes minutes of a host's time.
+int iterations_of(const Context& context, const FtClass& problem) {
+  if (context.quick || problem.name == "A") return 2;
+  return problem.iterations;
+}
+
+void report_part(Recorder& recorder, const std::string& variant, const FtClass& problem,
+                 const char* part, double seconds, const std::string& note) {
+  recorder.row({"breakdown/" + variant + "/" + part, problem.name, seconds, "s", {}, {}, note});
+}
+
+// Times of as many iterations as the benchmark has, from those that were run.
+FtTimes scaled(const FtResult& result, double factor) {
+  const FtTimes& a = result.before;
+  const FtTimes& b = result.iterations;
+  return {a.fft + factor * b.fft,
+          a.transfer + factor * b.transfer,
+          a.synchronization + factor * b.synchronization,
+          a.transpose + factor * b.transpose,
+          a.bookkeeping + factor * b.bookkeeping,
+          a.barrier + factor * b.barrier};
+}
+
+void report(Recorder& recorder, const std::string& variant, const FtClass& problem, int iterations,
+            const FtResult& result) {
+  const double factor = static_cast<double>(problem.iterations) / iterations;
+  const double seconds = result.seconds_before + factor * (result.seconds - result.seconds_before);
+  const std::string note =
+      iterations == problem.iterations
+          ? ""
+          : fmt::format("of {} iterations, scaled to {}", iterations, problem.iterations);
+  const auto row = [&](const std::string& series, double value, const char* unit) {
+    recorder.row({series, problem.name, value, unit, {}, {}, note});
+  };
+  row("mflops/" + variant, ft_operations(problem, problem.iterations) / seconds / 1e6, "MFLOPS");
+  const FtTimes times = scaled(result, factor);
+  const auto part = [&](const char* name, double value) {
+    report_part(recorder, variant, problem, name, value, note);
+  };
+  part("fft", times.fft);
+  part("communication", times.transfer + times.synchronization);
+  part("transpose", times.transpose);
+  part("bookkeeping", times.bookkeeping);
+  part("barrier", times.barrier);
+  if (variant == "scosco")
+    row("synchronization/scosco", 100 * times.synchronization / times.transfer, "%");
+  row("checksum/" + variant, ft_equal(result.checksums, problem.checksums) ? 1 : 0, "");
+}
+
+Status point(const Context& context, Recorder& recorder, const Variant& variant,
+             const FtClass& problem) {
+  const int iterations = iterations_of(context, problem);
+  FtResult result;
+  TOMBOLO_TRY(ft_by_windows(context, recorder, variant.variant, problem, iterations, &result));
+  report(recorder, variant.name, problem, iterations, result);
+  return {};
+}
+
+std::vector<Point> points(const Context& context) {
+  std::vector<Point> all;
+  for (const char name : {'S', 'W', 'A'}) {
+    const FtClass& problem = ft_class(name);
+    if (context.quick && name != 'S') continue;
+    const double elements =
+        static_cast<double>(problem.points()) * (1 + iterations_of(context, problem));
+    for (const Variant& variant : kVariants)
+      all.push_back({fmt::format("{}-{}", variant.name, name),
+                     elements * (variant.variant == FtVariant::mpbt_wt ? 4e-6 : 2e-6),
+                     problem.points() * 96, [&variant, &problem](const Context& c, Recorder& r) {
+                       return point(c, r, variant, problem);
+                     }});
+  }
+  return all;
+}
+
+}  // namespace
+
+Status ft_by_windows(const Context& context, Recorder& recorder, FtVariant variant,
+                     const FtClass& problem, int iterations, FtResult* result) {
+  Context on = context;
+  if (variant == FtVariant::no_fault) on.chip.faults.mpbt_wt_reads_uncached = false;
+  scc::Placement placement;
+  if (variant == FtVariant::dcm) {
+    placement.own = scc::MemoryType::dcm;
+    placement.as_prototype = true;
+  }
+  const scc::JobShape shape{.processes = kFtProcesses,
+                            .cores = {},
+                            .sync_bytes = Window::sync_bytes(kFtProcesses),
+                            .data_bytes = ft_bytes_received(problem),
+                            .placement = placement,
+                            .options = {},
+                            .idle = nullptr};
+  TOMBOLO_TRY(run_job(on, recorder, shape, [&](const machine::Attachment& at, scc::Cpu& cpu) {
+    WindowTransport transport(at, cpu);
+    ft_solve(cpu, transport, problem, iterations, at.self, *result);
+  }));
+  ft_finish(problem, *result);
+  return {};
+}
+
+Experiment ft() { return {"ft", "NAS FT on 32 cores", points}; }
+
+}  // namespace tombolo::experiments

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The distributed transform has the checksums of one process, which has those that were published;
+// and stale windows have others.
+#include "experiments/ft.h"
+
+#include <gtest/gtest.h>
+
+#include "experiments/testing.h"
+
+namespace tombolo::experiments {
+namespace {
+
+std::vector<Complex> checksums(FtVariant variant, const FtClass& problem, int iterations) {
+  FtResult result;
+  NoRows rows;
+  const Status status = ft_by_windows(test_context(), rows, variant, problem, iterations, &result);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return result.checksums;
+}
+
+const FtClass& small() {
+  static const FtClass problem{"small", 32, 16, 16, 3, {}};
+  return problem;
+}
+
+TEST(FtKernel, OneProcessHasThePublishedChecksums) {
+  const FtClass& s = ft_class('S');
+  EXPECT_TRUE(ft_equal(ft_serial(s, 2), s.checksums));
+}
+
+TEST(FtKernel, AnErrorInTheTwelfthPlaceIsOne) {
+  const FtClass& s = ft_class('S');
+  std::vector<Complex> off = s.checksums;
+  EXPECT_TRUE(ft_equal(off, s.checksums));
+  off[3].im *= 1 + 1e-11;
+  EXPECT_FALSE(ft_equal(off, s.checksums));
+}
+
+TEST(Ft, IsRightWithOwnWindowsWrittenThrough) {
+  const std::vector<Complex> expected = ft_serial(small(), 3);
+  EXPECT_TRUE(ft_equal(checksums(FtVariant::mpbt_wt, small(), 3), expected));
+  EXPECT_TRUE(ft_equal(checksums(FtVariant::no_fault, small(), 3), expected));
+}
+
+TEST(Ft, IsWrongWithOwnWindowsInAllCaches) {
+  const std::vector<Complex> found = checksums(FtVariant::dcm, small(), 2);
+  EXPECT_FALSE(ft_equal(found, ft_serial(small(), 2)));
+}
+
+TEST(Ft, ClassSHasThePublishedChecksums) {
+  const FtClass& s = ft_class('S');
+  EXPECT_TRUE(ft_equal(checksums(FtVariant::no_fault, s, 1), s.checksums));
+}
+
+}  // namespace
+}  // namespace tombolo::experiments
