@@ -5,6 +5,7 @@
 
 #include "experiments/library.h"
 #include "experiments/measure.h"
+#include "experiments/rckmpi_series.h"
 #include "windows/window.h"
 
 namespace tombolo::experiments {
@@ -128,8 +129,11 @@ Status measure_gats(const Context& context, Recorder& recorder, std::uint32_t ta
 }
 
 Experiment gats() {
-  return {"gats", "General active target synchronization",
-          [](const Context& context) { return points_for(context, report_calls); }};
+  return {"gats", "General active target synchronization", [](const Context& context) {
+            std::vector<Point> all = points_for(context, report_calls);
+            for (Point& point : rckmpi_gats_points(context)) all.push_back(std::move(point));
+            return all;
+          }};
 }
 
 Experiment gats_registers() {

@@ -4,25 +4,22 @@
 #include "base/random.h"
 #include "experiments/library.h"
 #include "experiments/measure.h"
+#include "experiments/rckmpi_series.h"
+#include "experiments/register_locks.h"
 #include "windows/window.h"
 
 namespace tombolo::experiments {
 namespace {
 
 using machine::Home;
-using Window = windows::Window<scc::Core>;
-
 constexpr int kPairs = 1000;  // 001 section 6.2
 constexpr int kQuickPairs = 40;
 
 std::vector<LockScheme> schemes() {
-  LockScheme without = gbh_with_backoff();
-  without.name = "gbh";
-  without.backoff = false;
-  LockScheme own = gbh_with_backoff();
-  own.name = "best-effort";
-  own.with_lock_all = false;
-  return {without, gbh_with_backoff(), own, mcs_wp()};
+  return {{.name = "gbh", .backoff = false, .registers = Registers::spinning},
+          gbh_with_backoff(),
+          {.name = "best-effort", .with_lock_all = false},
+          mcs_wp()};
 }
 
 void lock_and_unlock(const Context& context, Library& mpi, scc::Cpu& cpu,
@@ -37,6 +34,32 @@ void lock_and_unlock(const Context& context, Library& mpi, scc::Cpu& cpu,
       mpi.unlock(target);
     })));
   }
+}
+
+struct LockRun {
+  std::uint32_t processes;
+  int pairs;
+  LockMix mix;
+  LockScheme scheme;
+};
+
+template <class Core>
+Status measure_on(const Context& context, Recorder& recorder, const LockRun& run,
+                  std::vector<double>* times) {
+  using Window = windows::Window<Core>;
+  scc::JobShape shape;
+  shape.processes = run.processes;
+  shape.sync_bytes = Window::sync_bytes(run.processes);
+  return run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu& cpu) {
+    Window window(at, {.locks = run.scheme.kind, .backoff = run.scheme.backoff});
+    Library mpi(window, cpu);
+    if (run.scheme.with_lock_all && at.self == 0) {
+      mpi.lock_all();
+      mpi.unlock_all();
+    }
+    mpi.barrier();
+    lock_and_unlock(context, mpi, cpu, at, run.pairs, run.mix, times);
+  });
 }
 
 std::vector<std::uint32_t> numbers_of_processes(const Context& context) {
@@ -62,6 +85,7 @@ std::vector<Point> points(const Context& context) {
                          return {};
                        }});
       }
+  for (Point& point : rckmpi_passive_target_points(context)) all.push_back(std::move(point));
   return all;
 }
 
@@ -72,25 +96,25 @@ const std::vector<LockMix>& lock_mixes() {
   return mixes;
 }
 
-LockScheme gbh_with_backoff() { return {"gbh-back-off", sync::LockKind::best_effort, true, true}; }
+LockScheme gbh_with_backoff() {
+  return {.name = "gbh-back-off", .registers = Registers::backing_off};
+}
 
-LockScheme mcs_wp() { return {"mcs-wp", sync::LockKind::writer_preference, true, false}; }
+LockScheme mcs_wp() {
+  return {.name = "mcs-wp", .kind = sync::LockKind::writer_preference, .with_lock_all = false};
+}
 
 Status measure_locks(const Context& context, Recorder& recorder, std::uint32_t processes, int pairs,
                      const LockMix& mix, const LockScheme& scheme, std::vector<double>* times) {
-  scc::JobShape shape;
-  shape.processes = processes;
-  shape.sync_bytes = Window::sync_bytes(processes);
-  return run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu& cpu) {
-    Window window(at, {.locks = scheme.kind, .backoff = scheme.backoff});
-    Library mpi(window, cpu);
-    if (scheme.with_lock_all && at.self == 0) {
-      mpi.lock_all();
-      mpi.unlock_all();
-    }
-    mpi.barrier();
-    lock_and_unlock(context, mpi, cpu, at, pairs, mix, times);
-  });
+  const LockRun run{processes, pairs, mix, scheme};
+  switch (scheme.registers) {
+    case Registers::spinning:
+      return measure_on<SpinningCore>(context, recorder, run, times);
+    case Registers::backing_off:
+      return measure_on<BackingOffCore>(context, recorder, run, times);
+    default:
+      return measure_on<scc::Core>(context, recorder, run, times);
+  }
 }
 
 Experiment passive_target() { return {"passive-target", "Passive target synchronization", points}; }

@@ -4,7 +4,8 @@
 //
 // Best effort is measured as 001 section 4.2 has it: an exclusive lock counts itself at rank 0 as
 // well. Our windows do so from their first lock-all on (sync/locks/first_lock_all.h), so one comes
-// before the measurement, and `best-effort` is the same without it. Writer preference knows no
+// before the measurement. `best-effort` is ours: without it, and with the machine's own way to get
+// a register. Writer preference knows no
 // lock-all there (001 section 7.2), and gets none.
 // Thread safety: see experiment.h.
 #pragma once
@@ -17,11 +18,15 @@
 
 namespace tombolo::experiments {
 
+// How atomics get the register of a home: as the machine does, or as in register_locks.h.
+enum class Registers : std::uint8_t { machine, spinning, backing_off };
+
 // A lock by the name of its series.
 struct LockScheme {
   std::string name;
   sync::LockKind kind = sync::LockKind::best_effort;
   bool backoff = true;
+  Registers registers = Registers::machine;
   bool with_lock_all = true;  // a lock-all comes before
 };
 

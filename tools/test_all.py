@@ -46,6 +46,7 @@ SECTIONS = (
     Section("format", "tools/check_format.sh", 2),
     Section("clang-tidy", "tools/check_tidy.sh", 12, after="build"),
     Section("examples", "./tombolo demo", 12, after="build"),
+    Section("experiments", "./tombolo scc run calibration gats passive-target --quick --fresh", 5, after="build"),
     Section("conformance", f"./tombolo {CONFORMANCE}", 10, after="build"),
     Section("broken twins", ".env/cli/bin/python tools/broken_twins.py --slice 1/10", 8, after="build"),
     Section("asan build", "make build PRESET=asan", 25),
