@@ -25,6 +25,8 @@ Rcce::Rcce(Cpu& cpu, std::uint32_t rank, const std::vector<CoreId>& cores, Omitt
 }
 
 View Rcce::flag_view(std::uint32_t process, Flag flag, std::uint32_t setter) const {
+  TOMBOLO_CHECK(process < size() && setter < size(), "flag of rank {} for rank {} of {}", process,
+                setter, size());
   return {cpu_.chip().mpb(cores_[process]) + (flag * flag_bytes_ + setter), MemoryType::mpbt_wb};
 }
 

@@ -170,7 +170,7 @@ void Chip::peek(CoreId core, Address physical, void* to, std::size_t bytes) {
     const std::size_t room =
         simulator::SparseMemory::kPageBytes - target.offset % simulator::SparseMemory::kPageBytes;
     const std::size_t n = std::min(bytes - done, room);
-    std::memcpy(out + done, target.device->memory->at(target.offset), n);
+    std::memcpy(out + done, target.memory(), n);
     done += n;
   }
 }
@@ -182,7 +182,7 @@ void Chip::poke(CoreId core, Address physical, const void* from, std::size_t byt
     const std::size_t room =
         simulator::SparseMemory::kPageBytes - target.offset % simulator::SparseMemory::kPageBytes;
     const std::size_t n = std::min(bytes - done, room);
-    std::memcpy(target.device->memory->at(target.offset), in + done, n);
+    std::memcpy(target.memory(), in + done, n);
     done += n;
   }
 }

@@ -66,6 +66,12 @@ struct Target {
   DeviceKind kind = DeviceKind::none;
   std::uint32_t number = 0;  // of the device among its kind
   std::uint64_t offset = 0;
+
+  // Where its byte lies; registers are no memory.
+  std::byte* memory() const {
+    TOMBOLO_CHECK(device->memory != nullptr, "a load or store of a page of registers");
+    return device->memory->at(offset);
+  }
 };
 
 class Chip {

@@ -13,7 +13,7 @@
 //
 // A core's part of its message passing buffer:
 //
-//   line 0         takes the dummy stores that empty combining buffers
+//   line 0         not used
 //   line 1         head (written by the copy core alone) and tail (by the sender that has the lock)
 //   lines 2 to 33  commands, a line each
 //   behind         a word for each copy core of the chip: how many of its commands are done

@@ -88,8 +88,8 @@ void Cpu::read_in_line(View from, std::byte* to, std::size_t bytes) {
   if (reads_uncached(from.type)) return read_uncached(from, to, bytes);
   fibre_->advance(timing_.load * instructions(from.first, bytes));
   if (l1_.read(from.first, to, bytes)) return;
-  fill_l1(from);
-  l1_.read(from.first, to, bytes);
+  const LineBytes line = fill_l1(from);
+  copy_bytes(to, line.data() + line_size_.offset(from.first), bytes);
 }
 
 void Cpu::read_uncached(View from, std::byte* to, std::size_t bytes) {
@@ -103,10 +103,13 @@ void Cpu::read_uncached(View from, std::byte* to, std::size_t bytes) {
   });
 }
 
-void Cpu::fill_l1(View of) {
+// The bytes as they were fetched: while what had to make room is on its way, others may take the
+// line away again.
+Cpu::LineBytes Cpu::fill_l1(View of) {
   const simulator::Line line = line_size_.line(of.first);
   const Address first = line_size_.first(line);
   LineBytes bytes;
+  std::optional<LeavingLine> out_of_l2;
   if (!scc::in_l2(of.type)) {
     request_read(first, bytes.data(), kLineBytes);
   } else if (l2_.read(first, bytes.data(), kLineBytes)) {
@@ -114,10 +117,14 @@ void Cpu::fill_l1(View of) {
   } else {
     request_read(first, bytes.data(), kLineBytes);
     const auto gone = l2_.fill(line, kNormal, bytes.data());
-    if (gone && gone->dirty) post_write(line_size_.first(gone->line), kWholeLine, gone->bytes);
+    if (gone && gone->dirty) out_of_l2 = LeavingLine(*gone);
   }
   const auto gone = l1_.fill(line, is_mpbt(of.type) ? kMpbt : kNormal, bytes.data());
-  if (gone && gone->dirty) leave_l1(*gone);
+  std::optional<LeavingLine> out_of_l1;
+  if (gone && gone->dirty) out_of_l1 = LeavingLine(*gone);
+  if (out_of_l2) post_write(line_size_.first(out_of_l2->line), kWholeLine, out_of_l2->bytes.data());
+  if (out_of_l1) leave_l1(out_of_l1->seen());
+  return bytes;
 }
 
 // A changed line of L1 goes to L2 if it is there, which allocates no line for a write.
@@ -191,7 +198,12 @@ bool Cpu::by_bypass(DeviceKind kind, std::uint32_t device) const {
 // The core's own part of a trip: until the request leaves the tile, caches were looked into; the
 // rest of it after the reply has come.
 Duration Cpu::before(Address to) const {
-  const LutEntry entry = chip_.lut(id_, static_cast<std::uint32_t>(to.byte() / chip_.page_bytes()));
+  // Looked at before its turn, so an entry that was just set may not be there yet: resolve()
+  // checks.
+  const std::uint64_t number = to.byte() / chip_.page_bytes();
+  if (number >= static_cast<std::uint64_t>(chip_.parameters().layout.lut_entries))
+    return timing_.miss + timing_.l2;
+  const LutEntry entry = chip_.lut(id_, static_cast<std::uint32_t>(number));
   return by_bypass(entry.kind, entry.device) ? Duration() : timing_.miss + timing_.l2;
 }
 Duration Cpu::after(const Target& target) const {
@@ -221,7 +233,7 @@ void Cpu::request_read(Address from, std::byte* to, std::size_t bytes) {
   const Chip::Trip trip = send(target, leaves, 0, bytes);
   fibre_->advance_to(trip.effect);
   fibre_->await_turn();
-  copy_bytes(to, target.device->memory->at(target.offset), bytes);
+  copy_bytes(to, target.memory(), bytes);
   fibre_->advance_to(trip.reply);
   fibre_->advance(after(target));
 }
@@ -235,7 +247,7 @@ void Cpu::post_write(Address line, std::uint64_t mask, const std::byte* bytes) {
   const Target target = chip_.resolve(id_, line);
   const Chip::Trip trip = send(target, now() + before(line), kLineBytes, 0);
   write_done_ = trip.reply + after(target);
-  std::byte* const memory = target.device->memory->at(target.offset);
+  std::byte* const memory = target.memory();
   chip_.simulation().at(trip.effect, [held, memory, mask](Time) {
     if (mask == kWholeLine) {
       std::memcpy(memory, held.data(), kLineBytes);
@@ -273,14 +285,26 @@ void Cpu::invd() {
 void Cpu::flush_l2() {
   ++counters_.kernel_flushes;
   fibre_->advance(timing_.system_call);
+  // While a set has room, reading a block fills that first and leaves old lines in their ways.
+  if (l2_has_room()) read_flush_block();
+  read_flush_block();
+  wait_for_writes();
+}
+
+bool Cpu::l2_has_room() const {
+  std::size_t lines = 0;
+  l2_.visit([&](const CachedLine&) { ++lines; });
+  return lines * kLineBytes < l2_.shape().bytes;
+}
+
+// The two blocks in turn are the last of the private memory that is not public.
+void Cpu::read_flush_block() {
   const auto bytes = static_cast<std::uint64_t>(chip_.parameters().caches.l2_bytes);
-  // The last two blocks of the private memory that is not public.
-  const Address block(chip_.private_bytes() - bytes * (1 + flushes_++ % 2));
+  const Address block(chip_.private_bytes() - bytes * (1 + flush_blocks_++ % 2));
   for (std::uint64_t at = 0; at < bytes; at += kLineBytes) {
     load<std::uint32_t>({block + at, MemoryType::dcm});
     fibre_->advance(timing_.flush_loop);
   }
-  wait_for_writes();
 }
 
 void Cpu::flush_combined() {
@@ -309,22 +333,26 @@ void Cpu::each_line(View first, std::size_t bytes, Visit&& visit) {
 void Cpu::write_back(View first, std::size_t bytes) {
   TOMBOLO_CHECK(chip_.parameters().extensions.selective_write_back,
                 "core {}: write_back on a chip without selective_write_back", id_.index());
-  each_line(first, bytes, [this](simulator::Line line) {
-    if (combined_.holds(line)) post(*combined_.drain());
-    // L1 has the newer bytes: they go to L2, if it has the line, and on from there.
-    if (const auto out = l1_.clean(line)) leave_l1(*out);
-    if (const auto out = l2_.clean(line))
-      post_write(line_size_.first(line), kWholeLine, out->bytes);
-  });
+  each_line(first, bytes, [this](simulator::Line line) { write_line_back(line); });
   wait_for_writes();
+}
+
+void Cpu::write_line_back(simulator::Line line) {
+  if (combined_.holds(line)) post(*combined_.drain());
+  // L1 has the newer bytes: they go to L2, if it has the line, and on from there.
+  if (const auto out = l1_.clean(line)) leave_l1(LeavingLine(*out).seen());
+  if (const auto out = l2_.clean(line)) post_write(line_size_.first(line), kWholeLine, out->bytes);
 }
 
 void Cpu::invalidate(View first, std::size_t bytes) {
   TOMBOLO_CHECK(chip_.parameters().extensions.selective_invalidation,
                 "core {}: invalidate on a chip without selective_invalidation", id_.index());
-  each_line(first, bytes, [this](simulator::Line line) {
-    l1_.evict(line);
-    l2_.evict(line);
+  const Address end = first.first + bytes;
+  each_line(first, bytes, [&](simulator::Line line) {
+    // Stores to the rest of a line that is only partly in the range are not to be lost.
+    const Address start = line_size_.first(line);
+    if (start < first.first || start + kLineBytes > end) write_line_back(line);
+    drop(start);
   });
 }
 
@@ -372,6 +400,9 @@ void Cpu::copy_by_engine(View from, View to, std::size_t bytes, const std::byte*
                     bytes % kLineBytes == 0,
                 "core {}: the copy engine moves whole lines", id_.index());
   fibre_->advance(timing_.copy_engine_start);
+  // What this core stored to these lines before is older than what the engine brings.
+  if (const auto out = combined_.drain()) post(*out);
+  for (std::size_t done = 0; done < bytes; done += kLineBytes) drop(to.first + done);
   wait_for_writes();
   fibre_->await_turn();
   for (std::size_t done = 0; done < bytes; done += kLineBytes) {
@@ -391,7 +422,7 @@ void Cpu::copy_by_engine(View from, View to, std::size_t bytes, const std::byte*
     } else {
       std::memcpy(held.data(), data + done, kLineBytes);
     }
-    std::byte* const memory = target.device->memory->at(target.offset);
+    std::byte* const memory = target.memory();
     chip_.simulation().at(trip.effect,
                           [held, memory](Time) { std::memcpy(memory, held.data(), kLineBytes); });
   }

@@ -25,6 +25,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "backends/scc/chip.h"
 #include "backends/scc/memory_type.h"
@@ -148,7 +149,17 @@ class Cpu {
   void write_in_line(View to, const std::byte* from, std::size_t bytes);
   void write_uncached(View to, const std::byte* from, std::size_t bytes);
   void combine(View to, const std::byte* from, std::size_t bytes);
-  void fill_l1(View of);
+  // A line that has left a cache, by value: while it is on its way, others may use the cache.
+  struct LeavingLine {
+    explicit LeavingLine(const simulator::CachedLine& gone) : line(gone.line), kind(gone.kind) {
+      std::copy_n(gone.bytes, kLineBytes, bytes.data());
+    }
+    simulator::CachedLine seen() const { return {line, kind, true, bytes.data()}; }
+    simulator::Line line;
+    simulator::LineKind kind;
+    LineBytes bytes;
+  };
+  LineBytes fill_l1(View of);
   void leave_l1(const simulator::CachedLine& line);
   // A line, or a part of it, over the mesh.
   void request_read(Address from, std::byte* to, std::size_t bytes);
@@ -164,6 +175,9 @@ class Cpu {
   Duration after(const Target& target) const;
   bool by_bypass(DeviceKind kind, std::uint32_t device) const;
   std::int64_t valid_lines() const;
+  bool l2_has_room() const;
+  void read_flush_block();
+  void write_line_back(simulator::Line line);
   void drop(Address line);
   LineBytes engine_reads(View from);
   template <class Visit>
@@ -194,7 +208,7 @@ class Cpu {
   Time write_done_;
   std::array<Time, 4> engine_lines_{};  // when the lines that the engine has under way arrive
   std::uint64_t private_used_ = 0;
-  unsigned flushes_ = 0;  // by the kernel, of L2
+  unsigned flush_blocks_ = 0;  // that the kernel has read
   Counters counters_;
 };
 

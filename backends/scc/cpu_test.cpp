@@ -215,6 +215,52 @@ TEST_F(CpuTest, TheKernelsFlushEmptiesL2EveryTime) {
   });
 }
 
+// A set that is half empty is emptied as well.
+TEST_F(CpuTest, TheKernelsFlushEmptiesSetsThatHaveRoom) {
+  for (std::uint64_t lines = 1; lines <= 4; ++lines) {
+    alone(scc_, [&](Chip& chip, Cpu& cpu) {
+      const View view{shared(chip), dcm};
+      const std::uint64_t same_set = static_cast<std::uint64_t>(scc_.caches.l2_bytes / 4);
+      for (std::uint64_t n = 0; n < lines; ++n) cpu.load<std::uint32_t>(view + n * same_set);
+      cpu.store<std::uint32_t>(view, 7);
+      cpu.wbinvd();
+      cpu.flush_l2();
+      cpu.fibre().await_turn();
+      EXPECT_EQ(memory(chip, view.first), 7u) << lines << " lines in the set";
+      for (std::uint64_t n = 0; n < lines; ++n)
+        EXPECT_FALSE(cpu.in_l2(view.first + n * same_set)) << n << " of " << lines;
+    });
+  }
+}
+
+TEST_F(CpuTest, InvalidationKeepsStoresToTheRestOfALine) {
+  Parameters chip_with_it = chip_named("scc-invalidation");
+  alone(chip_with_it, [&](Chip& chip, Cpu& cpu) {
+    const View view{shared(chip), dcm};
+    cpu.load<std::uint32_t>(view);
+    cpu.store<std::uint32_t>(view, 9);
+    cpu.invalidate(view + 8, 4);
+    cpu.fibre().await_turn();
+    EXPECT_EQ(cpu.load<std::uint32_t>(view), 9u);
+  });
+}
+
+TEST_F(CpuTest, TheCopyEngineOverwritesWhatTheCoreStoredBefore) {
+  alone(chip_named("scc-copy-engine"), [&](Chip& chip, Cpu& cpu) {
+    const View from{Address(4096), dcm};
+    const View to{shared(chip, 8192), mpbt_wb};
+    for (std::uint32_t at = 0; at < 512; at += 4) cpu.store<std::uint32_t>(from + at, 5);
+    cpu.load<std::uint32_t>(to);
+    cpu.store<std::uint32_t>(to, 1);       // in L1
+    cpu.store<std::uint32_t>(to + 64, 1);  // in the combining buffer
+    cpu.copy_by_engine(from, to, 512);
+    cpu.flush_combined();
+    cpu.wait_for_writes();
+    EXPECT_EQ(cpu.load<std::uint32_t>(to), 5u);
+    EXPECT_EQ(cpu.load<std::uint32_t>(to + 64), 5u);
+  });
+}
+
 // 000 section 2.2.2: caches hold physical addresses, so a line that is read before an entry changes
 // is what is read after it, and a changed line is written to the new place.
 TEST_F(CpuTest, LinesSurviveARemap) {
@@ -322,7 +368,7 @@ TEST_F(CpuTest, SelectiveOperationsTouchTheirRangeAlone) {
     EXPECT_EQ(memory(chip, view.first), 0u);
     EXPECT_EQ(memory(chip, view.first + 32), 9u);
     EXPECT_EQ(memory(chip, view.first + 64), 0u);
-    cpu.invalidate(view + 64, 1);
+    cpu.invalidate(view + 64, 32);
     EXPECT_EQ(cpu.load<std::uint32_t>(view), 9u);
     EXPECT_EQ(cpu.load<std::uint32_t>(view + 64), 0u);
   });

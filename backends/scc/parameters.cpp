@@ -183,20 +183,21 @@ class Reader {
 
   Status read(const fs::path& path, int depth = 0) {
     if (depth > 4) return wrong(path, "its bases go round in a circle or are too many");
+    std::error_code error;
+    if (!fs::is_regular_file(path, error)) return wrong(path, "there is no such file");
     toml::table table;
     try {
       table = toml::parse_file(path.string());
-    } catch (const toml::parse_error& error) {
-      return wrong(path, fmt::format("line {}: {}", error.source().begin.line,
-                                     std::string(error.description())));
+    } catch (const toml::parse_error& fault) {
+      return wrong(path, fmt::format("line {}: {}", fault.source().begin.line,
+                                     std::string(fault.description())));
     }
     if (table.contains("base")) {
       const auto base = table["base"].value<std::string>();
       if (!base || base->empty() || base->find('/') != std::string::npos)
         return wrong(path, "base must be the name of a chip in the same folder");
       const fs::path base_path = path.parent_path() / (*base + ".toml");
-      std::error_code error;
-      if (!fs::exists(base_path, error))
+      if (!fs::is_regular_file(base_path, error))
         return wrong(path, fmt::format("its base is {}, which is not there", base_path.string()));
       TOMBOLO_TRY(read(base_path, depth + 1));
     }
@@ -302,6 +303,28 @@ class Reader {
         return wrong(path, fmt::format("[caches] {} bytes in {} ways are no power of two of sets",
                                        bytes, parameters_.caches.ways));
     }
+    const Parameters& p = parameters_;
+    if ((p.caches.ways & (p.caches.ways - 1)) != 0)
+      return wrong(path, fmt::format("[caches] ways: {} is no power of two", p.caches.ways));
+    const std::int64_t part = l.mpb_bytes_per_tile / l.cores_per_tile;
+    if (part * l.cores_per_tile != l.mpb_bytes_per_tile || part % p.caches.line_bytes != 0)
+      return wrong(path, fmt::format("[layout] mpb_bytes_per_tile: {} are no whole lines for each "
+                                     "of {} cores",
+                                     l.mpb_bytes_per_tile, l.cores_per_tile));
+    // The kernel's two blocks for flushes lie there.
+    if (2 * p.caches.l2_bytes >= ((l.private_pages - l.public_pages) * l.lut_page_megabytes) << 20)
+      return wrong(path,
+                   "[caches] l2_bytes: twice as much does not fit into the private pages that "
+                   "are not public");
+    for (const auto& [name, path_of] :
+         {std::pair{"mpb", p.path.mpb}, {"register", p.path.registers}, {"dram", p.path.dram}})
+      if (path_of.halves < p.core.l2.halves)
+        return wrong(path,
+                     fmt::format("[path] {}_core_cycles: the way through L2, {} core cycles, is "
+                                 "part of it",
+                                 name, static_cast<double>(p.core.l2.halves) / 2));
+    if (p.software.copy_word.halves < p.core.load.halves)
+      return wrong(path, "[software] copy_word_core_cycles: the load is part of it");
     for (const std::int64_t megahertz :
          {parameters_.clocks.core_megahertz * 2, parameters_.clocks.mesh_megahertz,
           parameters_.clocks.memory_megahertz}) {

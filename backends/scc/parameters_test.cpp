@@ -90,6 +90,15 @@ TEST_F(ParametersTest, WrongFilesAreRefused) {
              "not on the mesh");
   expect_has(refusal_of("[layout]\nmpb_lut_entry = { value = 210, source = \"s\" }\n"),
              "lookup table");
+  expect_has(refusal_of("[caches]\nways = { value = 3, source = \"s\" }\n"
+                        "l1_bytes = { value = 12288, source = \"s\" }\n"
+                        "l2_bytes = { value = 196608, source = \"s\" }\n"),
+             "power of two");
+  expect_has(refusal_of("[path]\nmpb_core_cycles = { value = 5, source = \"s\" }\n"), "L2");
+  expect_has(refusal_of("[software]\ncopy_word_core_cycles = { value = 0, source = \"s\" }\n"),
+             "the load");
+  expect_has(refusal_of("[layout]\nmpb_bytes_per_tile = { value = 8200, source = \"s\" }\n"),
+             "whole lines");
   expect_has(refusal_of("[layout]\ncontroller_megabytes = { value = 4096, source = \"s\" }\n"),
              "controller_megabytes");
 }

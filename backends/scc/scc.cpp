@@ -82,7 +82,8 @@ std::uint32_t Base::map_peer_page(Home home, std::uint32_t page) {
     if (least->key >= 0) {
       entry_of_page_[static_cast<std::size_t>(least->key)] = -1;
       cpu_.flush_combined();  // S2: writes to the old page, before the entry leads elsewhere
-      forget_lines();         // S2: its lines carry the addresses that will be the new page's
+      forget_lines(
+          placement_.peers);  // S2: its lines carry the addresses that will be the new page's
     }
     *least = {static_cast<std::int64_t>(home * pages + page), 0};
     entry = static_cast<std::int32_t>(least - mappings_.begin());
@@ -111,7 +112,7 @@ void Base::each_page(DataPlace place, std::size_t bytes, Use&& use) {
 // ---- Copies -------------------------------------------------------------------------------------
 
 Status Base::read(DataPlace place, void* out, std::size_t bytes) {
-  may_hold_lines_ = true;
+  held(type_of_home(place.home)).lines = true;
   auto* to = static_cast<std::byte*>(out);
   const Buffer* buffer = buffer_of(out);
   each_page(place, bytes, [&](View from, std::size_t start, std::size_t n) {
@@ -126,8 +127,10 @@ Status Base::read(DataPlace place, void* out, std::size_t bytes) {
 }
 
 Status Base::write(DataPlace place, const void* in, std::size_t bytes) {
-  may_hold_stores_ = true;
-  copy_out(place, static_cast<const std::byte*>(in), bytes);
+  const MemoryType type = type_of_home(place.home);
+  if (in_l1(type) && !writes_through_l1(type)) held(type).stores = true;
+  copy_out(place, static_cast<const std::byte*>(in), bytes, false);
+  note_put(place, bytes);
   return {};
 }
 
@@ -135,23 +138,32 @@ Status Base::write_through(DataPlace place, const void* in, std::size_t bytes) {
   const MemoryType type = type_of_home(place.home);
   // A store must not hit a line that would keep it, or take its neighbours along (R2).
   const bool lines_keep_stores = in_l1(type) && !writes_through_l1(type);
-  if (lines_keep_stores && may_hold_lines_ && !placement_.as_prototype) forget_lines();
-  copy_out(place, static_cast<const std::byte*>(in), bytes);
-  if (chip_.parameters().extensions.remote_invalidation && place.home != self_ && bytes > 0)
-    cpu_.invalidate_at(core_of(place.home),
-                       chip_.public_memory() + (placement_.data_offset + place.offset), bytes);
+  if (lines_keep_stores && held(type).lines && !placement_.as_prototype) forget_lines(type);
+  copy_out(place, static_cast<const std::byte*>(in), bytes,
+           chip_.parameters().extensions.copy_engine);
+  note_put(place, bytes);
   return {};
 }
 
-void Base::copy_out(DataPlace place, const std::byte* in, std::size_t bytes) {
+// The owner's caches lose these lines when the bytes are in memory: earlier, it could fetch the old
+// ones again.
+void Base::note_put(DataPlace place, std::size_t bytes) {
+  if (chip_.parameters().extensions.remote_invalidation && place.home != self_ && bytes > 0)
+    puts_.push_back({place, bytes});
+}
+
+void Base::copy_out(DataPlace place, const std::byte* in, std::size_t bytes, bool by_engine) {
   const Buffer* buffer = buffer_of(in);
-  const bool by_engine = chip_.parameters().extensions.copy_engine && buffer != nullptr;
+  by_engine = by_engine && buffer != nullptr;
   each_page(place, bytes, [&](View to, std::size_t start, std::size_t n) {
     std::size_t done = 0;
     while (done < n) {
       const std::size_t in_line = (to.first.byte() + done) % kChunk;
       const std::size_t whole = (n - done) / kChunk * kChunk;
-      if (by_engine && in_line == 0 && whole >= kEngineBytes) {
+      const bool aligned =
+          in_line == 0 &&
+          (buffer == nullptr || view_of(*buffer, in + start + done).first.byte() % kChunk == 0);
+      if (by_engine && aligned && whole >= kEngineBytes) {
         cpu_.copy_by_engine(view_of(*buffer, in + start + done), to + done, whole,
                             in + start + done);
         done += whole;
@@ -172,30 +184,33 @@ bool Base::refreshes_at_once() const {
   return placement_.own == MemoryType::ncm || placement_.own == MemoryType::mpbt_wt;
 }
 
-// After it no cached store is left that is not in memory, and no line that could be stale.
-void Base::forget_lines() {
-  const bool in_second_level = scc::in_l2(placement_.own) || scc::in_l2(placement_.peers);
-  if (in_second_level) {
+// After it no cached store to memory of this type is left that is not in memory, and no line of it
+// that could be stale.
+void Base::forget_lines(MemoryType type) {
+  Held& lines = held(type);
+  if (!lines.lines && !lines.stores) return;
+  if (scc::in_l2(type)) {
     cpu_.wbinvd();
     cpu_.flush_l2();
-  } else if (may_hold_stores_) {
+    held_[0] = held_[1] = {};
+    return;
+  }
+  if (lines.stores) {
     cpu_.wbinvd();  // S1
   } else {
     cpu_.cl1invmb();
   }
-  may_hold_stores_ = false;
-  may_hold_lines_ = false;
+  lines = {};
 }
 
 void Base::publish(DataPlace place, std::size_t bytes) {
   const MemoryType type = type_of_home(place.home);
-  const bool lines_keep_stores = in_l1(type) && !writes_through_l1(type);
-  if (lines_keep_stores && may_hold_stores_ && !placement_.as_prototype) {
+  if (held(type).stores && !placement_.as_prototype) {
     if (chip_.parameters().extensions.selective_write_back) {
       each_page(place, bytes,
                 [&](View first, std::size_t, std::size_t n) { cpu_.write_back(first, n); });
     } else {
-      forget_lines();
+      forget_lines(type);
     }
   }
   drain();  // stores that missed, or went through, wait in the combining buffer
@@ -205,22 +220,27 @@ void Base::refresh(DataPlace place, std::size_t bytes) {
   const MemoryType type = type_of_home(place.home);
   if (placement_.as_prototype) return cpu_.cl1invmb();
   if (!in_l1(type)) return;
-  // Whoever put to this core's data has taken the lines out of its caches.
+  // Whoever put to this core's data takes the lines out of its caches.
   if (place.home == self_ && chip_.parameters().extensions.remote_invalidation) return;
-  // Whole ranges by the line cost more than all lines at once, if that is one instruction.
-  const bool cheap = !scc::in_l2(type) && !may_hold_stores_;
+  // By the line costs more than all lines at once, if that is one instruction.
+  const bool cheap = !scc::in_l2(type) && !held(type).stores;
   if (chip_.parameters().extensions.selective_invalidation && !cheap) {
     each_page(place, bytes,
               [&](View first, std::size_t, std::size_t n) { cpu_.invalidate(first, n); });
     return;
   }
-  forget_lines();
+  forget_lines(type);
 }
 
 void Base::drain() {
-  const auto combined = [](MemoryType t) { return combines(t); };
-  if (combined(placement_.own) || combined(placement_.peers)) cpu_.flush_combined();
+  if (combines(placement_.own) || combines(placement_.peers)) cpu_.flush_combined();
   cpu_.wait_for_writes();
+  for (const Put& put : puts_)
+    cpu_.invalidate_at(core_of(put.place.home),
+                       chip_.public_memory() + (placement_.data_offset + put.place.offset),
+                       put.bytes);
+  if (!puts_.empty()) cpu_.wait_for_writes();  // they are gone before anybody is told of the put
+  puts_.clear();
 }
 
 // ---- The program's own memory -------------------------------------------------------------------

@@ -13,14 +13,16 @@
 //   MPBT-WT      dummy store, wait   CL1INVMB                  store
 //   MPBT-WB      WBINVD if L1 may    the same, or CL1INVMB     the same if L1 may hold the lines,
 //                hold stores                                   then store
-//   DCM          WBINVD, L2 flush    the same                  store, publish
+//   DCM          WBINVD, L2 flush    the same                  the same if a cache may hold the
+//                                                              lines, then store
 //   WT           as MPBT-WT          invalidate                store
 // and selective where the chip has instructions for it. With Job::as_prototype they are those of
 // the papers' prototype whatever the type: the dummy store and CL1INVMB (000 section 4.3.3), which
-// do nothing for DCM.
+// do nothing for DCM and drop stores that hit MPBT-WB lines.
 //
-// Invariants: S1 a store that waits in L1 for its write-back is never dropped by CL1INVMB: this
-//                machine knows whether there may be one, and writes L1 back instead.
+// Invariants: S1 a store that waits in L1 for its write-back is never dropped by CL1INVMB (but by
+//                the prototype's): this machine knows whether there may be one, and writes L1 back
+//                instead.
 //             S2 an entry of the lookup table gets another page only after this core's writes are
 //                in memory and its MPBT lines are gone.
 // Thread safety: a core belongs to its program.
@@ -138,8 +140,9 @@ class Base {
   MemoryType type_of_home(Home home) const {
     return home == self_ ? placement_.own : placement_.peers;
   }
-  void copy_out(DataPlace place, const std::byte* in, std::size_t bytes);
-  void forget_lines();
+  void copy_out(DataPlace place, const std::byte* in, std::size_t bytes, bool by_engine);
+  void forget_lines(MemoryType type);
+  void note_put(DataPlace place, std::size_t bytes);
   const Buffer* buffer_of(const void* p) const;
   View view_of(const Buffer& buffer, const void* p) const;
 
@@ -162,8 +165,18 @@ class Base {
   };
   std::vector<Mapping> mappings_;            // by free entry of the lookup table
   std::vector<std::int32_t> entry_of_page_;  // by home and page; -1: not mapped
-  bool may_hold_stores_ = false;  // S1: cached stores since caches were last written back
-  bool may_hold_lines_ = false;   // lines of data since caches were last invalidated
+  // What caches may hold of data: of memory that L2 holds as well, and of memory that only L1 does.
+  struct Held {
+    bool lines = false;   // that were read since they were last invalidated
+    bool stores = false;  // S1: that hit such lines since they were last written back
+  };
+  Held& held(MemoryType type) { return held_[scc::in_l2(type) ? 1 : 0]; }
+  Held held_[2];
+  struct Put {
+    DataPlace place;
+    std::size_t bytes;
+  };
+  std::vector<Put> puts_;  // whose lines others' caches are to lose once the bytes are in memory
   std::vector<Buffer> buffers_;
 };
 

@@ -6,6 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
+#include <map>
+#include <string>
+
 #include "backends/scc/job.h"
 #include "machine/testing/ensemble.h"
 
@@ -14,9 +18,30 @@ namespace tombolo::machine::testing {
 template <>
 class Host<scc::Core> {
  public:
-  static constexpr std::uint32_t configurations = 4;
+  // Memory types of the own data and of the peers', and the chip. Chips other than the real one
+  // have features that it lacks.
+  struct Configuration {
+    const char* chip;
+    scc::MemoryType own;
+    scc::MemoryType peers;
+  };
+  static constexpr Configuration all[] = {
+      {"scc", scc::MemoryType::mpbt_wt, scc::MemoryType::mpbt_wt},
+      {"scc", scc::MemoryType::ncm, scc::MemoryType::ncm},
+      {"scc", scc::MemoryType::mpbt_wb, scc::MemoryType::mpbt_wb},
+      {"scc", scc::MemoryType::dcm, scc::MemoryType::mpbt_wb},
+      {"scc-repaired", scc::MemoryType::mpbt_wt, scc::MemoryType::mpbt_wt},
+      {"scc-write-back", scc::MemoryType::mpbt_wb, scc::MemoryType::mpbt_wb},
+      {"scc-invalidation", scc::MemoryType::dcm, scc::MemoryType::mpbt_wb},
+      {"scc-remote-invalidation", scc::MemoryType::mpbt_wb, scc::MemoryType::mpbt_wb},
+      {"scc-remote-invalidation", scc::MemoryType::dcm, scc::MemoryType::mpbt_wt},
+      {"scc-copy-engine", scc::MemoryType::mpbt_wb, scc::MemoryType::mpbt_wb},
+      {"scc-all", scc::MemoryType::wt, scc::MemoryType::wt},
+      {"scc-all", scc::MemoryType::mpbt_wb, scc::MemoryType::dcm},
+  };
+  static constexpr std::uint32_t configurations = std::size(all);
 
-  explicit Host(const EnsembleShape& shape) : job_(chip(shape.cores), shape_of(shape)) {}
+  explicit Host(const EnsembleShape& shape) : job_(chip(shape), shape_of(shape)) {}
 
   Attachment attachment(Home self) { return job_.attachment(self); }
 
@@ -37,21 +62,19 @@ class Host<scc::Core> {
     p.caches.l2_bytes = 8192;
     return p;
   }
-  static const scc::Parameters& chip(Home cores) {
-    static const scc::Parameters real = read("scc");
-    static const scc::Parameters larger = read("mesh-8x8");
-    return cores <= real.cores() ? real : larger;
+  static const scc::Parameters& chip(const EnsembleShape& shape) {
+    static std::map<std::string, scc::Parameters> chips;
+    const std::string name = shape.cores > 48 ? "mesh-8x8" : all[shape.configuration].chip;
+    const auto found = chips.find(name);
+    return found != chips.end() ? found->second
+                                : chips.emplace(name, read(name.c_str())).first->second;
   }
 
-  // The configurations: memory types of the own data and of the peers'.
   static scc::JobShape shape_of(const EnsembleShape& shape) {
-    using enum scc::MemoryType;
-    static constexpr std::pair<scc::MemoryType, scc::MemoryType> kTypes[configurations] = {
-        {mpbt_wt, mpbt_wt}, {ncm, ncm}, {mpbt_wb, mpbt_wb}, {dcm, mpbt_wb}};
     scc::JobShape job{
         .processes = shape.cores, .sync_bytes = shape.sync_bytes, .data_bytes = shape.data_bytes};
-    job.placement.own = kTypes[shape.configuration].first;
-    job.placement.peers = kTypes[shape.configuration].second;
+    job.placement.own = all[shape.configuration].own;
+    job.placement.peers = all[shape.configuration].peers;
     job.options.seed = shape.seed;
     job.idle = shape.idle;
     return job;
