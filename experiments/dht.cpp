@@ -10,15 +10,10 @@ namespace tombolo::experiments {
 namespace {
 
 using scc::CoreId;
-using simulator::Duration;
 
 constexpr int kWrites = 101;  // 001 section 6.4
 constexpr int kQuickWrites = 9;
 constexpr std::uint64_t kLargest = 1024;
-// Between the readers' start and the put: that all of them wait by then. The paper does not say how
-// it ensures it.
-constexpr std::int64_t kHeadStartMicroseconds = 100;
-
 struct Readers {
   std::string name;
   std::vector<std::uint32_t> cores;
@@ -54,7 +49,6 @@ void write(Mpi& mpi, scc::detail::Base& core, std::uint64_t bytes, int writes,
     mpi.barrier();
     mpi.lock(sync::Access::exclusive, 0);
     mpi.barrier();  // the readers set out
-    cpu.compute(Duration::microseconds(kHeadStartMicroseconds));
     times->push_back(microseconds(time_of(cpu, [&] {
       mpi.put(0, 0, entry, bytes);
       mpi.unlock(0);
