@@ -44,7 +44,8 @@ Status gats_point(const Context& context, Recorder& recorder, const BigChip& chi
   Context there;
   TOMBOLO_TRY(on_chip(context, chip, &there));
   GatsTimes times;
-  TOMBOLO_TRY(measure_gats(there, recorder, Gats::ours, targets, context.repetitions(kIterations, 5), &times));
+  TOMBOLO_TRY(measure_gats(there, recorder, Gats::ours, targets,
+                           context.repetitions(kIterations, 5), &times));
   const double origin = quartiles(times.start).median + quartiles(times.complete).median;
   recorder.row({fmt::format("origin/{}", chip.cores), double(targets), origin, "us", {}, {}, {}});
   recorder.row(row_of(fmt::format("post/{}", chip.cores), targets, times.post, "us"));

@@ -23,8 +23,8 @@ struct GatsTimes {
 enum class Gats : std::uint8_t { published, ours };
 
 // Rank 0 on core 0 is the origin, rank r on core r a target.
-Status measure_gats(const Context& context, Recorder& recorder, Gats gats,
-                    std::uint32_t targets, int iterations, GatsTimes* times);
+Status measure_gats(const Context& context, Recorder& recorder, Gats gats, std::uint32_t targets,
+                    int iterations, GatsTimes* times);
 
 Experiment gats();
 Experiment gats_registers();

@@ -92,8 +92,7 @@ class McsWriterPreference {
     sync::store_lone(core_, blocked(me()), 1);
     const std::uint64_t before = core_.exchange(readers(target), me());
     sync::store_lone(core_, next(me()), before);
-    if (before == 0 &&
-        (core_.fetch_add(state(target), waiting) & (interested | closed)) == 0)
+    if (before == 0 && (core_.fetch_add(state(target), waiting) & (interested | closed)) == 0)
       let_readers_in(target);
     TOMBOLO_TRY(wait_until_let_in());
     if (const std::uint64_t older = core_.load(next(me())); older != 0) {

@@ -59,12 +59,11 @@ class Published : public ::testing::TestWithParam<std::uint64_t> {
     shape.sync_bytes = sync.bytes();
     shape.options.seed = GetParam();
     scc::Job job(chip, shape);
-    const simulator::RunResult result =
-        job.run([&](const machine::Attachment& at, scc::Cpu&) {
-          Core core(at);
-          Algorithm algorithm(core, layout);
-          program(core, algorithm);
-        });
+    const simulator::RunResult result = job.run([&](const machine::Attachment& at, scc::Cpu&) {
+      Core core(at);
+      Algorithm algorithm(core, layout);
+      program(core, algorithm);
+    });
     EXPECT_TRUE(result.status.ok()) << result.status.message();
   }
 
@@ -84,9 +83,7 @@ class Published : public ::testing::TestWithParam<std::uint64_t> {
   }
 };
 
-TEST_P(Published, QueueWithWriterPreferenceExcludesAndLetsEverybodyIn) {
-  excludes<SpinningCore>();
-}
+TEST_P(Published, QueueWithWriterPreferenceExcludesAndLetsEverybodyIn) { excludes<SpinningCore>(); }
 
 TEST_P(Published, QueueWithWriterPreferenceWorksWhereRegistersBackOff) {
   excludes<BackingOffCore>();
