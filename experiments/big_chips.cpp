@@ -44,7 +44,8 @@ Status gats_point(const Context& context, Recorder& recorder, const BigChip& chi
   Context there;
   TOMBOLO_TRY(on_chip(context, chip, &there));
   GatsTimes times;
-  TOMBOLO_TRY(measure_gats(there, recorder, targets, context.repetitions(kIterations, 5), &times));
+  TOMBOLO_TRY(measure_gats(there, recorder, Gats::ours, targets,
+                           context.repetitions(kIterations, 5), &times));
   const double origin = quartiles(times.start).median + quartiles(times.complete).median;
   recorder.row({fmt::format("origin/{}", chip.cores), double(targets), origin, "us", {}, {}, {}});
   recorder.row(row_of(fmt::format("post/{}", chip.cores), targets, times.post, "us"));
@@ -77,7 +78,7 @@ std::vector<Point> points(const Context& context) {
                        return gats_point(c, r, chip, targets);
                      }});
     for (const LockMix& mix : lock_mixes())
-      for (const LockScheme& scheme : {gbh_with_backoff(), mcs_wp()})
+      for (const LockScheme& scheme : {gbh_with_backoff(), our_writer_preference()})
         for (const std::uint32_t n : chip.processes)
           all.push_back({fmt::format("{}-{}-{}-{}", mix.name, scheme.name, chip.cores, n),
                          0.2 + 0.01 * n, memory_for(chip.cores),

@@ -3,26 +3,17 @@
 
 #include <numeric>
 
-#include "experiments/library.h"
+#include "experiments/lock_schemes.h"
 #include "experiments/measure.h"
-#include "experiments/passive_target.h"
-#include "windows/window.h"
 
 namespace tombolo::experiments {
 namespace {
 
-using machine::Home;
 using scc::CoreId;
-using simulator::Duration;
-using Window = windows::Window<scc::Core>;
 
 constexpr int kWrites = 101;  // 001 section 6.4
 constexpr int kQuickWrites = 9;
 constexpr std::uint64_t kLargest = 1024;
-// Between the readers' start and the put: that all of them wait by then. The paper does not say how
-// it ensures it.
-constexpr std::int64_t kHeadStartMicroseconds = 100;
-
 struct Readers {
   std::string name;
   std::vector<std::uint32_t> cores;
@@ -49,15 +40,15 @@ std::vector<Readers> all_readers() {
           {"47", range(1, 47)}};
 }
 
-void write(Library& mpi, Window& window, std::uint64_t bytes, int writes,
+template <class Mpi>
+void write(Mpi& mpi, scc::detail::Base& core, std::uint64_t bytes, int writes,
            std::vector<double>* times) {
-  scc::Cpu& cpu = window.core().cpu();
-  const std::byte* const entry = window.core().allocate(kLargest);
+  scc::Cpu& cpu = core.cpu();
+  const std::byte* const entry = core.allocate(kLargest);
   for (int i = 0; i < writes; ++i) {
     mpi.barrier();
     mpi.lock(sync::Access::exclusive, 0);
     mpi.barrier();  // the readers set out
-    cpu.compute(Duration::microseconds(kHeadStartMicroseconds));
     times->push_back(microseconds(time_of(cpu, [&] {
       mpi.put(0, 0, entry, bytes);
       mpi.unlock(0);
@@ -65,8 +56,9 @@ void write(Library& mpi, Window& window, std::uint64_t bytes, int writes,
   }
 }
 
-void read(Library& mpi, Window& window, std::uint64_t bytes, int writes) {
-  std::byte* const entry = window.core().allocate(kLargest);
+template <class Mpi>
+void read(Mpi& mpi, scc::detail::Base& core, std::uint64_t bytes, int writes) {
+  std::byte* const entry = core.allocate(kLargest);
   for (int i = 0; i < writes; ++i) {
     mpi.barrier();
     mpi.barrier();
@@ -83,28 +75,22 @@ Status measure(const Context& context, Recorder& recorder, const LockScheme& sch
   shape.processes = static_cast<std::uint32_t>(readers.cores.size()) + 1;
   shape.cores = {CoreId(0)};
   for (const std::uint32_t core : readers.cores) shape.cores.emplace_back(core);
-  shape.sync_bytes = Window::sync_bytes(shape.processes);
   shape.data_bytes = kLargest;
   shape.placement.own = scc::MemoryType::ncm;
   shape.placement.peers = scc::MemoryType::ncm;
-  return run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu& cpu) {
-    Window window(at, {.locks = scheme.kind, .backoff = scheme.backoff});
-    Library mpi(window, cpu);
-    if (scheme.with_lock_all && at.self == 0) {
-      mpi.lock_all();
-      mpi.unlock_all();
-    }
-    if (at.self == 0) {
-      write(mpi, window, bytes, writes, times);
+  return run_with_locks(context, recorder, shape, scheme, [&](auto& core, auto& mpi) {
+    if (core.self() == 0) {
+      write(mpi, core, bytes, writes, times);
     } else {
-      read(mpi, window, bytes, writes);
+      read(mpi, core, bytes, writes);
     }
   });
 }
 
 std::vector<Point> points(const Context& context) {
   std::vector<Point> all;
-  for (const LockScheme& scheme : {gbh_with_backoff(), mcs_wp()})
+  for (const LockScheme& scheme :
+       {gbh_with_backoff(), mcs_wp(), our_best_effort(), our_writer_preference()})
     for (const Readers& readers : all_readers())
       for (const std::uint64_t bytes : {32u, 512u, 1024u}) {
         const std::string series = scheme.name + "/" + readers.name;

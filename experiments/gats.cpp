@@ -5,6 +5,8 @@
 
 #include "experiments/library.h"
 #include "experiments/measure.h"
+#include "experiments/published/match_vector_gats.h"
+#include "experiments/published/spinning_registers.h"
 #include "experiments/rckmpi_series.h"
 #include "windows/window.h"
 
@@ -17,13 +19,14 @@ using simulator::Duration;
 constexpr int kIterations = 1001;  // 000 section 3.5.3
 constexpr int kQuickIterations = 21;
 
-// The machine, and the time of its last atomic: of the register, and of the word under it.
-class TimedCore : public scc::Core {
+// A machine, and the time of its last atomic: of the register, and of the word under it.
+template <class Core>
+class Timed : public Core {
  public:
-  using scc::Core::Core;
-  std::uint64_t fetch_add(Word word, std::uint64_t v) {
+  using Core::Core;
+  std::uint64_t fetch_add(typename Core::Word word, std::uint64_t v) {
     std::uint64_t before = 0;
-    atomic_ = time_of(cpu(), [&] { before = scc::Core::fetch_add(word, v); });
+    atomic_ = time_of(Core::cpu(), [&] { before = Core::fetch_add(word, v); });
     return before;
   }
   Duration atomic() const { return atomic_; }
@@ -32,11 +35,15 @@ class TimedCore : public scc::Core {
   Duration atomic_;
 };
 
-using Window = windows::Window<TimedCore>;
+using OurCore = Timed<scc::Core>;
+using PublishedCore = Timed<published::SpinningCore>;
+using Window = windows::Window<OurCore>;
+using Prototype = published::MatchVectorGats<PublishedCore>;
 
 double mean(double sum, int count) { return sum / count; }
 
-void origin(Library& mpi, scc::Cpu& cpu, Home targets, int iterations, GatsTimes* times) {
+template <class Mpi>
+void origin(Mpi& mpi, scc::Cpu& cpu, Home targets, int iterations, GatsTimes* times) {
   std::vector<Home> group(targets);
   std::iota(group.begin(), group.end(), Home{1});
   for (int i = 0; i < iterations; ++i) {
@@ -45,20 +52,31 @@ void origin(Library& mpi, scc::Cpu& cpu, Home targets, int iterations, GatsTimes
   }
 }
 
-void target(Library& mpi, Window& window, int iterations, GatsTimes* times) {
+template <class Mpi, class Core>
+void target(Mpi& mpi, Core& core, int iterations, GatsTimes* times) {
   const Home group[] = {0};
-  scc::Cpu& cpu = window.core().cpu();
+  scc::Cpu& cpu = core.cpu();
   double tests = 0;
   double modification = 0;
   for (int i = 0; i < iterations; ++i) {
     const std::uint64_t tests_before = cpu.counters().tests;
     times->post.push_back(microseconds(time_of(cpu, [&] { mpi.post(group); })));
     tests += static_cast<double>(cpu.counters().tests - tests_before);
-    modification += microseconds(window.core().atomic());
+    modification += microseconds(core.atomic());
     times->wait.push_back(microseconds(time_of(cpu, [&] { mpi.wait(); })));
   }
   times->loops.push_back(mean(tests, iterations));
   times->modification.push_back(mean(modification, iterations));
+}
+
+template <class Engine, class Core>
+void take_part(Engine& engine, Core& core, int iterations, GatsTimes* times) {
+  LibraryOf<Engine> mpi(engine, core.cpu());
+  if (core.self() == 0) {
+    origin(mpi, core.cpu(), core.cores() - 1, iterations, times);
+  } else {
+    target(mpi, core, iterations, times);
+  }
 }
 
 // 1 to 31 in the figures, 47 in Table 3.4.
@@ -69,62 +87,74 @@ std::vector<std::uint32_t> numbers_of_targets(const Context& context) {
   return numbers;
 }
 
-using Report = void (*)(const Context&, Recorder&, std::uint32_t targets, const GatsTimes&);
+// `suffix`: of the names of the series.
+using Report = void (*)(const Context&, Recorder&, const std::string& suffix, std::uint32_t targets,
+                        const GatsTimes&);
 
 std::vector<Point> points_for(const Context& context, Report report) {
   std::vector<Point> all;
-  for (const std::uint32_t targets : numbers_of_targets(context)) {
-    const int iterations = context.repetitions(kIterations, kQuickIterations);
-    const double seconds = 0.1 + 1e-5 * iterations * targets * targets;
-    all.push_back({fmt::format("targets-{}", targets), seconds, std::uint64_t{64} << 20,
-                   [=](const Context& c, Recorder& r) -> Status {
-                     GatsTimes times;
-                     TOMBOLO_TRY(measure_gats(c, r, targets, iterations, &times));
-                     report(c, r, targets, times);
-                     return {};
-                   }});
-  }
+  for (const Gats gats : {Gats::published, Gats::ours})
+    for (const std::uint32_t targets : numbers_of_targets(context)) {
+      const int iterations = context.repetitions(kIterations, kQuickIterations);
+      const double seconds = 0.1 + 1e-5 * iterations * targets * targets;
+      const std::string suffix = gats == Gats::ours ? "/tombolo" : "";
+      all.push_back({fmt::format("targets-{}{}", targets, gats == Gats::ours ? "-tombolo" : ""),
+                     seconds, std::uint64_t{64} << 20,
+                     [=](const Context& c, Recorder& r) -> Status {
+                       GatsTimes times;
+                       TOMBOLO_TRY(measure_gats(c, r, gats, targets, iterations, &times));
+                       report(c, r, suffix, targets, times);
+                       return {};
+                     }});
+    }
   return all;
 }
 
-void report_calls(const Context&, Recorder& recorder, std::uint32_t targets,
-                  const GatsTimes& times) {
+void report_calls(const Context&, Recorder& recorder, const std::string& suffix,
+                  std::uint32_t targets, const GatsTimes& times) {
   const double x = targets;
-  const Row start = row_of("start", x, times.start, "us");
-  const Row complete = row_of("complete", x, times.complete, "us");
-  const Row post = row_of("post", x, times.post, "us");
-  const Row wait = row_of("wait", x, times.wait, "us");
+  const Row start = row_of("start" + suffix, x, times.start, "us");
+  const Row complete = row_of("complete" + suffix, x, times.complete, "us");
+  const Row post = row_of("post" + suffix, x, times.post, "us");
+  const Row wait = row_of("wait" + suffix, x, times.wait, "us");
   for (const Row& row : {start, complete, post, wait}) recorder.row(row);
-  recorder.row({"origin/scosco", x, start.value + complete.value, "us", {}, {}, {}});
-  recorder.row({"target/scosco", x, post.value + wait.value, "us", {}, {}, {}});
+  const std::string by = suffix.empty() ? "/scosco" : suffix;
+  recorder.row({"origin" + by, x, start.value + complete.value, "us", {}, {}, {}});
+  recorder.row({"target" + by, x, post.value + wait.value, "us", {}, {}, {}});
 }
 
-void report_registers(const Context& context, Recorder& recorder, std::uint32_t targets,
-                      const GatsTimes& times) {
+void report_registers(const Context& context, Recorder& recorder, const std::string& suffix,
+                      std::uint32_t targets, const GatsTimes& times) {
   const double x = targets;
-  recorder.row(row_of("acquisition-loops", x, times.loops, ""));
-  recorder.row(row_of("vector-modification", x, times.modification, "us"));
+  recorder.row(row_of("acquisition-loops" + suffix, x, times.loops, ""));
+  recorder.row(row_of("vector-modification" + suffix, x, times.modification, "us"));
+  recorder.row(row_of("start" + suffix, x, times.start, "us"));
+  if (!suffix.empty()) return;  // the same library
   const Duration conversion = Library::conversion(scc::Timing(context.chip), targets);
   recorder.row({"rank-conversion", x, microseconds(conversion), "us", {}, {}, {}});
-  recorder.row(row_of("start", x, times.start, "us"));
 }
 
 }  // namespace
 
-Status measure_gats(const Context& context, Recorder& recorder, std::uint32_t targets,
+Status measure_gats(const Context& context, Recorder& recorder, Gats gats, std::uint32_t targets,
                     int iterations, GatsTimes* times) {
   const Home processes = targets + 1;
   scc::JobShape shape;
   shape.processes = processes;
-  shape.sync_bytes = Window::sync_bytes(processes);
-  return run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu& cpu) {
-    Window window(at, {});
-    Library mpi(window, cpu);
-    if (at.self == 0) {
-      origin(mpi, cpu, targets, iterations, times);
-    } else {
-      target(mpi, window, iterations, times);
-    }
+  if (gats == Gats::ours) {
+    shape.sync_bytes = Window::sync_bytes(processes);
+    return run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu&) {
+      Window window(at, {});
+      take_part<windows::Engine>(window, window.core(), iterations, times);
+    });
+  }
+  machine::SyncLayout sync(PublishedCore::reserved_sync_bytes(processes));
+  const Prototype::Layout layout = Prototype::take(sync, processes);
+  shape.sync_bytes = sync.bytes();
+  return run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu&) {
+    PublishedCore core(at);
+    Prototype prototype(core, layout);
+    take_part(prototype, core, iterations, times);
   });
 }
 

@@ -18,8 +18,12 @@ struct GatsTimes {
   std::vector<double> loops, modification;
 };
 
+// Whose post, start, complete and wait: the thesis's (published/match_vector_gats.h, on a machine
+// that spins on registers), or those of our windows.
+enum class Gats : std::uint8_t { published, ours };
+
 // Rank 0 on core 0 is the origin, rank r on core r a target.
-Status measure_gats(const Context& context, Recorder& recorder, std::uint32_t targets,
+Status measure_gats(const Context& context, Recorder& recorder, Gats gats, std::uint32_t targets,
                     int iterations, GatsTimes* times);
 
 Experiment gats();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: MPI's calls as a program on the chip meets them: the one-sided engine, and what the MPI
 // library around it costs (windows/ knows no MPI, and takes no time for it). All experiments that
-// compare with the papers' MPI programs call the engine through this layer.
+// compare with the papers' MPI programs call the engine through this layer, and so do the papers'
+// own algorithms (published/): each has those of the engine's calls that its experiment makes.
 //
 //   each call               Timing::library_call: checks of arguments, look-up of the window, and
 //                           the way through MPICH's layers (000 Table 3.4: start less conversion)
@@ -36,12 +37,13 @@ simulator::Duration time_of(scc::Cpu& cpu, Body&& body) {
   return cpu.now() - begin;
 }
 
-class Library {
+template <class Engine>
+class LibraryOf {
  public:
   using Home = windows::Home;
   using Offset = windows::Offset;
 
-  Library(windows::Engine& engine, scc::Cpu& cpu) : engine_(engine), cpu_(cpu) {}
+  LibraryOf(Engine& engine, scc::Cpu& cpu) : engine_(engine), cpu_(cpu) {}
 
   void put(Home target, Offset at, const void* from, std::size_t bytes) {
     enter();
@@ -108,8 +110,10 @@ class Library {
   void enter() { cpu_.compute(cpu_.timing().library_call); }
   void convert(std::size_t ranks) { cpu_.compute(conversion(cpu_.timing(), ranks)); }
 
-  windows::Engine& engine_;
+  Engine& engine_;
   scc::Cpu& cpu_;
 };
+
+using Library = LibraryOf<windows::Engine>;
 
 }  // namespace tombolo::experiments

@@ -11,13 +11,15 @@
 // some 0.45 us. So 48 processes take 43 us for a pair on average, whatever the locks do; a median
 // of 12.3 us means that most of the waiting falls on a few pairs, as it does when a core that
 // fails stays away for longer and longer. Spinning gives the 55 us of the variant without.
+//
+// Invariants: R1 a register is cleared only by the core that got it; neither gives up.
 // Thread safety: as scc::Core.
 #pragma once
 
 #include "backends/scc/scc.h"
 #include "base/random.h"
 
-namespace tombolo::experiments {
+namespace tombolo::experiments::published {
 
 template <class Base>
 class SpinningRegister {
@@ -65,4 +67,4 @@ class BackingOffRegister {
 using SpinningCore = machine::LockedAtomics<scc::detail::Base, SpinningRegister>;
 using BackingOffCore = machine::LockedAtomics<scc::detail::Base, BackingOffRegister>;
 
-}  // namespace tombolo::experiments
+}  // namespace tombolo::experiments::published

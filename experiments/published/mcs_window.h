@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: a window whose passive target epochs take the published queue lock instead of one of
+// ours. Communication, coherence and the rest of an epoch are those of windows/window.h.
+//
+// Invariants: W1 the window's own locks are never taken: each of its epochs is opened with the
+//                promise that no lock conflicts, which the queue lock keeps.
+//             W2 an epoch's puts are in memory before its lock is given back.
+// Thread safety: one call at a time per object.
+#pragma once
+
+#include "experiments/published/mcs_writer_preference.h"
+#include "windows/window.h"
+
+namespace tombolo::experiments::published {
+
+template <machine::Core C>
+class McsWindow {
+ public:
+  using Home = machine::Home;
+  using Offset = machine::Offset;
+
+  static std::size_t sync_bytes(Home cores) {
+    machine::SyncLayout sync(windows::Window<C>::sync_bytes(cores));
+    McsWriterPreference<C>::take(sync, cores);
+    return sync.bytes();
+  }
+
+  explicit McsWindow(const machine::Attachment& at)
+      : window_(at, {}), locks_(window_.core(), layout(at.cores)) {}
+
+  C& core() { return window_.core(); }
+
+  Status put(Home target, Offset at, const void* from, std::size_t bytes) {
+    return window_.put(target, at, from, bytes);
+  }
+  Status get(Home target, Offset at, void* to, std::size_t bytes) {
+    return window_.get(target, at, to, bytes);
+  }
+  Status lock(sync::Access access, Home target, windows::Assertions promise) {
+    access_ = access;
+    TOMBOLO_TRY(locks_.lock(access, target));
+    promise.no_check = true;
+    return window_.lock(access, target, promise);
+  }
+  Status unlock(Home target) {
+    TOMBOLO_TRY(window_.unlock(target));
+    return locks_.unlock(access_, target);
+  }
+  Status barrier() { return window_.barrier(); }
+
+ private:
+  static typename McsWriterPreference<C>::Layout layout(Home cores) {
+    machine::SyncLayout sync(windows::Window<C>::sync_bytes(cores));
+    return McsWriterPreference<C>::take(sync, cores);
+  }
+
+  windows::Window<C> window_;
+  McsWriterPreference<C> locks_;
+  sync::Access access_ = sync::Access::shared;  // of the lock that is held
+};
+
+}  // namespace tombolo::experiments::published
