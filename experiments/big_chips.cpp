@@ -34,6 +34,10 @@ std::vector<BigChip> chips(const Context& context) {
 }
 
 Status on_chip(const Context& context, const BigChip& chip, Context* other) {
+  if (context.chip.name != "scc")
+    return Status::bad_configuration(
+        "the larger chips are compared with the chip \"scc\"; leave "
+        "out --chip");
   *other = context;
   if (chip.name.empty()) return {};
   return scc::find_parameters(chip.name, &other->chip);

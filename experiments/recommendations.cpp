@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/recommendations.h"
 
+#include <algorithm>
 #include <array>
 
 #include "experiments/library.h"
@@ -50,27 +51,36 @@ std::vector<Put> puts(const Context& context) {
           {"put-1m", std::uint64_t{1} << 20, context.repetitions(5, 1)}};
 }
 
+// What the bytes of one iteration are.
+std::byte sign_of(int iteration) { return static_cast<std::byte>(1 + iteration % 255); }
+
 void put(Library& mpi, scc::Core& core, const Put& what) {
   const Home target[] = {1};
-  const std::byte* const from = core.allocate(what.bytes);
+  std::byte* const from = core.allocate(what.bytes);
   for (int i = 0; i < what.iterations; ++i) {
+    std::fill_n(from, what.bytes, sign_of(i));
     mpi.start(target);
     mpi.put(1, 0, from, what.bytes);
     mpi.complete();
   }
 }
 
-// The target looks at what came, and stores into its window before it opens it again.
-void take(Library& mpi, scc::Core& core, const Put& what) {
+// The target looks at what came, and stores into its window before it opens it again. False: what
+// it saw is not what was put.
+bool take(Library& mpi, scc::Core& core, const Put& what) {
   const Home origin[] = {0};
   std::array<std::byte, 32> line = {};
+  bool right = true;
   for (int i = 0; i < what.iterations; ++i) {
     require(core.write({1, 0}, line.data(), line.size()));
     mpi.post(origin);
     mpi.wait();
-    for (std::uint64_t at = 0; at < what.bytes; at += line.size())
+    for (std::uint64_t at = 0; at < what.bytes; at += line.size()) {
       require(core.read({1, at}, line.data(), line.size()));
+      for (const std::byte seen : line) right = right && seen == sign_of(i);
+    }
   }
+  return right;
 }
 
 // Microseconds from one put to the next: what the origin waits for includes the target's look at
@@ -81,16 +91,20 @@ Status time_put(const Context& context, Recorder& recorder, const scc::Placement
   shape.sync_bytes = Window::sync_bytes(shape.processes);
   shape.data_bytes = what.bytes;
   shape.placement = placement;
-  return run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu& cpu) {
+  bool right = true;
+  TOMBOLO_TRY(run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu& cpu) {
     Window window(at, {});
     Library mpi(window, cpu);
     mpi.barrier();
     const simulator::Duration all = time_of(cpu, [&] {
       if (at.self == 0) put(mpi, window.core(), what);
-      if (at.self == 1) take(mpi, window.core(), what);
+      if (at.self == 1) right = take(mpi, window.core(), what);
     });
     if (at.self == 1) *each = microseconds(all) / what.iterations;
-  });
+  }));
+  if (right) return {};
+  return Status::io(fmt::format("{} on chip {}: the target saw bytes that were not put", what.name,
+                                context.chip.name));
 }
 
 // What a program takes on the plain chip, and on the one with the recommendation.
@@ -98,6 +112,10 @@ using Program = std::function<Status(const Context&, Recorder&, const scc::Place
 
 Status gain(const Context& context, Recorder& recorder, const Recommendation& recommendation,
             const std::string& name, const Program& program) {
+  if (context.chip.name != "scc")
+    return Status::bad_configuration(
+        "the recommendations are measured against the chip \"scc\"; "
+        "leave out --chip");
   Context plain = context;
   Context recommended = context;
   TOMBOLO_TRY(scc::find_parameters("scc", &plain.chip));
