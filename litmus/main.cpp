@@ -3,6 +3,8 @@
 // Thread safety: -
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -46,6 +48,38 @@ std::vector<ExploredProgram> all_explorable() {
   const auto& programs = explored_programs();
   all.insert(all.end(), programs.begin(), programs.end());
   return all;
+}
+
+constexpr int wrong_usage = 2;
+
+int no_such(std::string_view what, const std::string& name, const std::string& there_are) {
+  fmt::print(stderr, "tombolo-litmus: no {} is named '{}'; there are: {}\n", what, name, there_are);
+  return wrong_usage;
+}
+
+// The names of tests, programs or machines.
+template <class Things, class Name>
+std::string names(const Things& things, Name&& name) {
+  std::string text;
+  for (const auto& thing : things)
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", name(thing));
+  return text;
+}
+std::string names(const std::vector<ExploredProgram>& programs) {
+  return names(programs, [](const ExploredProgram& program) { return program.name; });
+}
+
+// Whether the number of cores can be chosen; says so if not. A litmus test has its own.
+bool cores_fit(const std::vector<ExploredProgram>& programs, const Choices& choices) {
+  if (!choices.cores) return true;
+  for (const LitmusTest& test : litmus_tests())
+    for (const ExploredProgram& program : programs)
+      if (program.name == test.info.name) {
+        fmt::print(stderr, "tombolo-litmus: {} is a litmus test, for {} cores: no --cores\n",
+                   program.name, program.cores);
+        return false;
+      }
+  return true;
 }
 
 ExploredProgram chosen(const ExploredProgram& program, const Choices& choices) {
@@ -103,9 +137,17 @@ int print_observation(const LitmusTest& test, const LitmusMachine& machine, cons
 }
 
 int run(const Choices& choices) {
+  const auto& machines = litmus_machines();
+  if (!choices.machine.empty() &&
+      std::none_of(machines.begin(), machines.end(),
+                   [&](const LitmusMachine& machine) { return machine.name == choices.machine; }))
+    return no_such("machine", choices.machine,
+                   names(machines, [](const LitmusMachine& machine) { return machine.name; }));
   int wrong = 0;
+  bool any = false;
   for (const LitmusTest& test : litmus_tests()) {
     if (!is_part(choices.name, test.info.name)) continue;
+    any = true;
     for (std::size_t i = 0; i < litmus_machines().size(); ++i) {
       const LitmusMachine& machine = litmus_machines()[i];
       if (!choices.machine.empty() && choices.machine != machine.name) continue;
@@ -121,16 +163,37 @@ int run(const Choices& choices) {
       wrong += print_observation(test, machine, seen, choices);
     }
   }
+  if (!any)
+    return no_such("litmus test", choices.name,
+                   names(litmus_tests(), [](const LitmusTest& test) { return test.info.name; }));
   return wrong == 0 ? 0 : 1;
 }
 
-void print_counterexample(const ExploredProgram& program, const Counterexample& found) {
+// The options that make `program` of what is listed.
+std::string options_of(const ExploredProgram& program, const ExploredProgram& listed) {
+  std::string text;
+  const auto option = [&](const char* name, auto value, auto usual) {
+    if (value != usual) text += fmt::format(" --{} {}", name, value);
+  };
+  const Bounds& bounds = program.bounds;
+  option("cores", program.cores, listed.cores);
+  option("evictions", bounds.evictions, listed.bounds.evictions);
+  option("steps", bounds.steps, listed.bounds.steps);
+  option("pauses", bounds.pauses, listed.bounds.pauses);
+  option("retries", bounds.retries, listed.bounds.retries);
+  option("preemptions", bounds.preemptions, listed.bounds.preemptions);
+  return text;
+}
+
+void print_counterexample(const ExploredProgram& program, const ExploredProgram& listed,
+                          const Counterexample& found) {
   const auto instance = program.make(program.cores);
   const Counterexample shorter = shorten(*instance, program.bounds, found);
   fmt::print("  {}\n", shorter.what);
   replay(*instance, program.bounds, shorter.path,
          [](const std::string& line) { fmt::print("    {}\n", line); });
-  fmt::print("  tombolo-litmus replay {} '{}'\n", program.name, to_text(shorter.path));
+  fmt::print("  tombolo-litmus replay {} '{}'{}\n", program.name, to_text(shorter.path),
+             options_of(program, listed));
 }
 
 nlohmann::json json_of(const ExploredProgram& program, const Coverage& coverage) {
@@ -157,11 +220,14 @@ nlohmann::json json_of(const ExploredProgram& program, const Coverage& coverage)
 }
 
 int explore_all(const Choices& choices) {
+  std::vector<ExploredProgram> programs = all_explorable();
+  std::erase_if(programs, [&](const ExploredProgram& program) {
+    return !is_part(choices.name, program.name);
+  });
+  if (programs.empty()) return no_such("test or program", choices.name, names(all_explorable()));
+  if (!cores_fit(programs, choices)) return wrong_usage;
   int wrong = 0;
-  bool any = false;
-  for (const ExploredProgram& listed : all_explorable()) {
-    if (!is_part(choices.name, listed.name)) continue;
-    any = true;
+  for (const ExploredProgram& listed : programs) {
     const ExploredProgram program = chosen(listed, choices);
     const auto instance = program.make(program.cores);
     const Coverage coverage = explore(*instance, program.bounds);
@@ -173,7 +239,7 @@ int explore_all(const Choices& choices) {
       fmt::print("{}, {} cores: {}\n  {}\n", program.name, program.cores,
                  fell ? "REFUTED" : (coverage.complete() ? "holds" : "no failure found"),
                  to_text(coverage, program.bounds));
-      if (fell) print_counterexample(program, *coverage.counterexample);
+      if (fell) print_counterexample(program, listed, *coverage.counterexample);
       if (!fell && !choices.name.empty())
         for (const auto& [outcome, count] : coverage.outcomes)
           fmt::print("  outcome: {} ({} times)\n", outcome, count);
@@ -181,8 +247,7 @@ int explore_all(const Choices& choices) {
     }
     std::fflush(stdout);
   }
-  if (!any) fmt::print(stderr, "tombolo-litmus: nothing is named '{}'; see list\n", choices.name);
-  return wrong == 0 && any ? 0 : 1;
+  return wrong == 0 ? 0 : 1;
 }
 
 int replay_one(const Choices& choices) {
@@ -190,10 +255,11 @@ int replay_one(const Choices& choices) {
   if (!from_text(choices.path, path)) {
     fmt::print(stderr, "tombolo-litmus: '{}' is no list of choices, such as '0 1v2 s0 w1.3 e0.1'\n",
                choices.path);
-    return 2;
+    return wrong_usage;
   }
   for (const ExploredProgram& listed : all_explorable()) {
     if (listed.name != choices.name) continue;
+    if (!cores_fit({listed}, choices)) return wrong_usage;
     const ExploredProgram program = chosen(listed, choices);
     const auto instance = program.make(program.cores);
     return replay(*instance, program.bounds, path,
@@ -201,8 +267,7 @@ int replay_one(const Choices& choices) {
                ? 0
                : 1;
   }
-  fmt::print(stderr, "tombolo-litmus: no program has the name '{}'; see list\n", choices.name);
-  return 2;
+  return no_such("test or program", choices.name, names(all_explorable()));
 }
 
 void add_bounds(CLI::App& command, Choices& choices) {

@@ -81,11 +81,12 @@ class Search {
       ++coverage_.cut;
       return false;
     }
-    if (bounds_.merge)
-      choices = not_explored_from_here(std::move(choices), sleep);
-    else {
+    if (!bounds_.merge) {
       ++coverage_.states;
       leave_out(choices, sleep);
+    } else if (!run_.is_forced(choices.front())) {
+      // Beside a forced step nothing is explored: what sleeps is kept with the state after it.
+      choices = not_explored_from_here(std::move(choices), sleep);
     }
     if (choices.empty()) return false;
     path_.push_back({.choices = std::move(choices), .sleep = std::move(sleep)});

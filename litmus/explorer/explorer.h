@@ -4,9 +4,8 @@
 //
 // Invariants: X1 `complete` means that no execution was cut: every state that the bounds allow was
 //                reached, but for fingerprints that meet (hash.h).
-//             X2 merging: what can still happen depends on the state alone (U2 of run.h), so a
-//             state
-//                is gone on from once.
+//             X2 merging: what can still happen depends on the state alone (U2 of run.h), so it is
+//                gone on from once.
 //             X3 sleep sets (Godefroid 1996): a transition that was explored first, and commutes
 //                with all taken since, is left out; the state behind it is reached the other way.
 //                Every state is still reached, so what is asked of states (two cores inside a lock)

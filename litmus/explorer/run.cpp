@@ -16,7 +16,8 @@ using machine::Home;
 namespace {
 
 constexpr std::size_t stack_bytes = 131'072;
-// A core that loads one word so often in a row, with one value, is taken to wait for another value.
+// A core whose load of a word gave the same as the one before so often in a row is taken to wait
+// for another value.
 constexpr std::uint32_t loads_of_a_loop = 2;
 // How often a core goes on although nothing can change any more, in case its loop counts.
 constexpr std::uint32_t idle_max = 2;
@@ -234,10 +235,9 @@ bool Run::enabled(std::vector<Transition>& choices) {
       choices.push_back(
           {.kind = Transition::Kind::leave_buffer, .core = static_cast<std::uint8_t>(core.self)});
   }
-  for (CoreState& core : cores_) {
-    if (!choices.empty()) break;
-    if (!core.ended && may_be_woken(core)) add_steps(core, choices);
-  }
+  const bool none = choices.empty();
+  for (CoreState& core : cores_)
+    if (none && !core.ended && may_be_woken(core)) add_steps(core, choices);
   for (CoreState& core : cores_) {
     for (const PrivateMemory::Piece& piece : core.own.pieces())
       if (piece.settled == PrivateMemory::pending)
@@ -298,6 +298,11 @@ std::uint64_t Run::key() const {
     key = mix(key, memory_.hash_at(line, memory_.latest(line)));
   for (const CoreState& core : cores_) {
     key = mix(mix(key, core.history), core.own.hash());
+    // What had nothing to do did not stop and is in no history: two places may share one.
+    if (!core.ended) {
+      key = mix(mix(key, static_cast<std::uint64_t>(core.next.kind)), core.next.mask);
+      key = mix(mix(key, core.next.word), core.next.line);
+    }
     key = mix(key, core.saw_change ? 1 : 0);
     for (const Look& look : core.looks)
       key = mix(key, look.is_line ? memory_.latest(static_cast<std::uint32_t>(look.at)) - look.value
@@ -372,7 +377,18 @@ bool Run::dependent_in_one_core(const Transition& a, const Transition& b) const 
   }
 }
 
+// Whether a step that is possible now is so only because nobody can step.
+bool Run::wakes(const Transition& transition) const {
+  return transition.is_step() && !may_step(cores_[transition.core]);
+}
+
+bool Run::is_forced(const Transition& transition) const {
+  return transition.is_step() && is_private_now(cores_[transition.core]);
+}
+
 bool Run::dependent(const Transition& a, const Transition& b) const {
+  // After the one, somebody may be able to step, and the other is not possible any more.
+  if (wakes(a) || wakes(b)) return true;
   if (a.core == b.core) return dependent_in_one_core(a, b);
   bool conflict = false;
   each_object(a, [&](std::size_t object, bool changes) {
@@ -551,6 +567,8 @@ void Run::write_through(Home self, DataPlace place, const std::byte* in, std::si
       if (core.own.is_pending(number_of_unit) || (bounds_.evictions != 0 && core.own.dirty(line)))
         stop(self, {.kind = Kind::write_through, .line = line, .mask = mask});
       core.own.write_through(number_of_unit, line_of_bytes, mask);
+      core.next.kind = Kind::write_through;
+      remember(core, 0);
       if (telling())
         say(fmt::format("writes {} through to {} + {}: on its way",
                         number(line_of_bytes.data() + unit * unit_bytes), line_name(line),

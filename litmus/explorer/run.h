@@ -15,12 +15,14 @@
 // `Bounds::evictions`, taking its stale neighbours along (R1, R2); when and in which order what was
 // written through reaches memory before drain. Fences, atomics and drain wait for what they order.
 //
-// Loops that wait would make runs endless. A core that pauses, or loads one word for the third time
-// in a row with the same value, goes on only when something that it has looked at since its last
-// pause is different now: otherwise it would see the same again. What that leaves out are further
-// failing attempts that others could notice; `Bounds::retries` allows so many per core. After
-// `Bounds::pauses` pauses a core's pauses last until no other core can step. If nobody can step at
-// all, who pauses is let go on; when it has done and seen the same three times, it is a deadlock.
+// Loops that wait would make runs endless. A core that pauses goes on only when something that it
+// has looked at since its last pause is different now: otherwise it would see the same again. What
+// that leaves out are further failing attempts that others could notice; `Bounds::retries` allows
+// so many per core. After `Bounds::pauses` pauses a core's pauses last until no other core can
+// step. A core whose last three operations were loads of one word with one value does the fourth
+// only when the value is another, whether that is a loop or not. If nobody can step at all, each
+// core that is held back so is let go on, whichever of them is chosen; when it has done and seen
+// the same three times, or loaded so nine times, it is a deadlock.
 //
 // Invariants: U1 a run depends on its program and the transitions applied, on nothing else.
 //             U2 what a core does next depends on what its operations have returned; `key` is the
@@ -89,6 +91,8 @@ class Run {
   // Whether the order of two transitions of different processes that are both possible now makes a
   // difference. Never false if it does.
   bool dependent(const Transition& a, const Transition& b) const;
+  // The only choice there is now, and the same later, whatever the others do before it.
+  bool is_forced(const Transition& transition) const;
   std::uint64_t key() const;
   // What is wrong; empty if nothing is.
   const std::string& failure() const { return failure_; }
@@ -181,6 +185,7 @@ class Run {
   void pass_turn(const CoreState& core);
   bool is_private_now(const CoreState& core) const;
   bool may_be_woken(const CoreState& core) const;
+  bool wakes(const Transition& transition) const;
   void add_steps(CoreState& core, std::vector<Transition>& choices);
   std::uint32_t version_of(const CoreState& core, std::uint32_t line) const;
 
