@@ -241,6 +241,7 @@ void Base::drain() {
                        put.bytes);
   if (!puts_.empty()) cpu_.wait_for_writes();  // they are gone before anybody is told of the put
   puts_.clear();
+  cpu_.fibre().await_turn();  // it has happened also for who is told of it by other means
 }
 
 // ---- The program's own memory -------------------------------------------------------------------
