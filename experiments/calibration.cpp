@@ -45,7 +45,7 @@ Duration loop(Cpu& cpu, int times, Step&& step) {
 // Eight stores that fill a line, until it has left the core.
 Duration write_lines(Cpu& cpu, View first, int lines) {
   return loop(cpu, lines, [&](int line) {
-    for (int word = 0; word < 8; ++word) {
+    for (std::uint64_t word = 0; word < 8; ++word) {
       cpu.store<std::uint32_t>(first + static_cast<std::uint64_t>(line) % 64 * 32 + word * 4, 1);
       cpu.compute(cpu.timing().loop);
     }
@@ -125,8 +125,9 @@ Status controllers(const Context& context, Recorder& recorder) {
 Status least(const Context& context, Recorder& recorder) {
   const scc::Timing timing(context.chip);
   const Duration cycle = timing.core.period();
-  for (int hops = 0; hops <= 8; ++hops) {
-    const Duration trip = timing.dram.path + timing.dram.access + timing.hop * (2 * hops);
+  for (std::int64_t hops = 0; hops <= 8; ++hops) {
+    const Duration trip =
+        timing.dram.path + timing.dram.access + timing.hop * (std::int64_t{2} * hops);
     recorder.row({"dram-minimum",
                   double(hops),
                   static_cast<double>(trip.in_ticks()) / static_cast<double>(cycle.in_ticks()),

@@ -184,7 +184,7 @@ std::vector<Point> points(const Context& context) {
       std::string name = fmt::format("{}-{}", series, n);
       std::replace(name.begin(), name.end(), '/', '-');
       all.push_back({name, context.quick ? 0.1 : 1.5, std::uint64_t{64} << 20,
-                     [series, database, n](const Context& c, Recorder& r) {
+                     [series = series, database = database, n](const Context& c, Recorder& r) {
                        return speedup(c, r, series, {.processes = n, .database = database});
                      }});
     }

@@ -27,7 +27,8 @@ std::uint64_t jump(std::uint64_t x, std::uint64_t steps) {
 }
 
 double square_of_frequency(std::size_t index, std::size_t n) {
-  const double k = static_cast<double>((index + n / 2) % n) - static_cast<double>(n / 2);
+  const std::size_t half = n / 2;
+  const double k = static_cast<double>((index + half) % n) - static_cast<double>(half);
   return k * k;
 }
 

@@ -119,13 +119,13 @@ Status latency(const Context& context, std::uint32_t tile, Recorder& recorder) {
     double cycles = 0;
     chip.start(core, [&](Cpu& cpu) {
       const View there{chip.shared(c), MemoryType::dcm};
+      const auto lines = static_cast<double>(bytes / kLine);
       for (std::uint64_t at = 0; at < bytes; at += kLine) {
         cpu.load<std::uint8_t>(there + at);
         cpu.compute(cpu.timing().loop);
       }
       cycles = static_cast<double>(cpu.now().since_start().in_ticks()) /
-               static_cast<double>(cpu.timing().core.period().in_ticks()) /
-               static_cast<double>(bytes / kLine);
+               static_cast<double>(cpu.timing().core.period().in_ticks()) / lines;
     });
     TOMBOLO_TRY(run(chip, recorder));
     recorder.row({fmt::format("latency/mc{}", c), double(tile), cycles, "cycles", {}, {}, {}});
@@ -191,8 +191,8 @@ Duration copy_in_parts(Cpu& cpu, CopyCommand command, std::uint32_t cores) {
   for (std::uint32_t i = 0; i < cores; ++i) {
     CopyCommand one = command;
     one.bytes = part;
-    one.from.offset += i * part;
-    one.to.offset += i * part;
+    one.from.offset += std::uint64_t{i} * part;
+    one.to.offset += std::uint64_t{i} * part;
     tickets.push_back(client.submit(CoreId(kCopyCores[i]), one));
   }
   for (const scc::Ticket& ticket : tickets) client.wait(ticket);

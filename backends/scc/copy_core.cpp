@@ -45,8 +45,8 @@ View word(Chip& chip, CoreId core, std::uint64_t at) {
 }
 
 View done_word(Chip& chip, CoreId notified, CoreId copy_core) {
-  const View at = word(chip, notified, kDone + copy_core.index() * 8);
-  TOMBOLO_CHECK(kDone + chip.cores() * 8 <= chip.mpb_bytes(),
+  const View at = word(chip, notified, kDone + copy_core.index() * std::uint64_t{8});
+  TOMBOLO_CHECK(kDone + chip.cores() * std::uint64_t{8} <= chip.mpb_bytes(),
                 "copy cores: the words of {} cores do not fit into {} bytes", chip.cores(),
                 chip.mpb_bytes());
   return at;

@@ -34,10 +34,7 @@ class BaseWithoutFence : public ExploredBase {
   unsigned count_ = 0;
 };
 template <unsigned Which>
-class BakeryWithoutFence : public machine::AtomicsByBakery<BaseWithoutFence<Which>> {
- public:
-  using machine::AtomicsByBakery<BaseWithoutFence<Which>>::LockedAtomics;
-};
+using BakeryWithoutFence = machine::AtomicsByBakery<BaseWithoutFence<Which>>;
 
 template <class C>
 using Hasty = FamilyLocks<C, sync::broken::HastyReaderBias<C, sync::BestEffortLocks<C>>>;
