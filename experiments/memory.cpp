@@ -119,13 +119,14 @@ Status latency(const Context& context, std::uint32_t tile, Recorder& recorder) {
     double cycles = 0;
     chip.start(core, [&](Cpu& cpu) {
       const View there{chip.shared(c), MemoryType::dcm};
-      const auto lines = static_cast<double>(bytes / kLine);
+      const std::uint64_t lines = bytes / kLine;
       for (std::uint64_t at = 0; at < bytes; at += kLine) {
         cpu.load<std::uint8_t>(there + at);
         cpu.compute(cpu.timing().loop);
       }
       cycles = static_cast<double>(cpu.now().since_start().in_ticks()) /
-               static_cast<double>(cpu.timing().core.period().in_ticks()) / lines;
+               static_cast<double>(cpu.timing().core.period().in_ticks()) /
+               static_cast<double>(lines);
     });
     TOMBOLO_TRY(run(chip, recorder));
     recorder.row({fmt::format("latency/mc{}", c), double(tile), cycles, "cycles", {}, {}, {}});
