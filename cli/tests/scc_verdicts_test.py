@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tombolo.faults import Fault
-from tombolo.scc import catalogue, chips, draw, verdicts
+from tombolo.scc import catalogue, chips, draw, native, verdicts
 from tombolo.scc.catalogue import Axis, Catalogue, Claim, Experiment, Figure, Number, Reason, Series
 from tombolo.scc.verdicts import Measured, Verdict
 
@@ -182,6 +182,16 @@ def test_a_chip_has_what_its_base_has_and_what_it_states_itself(
     assert [(p.name, p.value, p.source) for p in other.parameters] == [("a.x", 1, "s"), ("a.y", 3, "u")]
     assert other.digest != chips.load("scc").digest
     assert chips.load(str(tmp_path / "other.toml")) == other
+
+
+def test_results_are_kept_apart_when_any_chip_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOMBOLO_CHIPS", str(tmp_path))
+    (tmp_path / "scc.toml").write_text("[a]\nx = { value = 1, source = 's' }\n")
+    labels = [native.Setting().label]
+    for value in (2, 3):
+        (tmp_path / "other.toml").write_text(f"base = 'scc'\n[a]\nx = {{ value = {value}, source = 's' }}\n")
+        labels.append(native.Setting().label)
+    assert len(set(labels)) == 3
 
 
 def test_a_chip_that_is_its_own_base_is_refused(tmp_path: Path) -> None:

@@ -55,6 +55,13 @@ def load(chip: str) -> Chip:
     return Chip(path.stem, tuple(found.values()))
 
 
+def digest_with_others(chip: str) -> str:
+    """Of a chip and of all that have a name: some experiments compare them with it."""
+    digests = [load(chip).digest]
+    digests += [load(path.stem).digest for path in sorted(folder().glob("*.toml"))]
+    return hashlib.sha256(" ".join(digests).encode()).hexdigest()[:8]
+
+
 def _read(path: Path, above: tuple[Path, ...]) -> list[Parameter]:
     """The parameters of a file behind those of its base."""
     if path in above:

@@ -52,8 +52,8 @@ class Setting:
 
     @property
     def label(self) -> str:
-        """For the names of files: `full-seed1-scc.1a2b3c4d`, the end from the chip's parameters."""
-        return f"{self.name}.{chips.load(self.chip).digest}"
+        """For the names of files: `full-seed1-scc.1a2b3c4d`, the end from the chips' parameters."""
+        return f"{self.name}.{chips.digest_with_others(self.chip)}"
 
     @property
     def name(self) -> str:
