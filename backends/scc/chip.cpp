@@ -156,8 +156,19 @@ Chip::Trip Chip::send(CoreId from, const Target& to, Time start, std::size_t out
     return timing_.mesh.cycles(
         1 + static_cast<std::int64_t>((bytes + timing_.link_bytes - 1) / timing_.link_bytes));
   };
+  // Out through the tile's interface, which answers requests for its registers as well.
+  if (to.kind != DeviceKind::registers)
+    start = registers_[tile_number(from)].server.serve(start, flits(out)).begin;
   const Time arrives = mesh_.send(here, device.tile, start, flits(out));
-  simulator::Server::Slot slot = device.server.serve(arrives, device.timing.busy);
+  Time from_then = arrives;
+  if (!device.ranks.empty()) {
+    const bool writes = out != 0;
+    if (writes != device.written_last)
+      from_then = std::max(from_then, device.server.free_from() +
+                                          (writes ? timing_.read_to_write : timing_.write_to_read));
+    device.written_last = writes;
+  }
+  simulator::Server::Slot slot = device.server.serve(from_then, device.timing.busy);
   if (!device.ranks.empty()) slot = rank(to).serve(slot.begin, timing_.rank_busy);
   const Time ready = slot.begin + device.timing.access;
   return {slot.begin, mesh_.send(device.tile, here, ready, flits(back))};

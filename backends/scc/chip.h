@@ -12,6 +12,10 @@
 // hold physical addresses, so an entry that is changed leaves stale lines behind (000 section
 // 2.2.2). In a message passing buffer the upper bits of the offset are discarded (wrap-around).
 //
+// A tile has one interface to the mesh. It answers requests for the tile's registers, one after the
+// other, and the requests of its own cores leave through it: cores that spin on a register slow
+// down the tile that it belongs to (001 Table 3: wherever their own memory lies).
+//
 // Invariants: C1 a request reserves the links of its way, its slot at the device and the way back
 //                when it is sent; its effect on memory happens at the begin of its slot, in the
 //                order of virtual time.
@@ -58,6 +62,7 @@ struct Device {
   // The memory behind a controller: equal parts of it, one after the other. Each serves one request
   // at a time, longer than it keeps the controller.
   std::vector<simulator::Server> ranks;
+  bool written_last = false;  // the bus has to turn for a read
 };
 
 // Where a physical address leads.

@@ -144,6 +144,8 @@ std::vector<Field> fields(Parameters& p) {
   number("dram_memory_cycles", p.path.dram_memory_cycles, 1, 100'000);
   number("controller_busy_memory_cycles", p.path.controller_busy_memory_cycles, 1, 100'000);
   number("rank_busy_memory_cycles", p.path.rank_busy_memory_cycles, 1, 100'000);
+  number("write_to_read_memory_cycles", p.path.write_to_read_memory_cycles, 0, 100'000);
+  number("read_to_write_memory_cycles", p.path.read_to_write_memory_cycles, 0, 100'000);
   cycles("mpb_busy", p.path.mpb_busy);
   cycles("register_busy", p.path.register_busy);
   section = "operations";
@@ -166,6 +168,7 @@ std::vector<Field> fields(Parameters& p) {
   cycles("copy_engine_start", p.extensions.copy_engine_start);
   section = "software";
   cycles("library_call", p.software.library_call);
+  cycles("put_call", p.software.put_call);
   cycles("convert_group", p.software.convert_group);
   cycles("convert_rank", p.software.convert_rank);
   cycles("copy_word", p.software.copy_word);

@@ -52,6 +52,7 @@ struct Parameters {
   struct Path {
     HalfCycles mpb, local_mpb, registers, dram;
     std::int64_t dram_memory_cycles, controller_busy_memory_cycles, rank_busy_memory_cycles;
+    std::int64_t write_to_read_memory_cycles, read_to_write_memory_cycles;
     HalfCycles mpb_busy, register_busy;
   } path;
   struct Operations {
@@ -66,7 +67,7 @@ struct Parameters {
     HalfCycles line_operation, copy_engine_start;
   } extensions;
   struct Software {
-    HalfCycles library_call, convert_group, convert_rank, copy_word, flop;
+    HalfCycles library_call, put_call, convert_group, convert_rank, copy_word, flop;
     HalfCycles packet, rma_step;  // of messages/rckmpi*
   } software;
 

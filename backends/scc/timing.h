@@ -33,6 +33,8 @@ struct Timing {
         dram{cycles(p.path.dram), memory.cycles(p.path.dram_memory_cycles),
              memory.cycles(p.path.controller_busy_memory_cycles)},
         rank_busy(memory.cycles(p.path.rank_busy_memory_cycles)),
+        write_to_read(memory.cycles(p.path.write_to_read_memory_cycles)),
+        read_to_write(memory.cycles(p.path.read_to_write_memory_cycles)),
         mpb{cycles(p.path.mpb), {}, cycles(p.path.mpb_busy)},
         registers{cycles(p.path.registers), {}, cycles(p.path.register_busy)},
         local_mpb(cycles(p.path.local_mpb)),
@@ -44,6 +46,7 @@ struct Timing {
         line_operation(cycles(p.extensions.line_operation)),
         copy_engine_start(cycles(p.extensions.copy_engine_start)),
         library_call(cycles(p.software.library_call)),
+        put_call(cycles(p.software.put_call)),
         convert_group(cycles(p.software.convert_group)),
         convert_rank(cycles(p.software.convert_rank)),
         copy_word(cycles(p.software.copy_word)),
@@ -60,11 +63,13 @@ struct Timing {
   std::size_t link_bytes;
   DeviceTiming dram;
   simulator::Duration rank_busy;  // a controller serves others meanwhile, but not the same rank
+  // Between a write and a read at one controller, and the other way: nothing is transferred.
+  simulator::Duration write_to_read, read_to_write;
   DeviceTiming mpb, registers;
   simulator::Duration local_mpb;
   simulator::Duration cl1invmb, wbinvd, wbinvd_valid_line, invd_valid_line, flush_loop;
   simulator::Duration line_operation, copy_engine_start;
-  simulator::Duration library_call, convert_group, convert_rank, copy_word, flop;
+  simulator::Duration library_call, put_call, convert_group, convert_rank, copy_word, flop;
   simulator::Duration packet, rma_step;
 };
 
