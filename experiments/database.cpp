@@ -5,6 +5,9 @@
 
 #include "experiments/library.h"
 #include "experiments/measure.h"
+#include "experiments/published/gats_window.h"
+#include "experiments/published/match_list_gats.h"
+#include "experiments/published/spinning_registers.h"
 #include "windows/window.h"
 
 namespace tombolo::experiments {
@@ -13,7 +16,9 @@ namespace {
 using machine::Home;
 using scc::CoreId;
 using simulator::Duration;
-using Window = windows::Window<scc::Core>;
+// The prototype that the thesis measured this with (000 section 3.4.5).
+using Prototype = published::GatsWindow<published::SpinningCore, published::MatchListGats>;
+using Ours = windows::Window<scc::Core>;
 
 constexpr std::uint32_t kLines = 1600;
 constexpr std::uint64_t kPitch = 8192;  // bytes from line to line
@@ -38,7 +43,7 @@ constexpr int kDistributed = -1;  // 0 and above: centralized, at that controlle
 // The lines of a process in its private memory, and one beyond at each end.
 class Field {
  public:
-  Field(scc::Core& core, std::uint32_t lines, std::uint64_t columns)
+  Field(scc::detail::Base& core, std::uint32_t lines, std::uint64_t columns)
       : core_(core),
         lines_(lines),
         columns_(columns),
@@ -66,7 +71,7 @@ class Field {
     }
   }
 
-  scc::Core& core_;
+  scc::detail::Base& core_;
   std::uint32_t lines_;
   std::uint64_t columns_;
   std::byte* from_;
@@ -85,7 +90,8 @@ std::uint32_t lines_of(Home process, std::uint32_t processes) {
 }
 
 // The boundaries first, the rest while they would travel.
-void iterate(Library& mpi, Field& field, std::span<const Home> neighbours, bool synchronizes) {
+template <class Mpi>
+void iterate(Mpi& mpi, Field& field, std::span<const Home> neighbours, bool synchronizes) {
   const std::uint32_t last = field.lines();
   if (synchronizes) {
     mpi.post(neighbours);
@@ -121,6 +127,7 @@ std::vector<CoreId> cores_by_domain(const Context& context, std::uint32_t proces
 }
 
 // How long the slowest process takes for an iteration.
+template <class Window>
 Status measure(const Context& context, Recorder& recorder, const Stencil& stencil,
                double* microseconds_each) {
   scc::JobShape shape;
@@ -130,8 +137,8 @@ Status measure(const Context& context, Recorder& recorder, const Stencil& stenci
   shape.placement.sync_controller = std::max(stencil.database, -1);
   double slowest = 0;
   TOMBOLO_TRY(run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu& cpu) {
-    Window window(at, {});
-    Library mpi(window, cpu);
+    auto window = make_window<Window>(at);
+    LibraryOf<Window> mpi(window, cpu);
     Field field(window.core(), lines_of(at.self, at.cores), stencil.columns);
     const std::vector<Home> neighbours = neighbours_of(at.self, at.cores);
     mpi.barrier();
@@ -146,6 +153,7 @@ Status measure(const Context& context, Recorder& recorder, const Stencil& stenci
   return {};
 }
 
+template <class Window>
 Status speedup(const Context& context, Recorder& recorder, const std::string& series,
                Stencil stencil) {
   if (context.quick) {
@@ -158,8 +166,8 @@ Status speedup(const Context& context, Recorder& recorder, const std::string& se
   sequential.iterations = 1;
   double alone = 0;
   double together = 0;
-  TOMBOLO_TRY(measure(context, recorder, sequential, &alone));
-  TOMBOLO_TRY(measure(context, recorder, stencil, &together));
+  TOMBOLO_TRY(measure<Window>(context, recorder, sequential, &alone));
+  TOMBOLO_TRY(measure<Window>(context, recorder, stencil, &together));
   recorder.row({series,
                 double(stencil.processes),
                 alone / together,
@@ -170,22 +178,32 @@ Status speedup(const Context& context, Recorder& recorder, const std::string& se
   return {};
 }
 
+struct Series {
+  std::string name;
+  int database;
+  bool ours = false;
+};
+
 std::vector<Point> points(const Context& context) {
-  std::vector<std::pair<std::string, int>> databases = {{"none", kNoSynchronization},
-                                                        {"distributed", kDistributed}};
+  std::vector<Series> all_series = {{"none", kNoSynchronization},
+                                    {"distributed", kDistributed},
+                                    {"distributed/tombolo", kDistributed, true},
+                                    {"centralized/tombolo", 0, true}};
   for (std::size_t c = 0; c < context.chip.layout.controllers.size(); ++c)
-    databases.emplace_back(fmt::format("centralized/mc{}", c), static_cast<int>(c));
+    all_series.push_back({fmt::format("centralized/mc{}", c), static_cast<int>(c)});
   std::vector<std::uint32_t> processes = {1, 2, 4, 6, 8, 12, 16, 24, 32, 40, 48};
   if (context.quick) processes = {1, 8, 24, 48};
   std::erase_if(processes, [&](std::uint32_t n) { return n > context.chip.cores(); });
   std::vector<Point> all;
-  for (const auto& [series, database] : databases)
+  for (const Series& series : all_series)
     for (const std::uint32_t n : processes) {
-      std::string name = fmt::format("{}-{}", series, n);
+      std::string name = fmt::format("{}-{}", series.name, n);
       std::replace(name.begin(), name.end(), '/', '-');
       all.push_back({name, context.quick ? 0.1 : 1.5, std::uint64_t{64} << 20,
-                     [series = series, database = database, n](const Context& c, Recorder& r) {
-                       return speedup(c, r, series, {.processes = n, .database = database});
+                     [series, n](const Context& c, Recorder& r) {
+                       const Stencil stencil{.processes = n, .database = series.database};
+                       return series.ours ? speedup<Ours>(c, r, series.name, stencil)
+                                          : speedup<Prototype>(c, r, series.name, stencil);
                      }});
     }
   return all;

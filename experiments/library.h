@@ -10,6 +10,9 @@
 //                           which the core follows: convert_group at first, convert_rank for each
 //                           (000 section 3.5.4; post needs the cores of its origins likewise: 000
 //                           Algorithm 1, CORE_OF_PROC)
+//   put                     and Timing::put_call: whether the target's window is mapped, and
+//   whether
+//                           the datatypes are contiguous (000 section 4.4.3)
 //
 // The costs are those of the papers' software on a P54C: chips/scc.toml, [software].
 //
@@ -18,6 +21,7 @@
 #pragma once
 
 #include <span>
+#include <type_traits>
 
 #include "backends/scc/cpu.h"
 #include "windows/engine.h"
@@ -27,6 +31,16 @@ namespace tombolo::experiments {
 // Without an idle hook no call of the engine can fail in a right program.
 inline void require(const Status& status) {
   TOMBOLO_CHECK(status.ok(), "experiment: {}", status.message());
+}
+
+// Ours, with its defaults, or one of published/.
+template <class Window>
+Window make_window(const machine::Attachment& at) {
+  if constexpr (std::is_constructible_v<Window, const machine::Attachment&>) {
+    return Window(at);
+  } else {
+    return Window(at, windows::EngineOptions());
+  }
 }
 
 // How long `body` takes on a core, as its time-stamp counter says.
@@ -47,6 +61,7 @@ class LibraryOf {
 
   void put(Home target, Offset at, const void* from, std::size_t bytes) {
     enter();
+    cpu_.compute(cpu_.timing().put_call);
     require(engine_.put(target, at, from, bytes));
   }
   void get(Home target, Offset at, void* to, std::size_t bytes) {

@@ -2,11 +2,8 @@
 // Purpose: the locks that `passive-target` and `dht` compare, and a job whose processes use one:
 // those of 001 as published, and ours.
 //
-//   gbh, gbh-back-off           sync/locks/best_effort_lock.h as 001 section 4.2 has it: an
-//                               exclusive lock counts itself at rank 0 as well. Our windows do so
-//                               from their first lock-all on (sync/locks/first_lock_all.h), so one
-//                               comes first. Registers: published/spinning_registers.h.
-//   mcs-wp                      published/mcs_writer_preference.h, which spins on registers
+//   gbh, gbh-back-off           published/best_effort.h
+//   mcs-wp                      published/mcs_writer_preference.h
 //   tombolo-best-effort         ours, in a window without lock-all, with the machine's own way to
 //   tombolo-writer-preference   get a register
 //
@@ -17,63 +14,45 @@
 
 #include "experiments/library.h"
 #include "experiments/measure.h"
-#include "experiments/published/mcs_window.h"
+#include "experiments/published/best_effort.h"
+#include "experiments/published/lock_window.h"
+#include "experiments/published/mcs_writer_preference.h"
 #include "experiments/published/spinning_registers.h"
 #include "windows/window.h"
 
 namespace tombolo::experiments {
 
-// How atomics get the register of a home: as the machine does, or as in spinning_registers.h.
-enum class Registers : std::uint8_t { machine, spinning, backing_off };
+enum class PublishedLock : std::uint8_t { none, best_effort, queue };
 
 // A lock by the name of its series.
 struct LockScheme {
   std::string name;
-  sync::LockKind kind = sync::LockKind::best_effort;
-  bool backoff = true;
-  Registers registers = Registers::machine;
-  bool with_lock_all = false;    // a lock-all comes before
-  bool published_queue = false;  // instead of `kind`
+  PublishedLock published = PublishedLock::none;
+  bool backoff = true;  // of best effort
+  sync::LockKind ours = sync::LockKind::best_effort;
 };
 
 inline LockScheme gbh() {
-  return {.name = "gbh", .backoff = false, .registers = Registers::spinning, .with_lock_all = true};
+  return {.name = "gbh", .published = PublishedLock::best_effort, .backoff = false};
 }
 inline LockScheme gbh_with_backoff() {
-  return {.name = "gbh-back-off", .registers = Registers::backing_off, .with_lock_all = true};
+  return {.name = "gbh-back-off", .published = PublishedLock::best_effort};
 }
-inline LockScheme mcs_wp() {
-  return {.name = "mcs-wp", .registers = Registers::spinning, .published_queue = true};
-}
+inline LockScheme mcs_wp() { return {.name = "mcs-wp", .published = PublishedLock::queue}; }
 inline LockScheme our_best_effort() { return {.name = "tombolo-best-effort"}; }
 inline LockScheme our_writer_preference() {
-  return {.name = "tombolo-writer-preference", .kind = sync::LockKind::writer_preference};
+  return {.name = "tombolo-writer-preference", .ours = sync::LockKind::writer_preference};
 }
 
 namespace detail {
 
-template <class Core, class Body>
-Status run_on(const Context& context, Recorder& recorder, scc::JobShape shape,
-              const LockScheme& scheme, const Body& body) {
-  if (scheme.published_queue) {
-    using Window = published::McsWindow<Core>;
-    shape.sync_bytes = Window::sync_bytes(shape.processes);
-    return run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu& cpu) {
-      Window window(at);
-      LibraryOf<Window> mpi(window, cpu);
-      mpi.barrier();
-      body(window.core(), mpi);
-    });
-  }
-  using Window = windows::Window<Core>;
+template <class Window, class Body, class... Options>
+Status run_with_window(const Context& context, Recorder& recorder, scc::JobShape shape,
+                       const Body& body, const Options&... options) {
   shape.sync_bytes = Window::sync_bytes(shape.processes);
   return run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu& cpu) {
-    Window window(at, {.locks = scheme.kind, .backoff = scheme.backoff});
-    Library mpi(window, cpu);
-    if (scheme.with_lock_all && at.self == 0) {
-      mpi.lock_all();
-      mpi.unlock_all();
-    }
+    Window window(at, options...);
+    LibraryOf<Window> mpi(window, cpu);
     mpi.barrier();
     body(window.core(), mpi);
   });
@@ -85,15 +64,18 @@ Status run_on(const Context& context, Recorder& recorder, scc::JobShape shape,
 template <class Body>
 Status run_with_locks(const Context& context, Recorder& recorder, const scc::JobShape& shape,
                       const LockScheme& scheme, const Body& body) {
-  using published::BackingOffCore;
+  using published::LockWindow;
   using published::SpinningCore;
-  switch (scheme.registers) {
-    case Registers::spinning:
-      return detail::run_on<SpinningCore>(context, recorder, shape, scheme, body);
-    case Registers::backing_off:
-      return detail::run_on<BackingOffCore>(context, recorder, shape, scheme, body);
+  switch (scheme.published) {
+    case PublishedLock::best_effort:
+      return detail::run_with_window<LockWindow<SpinningCore, published::BestEffort>>(
+          context, recorder, shape, body, scheme.backoff);
+    case PublishedLock::queue:
+      return detail::run_with_window<LockWindow<SpinningCore, published::McsWriterPreference>>(
+          context, recorder, shape, body);
     default:
-      return detail::run_on<scc::Core>(context, recorder, shape, scheme, body);
+      return detail::run_with_window<windows::Window<scc::Core>>(
+          context, recorder, shape, body, windows::EngineOptions{.locks = scheme.ours});
   }
 }
 

@@ -7,13 +7,17 @@
 #include "backends/scc/scc.h"
 #include "experiments/library.h"
 #include "experiments/measure.h"
+#include "experiments/published/gats_window.h"
+#include "experiments/published/match_vector_gats.h"
+#include "experiments/published/spinning_registers.h"
 #include "experiments/rckmpi_series.h"
 #include "windows/window.h"
 
 namespace tombolo::experiments {
 namespace {
 
-using Window = windows::Window<scc::Core>;
+using Prototype = published::GatsWindow<published::SpinningCore, published::MatchVectorGats>;
+using Ours = windows::Window<scc::Core>;
 using simulator::Time;
 using windows::Home;
 
@@ -44,10 +48,11 @@ void stamp(std::byte* message, std::uint64_t bytes, std::uint64_t number) {
 }
 
 // One process of a benchmark: the window, MPI around it, and a cached source.
+template <class Window>
 struct Process {
   Process(const machine::Attachment& at, scc::Cpu& core, std::uint64_t bytes, int puts)
       : cpu(core),
-        window(at, {}),
+        window(make_window<Window>(at)),
         mpi(window, core),
         size(bytes),
         messages(puts),
@@ -80,7 +85,7 @@ struct Process {
 
   scc::Cpu& cpu;
   Window window;
-  Library mpi;
+  LibraryOf<Window> mpi;
   std::uint64_t size;
   int messages;
   std::byte* source;
@@ -88,7 +93,7 @@ struct Process {
 };
 
 // Runs `program(Process&)` on cores 0 and 1. It says of the target whether all has arrived.
-template <class Program>
+template <class Window, class Program>
 Status pair(const Context& context, Recorder& recorder, std::uint64_t size, int puts,
             Program&& program) {
   bool right = true;
@@ -100,7 +105,7 @@ Status pair(const Context& context, Recorder& recorder, std::uint64_t size, int 
                             .options = {},
                             .idle = nullptr};
   TOMBOLO_TRY(run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu& cpu) {
-    Process process(at, cpu, size, puts);
+    Process<Window> process(at, cpu, size, puts);
     process.mpi.barrier();
     right = program(process) && right;
   }));
@@ -109,10 +114,12 @@ Status pair(const Context& context, Recorder& recorder, std::uint64_t size, int 
 }
 
 // osu_put_latency: the processes take turns as origin and target.
-Status latency(const Context& context, std::uint64_t size, Recorder& recorder) {
+template <class Window>
+Status latency(const Context& context, const std::string& by, std::uint64_t size,
+               Recorder& recorder) {
   const Repetitions times = repetitions(context, size);
   std::vector<double> samples;
-  TOMBOLO_TRY(pair(context, recorder, size, 1, [&](Process& p) {
+  TOMBOLO_TRY(pair<Window>(context, recorder, size, 1, [&](Process<Window>& p) {
     const bool first = p.peer[0] == 1;
     std::uint64_t last = 0;
     for (int i = 0; i < times.warm_up + times.measured; ++i) {
@@ -133,7 +140,7 @@ Status latency(const Context& context, std::uint64_t size, Recorder& recorder) {
     }
     return p.arrived(first ? last + 1 : last - 1);
   }));
-  Row row = row_of("latency/scosco", static_cast<double>(size), samples, "us");
+  Row row = row_of("latency/" + by, static_cast<double>(size), samples, "us");
   // OSU divides the whole loop.
   double sum = 0;
   for (const double sample : samples) sum += sample;
@@ -144,10 +151,12 @@ Status latency(const Context& context, std::uint64_t size, Recorder& recorder) {
 }
 
 // osu_put_bw.
-Status bandwidth(const Context& context, std::uint64_t size, Recorder& recorder) {
+template <class Window>
+Status bandwidth(const Context& context, const std::string& by, std::uint64_t size,
+                 Recorder& recorder) {
   const Repetitions times = repetitions(context, size * kPutsInEpoch);
   double seconds = 0;
-  TOMBOLO_TRY(pair(context, recorder, size, kPutsInEpoch, [&](Process& p) {
+  TOMBOLO_TRY(pair<Window>(context, recorder, size, kPutsInEpoch, [&](Process<Window>& p) {
     const int all = times.warm_up + times.measured;
     const bool origin = p.peer[0] == 1;
     Time begin;
@@ -166,7 +175,7 @@ Status bandwidth(const Context& context, std::uint64_t size, Recorder& recorder)
     return origin || p.arrived(static_cast<std::uint64_t>(all - 1));
   }));
   const double bytes = static_cast<double>(size) * kPutsInEpoch * times.measured;
-  recorder.row({"bandwidth/scosco",
+  recorder.row({"bandwidth/" + by,
                 static_cast<double>(size),
                 bytes / seconds / 1e6,
                 "MB/s",
@@ -176,15 +185,23 @@ Status bandwidth(const Context& context, std::uint64_t size, Recorder& recorder)
   return {};
 }
 
-std::vector<Point> points(const Context& context) {
-  std::vector<Point> all;
+// The points of one window, whose series are named `by`.
+template <class Window>
+void add_points(const Context& context, const std::string& by, std::vector<Point>& all) {
   for (std::uint64_t size = 1; size <= kMost; size *= context.quick ? 4 : 2) {
     const double put_seconds = static_cast<double>(size) * 1e-7;
-    all.push_back({fmt::format("latency-{}", size), 0.1 + put_seconds, size * 4,
-                   [size](const Context& c, Recorder& r) { return latency(c, size, r); }});
-    all.push_back({fmt::format("bandwidth-{}", size), 0.1 + 30 * put_seconds, size * 128,
-                   [size](const Context& c, Recorder& r) { return bandwidth(c, size, r); }});
+    all.push_back({fmt::format("{}-latency-{}", by, size), 0.1 + put_seconds, size * 4,
+                   [=](const Context& c, Recorder& r) { return latency<Window>(c, by, size, r); }});
+    all.push_back(
+        {fmt::format("{}-bandwidth-{}", by, size), 0.1 + 30 * put_seconds, size * 128,
+         [=](const Context& c, Recorder& r) { return bandwidth<Window>(c, by, size, r); }});
   }
+}
+
+std::vector<Point> points(const Context& context) {
+  std::vector<Point> all;
+  add_points<Prototype>(context, "scosco", all);
+  add_points<Ours>(context, "tombolo", all);
   for (Point& point : rckmpi_osu_points(context)) all.push_back(std::move(point));
   return all;
 }

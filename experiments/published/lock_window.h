@@ -1,32 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: a window whose passive target epochs take the published queue lock instead of one of
-// ours. Communication, coherence and the rest of an epoch are those of windows/window.h.
+// Purpose: a window whose passive target epochs take a published lock instead of one of ours:
+// McsWriterPreference or BestEffort. Communication, coherence and the rest of an epoch are those of
+// windows/window.h.
 //
 // Invariants: W1 the window's own locks are never taken: each of its epochs is opened with the
-//                promise that no lock conflicts, which the queue lock keeps.
+//                promise that no lock conflicts, which the published lock keeps.
 //             W2 an epoch's puts are in memory before its lock is given back.
 // Thread safety: one call at a time per object.
 #pragma once
 
-#include "experiments/published/mcs_writer_preference.h"
+#include <utility>
+
 #include "windows/window.h"
 
 namespace tombolo::experiments::published {
 
-template <machine::Core C>
-class McsWindow {
+template <machine::Core C, template <class> class Locks>
+class LockWindow {
  public:
   using Home = machine::Home;
   using Offset = machine::Offset;
 
   static std::size_t sync_bytes(Home cores) {
     machine::SyncLayout sync(windows::Window<C>::sync_bytes(cores));
-    McsWriterPreference<C>::take(sync, cores);
+    Locks<C>::take(sync, cores);
     return sync.bytes();
   }
 
-  explicit McsWindow(const machine::Attachment& at)
-      : window_(at, {}), locks_(window_.core(), layout(at.cores)) {}
+  template <class... Options>
+  explicit LockWindow(const machine::Attachment& at, Options&&... options)
+      : window_(at, {}),
+        locks_(window_.core(), layout(at.cores), std::forward<Options>(options)...) {}
 
   C& core() { return window_.core(); }
 
@@ -49,13 +53,13 @@ class McsWindow {
   Status barrier() { return window_.barrier(); }
 
  private:
-  static typename McsWriterPreference<C>::Layout layout(Home cores) {
+  static typename Locks<C>::Layout layout(Home cores) {
     machine::SyncLayout sync(windows::Window<C>::sync_bytes(cores));
-    return McsWriterPreference<C>::take(sync, cores);
+    return Locks<C>::take(sync, cores);
   }
 
   windows::Window<C> window_;
-  McsWriterPreference<C> locks_;
+  Locks<C> locks_;
   sync::Access access_ = sync::Access::shared;  // of the lock that is held
 };
 

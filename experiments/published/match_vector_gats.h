@@ -4,7 +4,8 @@
 //
 //   post       counter := number of origins; for each origin: set my bit in its vector
 //   start      keep the targets
-//   complete   for each target: wait for its bit, clear it
+//   await      before the first communication with a target: wait for its bit
+//   complete   for each target: wait for its bit unless it was seen, clear it
 //              then, for each target: subtract 1 from its counter
 //   wait       until the own counter is 0
 //
@@ -55,18 +56,25 @@ class MatchVectorGats {
 
   Status start(std::span<const Home> targets, windows::Assertions /*promise*/ = {}) {
     started_.assign(targets.begin(), targets.end());
+    seen_.assign(started_.size(), false);
+    return {};
+  }
+
+  // 000 section 3.4.8, with its cached copy of the vector.
+  Status await(Home target) {
+    for (std::size_t n = 0; n < started_.size(); ++n)
+      if (started_[n] == target) return await_bit(n);
     return {};
   }
 
   Status complete() {
-    for (const Home target : started_) {
-      const auto byte = byte_of(target, core_.self());
-      const std::uint64_t bit = bit_of(target);
-      TOMBOLO_TRY(core_.wait_until(byte, [bit](std::uint64_t v) { return (v & bit) != 0; }));
-      core_.fetch_add(byte, minus(bit));
+    for (std::size_t n = 0; n < started_.size(); ++n) {
+      TOMBOLO_TRY(await_bit(n));
+      core_.fetch_add(byte_of(started_[n], core_.self()), minus(bit_of(started_[n])));
     }
     for (const Home target : started_)
       core_.fetch_add(core_.word({target, layout_.counter}), minus(1));
+    started_.clear();
     return {};
   }
 
@@ -75,6 +83,14 @@ class MatchVectorGats {
   }
 
  private:
+  Status await_bit(std::size_t n) {
+    if (seen_[n]) return {};
+    const std::uint64_t bit = bit_of(started_[n]);
+    TOMBOLO_TRY(core_.wait_until(byte_of(started_[n], core_.self()),
+                                 [bit](std::uint64_t v) { return (v & bit) != 0; }));
+    seen_[n] = true;
+    return {};
+  }
   static constexpr std::uint64_t bit_of(Home home) { return std::uint64_t{1} << (home % 8); }
   static constexpr std::uint64_t minus(std::uint64_t v) { return ~v + 1; }
   // That of `target` in the vector of `origin`.
@@ -86,6 +102,7 @@ class MatchVectorGats {
   Layout layout_;
   typename C::Word counter_;
   std::vector<Home> started_;
+  std::vector<bool> seen_;  // by place in started_
 };
 
 }  // namespace tombolo::experiments::published

@@ -4,6 +4,9 @@
 
 #include "backends/scc/job.h"
 #include "base/random.h"
+#include "experiments/published/best_effort.h"
+#include "experiments/published/gats_window.h"
+#include "experiments/published/match_list_gats.h"
 #include "experiments/published/match_vector_gats.h"
 #include "experiments/published/mcs_writer_preference.h"
 #include "experiments/published/spinning_registers.h"
@@ -22,9 +25,9 @@ struct Inside {
   int writers = 0;
 };
 
-template <class Core>
-void lock_at_random(Core& core, McsWriterPreference<Core>& locks, std::uint64_t seed,
-                    unsigned exclusive_percent, std::vector<Inside>* inside, int* entered) {
+template <class Core, class Locks>
+void lock_at_random(Core& core, Locks& locks, std::uint64_t seed, unsigned exclusive_percent,
+                    std::vector<Inside>* inside, int* entered) {
   Random random = Random::stream(seed, core.self());
   for (int i = 0; i < kLocks; ++i) {
     const auto target = static_cast<Home>(random.below(inside->size()));
@@ -48,8 +51,9 @@ void lock_at_random(Core& core, McsWriterPreference<Core>& locks, std::uint64_t 
 
 class Published : public ::testing::TestWithParam<std::uint64_t> {
  protected:
-  template <class Algorithm, class Core>
-  void run(Home processes, const std::function<void(Core&, Algorithm&)>& program) {
+  template <class Algorithm, class Core, class... Options>
+  void run(Home processes, const std::function<void(Core&, Algorithm&)>& program,
+           const Options&... options) {
     scc::Parameters chip;
     ASSERT_TRUE(scc::find_parameters("scc", &chip).ok());
     machine::SyncLayout sync(Core::reserved_sync_bytes(processes));
@@ -61,62 +65,122 @@ class Published : public ::testing::TestWithParam<std::uint64_t> {
     scc::Job job(chip, shape);
     const simulator::RunResult result = job.run([&](const machine::Attachment& at, scc::Cpu&) {
       Core core(at);
-      Algorithm algorithm(core, layout);
+      Algorithm algorithm(core, layout, options...);
       program(core, algorithm);
     });
     EXPECT_TRUE(result.status.ok()) << result.status.message();
   }
 
-  template <class Core>
-  void excludes() {
-    using Locks = McsWriterPreference<Core>;
+  template <template <class> class Algorithm, class... Options>
+  void excludes(std::initializer_list<Home> numbers_of_targets, const Options&... options) {
+    using Core = SpinningCore;
+    using Locks = Algorithm<Core>;
     constexpr Home kProcesses = 13;
     for (const unsigned exclusive_percent : {0u, 20u, 50u, 100u})
-      for (const Home targets : {1u, 3u}) {
+      for (const Home targets : numbers_of_targets) {
         std::vector<Inside> inside(targets);
         int entered = 0;
-        run<Locks, Core>(kProcesses, [&](Core& core, Locks& locks) {
+        const std::function<void(Core&, Locks&)> program = [&](Core& core, Locks& locks) {
           lock_at_random(core, locks, GetParam(), exclusive_percent, &inside, &entered);
-        });
+        };
+        run<Locks, Core>(kProcesses, program, options...);
         EXPECT_EQ(entered, int{kProcesses} * kLocks);
       }
   }
 };
 
-TEST_P(Published, QueueWithWriterPreferenceExcludesAndLetsEverybodyIn) { excludes<SpinningCore>(); }
-
-TEST_P(Published, QueueWithWriterPreferenceWorksWhereRegistersBackOff) {
-  excludes<BackingOffCore>();
+TEST_P(Published, QueueWithWriterPreferenceExcludesAndLetsEverybodyIn) {
+  excludes<McsWriterPreference>({1, 3});
 }
 
-// Each process is target of its two predecessors and origin of its two successors; what it sees of
-// the partners' epochs says that no epoch ends before all have taken part in it.
+TEST_P(Published, BestEffortExcludesAndLetsEverybodyIn) {
+  excludes<BestEffort>({1, 3}, true);
+  // Without back-off, tries of readers at few targets keep writers out for ever.
+  excludes<BestEffort>({13}, false);
+}
+
+// Each process is target of its two predecessors and origin of its two successors.
+struct Ring {
+  static constexpr Home kProcesses = 19;
+  explicit Ring(Home self) : me(self) {}
+  Home at(Home distance) const { return (me + distance) % kProcesses; }
+  Home me;
+  std::vector<Home> origins = {at(kProcesses - 1), at(kProcesses - 2)};
+  std::vector<Home> targets = {at(1), at(2)};
+};
+constexpr int kEpochs = 40;
+
+// What a process sees of the partners' epochs says that none ends before all have taken part in it.
+template <template <class> class Gats>
+void take_part(SpinningCore& core, Gats<SpinningCore>& gats, std::uint64_t seed,
+               std::vector<int>* posted, std::vector<int>* completed) {
+  const Ring ring(core.self());
+  Random random = Random::stream(seed, ring.me);
+  for (int epoch = 1; epoch <= kEpochs; ++epoch) {
+    (*posted)[ring.me] = epoch;
+    ASSERT_TRUE(gats.post(ring.origins).ok());
+    ASSERT_TRUE(gats.start(ring.targets).ok());
+    core.cpu().compute(Duration::nanoseconds(static_cast<std::int64_t>(random.below(5000))));
+    core.cpu().wait_for_writes();
+    (*completed)[ring.me] = epoch;
+    ASSERT_TRUE(gats.complete().ok());
+    for (const Home target : ring.targets) EXPECT_GE((*posted)[target], epoch);
+    ASSERT_TRUE(gats.wait().ok());
+    for (const Home origin : ring.origins) EXPECT_GE((*completed)[origin], epoch);
+  }
+}
+
 TEST_P(Published, EveryPostIsSeenAndCompletedOnce) {
-  constexpr Home kProcesses = 19;
-  constexpr int kEpochs = 40;
-  std::vector<int> posted(kProcesses);
-  std::vector<int> completed(kProcesses);
-  run<MatchVectorGats<SpinningCore>, SpinningCore>(
-      kProcesses, [&](SpinningCore& core, MatchVectorGats<SpinningCore>& gats) {
-        const Home me = core.self();
-        Random random = Random::stream(GetParam(), me);
-        const auto at = [&](Home distance) { return (me + distance) % kProcesses; };
-        const std::vector<Home> origins = {at(kProcesses - 1), at(kProcesses - 2)};
-        const std::vector<Home> targets = {at(1), at(2)};
-        for (int epoch = 1; epoch <= kEpochs; ++epoch) {
-          posted[me] = epoch;
-          ASSERT_TRUE(gats.post(origins).ok());
-          ASSERT_TRUE(gats.start(targets).ok());
-          core.cpu().compute(Duration::nanoseconds(static_cast<std::int64_t>(random.below(5000))));
-          core.cpu().wait_for_writes();
-          completed[me] = epoch;
-          ASSERT_TRUE(gats.complete().ok());
-          for (const Home target : targets) EXPECT_GE(posted[target], epoch);
-          ASSERT_TRUE(gats.wait().ok());
-          for (const Home origin : origins) EXPECT_GE(completed[origin], epoch);
-        }
-      });
-  EXPECT_EQ(completed, std::vector<int>(kProcesses, kEpochs));
+  const auto check = [this]<template <class> class Gats>() {
+    std::vector<int> posted(Ring::kProcesses);
+    std::vector<int> completed(Ring::kProcesses);
+    const std::function<void(SpinningCore&, Gats<SpinningCore>&)> program =
+        [&](SpinningCore& core, Gats<SpinningCore>& gats) {
+          take_part(core, gats, GetParam(), &posted, &completed);
+        };
+    run<Gats<SpinningCore>, SpinningCore>(Ring::kProcesses, program);
+    EXPECT_EQ(completed, std::vector<int>(Ring::kProcesses, kEpochs));
+  };
+  check.template operator()<MatchVectorGats>();
+  check.template operator()<MatchListGats>();
+}
+
+// Puts wait for the target's post, and are seen after its wait.
+TEST_P(Published, PutsOfAnEpochAreSeenAfterIt) {
+  const auto check = [this]<class Window>() {
+    scc::Parameters chip;
+    ASSERT_TRUE(scc::find_parameters("scc", &chip).ok());
+    scc::JobShape shape;
+    shape.processes = Ring::kProcesses;
+    shape.sync_bytes = Window::sync_bytes(shape.processes);
+    shape.data_bytes = 64;
+    shape.options.seed = GetParam();
+    scc::Job job(chip, shape);
+    int seen = 0;
+    const simulator::RunResult result = job.run([&](const machine::Attachment& at, scc::Cpu& cpu) {
+      Window window(at);
+      const Ring ring(at.self);
+      Random random = Random::stream(GetParam(), ring.me);
+      for (std::uint64_t epoch = 1; epoch <= kEpochs; ++epoch) {
+        ASSERT_TRUE(window.post(ring.origins).ok());
+        ASSERT_TRUE(window.start(ring.targets).ok());
+        for (std::size_t n = 0; n < 2; ++n)
+          ASSERT_TRUE(window.put(ring.targets[n], 8 * n, &epoch, sizeof epoch).ok());
+        cpu.compute(Duration::nanoseconds(static_cast<std::int64_t>(random.below(5000))));
+        ASSERT_TRUE(window.complete().ok());
+        ASSERT_TRUE(window.wait().ok());
+        std::uint64_t came[2];
+        ASSERT_TRUE(window.core().read({ring.me, 0}, came, sizeof came).ok());
+        EXPECT_EQ(came[0], epoch);
+        EXPECT_EQ(came[1], epoch);
+        ++seen;
+      }
+    });
+    EXPECT_TRUE(result.status.ok()) << result.status.message();
+    EXPECT_EQ(seen, int{Ring::kProcesses} * kEpochs);
+  };
+  check.template operator()<GatsWindow<SpinningCore, MatchVectorGats>>();
+  check.template operator()<GatsWindow<SpinningCore, MatchListGats>>();
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Published, ::testing::Values(1, 2, 3));
