@@ -33,15 +33,25 @@ namespace tombolo::experiments {
 
 inline constexpr std::uint32_t kFtProcesses = 32;
 
+// What comes in an exchange, and where it is put.
+struct FtArrival {
+  machine::Home from = 0;
+  std::uint64_t at = 0;
+  std::size_t bytes = 0;
+};
+
 // Communication and private memory of one process.
 class FtTransport {
  public:
   virtual ~FtTransport() = default;
 
-  // An exchange: data go to peers, at an offset of what they receive, and come from them.
-  virtual void open(std::span<const machine::Home> peers) = 0;
+  // An exchange: data go to peers, at an offset of what they receive, and come from them: the
+  // arrivals of one peer in the order in which it sends them.
+  virtual void open(std::span<const machine::Home> peers, std::span<const FtArrival> arrivals) = 0;
   virtual void send(machine::Home to, std::uint64_t at, const void* from, std::size_t bytes) = 0;
   virtual void close() = 0;
+  // Whether what was sent may be written again at once; else only after close.
+  virtual bool sends_at_once() const = 0;
   // After close: a part of what came, as a load of the program sees it.
   virtual void read(std::uint64_t at, void* to, std::size_t bytes) = 0;
   virtual void barrier() = 0;
