@@ -75,8 +75,8 @@ const std::vector<Variant>& variants() {
       by_windows("scosco", FtVariant::mpbt_wt, 4e-6),
       by_windows("scosco-dcm", FtVariant::dcm, 2e-6),
       by_windows("scosco-no-fault", FtVariant::no_fault, 2e-6),
-      by_messages("rckmpi-two-sided", FtMessages::two_sided, 4e-6),
-      by_messages("rckmpi-one-sided", FtMessages::one_sided, 4e-6),
+      by_messages("rckmpi-two-sided", FtMessages::two_sided, 7e-6),
+      by_messages("rckmpi-one-sided", FtMessages::one_sided, 9e-6),
   };
   return all;
 }
@@ -148,7 +148,7 @@ std::vector<Point> points(const Context& context) {
         static_cast<double>(problem.points()) * (1 + iterations_of(context, problem));
     for (const Variant& variant : variants())
       all.push_back({fmt::format("{}-{}", variant.name, name), elements * variant.element_seconds,
-                     problem.points() * 128, [&variant, &problem](const Context& c, Recorder& r) {
+                     problem.points() * 160, [&variant, &problem](const Context& c, Recorder& r) {
                        return point(c, r, variant, problem);
                      }});
   }
