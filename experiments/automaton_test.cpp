@@ -46,6 +46,24 @@ TEST(Automaton, IsWrongWithOwnWindowsInAllCaches) {
   EXPECT_GT(wrong_cells(kSmall, {.own = MemoryType::dcm, .steps = 4}), 0);
 }
 
+TEST(Automaton, IsRightWithCachedWindowsAndTheirCoherence) {
+  struct Case {
+    const char* chip;
+    MemoryType own;
+  };
+  for (const Case& c :
+       {Case{"scc", MemoryType::mpbt_wb}, Case{"scc-repaired", MemoryType::mpbt_wt},
+        Case{"scc-write-back", MemoryType::mpbt_wb}, Case{"scc-invalidation", MemoryType::mpbt_wb},
+        Case{"scc-remote-invalidation", MemoryType::mpbt_wb}, Case{"scc-all", MemoryType::wt}}) {
+    AutomatonOutcome outcome;
+    NoRows rows;
+    const AutomatonPlan plan{.own = c.own, .as_prototype = false, .steps = 4};
+    const Status status = run_automaton(test_context(c.chip), kSmall, plan, rows, &outcome);
+    EXPECT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(outcome.wrong_cells, 0) << c.chip;
+  }
+}
+
 AutomatonOutcome by_messages(const AutomatonField& field, AutomatonMessages messages) {
   AutomatonOutcome outcome;
   NoRows rows;
