@@ -23,7 +23,6 @@ class PrivateTransport : public FtTransport {
   PrivateTransport(Rckmpi& mpi, const FtClass& problem)
       : mpi_(mpi), received_(mpi.memory().allocate(ft_bytes_received(problem))) {}
 
-  bool sends_at_once() const override { return false; }
   void barrier() override { mpi_.barrier(); }
 
   // As a window's copy loop: what differs is the type of its memory.

@@ -67,7 +67,7 @@ class Solver {
     kept_second_ = array<Complex>(local / kRows);
     const std::size_t plane = largest_plane();
     work_ = array<Complex>(plane);
-    stage_ = array<Complex>(transport_.sends_at_once() ? plane : local);
+    stage_ = array<Complex>(local);
     run_.resize(std::max({p_.nx, p_.ny, p_.nz}));
   }
 
@@ -162,7 +162,7 @@ class Solver {
                   bool inverse, Complex* kept, Place&& place) {
     const std::size_t part = n / group.size();
     const std::size_t block = rows * part;
-    Complex* const stage = stage_ + (transport_.sends_at_once() ? 0 : plane * rows * n);
+    Complex* const stage = stage_ + plane * rows * n;
     const auto block_of = [&](std::size_t t) { return t == group.self ? kept : stage + t * block; };
     transform_rows(rows, n, inverse, [&](std::size_t r, const Complex* row) {
       for (std::size_t t = 0; t < group.size(); ++t) {

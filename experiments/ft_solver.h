@@ -19,6 +19,9 @@
 //
 // Invariants: Q1 only what the transport delivered is used of other processes' data: a stale byte
 //                makes a wrong checksum.
+//             Q2 what was sent stays as it is until the exchange is closed, as MPI asks (000
+//             section
+//                2.3.2): each plane has its own memory to be sent from.
 // Thread safety: a solver belongs to its process's program; FtResult to one thread.
 #pragma once
 
@@ -50,8 +53,6 @@ class FtTransport {
   virtual void open(std::span<const machine::Home> peers, std::span<const FtArrival> arrivals) = 0;
   virtual void send(machine::Home to, std::uint64_t at, const void* from, std::size_t bytes) = 0;
   virtual void close() = 0;
-  // Whether what was sent may be written again at once; else only after close.
-  virtual bool sends_at_once() const = 0;
   // After close: a part of what came, as a load of the program sees it.
   virtual void read(std::uint64_t at, void* to, std::size_t bytes) = 0;
   virtual void barrier() = 0;
