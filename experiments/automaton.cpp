@@ -2,7 +2,7 @@
 #include "experiments/automaton.h"
 
 #include "backends/scc/cpu.h"
-#include "experiments/automaton_field.h"
+#include "experiments/automaton_messages.h"
 #include "experiments/library.h"
 #include "experiments/measure.h"
 #include "windows/window.h"
@@ -16,6 +16,14 @@ using simulator::Duration;
 
 constexpr int kSteps = 100;  // of the paper
 constexpr std::uint32_t kProcesses[] = {1, 2, 4, 8, 12, 16, 24, 32, 40, 48};
+constexpr std::uint32_t kAll = 48;
+
+struct Messages {
+  const char* name;
+  AutomatonMessages kind;
+};
+constexpr Messages kMessages[] = {{"rckmpi-two-sided", AutomatonMessages::two_sided},
+                                  {"rckmpi-one-sided", AutomatonMessages::one_sided}};
 
 double seconds(Duration d) { return d.in_nanoseconds() * 1e-9; }
 
@@ -93,21 +101,8 @@ void process(const AutomatonField& field, const AutomatonPlan& plan, const Autom
   } else {
     exchange = std::make_unique<PutExchange>(window, mpi, field);
   }
-  AutomatonStepper stepper(window.core(), field);
-  stepper.initialize();
-  exchange->open(0);
-  exchange->send(0);
-  exchange->close(0);
-  for (int i = 0; i < plan.warm_up; ++i) stepper.step(i % 2, *exchange);
-  mpi.barrier();
-  stepper.forget_times();
-  const simulator::Time begin = cpu.now();
-  const int all = plan.warm_up + plan.steps;
-  for (int i = plan.warm_up; i < all; ++i) stepper.step(i % 2, *exchange);
-  outcome.longest = std::max(outcome.longest, cpu.now() - begin);
-  outcome.computation[at.self] = stepper.computation();
-  outcome.exchange[at.self] = stepper.exchange();
-  outcome.wrong_cells += stepper.wrong_cells(all % 2, expected);
+  run_process(
+      window.core(), field, plan, *exchange, [&] { mpi.barrier(); }, expected, outcome);
 }
 
 std::string note_of(const AutomatonPlan& plan) {
@@ -151,29 +146,74 @@ Status serial_point(const Context& context, Recorder& recorder) {
   return {};
 }
 
-Status parallel(const Context& context, std::uint32_t processes, Recorder& recorder) {
-  const AutomatonPlan plan{.warm_up = context.repetitions(1, 0),
-                           .steps = context.repetitions(2, 1)};
-  double alone = 0;
-  TOMBOLO_TRY(serial_time(context, recorder, &alone));
-  AutomatonOutcome outcome;
-  TOMBOLO_TRY(run_automaton(context, {.processes = processes, .seed = context.seed}, plan, recorder,
-                            &outcome));
-  const auto row = [&](const char* series, double value, const char* unit) {
-    recorder.row({series, double(processes), value, unit, {}, {}, note_of(plan)});
-  };
-  row("speedup/scosco-dcm", alone / scaled(outcome.longest, plan), "");
-  row("computation/scosco-dcm", scaled(outcome.computation[0], plan), "s");
-  row("exchange/scosco-dcm", scaled(outcome.exchange[0], plan), "s");
-  // A line is stale the second time that its array is read.
-  if (plan.warm_up + plan.steps < 3) return {};
-  recorder.row({"wrong-cells/scosco-dcm",
+AutomatonPlan parallel_plan(const Context& context) {
+  return {.warm_up = context.repetitions(1, 0), .steps = context.repetitions(2, 1)};
+}
+
+using Run = std::function<Status(const Context&, const AutomatonField&, const AutomatonPlan&,
+                                 Recorder&, AutomatonOutcome*)>;
+
+void report_wrong_cells(Recorder& recorder, const std::string& variant, std::uint32_t processes,
+                        const AutomatonPlan& plan, const AutomatonOutcome& outcome) {
+  recorder.row({"wrong-cells/" + variant,
                 double(processes),
                 double(outcome.wrong_cells),
                 "",
                 {},
                 {},
-                fmt::format("after {} steps", plan.warm_up + plan.steps)});
+                fmt::format("after {} steps", plan.all_steps())});
+}
+
+Status parallel(const Context& context, const std::string& variant, const Run& run,
+                std::uint32_t processes, Recorder& recorder, AutomatonOutcome* outcome) {
+  const AutomatonPlan plan = parallel_plan(context);
+  double alone = 0;
+  TOMBOLO_TRY(serial_time(context, recorder, &alone));
+  TOMBOLO_TRY(
+      run(context, {.processes = processes, .seed = context.seed}, plan, recorder, outcome));
+  const auto row = [&](const char* series, double value, const char* unit) {
+    recorder.row({fmt::format("{}/{}", series, variant),
+                  double(processes),
+                  value,
+                  unit,
+                  {},
+                  {},
+                  note_of(plan)});
+  };
+  row("speedup", alone / scaled(outcome->longest, plan), "");
+  row("computation", scaled(outcome->computation[0], plan), "s");
+  row("exchange", scaled(outcome->exchange[0], plan), "s");
+  return {};
+}
+
+Status by_windows(const Context& context, std::uint32_t processes, Recorder& recorder) {
+  AutomatonOutcome outcome;
+  TOMBOLO_TRY(parallel(context, "scosco-dcm", run_automaton, processes, recorder, &outcome));
+  const AutomatonPlan plan = parallel_plan(context);
+  // A line is stale the second time that its array is read.
+  if (plan.all_steps() >= 3) report_wrong_cells(recorder, "scosco-dcm", processes, plan, outcome);
+  return {};
+}
+
+Status by_messages(const Context& context, const Messages& messages, std::uint32_t processes,
+                   Recorder& recorder) {
+  const Run run = [&](const Context& c, const AutomatonField& field, const AutomatonPlan& plan,
+                      Recorder& r, AutomatonOutcome* outcome) {
+    return run_automaton_by_messages(c, field, plan, messages.kind, r, outcome);
+  };
+  AutomatonOutcome outcome;
+  TOMBOLO_TRY(parallel(context, messages.name, run, processes, recorder, &outcome));
+  const AutomatonPlan plan = parallel_plan(context);
+  report_wrong_cells(recorder, messages.name, processes, plan, outcome);
+  if (messages.kind != AutomatonMessages::two_sided || processes != kAll) return {};
+  for (std::uint32_t rank = 0; rank < processes; ++rank)
+    recorder.row({"local",
+                  double(rank),
+                  scaled(outcome.computation[rank], plan),
+                  "s",
+                  {},
+                  {},
+                  note_of(plan)});
   return {};
 }
 
@@ -183,23 +223,23 @@ Status right(const Context& context, std::uint32_t processes, Recorder& recorder
   AutomatonOutcome outcome;
   TOMBOLO_TRY(run_automaton(context, {.processes = processes, .seed = context.seed}, plan, recorder,
                             &outcome));
-  recorder.row({"wrong-cells/scosco-mpbt-wt",
-                double(processes),
-                double(outcome.wrong_cells),
-                "",
-                {},
-                {},
-                fmt::format("after {} steps", plan.warm_up + plan.steps)});
+  report_wrong_cells(recorder, "scosco-mpbt-wt", processes, plan, outcome);
   return {};
 }
 
 std::vector<Point> points(const Context& context) {
   std::vector<Point> all = {{"serial", context.quick ? 0.5 : 9.0, 0, serial_point}};
   for (const std::uint32_t processes : kProcesses) {
-    if (processes > context.chip.cores() || (context.quick && processes != 48)) continue;
+    if (processes > context.chip.cores() || (context.quick && processes != kAll)) continue;
+    const double host_seconds = context.quick ? 10.0 : 15.0;
     all.push_back(
-        {fmt::format("dcm-{}", processes), context.quick ? 10.0 : 15.0, 0,
-         [processes](const Context& c, Recorder& r) { return parallel(c, processes, r); }});
+        {fmt::format("dcm-{}", processes), host_seconds, 0,
+         [processes](const Context& c, Recorder& r) { return by_windows(c, processes, r); }});
+    for (const Messages& messages : kMessages)
+      all.push_back({fmt::format("{}-{}", messages.name, processes), host_seconds, 0,
+                     [processes, &messages](const Context& c, Recorder& r) {
+                       return by_messages(c, messages, processes, r);
+                     }});
   }
   for (const std::uint32_t processes : {4, 48})
     if (processes <= context.chip.cores() && !context.quick)
@@ -213,12 +253,12 @@ std::vector<Point> points(const Context& context) {
 
 Status run_automaton(const Context& context, const AutomatonField& field, const AutomatonPlan& plan,
                      Recorder& recorder, AutomatonOutcome* outcome) {
-  const AutomatonLines expected = automaton_serial(field, plan.warm_up + plan.steps);
-  outcome->computation.resize(field.processes);
-  outcome->exchange.resize(field.processes);
+  const AutomatonLines expected = automaton_serial(field, plan.all_steps());
+  begin_automaton(field, *outcome);
   scc::Placement placement;
   placement.own = plan.own;
-  placement.as_prototype = true;
+  placement.peers = plan.peers;
+  placement.as_prototype = plan.as_prototype;
   const scc::JobShape shape{.processes = field.processes,
                             .cores = {},
                             .sync_bytes = Window::sync_bytes(field.processes),

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The automaton computes what one process computes, if its windows are mapped so that the
-// prototype's coherence operations have an effect.
+// prototype's coherence operations have an effect, and with messages.
 #include "experiments/automaton.h"
 
 #include <gtest/gtest.h>
 
+#include "experiments/automaton_messages.h"
 #include "experiments/testing.h"
 
 namespace tombolo::experiments {
@@ -43,6 +44,51 @@ TEST(Automaton, IsRightWithOwnWindowsWrittenThroughAndUncached) {
 
 TEST(Automaton, IsWrongWithOwnWindowsInAllCaches) {
   EXPECT_GT(wrong_cells(kSmall, {.own = MemoryType::dcm, .steps = 4}), 0);
+}
+
+TEST(Automaton, IsRightWithCachedWindowsAndTheirCoherence) {
+  struct Case {
+    const char* chip;
+    MemoryType own;
+  };
+  for (const Case& c :
+       {Case{"scc", MemoryType::mpbt_wb}, Case{"scc-repaired", MemoryType::mpbt_wt},
+        Case{"scc-write-back", MemoryType::mpbt_wb}, Case{"scc-invalidation", MemoryType::mpbt_wb},
+        Case{"scc-remote-invalidation", MemoryType::mpbt_wb}, Case{"scc-all", MemoryType::wt}}) {
+    AutomatonOutcome outcome;
+    NoRows rows;
+    const AutomatonPlan plan{.own = c.own, .as_prototype = false, .steps = 4};
+    const Status status = run_automaton(test_context(c.chip), kSmall, plan, rows, &outcome);
+    EXPECT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(outcome.wrong_cells, 0) << c.chip;
+  }
+}
+
+AutomatonOutcome by_messages(const AutomatonField& field, AutomatonMessages messages) {
+  AutomatonOutcome outcome;
+  NoRows rows;
+  const Status status =
+      run_automaton_by_messages(test_context(), field, {.steps = 4}, messages, rows, &outcome);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return outcome;
+}
+
+TEST(AutomatonMessages, AreRight) {
+  AutomatonField field = kSmall;
+  for (const std::uint32_t processes : {1u, 2u, 4u, 18u}) {
+    field.processes = processes;
+    for (const auto messages : {AutomatonMessages::two_sided, AutomatonMessages::one_sided})
+      EXPECT_EQ(by_messages(field, messages).wrong_cells, 0) << processes << " processes";
+  }
+}
+
+TEST(AutomatonMessages, TakeTheSameTimeAgain) {
+  for (const auto messages : {AutomatonMessages::two_sided, AutomatonMessages::one_sided}) {
+    const AutomatonOutcome first = by_messages(kSmall, messages);
+    const AutomatonOutcome second = by_messages(kSmall, messages);
+    EXPECT_EQ(first.longest, second.longest);
+    EXPECT_EQ(first.exchange, second.exchange);
+  }
 }
 
 TEST(Automaton, DividesLines) {

@@ -3,6 +3,7 @@
 
 #include "backends/scc/cpu.h"
 #include "backends/scc/scc.h"
+#include "experiments/ft_messages.h"
 #include "experiments/library.h"
 #include "experiments/measure.h"
 #include "windows/window.h"
@@ -19,7 +20,7 @@ class WindowTransport final : public FtTransport {
   WindowTransport(const machine::Attachment& at, scc::Cpu& cpu)
       : self_(at.self), window_(at, {}), mpi_(window_, cpu) {}
 
-  void open(std::span<const Home> peers) override {
+  void open(std::span<const Home> peers, std::span<const FtArrival>) override {
     mpi_.post(peers);
     mpi_.start(peers);
   }
@@ -48,12 +49,36 @@ class WindowTransport final : public FtTransport {
 };
 
 struct Variant {
-  FtVariant variant;
   const char* name;
+  double element_seconds;  // of a host, for an element and an iteration
+  std::function<Status(const Context&, Recorder&, const FtClass&, int, FtResult*)> run;
 };
-constexpr Variant kVariants[] = {{FtVariant::mpbt_wt, "scosco"},
-                                 {FtVariant::dcm, "scosco-dcm"},
-                                 {FtVariant::no_fault, "scosco-no-fault"}};
+
+Variant by_windows(const char* name, FtVariant variant, double element_seconds) {
+  return {name, element_seconds,
+          [variant](const Context& c, Recorder& r, const FtClass& problem, int iterations,
+                    FtResult* result) {
+            return ft_by_windows(c, r, variant, problem, iterations, result);
+          }};
+}
+
+Variant by_messages(const char* name, FtMessages kind, double element_seconds) {
+  return {
+      name, element_seconds,
+      [kind](const Context& c, Recorder& r, const FtClass& problem, int iterations,
+             FtResult* result) { return ft_by_messages(c, r, kind, problem, iterations, result); }};
+}
+
+const std::vector<Variant>& variants() {
+  static const std::vector<Variant> all = {
+      by_windows("scosco", FtVariant::mpbt_wt, 5.5e-6),
+      by_windows("scosco-dcm", FtVariant::dcm, 3.5e-6),
+      by_windows("scosco-no-fault", FtVariant::no_fault, 3.5e-6),
+      by_messages("rckmpi-two-sided", FtMessages::two_sided, 7e-6),
+      by_messages("rckmpi-one-sided", FtMessages::one_sided, 9e-6),
+  };
+  return all;
+}
 
 // Class A runs fewer iterations, since each takes minutes of a host's time.
 int iterations_of(const Context& context, const FtClass& problem) {
@@ -108,7 +133,7 @@ Status point(const Context& context, Recorder& recorder, const Variant& variant,
              const FtClass& problem) {
   const int iterations = iterations_of(context, problem);
   FtResult result;
-  TOMBOLO_TRY(ft_by_windows(context, recorder, variant.variant, problem, iterations, &result));
+  TOMBOLO_TRY(variant.run(context, recorder, problem, iterations, &result));
   report(recorder, variant.name, problem, iterations, result);
   return {};
 }
@@ -120,10 +145,9 @@ std::vector<Point> points(const Context& context) {
     if (context.quick && name != 'S') continue;
     const double elements =
         static_cast<double>(problem.points()) * (1 + iterations_of(context, problem));
-    for (const Variant& variant : kVariants)
-      all.push_back({fmt::format("{}-{}", variant.name, name),
-                     elements * (variant.variant == FtVariant::mpbt_wt ? 4e-6 : 2e-6),
-                     problem.points() * 96, [&variant, &problem](const Context& c, Recorder& r) {
+    for (const Variant& variant : variants())
+      all.push_back({fmt::format("{}-{}", variant.name, name), elements * variant.element_seconds,
+                     problem.points() * 160, [&variant, &problem](const Context& c, Recorder& r) {
                        return point(c, r, variant, problem);
                      }});
   }
@@ -131,6 +155,23 @@ std::vector<Point> points(const Context& context) {
 }
 
 }  // namespace
+
+Status ft_by_windows(const Context& context, Recorder& recorder, const scc::Placement& placement,
+                     const FtClass& problem, int iterations, FtResult* result) {
+  const scc::JobShape shape{.processes = kFtProcesses,
+                            .cores = {},
+                            .sync_bytes = Window::sync_bytes(kFtProcesses),
+                            .data_bytes = ft_bytes_received(problem),
+                            .placement = placement,
+                            .options = {},
+                            .idle = nullptr};
+  TOMBOLO_TRY(run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu& cpu) {
+    WindowTransport transport(at, cpu);
+    ft_solve(cpu, transport, problem, iterations, at.self, *result);
+  }));
+  ft_finish(problem, *result);
+  return {};
+}
 
 Status ft_by_windows(const Context& context, Recorder& recorder, FtVariant variant,
                      const FtClass& problem, int iterations, FtResult* result) {
@@ -141,19 +182,7 @@ Status ft_by_windows(const Context& context, Recorder& recorder, FtVariant varia
     placement.own = scc::MemoryType::dcm;
     placement.as_prototype = true;
   }
-  const scc::JobShape shape{.processes = kFtProcesses,
-                            .cores = {},
-                            .sync_bytes = Window::sync_bytes(kFtProcesses),
-                            .data_bytes = ft_bytes_received(problem),
-                            .placement = placement,
-                            .options = {},
-                            .idle = nullptr};
-  TOMBOLO_TRY(run_job(on, recorder, shape, [&](const machine::Attachment& at, scc::Cpu& cpu) {
-    WindowTransport transport(at, cpu);
-    ft_solve(cpu, transport, problem, iterations, at.self, *result);
-  }));
-  ft_finish(problem, *result);
-  return {};
+  return ft_by_windows(on, recorder, placement, problem, iterations, result);
 }
 
 Experiment ft() { return {"ft", "NAS FT on 32 cores", points}; }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the experiment `ft`: the NAS parallel benchmark FT on 32 cores (000 section 4.4.4), with
-// the papers' memory types for the window: rates, times by part, and whether the checksums are the
-// published ones.
+// the papers' memory types for the window and with RCKMPI's messages: rates, times by part, and
+// whether the checksums are the published ones.
 // Thread safety: see experiment.h.
 #pragma once
 
+#include "backends/scc/scc.h"
 #include "experiments/experiment.h"
 #include "experiments/ft_solver.h"
 
@@ -15,7 +16,9 @@ Experiment ft();
 // How the own windows are mapped, and on which chip.
 enum class FtVariant : std::uint8_t { mpbt_wt, dcm, no_fault };
 
-// One run with puts into windows, for the experiment and its tests.
+// One run with puts into windows, as `placement` maps them, or as a variant of the experiment does.
+Status ft_by_windows(const Context& context, Recorder& recorder, const scc::Placement& placement,
+                     const FtClass& problem, int iterations, FtResult* result);
 Status ft_by_windows(const Context& context, Recorder& recorder, FtVariant variant,
                      const FtClass& problem, int iterations, FtResult* result);
 

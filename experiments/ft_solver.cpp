@@ -67,7 +67,7 @@ class Solver {
     kept_second_ = array<Complex>(local / kRows);
     const std::size_t plane = largest_plane();
     work_ = array<Complex>(plane);
-    stage_ = array<Complex>(plane);
+    stage_ = array<Complex>(local);
     run_.resize(std::max({p_.nx, p_.ny, p_.nz}));
   }
 
@@ -155,15 +155,15 @@ class Solver {
   }
 
   // Transforms the rows of a plane and sends each member of the group its columns: a block, which
-  // is [row][column], to the place(block size) of what it receives. The own block goes to `kept`.
+  // is [row][column], to the place(plane, sender) of what it receives. The own block goes to
+  // `kept`.
   template <class Place>
-  void send_plane(std::size_t rows, std::size_t n, const Group& group, bool inverse, Complex* kept,
-                  Place&& place) {
+  void send_plane(std::size_t plane, std::size_t rows, std::size_t n, const Group& group,
+                  bool inverse, Complex* kept, Place&& place) {
     const std::size_t part = n / group.size();
     const std::size_t block = rows * part;
-    const auto block_of = [&](std::size_t t) {
-      return t == group.self ? kept : stage_ + t * block;
-    };
+    Complex* const stage = stage_ + plane * rows * n;
+    const auto block_of = [&](std::size_t t) { return t == group.self ? kept : stage + t * block; };
     transform_rows(rows, n, inverse, [&](std::size_t r, const Complex* row) {
       for (std::size_t t = 0; t < group.size(); ++t) {
         Complex* const to = block_of(t) + r * part;
@@ -175,14 +175,23 @@ class Solver {
       // Each begins with the next member, so that not all send to the first at once.
       for (std::size_t k = 1; k < group.size(); ++k) {
         const std::size_t t = (group.self + k) % group.size();
-        transport_.send(group.members[t], place(block) * sizeof(Complex), block_of(t),
+        transport_.send(group.members[t], place(plane, group.self) * sizeof(Complex), block_of(t),
                         block * sizeof(Complex));
       }
     });
   }
 
-  void open(const Group& group) {
-    timed(times_.synchronization, [&] { transport_.open(group.peers()); });
+  // Blocks of as many elements will come, one of each plane from each peer.
+  template <class Place>
+  void open(const Group& group, std::size_t planes, std::size_t block, Place&& place) {
+    std::vector<FtArrival> arrivals;
+    for (std::size_t a = 0; a < planes; ++a)
+      for (std::size_t k = 1; k < group.size(); ++k) {
+        const std::size_t from = (group.self + group.size() - k) % group.size();
+        arrivals.push_back(
+            {group.members[from], place(a, from) * sizeof(Complex), block * sizeof(Complex)});
+      }
+    timed(times_.synchronization, [&] { transport_.open(group.peers(), arrivals); });
   }
   void close() {
     timed(times_.synchronization, [&] { transport_.close(); });
@@ -208,23 +217,26 @@ class Solver {
   template <class Load, class Store>
   void transform(const Shape& s, Load&& load, Store&& store) {
     const std::uint64_t second_area = p_.points() / kFtProcesses;
-    open(s.first);
+    // At the receiver: [plane][sender] blocks, then [plane of all senders] blocks.
+    const std::size_t first_block = s.rows() * s.columns();
+    const auto first_place = [&](std::size_t a, std::size_t sender) {
+      return (a * s.first.size() + sender) * first_block;
+    };
+    const std::size_t second_block = s.columns() * s.width();
+    const auto second_place = [&](std::size_t a, std::size_t sender) {
+      return second_area + (sender * s.planes() + a) * second_block;
+    };
+    open(s.first, s.planes(), first_block, first_place);
     for (std::size_t a = 0; a < s.planes(); ++a) {
       load(a);
-      // At the receiver: [plane][sender] blocks.
-      Complex* const kept = kept_first_ + a * s.rows() * s.columns();
-      send_plane(s.rows(), s.nc, s.first, s.inverse, kept,
-                 [&](std::size_t block) { return (a * s.first.size() + s.first.self) * block; });
+      send_plane(a, s.rows(), s.nc, s.first, s.inverse, kept_first_ + a * first_block, first_place);
     }
     close();
-    open(s.second);
+    open(s.second, s.planes(), second_block, second_place);
     for (std::size_t a = 0; a < s.planes(); ++a) {
       timed(times_.transpose, [&] { transpose_first(s, a); });
-      // At the receiver: [plane of all senders] blocks.
-      Complex* const kept = kept_second_ + a * s.columns() * s.width();
-      send_plane(s.columns(), s.nb, s.second, s.inverse, kept, [&](std::size_t block) {
-        return second_area + (s.second.self * s.planes() + a) * block;
-      });
+      send_plane(a, s.columns(), s.nb, s.second, s.inverse, kept_second_ + a * second_block,
+                 second_place);
     }
     close();
     for (std::size_t c = 0; c < s.columns(); ++c) {

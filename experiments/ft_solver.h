@@ -19,6 +19,9 @@
 //
 // Invariants: Q1 only what the transport delivered is used of other processes' data: a stale byte
 //                makes a wrong checksum.
+//             Q2 what was sent stays as it is until the exchange is closed, as MPI asks (000
+//             section
+//                2.3.2): each plane has its own memory to be sent from.
 // Thread safety: a solver belongs to its process's program; FtResult to one thread.
 #pragma once
 
@@ -33,13 +36,21 @@ namespace tombolo::experiments {
 
 inline constexpr std::uint32_t kFtProcesses = 32;
 
+// What comes in an exchange, and where it is put.
+struct FtArrival {
+  machine::Home from = 0;
+  std::uint64_t at = 0;
+  std::size_t bytes = 0;
+};
+
 // Communication and private memory of one process.
 class FtTransport {
  public:
   virtual ~FtTransport() = default;
 
-  // An exchange: data go to peers, at an offset of what they receive, and come from them.
-  virtual void open(std::span<const machine::Home> peers) = 0;
+  // An exchange: data go to peers, at an offset of what they receive, and come from them: the
+  // arrivals of one peer in the order in which it sends them.
+  virtual void open(std::span<const machine::Home> peers, std::span<const FtArrival> arrivals) = 0;
   virtual void send(machine::Home to, std::uint64_t at, const void* from, std::size_t bytes) = 0;
   virtual void close() = 0;
   // After close: a part of what came, as a load of the program sees it.

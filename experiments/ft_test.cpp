@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The distributed transform has the checksums of one process, which has those that were published;
-// and stale windows have others.
+// The distributed transform has the checksums of one process, which has those that were published,
+// over windows and over messages; and stale windows have others.
 #include "experiments/ft.h"
 
 #include <gtest/gtest.h>
 
+#include "experiments/ft_messages.h"
 #include "experiments/testing.h"
 
 namespace tombolo::experiments {
@@ -16,6 +17,15 @@ std::vector<Complex> checksums(FtVariant variant, const FtClass& problem, int it
   const Status status = ft_by_windows(test_context(), rows, variant, problem, iterations, &result);
   EXPECT_TRUE(status.ok()) << status.message();
   return result.checksums;
+}
+
+FtResult by_messages(FtMessages messages, const FtClass& problem, int iterations) {
+  FtResult result;
+  NoRows rows;
+  const Status status =
+      ft_by_messages(test_context(), rows, messages, problem, iterations, &result);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return result;
 }
 
 const FtClass& small() {
@@ -50,6 +60,26 @@ TEST(Ft, IsWrongWithOwnWindowsInAllCaches) {
 TEST(Ft, ClassSHasThePublishedChecksums) {
   const FtClass& s = ft_class('S');
   EXPECT_TRUE(ft_equal(checksums(FtVariant::no_fault, s, 1), s.checksums));
+}
+
+TEST(FtMessages, AreRight) {
+  const std::vector<Complex> expected = ft_serial(small(), 3);
+  for (const FtMessages messages : {FtMessages::two_sided, FtMessages::one_sided})
+    EXPECT_TRUE(ft_equal(by_messages(messages, small(), 3).checksums, expected));
+}
+
+TEST(FtMessages, TakeTheSameTimeAgain) {
+  for (const FtMessages messages : {FtMessages::two_sided, FtMessages::one_sided}) {
+    const FtResult first = by_messages(messages, small(), 1);
+    const FtResult second = by_messages(messages, small(), 1);
+    EXPECT_EQ(first.seconds, second.seconds);
+    EXPECT_EQ(first.iterations.sum(), second.iterations.sum());
+  }
+}
+
+TEST(FtMessages, ClassSHasThePublishedChecksums) {
+  const FtClass& s = ft_class('S');
+  EXPECT_TRUE(ft_equal(by_messages(FtMessages::two_sided, s, 1).checksums, s.checksums));
 }
 
 }  // namespace

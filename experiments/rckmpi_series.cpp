@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/random.h"
-#include "experiments/measure.h"
+#include "experiments/messages_job.h"
 #include "messages/ircce.h"
 #include "messages/rckmpi_windows.h"
 
@@ -21,41 +21,23 @@ using messages::RckmpiWindow;
 using messages::Request;
 using scc::Cpu;
 using simulator::CoreId;
-using simulator::Duration;
 using simulator::Time;
 
-// Longer than any run here takes.
-constexpr std::int64_t kLimitSeconds = 20;
 constexpr double kMegabyte = 1e6;  // OSU's
 constexpr double kMebibyte = 1 << 20;
 
-// Runs program(cpu, rank, cores) in so many processes, process n on core n.
-template <class Program>
-Status run_cores(const Context& context, Recorder& recorder, std::uint32_t processes,
-                 Program&& program) {
+scc::JobShape shape_of(std::uint32_t processes) {
   scc::JobShape shape;
   shape.processes = processes;
-  TOMBOLO_TRY(scc::Job::fits(context.chip, shape));
-  shape.options = options_of(context);
-  shape.options.time_limit = Time::after_start(Duration::seconds(kLimitSeconds));
-  scc::Job job(context.chip, shape);
-  const simulator::RunResult result = job.run([&](const machine::Attachment& at, Cpu& cpu) {
-    program(cpu, static_cast<std::uint32_t>(at.self), job.cores());
-  });
-  recorder.cost({result.events, result.end.since_start().in_nanoseconds() * 1e-9});
-  return result.status;
+  return shape;
 }
 
+// Runs program(mpi) in so many processes, process n on core n.
 template <class Program>
 Status run_rckmpi(const Context& context, Recorder& recorder, std::uint32_t processes,
                   Program&& program) {
-  TOMBOLO_TRY(messages::Channel::fits(context.chip, processes));
-  return run_cores(context, recorder, processes,
-                   [&](Cpu& cpu, std::uint32_t rank, const std::vector<CoreId>& cores) {
-                     Rckmpi mpi(cpu, rank, cores);
-                     program(mpi);
-                     mpi.finish();
-                   });
+  return experiments::run_rckmpi(context, recorder, shape_of(processes),
+                                 [&](Rckmpi& mpi, const machine::Attachment&) { program(mpi); });
 }
 
 template <class Call>
@@ -287,19 +269,21 @@ Status ping_pong(const Context& context, Recorder& recorder, const char* series,
                  std::uint64_t bytes, Send&& send, Receive&& receive) {
   const int measured = bytes > 65'536 ? 2 : context.repetitions(20, 4);
   double us = 0;
-  TOMBOLO_TRY(run_cores(context, recorder, 2,
-                        [&](Cpu& cpu, std::uint32_t rank, const std::vector<CoreId>& cores) {
-                          Library library(cpu, rank, cores);
-                          const Place place = library.memory().allocate(bytes);
-                          Time begin;
-                          for (int i = -1; i < measured; ++i) {
-                            if (i == 0) begin = cpu.now();
-                            if (rank == 0) send(library, place, 1u);
-                            receive(library, place, 1 - rank);
-                            if (rank == 1) send(library, place, 0u);
-                          }
-                          if (rank == 0) us = microseconds(cpu.now() - begin) / measured / 2;
-                        }));
+  TOMBOLO_TRY(
+      run_cores(context, recorder, shape_of(2),
+                [&](const machine::Attachment& at, Cpu& cpu, const std::vector<CoreId>& cores) {
+                  const auto rank = static_cast<std::uint32_t>(at.self);
+                  Library library(cpu, rank, cores);
+                  const Place place = library.memory().allocate(bytes);
+                  Time begin;
+                  for (int i = -1; i < measured; ++i) {
+                    if (i == 0) begin = cpu.now();
+                    if (rank == 0) send(library, place, 1u);
+                    receive(library, place, 1 - rank);
+                    if (rank == 1) send(library, place, 0u);
+                  }
+                  if (rank == 0) us = microseconds(cpu.now() - begin) / measured / 2;
+                }));
   recorder.row({series, double(bytes), double(bytes) / us * 1e6 / kMebibyte, "MiB/s", {}, {}, {}});
   return {};
 }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "experiments/automaton.h"
+#include "experiments/ft.h"
 #include "experiments/library.h"
 #include "experiments/measure.h"
 #include "windows/window.h"
@@ -107,6 +109,35 @@ Status time_put(const Context& context, Recorder& recorder, const scc::Placement
                                 context.chip.name));
 }
 
+// Iterations of the transform, whose checksums have to be right.
+Status time_ft(const Context& context, Recorder& recorder, const scc::Placement& placement,
+               const FtClass& problem, double* seconds) {
+  FtResult result;
+  TOMBOLO_TRY(
+      ft_by_windows(context, recorder, placement, problem, context.repetitions(2, 1), &result));
+  *seconds = result.seconds;
+  if (ft_equal(result.checksums, problem.checksums)) return {};
+  return Status::io(
+      fmt::format("class {} of FT on chip {}: wrong checksums", problem.name, context.chip.name));
+}
+
+// A step of the automaton, whose cells have to be right.
+Status time_automaton(const Context& context, Recorder& recorder, const scc::Placement& placement,
+                      std::uint32_t processes, double* seconds) {
+  const AutomatonPlan plan{.own = placement.own,
+                           .peers = placement.peers,
+                           .as_prototype = placement.as_prototype,
+                           .warm_up = 0,
+                           .steps = 1};
+  AutomatonOutcome outcome;
+  TOMBOLO_TRY(run_automaton(context, {.processes = processes, .seed = context.seed}, plan, recorder,
+                            &outcome));
+  *seconds = outcome.longest.in_nanoseconds() * 1e-9;
+  if (outcome.wrong_cells == 0) return {};
+  return Status::io(fmt::format("the automaton on chip {}: {} wrong cells", context.chip.name,
+                                outcome.wrong_cells));
+}
+
 // What a program takes on the plain chip, and on the one with the recommendation.
 using Program = std::function<Status(const Context&, Recorder&, const scc::Placement&, double*)>;
 
@@ -128,6 +159,26 @@ Status gain(const Context& context, Recorder& recorder, const Recommendation& re
   return {};
 }
 
+// What can matter to FT, which never stores into its window but reads all of it: there is nothing
+// to write back, and what forgets lines of a range lets the window lie in both caches.
+std::vector<Recommendation> recommendations_for_ft() {
+  std::vector<Recommendation> all = all_recommendations();
+  std::erase_if(
+      all, [](const Recommendation& r) { return r.name == "commit" || r.name == "write-back"; });
+  for (Recommendation& r : all)
+    if (r.name == "invalidation" || r.name == "remote-invalidation")
+      r.placement.own = MemoryType::dcm;
+  return all;
+}
+
+// And to the automaton, which puts from its window line by line.
+std::vector<Recommendation> recommendations_for_automaton() {
+  std::vector<Recommendation> all = all_recommendations();
+  std::erase_if(
+      all, [](const Recommendation& r) { return r.name == "commit" || r.name == "copy-engine"; });
+  return all;
+}
+
 std::vector<Point> points(const Context& context) {
   std::vector<Point> all;
   const auto add = [&](const Recommendation& recommendation, const std::string& name,
@@ -142,7 +193,23 @@ std::vector<Point> points(const Context& context) {
           [what](const Context& c, Recorder& r, const scc::Placement& placement, double* each) {
             return time_put(c, r, placement, what, each);
           });
-  // Applications follow here: a call of add() for each.
+  for (const Recommendation& recommendation : recommendations_for_ft())
+    for (const char name : {'S', 'W'}) {
+      if (context.quick && name != 'S') continue;
+      const FtClass& problem = ft_class(name);
+      add(recommendation, name == 'S' ? "ft-s" : "ft-w",
+          static_cast<double>(problem.points()) * (context.quick ? 1.2e-5 : 1.8e-5),
+          [&problem](const Context& c, Recorder& r, const scc::Placement& placement, double* each) {
+            return time_ft(c, r, placement, problem, each);
+          });
+    }
+  constexpr std::uint32_t kProcesses = 24;
+  for (const Recommendation& recommendation : recommendations_for_automaton())
+    if (!context.quick)
+      add(recommendation, fmt::format("automaton-{}", kProcesses), 15,
+          [](const Context& c, Recorder& r, const scc::Placement& placement, double* each) {
+            return time_automaton(c, r, placement, kProcesses, each);
+          });
   return all;
 }
 
