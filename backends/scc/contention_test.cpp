@@ -82,5 +82,49 @@ TEST(Contention, RanksServeSideBySide) {
     EXPECT_LT(time, 12 * chip.timing().rank_busy.in_nanoseconds() * 0.8);
 }
 
+TEST(Contention, ABusTurnsBetweenWritesAndReads) {
+  const auto slowest = [](const Parameters& parameters, std::size_t writers) {
+    Chip chip(parameters);
+    const std::vector<double> each = accesses(chip, domain(chip), writers, 256);
+    return *std::max_element(each.begin(), each.end());
+  };
+  const Parameters turns = chip_parameters();
+  Parameters at_once = turns;
+  at_once.path.write_to_read_memory_cycles = 0;
+  at_once.path.read_to_write_memory_cycles = 0;
+  EXPECT_GT(slowest(turns, 6), slowest(at_once, 6) * 1.1);
+  EXPECT_NEAR(slowest(turns, 0), slowest(at_once, 0), 1);
+}
+
+// Nanoseconds for a store of core 0, while 40 others read the register of `owner`, which is taken.
+double store_while_others_spin(CoreId owner) {
+  constexpr int kStores = 300;
+  Chip chip(chip_parameters());
+  bool over = false;
+  double each = 0;
+  chip.start(CoreId(0), [&](Cpu& cpu) {
+    cpu.test_and_set(owner);
+    cpu.compute_cycles(2000);  // the others have begun
+    const Time begin = cpu.now();
+    for (int i = 0; i < kStores; ++i)
+      cpu.store<std::uint32_t>({chip.shared(0), MemoryType::ncm}, 1);
+    each = (cpu.now() - begin).in_nanoseconds() / kStores;
+    over = true;
+  });
+  for (std::uint32_t core = 8; core < chip.cores(); ++core)
+    chip.start(CoreId(core), [&](Cpu& cpu) {
+      cpu.compute_cycles(500);
+      while (!over) cpu.test_and_set(owner);
+    });
+  EXPECT_TRUE(chip.run().status.ok());
+  return each;
+}
+
+TEST(Contention, WhoSpinsOnARegisterSlowsDownItsTile) {
+  const double alone = store_while_others_spin(CoreId(4));
+  EXPECT_GT(store_while_others_spin(CoreId(0)), alone * 1.4);
+  EXPECT_GT(store_while_others_spin(CoreId(1)), alone * 1.4);  // the other core of the tile
+}
+
 }  // namespace
 }  // namespace tombolo::scc
