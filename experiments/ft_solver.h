@@ -19,9 +19,8 @@
 //
 // Invariants: Q1 only what the transport delivered is used of other processes' data: a stale byte
 //                makes a wrong checksum.
-//             Q2 what was sent stays as it is until the exchange is closed, as MPI asks (000
-//             section
-//                2.3.2): each plane has its own memory to be sent from.
+//             Q2 what was sent stays as it is until the exchange is closed, as MPI asks: each plane
+//                has its own memory to be sent from (000 section 2.3.2).
 // Thread safety: a solver belongs to its process's program; FtResult to one thread.
 #pragma once
 

@@ -10,9 +10,8 @@
 //                           which the core follows: convert_group at first, convert_rank for each
 //                           (000 section 3.5.4; post needs the cores of its origins likewise: 000
 //                           Algorithm 1, CORE_OF_PROC)
-//   put                     and Timing::put_call: whether the target's window is mapped, and
-//   whether
-//                           the datatypes are contiguous (000 section 4.4.3)
+//   put                     and Timing::put_call: is the target's window mapped, are the datatypes
+//                           contiguous (000 section 4.4.3)
 //
 // The costs are those of the papers' software on a P54C: chips/scc.toml, [software].
 //

@@ -148,30 +148,36 @@ simulator::Server& Chip::rank(const Target& to) {
   return ranks[to.offset / (to.device->memory->bytes() / ranks.size()) % ranks.size()];
 }
 
-Chip::Trip Chip::send(CoreId from, const Target& to, Time start, std::size_t out,
-                      std::size_t back) {
+// What the bus of a controller has to turn for before a request that comes at `arrives`. Whether it
+// has turned is judged by the order in which requests are handed in.
+Duration Chip::turn(Device& device, bool writes, Time arrives) const {
+  if (writes == device.written_last) return {};
+  device.written_last = writes;
+  const Time turned =
+      device.server.free_from() + (writes ? timing_.read_to_write : timing_.write_to_read);
+  if (arrives >= turned) return {};  // while nobody used it
+  return turned - std::max(arrives, device.server.free_from());
+}
+
+Chip::Trip Chip::send(CoreId from, const Target& to, Time start, std::size_t out, std::size_t back,
+                      Sender sender) {
   const Tile here = tile_of(from);
   Device& device = *to.device;
   const auto flits = [this](std::size_t bytes) {  // a head, and the data
     return timing_.mesh.cycles(
         1 + static_cast<std::int64_t>((bytes + timing_.link_bytes - 1) / timing_.link_bytes));
   };
-  // Out through the tile's interface, which answers requests for its registers as well.
-  if (to.kind != DeviceKind::registers)
-    start = registers_[tile_number(from)].server.serve(start, flits(out)).begin;
+  Device& own = registers_[tile_number(from)];
+  if (sender == Sender::core && &device != &own) start = own.server.serve(start, flits(out)).begin;
   const Time arrives = mesh_.send(here, device.tile, start, flits(out));
-  Time from_then = arrives;
-  if (!device.ranks.empty()) {
-    const bool writes = out != 0;
-    if (writes != device.written_last)
-      from_then = std::max(from_then, device.server.free_from() +
-                                          (writes ? timing_.read_to_write : timing_.write_to_read));
-    device.written_last = writes;
-  }
-  simulator::Server::Slot slot = device.server.serve(from_then, device.timing.busy);
-  if (!device.ranks.empty()) slot = rank(to).serve(slot.begin, timing_.rank_busy);
-  const Time ready = slot.begin + device.timing.access;
-  return {slot.begin, mesh_.send(device.tile, here, ready, flits(back))};
+  const bool dram = to.kind == DeviceKind::dram;
+  const Duration turning =
+      dram && sender == Sender::core ? turn(device, out != 0, arrives) : Duration();
+  const simulator::Server::Slot slot = device.server.serve(arrives, turning + device.timing.busy);
+  Time begin = slot.begin + turning;
+  if (dram) begin = rank(to).serve(begin, timing_.rank_busy).begin;
+  const Time ready = begin + device.timing.access;
+  return {begin, mesh_.send(device.tile, here, ready, flits(back))};
 }
 
 void Chip::peek(CoreId core, Address physical, void* to, std::size_t bytes) {

@@ -13,8 +13,8 @@
 // 2.2.2). In a message passing buffer the upper bits of the offset are discarded (wrap-around).
 //
 // A tile has one interface to the mesh. It answers requests for the tile's registers, one after the
-// other, and the requests of its own cores leave through it: cores that spin on a register slow
-// down the tile that it belongs to (001 Table 3: wherever their own memory lies).
+// other, and all that its own cores request elsewhere leaves through it: cores that spin on a
+// register slow down the tile that it belongs to (001 Table 3: wherever their own memory lies).
 //
 // Invariants: C1 a request reserves the links of its way, its slot at the device and the way back
 //                when it is sent; its effect on memory happens at the begin of its slot, in the
@@ -152,9 +152,13 @@ class Chip {
     Time effect;  // when memory is read or written
     Time reply;   // when the answer is back at the core's tile
   };
+  // The copy engine hands in many lines ahead of their time. It is not at the tile's interface, and
+  // reads and writes in bursts, for which the bus hardly turns.
+  enum class Sender : std::uint8_t { core, engine };
   // A request that leaves the tile of `from` at `start`, the core's turn. `out` and `back` are the
   // bytes of data that go along.
-  Trip send(CoreId from, const Target& to, Time start, std::size_t out, std::size_t back);
+  Trip send(CoreId from, const Target& to, Time start, std::size_t out, std::size_t back,
+            Sender sender = Sender::core);
 
   // One bit for each core; true: set by somebody.
   std::vector<std::uint8_t>& test_and_set_bits() { return test_and_set_; }
@@ -165,6 +169,7 @@ class Chip {
 
  private:
   static simulator::Server& rank(const Target& to);
+  Duration turn(Device& device, bool writes, Time arrives) const;
   void build_devices();
   void build_luts();
   LutEntry private_page(CoreId core, std::uint32_t n) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cores that use one memory controller all the time.
+// Cores that use one memory controller, or one register, all the time.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -211,8 +211,10 @@ Duration Cpu::after(const Target& target) const {
   return target.device->timing.path - timing_.l2;
 }
 
-Chip::Trip Cpu::send(const Target& target, Time start, std::size_t out, std::size_t back) {
-  if (!by_bypass(target.kind, target.number)) return chip_.send(id_, target, start, out, back);
+Chip::Trip Cpu::send(const Target& target, Time start, std::size_t out, std::size_t back,
+                     Chip::Sender sender) {
+  if (!by_bypass(target.kind, target.number))
+    return chip_.send(id_, target, start, out, back, sender);
   const auto slot = target.device->server.serve(start, target.device->timing.busy);
   return {slot.begin, slot.begin};  // all of it is in local_mpb
 }
@@ -411,9 +413,11 @@ void Cpu::copy_by_engine(View from, View to, std::size_t bytes, const std::byte*
     Time start = std::max(now(), slot);
     if (!l1_.look(line_size_.line(from.first + done)) &&
         !l2_.look(line_size_.line(from.first + done)))
-      start = send(chip_.resolve(id_, from.first + done), start, 0, kLineBytes).reply;
+      start =
+          send(chip_.resolve(id_, from.first + done), start, 0, kLineBytes, Chip::Sender::engine)
+              .reply;
     const Target target = chip_.resolve(id_, to.first + done);
-    const Chip::Trip trip = send(target, start, kLineBytes, 0);
+    const Chip::Trip trip = send(target, start, kLineBytes, 0, Chip::Sender::engine);
     slot = trip.reply;
     write_done_ = std::max(write_done_, trip.reply);
     LineBytes held;

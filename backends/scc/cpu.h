@@ -169,7 +169,8 @@ class Cpu {
   }
   template <class Effect>
   void post_to_registers(CoreId of, const Effect& effect);
-  Chip::Trip send(const Target& target, Time start, std::size_t out, std::size_t back);
+  Chip::Trip send(const Target& target, Time start, std::size_t out, std::size_t back,
+                  Chip::Sender sender = Chip::Sender::core);
   Time await_request(Address to);
   Duration before(Address to) const;
   Duration after(const Target& target) const;

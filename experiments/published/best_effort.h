@@ -11,10 +11,10 @@
 //   unlock       exclusive: take bit 63 from the target, then 1 from the global counter
 //
 // Each change is made under the register of the counter's owner, which is read until it is free.
-// With back-off there is a pause between two tries, 1 us at first and twice as long after each
-// further failure (001 section 6.2), and tries are rate-limited at the global counter, which all
-// share (001 section 7.1): who finds its register taken pauses likewise, up to kLongestPauseNs. An
-// unlock is no try. That the pauses apply there follows from the paper's numbers. With exclusive
+// With back-off there is a pause between two tries, up to 1 us at first and twice as long after
+// each further failure (001 section 6.2), and tries are rate-limited at the global counter, which
+// all share (001 section 7.1): who finds its register taken pauses likewise, up to kLongestPauseNs.
+// An unlock is no try. That the pauses apply there follows from the paper's numbers. With exclusive
 // locks each pair changes the global counter twice, under one register, for some 0.45 us. So 48
 // processes take 43 us for a pair on average, whatever the locks do; a median of 12.3 us (001 Table
 // 2) means that most of the waiting falls on a few pairs, as it does when a core that fails stays
@@ -121,6 +121,7 @@ class BestEffort {
     while (!chip.test_and_set(0)) TOMBOLO_TRY(pause(&pause_ns, kLongestPauseNs));
     chip.store(global.inner, chip.load(global.inner) + v);
     chip.clear(0);
+    chip.fence();
     return {};
   }
 

@@ -6,11 +6,13 @@
 // Invariants: W1 the window's own locks are never taken: each of its epochs is opened with the
 //                promise that no lock conflicts, which the published lock keeps.
 //             W2 an epoch's puts are in memory before its lock is given back.
+//             W3 one lock is held at a time.
 // Thread safety: one call at a time per object.
 #pragma once
 
 #include <utility>
 
+#include "base/check.h"
 #include "windows/window.h"
 
 namespace tombolo::experiments::published {
@@ -41,12 +43,16 @@ class LockWindow {
     return window_.get(target, at, to, bytes);
   }
   Status lock(sync::Access access, Home target, windows::Assertions promise) {
+    TOMBOLO_CHECK(!held_, "published lock: core {} asks for lock {} and holds another",
+                  window_.core().self(), target);  // W3
+    held_ = true;
     access_ = access;
     TOMBOLO_TRY(locks_.lock(access, target));
     promise.no_check = true;
     return window_.lock(access, target, promise);
   }
   Status unlock(Home target) {
+    held_ = false;
     TOMBOLO_TRY(window_.unlock(target));
     return locks_.unlock(access_, target);
   }
@@ -60,6 +66,7 @@ class LockWindow {
 
   windows::Window<C> window_;
   Locks<C> locks_;
+  bool held_ = false;
   sync::Access access_ = sync::Access::shared;  // of the lock that is held
 };
 

@@ -13,8 +13,11 @@
 // An entry is taken, and a counter changed, by one atomic under the register of its owner's core. A
 // scan ends at the entry that it is for; the entries in use are at the list's begin.
 //
-// Invariants: L1 an entry holds 0 or the rank of a target, plus 1. Only its owner frees it, and
-//                nobody takes it before: a plain store does.
+// The list has an entry for each process, and a scan that finds nothing looks at all of them: the
+// thesis leaves both open.
+//
+// Invariants: L1 an entry holds 0 or the rank of a target, plus 1. Only its owner frees it, under
+//                the register: a try to take it that fails writes back what it read.
 //             L2 a counter is stored to only while no origin may change it: its last one has been
 //                counted, and none has found the entry of the next post.
 // Thread safety: one call at a time per object.

@@ -145,11 +145,13 @@ TEST_P(Published, EveryPostIsSeenAndCompletedOnce) {
   check.template operator()<MatchListGats>();
 }
 
-// Puts wait for the target's post, and are seen after its wait.
+// Puts wait for the target's post, and are seen after its wait: also where own windows are cached,
+// as they are without the chip's fault.
 TEST_P(Published, PutsOfAnEpochAreSeenAfterIt) {
-  const auto check = [this]<class Window>() {
+  const auto check = [this]<class Window>(bool fault) {
     scc::Parameters chip;
     ASSERT_TRUE(scc::find_parameters("scc", &chip).ok());
+    chip.faults.mpbt_wt_reads_uncached = fault;
     scc::JobShape shape;
     shape.processes = Ring::kProcesses;
     shape.sync_bytes = Window::sync_bytes(shape.processes);
@@ -179,8 +181,10 @@ TEST_P(Published, PutsOfAnEpochAreSeenAfterIt) {
     EXPECT_TRUE(result.status.ok()) << result.status.message();
     EXPECT_EQ(seen, int{Ring::kProcesses} * kEpochs);
   };
-  check.template operator()<GatsWindow<SpinningCore, MatchVectorGats>>();
-  check.template operator()<GatsWindow<SpinningCore, MatchListGats>>();
+  for (const bool fault : {true, false}) {
+    check.template operator()<GatsWindow<SpinningCore, MatchVectorGats>>(fault);
+    check.template operator()<GatsWindow<SpinningCore, MatchListGats>>(fault);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Published, ::testing::Values(1, 2, 3));
