@@ -68,16 +68,21 @@ TEST(Contention, ARankServesOneRequestAfterTheOther) {
   for (const double time : each) EXPECT_NEAR(time, 12 * busy, 12 * busy * 0.05);
 }
 
-TEST(Contention, RanksServeSideBySide) {
-  const Parameters parameters = chip_parameters();
-  Chip chip(parameters);
-  const std::vector<CoreId> cores = domain(chip);
+// Lets the cores' pages of legacy memory lie in one rank after the other.
+void spread_over_ranks(Chip& chip, const std::vector<CoreId>& cores) {
+  const Parameters& parameters = chip.parameters();
   const auto ranks = static_cast<std::uint64_t>(parameters.layout.ranks_per_controller);
   const std::uint64_t rank_bytes =
       (static_cast<std::uint64_t>(parameters.layout.controller_megabytes) << 20) / ranks;
-  for (std::uint32_t n = 0; n < cores.size(); ++n)  // the pages of legacy memory, one in each rank
+  for (std::uint32_t n = 0; n < cores.size(); ++n)  // the pages of legacy memory
     chip.set_lut(cores[n], static_cast<std::uint32_t>(parameters.layout.shared_lut_entry),
                  {DeviceKind::dram, 0, n % ranks * rank_bytes});
+}
+
+TEST(Contention, RanksServeSideBySide) {
+  Chip chip(chip_parameters());
+  const std::vector<CoreId> cores = domain(chip);
+  spread_over_ranks(chip, cores);
   for (const double time : accesses(chip, cores, 0, 256))
     EXPECT_LT(time, 12 * chip.timing().rank_busy.in_nanoseconds() * 0.8);
 }
@@ -85,6 +90,7 @@ TEST(Contention, RanksServeSideBySide) {
 TEST(Contention, ABusTurnsBetweenWritesAndReads) {
   const auto slowest = [](const Parameters& parameters, std::size_t writers) {
     Chip chip(parameters);
+    spread_over_ranks(chip, domain(chip));
     const std::vector<double> each = accesses(chip, domain(chip), writers, 256);
     return *std::max_element(each.begin(), each.end());
   };
