@@ -119,13 +119,16 @@ def test_another_seed_chip_or_program_is_measured_anew(bench: Bench) -> None:
     bench.chip.write_text(CHIP.replace("533", "800"))
     bench.run("run", "gats")
     assert len(bench.ran()) == 6
+    bench.chip.write_text(CHIP)  # as at first, but the other chip of the folder has changed
+    bench.run("run", "gats")
+    assert len(bench.ran()) == 7
     bench.chip.write_text(CHIP.replace("section", "chapter"))
     bench.run("run", "gats")
-    assert len(bench.ran()) == 6
+    assert len(bench.ran()) == 7
     with (bench.folder / "lib" / "tombolo-scc").open("a") as program:
         program.write("# another build\n")
     bench.run("run", "gats")
-    assert len(bench.ran()) == 7
+    assert len(bench.ran()) == 8
 
 
 def test_the_longest_points_go_first(bench: Bench) -> None:
