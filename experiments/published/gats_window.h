@@ -14,57 +14,41 @@
 
 #include <span>
 
-#include "windows/window.h"
+#include "experiments/published/window_with.h"
 
 namespace tombolo::experiments::published {
 
 template <machine::Core C, template <class> class Gats>
-class GatsWindow {
+class GatsWindow : public WindowWith<C, Gats> {
+  using Base = WindowWith<C, Gats>;
+  using Base::part_;
+  using Base::window_;
+
  public:
+  using Base::Base;
   using Home = machine::Home;
   using Offset = machine::Offset;
 
-  static std::size_t sync_bytes(Home cores) {
-    machine::SyncLayout sync(windows::Window<C>::sync_bytes(cores));
-    Gats<C>::take(sync, cores);
-    return sync.bytes();
-  }
-
-  explicit GatsWindow(const machine::Attachment& at)
-      : window_(at, {}), gats_(window_.core(), layout(at.cores)) {}
-
-  C& core() { return window_.core(); }
-
   Status put(Home target, Offset at, const void* from, std::size_t bytes) {
-    TOMBOLO_TRY(gats_.await(target));
+    TOMBOLO_TRY(part_.await(target));
     return window_.put(target, at, from, bytes);
   }
   Status post(std::span<const Home> origins, windows::Assertions promise = {}) {
     TOMBOLO_TRY(window_.sync());  // G3
-    return gats_.post(origins, promise);
+    return part_.post(origins, promise);
   }
   Status start(std::span<const Home> targets, windows::Assertions promise = {}) {
     TOMBOLO_TRY(window_.lock_all({.no_check = true}));  // G1
-    return gats_.start(targets, promise);
+    return part_.start(targets, promise);
   }
   Status complete() {
     TOMBOLO_TRY(window_.unlock_all());  // G2
-    return gats_.complete();
+    return part_.complete();
   }
   Status wait() {
-    TOMBOLO_TRY(gats_.wait());
+    TOMBOLO_TRY(part_.wait());
     return window_.sync();  // G3
   }
-  Status barrier() { return window_.barrier(); }
-
- private:
-  static typename Gats<C>::Layout layout(Home cores) {
-    machine::SyncLayout sync(windows::Window<C>::sync_bytes(cores));
-    return Gats<C>::take(sync, cores);
-  }
-
-  windows::Window<C> window_;
-  Gats<C> gats_;
 };
 
 }  // namespace tombolo::experiments::published

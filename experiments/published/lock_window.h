@@ -10,31 +10,21 @@
 // Thread safety: one call at a time per object.
 #pragma once
 
-#include <utility>
-
 #include "base/check.h"
-#include "windows/window.h"
+#include "experiments/published/window_with.h"
 
 namespace tombolo::experiments::published {
 
 template <machine::Core C, template <class> class Locks>
-class LockWindow {
+class LockWindow : public WindowWith<C, Locks> {
+  using Base = WindowWith<C, Locks>;
+  using Base::part_;
+  using Base::window_;
+
  public:
+  using Base::Base;
   using Home = machine::Home;
   using Offset = machine::Offset;
-
-  static std::size_t sync_bytes(Home cores) {
-    machine::SyncLayout sync(windows::Window<C>::sync_bytes(cores));
-    Locks<C>::take(sync, cores);
-    return sync.bytes();
-  }
-
-  template <class... Options>
-  explicit LockWindow(const machine::Attachment& at, Options&&... options)
-      : window_(at, {}),
-        locks_(window_.core(), layout(at.cores), std::forward<Options>(options)...) {}
-
-  C& core() { return window_.core(); }
 
   Status put(Home target, Offset at, const void* from, std::size_t bytes) {
     return window_.put(target, at, from, bytes);
@@ -44,28 +34,20 @@ class LockWindow {
   }
   Status lock(sync::Access access, Home target, windows::Assertions promise) {
     TOMBOLO_CHECK(!held_, "published lock: core {} asks for lock {} and holds another",
-                  window_.core().self(), target);  // W3
+                  this->core().self(), target);  // W3
     held_ = true;
     access_ = access;
-    TOMBOLO_TRY(locks_.lock(access, target));
+    TOMBOLO_TRY(part_.lock(access, target));
     promise.no_check = true;
     return window_.lock(access, target, promise);
   }
   Status unlock(Home target) {
     held_ = false;
     TOMBOLO_TRY(window_.unlock(target));
-    return locks_.unlock(access_, target);
+    return part_.unlock(access_, target);
   }
-  Status barrier() { return window_.barrier(); }
 
  private:
-  static typename Locks<C>::Layout layout(Home cores) {
-    machine::SyncLayout sync(windows::Window<C>::sync_bytes(cores));
-    return Locks<C>::take(sync, cores);
-  }
-
-  windows::Window<C> window_;
-  Locks<C> locks_;
   bool held_ = false;
   sync::Access access_ = sync::Access::shared;  // of the lock that is held
 };
