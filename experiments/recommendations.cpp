@@ -121,7 +121,8 @@ Status time_ft(const Context& context, Recorder& recorder, const scc::Placement&
       fmt::format("class {} of FT on chip {}: wrong checksums", problem.name, context.chip.name));
 }
 
-// A step of the automaton, whose cells have to be right.
+// The first exchange and a step of the automaton. Lines of earlier steps would be needed to show
+// stale ones: automaton_test does.
 Status time_automaton(const Context& context, Recorder& recorder, const scc::Placement& placement,
                       std::uint32_t processes, double* seconds) {
   const AutomatonPlan plan{.own = placement.own,
