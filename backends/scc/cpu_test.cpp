@@ -408,6 +408,24 @@ TEST_F(CpuTest, TheCopyEngineMovesBytesWhileTheCoreGoesOn) {
   });
 }
 
+// It reads and writes in bursts: source and target at one controller cost no turn for each line.
+TEST_F(CpuTest, TheCopyEngineTurnsNoBus) {
+  const auto time_of_copy = [&](std::int64_t turn) {
+    Parameters chip_with_engine = chip_named("scc-copy-engine");
+    chip_with_engine.path.write_to_read_memory_cycles = turn;
+    chip_with_engine.path.read_to_write_memory_cycles = turn;
+    Duration took;
+    alone(chip_with_engine, [&](Chip& chip, Cpu& cpu) {
+      const Time begin = cpu.now();
+      cpu.copy_by_engine({shared(chip, 65536), ncm}, {shared(chip, 8192), ncm}, 4096);
+      cpu.wait_for_writes();
+      took = cpu.now() - begin;
+    });
+    return took;
+  };
+  EXPECT_EQ(time_of_copy(0).in_ticks(), time_of_copy(40).in_ticks());
+}
+
 // The same seed and parameters give the same run.
 TEST_F(CpuTest, RunsAreRepeated) {
   const auto run = [&](std::uint64_t seed) {

@@ -166,6 +166,8 @@ TEST_P(Published, PutsOfAnEpochAreSeenAfterIt) {
       for (std::uint64_t epoch = 1; epoch <= kEpochs; ++epoch) {
         ASSERT_TRUE(window.post(ring.origins).ok());
         ASSERT_TRUE(window.start(ring.targets).ok());
+        std::uint64_t own = 0;  // in the line of what comes, which is in the cache from now on
+        ASSERT_TRUE(window.core().read({ring.me, 16}, &own, sizeof own).ok());
         for (std::size_t n = 0; n < 2; ++n)
           ASSERT_TRUE(window.put(ring.targets[n], 8 * n, &epoch, sizeof epoch).ok());
         cpu.compute(Duration::nanoseconds(static_cast<std::int64_t>(random.below(5000))));
