@@ -5,14 +5,15 @@
 //   Status s = Status::process_failed(3, "rank 3 (process 4711) died while it held the lock");
 //   if (!s.ok()) return s;
 //
-// Invariants: S1 an ok Status is one null pointer and costs nothing to return or test.
+// Invariants: S1 an ok Status is one null pointer: to return, test and drop it is an instruction or
+//                two in line each. All that a fault needs is out of line.
 //             S2 a Status is created where the fault is first seen, with the cause and what to do.
 // Thread safety: a Status is immutable; distinct objects may be used from distinct threads.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace tombolo {
 
@@ -32,20 +33,39 @@ enum class [[nodiscard]] Code{
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  static Status no_memory(std::string_view why) { return fault(Code::no_memory, -1, why); }
-  static Status process_failed(int rank, std::string_view why) {
+  Status(const Status& other) : fault_(other.ok() ? nullptr : copy(*other.fault_)) {}
+  Status(Status&& other) noexcept : fault_(std::exchange(other.fault_, nullptr)) {}
+  Status& operator=(Status other) noexcept {
+    std::swap(fault_, other.fault_);
+    return *this;
+  }
+  ~Status() {
+    if (!ok()) [[unlikely]]
+      drop(fault_);
+  }
+
+  [[gnu::cold]] static Status no_memory(std::string_view why) {
+    return fault(Code::no_memory, -1, why);
+  }
+  [[gnu::cold]] static Status process_failed(int rank, std::string_view why) {
     return fault(Code::process_failed, rank, why);
   }
-  static Status unsupported(std::string_view why) { return fault(Code::unsupported, -1, why); }
-  static Status bad_configuration(std::string_view why) {
+  [[gnu::cold]] static Status unsupported(std::string_view why) {
+    return fault(Code::unsupported, -1, why);
+  }
+  [[gnu::cold]] static Status bad_configuration(std::string_view why) {
     return fault(Code::bad_configuration, -1, why);
   }
-  static Status io(std::string_view why) { return fault(Code::io, -1, why); }
-  static Status out_of_range(std::string_view why) { return fault(Code::out_of_range, -1, why); }
-  static Status stopped(std::string_view why) { return fault(Code::stopped, -1, why); }
-  static Status epoch(std::string_view why) { return fault(Code::epoch, -1, why); }
+  [[gnu::cold]] static Status io(std::string_view why) { return fault(Code::io, -1, why); }
+  [[gnu::cold]] static Status out_of_range(std::string_view why) {
+    return fault(Code::out_of_range, -1, why);
+  }
+  [[gnu::cold]] static Status stopped(std::string_view why) {
+    return fault(Code::stopped, -1, why);
+  }
+  [[gnu::cold]] static Status epoch(std::string_view why) { return fault(Code::epoch, -1, why); }
 
-  bool ok() const { return fault_ == nullptr; }
+  bool ok() const { return __builtin_expect(fault_ == nullptr, 1) != 0; }
   Code code() const { return ok() ? Code::ok : fault_->code; }
   // The failed peer for process_failed, else -1.
   int rank() const { return ok() ? -1 : fault_->rank; }
@@ -60,13 +80,17 @@ class [[nodiscard]] Status {
     int rank;
     std::string message;
   };
-  // Out of line, so that calls which may fail stay small.
   [[gnu::cold, gnu::noinline]] static Status fault(Code code, int rank, std::string_view why) {
     Status status;
-    status.fault_ = std::make_shared<const Fault>(Fault{code, rank, std::string(why)});
+    status.fault_ = new Fault{code, rank, std::string(why)};
     return status;
   }
-  std::shared_ptr<const Fault> fault_;
+  [[gnu::cold, gnu::noinline]] static const Fault* copy(const Fault& fault) {
+    return new Fault(fault);
+  }
+  [[gnu::cold, gnu::noinline]] static void drop(const Fault* fault) noexcept { delete fault; }
+
+  const Fault* fault_ = nullptr;
 };
 
 }  // namespace tombolo
