@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <thread>
 
@@ -38,7 +39,8 @@ struct Effort {
 };
 
 // Threads start one after the other, and often on one processor: they wait for each other at the
-// start, and give the processor away at random in between.
+// start, and give the processor away at random in between. Where they share it with others, only
+// sleep does that for sure: a thread that yields may well go on at once.
 class ThreadJitter final : public Jitter {
  public:
   ThreadJitter(std::atomic<machine::Home>& missing, std::uint64_t seed, machine::Home self)
@@ -48,6 +50,7 @@ class ThreadJitter final : public Jitter {
   }
   void between() override {
     if (random_.one_in(3)) std::this_thread::yield();
+    if (random_.one_in(8)) std::this_thread::sleep_for(std::chrono::microseconds(1));
     if (random_.one_in(3))
       for (std::uint64_t i = random_.below(200); i > 0; --i) machine::relax_processor();
   }
@@ -93,6 +96,8 @@ void run_once(std::uint64_t seed, Registers& registers) {
       jitter = std::make_unique<PauseJitter<C>>(core, seed);
     Board<C> board(core, at, registers, jitter.get());
     Test::body(board);
+    // A core that ends gives up what it held back, which others would see too early.
+    jitter->between();
   });
 }
 
