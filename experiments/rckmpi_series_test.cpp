@@ -20,9 +20,9 @@ class Rows final : public Recorder {
   std::uint64_t events = 0;
 };
 
-Rows run(std::vector<Point> (*points)(const Context&), const std::string& name) {
+Rows run(std::vector<Point> (*points)(const Context&), const std::string& name, bool quick = true) {
   Context context;
-  context.quick = true;
+  context.quick = quick;
   EXPECT_TRUE(scc::find_parameters("scc", &context.chip).ok());
   Rows rows;
   for (const Point& point : points(context)) {
@@ -52,10 +52,19 @@ TEST(RckmpiSeries, WhatFollows) {
   // Up to about four times the queue's 16.9.
   const Rows immediate = run(rckmpi_passive_target_points, "exclusive-rckmpi-immediate-48");
   EXPECT_NEAR(immediate.values.at("exclusive/rckmpi-immediate"), 4 * 16.9, 0.25 * 4 * 16.9);
-  const Rows large = run(rckmpi_osu_points, "rckmpi-bandwidth-one-sided-4096");
-  const Rows two_sided = run(rckmpi_osu_points, "rckmpi-bandwidth-two-sided-4096");
-  EXPECT_GT(two_sided.values.at("bandwidth/rckmpi-two-sided"),
+  const Rows large = run(rckmpi_osu_points, "rckmpi-bandwidth-one-sided-262144", false);
+  const Rows rendezvous = run(rckmpi_osu_points, "rckmpi-bandwidth-two-sided-262144", false);
+  EXPECT_GT(rendezvous.values.at("bandwidth/rckmpi-two-sided"),
             2 * large.values.at("bandwidth/rckmpi-one-sided"));
+  // Beyond 512 bytes the latency of two-sided messages rises to that of one-sided ones.
+  const double fetched = run(rckmpi_osu_points, "rckmpi-latency-two-sided-512", false)
+                             .values.at("latency/rckmpi-two-sided");
+  const double two_sided =
+      run(rckmpi_osu_points, "rckmpi-latency-two-sided-4096").values.at("latency/rckmpi-two-sided");
+  const double one_sided =
+      run(rckmpi_osu_points, "rckmpi-latency-one-sided-4096").values.at("latency/rckmpi-one-sided");
+  EXPECT_LT(fetched, 1.25 * 9.1);
+  EXPECT_NEAR(two_sided, one_sided, 0.25 * one_sided);
 }
 
 TEST(RckmpiSeries, PipelinedMessagesAreFaster) {

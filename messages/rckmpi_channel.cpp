@@ -128,9 +128,8 @@ void Channel::take(std::uint32_t from) {
     begin_packet(from);
   }
   if (left != 0) {
-    // Two-sided messages of 512 bytes are as fast as puts (000 section 4.4.3): their stores hit.
     copy_in(cpu_, payload, peer.incoming.to + (peer.arrived - sizeof(Packet)), left,
-            TargetLines::fetched);
+            peer.incoming.lines);
     peer.arrived += left;
     acknowledge(peer);
   }

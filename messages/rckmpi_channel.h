@@ -74,6 +74,7 @@ class Channel {
   struct Incoming {
     Place to;
     std::function<void()> done;
+    TargetLines lines = TargetLines::fetched;
   };
   using Handler = std::function<Incoming(std::uint32_t from, const Packet&)>;
 
