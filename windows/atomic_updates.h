@@ -22,6 +22,7 @@
 #include <bit>
 #include <cstring>
 
+#include "base/back_and_forth.h"
 #include "base/copy.h"
 #include "machine/contract.h"
 #include "sync/locks/mutex.h"
@@ -55,8 +56,8 @@ class AtomicUpdates {
         all_mapped_(all_mapped) {}
 
   // target[i] = target[i] op from[i]; the former elements go to `result` unless it is null.
-  Status update(machine::DataPlace at, Op op, Element element, const void* from, void* result,
-                std::size_t count) {
+  [[gnu::hot]] Status update(machine::DataPlace at, Op op, Element element, const void* from,
+                             void* result, std::size_t count) {
     const std::size_t size = bytes(element);
     if (unit_ <= size && native(at, op, element))
       return update_native(at, op, element, from, result, count);
@@ -64,21 +65,32 @@ class AtomicUpdates {
     auto* out = static_cast<std::byte*>(result);
     if (count == 1) [[likely]]  // by far the most frequent
       return guarded(at, at.offset >> shift_, [&] { return apply_one(at, op, element, in, out); });
-    while (count > 0) {
-      const std::uint64_t range = at.offset >> shift_;
-      const std::uint64_t room = (range + 1) * unit_ - at.offset;
-      const std::size_t n = std::min<std::uint64_t>(count, (room + size - 1) / size);
-      TOMBOLO_TRY(guarded(at, range, [&] { return apply(at, op, element, in, out, n); }));
-      if (in != nullptr) in += n * size;
-      if (out != nullptr) out += n * size;
-      at = at + n * size;
-      count -= n;
+    if (count == 0) return {};
+    const bool from_the_end = count * size > kWalkFrom && walk_from_the_end();
+    const auto part = [&](std::uint64_t range, std::size_t first, std::size_t behind) {
+      const machine::DataPlace place = at + first * size;
+      const auto moved = [&](auto* p) { return p == nullptr ? p : p + first * size; };
+      return guarded(at, range, [&] {
+        return apply(place, op, element, moved(in), moved(out), behind - first, from_the_end);
+      });
+    };
+    const std::uint64_t low = at.offset >> shift_;
+    const std::uint64_t high = (at.offset + (count - 1) * size) >> shift_;
+    if (low == high) return part(low, 0, count);  // a division costs as much as the mutex
+    const auto first_in = [&](std::uint64_t range) {
+      return range <= low ? 0 : ((range << shift_) - at.offset + size - 1) / size;
+    };
+    for (std::uint64_t i = 0; i <= high - low; ++i) {
+      const std::uint64_t range = from_the_end ? high - i : low + i;
+      const std::size_t first = first_in(range);
+      const std::size_t behind = std::min<std::uint64_t>(count, first_in(range + 1));
+      if (first < behind) TOMBOLO_TRY(part(range, first, behind));  // none where units are smaller
     }
     return {};
   }
 
-  Status compare_and_swap(machine::DataPlace at, Element element, const void* compare,
-                          const void* desired, void* result) {
+  [[gnu::hot]] Status compare_and_swap(machine::DataPlace at, Element element, const void* compare,
+                                       const void* desired, void* result) {
     const std::size_t size = bytes(element);
     if (unit_ <= size && native(at, Op::replace, element)) {
       windows::compare_and_swap_atomic(element, core_.view(at), compare, desired, result);
@@ -95,6 +107,9 @@ class AtomicUpdates {
  private:
   static constexpr std::size_t kLargest = 32;   // bytes of the largest element
   static constexpr std::size_t kChunk = 16384;  // bytes that go through the stack at a time
+  // Two arrays share the first level of the cache.
+  static constexpr std::size_t kWalkBlock = kWalkBlockBytes / 2;
+  static constexpr std::size_t kWalkFrom = kWalkFromBytes / 2;
 
   bool native(machine::DataPlace at, Op op, Element element) {
     if constexpr (!C::properties.coherent) return false;
@@ -144,16 +159,29 @@ class AtomicUpdates {
     return apply(at, op, element, in, out, 1);
   }
 
-  Status apply(machine::DataPlace at, Op op, Element element, const std::byte* in, std::byte* out,
-               std::size_t count) {
+  [[gnu::hot]] Status apply(machine::DataPlace at, Op op, Element element, const std::byte* in,
+                            std::byte* out, std::size_t count, bool from_the_end = false) {
     const std::size_t size = bytes(element);
     if constexpr (C::properties.coherent) {
       if (std::byte* p = reachable(at, count * size); p != nullptr) [[likely]] {
-        if (out != nullptr) copy_bytes(out, p, count * size);
-        combine(op, element, p, in, count);
+        const auto update = [&](std::size_t first, std::size_t n) {
+          if (out != nullptr) std::memcpy(out + first * size, p + first * size, n * size);
+          combine(op, element, p + first * size, in == nullptr ? nullptr : in + first * size, n);
+        };
+        if (count * size <= kWalkFrom)
+          update(0, count);
+        else
+          walk(count, kWalkBlock / size, from_the_end, update);
         return {};
       }
     }
+    return apply_in_chunks(at, op, element, in, out, count);
+  }
+
+  // Not in line: a frame as large as the chunk would take its callers' variables to other pages.
+  [[gnu::noinline]] Status apply_in_chunks(machine::DataPlace at, Op op, Element element,
+                                           const std::byte* in, std::byte* out, std::size_t count) {
+    const std::size_t size = bytes(element);
     alignas(64) std::byte chunk[kChunk];
     while (count > 0) {
       const std::size_t n = std::min(count, kChunk / size);
