@@ -10,8 +10,10 @@
 // Invariants: E1 to E5 of windows/engine.h, and
 //             W1 whatever is announced to a peer (a lock released, a counter decremented, a barrier
 //                entered) was drained and published before.
-// Thread safety: as EngineOptions::threads says; with threads, the epoch state is guarded, blocking
-// waits are not, so that a thread that waits keeps no other from its work.
+// Calls that programs repeat are marked hot: they lie together, so that one after a long
+// computation finds its code on a few pages. Thread safety: as EngineOptions::threads says; with
+// threads, the epoch state is guarded, blocking waits are not, so that a thread that waits keeps no
+// other from its work.
 #pragma once
 
 #include <algorithm>
@@ -79,7 +81,7 @@ class Window final : public Engine {
 
   C& core() { return core_; }
 
-  Status put(Home target, Offset at, const void* from, std::size_t bytes) override {
+  [[gnu::hot]] Status put(Home target, Offset at, const void* from, std::size_t bytes) override {
     TOMBOLO_TRY(enter(target));
     if (bytes == 0) return {};  // `from` may be null
     const Settle settle(core_);
@@ -88,7 +90,7 @@ class Window final : public Engine {
     return status;
   }
 
-  Status get(Home target, Offset at, void* to, std::size_t bytes) override {
+  [[gnu::hot]] Status get(Home target, Offset at, void* to, std::size_t bytes) override {
     TOMBOLO_TRY(enter(target));
     if (bytes == 0) return {};  // `to` may be null
     const Settle settle(core_);
@@ -100,13 +102,13 @@ class Window final : public Engine {
     return core_.read(place, to, bytes);
   }
 
-  Status accumulate(Home target, Offset at, Op op, Element element, const void* from,
-                    std::size_t count) override {
+  [[gnu::hot]] Status accumulate(Home target, Offset at, Op op, Element element, const void* from,
+                                 std::size_t count) override {
     return get_accumulate(target, at, op, element, from, nullptr, count);
   }
 
-  Status get_accumulate(Home target, Offset at, Op op, Element element, const void* from,
-                        void* result, std::size_t count) override {
+  [[gnu::hot]] Status get_accumulate(Home target, Offset at, Op op, Element element,
+                                     const void* from, void* result, std::size_t count) override {
     TOMBOLO_TRY(enter(target));
     const Settle settle(core_);
     Status status = updates_.update({target, at}, op, element, from, result, count);
@@ -114,8 +116,8 @@ class Window final : public Engine {
     return status;
   }
 
-  Status compare_and_swap(Home target, Offset at, Element element, const void* compare,
-                          const void* desired, void* result) override {
+  [[gnu::hot]] Status compare_and_swap(Home target, Offset at, Element element, const void* compare,
+                                       const void* desired, void* result) override {
     TOMBOLO_TRY(enter(target));
     const Settle settle(core_);
     Status status = updates_.compare_and_swap({target, at}, element, compare, desired, result);
@@ -123,7 +125,7 @@ class Window final : public Engine {
     return status;
   }
 
-  Status fence(Assertions promise) override {
+  [[gnu::hot]] Status fence(Assertions promise) override {
     {
       const Guard guard(*this);
       TOMBOLO_TRY(epochs_.may_fence());
@@ -143,7 +145,7 @@ class Window final : public Engine {
     return {};
   }
 
-  Status post(std::span<const Home> origins, Assertions promise) override {
+  [[gnu::hot]] Status post(std::span<const Home> origins, Assertions promise) override {
     {
       const Guard guard(*this);
       TOMBOLO_TRY(epochs_.may_post());
@@ -158,7 +160,7 @@ class Window final : public Engine {
     return {};
   }
 
-  Status start(std::span<const Home> targets, Assertions promise) override {
+  [[gnu::hot]] Status start(std::span<const Home> targets, Assertions promise) override {
     const Guard guard(*this);
     TOMBOLO_TRY(epochs_.may_start());
     // Trigger-only (000 section 3.2.3): nobody is waited for before the first communication with
@@ -167,7 +169,7 @@ class Window final : public Engine {
     return {};
   }
 
-  Status complete() override {
+  [[gnu::hot]] Status complete() override {
     const Settle settle(core_);
     {
       const Guard guard(*this);
@@ -181,7 +183,7 @@ class Window final : public Engine {
     return {};
   }
 
-  Status wait() override {
+  [[gnu::hot]] Status wait() override {
     {
       const Guard guard(*this);
       TOMBOLO_TRY(epochs_.may_wait());
@@ -192,7 +194,7 @@ class Window final : public Engine {
     return {};
   }
 
-  Status test(bool& done) override {
+  [[gnu::hot]] Status test(bool& done) override {
     const Guard guard(*this);
     TOMBOLO_TRY(epochs_.may_wait());
     const Settle settle(core_);
@@ -201,7 +203,7 @@ class Window final : public Engine {
     return {};
   }
 
-  Status lock(sync::Access access, Home target, Assertions promise) override {
+  [[gnu::hot]] Status lock(sync::Access access, Home target, Assertions promise) override {
     {
       const Guard guard(*this);
       TOMBOLO_TRY(epochs_.may_lock(target));
@@ -215,7 +217,7 @@ class Window final : public Engine {
     return {};
   }
 
-  Status unlock(Home target) override {
+  [[gnu::hot]] Status unlock(Home target) override {
     const Guard guard(*this);
     Epochs::Held held{};
     TOMBOLO_TRY(epochs_.may_unlock(target, held));
@@ -226,7 +228,7 @@ class Window final : public Engine {
     return {};
   }
 
-  Status lock_all(Assertions promise) override {
+  [[gnu::hot]] Status lock_all(Assertions promise) override {
     {
       const Guard guard(*this);
       TOMBOLO_TRY(epochs_.may_lock_all());
@@ -240,7 +242,7 @@ class Window final : public Engine {
     return {};
   }
 
-  Status unlock_all() override {
+  [[gnu::hot]] Status unlock_all() override {
     const Guard guard(*this);
     TOMBOLO_TRY(epochs_.may_unlock_all());
     const Settle settle(core_);
@@ -250,7 +252,7 @@ class Window final : public Engine {
     return {};
   }
 
-  Status flush(Home target) override {
+  [[gnu::hot]] Status flush(Home target) override {
     const Guard guard(*this);
     TOMBOLO_TRY(epochs_.may_flush(target));
     const Settle settle(core_);
@@ -258,7 +260,7 @@ class Window final : public Engine {
     own_.announce_puts();
     return {};
   }
-  Status flush_all() override {
+  [[gnu::hot]] Status flush_all() override {
     const Guard guard(*this);
     TOMBOLO_TRY(epochs_.may_flush());
     const Settle settle(core_);
@@ -268,11 +270,11 @@ class Window final : public Engine {
   }
   // Local completion: put has copied the origin's bytes when it returns, so there is nothing to do
   // and no drain, which only remote completion needs.
-  Status flush_local(Home target) override {
+  [[gnu::hot]] Status flush_local(Home target) override {
     const Guard guard(*this);
     return epochs_.may_flush(target);
   }
-  Status flush_local_all() override {
+  [[gnu::hot]] Status flush_local_all() override {
     const Guard guard(*this);
     return epochs_.may_flush();
   }
@@ -387,7 +389,7 @@ class Window final : public Engine {
   }
 
   // Threads that wait for different targets share what active_ remembers, so none waits inside.
-  Status await_post(Home target) {
+  [[gnu::hot]] Status await_post(Home target) {
     if (!threads_) [[likely]]
       return active_.await_post(target);
     const auto posted = [&] {

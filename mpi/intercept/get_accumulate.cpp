@@ -9,7 +9,7 @@ TOMBOLO_MPI_CALL int MPI_Get_accumulate(const void* origin, int origin_count,
                                         int target_count, MPI_Datatype target_type, MPI_Op op,
                                         MPI_Win win) {
   MpiWindow* const window = window_at_call(win, __builtin_return_address(0));
-  if (window == nullptr)
+  if (window == nullptr) [[unlikely]]
     return host().Get_accumulate(origin, origin_count, origin_type, result, result_count,
                                  result_type, rank, displacement, target_count, target_type, op,
                                  win);
@@ -25,7 +25,7 @@ TOMBOLO_MPI_CALL int MPI_Get_accumulate_c(const void* origin, MPI_Count origin_c
                                           int rank, MPI_Aint displacement, MPI_Count target_count,
                                           MPI_Datatype target_type, MPI_Op op, MPI_Win win) {
   MpiWindow* const window = window_at_call(win, __builtin_return_address(0));
-  if (window == nullptr)
+  if (window == nullptr) [[unlikely]]
     return host().Get_accumulate_c(origin, origin_count, origin_type, result, result_count,
                                    result_type, rank, displacement, target_count, target_type, op,
                                    win);

@@ -7,7 +7,7 @@ TOMBOLO_MPI_CALL int MPI_Put(const void* origin, int origin_count, MPI_Datatype 
                              int rank, MPI_Aint displacement, int target_count,
                              MPI_Datatype target_type, MPI_Win win) {
   MpiWindow* const window = window_at_call(win, __builtin_return_address(0));
-  if (window == nullptr)
+  if (window == nullptr) [[unlikely]]
     return host().Put(origin, origin_count, origin_type, rank, displacement, target_count,
                       target_type, win);
   return put(*window, {origin, origin_count, origin_type},
@@ -19,7 +19,7 @@ TOMBOLO_MPI_CALL int MPI_Put_c(const void* origin, MPI_Count origin_count, MPI_D
                                int rank, MPI_Aint displacement, MPI_Count target_count,
                                MPI_Datatype target_type, MPI_Win win) {
   MpiWindow* const window = window_at_call(win, __builtin_return_address(0));
-  if (window == nullptr)
+  if (window == nullptr) [[unlikely]]
     return host().Put_c(origin, origin_count, origin_type, rank, displacement, target_count,
                         target_type, win);
   return put(*window, {origin, origin_count, origin_type},

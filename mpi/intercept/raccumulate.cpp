@@ -8,7 +8,7 @@ TOMBOLO_MPI_CALL int MPI_Raccumulate(const void* origin, int origin_count, MPI_D
                                      MPI_Datatype target_type, MPI_Op op, MPI_Win win,
                                      MPI_Request* request) {
   MpiWindow* const window = window_at_call(win, __builtin_return_address(0));
-  if (window == nullptr)
+  if (window == nullptr) [[unlikely]]
     return host().Raccumulate(origin, origin_count, origin_type, rank, displacement, target_count,
                               target_type, op, win, request);
   const int error =
@@ -23,7 +23,7 @@ TOMBOLO_MPI_CALL int MPI_Raccumulate_c(const void* origin, MPI_Count origin_coun
                                        MPI_Count target_count, MPI_Datatype target_type, MPI_Op op,
                                        MPI_Win win, MPI_Request* request) {
   MpiWindow* const window = window_at_call(win, __builtin_return_address(0));
-  if (window == nullptr)
+  if (window == nullptr) [[unlikely]]
     return host().Raccumulate_c(origin, origin_count, origin_type, rank, displacement, target_count,
                                 target_type, op, win, request);
   const int error =

@@ -7,7 +7,7 @@ TOMBOLO_MPI_CALL int MPI_Rget(void* origin, int origin_count, MPI_Datatype origi
                               MPI_Aint displacement, int target_count, MPI_Datatype target_type,
                               MPI_Win win, MPI_Request* request) {
   MpiWindow* const window = window_at_call(win, __builtin_return_address(0));
-  if (window == nullptr)
+  if (window == nullptr) [[unlikely]]
     return host().Rget(origin, origin_count, origin_type, rank, displacement, target_count,
                        target_type, win, request);
   const int error = get(*window, {origin, origin_count, origin_type},
@@ -20,7 +20,7 @@ TOMBOLO_MPI_CALL int MPI_Rget_c(void* origin, MPI_Count origin_count, MPI_Dataty
                                 int rank, MPI_Aint displacement, MPI_Count target_count,
                                 MPI_Datatype target_type, MPI_Win win, MPI_Request* request) {
   MpiWindow* const window = window_at_call(win, __builtin_return_address(0));
-  if (window == nullptr)
+  if (window == nullptr) [[unlikely]]
     return host().Rget_c(origin, origin_count, origin_type, rank, displacement, target_count,
                          target_type, win, request);
   const int error = get(*window, {origin, origin_count, origin_type},

@@ -9,7 +9,7 @@ TOMBOLO_MPI_CALL int MPI_Rget_accumulate(const void* origin, int origin_count,
                                          int target_count, MPI_Datatype target_type, MPI_Op op,
                                          MPI_Win win, MPI_Request* request) {
   MpiWindow* const window = window_at_call(win, __builtin_return_address(0));
-  if (window == nullptr)
+  if (window == nullptr) [[unlikely]]
     return host().Rget_accumulate(origin, origin_count, origin_type, result, result_count,
                                   result_type, rank, displacement, target_count, target_type, op,
                                   win, request);
@@ -27,7 +27,7 @@ TOMBOLO_MPI_CALL int MPI_Rget_accumulate_c(const void* origin, MPI_Count origin_
                                            MPI_Datatype target_type, MPI_Op op, MPI_Win win,
                                            MPI_Request* request) {
   MpiWindow* const window = window_at_call(win, __builtin_return_address(0));
-  if (window == nullptr)
+  if (window == nullptr) [[unlikely]]
     return host().Rget_accumulate_c(origin, origin_count, origin_type, result, result_count,
                                     result_type, rank, displacement, target_count, target_type, op,
                                     win, request);

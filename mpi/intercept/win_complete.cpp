@@ -5,6 +5,7 @@ using namespace tombolo::mpi;
 
 TOMBOLO_MPI_CALL int MPI_Win_complete(MPI_Win win) {
   MpiWindow* const window = window_at_call(win, __builtin_return_address(0));
-  if (window == nullptr) return host().Win_complete(win);
+  if (window == nullptr) [[unlikely]]
+    return host().Win_complete(win);
   return conclude(*window, window->engine().complete(), "MPI_Win_complete");
 }

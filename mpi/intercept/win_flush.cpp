@@ -5,7 +5,8 @@ using namespace tombolo::mpi;
 
 TOMBOLO_MPI_CALL int MPI_Win_flush(int rank, MPI_Win win) {
   MpiWindow* const window = window_at_call(win, __builtin_return_address(0));
-  if (window == nullptr) return host().Win_flush(rank, win);
+  if (window == nullptr) [[unlikely]]
+    return host().Win_flush(rank, win);
   if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
   if (rank < 0 || rank >= window->size) return raise(*window, MPI_ERR_RANK);
   return conclude(*window, window->engine().flush(static_cast<Home>(rank)), "MPI_Win_flush");

@@ -6,6 +6,7 @@ using namespace tombolo::mpi;
 
 TOMBOLO_MPI_CALL int MPI_Win_get_info(MPI_Win win, MPI_Info* info) {
   MpiWindow* const window = window_at_call(win, __builtin_return_address(0));
-  if (window == nullptr) return host().Win_get_info(win, info);
+  if (window == nullptr) [[unlikely]]
+    return host().Win_get_info(win, info);
   return window_info(*window, info);
 }

@@ -7,7 +7,8 @@ using namespace tombolo::mpi;
 TOMBOLO_MPI_CALL int MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint* size, int* disp_unit,
                                           void* base) {
   MpiWindow* const window = window_at_call(win, __builtin_return_address(0));
-  if (window == nullptr) return host().Win_shared_query(win, rank, size, disp_unit, base);
+  if (window == nullptr) [[unlikely]]
+    return host().Win_shared_query(win, rank, size, disp_unit, base);
   SharedRegion region{};
   if (const int error = shared_region(*window, rank, region); error != MPI_SUCCESS)
     return raise(*window, error);
@@ -21,7 +22,8 @@ TOMBOLO_MPI_CALL int MPI_Win_shared_query(MPI_Win win, int rank, MPI_Aint* size,
 TOMBOLO_MPI_CALL int MPI_Win_shared_query_c(MPI_Win win, int rank, MPI_Aint* size,
                                             MPI_Aint* disp_unit, void* base) {
   MpiWindow* const window = window_at_call(win, __builtin_return_address(0));
-  if (window == nullptr) return host().Win_shared_query_c(win, rank, size, disp_unit, base);
+  if (window == nullptr) [[unlikely]]
+    return host().Win_shared_query_c(win, rank, size, disp_unit, base);
   SharedRegion region{};
   if (const int error = shared_region(*window, rank, region); error != MPI_SUCCESS)
     return raise(*window, error);

@@ -5,7 +5,8 @@ using namespace tombolo::mpi;
 
 TOMBOLO_MPI_CALL int MPI_Win_test(MPI_Win win, int* flag) {
   MpiWindow* const window = window_at_call(win, __builtin_return_address(0));
-  if (window == nullptr) return host().Win_test(win, flag);
+  if (window == nullptr) [[unlikely]]
+    return host().Win_test(win, flag);
   bool done = false;
   const Status status = window->engine().test(done);
   *flag = done ? 1 : 0;

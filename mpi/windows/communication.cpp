@@ -35,18 +35,19 @@ class Target {
       start = remote.displacement;
       return empty() || is_attached(window) ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
     }
-    if (remote.displacement < 0) [[unlikely]]
-      return MPI_ERR_DISP;
     const PeerRecord& peer = window.peers[rank];
-    const Wide first = Wide{remote.displacement} * peer.disp_unit;
-    start = static_cast<std::ptrdiff_t>(first);
-    if (count == 0 || type->size == 0) return MPI_SUCCESS;
-    const Wide last = static_cast<Wide>(count - 1) * type->extent;
-    const Wide low = first + type->true_lb + std::min<Wide>(0, last);
-    const Wide high = first + type->true_lb + type->true_extent + std::max<Wide>(0, last);
-    if (low < 0 || high > static_cast<Wide>(peer.bytes)) [[unlikely]]
-      return MPI_ERR_RMA_RANGE;
-    return MPI_SUCCESS;
+    if (type->contiguous) [[likely]] {
+      std::uint64_t first = 0, bytes = 0, behind = 0;
+      if (remote.displacement >= 0 &&
+          !__builtin_mul_overflow(static_cast<std::uint64_t>(remote.displacement),
+                                  static_cast<std::uint64_t>(peer.disp_unit), &first) &&
+          !__builtin_mul_overflow(count, type->size, &bytes) &&
+          !__builtin_add_overflow(first, bytes, &behind) && behind <= peer.bytes) [[likely]] {
+        start = static_cast<std::ptrdiff_t>(first);
+        return MPI_SUCCESS;
+      }
+    }
+    return open_any(peer, remote);
   }
   machine::Offset at(std::ptrdiff_t offset) const {
     return static_cast<machine::Offset>(start + offset);
@@ -60,6 +61,18 @@ class Target {
   std::ptrdiff_t start = 0;  // byte displacement; an address for dynamic windows
 
  private:
+  // Of any type, and with the error of what is out of range.
+  [[gnu::noinline]] int open_any(const PeerRecord& peer, const Remote& remote) {
+    if (remote.displacement < 0) return MPI_ERR_DISP;
+    const Wide first = Wide{remote.displacement} * peer.disp_unit;
+    start = static_cast<std::ptrdiff_t>(first);
+    if (count == 0 || type->size == 0) return MPI_SUCCESS;
+    const Wide last = static_cast<Wide>(count - 1) * type->extent;
+    const Wide low = first + type->true_lb + std::min<Wide>(0, last);
+    const Wide high = first + type->true_lb + type->true_extent + std::max<Wide>(0, last);
+    if (low < 0 || high > static_cast<Wide>(peer.bytes)) return MPI_ERR_RMA_RANGE;
+    return MPI_SUCCESS;
+  }
   // What the process attached since its view was last read is looked for once. That a view cannot
   // be read is for the access itself to find.
   [[gnu::noinline]] bool is_attached(MpiWindow& window) const {
@@ -163,6 +176,11 @@ std::size_t elements_of(const TypeInfo& type, MPI_Count count) {
   return type.elements() * static_cast<std::size_t>(count);
 }
 
+// As many elements as there are datatypes, one behind the other.
+[[gnu::always_inline]] inline bool is_array_of_elements(const TypeInfo& type) {
+  return type.predefined && type.contiguous && type.size == windows::bytes(*type.element);
+}
+
 // The standard's types, and MPI_CHAR, which MPI libraries take as well.
 bool may_compare_and_swap(const TypeInfo& type) {
   return type.predefined && type.element &&
@@ -244,6 +262,14 @@ int accumulate(MpiWindow& window, const Buffer& origin, const Remote& remote, MP
   if (error == MPI_SUCCESS && arithmetic.op == windows::Op::no_op) error = MPI_ERR_OP;
   if (error == MPI_SUCCESS) error = same_element(*type, target);
   if (error != MPI_SUCCESS) return raise(window, error);
+  if (type == target.type && is_array_of_elements(*type)) [[likely]] {
+    const auto count = std::min(static_cast<std::size_t>(origin.count), target.count);
+    if (count == 0) return MPI_SUCCESS;
+    return conclude(window,
+                    window.engine().accumulate(target.rank, target.at(0), arithmetic.op,
+                                               arithmetic.element, origin.address, count),
+                    call);
+  }
   const std::size_t elements = elements_of(*type, origin.count);
   if (elements == 0) return MPI_SUCCESS;
   std::vector<std::byte> storage;

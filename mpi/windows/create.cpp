@@ -461,7 +461,7 @@ Status Creator::attach() try {
   options.atomic_bytes = w.peers[0].atomic_bytes;
   options.memory_moves_on = several_hosts_;
   options.program_reads_peers = c_.flavor == MPI_WIN_FLAVOR_SHARED;
-  w.engine_ = make_engine(machine(), at, options);
+  w.serve_by(make_engine(machine(), at, options));
   w.sited = needs_images(machine());
   return {};
 } catch (const std::bad_alloc&) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi/windows/engines.h"
 
+#include "mpi/windows/engine_on.h"
+
 #include "backends/coherent/coherent.h"
 #include "backends/flushed/flushed.h"
 #include "backends/stale/stale.h"
@@ -54,9 +56,7 @@ Status available(MachineChoice machine) {
 std::unique_ptr<windows::Engine> make_engine(MachineChoice machine,
                                              const machine::Attachment& attachment,
                                              const windows::EngineOptions& options) {
-  return with_core(machine, [&]<class C>() -> std::unique_ptr<windows::Engine> {
-    return std::make_unique<windows::Window<C>>(attachment, options);
-  });
+  return with_core(machine, [&]<class C>() { return make_engine_on<C>(attachment, options); });
 }
 
 }  // namespace tombolo::mpi

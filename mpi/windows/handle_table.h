@@ -22,6 +22,7 @@
 // thread at a time.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -40,7 +41,6 @@ class HandleTable {
   // The value of `handle`, or null.
   Value* find(Handle handle) const {
     const Slots* const slots = current_.load(std::memory_order_acquire);
-    if (slots == nullptr) return nullptr;
     for (std::size_t i = slots->home(handle);; i = slots->after(i)) {
       const Slot& slot = slots->at[i];
       Value* const value = slot.value.load(std::memory_order_acquire);  // HT2
@@ -53,7 +53,7 @@ class HandleTable {
   // A handle that is there already means `value` from now on.
   void insert(Handle handle, Value* value) {
     Slots* slots = current_.load(std::memory_order_relaxed);
-    if (slots == nullptr || (used_ + 1) * 2 > slots->mask + 1) slots = grow();
+    if ((used_ + 1) * 2 > slots->mask + 1) slots = grow();
     Slot* reusable = nullptr;
     std::size_t i = slots->home(handle);
     for (; slots->value(i) != nullptr; i = slots->after(i)) {
@@ -73,7 +73,6 @@ class HandleTable {
   // Takes `handle` out, if it still means `value`.
   void erase(Handle handle, const Value* value) {
     Slots* const slots = current_.load(std::memory_order_relaxed);
-    if (slots == nullptr) return;
     std::size_t i = slots->home(handle);
     while (
         slots->value(i) != nullptr &&
@@ -93,7 +92,7 @@ class HandleTable {
   std::size_t size() const { return entries_; }
   // Of all arrays that were ever made. For the writer.
   std::size_t slots() const {
-    std::size_t sum = 0;
+    std::size_t sum = kFew;
     for (const auto& slots : all_) sum += slots->mask + 1;
     return sum;
   }
@@ -104,7 +103,10 @@ class HandleTable {
     std::atomic<Value*> value{nullptr};  // null: free, and the end of a search
   };
   struct Slots {
-    explicit Slots(std::size_t n) : mask(n - 1), at(std::make_unique<Slot[]>(n)) {}
+    // Of somebody else.
+    constexpr Slots(Slot* slots, std::size_t n) : mask(n - 1), at(slots) {}
+    explicit Slots(std::size_t n)
+        : mask(n - 1), owned(std::make_unique<Slot[]>(n)), at(owned.get()) {}
     std::size_t home(Handle handle) const {
       return static_cast<std::size_t>((bits(handle) * 0x9e3779b97f4a7c15u) >> 40) & mask;
     }
@@ -112,7 +114,8 @@ class HandleTable {
     std::size_t before(std::size_t i) const { return (i - 1) & mask; }
     Value* value(std::size_t i) const { return at[i].value.load(std::memory_order_relaxed); }
     const std::size_t mask;
-    const std::unique_ptr<Slot[]> at;
+    const std::unique_ptr<Slot[]> owned;
+    Slot* const at;
   };
 
   // Handles are integers in one ABI and pointers in another.
@@ -131,8 +134,8 @@ class HandleTable {
 
   Slots* grow() {
     const Slots* const old = current_.load(std::memory_order_relaxed);
-    auto grown = std::make_unique<Slots>(old == nullptr ? 16 : 2 * (old->mask + 1));
-    for (std::size_t from = 0; old != nullptr && from <= old->mask; ++from) {
+    auto grown = std::make_unique<Slots>(2 * (old->mask + 1));
+    for (std::size_t from = 0; from <= old->mask; ++from) {
       Value* const value = old->value(from);
       if (value == nullptr || value == removed()) continue;
       const Handle handle = old->at[from].handle.load(std::memory_order_relaxed);
@@ -146,7 +149,12 @@ class HandleTable {
     return all_.back().get();
   }
 
-  std::atomic<Slots*> current_{nullptr};
+  // The first slots lie beside the table: a look-up after a long computation finds both on one
+  // page.
+  static constexpr std::size_t kFew = 16;
+  std::array<Slot, kFew> few_{};
+  Slots first_{few_.data(), kFew};
+  std::atomic<Slots*> current_{&first_};
   // The rest is the writer's.
   std::size_t entries_ = 0;
   std::size_t used_ = 0;  // slots that are not free

@@ -73,12 +73,19 @@ struct GroupRanks {
 
 class MpiWindow {
  public:
-  MPI_Win handle = MPI_WIN_NULL;
+  // What every call looks at, in one line of the cache.
+  alignas(64) MPI_Win handle = MPI_WIN_NULL;
   int rank = 0;
   int size = 0;
-  int flavor = 0;  // MPI_WIN_FLAVOR_*
-  int model = 0;   // MPI_WIN_UNIFIED or MPI_WIN_SEPARATE
   std::vector<PeerRecord> peers;
+  bool sited = false;  // the machine reports call sites
+  int flavor = 0;      // MPI_WIN_FLAVOR_*
+  int model = 0;       // MPI_WIN_UNIFIED or MPI_WIN_SEPARATE
+
+ private:
+  windows::Engine* serving_ = nullptr;
+
+ public:
   MPI_Group group = MPI_GROUP_NULL;
 
   // What the predefined attributes point at.
@@ -88,7 +95,6 @@ class MpiWindow {
 
   std::array<GroupRanks, 4> groups;
   std::size_t next_group = 0;
-  bool sited = false;  // the machine reports call sites
 
   // Dynamic windows: the own memory, and what was seen of each process's.
   Attached attached;
@@ -96,7 +102,11 @@ class MpiWindow {
   std::vector<AttachedView> views;
 
   bool dynamic() const { return flavor == MPI_WIN_FLAVOR_DYNAMIC; }
-  windows::Engine& engine() { return *engine_; }
+  windows::Engine& engine() { return *serving_; }
+  void serve_by(std::unique_ptr<windows::Engine> engine) {
+    engine_ = std::move(engine);
+    serving_ = engine_.get();
+  }
 
   // In the order of destruction, last first: the engine uses all of the others.
   host::Segment segment_;
@@ -104,6 +114,8 @@ class MpiWindow {
   host::OwnMemory::Use use_;           // MPI_Win_create: of this process's memory
   std::vector<host::Segment> mapped_;  // MPI_Win_create: of the peers' memory what could be mapped
   std::unique_ptr<PeerWatch> watch_;
+
+ private:
   std::unique_ptr<windows::Engine> engine_;
 };
 
@@ -132,9 +144,9 @@ std::unique_ptr<MpiWindow> unregister_window(MpiWindow* window);
 std::uint64_t call_site(const void* caller);
 
 // Calls the window's error handler with the MPI error that stands for `status`, and returns it.
-int raise(MpiWindow& window, const Status& status, const char* call);
+[[gnu::cold]] int raise(MpiWindow& window, const Status& status, const char* call);
 // The same for an MPI error class.
-int raise(MpiWindow& window, int error);
+[[gnu::cold]] int raise(MpiWindow& window, int error);
 // The MPI error code for a status, with its message as text.
 int error_code(const Status& status, const char* call);
 

@@ -38,7 +38,7 @@ class DisseminationBarrier {
 
   DisseminationBarrier(C& core, Layout layout) : core_(core), layout_(layout) {}
 
-  Status arrive_and_wait() {
+  [[gnu::hot]] Status arrive_and_wait() {
     ++number_;
     const machine::Home n = core_.cores();
     for (unsigned round = 0; round < rounds(n); ++round) {

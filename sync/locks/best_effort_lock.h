@@ -65,7 +65,7 @@ class BestEffortLocks {
         global_(core.word({0, layout.global})),
         state_(options.threads) {}
 
-  Status lock(Access access, Home target) {
+  [[gnu::hot]] Status lock(Access access, Home target) {
     const Word word = target_word(target);
     if (access == Access::exclusive) return lock_exclusive(word);
     if ((core_.fetch_add(word, 1) & exclusive_bit) == 0) [[likely]]
@@ -73,7 +73,7 @@ class BestEffortLocks {
     return retry_shared(word);
   }
 
-  void unlock(Access access, Home target) {
+  [[gnu::hot]] void unlock(Access access, Home target) {
     const Word word = target_word(target);
     if (access == Access::shared) {
       core_.fetch_add(word, minus(1));
@@ -85,7 +85,7 @@ class BestEffortLocks {
     deregister();
   }
 
-  Status lock_all() {
+  [[gnu::hot]] Status lock_all() {
     constexpr std::uint64_t in_the_way = exclusives | lock_all_settled;
     if ((core_.fetch_add(global_, one_lock_all) & in_the_way) == lock_all_settled) [[likely]]
       return {};
@@ -101,7 +101,7 @@ class BestEffortLocks {
     }
     return {};
   }
-  void unlock_all() { core_.fetch_add(global_, minus(one_lock_all)); }
+  [[gnu::hot]] void unlock_all() { core_.fetch_add(global_, minus(one_lock_all)); }
 
  private:
   static constexpr std::uint64_t exclusive_bit = std::uint64_t{1} << 63;

@@ -69,7 +69,7 @@ class ReaderBias {
         reads_until_bias_(options.bias_after * core.cores()),
         locks_(core, layout.locks, options) {}
 
-  Status lock(Access access, Home target) {
+  [[gnu::hot]] Status lock(Access access, Home target) {
     if (access == Access::shared) {
       if (announce(target)) [[likely]]
         return {};
@@ -83,7 +83,7 @@ class ReaderBias {
     return wait_for_announced(target);
   }
 
-  void unlock(Access access, Home target) {
+  [[gnu::hot]] void unlock(Access access, Home target) {
     if (access == Access::shared && options_.bias_after != 0)
       for (unsigned i = 0; i < announced_at_once; ++i)
         if (core_.load(announcement(core_.self(), i)) == target + std::uint64_t{1})
