@@ -27,7 +27,7 @@ def measured(experiment: Experiment, **series: dict) -> Measured:
 
 def judged(claim: Claim, **series: dict) -> Verdict:
     experiment = Experiment("e", "E", (FIGURE,), claims=(claim,))
-    return verdicts.verdicts(experiment, measured(experiment, **series))[0]
+    return verdicts.verdicts(Catalogue(), experiment, measured(experiment, **series))[0]
 
 
 def claim(kind: str, **more) -> Claim:
@@ -45,6 +45,16 @@ def test_the_files_of_the_package_are_sound() -> None:
             assert figure.kind in ("lines", "bars", "stacked"), figure.name
         for number in made.numbers:
             assert number.source
+
+
+def test_reasons_are_about_what_there_is() -> None:
+    known = catalogue.load()
+    for reason in known.reasons:
+        made = known.experiments[reason.experiment]
+        if reason.claim:
+            assert reason.claim in [each.name for each in made.claims], reason.claim
+        else:
+            assert reason.series in made.units(), reason.series
 
 
 def test_kinds_of_claims_are_those_of_the_catalogue() -> None:
@@ -94,9 +104,23 @@ def test_a_zero_of_the_paper_must_be_met() -> None:
 
 
 def test_a_reason_for_a_point_goes_before_that_of_its_series() -> None:
-    known = Catalogue({}, (Reason("e", "a", "all"), Reason("e", "a", "this", x=2)))
+    known = Catalogue({}, (Reason("e", "all", "a"), Reason("e", "this", "a", x=2)))
     assert [known.reason("e", "a", x) for x in (1, 2)] == ["all", "this"]
     assert known.reason("e", "b", 1) == ""
+
+
+def test_a_claim_has_the_reason_of_its_name() -> None:
+    known = Catalogue({}, (Reason("e", "because", claim="c"), Reason("e", "other", "c")))
+    experiment = Experiment("e", "E", (FIGURE,), claims=(claim("value", low=2),))
+    (found,) = verdicts.verdicts(known, experiment, measured(experiment, a={1: 1}))
+    assert found.held is False
+    assert found.reason == "because"
+
+
+def test_a_reason_is_about_a_series_or_a_claim() -> None:
+    for wrong in ({}, {"series": "a", "claim": "c"}):
+        with pytest.raises(ValueError, match="needs a series or a claim"):
+            Reason("e", "because", **wrong)
 
 
 def test_places_on_an_axis_compare_as_numbers_or_text() -> None:

@@ -26,7 +26,8 @@ Jobs = Annotated[int | None, typer.Option(min=1, help="Processes at once [defaul
 Fresh = Annotated[bool, typer.Option("--fresh", help="Measure again what was measured before.")]
 All = Annotated[bool, typer.Option("--all", help="Every number of the papers in the table.")]
 Strict = Annotated[
-    bool, typer.Option("--strict", help="Fail where a claim does not hold or a reason is missing.")
+    bool,
+    typer.Option("--strict", help="Fail where a number or a claim misses the paper without a reason."),
 ]
 STYLES = {True: "green", False: "red", None: "dim"}
 
@@ -147,10 +148,10 @@ def _show(sections: list[Section], everything: bool) -> None:
     reasons: list[str] = []
     if any(section.deviations for section in sections):
         console.print(_deviation_table(sections, everything, reasons))
+    if any(section.verdicts for section in sections):
+        console.print(_claim_table(sections, reasons))
     for number, reason in enumerate(reasons, 1):
         paragraph(f"({number}) {reason}")
-    if any(section.verdicts for section in sections):
-        console.print(_claim_table(sections))
 
 
 def _deviation_table(sections: list[Section], everything: bool, reasons: list[str]) -> Table:
@@ -176,9 +177,16 @@ def _deviation_table(sections: list[Section], everything: bool, reasons: list[st
     return table
 
 
+def _number_of(reason: str, reasons: list[str]) -> str:
+    """Of a reason in the list, to which it is added; empty for none."""
+    if not reason:
+        return ""
+    if reason not in reasons:
+        reasons.append(reason)
+    return f"({reasons.index(reason) + 1})"
+
+
 def _deviation_row(table: Table, each: Deviation, reasons: list[str]) -> None:
-    if each.reason and each.reason not in reasons:
-        reasons.append(each.reason)
     name = each.number.series + ("" if each.part == "value" else f", {each.part}")
     table.add_row(
         each.experiment,
@@ -188,17 +196,20 @@ def _deviation_row(table: Table, each: Deviation, reasons: list[str]) -> None:
         "" if each.ours is None else f"{each.ours:.4g} {each.unit}",
         f"[{STYLES[each.good]}]{percent(each.share)}[/]",
         "" if each.number.exact else "approximate",
-        f"({reasons.index(each.reason) + 1})" if each.reason else "",
+        _number_of(each.reason, reasons),
     )
 
 
-def _claim_table(sections: list[Section]) -> Table:
+def _claim_table(sections: list[Section], reasons: list[str]) -> Table:
     table = Table(title="The papers' claims", title_justify="left")
-    for heading in ("experiment", "claim", "wanted", "found", ""):
+    for heading in ("experiment", "claim", "wanted", "found", "", "reason"):
         table.add_column(heading, overflow="fold")
     for section in sections:
         for each in section.verdicts:
-            table.add_row(each.experiment, each.claim.name, each.wanted, each.found, _word(each))
+            reason = _number_of(each.reason, reasons) if each.held is False else ""
+            table.add_row(
+                each.experiment, each.claim.name, each.wanted, each.found, _word(each), reason
+            )
     return table
 
 
@@ -207,8 +218,10 @@ def _word(verdict: Verdict) -> str:
 
 
 def _wanting(made: Report) -> bool:
-    """Whether a claim failed, or a number deviates too far without a reason."""
-    claims = any(each.held is False for s in made.sections for each in s.verdicts)
+    """Whether a claim failed, or a number deviates too far, without a reason."""
+    claims = any(
+        each.held is False and not each.reason for s in made.sections for each in s.verdicts
+    )
     return claims or any(
         each.good is False and not each.reason for s in made.sections for each in s.deviations
     )

@@ -100,12 +100,18 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Reason:
-    """Why a series, or one point of it, lies further from the paper than it should."""
+    """Why a series, or one point of it, lies further from the paper than it should; or why a claim,
+    named by `claim`, does not hold."""
 
     experiment: str
-    series: str
     text: str
+    series: str = ""
     x: X | None = None
+    claim: str = ""
+
+    def __post_init__(self) -> None:
+        if bool(self.series) == bool(self.claim):
+            raise ValueError(f"a reason of {self.experiment} needs a series or a claim")
 
 
 @dataclass(frozen=True)
@@ -124,6 +130,11 @@ class Catalogue:
             if each.x is None:
                 found = each.text
         return found
+
+    def reason_of_claim(self, experiment: str, name: str) -> str:
+        """Why that claim does not hold, else an empty text."""
+        of = (experiment, name)
+        return next((r.text for r in self.reasons if (r.experiment, r.claim) == of), "")
 
 
 def same(a: X, b: X) -> bool:

@@ -95,9 +95,10 @@ def claims(verdicts: list[Verdict]) -> str:
                 escape(each.found),
                 (word, style),
                 escape(each.claim.source),
+                escape(each.reason if each.held is False else ""),
             ]
         )
-    return _table(("experiment", "claim", "wanted", "found", "", "source"), rows)
+    return _table(("experiment", "claim", "wanted", "found", "", "source", "reason"), rows)
 
 
 def outside(deviations: list[Deviation]) -> str:

@@ -25,7 +25,7 @@ def gather(catalogue: Catalogue, results: store.Results, setting: Setting) -> Re
             Section(
                 experiment,
                 deviations=verdicts.deviations(catalogue, experiment, measured),
-                verdicts=verdicts.verdicts(experiment, measured),
+                verdicts=verdicts.verdicts(catalogue, experiment, measured),
                 strangers=measured.strangers,
                 notes=list(dict.fromkeys(line["note"] for line in lines if line.get("note"))),
             )

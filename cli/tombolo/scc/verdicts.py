@@ -116,6 +116,7 @@ class Verdict:
     experiment: str
     claim: Claim
     values: tuple[float, ...]
+    reason: str = ""
 
     @property
     def held(self) -> bool | None:
@@ -141,9 +142,14 @@ class Verdict:
         return f"{low:g}" if low == high else f"{low:g} to {high:g}"
 
 
-def verdicts(experiment: Experiment, measured: Measured) -> list[Verdict]:
+def verdicts(catalogue: Catalogue, experiment: Experiment, measured: Measured) -> list[Verdict]:
     return [
-        Verdict(experiment.name, claim, tuple(KINDS[claim.kind](claim, measured)))
+        Verdict(
+            experiment.name,
+            claim,
+            tuple(KINDS[claim.kind](claim, measured)),
+            catalogue.reason_of_claim(experiment.name, claim.name),
+        )
         for claim in experiment.claims
     ]
 
