@@ -1,30 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: walks over a large array block by block, every other time from its end: what is used
-// again soon (the buffer of a loop's transfers) is found in the cache as far as the cache goes.
-// From the start each time, the first blocks drive out the last ones just before their turn.
+// Purpose: walks over a large array block by block, every other time from its end: what a loop uses
+// again (the buffer of its transfers) is found in the cache as far as the cache goes. From the
+// start each time, the first blocks drive out the last ones just before their turn.
 // Invariants: every element is visited once; within a block the visitor's order holds.
-// Thread safety: a thread has a direction of its own.
+// Thread safety: a thread has directions of its own.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 
 namespace tombolo {
 
-// Smaller than the first level of any processor's caches, and large enough that a call for each
+// Half of the smallest first level of the caches of hosts, and large enough that a call for each
 // does not count.
 inline constexpr std::size_t kWalkBlockBytes = 16384;
 // Up to this size a walk from the start is as fast.
 inline constexpr std::size_t kWalkFromBytes = 2 * kWalkBlockBytes;
 
 namespace detail {
-inline thread_local bool last_walk_from_the_end = false;
-}
+// A bit for each of 64 groups of arrays by address, so that a loop with several turns each of them.
+// Two arrays of one group only turn more often than they should.
+inline thread_local std::uint64_t walked_from_the_end = 0;
+}  // namespace detail
 
-// Asked once for each walk: whether it is the turn of one from the end.
-inline bool walk_from_the_end() {
-  return detail::last_walk_from_the_end = !detail::last_walk_from_the_end;
+// Asked once for each walk over `array`: whether it is the turn of one from the end.
+inline bool walk_from_the_end(const void* array) {
+  const auto page = static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(array)) >> 12;
+  const std::uint64_t bit = std::uint64_t{1} << (page * 0x9e3779b97f4a7c15u >> 58);
+  return ((detail::walked_from_the_end ^= bit) & bit) != 0;
 }
 
 // visit(first, n) for blocks of at most `per_block` elements.
@@ -39,7 +44,7 @@ void walk(std::size_t elements, std::size_t per_block, bool from_the_end, Visit&
 
 // memcpy.
 [[gnu::noinline]] inline void copy_back_and_forth(void* to, const void* from, std::size_t bytes) {
-  walk(bytes, kWalkBlockBytes, walk_from_the_end(), [&](std::size_t first, std::size_t n) {
+  walk(bytes, kWalkBlockBytes, walk_from_the_end(to), [&](std::size_t first, std::size_t n) {
     std::memcpy(static_cast<std::byte*>(to) + first, static_cast<const std::byte*>(from) + first,
                 n);
   });

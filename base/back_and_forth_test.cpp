@@ -27,14 +27,27 @@ TEST(BackAndForth, VisitsEachElementOnceInOrderWithinABlock) {
   EXPECT_TRUE(visited(0, 3, true).empty());
 }
 
-TEST(BackAndForth, EachThreadTurnsByItself) {
-  const bool mine = walk_from_the_end();
-  std::thread([] {
-    const bool first = walk_from_the_end();
-    EXPECT_NE(walk_from_the_end(), first);
-    EXPECT_EQ(walk_from_the_end(), first);
-  }).join();
-  EXPECT_NE(walk_from_the_end(), mine);
+TEST(BackAndForth, EachArrayAndThreadTurnsByItself) {
+  // Pages of two groups: which they are is of no concern, so the second is searched for.
+  alignas(4096) static std::byte pages[64][4096];
+  const bool first = walk_from_the_end(pages[0]);
+  EXPECT_NE(walk_from_the_end(pages[0]), first);
+  std::size_t other = 1;
+  for (;; ++other) {
+    ASSERT_LT(other, 64u);
+    const bool before = walk_from_the_end(pages[0]);
+    walk_from_the_end(pages[other]);
+    if (walk_from_the_end(pages[0]) != before) break;
+  }
+  for (int i = 0; i < 3; ++i) {
+    const bool mine = walk_from_the_end(pages[0]);
+    const bool its = walk_from_the_end(pages[other]);
+    EXPECT_NE(walk_from_the_end(pages[0]), mine);
+    EXPECT_NE(walk_from_the_end(pages[other]), its);
+  }
+  const bool mine = walk_from_the_end(pages[0]);
+  std::thread([] { walk_from_the_end(pages[0]); }).join();
+  EXPECT_NE(walk_from_the_end(pages[0]), mine);
 }
 
 TEST(CopyBytes, CopiesEverySizeAndNothingElse) {

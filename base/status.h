@@ -11,6 +11,8 @@
 // Thread safety: a Status is immutable; distinct objects may be used from distinct threads.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,7 +35,7 @@ enum class [[nodiscard]] Code{
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  Status(const Status& other) : fault_(other.ok() ? nullptr : copy(*other.fault_)) {}
+  Status(const Status& other) noexcept : fault_(other.ok() ? nullptr : share(other.fault_)) {}
   Status(Status&& other) noexcept : fault_(std::exchange(other.fault_, nullptr)) {}
   Status& operator=(Status other) noexcept {
     std::swap(fault_, other.fault_);
@@ -79,18 +81,24 @@ class [[nodiscard]] Status {
     Code code;
     int rank;
     std::string message;
+    std::atomic<std::uint32_t> holders{1};
   };
   [[gnu::cold, gnu::noinline]] static Status fault(Code code, int rank, std::string_view why) {
     Status status;
     status.fault_ = new Fault{code, rank, std::string(why)};
     return status;
   }
-  [[gnu::cold, gnu::noinline]] static const Fault* copy(const Fault& fault) {
-    return new Fault(fault);
+  // A count and not a copy: one that is passed on while memory is short must not fail.
+  [[gnu::cold, gnu::noinline]] static Fault* share(Fault* fault) noexcept {
+    // relaxed: whoever shares it holds it already.
+    fault->holders.fetch_add(1, std::memory_order_relaxed);
+    return fault;
   }
-  [[gnu::cold, gnu::noinline]] static void drop(const Fault* fault) noexcept { delete fault; }
+  [[gnu::cold, gnu::noinline]] static void drop(Fault* fault) noexcept {
+    if (fault->holders.fetch_sub(1, std::memory_order_acq_rel) == 1) delete fault;
+  }
 
-  const Fault* fault_ = nullptr;
+  Fault* fault_ = nullptr;
 };
 
 }  // namespace tombolo

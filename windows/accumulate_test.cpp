@@ -221,6 +221,29 @@ TYPED_TEST(AccumulateTest, ResultsAreTheFormerElementsOfLargeArrays) {
   });
 }
 
+// Large enough to be walked in blocks and from the end, over several ranges, and none of them
+// whole.
+TYPED_TEST(AccumulateTest, ResultsAreInPlaceWhicheverWayLargeArraysAreWalked) {
+  constexpr std::size_t count = 20'011;
+  const World world{.processes = 2, .bytes = count * 8 + 64};
+  run_with_each_granularity<TypeParam>(world, [&](Process& p) {
+    if (p.self() == 1) return;
+    std::vector<double> in(count), out(count);
+    for (std::size_t i = 0; i < count; ++i) in[i] = static_cast<double>(i + 1);
+    p.lock_exclusive(1);
+    for (int turn = 0; turn < 4; ++turn) {
+      p.get_accumulate(1, 24, Op::sum, Element::f64, in.data(), out.data(), count);
+      for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(out[i], turn * in[i]) << i;
+    }
+    for (int turn = 0; turn < 2; ++turn) {
+      std::fill(out.begin(), out.end(), -1);
+      p.get_accumulate(1, 24, Op::no_op, Element::f64, nullptr, out.data(), count);
+      for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(out[i], 4 * in[i]) << i;
+    }
+    p.unlock(1);
+  });
+}
+
 TYPED_TEST(AccumulateTest, OwnersAndOthersUpdateTheSameElement) {
   run_with_each_granularity<TypeParam>({.processes = 2}, [](Process& p) {
     constexpr int rounds = 40;

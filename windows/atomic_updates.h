@@ -66,7 +66,7 @@ class AtomicUpdates {
     if (count == 1) [[likely]]  // by far the most frequent
       return guarded(at, at.offset >> shift_, [&] { return apply_one(at, op, element, in, out); });
     if (count == 0) return {};
-    const bool from_the_end = count * size > kWalkFrom && walk_from_the_end();
+    const bool from_the_end = count * size > kWalkFrom && walk_from_the_end(from);
     const auto part = [&](std::uint64_t range, std::size_t first, std::size_t behind) {
       const machine::DataPlace place = at + first * size;
       const auto moved = [&](auto* p) { return p == nullptr ? p : p + first * size; };
@@ -77,14 +77,18 @@ class AtomicUpdates {
     const std::uint64_t low = at.offset >> shift_;
     const std::uint64_t high = (at.offset + (count - 1) * size) >> shift_;
     if (low == high) return part(low, 0, count);  // a division costs as much as the mutex
+    if (unit_ <= size) {                          // at most one element begins in a range
+      for (std::size_t i = 0; i < count; ++i)
+        TOMBOLO_TRY(part((at.offset + i * size) >> shift_, i, i + 1));
+      return {};
+    }
     const auto first_in = [&](std::uint64_t range) {
       return range <= low ? 0 : ((range << shift_) - at.offset + size - 1) / size;
     };
     for (std::uint64_t i = 0; i <= high - low; ++i) {
       const std::uint64_t range = from_the_end ? high - i : low + i;
-      const std::size_t first = first_in(range);
-      const std::size_t behind = std::min<std::uint64_t>(count, first_in(range + 1));
-      if (first < behind) TOMBOLO_TRY(part(range, first, behind));  // none where units are smaller
+      TOMBOLO_TRY(
+          part(range, first_in(range), std::min<std::uint64_t>(count, first_in(range + 1))));
     }
     return {};
   }

@@ -7,13 +7,14 @@
 //   target   post, fence, unlock, sync publish what the program stored into its own region;
 //            wait, fence, lock, sync refresh it
 //
+// Calls that programs repeat are marked hot: they lie together, so that one after a long
+// computation finds its code on a few pages.
+//
 // Invariants: E1 to E5 of windows/engine.h, and
 //             W1 whatever is announced to a peer (a lock released, a counter decremented, a barrier
 //                entered) was drained and published before.
-// Calls that programs repeat are marked hot: they lie together, so that one after a long
-// computation finds its code on a few pages. Thread safety: as EngineOptions::threads says; with
-// threads, the epoch state is guarded, blocking waits are not, so that a thread that waits keeps no
-// other from its work.
+// Thread safety: as EngineOptions::threads says; with threads, the epoch state is guarded, blocking
+// waits are not, so that a thread that waits keeps no other from its work.
 #pragma once
 
 #include <algorithm>

@@ -5,9 +5,8 @@
 
 namespace tombolo::mpi {
 
-template <>
-std::unique_ptr<windows::Engine> make_engine_on<coherent::Core>(
-    const machine::Attachment& attachment, const windows::EngineOptions& options) {
+EnginePointer engine_on_coherent(const machine::Attachment& attachment,
+                                 const windows::EngineOptions& options) {
   return std::make_unique<windows::Window<coherent::Core>>(attachment, options);
 }
 

@@ -5,18 +5,12 @@
 
 namespace tombolo::mpi {
 
-template <>
-std::unique_ptr<windows::Engine> make_engine_on<flushed::Core<machine::Atomics::full>>(
-    const machine::Attachment& attachment, const windows::EngineOptions& options) {
-  return std::make_unique<windows::Window<flushed::Core<machine::Atomics::full>>>(attachment,
-                                                                                  options);
-}
-
-template <>
-std::unique_ptr<windows::Engine> make_engine_on<flushed::Core<machine::Atomics::none>>(
-    const machine::Attachment& attachment, const windows::EngineOptions& options) {
-  return std::make_unique<windows::Window<flushed::Core<machine::Atomics::none>>>(attachment,
-                                                                                  options);
+EnginePointer engine_on_flushed(bool native_atomics, const machine::Attachment& attachment,
+                                const windows::EngineOptions& options) {
+  using machine::Atomics;
+  if (native_atomics)
+    return std::make_unique<windows::Window<flushed::Core<Atomics::full>>>(attachment, options);
+  return std::make_unique<windows::Window<flushed::Core<Atomics::none>>>(attachment, options);
 }
 
 }  // namespace tombolo::mpi

@@ -5,9 +5,8 @@
 
 namespace tombolo::mpi {
 
-template <>
-std::unique_ptr<windows::Engine> make_engine_on<stale::Core>(
-    const machine::Attachment& attachment, const windows::EngineOptions& options) {
+EnginePointer engine_on_stale(const machine::Attachment& attachment,
+                              const windows::EngineOptions& options) {
   return std::make_unique<windows::Window<stale::Core>>(attachment, options);
 }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi/windows/engines.h"
 
-#include "mpi/windows/engine_on.h"
-
 #include "backends/coherent/coherent.h"
 #include "backends/flushed/flushed.h"
 #include "backends/stale/stale.h"
+#include "mpi/windows/engine_on.h"
 #include "windows/window.h"
 
 namespace tombolo::mpi {
@@ -56,7 +55,15 @@ Status available(MachineChoice machine) {
 std::unique_ptr<windows::Engine> make_engine(MachineChoice machine,
                                              const machine::Attachment& attachment,
                                              const windows::EngineOptions& options) {
-  return with_core(machine, [&]<class C>() { return make_engine_on<C>(attachment, options); });
+  switch (machine.kind) {
+    case MachineKind::stale:
+      return engine_on_stale(attachment, options);
+    case MachineKind::flushed:
+      return engine_on_flushed(machine.native_atomics, attachment, options);
+    case MachineKind::coherent:
+      break;
+  }
+  return engine_on_coherent(attachment, options);
 }
 
 }  // namespace tombolo::mpi

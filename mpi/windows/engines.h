@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the only place of the MPI binding that names the machines: makes the engine of a window
-// on the machine chosen at run time. Thread safety: stateless.
+// Purpose: with engine_on*, the only place of the MPI binding that names the machines: makes the
+// engine of a window on the machine chosen at run time. Thread safety: stateless.
 #pragma once
 
 #include <memory>

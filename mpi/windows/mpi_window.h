@@ -73,7 +73,7 @@ struct GroupRanks {
 
 class MpiWindow {
  public:
-  // What every call looks at, in one line of the cache.
+  // What every call looks at comes first, in a line of the cache or two.
   alignas(64) MPI_Win handle = MPI_WIN_NULL;
   int rank = 0;
   int size = 0;
