@@ -16,14 +16,14 @@ ROW = Target("fence", 2, "fence", target=0.2)
 
 def line(row: str, median: float) -> str:
     return (
-        f'{{"row":"{row}","unit":"us","median":{median},"q1":{median},"q3":{median},"samples":9}}\n'
+        f'{{"row":"{row}","unit":"us","median":{median},"q1":{median},"q3":{median},"samples":9,"mean":{median}}}\n'
     )
 
 
 def campaign_with(stock: float, ours: float) -> Campaign:
     campaign = Campaign(2, [], lambda record: None, lambda text: None)
     for entry, value in ((STOCK, stock), (OURS, ours)):
-        campaign.cells[entry, ROW.id].rounds.append(Sample(value, value, value, 9))
+        campaign.cells[entry, ROW.id].rounds.append(Sample(value, value, value, 9, value))
     return campaign
 
 
@@ -46,8 +46,8 @@ def test_rows_are_picked_by_ranks_machine_and_pattern():
 
 
 def test_the_median_is_over_rounds_and_the_spread_over_all():
-    cell = Cell([Sample(1, 0.5, 1.5, 9), Sample(3, 2, 4, 9), Sample(2, 1, 9, 9)])
-    assert (cell.median, cell.low, cell.high) == (2, 0.5, 9)
+    cell = Cell([Sample(1, 0.5, 1.5, 9, 1), Sample(3, 2, 4, 9, 3), Sample(2, 1, 9, 9, 5)])
+    assert (cell.median, cell.low, cell.high, cell.mean) == (2, 0.5, 9, 3)
 
 
 def test_ours_takes_its_turn_right_after_its_host(monkeypatch):
@@ -107,3 +107,14 @@ def test_a_plot_is_drawn_in_both_formats(tmp_path):
         path = tmp_path / f"a.{suffix}"
         plot.medians(campaign_with(0.4, 0.3), [ROW], [STOCK, OURS], path, "2 ranks")
         assert path.stat().st_size > 1000
+
+
+def test_a_median_of_samples_of_two_kinds_is_not_all():
+    campaign = campaign_with(1, 6)
+    row = campaign.cells[STOCK, ROW.id].rounds
+    row[0] = Sample(1, 0.3, 15_997, 9, 5_606)
+    assert bench.shortfall(campaign, ROW, [STOCK, OURS]) is None
+    assert "ahead in the mean: 6 to 5,606" in bench.ahead_in_the_mean(campaign, ROW, [STOCK, OURS])
+    row[0] = Sample(1, 1, 1, 9, 5)
+    assert "behind" in bench.shortfall(campaign, ROW, [STOCK, OURS])
+    assert bench.ahead_in_the_mean(campaign, ROW, [STOCK, OURS]) is None

@@ -62,6 +62,7 @@ class Sample:
     q1: float
     q3: float
     samples: int
+    mean: float
 
 
 @dataclass
@@ -81,6 +82,16 @@ class Cell:
     @property
     def high(self) -> float:
         return max(sample.q3 for sample in self.rounds)
+
+    @property
+    def mean(self) -> float:
+        """Of a typical round."""
+        return median(sample.mean for sample in self.rounds)
+
+    @property
+    def two_kinds(self) -> bool:
+        """Whether so many samples take so much longer that the median is not what a program feels."""
+        return self.mean > 10 * self.median
 
 
 def targets(path: Path | None = None) -> list[Target]:
@@ -167,7 +178,9 @@ class Campaign:
 
     def _store(self, number: int, contestant: Contestant, record: dict) -> None:
         key = (contestant, (record["row"], record["flavor"]))
-        sample = Sample(record["median"], record["q1"], record["q3"], record["samples"])
+        sample = Sample(
+            record["median"], record["q1"], record["q3"], record["samples"], record["mean"]
+        )
         self.cells[key].rounds.append(sample)
         self._keep({"kind": "sample", "contestant": contestant.label, "round": number, **record})
 
