@@ -26,8 +26,7 @@ Jobs = Annotated[int | None, typer.Option(min=1, help="Processes at once [defaul
 Fresh = Annotated[bool, typer.Option("--fresh", help="Measure again what was measured before.")]
 All = Annotated[bool, typer.Option("--all", help="Every number of the papers in the table.")]
 Strict = Annotated[
-    bool,
-    typer.Option("--strict", help="Fail where a number or a claim misses the paper without a reason."),
+    bool, typer.Option("--strict", help="Fail where a claim does not hold or a reason is missing.")
 ]
 STYLES = {True: "green", False: "red", None: "dim"}
 
@@ -218,10 +217,8 @@ def _word(verdict: Verdict) -> str:
 
 
 def _wanting(made: Report) -> bool:
-    """Whether a claim failed, or a number deviates too far, without a reason."""
-    claims = any(
-        each.held is False and not each.reason for s in made.sections for each in s.verdicts
-    )
+    """Whether a claim failed, or a number deviates too far without a reason."""
+    claims = any(each.held is False for s in made.sections for each in s.verdicts)
     return claims or any(
         each.good is False and not each.reason for s in made.sections for each in s.deviations
     )
