@@ -21,6 +21,10 @@ MINUTE = 60
 PASSED_FAILED = re.compile(r"(\d+) passed, (\d+) failed")
 CTEST = re.compile(r"\d+% tests passed, (\d+) tests failed out of (\d+)")
 PYTEST = re.compile(r"^(?:.*?(\d+) failed)?.*?(\d+) passed.* in [\d.]+s", re.MULTILINE)
+FAILURES = (
+    re.compile(r"^\s*\d+ - (.+) \((?!Skipped|Disabled|Not Run)[^()]+\)$"),  # ctest's closing list
+    re.compile(r"^(?:FAILED|ERROR) (\S+)"),  # pytest's
+)
 CONFORMANCE = "conformance --slice quick --machine coherent --machine stale --seed 1 --jobs 1"
 CORES = len(os.sched_getaffinity(0))
 
@@ -62,6 +66,13 @@ class Result:
     failed: int
     seconds: float
     note: str = ""
+    failures: tuple[str, ...] = ()  # the names that the program gave
+
+
+def names_of_failures(output: str) -> tuple[str, ...]:
+    """The tests that ctest and pytest list as failed, each once, in the order of the list."""
+    found = (pattern.match(line) for line in output.splitlines() for pattern in FAILURES)
+    return tuple(dict.fromkeys(match[1] for match in found if match))
 
 
 def counts(output: str, status: int) -> tuple[int, int]:
@@ -104,9 +115,11 @@ def run(section: Section) -> Result:
     status = process.wait()
     signal.alarm(0)
     seconds = time.monotonic() - start
-    passed, failed = counts("".join(lines), status)
+    output = "".join(lines)
+    passed, failed = counts(output, status)
     stopped = status == -signal.SIGKILL and seconds >= section.minutes * MINUTE
-    return Result(passed, failed, seconds, f"stopped after {section.minutes} min" if stopped else "")
+    note = f"stopped after {section.minutes} min" if stopped else ""
+    return Result(passed, failed, seconds, note, names_of_failures(output))
 
 
 def chosen(names: list[str]) -> list[Section]:
@@ -123,6 +136,8 @@ def summary(results: dict[str, Result]) -> str:
         lines.append(f"{name:<14} {r.passed:>7} {r.failed:>7} {minutes:>4}:{seconds:02} {r.note}")
     minutes, seconds = divmod(round(sum(r.seconds for r in results.values())), MINUTE)
     lines += [f"total time {minutes}:{seconds:02}", ""]
+    for name, r in results.items():
+        lines += [f"failed in {name}: {failure}" for failure in r.failures]
     passed = sum(r.passed for r in results.values())
     failed = sum(r.failed for r in results.values())
     return "\n".join([*lines, f"{passed} passed, {failed} failed"])

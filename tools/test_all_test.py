@@ -35,6 +35,24 @@ def test_the_summary_ends_with_the_sum():
     assert "1:01" in text
 
 
+def test_the_summary_names_what_failed():
+    output = """
+The following tests did not run:
+\t 7 - a.NotHere (Skipped)
+The following tests FAILED:
+\t531 - b.IsFound<b/on_stale.  # TypeParam = (anonymous)::B<C> > (Failed)
+\t532 - b.Hangs (Timeout)
+\t533 - b.Crashes (Subprocess aborted)
+Errors while running CTest
+FAILED cli/tests/x_test.py::test_y[1] - AssertionError: z
+"""
+    names = test_all.names_of_failures(output)
+    assert [name[:10] for name in names] == ["b.IsFound<", "b.Hangs", "b.Crashes", "cli/tests/"]
+    text = test_all.summary({"a": Result(3, 4, 61, failures=names)})
+    assert "failed in a: b.Hangs\n" in text
+    assert text.splitlines()[-1] == "3 passed, 4 failed"
+
+
 def test_each_prerequisite_comes_before_what_needs_it():
     names = [section.name for section in test_all.SECTIONS]
     for section in test_all.SECTIONS:
