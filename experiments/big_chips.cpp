@@ -51,8 +51,17 @@ Status gats_point(const Context& context, Recorder& recorder, const BigChip& chi
   TOMBOLO_TRY(measure_gats(there, recorder, Gats::ours, targets,
                            context.repetitions(kIterations, 5), &times));
   const double origin = quartiles(times.start).median + quartiles(times.complete).median;
-  recorder.row({fmt::format("origin/{}", chip.cores), double(targets), origin, "us", {}, {}, {}});
-  recorder.row(row_of(fmt::format("post/{}", chip.cores), targets, times.post, "us"));
+  recorder.row({fmt::format("origin/{}", chip.cores),
+                double(targets),
+                origin,
+                "us",
+                {},
+                {},
+                {},
+                there.chip});
+  Row post = row_of(fmt::format("post/{}", chip.cores), targets, times.post, "us");
+  post.chip = there.chip;
+  recorder.row(post);
   return {};
 }
 
@@ -63,8 +72,10 @@ Status lock_point(const Context& context, Recorder& recorder, const BigChip& chi
   std::vector<double> times;
   TOMBOLO_TRY(measure_locks(there, recorder, processes, context.repetitions(kPairs, 10), mix,
                             scheme, &times));
-  recorder.row(
-      row_of(fmt::format("{}/{}/{}", mix.name, scheme.name, chip.cores), processes, times, "us"));
+  Row row =
+      row_of(fmt::format("{}/{}/{}", mix.name, scheme.name, chip.cores), processes, times, "us");
+  row.chip = there.chip;
+  recorder.row(row);
   return {};
 }
 

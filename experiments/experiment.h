@@ -45,6 +45,7 @@ struct Row {
   std::optional<double> quartile1;
   std::optional<double> quartile3;
   std::string note;
+  std::optional<scc::Parameters> chip = std::nullopt;  // if it is another than the context's
 };
 
 // What a simulation cost, for reports.

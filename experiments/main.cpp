@@ -61,8 +61,9 @@ class Printer final : public Recorder {
     if (row.quartile3) line["quartile3"] = *row.quartile3;
     if (!row.note.empty()) line["note"] = row.note;
     line["seed"] = context_.seed;
-    line["chip"] = context_.chip.name;
-    line["chip_digest"] = fmt::format("{:016x}", scc::digest(context_.chip));
+    const scc::Parameters& chip = row.chip ? *row.chip : context_.chip;
+    line["chip"] = chip.name;
+    line["chip_digest"] = fmt::format("{:016x}", scc::digest(chip));
     print(line);
   }
   void progress(double fraction) override { print({{"progress", fraction}}); }

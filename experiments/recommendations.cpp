@@ -156,7 +156,7 @@ Status gain(const Context& context, Recorder& recorder, const Recommendation& re
   double after = 0;
   TOMBOLO_TRY(program(plain, recorder, {}, &before));
   TOMBOLO_TRY(program(recommended, recorder, recommendation.placement, &after));
-  recorder.row({recommendation.name, name, before / after, "times", {}, {}, {}});
+  recorder.row({recommendation.name, name, before / after, "times", {}, {}, {}, recommended.chip});
   return {};
 }
 
