@@ -5,12 +5,16 @@
 #include "experiments/automaton_messages.h"
 #include "experiments/library.h"
 #include "experiments/measure.h"
+#include "experiments/published/gats_window.h"
+#include "experiments/published/match_vector_gats.h"
+#include "experiments/published/spinning_registers.h"
 #include "windows/window.h"
 
 namespace tombolo::experiments {
 namespace {
 
-using Window = windows::Window<scc::Core>;
+using Prototype = published::GatsWindow<published::SpinningCore, published::MatchVectorGats>;
+using Ours = windows::Window<scc::Core>;
 using machine::Home;
 using simulator::Duration;
 
@@ -28,9 +32,10 @@ constexpr Messages kMessages[] = {{"rckmpi-two-sided", AutomatonMessages::two_si
 double seconds(Duration d) { return d.in_nanoseconds() * 1e-9; }
 
 // Puts the own boundary lines from the own window into the ghost lines of the neighbours'.
+template <class Window>
 class PutExchange final : public AutomatonExchange {
  public:
-  PutExchange(Window& window, Library& mpi, const AutomatonField& field)
+  PutExchange(Window& window, LibraryOf<Window>& mpi, const AutomatonField& field)
       : window_(window), mpi_(mpi), field_(field) {
     const Home self = window.core().self();
     neighbours_ = {field.above(self)};
@@ -65,7 +70,7 @@ class PutExchange final : public AutomatonExchange {
   }
 
   Window& window_;
-  Library& mpi_;
+  LibraryOf<Window>& mpi_;
   AutomatonField field_;
   std::vector<Home> neighbours_;
 };
@@ -73,7 +78,7 @@ class PutExchange final : public AutomatonExchange {
 // One process has its neighbours' lines itself.
 class NoExchange final : public AutomatonExchange {
  public:
-  NoExchange(scc::Core& core, const AutomatonField& field) : core_(core), field_(field) {}
+  NoExchange(scc::detail::Base& core, const AutomatonField& field) : core_(core), field_(field) {}
   void open(int) override {}
   void send(int array) override {
     copy(array, 1, field_.lines + 1);
@@ -87,19 +92,20 @@ class NoExchange final : public AutomatonExchange {
     require(core_.read({0, field_.place(array, from)}, line.data(), line.size()));
     require(core_.write({0, field_.place(array, to)}, line.data(), line.size()));
   }
-  scc::Core& core_;
+  scc::detail::Base& core_;
   AutomatonField field_;
 };
 
+template <class Window>
 void process(const AutomatonField& field, const AutomatonPlan& plan, const AutomatonLines& expected,
              const machine::Attachment& at, scc::Cpu& cpu, AutomatonOutcome& outcome) {
-  Window window(at, {});
-  Library mpi(window, cpu);
+  auto window = make_window<Window>(at);
+  LibraryOf<Window> mpi(window, cpu);
   std::unique_ptr<AutomatonExchange> exchange;
   if (plan.serial) {
     exchange = std::make_unique<NoExchange>(window.core(), field);
   } else {
-    exchange = std::make_unique<PutExchange>(window, mpi, field);
+    exchange = std::make_unique<PutExchange<Window>>(window, mpi, field);
   }
   run_process(
       window.core(), field, plan, *exchange, [&] { mpi.barrier(); }, expected, outcome);
@@ -249,10 +255,9 @@ std::vector<Point> points(const Context& context) {
   return all;
 }
 
-}  // namespace
-
-Status run_automaton(const Context& context, const AutomatonField& field, const AutomatonPlan& plan,
-                     Recorder& recorder, AutomatonOutcome* outcome) {
+template <class Window>
+Status run(const Context& context, const AutomatonField& field, const AutomatonPlan& plan,
+           Recorder& recorder, AutomatonOutcome* outcome) {
   const AutomatonLines expected = automaton_serial(field, plan.all_steps());
   begin_automaton(field, *outcome);
   scc::Placement placement;
@@ -267,8 +272,16 @@ Status run_automaton(const Context& context, const AutomatonField& field, const 
                             .options = {},
                             .idle = nullptr};
   return run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu& cpu) {
-    process(field, plan, expected, at, cpu, *outcome);
+    process<Window>(field, plan, expected, at, cpu, *outcome);
   });
+}
+
+}  // namespace
+
+Status run_automaton(const Context& context, const AutomatonField& field, const AutomatonPlan& plan,
+                     Recorder& recorder, AutomatonOutcome* outcome) {
+  return plan.as_prototype ? run<Prototype>(context, field, plan, recorder, outcome)
+                           : run<Ours>(context, field, plan, recorder, outcome);
 }
 
 Experiment automaton() {

@@ -70,7 +70,7 @@ AutomatonLines automaton_serial(const AutomatonField& field, int steps) {
   return now;
 }
 
-AutomatonStepper::AutomatonStepper(scc::Core& core, const AutomatonField& field)
+AutomatonStepper::AutomatonStepper(scc::detail::Base& core, const AutomatonField& field)
     : core_(core), field_(field), lines_(field.lines_of(core.self())) {
   // As many pages as a way of the second level has.
   const scc::Parameters::Caches& caches = core.cpu().chip().parameters().caches;

@@ -66,7 +66,7 @@ class AutomatonExchange {
 
 class AutomatonStepper {
  public:
-  AutomatonStepper(scc::Core& core, const AutomatonField& field);
+  AutomatonStepper(scc::detail::Base& core, const AutomatonField& field);
   void forget_times() { computation_ = exchange_ = {}; }
 
   // The first state, without time, ghost lines excluded. Array 0 has it.
@@ -94,7 +94,7 @@ class AutomatonStepper {
   void read(int array, std::uint32_t line, std::uint32_t at, void* to, std::size_t bytes);
   void write(int array, std::uint32_t line, std::uint32_t at, const void* from, std::size_t bytes);
 
-  scc::Core& core_;
+  scc::detail::Base& core_;
   AutomatonField field_;
   std::uint32_t lines_;
   std::array<std::byte*, 4> variables_;            // by page

@@ -11,7 +11,7 @@ void begin_automaton(const AutomatonField& field, AutomatonOutcome& outcome) {
   outcome.exchange.resize(field.processes);
 }
 
-void run_process(scc::Core& core, const AutomatonField& field, const AutomatonPlan& plan,
+void run_process(scc::detail::Base& core, const AutomatonField& field, const AutomatonPlan& plan,
                  AutomatonExchange& exchange, const std::function<void()>& barrier,
                  const AutomatonLines& expected, AutomatonOutcome& outcome) {
   AutomatonStepper stepper(core, field);

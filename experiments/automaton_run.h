@@ -15,8 +15,9 @@ namespace tombolo::experiments {
 struct AutomatonPlan {
   scc::MemoryType own = scc::MemoryType::dcm;  // how the own windows are mapped
   scc::MemoryType peers = scc::MemoryType::mpbt_wt;
-  bool as_prototype = true;  // the coherence operations of the papers, whatever the memory types
-  bool serial = false;       // one process without windows
+  bool as_prototype = true;  // the papers' synchronization, and their coherence operations,
+                             // whatever the memory types
+  bool serial = false;  // one process without windows
   int warm_up = 1;
   int steps = 2;  // after those
 
@@ -34,7 +35,7 @@ struct AutomatonOutcome {
 void begin_automaton(const AutomatonField& field, AutomatonOutcome& outcome);
 
 // The part of one process.
-void run_process(scc::Core& core, const AutomatonField& field, const AutomatonPlan& plan,
+void run_process(scc::detail::Base& core, const AutomatonField& field, const AutomatonPlan& plan,
                  AutomatonExchange& exchange, const std::function<void()>& barrier,
                  const AutomatonLines& expected, AutomatonOutcome& outcome);
 

@@ -6,19 +6,24 @@
 #include "experiments/ft_messages.h"
 #include "experiments/library.h"
 #include "experiments/measure.h"
+#include "experiments/published/gats_window.h"
+#include "experiments/published/match_vector_gats.h"
+#include "experiments/published/spinning_registers.h"
 #include "windows/window.h"
 
 namespace tombolo::experiments {
 namespace {
 
-using Window = windows::Window<scc::Core>;
+using Prototype = published::GatsWindow<published::SpinningCore, published::MatchVectorGats>;
+using Ours = windows::Window<scc::Core>;
 using machine::Home;
 
 // Puts into the peers' windows, which serve nothing else, under post, start, complete, wait.
+template <class Window>
 class WindowTransport final : public FtTransport {
  public:
   WindowTransport(const machine::Attachment& at, scc::Cpu& cpu)
-      : self_(at.self), window_(at, {}), mpi_(window_, cpu) {}
+      : self_(at.self), window_(make_window<Window>(at)), mpi_(window_, cpu) {}
 
   void open(std::span<const Home> peers, std::span<const FtArrival>) override {
     mpi_.post(peers);
@@ -41,11 +46,11 @@ class WindowTransport final : public FtTransport {
   void touch_write(const void* to, std::size_t bytes) override { core().touch_write(to, bytes); }
 
  private:
-  scc::Core& core() { return window_.core(); }
+  auto& core() { return window_.core(); }
 
   Home self_;
   Window window_;
-  Library mpi_;
+  LibraryOf<Window> mpi_;
 };
 
 struct Variant {
@@ -154,10 +159,9 @@ std::vector<Point> points(const Context& context) {
   return all;
 }
 
-}  // namespace
-
-Status ft_by_windows(const Context& context, Recorder& recorder, const scc::Placement& placement,
-                     const FtClass& problem, int iterations, FtResult* result) {
+template <class Window>
+Status run(const Context& context, Recorder& recorder, const scc::Placement& placement,
+           const FtClass& problem, int iterations, FtResult* result) {
   const scc::JobShape shape{.processes = kFtProcesses,
                             .cores = {},
                             .sync_bytes = Window::sync_bytes(kFtProcesses),
@@ -166,11 +170,18 @@ Status ft_by_windows(const Context& context, Recorder& recorder, const scc::Plac
                             .options = {},
                             .idle = nullptr};
   TOMBOLO_TRY(run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu& cpu) {
-    WindowTransport transport(at, cpu);
+    WindowTransport<Window> transport(at, cpu);
     ft_solve(cpu, transport, problem, iterations, at.self, *result);
   }));
   ft_finish(problem, *result);
   return {};
+}
+
+}  // namespace
+
+Status ft_by_windows(const Context& context, Recorder& recorder, const scc::Placement& placement,
+                     const FtClass& problem, int iterations, FtResult* result) {
+  return run<Ours>(context, recorder, placement, problem, iterations, result);
 }
 
 Status ft_by_windows(const Context& context, Recorder& recorder, FtVariant variant,
@@ -182,7 +193,7 @@ Status ft_by_windows(const Context& context, Recorder& recorder, FtVariant varia
     placement.own = scc::MemoryType::dcm;
     placement.as_prototype = true;
   }
-  return ft_by_windows(on, recorder, placement, problem, iterations, result);
+  return run<Prototype>(on, recorder, placement, problem, iterations, result);
 }
 
 Experiment ft() { return {"ft", "NAS FT on 32 cores", points}; }
