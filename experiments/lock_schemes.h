@@ -52,7 +52,7 @@ Status run_with_window(const Context& context, Recorder& recorder, scc::JobShape
   shape.sync_bytes = Window::sync_bytes(shape.processes);
   return run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu& cpu) {
     Window window(at, options...);
-    LibraryOf<Window> mpi(window, cpu);
+    LibraryOf<Window> mpi(window, cpu, Software::report);
     mpi.barrier();
     body(window.core(), mpi);
   });

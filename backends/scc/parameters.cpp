@@ -169,6 +169,7 @@ std::vector<Field> fields(Parameters& p) {
   section = "software";
   cycles("library_call", p.software.library_call);
   cycles("put_call", p.software.put_call);
+  cycles("report_put_call", p.software.report_put_call);
   cycles("convert_group", p.software.convert_group);
   cycles("convert_rank", p.software.convert_rank);
   cycles("copy_word", p.software.copy_word);
@@ -346,7 +347,9 @@ class Reader {
 fs::path chips_folder() {
   if (const char* folder = std::getenv("TOMBOLO_CHIPS"); folder != nullptr && *folder != '\0')
     return folder;
-  return TOMBOLO_CHIPS_FOLDER;
+  std::error_code error;
+  const fs::path installed = fs::read_symlink("/proc/self/exe", error).parent_path() / "chips";
+  return fs::is_directory(installed, error) ? installed : fs::path(TOMBOLO_CHIPS_FOLDER);
 }
 
 }  // namespace

@@ -67,7 +67,8 @@ struct Parameters {
     HalfCycles line_operation, copy_engine_start;
   } extensions;
   struct Software {
-    HalfCycles library_call, put_call, convert_group, convert_rank, copy_word, flop;
+    HalfCycles library_call, put_call, report_put_call, convert_group, convert_rank, copy_word,
+        flop;
     HalfCycles packet, rma_step;  // of messages/rckmpi*
   } software;
 

@@ -47,6 +47,7 @@ struct Timing {
         copy_engine_start(cycles(p.extensions.copy_engine_start)),
         library_call(cycles(p.software.library_call)),
         put_call(cycles(p.software.put_call)),
+        report_put_call(cycles(p.software.report_put_call)),
         convert_group(cycles(p.software.convert_group)),
         convert_rank(cycles(p.software.convert_rank)),
         copy_word(cycles(p.software.copy_word)),
@@ -69,7 +70,8 @@ struct Timing {
   simulator::Duration local_mpb;
   simulator::Duration cl1invmb, wbinvd, wbinvd_valid_line, invd_valid_line, flush_loop;
   simulator::Duration line_operation, copy_engine_start;
-  simulator::Duration library_call, put_call, convert_group, convert_rank, copy_word, flop;
+  simulator::Duration library_call, put_call, report_put_call, convert_group, convert_rank;
+  simulator::Duration copy_word, flop;
   simulator::Duration packet, rma_step;
 };
 
