@@ -15,8 +15,8 @@ namespace tombolo::experiments {
 struct AutomatonPlan {
   scc::MemoryType own = scc::MemoryType::dcm;  // how the own windows are mapped
   scc::MemoryType peers = scc::MemoryType::mpbt_wt;
-  bool as_prototype = true;  // the papers' synchronization, and their coherence operations,
-                             // whatever the memory types
+  // The papers' synchronization, and their coherence operations, whatever the memory types.
+  bool as_prototype = true;
   bool serial = false;  // one process without windows
   int warm_up = 1;
   int steps = 2;  // after those
