@@ -22,7 +22,7 @@ PASSED_FAILED = re.compile(r"(\d+) passed, (\d+) failed")
 CTEST = re.compile(r"\d+% tests passed, (\d+) tests failed out of (\d+)")
 PYTEST = re.compile(r"^(?:.*?(\d+) failed)?.*?(\d+) passed.* in [\d.]+s", re.MULTILINE)
 FAILURES = (
-    re.compile(r"^\s*\d+ - (.+) \((?!Skipped|Disabled|Not Run)[^()]+\)$"),  # ctest's closing list
+    re.compile(r"^\s*\d+ - (.+) \((?!Skipped|Disabled)[^()]+\)$"),  # ctest's closing list
     re.compile(r"^(?:FAILED|ERROR) (\S+)"),  # pytest's
 )
 CONFORMANCE = "conformance --slice quick --machine coherent --machine stale --seed 1 --jobs 1"

@@ -43,14 +43,15 @@ The following tests FAILED:
 \t531 - b.IsFound<b/on_stale.  # TypeParam = (anonymous)::B<C> > (Failed)
 \t532 - b.Hangs (Timeout)
 \t533 - b.Crashes (Subprocess aborted)
+\t534 - c_NOT_BUILT (Not Run)
 Errors while running CTest
 FAILED cli/tests/x_test.py::test_y[1] - AssertionError: z
 """
     names = test_all.names_of_failures(output)
-    assert [name[:10] for name in names] == ["b.IsFound<", "b.Hangs", "b.Crashes", "cli/tests/"]
-    text = test_all.summary({"a": Result(3, 4, 61, failures=names)})
+    assert [name[:10] for name in names] == ["b.IsFound<", "b.Hangs", "b.Crashes", "c_NOT_BUIL", "cli/tests/"]
+    text = test_all.summary({"a": Result(3, 5, 61, failures=names)})
     assert "failed in a: b.Hangs\n" in text
-    assert text.splitlines()[-1] == "3 passed, 4 failed"
+    assert text.splitlines()[-1] == "3 passed, 5 failed"
 
 
 def test_each_prerequisite_comes_before_what_needs_it():

@@ -349,7 +349,8 @@ fs::path chips_folder() {
     return folder;
   std::error_code error;
   const fs::path installed = fs::read_symlink("/proc/self/exe", error).parent_path() / "chips";
-  return fs::is_directory(installed, error) ? installed : fs::path(TOMBOLO_CHIPS_FOLDER);
+  if (!error && fs::is_directory(installed, error)) return installed;
+  return TOMBOLO_CHIPS_FOLDER;
 }
 
 }  // namespace

@@ -300,3 +300,23 @@ def test_bars_count_points_by_their_cost(capsys: pytest.CaptureFixture) -> None:
         bars.ended(long, None)
         assert [task.completed for task in bars.tasks] == [4]
     assert "e short: was killed by SIGSEGV" in capsys.readouterr().out
+
+
+def test_values_of_several_chips_are_one_measurement_unless_a_chip_has_changed(bench):
+    def lines(digest: str) -> list[dict]:
+        mesh = {"chip": "mesh-16x8", "chip_digest": digest}
+        return [value("origin/48", 4, 1.0), value("origin/256", 4, 2.0, **mesh)]
+
+    bench.offers(gats=[{"name": "a", "lines": lines("1")}, {"name": "b", "lines": lines("1")}])
+    told = bench.run("figures")
+    assert "changed" not in told.stdout, told.stdout
+    bench.offers(gats=[{"name": "a", "lines": lines("1")}, {"name": "b", "lines": lines("2")}])
+    told = bench.run("figures", "--fresh")
+    assert "changed parameters of mesh-16x8;" in " ".join(told.stdout.split()), told.stdout
+
+
+def test_the_program_is_told_where_the_chips_are(monkeypatch, tmp_path):
+    monkeypatch.delenv("TOMBOLO_CHIPS", raising=False)
+    assert native.environment()["TOMBOLO_CHIPS"].endswith("backends/scc/chips")
+    monkeypatch.setenv("TOMBOLO_CHIPS", str(tmp_path / "nowhere"))
+    assert native.environment()["TOMBOLO_CHIPS"] == str(tmp_path / "nowhere")

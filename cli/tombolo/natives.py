@@ -46,8 +46,13 @@ def need_program(name: str) -> Path:
     if program := find_program(name):
         return program
     looked = ", ".join(places.shown(folder) for folder in _program_folders())
-    where = "" if places.checkout() else " in the source tree"
-    raise Fault(f"{name} is not in {looked}; to build it{where}: make scc")
+    if places.checkout():
+        raise Fault(f"{name} is not in {looked}; to build it: make scc")
+    raise Fault(
+        f"{name} is not in {looked}: the package was built where Boost.Context, toml++, CLI11 or "
+        "nlohmann's JSON was missing; install them (on Debian libboost-context-dev, "
+        "libtomlplusplus-dev, libcli11-dev, nlohmann-json3-dev), then install the package again"
+    )
 
 
 def _program_folders() -> list[Path]:

@@ -129,9 +129,11 @@ def report_command(
 def _report(setting: Setting, results: store.Results, everything: bool) -> Report:
     made = report.gather(catalogue.load(), results, setting)
     _show(made.sections, everything)
-    if len(results.commits()) > 1 or len(results.chips()) > 1:
+    changed = sorted(name for name, digests in results.chips().items() if len(digests) > 1)
+    if len(results.commits()) > 1 or changed:
+        of_chips = f" and of changed parameters of {', '.join(changed)}" if changed else ""
         paragraph(
-            f"the values are of {len(results.commits())} commits and {len(results.chips())} chips; "
+            f"the values are of {len(results.commits())} commits{of_chips}; "
             "to measure all again: tombolo scc figures --fresh",
             style="yellow",
         )

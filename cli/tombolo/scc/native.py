@@ -3,6 +3,7 @@
 
 import hashlib
 import json
+import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,6 +106,12 @@ def complete(record: dict) -> bool:
     return number and all(field in record for field in LINE_FIELDS)
 
 
+def environment() -> dict[str, str]:
+    """Of the program: it shall find the chips that this command finds."""
+    folder = chips.folder()
+    return {**os.environ, "TOMBOLO_CHIPS": str(folder)} if folder.is_dir() else dict(os.environ)
+
+
 def locate() -> Path:
     """The program, or a Fault that says how to build it."""
     return natives.need_program(NAME)
@@ -137,7 +144,9 @@ def _ask(program: Path, *arguments: str) -> list[str]:
 def _call(program: Path, *arguments: str) -> subprocess.CompletedProcess:
     argv = [program, *arguments]
     try:
-        return subprocess.run(argv, capture_output=True, text=True, errors="replace")
+        return subprocess.run(
+            argv, capture_output=True, text=True, errors="replace", env=environment()
+        )
     except OSError as mistake:
         raise Fault(f"{program} does not start: {mistake.strerror}") from None
 

@@ -125,6 +125,7 @@ class Pool:
             stderr=errors,
             text=True,
             errors="replace",
+            env=native.environment(),
             start_new_session=True,  # a terminal's Ctrl-C is ours to hand on
         )
         process = Process(point, child)

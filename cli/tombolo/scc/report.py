@@ -69,7 +69,10 @@ def _about(results: store.Results, setting: Setting) -> dict[str, str]:
         "set of points": "quick" if setting.quick else "full",
         "seed": str(setting.seed),
         "chip": setting.chip,
-        "digests of the chip": ", ".join(sorted(results.chips())) or "none",
+        "digests of chips": "; ".join(
+            f"{name}: {', '.join(sorted(digests))}" for name, digests in sorted(results.chips().items())
+        )
+        or "none",
     }
 
 

@@ -28,7 +28,7 @@ class Done:
 
     time: str
     commit: str | None
-    chip_digest: str
+    chips: dict[str, str]  # name -> digest
     lines: list[dict]
     about: dict  # events, virtual_s, host_s
 
@@ -47,8 +47,13 @@ class Results:
     def commits(self) -> set[str]:
         return {done.commit or "unknown" for done in self.done.values()}
 
-    def chips(self) -> set[str]:
-        return {done.chip_digest for done in self.done.values() if done.chip_digest}
+    def chips(self) -> dict[str, set[str]]:
+        """Name -> digests: more than one if the chip's parameters changed between measurements."""
+        found: dict[str, set[str]] = {}
+        for done in self.done.values():
+            for name, digest in done.chips.items():
+                found.setdefault(name, set()).add(digest)
+        return found
 
 
 class Store:
@@ -114,8 +119,10 @@ def _take(results: Results, pending: dict[Key, list[dict]], record: dict) -> Non
         case "done":
             count = record.get("lines", 0)
             lines = pending.pop(key, [])[-count:] if count else []
-            chip = next((line["chip_digest"] for line in lines if "chip_digest" in line), "")
-            done = Done(record.get("time", ""), record.get("commit"), chip, lines, record)
+            chips = {
+                line.get("chip", ""): line["chip_digest"] for line in lines if "chip_digest" in line
+            }
+            done = Done(record.get("time", ""), record.get("commit"), chips, lines, record)
             before = results.done.get(key)
             if before is None or before.time <= done.time:
                 results.done[key] = done
