@@ -64,8 +64,8 @@ conformance-slice: env-test native ## A short list of them on coherent and stale
 
 .PHONY: bench
 bench: env-test native ## Micro-benchmarks against the stock MPIs: 2 ranks, then 8.
-	@$(TOMBOLO) bench one-sided --ranks 2 --machine coherent --machine flushed
-	@$(TOMBOLO) bench one-sided --ranks 8
+	@$(TOMBOLO) bench one-sided --ranks 2 --machine coherent --machine flushed --rounds 5
+	@$(TOMBOLO) bench one-sided --ranks 8 --rounds 5
 
 .PHONY: broken-twins
 broken-twins: env-test build ## Removes each publish, refresh, drain and fence in turn; a test must notice.
