@@ -267,7 +267,8 @@ TYPED_TEST(BrokenEpochs, IsFoundByTheFigure) {
   for (std::uint64_t attempt = 1; attempt <= 8 && found == 0; ++attempt) {
     Deadline deadline(seconds(1));  // the origin's error may leave its target waiting
     schedule[0].delay_ns_of = {0, (1u << attempt) * 1'000'000, 0};
-    found += this->run(3, schedule, attempt, deadline).find("outside its epoch") != std::string::npos;
+    found +=
+        this->run(3, schedule, attempt, deadline).find("outside its epoch") != std::string::npos;
   }
   EXPECT_GT(found, 0);
 }
