@@ -64,6 +64,22 @@ TEST(Automaton, IsRightWithCachedWindowsAndTheirCoherence) {
   }
 }
 
+// Uncached windows: there is nothing to keep coherent, so that only synchronization differs.
+TEST(Automaton, FiguresHaveThePapersSynchronizationAndNotOurs) {
+  simulator::Duration exchange[2];
+  for (const bool as_prototype : {false, true}) {
+    AutomatonOutcome outcome;
+    NoRows rows;
+    const AutomatonPlan plan{
+        .own = MemoryType::ncm, .peers = MemoryType::ncm, .as_prototype = as_prototype};
+    AutomatonField narrow = kSmall;
+    narrow.bytes_in_line = 32;
+    ASSERT_TRUE(run_automaton(test_context(), narrow, plan, rows, &outcome).ok());
+    exchange[as_prototype] = outcome.exchange[0];
+  }
+  EXPECT_GT(exchange[1].in_nanoseconds(), 1.03 * exchange[0].in_nanoseconds());
+}
+
 AutomatonOutcome by_messages(const AutomatonField& field, AutomatonMessages messages) {
   AutomatonOutcome outcome;
   NoRows rows;

@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-#include "experiments/experiment.h"
+#include "experiments/testing.h"
 
 namespace tombolo::experiments {
 namespace {
@@ -30,14 +30,6 @@ class Lines final : public Recorder {
   std::vector<std::string> text;
   std::uint64_t events = 0;
 };
-
-Context quick_context() {
-  Context context;
-  context.quick = true;
-  const Status status = scc::find_parameters("scc", &context.chip);
-  EXPECT_TRUE(status.ok()) << status.message();
-  return context;
-}
 
 Lines run(const Context& context, const Point& point) {
   Lines lines;
@@ -81,7 +73,7 @@ class EachExperiment : public ::testing::TestWithParam<std::size_t> {
 
 TEST_P(EachExperiment, NamesItsPointsOnce) {
   for (const bool quick : {false, true}) {
-    Context context = quick_context();
+    Context context = test_context();
     context.quick = quick;
     std::set<std::string> names;
     for (const Point& point : experiment().points(context))
@@ -91,7 +83,7 @@ TEST_P(EachExperiment, NamesItsPointsOnce) {
 }
 
 TEST_P(EachExperiment, GivesTheSameRowsAgain) {
-  const Context context = quick_context();
+  const Context context = test_context();
   const Point point = cheapest(experiment(), context);
   const Lines first = run(context, point);
   const Lines second = run(context, point);
@@ -101,7 +93,7 @@ TEST_P(EachExperiment, GivesTheSameRowsAgain) {
 }
 
 TEST_P(EachExperiment, GivesRowsThatItsFiguresKnow) {
-  const Context context = quick_context();
+  const Context context = test_context();
   const Known figures = known(experiment().name);
   for (const Row& row : run(context, cheapest(experiment(), context)).rows) {
     const auto units = figures.units.find(row.series);
@@ -111,6 +103,42 @@ TEST_P(EachExperiment, GivesRowsThatItsFiguresKnow) {
       EXPECT_TRUE(figures.categories.contains(*category)) << row.series << " at " << *category;
     }
   }
+}
+
+// What the point gives if one call of MPI_Put took longer.
+std::vector<std::string> with_longer(scc::HalfCycles scc::Parameters::Software::*call,
+                                     const std::string& experiment, const std::string& point) {
+  Context context = test_context();
+  if (call != nullptr) (context.chip.software.*call).halves += 1000;
+  for (const Experiment& one : all_experiments())
+    if (one.name == experiment)
+      for (const Point& at : one.points(context))
+        if (at.name == point) return run(context, at).text;
+  ADD_FAILURE() << experiment << " has no point " << point;
+  return {};
+}
+
+TEST(Experiments, ChargeAPutWhatTheirPapersLibraryTakes) {
+  using Software = scc::Parameters::Software;
+  const auto is_charged = [](auto call, const char* experiment, const char* point) {
+    return with_longer(call, experiment, point) != with_longer(nullptr, experiment, point);
+  };
+  EXPECT_TRUE(is_charged(&Software::put_call, "osu", "scosco-latency-4"));
+  EXPECT_FALSE(is_charged(&Software::report_put_call, "osu", "scosco-latency-4"));
+  EXPECT_FALSE(is_charged(&Software::put_call, "dht", "gbh-back-off-0-32"));
+  EXPECT_TRUE(is_charged(&Software::report_put_call, "dht", "gbh-back-off-0-32"));
+}
+
+TEST(Experiments, NameTheChipOfARowThatIsNotTheContexts) {
+  const Context context = test_context();
+  for (const Experiment& one : all_experiments())
+    if (one.name == "big-chips")
+      for (const Point& point : one.points(context))
+        if (point.name == "gats-256-4" || point.name == "shared-gbh-back-off-256-16")
+          for (const Row& row : run(context, point).rows) {
+            ASSERT_TRUE(row.chip) << row.series;
+            EXPECT_EQ(row.chip->name, "mesh-16x8");
+          }
 }
 
 INSTANTIATE_TEST_SUITE_P(All, EachExperiment,

@@ -57,6 +57,15 @@ TEST(Ft, IsWrongWithOwnWindowsInAllCaches) {
   EXPECT_FALSE(ft_equal(found, ft_serial(small(), 2)));
 }
 
+TEST(Ft, FiguresHaveThePapersSynchronizationAndNotOurs) {
+  FtResult published;
+  FtResult ours;
+  NoRows rows;
+  ASSERT_TRUE(ft_by_windows(test_context(), rows, FtVariant::mpbt_wt, small(), 2, &published).ok());
+  ASSERT_TRUE(ft_by_windows(test_context(), rows, scc::Placement(), small(), 2, &ours).ok());
+  EXPECT_GT(published.iterations.synchronization, 1.2 * ours.iterations.synchronization);
+}
+
 TEST(Ft, ClassSHasThePublishedChecksums) {
   const FtClass& s = ft_class('S');
   EXPECT_TRUE(ft_equal(checksums(FtVariant::no_fault, s, 1), s.checksums));
