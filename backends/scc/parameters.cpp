@@ -347,9 +347,6 @@ class Reader {
 fs::path chips_folder() {
   if (const char* folder = std::getenv("TOMBOLO_CHIPS"); folder != nullptr && *folder != '\0')
     return folder;
-  std::error_code error;
-  const fs::path installed = fs::read_symlink("/proc/self/exe", error).parent_path() / "chips";
-  if (!error && fs::is_directory(installed, error)) return installed;
   return TOMBOLO_CHIPS_FOLDER;
 }
 
