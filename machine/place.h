@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <vector>
 
 #include "base/check.h"
@@ -65,11 +66,11 @@ struct Attachment {
   Home cores = 1;
   std::byte* sync = nullptr;  // the block of home h starts at sync + h * sync_bytes_per_home
   std::size_t sync_bytes_per_home = 0;
-  std::vector<DataRegion> data;  // by home
+  std::pmr::vector<DataRegion> data;  // by home; a move keeps the memory it is in, a copy does not
   // Shared by all cores: 8 bytes for each line of each region, in the order of `data`, or null.
   // Only a machine that reports who wrote a line uses it; zero before the first core starts.
   std::byte* ledger = nullptr;
-  WaitPolicy waiting;
+  WaitPolicy waiting{};
   bool several_hosts = false;   // whom this host's kernel can neither wake nor look after
   IdleHook* idle = nullptr;     // may be null
   std::uint64_t seed = 1;       // for machines that make random choices

@@ -56,8 +56,8 @@ class AtomicUpdates {
         all_mapped_(all_mapped) {}
 
   // target[i] = target[i] op from[i]; the former elements go to `result` unless it is null.
-  [[gnu::hot]] Status update(machine::DataPlace at, Op op, Element element, const void* from,
-                             void* result, std::size_t count) {
+  Status update(machine::DataPlace at, Op op, Element element, const void* from, void* result,
+                std::size_t count) {
     const std::size_t size = bytes(element);
     if (unit_ <= size && native(at, op, element))
       return update_native(at, op, element, from, result, count);
@@ -93,8 +93,8 @@ class AtomicUpdates {
     return {};
   }
 
-  [[gnu::hot]] Status compare_and_swap(machine::DataPlace at, Element element, const void* compare,
-                                       const void* desired, void* result) {
+  Status compare_and_swap(machine::DataPlace at, Element element, const void* compare,
+                          const void* desired, void* result) {
     const std::size_t size = bytes(element);
     if (unit_ <= size && native(at, Op::replace, element)) {
       windows::compare_and_swap_atomic(element, core_.view(at), compare, desired, result);
@@ -163,8 +163,8 @@ class AtomicUpdates {
     return apply(at, op, element, in, out, 1);
   }
 
-  [[gnu::hot]] Status apply(machine::DataPlace at, Op op, Element element, const std::byte* in,
-                            std::byte* out, std::size_t count, bool from_the_end = false) {
+  Status apply(machine::DataPlace at, Op op, Element element, const std::byte* in, std::byte* out,
+               std::size_t count, bool from_the_end = false) {
     const std::size_t size = bytes(element);
     if constexpr (C::properties.coherent) {
       if (std::byte* p = reachable(at, count * size); p != nullptr) [[likely]] {

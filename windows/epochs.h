@@ -10,6 +10,9 @@
 //                followed by" communication and another fence).
 //             H2 lock epochs at distinct targets may be open at once; no other two access epochs
 //             may.
+//             H3 the kinds from fence_used on let every process be a target.
+// What a call of a single lock epoch looks at is in this object: a list elsewhere in memory would
+// be one more page to find after a long computation.
 // Thread safety: none; the owner serializes.
 #pragma once
 
@@ -27,7 +30,8 @@ using machine::Home;
 
 class Epochs {
  public:
-  enum class Kind : std::uint8_t { none, fence_open, fence_used, start, lock, lock_all };
+  // In this order: H3.
+  enum class Kind : std::uint8_t { none, fence_open, start, lock, fence_used, lock_all };
   struct Held {
     Home target;
     sync::Access access;
@@ -41,24 +45,10 @@ class Epochs {
 
   // May this process communicate with `target` now? Called by every communication call.
   [[gnu::always_inline]] Status use(Home target) {
-    switch (kind_) {
-      case Kind::lock_all:
-      case Kind::fence_used:
-        return {};
-      case Kind::fence_open:
-        kind_ = Kind::fence_used;
-        return {};
-      case Kind::lock:
-        if (find(target) != nullptr) [[likely]]
-          return {};
-        return Status::epoch("no lock is held on this target");
-      case Kind::start:
-        if (std::find(started_.begin(), started_.end(), target) != started_.end()) return {};
-        return Status::epoch("the target is not in the group of the start call");
-      case Kind::none:
-        break;
-    }
-    return Status::epoch("no access epoch is open");
+    if (kind_ >= Kind::fence_used) return {};  // H3
+    if (kind_ == Kind::lock && newest_.target == target) [[likely]]
+      return {};
+    return use_another(target);
   }
 
   Status may_fence() const {
@@ -104,21 +94,25 @@ class Epochs {
     return idle("lock inside another access epoch");
   }
   void lock(Held held) {
+    if (kind_ == Kind::lock) [[unlikely]]
+      earlier_.push_back(newest_);
     kind_ = Kind::lock;
-    held_.push_back(held);
+    newest_ = held;
   }
-  // The lock held on `target`, or a fault.
-  Status may_unlock(Home target, Held& held) const {
-    const Held* const found = find(target);
-    if (kind_ != Kind::lock || found == nullptr)
+  // In `held` the lock held on `target`, until the next lock() or unlock(); or a fault.
+  Status may_unlock(Home target, const Held*& held) const {
+    held = kind_ == Kind::lock ? find(target) : nullptr;
+    if (held == nullptr) [[unlikely]]
       return Status::epoch("unlock of a target that is not locked");
-    held = *found;
     return {};
   }
+  // After may_unlock() of the same target.
   void unlock(Home target) {
-    held_[static_cast<std::size_t>(find(target) - held_.data())] = held_.back();
-    held_.pop_back();
-    if (held_.empty()) kind_ = Kind::none;
+    if (earlier_.empty()) [[likely]] {
+      kind_ = Kind::none;
+      return;
+    }
+    unlock_one_of_many(target);
   }
 
   Status may_lock_all() const { return idle("lock_all inside another access epoch"); }
@@ -158,19 +152,48 @@ class Epochs {
       return {};
     return Status::epoch(fault);
   }
-  // The newest first: mostly it is the one. A plain loop: std::find_if, which is unrolled, takes
-  // more of the cache for code than all else of a call.
+  // What use() does not know at once. The first call after a fence comes here.
+  [[gnu::noinline]] Status use_another(Home target) {
+    if (kind_ == Kind::fence_open) {
+      kind_ = Kind::fence_used;
+      return {};
+    }
+    if (kind_ == Kind::lock) {
+      if (find_earlier(target) != nullptr) return {};
+      return Status::epoch("no lock is held on this target");
+    }
+    if (kind_ == Kind::start) {
+      if (std::find(started_.begin(), started_.end(), target) != started_.end()) return {};
+      return Status::epoch("the target is not in the group of the start call");
+    }
+    return Status::epoch("no access epoch is open");
+  }
+
+  // The lock held on `target`, or null. In a lock epoch.
   [[gnu::always_inline]] const Held* find(Home target) const {
-    for (const Held* held = held_.data() + held_.size(); held != held_.data();)
-      if ((--held)->target == target) return held;
-    return nullptr;
+    if (newest_.target == target) [[likely]]
+      return &newest_;
+    return find_earlier(target);
+  }
+  [[gnu::noinline]] const Held* find_earlier(Home target) const {
+    const auto found = std::find_if(earlier_.rbegin(), earlier_.rend(),
+                                    [target](const Held& held) { return held.target == target; });
+    return found == earlier_.rend() ? nullptr : &*found;
+  }
+  [[gnu::noinline]] void unlock_one_of_many(Home target) {
+    if (newest_.target == target)
+      newest_ = earlier_.back();
+    else
+      earlier_[static_cast<std::size_t>(find_earlier(target) - earlier_.data())] = earlier_.back();
+    earlier_.pop_back();
   }
 
   Kind kind_ = Kind::none;
   bool exposed_ = false;
   bool start_checked_ = true;
   bool all_taken_ = false;
-  std::vector<Held> held_;
+  Held newest_{};              // in a lock epoch
+  std::vector<Held> earlier_;  // the other locks held
   std::vector<Home> started_;
 };
 

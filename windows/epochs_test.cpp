@@ -2,6 +2,9 @@
 // Calls outside the epoch that they need: each is refused with Code::epoch and changes nothing.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+
 #include "windows/testing/processes.h"
 
 namespace tombolo::windows::testing {
@@ -225,6 +228,56 @@ TYPED_TEST(EpochsTest, RefusesTargetsThatTheEpochLeavesOut) {
     expect_no_communication(p, peer);
     p.put(p.self(), 0, 1);
     p.unlock(p.self());
+  });
+}
+
+TYPED_TEST(EpochsTest, LocksOfSeveralTargetsEndInAnyOrder) {
+  run_with_each_lock<TypeParam>({.processes = 4}, [](Process& p) {
+    if (p.self() != 0) return;
+    std::vector<Home> order = {0, 1, 2, 3};
+    do {
+      // Each of its own kind: taken for another's, one would stay locked or be unlocked twice.
+      p.lock_shared(0);
+      p.lock_exclusive(1);
+      p.lock(sync::Access::shared, 2, {.no_check = true});
+      p.lock_shared(3);
+      std::set<Home> held(order.begin(), order.end());
+      for (const Home ended : order) {
+        p.unlock(ended);
+        held.erase(ended);
+        expect_no_communication(p, ended);
+        expect_refused(p.window().unlock(ended), "unlock");
+        for (const Home target : held) {
+          p.put(target, 0, 1);
+          p.flush(target);
+          expect_refused(p.window().lock(sync::Access::shared, target, {}), "lock");
+        }
+      }
+      EXPECT_TRUE(p.window().closable().ok());
+      for (const Home target : order) {
+        p.lock_exclusive(target);
+        p.unlock(target);
+      }
+    } while (std::next_permutation(order.begin(), order.end()));
+  });
+}
+
+TYPED_TEST(EpochsTest, ALockThatHasEndedIsForgotten) {
+  run<TypeParam>({.processes = 2}, [](Process& p) {
+    p.lock_shared(0);
+    p.unlock(0);
+    p.lock_shared(1);
+    expect_no_communication(p, 0);
+    expect_refused(p.window().flush(0), "flush");
+    expect_refused(p.window().unlock(0), "unlock");
+    p.unlock(1);
+    p.post({0, 1});
+    p.start({p.right()});
+    expect_no_communication(p, p.self());
+    p.complete();
+    p.start({p.self()});
+    p.complete();
+    p.wait();
   });
 }
 

@@ -7,8 +7,8 @@
 //   target   post, fence, unlock, sync publish what the program stored into its own region;
 //            wait, fence, lock, sync refresh it
 //
-// Calls that programs repeat are marked hot: they lie together, so that one after a long
-// computation finds its code on a few pages.
+// Short calls that programs repeat are marked hot: they lie together, so that one after a long
+// computation finds its code on a few pages. The long ones, which are pages by themselves, are not.
 //
 // Invariants: E1 to E5 of windows/engine.h, and
 //             W1 whatever is announced to a peer (a lock released, a counter decremented, a barrier
@@ -20,6 +20,7 @@
 #include <algorithm>
 #include <mutex>
 #include <type_traits>
+#include <utility>
 #include <variant>
 
 #include "machine/contract.h"
@@ -38,7 +39,7 @@
 namespace tombolo::windows {
 
 template <machine::Core C>
-class Window final : public Engine {
+class alignas(64) Window final : public Engine {
   // The bias costs an atomic and two loads more where it ends, which built atomics make dear.
   static constexpr bool has_atomics = C::properties.native_atomics == machine::Atomics::full;
   using BestEffort = std::conditional_t<has_atomics, sync::ReaderBias<C, sync::BestEffortLocks<C>>,
@@ -50,26 +51,25 @@ class Window final : public Engine {
   // Bytes of sync memory that each process contributes.
   static std::size_t sync_bytes(Home cores) { return Layouts::take(cores).total; }
 
-  Window(const machine::Attachment& attachment, const EngineOptions& options)
-      : layouts_(Layouts::take(attachment.cores)),
-        core_(attachment),
+  Window(machine::Attachment attachment, const EngineOptions& options)
+      : threads_(options.threads),
+        memory_moves_on_(options.memory_moves_on),
+        program_reads_peers_(options.program_reads_peers),
+        all_mapped_(all_mapped(attachment)),
+        core_(checked(std::move(attachment))),
+        layouts_(Layouts::take(core_.cores())),
         barrier_(core_, layouts_.barrier),
         active_(core_, layouts_.active),
         own_(core_, layouts_.own, options.program_reads_peers, options.threads),
-        updates_(core_, layouts_.updates, own_, options.atomic_bytes, all_mapped(attachment)),
-        threads_(options.threads),
-        memory_moves_on_(options.memory_moves_on),
-        program_reads_peers_(options.program_reads_peers) {
+        updates_(core_, layouts_.updates, own_, options.atomic_bytes, all_mapped_) {
     if constexpr (requires { core_.several_threads(); })
       if (threads_) core_.several_threads();
-    TOMBOLO_CHECK(attachment.sync_bytes_per_home >= layouts_.total,
-                  "window: {} bytes of sync memory per process, {} are needed",
-                  attachment.sync_bytes_per_home, layouts_.total);
     sync::LockOptions lock_options{.backoff = options.backoff, .threads = options.threads};
     if (!options.reader_bias) lock_options.bias_after = 0;
     switch (options.locks) {
       case sync::LockKind::best_effort:
-        locks_.template emplace<BestEffort>(core_, layouts_.best_effort, lock_options);
+        best_effort_ =
+            &locks_.template emplace<BestEffort>(core_, layouts_.best_effort, lock_options);
         break;
       case sync::LockKind::writer_preference:
         locks_.template emplace<WriterPreference>(core_, layouts_.writer_preference, lock_options);
@@ -103,13 +103,13 @@ class Window final : public Engine {
     return core_.read(place, to, bytes);
   }
 
-  [[gnu::hot]] Status accumulate(Home target, Offset at, Op op, Element element, const void* from,
-                                 std::size_t count) override {
+  Status accumulate(Home target, Offset at, Op op, Element element, const void* from,
+                    std::size_t count) override {
     return get_accumulate(target, at, op, element, from, nullptr, count);
   }
 
-  [[gnu::hot]] Status get_accumulate(Home target, Offset at, Op op, Element element,
-                                     const void* from, void* result, std::size_t count) override {
+  Status get_accumulate(Home target, Offset at, Op op, Element element, const void* from,
+                        void* result, std::size_t count) override {
     TOMBOLO_TRY(enter(target));
     const Settle settle(core_);
     Status status = updates_.update({target, at}, op, element, from, result, count);
@@ -117,8 +117,8 @@ class Window final : public Engine {
     return status;
   }
 
-  [[gnu::hot]] Status compare_and_swap(Home target, Offset at, Element element, const void* compare,
-                                       const void* desired, void* result) override {
+  Status compare_and_swap(Home target, Offset at, Element element, const void* compare,
+                          const void* desired, void* result) override {
     TOMBOLO_TRY(enter(target));
     const Settle settle(core_);
     Status status = updates_.compare_and_swap({target, at}, element, compare, desired, result);
@@ -146,7 +146,7 @@ class Window final : public Engine {
     return {};
   }
 
-  [[gnu::hot]] Status post(std::span<const Home> origins, Assertions promise) override {
+  Status post(std::span<const Home> origins, Assertions promise) override {
     {
       const Guard guard(*this);
       TOMBOLO_TRY(epochs_.may_post());
@@ -161,7 +161,7 @@ class Window final : public Engine {
     return {};
   }
 
-  [[gnu::hot]] Status start(std::span<const Home> targets, Assertions promise) override {
+  Status start(std::span<const Home> targets, Assertions promise) override {
     const Guard guard(*this);
     TOMBOLO_TRY(epochs_.may_start());
     // Trigger-only (000 section 3.2.3): nobody is waited for before the first communication with
@@ -170,7 +170,7 @@ class Window final : public Engine {
     return {};
   }
 
-  [[gnu::hot]] Status complete() override {
+  Status complete() override {
     const Settle settle(core_);
     {
       const Guard guard(*this);
@@ -184,7 +184,7 @@ class Window final : public Engine {
     return {};
   }
 
-  [[gnu::hot]] Status wait() override {
+  Status wait() override {
     {
       const Guard guard(*this);
       TOMBOLO_TRY(epochs_.may_wait());
@@ -195,7 +195,7 @@ class Window final : public Engine {
     return {};
   }
 
-  [[gnu::hot]] Status test(bool& done) override {
+  Status test(bool& done) override {
     const Guard guard(*this);
     TOMBOLO_TRY(epochs_.may_wait());
     const Settle settle(core_);
@@ -211,7 +211,7 @@ class Window final : public Engine {
     }
     const Settle settle(core_);
     if (!promise.no_check)
-      TOMBOLO_TRY(std::visit([&](auto& locks) { return take(locks, access, target); }, locks_));
+      TOMBOLO_TRY(with_locks([=](auto& locks) { return locks.lock(access, target); }));
     own_.refresh_all();  // the program may look at what others put into its region (E5)
     const Guard guard(*this);
     epochs_.lock({target, access, !promise.no_check});
@@ -220,11 +220,11 @@ class Window final : public Engine {
 
   [[gnu::hot]] Status unlock(Home target) override {
     const Guard guard(*this);
-    Epochs::Held held{};
+    const Epochs::Held* held = nullptr;
     TOMBOLO_TRY(epochs_.may_unlock(target, held));
     const Settle settle(core_);
     end_passive_epoch();
-    if (held.taken) std::visit([&](auto& locks) { give(locks, held.access, target); }, locks_);
+    if (held->taken) with_locks([=](auto& locks) { locks.unlock(held->access, target); });
     epochs_.unlock(target);
     return {};
   }
@@ -235,8 +235,7 @@ class Window final : public Engine {
       TOMBOLO_TRY(epochs_.may_lock_all());
     }
     const Settle settle(core_);
-    if (!promise.no_check)
-      TOMBOLO_TRY(std::visit([](auto& locks) { return take_all(locks); }, locks_));
+    if (!promise.no_check) TOMBOLO_TRY(with_locks([](auto& locks) { return locks.lock_all(); }));
     own_.refresh_all();  // the program may look at what others put into its region (E5)
     const Guard guard(*this);
     epochs_.lock_all(!promise.no_check);
@@ -248,7 +247,7 @@ class Window final : public Engine {
     TOMBOLO_TRY(epochs_.may_unlock_all());
     const Settle settle(core_);
     end_passive_epoch();
-    if (epochs_.all_taken()) std::visit([](auto& locks) { give_all(locks); }, locks_);
+    if (epochs_.all_taken()) with_locks([](auto& locks) { locks.unlock_all(); });
     epochs_.unlock_all();
     return {};
   }
@@ -337,16 +336,20 @@ class Window final : public Engine {
     }
   };
 
+  // Out of line, so that calls of a single thread are short.
+  [[gnu::noinline]] void lock_state() { mutex_.lock(); }
+  [[gnu::noinline]] void unlock_state() { mutex_.unlock(); }
+
   // Guards the epoch state if the process has several threads.
   class Guard {
    public:
     explicit Guard(Window& window) : window_(window) {
       if (window_.threads_) [[unlikely]]
-        window_.mutex_.lock();
+        window_.lock_state();
     }
     ~Guard() {
       if (window_.threads_) [[unlikely]]
-        window_.mutex_.unlock();
+        window_.unlock_state();
     }
     Guard(const Guard&) = delete;
     Guard& operator=(const Guard&) = delete;
@@ -354,6 +357,13 @@ class Window final : public Engine {
    private:
     Window& window_;
   };
+
+  static machine::Attachment checked(machine::Attachment attachment) {
+    TOMBOLO_CHECK(attachment.sync_bytes_per_home >= sync_bytes(attachment.cores),
+                  "window: {} bytes of sync memory per process, {} are needed",
+                  attachment.sync_bytes_per_home, sync_bytes(attachment.cores));
+    return attachment;
+  }
 
   static bool all_mapped(const machine::Attachment& attachment) {
     return std::all_of(attachment.data.begin(), attachment.data.end(),
@@ -390,7 +400,7 @@ class Window final : public Engine {
   }
 
   // Threads that wait for different targets share what active_ remembers, so none waits inside.
-  [[gnu::hot]] Status await_post(Home target) {
+  Status await_post(Home target) {
     if (!threads_) [[likely]]
       return active_.await_post(target);
     const auto posted = [&] {
@@ -427,41 +437,38 @@ class Window final : public Engine {
     own_.publish_all();  // others may now get what the program stored into its own region (E5)
   }
 
-  // The alternative before construction; the constructor always replaces it.
-  static Status take(std::monostate&, sync::Access, Home) { return {}; }
-  static void give(std::monostate&, sync::Access, Home) {}
-  static Status take_all(std::monostate&) { return {}; }
-  static void give_all(std::monostate&) {}
-  template <class Locks>
-  static Status take(Locks& locks, sync::Access access, Home target) {
-    return locks.lock(access, target);
+  // Best-effort locks in line, the others elsewhere: they would take more of the cache for code
+  // than all else of a call.
+  template <class Use>
+  [[gnu::always_inline]] auto with_locks(Use use) {
+    if (best_effort_ != nullptr) [[likely]]
+      return use(*best_effort_);
+    return with_queued_locks(use);
   }
-  template <class Locks>
-  static void give(Locks& locks, sync::Access access, Home target) {
-    locks.unlock(access, target);
-  }
-  template <class Locks>
-  static Status take_all(Locks& locks) {
-    return locks.lock_all();
-  }
-  template <class Locks>
-  static void give_all(Locks& locks) {
-    locks.unlock_all();
+  template <class Use>
+  [[gnu::noinline]] auto with_queued_locks(Use& use) {
+    if (auto* const locks = std::get_if<WriterPreference>(&locks_)) return use(*locks);
+    return use(std::get<Fifo>(locks_));
   }
 
-  Layouts layouts_;
+  // What lock, unlock, put and get look at comes first, on few lines of the cache; the other flags
+  // take no room there.
+  const bool threads_;
+  const bool memory_moves_on_;
+  const bool program_reads_peers_;
+  const bool all_mapped_;
+  bool fence_no_put_ = false;
+  bool post_no_put_ = false;
+  BestEffort* best_effort_ = nullptr;  // in locks_, if they are of this kind
+  Epochs epochs_;
   C core_;
+  // monostate: before the constructor has chosen.
+  std::variant<std::monostate, BestEffort, WriterPreference, Fifo> locks_;
+  Layouts layouts_;
   sync::DisseminationBarrier<C> barrier_;
   sync::ActiveTarget<C> active_;
   OwnCopies<C> own_;
   AtomicUpdates<C> updates_;
-  std::variant<std::monostate, BestEffort, WriterPreference, Fifo> locks_;
-  Epochs epochs_;
-  bool threads_;
-  bool memory_moves_on_;
-  bool program_reads_peers_;
-  bool fence_no_put_ = false;
-  bool post_no_put_ = false;
   std::recursive_mutex mutex_;
 };
 

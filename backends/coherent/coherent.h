@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <utility>
 
 #include "backends/host/foreign_memory.h"
 #include "backends/host/host_waiting.h"
@@ -29,7 +30,7 @@ class Core {
                                                   .line_bytes = 64};
   static std::size_t reserved_sync_bytes(machine::Home) { return sizeof(host::Doorbell); }
 
-  explicit Core(const machine::Attachment& attachment) : at_(attachment) {}
+  explicit Core(machine::Attachment attachment) : at_(std::move(attachment)) {}
 
   machine::Home self() const { return at_.self; }
   machine::Home cores() const { return at_.cores; }

@@ -30,6 +30,7 @@
 #include <cstring>
 #include <memory>
 #include <thread>
+#include <utility>
 
 #include "backends/flushed/flush.h"
 #include "backends/flushed/written_regions.h"
@@ -52,7 +53,7 @@ class Common {
   }
   static std::size_t reserved_sync_bytes(machine::Home) { return sizeof(host::Doorbell); }
 
-  explicit Common(const machine::Attachment& attachment);
+  explicit Common(machine::Attachment attachment);
 
   machine::Home self() const { return at_.self; }
   machine::Home cores() const { return at_.cores; }
@@ -143,15 +144,15 @@ class Common {
   bool can_ring_;  // the kernel can sleep on the pool's memory, and wakes all cores
 };
 
-inline Common::Common(const machine::Attachment& attachment)
-    : at_(attachment),
+inline Common::Common(machine::Attachment attachment)
+    : at_(std::move(attachment)),
       by_(&policy()),
       written_(std::make_unique<WrittenRegions>()),
       can_ring_(false) {
   TOMBOLO_CHECK(by_->fault.ok(), "flushed: {}; ask flushed::available() first",
                 by_->fault.message());
   // A wake-up of nobody tells whether this kernel can find the memory behind the word.
-  can_ring_ = !attachment.several_hosts &&
+  can_ring_ = !at_.several_hosts &&
               syscall(SYS_futex, &bell(at_.self).rings, FUTEX_WAKE, 0, nullptr, nullptr, 0) >= 0;
 }
 

@@ -11,16 +11,12 @@
 // A function of MPI's C interface, visible to the program in front of the host MPI's own.
 #define TOMBOLO_MPI_CALL extern "C" __attribute__((visibility("default")))
 
-// Those that programs repeat lie together, with what they call: one after a long computation finds
-// its code on a few pages.
+// Short calls that programs repeat lie together, with what they call: one after a long computation
+// finds its code on a few pages.
 extern "C" {
 #define TOMBOLO_HOT(call) [[gnu::hot]] decltype(call) call
 TOMBOLO_HOT(MPI_Put);
 TOMBOLO_HOT(MPI_Get);
-TOMBOLO_HOT(MPI_Accumulate);
-TOMBOLO_HOT(MPI_Get_accumulate);
-TOMBOLO_HOT(MPI_Fetch_and_op);
-TOMBOLO_HOT(MPI_Compare_and_swap);
 TOMBOLO_HOT(MPI_Win_lock);
 TOMBOLO_HOT(MPI_Win_unlock);
 TOMBOLO_HOT(MPI_Win_lock_all);
@@ -30,11 +26,6 @@ TOMBOLO_HOT(MPI_Win_flush_all);
 TOMBOLO_HOT(MPI_Win_flush_local);
 TOMBOLO_HOT(MPI_Win_flush_local_all);
 TOMBOLO_HOT(MPI_Win_fence);
-TOMBOLO_HOT(MPI_Win_post);
-TOMBOLO_HOT(MPI_Win_start);
-TOMBOLO_HOT(MPI_Win_complete);
-TOMBOLO_HOT(MPI_Win_wait);
-TOMBOLO_HOT(MPI_Win_test);
 #undef TOMBOLO_HOT
 }
 

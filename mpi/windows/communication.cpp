@@ -35,7 +35,7 @@ class Target {
       start = remote.displacement;
       return empty() || is_attached(window) ? MPI_SUCCESS : MPI_ERR_RMA_RANGE;
     }
-    const PeerRecord& peer = window.peers[rank];
+    const Extent& peer = window.extents[rank];
     if (type->contiguous) [[likely]] {
       std::uint64_t first = 0, bytes = 0, behind = 0;
       if (remote.displacement >= 0 &&
@@ -62,7 +62,7 @@ class Target {
 
  private:
   // Of any type, and with the error of what is out of range.
-  [[gnu::noinline]] int open_any(const PeerRecord& peer, const Remote& remote) {
+  [[gnu::noinline]] int open_any(const Extent& peer, const Remote& remote) {
     if (remote.displacement < 0) return MPI_ERR_DISP;
     const Wide first = Wide{remote.displacement} * peer.disp_unit;
     start = static_cast<std::ptrdiff_t>(first);
@@ -115,20 +115,27 @@ class Target {
   return type == nullptr ? error : MPI_SUCCESS;
 }
 
-// Calls piece(target offset, origin address, bytes) for the pieces that both layouts have in step.
 template <class Piece>
-Status for_each_piece(const Target& target, const TypeInfo& type, const Buffer& origin,
-                      Piece&& piece) {
-  auto* const base = static_cast<std::byte*>(const_cast<void*>(origin.address));
-  const auto count = static_cast<std::size_t>(origin.count);
-  if (type.contiguous && target.type->contiguous) [[likely]]
-    return piece(target.at(0), base, std::min(type.size * count, target.type->size * target.count));
+[[gnu::noinline]] Status for_each_pair_of_blocks(const Target& target, const TypeInfo& type,
+                                                 std::byte* base, std::size_t count,
+                                                 const Piece& piece) {
   Status status;
   for_each_pair(BlockCursor(*target.type, target.count), BlockCursor(type, count),
                 [&](std::ptrdiff_t to, std::ptrdiff_t from, std::size_t bytes) {
                   if (status.ok()) status = piece(target.at(to), base + from, bytes);
                 });
   return status;
+}
+
+// Calls piece(target offset, origin address, bytes) for the pieces that both layouts have in step.
+template <class Piece>
+[[gnu::always_inline]] inline Status for_each_piece(const Target& target, const TypeInfo& type,
+                                                    const Buffer& origin, const Piece& piece) {
+  auto* const base = static_cast<std::byte*>(const_cast<void*>(origin.address));
+  const auto count = static_cast<std::size_t>(origin.count);
+  if (type.contiguous && target.type->contiguous) [[likely]]
+    return piece(target.at(0), base, std::min(type.size * count, target.type->size * target.count));
+  return for_each_pair_of_blocks(target, type, base, count, piece);
 }
 
 // The origin's elements one after the other: in place where they lie so, else packed into

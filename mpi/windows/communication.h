@@ -26,14 +26,14 @@ struct Remote {
                      const char* call);
 [[gnu::hot]] int get(MpiWindow& window, const Buffer& origin, const Remote& target,
                      const char* call);
-[[gnu::hot]] int accumulate(MpiWindow& window, const Buffer& origin, const Remote& target,
-                            MPI_Op op, const char* call);
-[[gnu::hot]] int get_accumulate(MpiWindow& window, const Buffer& origin, const Buffer& result,
-                                const Remote& target, MPI_Op op, const char* call);
-[[gnu::hot]] int fetch_and_op(MpiWindow& window, const void* origin, void* result,
-                              MPI_Datatype type, int rank, MPI_Aint displacement, MPI_Op op);
-[[gnu::hot]] int compare_and_swap(MpiWindow& window, const void* origin, const void* compare,
-                                  void* result, MPI_Datatype type, int rank, MPI_Aint displacement);
+int accumulate(MpiWindow& window, const Buffer& origin, const Remote& target, MPI_Op op,
+               const char* call);
+int get_accumulate(MpiWindow& window, const Buffer& origin, const Buffer& result,
+                   const Remote& target, MPI_Op op, const char* call);
+int fetch_and_op(MpiWindow& window, const void* origin, void* result, MPI_Datatype type, int rank,
+                 MPI_Aint displacement, MPI_Op op);
+int compare_and_swap(MpiWindow& window, const void* origin, const void* compare, void* result,
+                     MPI_Datatype type, int rank, MPI_Aint displacement);
 
 // A request that is complete, for the request-based calls: they are done when they return.
 int completed_request(MPI_Request* request);

@@ -435,12 +435,12 @@ int Creator::begin() {
 
 Status Creator::attach() try {
   MpiWindow& w = *window_;
-  machine::Attachment at;
+  w.extend();
+  machine::Attachment at{.data = {regions_.begin(), regions_.end(), &w.memory_for_peers()}};
   at.self = static_cast<machine::Home>(w.rank);
   at.cores = static_cast<machine::Home>(w.size);
   at.sync = w.segment_.data();
   at.sync_bytes_per_home = sync_bytes_;
-  at.data = regions_;
   if (total_ > ledger_start_) at.ledger = w.segment_.data() + ledger_start_;
   // A window of few processes does not make the host a quiet one.
   at.waiting =
@@ -461,7 +461,7 @@ Status Creator::attach() try {
   options.atomic_bytes = w.peers[0].atomic_bytes;
   options.memory_moves_on = several_hosts_;
   options.program_reads_peers = c_.flavor == MPI_WIN_FLAVOR_SHARED;
-  w.serve_by(make_engine(machine(), at, options));
+  w.serve_by(make_engine(machine(), std::move(at), options, w.memory()));
   w.sited = needs_images(machine());
   return {};
 } catch (const std::bad_alloc&) {

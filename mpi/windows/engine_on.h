@@ -3,19 +3,28 @@
 // its own, so that the code of one machine lies together. Thread safety: stateless.
 #pragma once
 
-#include <memory>
+#include <memory_resource>
+#include <utility>
 
+#include "mpi/windows/engines.h"
 #include "windows/engine.h"
 
 namespace tombolo::mpi {
 
-using EnginePointer = std::unique_ptr<windows::Engine>;
+EnginePointer engine_on_coherent(machine::Attachment attachment,
+                                 const windows::EngineOptions& options,
+                                 std::pmr::memory_resource& memory);
+EnginePointer engine_on_flushed(bool native_atomics, machine::Attachment attachment,
+                                const windows::EngineOptions& options,
+                                std::pmr::memory_resource& memory);
+EnginePointer engine_on_stale(machine::Attachment attachment, const windows::EngineOptions& options,
+                              std::pmr::memory_resource& memory);
 
-EnginePointer engine_on_coherent(const machine::Attachment& attachment,
-                                 const windows::EngineOptions& options);
-EnginePointer engine_on_flushed(bool native_atomics, const machine::Attachment& attachment,
-                                const windows::EngineOptions& options);
-EnginePointer engine_on_stale(const machine::Attachment& attachment,
-                              const windows::EngineOptions& options);
+template <class Window>
+EnginePointer engine_in(std::pmr::memory_resource& memory, machine::Attachment attachment,
+                        const windows::EngineOptions& options) {
+  return EnginePointer(std::pmr::polymorphic_allocator<>(&memory).new_object<Window>(
+      std::move(attachment), options));
+}
 
 }  // namespace tombolo::mpi

@@ -5,9 +5,10 @@
 
 namespace tombolo::mpi {
 
-EnginePointer engine_on_coherent(const machine::Attachment& attachment,
-                                 const windows::EngineOptions& options) {
-  return std::make_unique<windows::Window<coherent::Core>>(attachment, options);
+EnginePointer engine_on_coherent(machine::Attachment attachment,
+                                 const windows::EngineOptions& options,
+                                 std::pmr::memory_resource& memory) {
+  return engine_in<windows::Window<coherent::Core>>(memory, std::move(attachment), options);
 }
 
 }  // namespace tombolo::mpi

@@ -5,12 +5,14 @@
 
 namespace tombolo::mpi {
 
-EnginePointer engine_on_flushed(bool native_atomics, const machine::Attachment& attachment,
-                                const windows::EngineOptions& options) {
+EnginePointer engine_on_flushed(bool native_atomics, machine::Attachment attachment,
+                                const windows::EngineOptions& options,
+                                std::pmr::memory_resource& memory) {
   using machine::Atomics;
-  if (native_atomics)
-    return std::make_unique<windows::Window<flushed::Core<Atomics::full>>>(attachment, options);
-  return std::make_unique<windows::Window<flushed::Core<Atomics::none>>>(attachment, options);
+  using WithAtomics = windows::Window<flushed::Core<Atomics::full>>;
+  using WithoutAtomics = windows::Window<flushed::Core<Atomics::none>>;
+  if (native_atomics) return engine_in<WithAtomics>(memory, std::move(attachment), options);
+  return engine_in<WithoutAtomics>(memory, std::move(attachment), options);
 }
 
 }  // namespace tombolo::mpi

@@ -5,9 +5,9 @@
 
 namespace tombolo::mpi {
 
-EnginePointer engine_on_stale(const machine::Attachment& attachment,
-                              const windows::EngineOptions& options) {
-  return std::make_unique<windows::Window<stale::Core>>(attachment, options);
+EnginePointer engine_on_stale(machine::Attachment attachment, const windows::EngineOptions& options,
+                              std::pmr::memory_resource& memory) {
+  return engine_in<windows::Window<stale::Core>>(memory, std::move(attachment), options);
 }
 
 }  // namespace tombolo::mpi

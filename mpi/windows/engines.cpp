@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi/windows/engines.h"
 
+#include <utility>
+
 #include "backends/coherent/coherent.h"
 #include "backends/flushed/flushed.h"
 #include "backends/stale/stale.h"
@@ -52,18 +54,18 @@ Status available(MachineChoice machine) {
   return machine.kind == MachineKind::flushed ? flushed::available() : Status{};
 }
 
-std::unique_ptr<windows::Engine> make_engine(MachineChoice machine,
-                                             const machine::Attachment& attachment,
-                                             const windows::EngineOptions& options) {
+EnginePointer make_engine(MachineChoice machine, machine::Attachment attachment,
+                          const windows::EngineOptions& options,
+                          std::pmr::memory_resource& memory) {
   switch (machine.kind) {
     case MachineKind::stale:
-      return engine_on_stale(attachment, options);
+      return engine_on_stale(std::move(attachment), options, memory);
     case MachineKind::flushed:
-      return engine_on_flushed(machine.native_atomics, attachment, options);
+      return engine_on_flushed(machine.native_atomics, std::move(attachment), options, memory);
     case MachineKind::coherent:
       break;
   }
-  return engine_on_coherent(attachment, options);
+  return engine_on_coherent(std::move(attachment), options, memory);
 }
 
 }  // namespace tombolo::mpi

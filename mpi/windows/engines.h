@@ -4,6 +4,8 @@
 #pragma once
 
 #include <memory>
+#include <memory_resource>
+#include <vector>
 
 #include "mpi/runtime/options.h"
 #include "windows/engine.h"
@@ -29,8 +31,14 @@ bool needs_images(MachineChoice machine);
 // Ok if this host can be the machine.
 Status available(MachineChoice machine);
 
-std::unique_ptr<windows::Engine> make_engine(MachineChoice machine,
-                                             const machine::Attachment& attachment,
-                                             const windows::EngineOptions& options);
+// An engine in memory that somebody else gives back: only its destructor runs.
+struct DestroyInPlace {
+  void operator()(windows::Engine* engine) const { std::destroy_at(engine); }
+};
+using EnginePointer = std::unique_ptr<windows::Engine, DestroyInPlace>;
+
+// An engine in `memory`, which outlives it and takes nothing back.
+EnginePointer make_engine(MachineChoice machine, machine::Attachment attachment,
+                          const windows::EngineOptions& options, std::pmr::memory_resource& memory);
 
 }  // namespace tombolo::mpi

@@ -7,11 +7,15 @@
 // are
 //                the host's.
 //             M2 all processes of a window agree on whether it is served.
+//             M3 what a call looks at is on one page: after a long computation each further page
+//                costs a walk through cold page tables. What is there for each process is
+//                elsewhere if there are many, and so is the engine of `stale`, which is large.
 // Thread safety: the registry may be used from any thread; a window as its engine says.
 #pragma once
 
 #include <array>
 #include <memory>
+#include <memory_resource>
 #include <mutex>
 #include <vector>
 
@@ -21,6 +25,7 @@
 #include "mpi/runtime/job.h"
 #include "mpi/runtime/peer_processes.h"
 #include "mpi/windows/attached.h"
+#include "mpi/windows/engines.h"
 #include "mpi/windows/handle_table.h"
 #include "windows/engine.h"
 
@@ -71,21 +76,42 @@ struct GroupRanks {
   std::vector<machine::Home> ranks;
 };
 
+// What a communication call asks about a peer.
+struct Extent {
+  std::uint64_t bytes = 0;
+  std::int64_t disp_unit = 1;
+};
+
 class MpiWindow {
  public:
-  // What every call looks at comes first, in a line of the cache or two.
-  alignas(64) MPI_Win handle = MPI_WIN_NULL;
-  int rank = 0;
+  static constexpr std::size_t kPage = 4096;
+
+  // What every call looks at comes first, in one line of the cache.
+  alignas(kPage) MPI_Win handle = MPI_WIN_NULL;
   int size = 0;
-  std::vector<PeerRecord> peers;
-  bool sited = false;  // the machine reports call sites
-  int flavor = 0;      // MPI_WIN_FLAVOR_*
-  int model = 0;       // MPI_WIN_UNIFIED or MPI_WIN_SEPARATE
+  const Extent* extents = nullptr;  // of all processes, from extend()
+  bool sited = false;               // the machine reports call sites
+  int flavor = 0;                   // MPI_WIN_FLAVOR_*
 
  private:
   windows::Engine* serving_ = nullptr;
+  static constexpr std::size_t kRoom = kPage - 64;
+  alignas(64) std::array<std::byte, kRoom> room_;
+  std::pmr::monotonic_buffer_resource memory_{room_.data(), room_.size()};
+  std::pmr::monotonic_buffer_resource more_memory_;
 
  public:
+  // For the engine: part of the page (M3), or more. Not for several threads.
+  std::pmr::memory_resource& memory() { return memory_; }
+  // For the regions of the peers: the same if half of the page is enough for all.
+  std::pmr::memory_resource& memory_for_peers() {
+    const std::size_t needed = peers.size() * (sizeof(machine::DataRegion) + sizeof(Extent));
+    return needed <= kRoom / 2 ? memory_ : more_memory_;
+  }
+
+  int rank = 0;
+  int model = 0;  // MPI_WIN_UNIFIED or MPI_WIN_SEPARATE
+  std::vector<PeerRecord> peers;
   MPI_Group group = MPI_GROUP_NULL;
 
   // What the predefined attributes point at.
@@ -103,9 +129,17 @@ class MpiWindow {
 
   bool dynamic() const { return flavor == MPI_WIN_FLAVOR_DYNAMIC; }
   windows::Engine& engine() { return *serving_; }
-  void serve_by(std::unique_ptr<windows::Engine> engine) {
+  void serve_by(EnginePointer engine) {
     engine_ = std::move(engine);
     serving_ = engine_.get();
+  }
+  // When the peers are known.
+  void extend() {
+    std::pmr::polymorphic_allocator<Extent> allocator(&memory_for_peers());
+    Extent* const all = allocator.allocate(peers.size());
+    for (std::size_t r = 0; r < peers.size(); ++r)
+      std::construct_at(all + r, Extent{peers[r].bytes, peers[r].disp_unit});
+    extents = all;
   }
 
   // In the order of destruction, last first: the engine uses all of the others.
@@ -116,8 +150,9 @@ class MpiWindow {
   std::unique_ptr<PeerWatch> watch_;
 
  private:
-  std::unique_ptr<windows::Engine> engine_;
+  EnginePointer engine_;
 };
+static_assert(sizeof(MpiWindow) == 2 * MpiWindow::kPage, "the first page holds what M3 says");
 
 namespace detail {
 

@@ -61,9 +61,9 @@ class BestEffortLocks {
   BestEffortLocks(C& core, Layout layout, const LockOptions& options)
       : core_(core),
         layout_(layout),
-        options_(options),
         global_(core.word({0, layout.global})),
-        state_(options.threads) {}
+        state_(options.threads),
+        options_(options) {}
 
   [[gnu::hot]] Status lock(Access access, Home target) {
     const Word word = target_word(target);
@@ -172,15 +172,16 @@ class BestEffortLocks {
     registered_ = false;
   }
 
+  // What a lock that is free takes comes first, on few lines of the cache.
   C& core_;
   Layout layout_;
-  LockOptions options_;
   Word global_;
-  std::atomic<std::uint64_t> waits_{0};
-  StateMutex state_;
   std::uint32_t exclusive_held_ = 0;
   bool registered_ = false;      // this core is counted in the exclusive half
   bool register_first_ = false;  // this core knows that the window uses lock-all
+  StateMutex state_;
+  std::atomic<std::uint64_t> waits_{0};
+  LockOptions options_;
 };
 
 }  // namespace tombolo::sync

@@ -63,9 +63,9 @@ class ReaderBias {
   }
 
   ReaderBias(C& core, Layout layout, const LockOptions& options)
-      : core_(core),
+      : options_(options),
+        core_(core),
         layout_(layout),
-        options_(options),
         reads_until_bias_(options.bias_after * core.cores()),
         locks_(core, layout.locks, options) {}
 
@@ -161,12 +161,14 @@ class ReaderBias {
     return {};
   }
 
+ private:
+  LockOptions options_;
+
  protected:
   C& core_;
 
  private:
   Layout layout_;
-  LockOptions options_;
   std::atomic<std::uint64_t> reads_until_bias_;
   Locks locks_;
 };

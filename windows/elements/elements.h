@@ -124,7 +124,7 @@ bool valid_compare_and_swap(Element element);
 // inout[i] = inout[i] op in[i] for i in [0, count). Stops the process if !valid(op, element). `in`
 // is not read for no_op and may then be null. The arrays may coincide; otherwise they must not
 // overlap.
-[[gnu::hot]] void combine(Op op, Element element, void* inout, const void* in, std::size_t count);
+void combine(Op op, Element element, void* inout, const void* in, std::size_t count);
 
 // combine() of one element, with counters and single numbers in line: the way to a processor's own
 // version costs more than such an addition.
@@ -155,16 +155,15 @@ bool native_atomic(Op op, Element element);
 // Atomically *target = *target op *in on one element of coherent memory, with the former value in
 // `*old` unless null. `target` is aligned to bytes(element); `in` and `old` need no alignment. `in`
 // is not read for no_op. Ordering: acquire and release. Stops if !native_atomic(op, element).
-[[gnu::hot]] void combine_atomic(Op op, Element element, void* target, const void* in,
-                                 void* old_or_null);
+void combine_atomic(Op op, Element element, void* target, const void* in, void* old_or_null);
 
 // Atomically: *old = *target; if *old has the bits of *compare then *target = *desired. `target` is
 // aligned to bytes(element), which is 1, 2, 4 or 8. Ordering: acquire and release.
-[[gnu::hot]] void compare_and_swap_atomic(Element element, void* target, const void* compare,
-                                          const void* desired, void* old);
+void compare_and_swap_atomic(Element element, void* target, const void* compare,
+                             const void* desired, void* old);
 
 // The same without atomicity, for any element and alignment.
-[[gnu::hot]] void compare_and_swap(Element element, void* target, const void* compare,
-                                   const void* desired, void* old);
+void compare_and_swap(Element element, void* target, const void* compare, const void* desired,
+                      void* old);
 
 }  // namespace tombolo::windows
