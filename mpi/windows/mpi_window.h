@@ -133,7 +133,7 @@ class MpiWindow {
     engine_ = std::move(engine);
     serving_ = engine_.get();
   }
-  // When the peers are known.
+  // Fills `extents`, once the peers are known.
   void extend() {
     std::pmr::polymorphic_allocator<Extent> allocator(&memory_for_peers());
     Extent* const all = allocator.allocate(peers.size());

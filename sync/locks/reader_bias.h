@@ -162,7 +162,7 @@ class ReaderBias {
   }
 
  private:
-  LockOptions options_;
+  LockOptions options_;  // first: what a free lock takes follows in one piece
 
  protected:
   C& core_;
