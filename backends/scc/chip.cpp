@@ -34,7 +34,7 @@ void Chip::build_devices() {
          std::make_unique<simulator::SparseMemory>(
              static_cast<std::uint64_t>(parameters_.layout.controller_megabytes) << 20),
          std::vector<simulator::Server>(
-             static_cast<std::size_t>(parameters_.layout.ranks_per_controller))});
+             static_cast<std::size_t>(parameters_.layout.banks_per_controller))});
   const auto columns = static_cast<std::uint32_t>(parameters_.layout.mesh_columns);
   for (std::uint32_t t = 0; t < parameters_.tiles(); ++t) {
     const Tile tile{t % columns, t / columns};
@@ -143,9 +143,9 @@ Target Chip::resolve(CoreId core, Address physical) {
   }
 }
 
-simulator::Server& Chip::rank(const Target& to) {
-  std::vector<simulator::Server>& ranks = to.device->ranks;
-  return ranks[to.offset / (to.device->memory->bytes() / ranks.size()) % ranks.size()];
+simulator::Server& Chip::bank(const Target& to) {
+  std::vector<simulator::Server>& banks = to.device->banks;
+  return banks[to.offset / (to.device->memory->bytes() / banks.size()) % banks.size()];
 }
 
 // What the bus of a controller has to turn for before a request that comes at `arrives`. Whether it
@@ -157,6 +157,19 @@ Duration Chip::turn(Device& device, bool writes, Time arrives) const {
       device.server.free_from() + (writes ? timing_.read_to_write : timing_.write_to_read);
   if (arrives >= turned) return {};  // while nobody used it
   return turned - std::max(arrives, device.server.free_from());
+}
+
+// A controller serves its requests in order: while one waits for the bus to turn, or for its bank,
+// those behind it wait as well.
+Duration Chip::stall(const Target& to, bool writes, Time arrives, Sender sender) {
+  Device& device = *to.device;
+  Duration stalls = sender == Sender::core ? turn(device, writes, arrives) : Duration();
+  for (;;) {  // one that stalls for longer may no longer fit into a gap, and come later
+    const Time next = device.server.begin_of(arrives, stalls + device.timing.busy) + stalls;
+    const Duration waits = bank(to).begin_of(next, timing_.bank_busy) - next;
+    if (waits == Duration()) return stalls;
+    stalls += waits;
+  }
 }
 
 Chip::Trip Chip::send(CoreId from, const Target& to, Time start, std::size_t out, std::size_t back,
@@ -171,11 +184,9 @@ Chip::Trip Chip::send(CoreId from, const Target& to, Time start, std::size_t out
   if (sender == Sender::core && &device != &own) start = own.server.serve(start, flits(out)).begin;
   const Time arrives = mesh_.send(here, device.tile, start, flits(out));
   const bool dram = to.kind == DeviceKind::dram;
-  const Duration turning =
-      dram && sender == Sender::core ? turn(device, out != 0, arrives) : Duration();
-  const simulator::Server::Slot slot = device.server.serve(arrives, turning + device.timing.busy);
-  Time begin = slot.begin + turning;
-  if (dram) begin = rank(to).serve(begin, timing_.rank_busy).begin;
+  const Duration stalls = dram ? stall(to, out != 0, arrives, sender) : Duration();
+  const Time begin = device.server.serve(arrives, stalls + device.timing.busy).begin + stalls;
+  if (dram) bank(to).serve(begin, timing_.bank_busy);
   const Time ready = begin + device.timing.access;
   return {begin, mesh_.send(device.tile, here, ready, flits(back))};
 }

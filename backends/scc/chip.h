@@ -60,8 +60,8 @@ struct Device {
   simulator::Server server;
   std::unique_ptr<simulator::SparseMemory> memory;  // none for registers
   // The memory behind a controller: equal parts of it, one after the other. Each serves one request
-  // at a time, longer than it keeps the controller.
-  std::vector<simulator::Server> ranks;
+  // at a time, longer than it keeps the controller's bus.
+  std::vector<simulator::Server> banks;
   bool written_last = false;  // the bus has to turn for a read
 };
 
@@ -168,8 +168,9 @@ class Chip {
   void poke(CoreId core, Address physical, const void* from, std::size_t bytes);
 
  private:
-  static simulator::Server& rank(const Target& to);
+  static simulator::Server& bank(const Target& to);
   Duration turn(Device& device, bool writes, Time arrives) const;
+  Duration stall(const Target& to, bool writes, Time arrives, Sender sender);
   void build_devices();
   void build_luts();
   LutEntry private_page(CoreId core, std::uint32_t n) const;

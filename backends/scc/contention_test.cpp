@@ -59,38 +59,48 @@ TEST(Contention, AControllerServesReadsAndWritesAlike) {
   EXPECT_LT(*most, *least * 1.05);
 }
 
-TEST(Contention, ARankServesOneRequestAfterTheOther) {
+TEST(Contention, ABankServesOneRequestAfterTheOther) {
   const Parameters parameters = chip_parameters();
   Chip chip(parameters);
   const std::vector<CoreId> cores = domain(chip);
   const std::vector<double> each = accesses(chip, cores, 0, 256);
-  const double busy = chip.timing().rank_busy.in_nanoseconds();
+  const double busy = chip.timing().bank_busy.in_nanoseconds();
   for (const double time : each) EXPECT_NEAR(time, 12 * busy, 12 * busy * 0.05);
 }
 
-// Lets the cores' pages of legacy memory lie in one rank after the other.
-void spread_over_ranks(Chip& chip, const std::vector<CoreId>& cores) {
+// Lets the cores' pages of legacy memory lie in one bank after the other.
+void spread_over_banks(Chip& chip, const std::vector<CoreId>& cores) {
   const Parameters& parameters = chip.parameters();
-  const auto ranks = static_cast<std::uint64_t>(parameters.layout.ranks_per_controller);
-  const std::uint64_t rank_bytes =
-      (static_cast<std::uint64_t>(parameters.layout.controller_megabytes) << 20) / ranks;
+  const auto banks = static_cast<std::uint64_t>(parameters.layout.banks_per_controller);
+  const std::uint64_t bank_bytes =
+      (static_cast<std::uint64_t>(parameters.layout.controller_megabytes) << 20) / banks;
   for (std::uint32_t n = 0; n < cores.size(); ++n)  // the pages of legacy memory
     chip.set_lut(cores[n], static_cast<std::uint32_t>(parameters.layout.shared_lut_entry),
-                 {DeviceKind::dram, 0, n % ranks * rank_bytes});
+                 {DeviceKind::dram, 0, n % banks * bank_bytes});
 }
 
-TEST(Contention, RanksServeSideBySide) {
+TEST(Contention, BanksServeSideBySide) {
   Chip chip(chip_parameters());
   const std::vector<CoreId> cores = domain(chip);
-  spread_over_ranks(chip, cores);
+  spread_over_banks(chip, cores);
   for (const double time : accesses(chip, cores, 0, 256))
-    EXPECT_LT(time, 12 * chip.timing().rank_busy.in_nanoseconds() * 0.8);
+    EXPECT_LT(time, 12 * chip.timing().bank_busy.in_nanoseconds() * 0.8);
+}
+
+TEST(Contention, ARequestForABusyBankHoldsUpThoseBehindIt) {
+  Chip chip(chip_parameters());
+  const std::vector<CoreId> cores = domain(chip);
+  // The last one alone has memory in another bank.
+  spread_over_banks(chip, {cores[0], cores.back()});
+  const std::vector<double> each = accesses(chip, cores, 0, 256);
+  const double busy = chip.timing().bank_busy.in_nanoseconds();
+  EXPECT_NEAR(each.back(), 11 * busy, 11 * busy * 0.1);
 }
 
 TEST(Contention, ABusTurnsBetweenWritesAndReads) {
   const auto slowest = [](const Parameters& parameters, std::size_t writers) {
     Chip chip(parameters);
-    spread_over_ranks(chip, domain(chip));
+    spread_over_banks(chip, domain(chip));
     const std::vector<double> each = accesses(chip, domain(chip), writers, 256);
     return *std::max_element(each.begin(), each.end());
   };

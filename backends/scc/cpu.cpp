@@ -26,20 +26,22 @@ std::int64_t instructions(Address first, std::size_t bytes) {
   return first.byte() / 8 == (first.byte() + bytes - 1) / 8 ? 1 : words(bytes);
 }
 
+constexpr std::size_t kWord = 4;
+constexpr std::size_t kDoubleWord = 8;
 constexpr std::uint64_t kWholeLine = 0xffffffff;
 
 std::uint64_t mask_of(std::size_t offset, std::size_t bytes) {
   return ((std::uint64_t{1} << bytes) - 1) << offset;
 }
 
-// Calls access(done, n) for each transaction on the core's bus of 64 bits: aligned words of 4
+// Calls access(done, n) for each transaction on the core's bus of 64 bits: aligned parts of `unit`
 // bytes, or all at once if it lies inside an aligned 8.
 template <class Access>
-void by_transactions(Address first, std::size_t bytes, Access&& access) {
+void by_transactions(Address first, std::size_t bytes, std::size_t unit, Access&& access) {
   const std::uint64_t start = first.byte();
   if (start / 8 == (start + bytes - 1) / 8) return access(0, bytes);
   for (std::size_t done = 0; done < bytes;) {
-    const std::size_t n = std::min<std::size_t>(bytes - done, 4 - (start + done) % 4);
+    const std::size_t n = std::min<std::size_t>(bytes - done, unit - (start + done) % unit);
     access(done, n);
     done += n;
   }
@@ -95,7 +97,7 @@ void Cpu::read_in_line(View from, std::byte* to, std::size_t bytes) {
 void Cpu::read_uncached(View from, std::byte* to, std::size_t bytes) {
   const bool first_word_only =
       from.type == MemoryType::ncm_wcb && chip_.parameters().faults.ncm_wcb_reads_first_word;
-  by_transactions(from.first, bytes, [&](std::size_t done, std::size_t n) {
+  by_transactions(from.first, bytes, kDoubleWord, [&](std::size_t done, std::size_t n) {
     Address at = from.first + done;
     if (first_word_only) at = line_size_.first(line_size_.line(at)) + at.byte() % 8;
     fibre_->advance(timing_.load);
@@ -171,7 +173,8 @@ void Cpu::write_in_line(View to, const std::byte* from, std::size_t bytes) {
 }
 
 void Cpu::write_uncached(View to, const std::byte* from, std::size_t bytes) {
-  by_transactions(to.first, bytes, [&](std::size_t done, std::size_t n) {
+  const std::size_t unit = scc::in_l1(to.type) ? kWord : kDoubleWord;
+  by_transactions(to.first, bytes, unit, [&](std::size_t done, std::size_t n) {
     const Address at = to.first + done;
     const std::size_t offset = line_size_.offset(at);
     LineBytes line;

@@ -65,7 +65,8 @@ class Cpu {
 
   // ---- Loads and stores -------------------------------------------------------------------------
 
-  // Word by word (4 bytes), each a load instruction; up to 8 bytes inside an aligned 8 are one.
+  // Word by word (4 bytes), each a load instruction; up to 8 bytes inside an aligned 8 are one. Of
+  // memory that is not cached by doublewords (8 bytes): decision 0012.
   void read(View from, void* to, std::size_t bytes);
   void write(View to, const void* from, std::size_t bytes);
   template <class T>

@@ -426,6 +426,23 @@ TEST_F(CpuTest, TheCopyEngineTurnsNoBus) {
   EXPECT_EQ(time_of_copy(0).in_ticks(), time_of_copy(40).in_ticks());
 }
 
+// Its writes are handed in between its reads and ahead of their time: reads take the gaps before.
+TEST_F(CpuTest, TheCopyEngineWaitsForItsBanks) {
+  Parameters slow_banks = chip_named("scc-copy-engine");
+  slow_banks.path.bank_busy_memory_cycles = 100;
+  alone(slow_banks, [&](Chip& chip, Cpu& cpu) {
+    const Parameters::Layout& layout = slow_banks.layout;
+    const auto other = static_cast<std::uint32_t>(layout.shared_lut_entry) + 1;
+    const std::int64_t bank_bytes =
+        (layout.controller_megabytes << 20) / layout.banks_per_controller;
+    chip.set_lut(CoreId(0), other, {DeviceKind::dram, 0, static_cast<std::uint64_t>(bank_bytes)});
+    const Time begin = cpu.now();
+    cpu.copy_by_engine({shared(chip, 0), ncm}, {chip.shared(1), ncm}, 4096);
+    cpu.wait_for_writes();
+    EXPECT_GE(cpu.now() - begin, chip.timing().bank_busy * 127);
+  });
+}
+
 // The same seed and parameters give the same run.
 TEST_F(CpuTest, RunsAreRepeated) {
   const auto run = [&](std::uint64_t seed) {

@@ -58,5 +58,34 @@ TEST(Instructions, ALineTakesOneForEachWord) {
   EXPECT_EQ(took, chip.timing().load * 8);
 }
 
+// Requests that a store and then a load of 32 bytes at `offset` send.
+std::pair<std::uint64_t, std::uint64_t> requests(MemoryType type, std::uint64_t offset) {
+  Parameters parameters;
+  EXPECT_TRUE(find_parameters("scc", &parameters).ok());
+  Chip chip(parameters);
+  std::pair<std::uint64_t, std::uint64_t> sent;
+  chip.start(CoreId(0), [&](Cpu& cpu) {
+    const View at{chip.shared(0) + offset, type};
+    const std::byte line[32] = {};
+    std::byte back[32];
+    cpu.write(at, line, sizeof line);
+    cpu.read(at, back, sizeof back);
+    sent = {cpu.counters().requests_written, cpu.counters().requests_read};
+  });
+  EXPECT_TRUE(chip.run().status.ok());
+  return sent;
+}
+
+TEST(Instructions, DoublewordsGoToUncachedMemory) {
+  EXPECT_EQ(requests(MemoryType::ncm, 0), std::pair(4ul, 4ul));
+  EXPECT_EQ(requests(MemoryType::ncm, 4), std::pair(5ul, 5ul));
+  // Combined to a line; what is read is uncached by the fault.
+  EXPECT_EQ(requests(MemoryType::mpbt_wt, 0), std::pair(1ul, 4ul));
+}
+
+TEST(Instructions, WordsGoAroundTheCachesThatMissThem) {
+  EXPECT_EQ(requests(MemoryType::dcm, 0), std::pair(8ul, 1ul));
+}
+
 }  // namespace
 }  // namespace tombolo::scc

@@ -106,7 +106,7 @@ std::vector<Field> fields(Parameters& p) {
                  [&p](const toml::node& node) { return take_tiles(node, p.layout.controllers); },
                  [&p] { return mix(p.layout.controllers); }});
   number("controller_megabytes", p.layout.controller_megabytes, 64, 1 << 20);
-  number("ranks_per_controller", p.layout.ranks_per_controller, 1, 64);
+  number("banks_per_controller", p.layout.banks_per_controller, 1, 64);
   number("private_pages", p.layout.private_pages, 2, 128);
   number("public_pages", p.layout.public_pages, 1, 64);
   number("mpb_bytes_per_tile", p.layout.mpb_bytes_per_tile, 1024, 1 << 20);
@@ -143,7 +143,7 @@ std::vector<Field> fields(Parameters& p) {
   cycles("dram", p.path.dram);
   number("dram_memory_cycles", p.path.dram_memory_cycles, 1, 100'000);
   number("controller_busy_memory_cycles", p.path.controller_busy_memory_cycles, 1, 100'000);
-  number("rank_busy_memory_cycles", p.path.rank_busy_memory_cycles, 1, 100'000);
+  number("bank_busy_memory_cycles", p.path.bank_busy_memory_cycles, 1, 100'000);
   number("write_to_read_memory_cycles", p.path.write_to_read_memory_cycles, 0, 100'000);
   number("read_to_write_memory_cycles", p.path.read_to_write_memory_cycles, 0, 100'000);
   cycles("mpb_busy", p.path.mpb_busy);

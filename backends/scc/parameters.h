@@ -31,7 +31,7 @@ struct Parameters {
   struct Layout {
     std::int64_t mesh_columns, mesh_rows, cores_per_tile;
     std::vector<simulator::Tile> controllers;
-    std::int64_t controller_megabytes, ranks_per_controller, private_pages, public_pages;
+    std::int64_t controller_megabytes, banks_per_controller, private_pages, public_pages;
     std::int64_t mpb_bytes_per_tile;
     std::int64_t lut_entries, lut_page_megabytes;
     std::int64_t shared_lut_entry, mpb_lut_entry, register_lut_entry;
@@ -51,7 +51,7 @@ struct Parameters {
   } core;
   struct Path {
     HalfCycles mpb, local_mpb, registers, dram;
-    std::int64_t dram_memory_cycles, controller_busy_memory_cycles, rank_busy_memory_cycles;
+    std::int64_t dram_memory_cycles, controller_busy_memory_cycles, bank_busy_memory_cycles;
     std::int64_t write_to_read_memory_cycles, read_to_write_memory_cycles;
     HalfCycles mpb_busy, register_busy;
   } path;

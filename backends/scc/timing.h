@@ -32,7 +32,7 @@ struct Timing {
         link_bytes(static_cast<std::size_t>(p.mesh.link_bytes)),
         dram{cycles(p.path.dram), memory.cycles(p.path.dram_memory_cycles),
              memory.cycles(p.path.controller_busy_memory_cycles)},
-        rank_busy(memory.cycles(p.path.rank_busy_memory_cycles)),
+        bank_busy(memory.cycles(p.path.bank_busy_memory_cycles)),
         write_to_read(memory.cycles(p.path.write_to_read_memory_cycles)),
         read_to_write(memory.cycles(p.path.read_to_write_memory_cycles)),
         mpb{cycles(p.path.mpb), {}, cycles(p.path.mpb_busy)},
@@ -63,7 +63,7 @@ struct Timing {
   simulator::Duration hop;
   std::size_t link_bytes;
   DeviceTiming dram;
-  simulator::Duration rank_busy;  // a controller serves others meanwhile, but not the same rank
+  simulator::Duration bank_busy;  // from one access to a bank to the next
   // Between a write and a read at one controller, and the other way: nothing is transferred.
   simulator::Duration write_to_read, read_to_write;
   DeviceTiming mpb, registers;

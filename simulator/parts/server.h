@@ -39,7 +39,8 @@ class Server {
     ++served_;
     busy_ += service;
     if (arrival < free_) {
-      if (Gap* gap = find(arrival, service)) return take(*gap, arrival, service);
+      if (const Gap* gap = find(arrival, service))
+        return take(gaps_[static_cast<std::size_t>(gap - gaps_.data())], arrival, service);
     } else if (arrival > free_) {
       gaps_[newest_++ % kGaps] = {free_, arrival};
     }
@@ -47,6 +48,13 @@ class Server {
     free_ = begin + service;
     waited_ += begin - arrival;
     return {begin, free_};
+  }
+
+  // Where serve would let it begin.
+  Time begin_of(Time arrival, Duration service) const {
+    if (arrival < free_)
+      if (const Gap* gap = find(arrival, service)) return std::max(gap->begin, arrival);
+    return std::max(arrival, free_);
   }
 
   // When all that was handed in is done.
@@ -67,11 +75,11 @@ class Server {
   };
 
   // The earliest gap that has room. They are sorted; most requests end at the newest.
-  Gap* find(Time arrival, Duration service) {
-    Gap* found = nullptr;
+  const Gap* find(Time arrival, Duration service) const {
+    const Gap* found = nullptr;
     const std::uint64_t oldest = newest_ > kGaps ? newest_ - kGaps : 0;
     for (std::uint64_t i = newest_; i > oldest; --i) {
-      Gap& gap = gaps_[(i - 1) % kGaps];
+      const Gap& gap = gaps_[(i - 1) % kGaps];
       if (gap.end <= arrival) break;
       if (std::max(gap.begin, arrival) + service <= gap.end) found = &gap;
     }

@@ -31,6 +31,17 @@ TEST(Server, V2RequestsInOrderOfArrivalAreServedFirstComeFirstServed) {
   EXPECT_EQ(server.free_from(), free);
 }
 
+TEST(Server, ForetellsWhereItWillServe) {
+  Random random(2);
+  Server server;
+  for (int i = 0; i < 5000; ++i) {
+    const Time arrival = at_ns(i * 10 + static_cast<std::int64_t>(random.below(300)));
+    const Duration service = ns(1 + static_cast<std::int64_t>(random.below(15)));
+    const Time foretold = server.begin_of(arrival, service);
+    ASSERT_EQ(server.serve(arrival, service).begin, foretold);
+  }
+}
+
 TEST(Server, CountsWhatItServedAndForHowLong) {
   Server server;
   server.serve(at_ns(10), ns(5));
