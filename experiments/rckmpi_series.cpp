@@ -21,6 +21,7 @@ using messages::RckmpiWindow;
 using messages::Request;
 using scc::Cpu;
 using simulator::CoreId;
+using simulator::Duration;
 using simulator::Time;
 
 constexpr double kMegabyte = 1e6;  // OSU's
@@ -139,7 +140,7 @@ Repetitions osu_repetitions(const Context& context, std::uint64_t bytes, bool ba
   return {25, 50};
 }
 
-// A source that was written, and a window or a target that was not touched since.
+// A source that was written.
 Place source(Rckmpi& mpi, std::uint64_t bytes) {
   const Place place = mpi.memory().allocate(bytes);
   for (std::uint64_t i = 0; i < bytes; ++i) place.host[i] = static_cast<std::byte>(i + mpi.rank());
@@ -147,15 +148,27 @@ Place source(Rckmpi& mpi, std::uint64_t bytes) {
   return place;
 }
 
-// Runs `step` and returns the time of one repetition on rank 0, in microseconds.
+// What a process receives in a repetition.
+struct Received {
+  Place place;
+  std::uint64_t bytes = 0;
+};
+
+// Runs `step` and returns the time of one repetition on rank 0, in microseconds. After each,
+// outside of that time, the process reads what it received, which brings it into the caches
+// (decision 0013). `apart`: with a barrier between them, since rank 1 is not done with that when
+// rank 0 goes on.
 template <class Step>
-double repeat(Rckmpi& mpi, Repetitions times, Step&& step) {
-  Time begin;
+double repeat(Rckmpi& mpi, Repetitions times, Received received, bool apart, Step&& step) {
+  Duration measured;
   for (int i = -times.warm_up; i < times.measured; ++i) {
-    if (i == 0) begin = mpi.cpu().now();
+    if (apart) mpi.barrier();
+    const Time begin = mpi.cpu().now();
     step();
+    if (i >= 0) measured += mpi.cpu().now() - begin;
+    touch_read(mpi.cpu(), received.place, received.bytes);
   }
-  return microseconds(mpi.cpu().now() - begin) / times.measured;
+  return microseconds(measured) / times.measured;
 }
 
 Status two_sided_latency(const Context& context, Recorder& recorder, std::uint64_t bytes) {
@@ -163,11 +176,12 @@ Status two_sided_latency(const Context& context, Recorder& recorder, std::uint64
   TOMBOLO_TRY(run_rckmpi(context, recorder, 2, [&](Rckmpi& mpi) {
     const Place out = source(mpi, bytes);
     const Place in = mpi.memory().allocate(bytes);
-    const double round_trip = repeat(mpi, osu_repetitions(context, bytes, false), [&] {
-      if (mpi.rank() == 0) mpi.send(out, bytes, 1, 1);
-      mpi.recv(in, bytes, static_cast<std::int32_t>(1 - mpi.rank()), 1);
-      if (mpi.rank() == 1) mpi.send(out, bytes, 0, 1);
-    });
+    const double round_trip =
+        repeat(mpi, osu_repetitions(context, bytes, false), {in, bytes}, false, [&] {
+          if (mpi.rank() == 0) mpi.send(out, bytes, 1, 1);
+          mpi.recv(in, bytes, static_cast<std::int32_t>(1 - mpi.rank()), 1);
+          if (mpi.rank() == 1) mpi.send(out, bytes, 0, 1);
+        });
     if (mpi.rank() == 0) us = round_trip / 2;
   }));
   recorder.row({"latency/rckmpi-two-sided", double(bytes), us, "us", {}, {}, {}});
@@ -179,7 +193,8 @@ Status two_sided_bandwidth(const Context& context, Recorder& recorder, std::uint
   TOMBOLO_TRY(run_rckmpi(context, recorder, 2, [&](Rckmpi& mpi) {
     const Place out = source(mpi, bytes);
     const Place in = mpi.memory().allocate(bytes);
-    const double window = repeat(mpi, osu_repetitions(context, bytes, true), [&] {
+    const Received received = {in, mpi.rank() == 1 ? bytes : 0};
+    const double window = repeat(mpi, osu_repetitions(context, bytes, true), received, true, [&] {
       std::vector<Request> requests;
       for (int i = 0; i < kSends; ++i)
         requests.push_back(mpi.rank() == 0 ? mpi.isend(out, bytes, 1, 1)
@@ -204,7 +219,8 @@ Status one_sided_latency(const Context& context, Recorder& recorder, std::uint64
   double us = 0;
   TOMBOLO_TRY(run_rckmpi(context, recorder, 2, [&](Rckmpi& mpi) {
     const Place out = source(mpi, bytes);
-    RckmpiWindow window(mpi, mpi.memory().allocate(bytes), bytes);
+    const Place memory = mpi.memory().allocate(bytes);
+    RckmpiWindow window(mpi, memory, bytes);
     const auto puts = [&](std::span<const std::uint32_t> target) {
       window.start(target);
       window.put(out, bytes, target[0], 0);
@@ -214,15 +230,16 @@ Status one_sided_latency(const Context& context, Recorder& recorder, std::uint64
       window.post(origin);
       window.wait();
     };
-    const double both = repeat(mpi, osu_repetitions(context, bytes, false), [&] {
-      if (mpi.rank() == 0) {
-        puts(kSecond);
-        takes(kSecond);
-      } else {
-        takes(kFirst);
-        puts(kFirst);
-      }
-    });
+    const double both =
+        repeat(mpi, osu_repetitions(context, bytes, false), {memory, bytes}, false, [&] {
+          if (mpi.rank() == 0) {
+            puts(kSecond);
+            takes(kSecond);
+          } else {
+            takes(kFirst);
+            puts(kFirst);
+          }
+        });
     if (mpi.rank() == 0) us = both / 2;
     window.free();
   }));
@@ -236,8 +253,10 @@ Status one_sided_bandwidth(const Context& context, Recorder& recorder, std::uint
     const Place out = source(mpi, bytes);
     // OSU's puts of an epoch go one behind the other, each to its own part.
     const std::uint64_t all = bytes * kPuts;
-    RckmpiWindow window(mpi, mpi.memory().allocate(all), all);
-    const double epoch = repeat(mpi, osu_repetitions(context, bytes, true), [&] {
+    const Place memory = mpi.memory().allocate(all);
+    RckmpiWindow window(mpi, memory, all);
+    const Received received = {memory, mpi.rank() == 1 ? all : 0};
+    const double epoch = repeat(mpi, osu_repetitions(context, bytes, true), received, true, [&] {
       if (mpi.rank() == 1) {
         window.post(kFirst);
         window.wait();

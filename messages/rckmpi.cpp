@@ -185,20 +185,16 @@ bool Rckmpi::take_posted(std::uint32_t from, const Packet& packet, Posted* poste
 }
 
 Channel::Incoming Rckmpi::on_eager(std::uint32_t from, const Packet& packet) {
-  const TargetLines lines =
-      packet.bytes <= kFetchedBytes ? TargetLines::fetched : TargetLines::as_they_are;
   Posted posted;
   if (take_posted(from, packet, &posted))
-    return {posted.to, [request = posted.request] { request->done = true; }, lines};
+    return {posted.to, [request = posted.request] { request->done = true; }};
   const auto message = std::make_shared<Unexpected>(
       Unexpected{packet, from, memory_.borrow(packet.data), false, {}});
   unexpected_.push_back(message);
-  return {message->data,
-          [message] {
+  return {message->data, [message] {
             message->arrived = true;
             if (message->wanted) message->wanted();
-          },
-          lines};
+          }};
 }
 
 Channel::Incoming Rckmpi::on_request_to_send(std::uint32_t from, const Packet& packet) {

@@ -49,10 +49,6 @@ class WindowPackets {
 class Rckmpi {
  public:
   static constexpr std::uint64_t kEagerBytes = 131'072;  // MPICH 3.1.3: CH3_EAGER_MAX_MSG_SIZE
-  // The largest eager message whose target lines are loaded first. Inferred from 000 section 4.4.3:
-  // up to here two-sided messages are as fast as puts, beyond their latency rises to that of
-  // one-sided ones. Its bandwidths speak against it (docs/scc.md).
-  static constexpr std::uint64_t kFetchedBytes = 512;
 
   Rckmpi(Cpu& cpu, std::uint32_t rank, const std::vector<CoreId>& cores, Omitted omitted = {});
 

@@ -35,6 +35,8 @@ Channel::Channel(Cpu& cpu, std::uint32_t rank, const std::vector<CoreId>& cores,
       rank_(rank),
       omitted_(omitted),
       section_bytes_(section_of(cpu.chip().mpb_bytes(), static_cast<std::uint32_t>(cores.size()))),
+      taken_bytes_(section_bytes_),
+      taken_{cpu.allocate_private(section_bytes_), taken_bytes_.data()},
       peers_(cores.size()) {
   const Status room = fits(cpu.chip().parameters(), size());
   TOMBOLO_CHECK(room.ok(), "{}", room.message());
@@ -118,20 +120,18 @@ void Channel::poll(std::uint32_t from) {
 void Channel::take(std::uint32_t from) {
   Peer& peer = peers_[from];
   // In L1 since the look at the sequence: they are in the same line.
-  std::size_t left = cpu_.load<std::uint32_t>(peer.inbox + kBytesWord);
-  View payload = peer.inbox + kLine;
+  const std::size_t n = cpu_.load<std::uint32_t>(peer.inbox + kBytesWord);
+  copy_in(cpu_, peer.inbox + kLine, taken_, n, TargetLines::fetched);
+  acknowledge(peer);
+  std::size_t used = 0;
   if (peer.arrived == 0) {
-    cpu_.copy_from(payload, &peer.packet, sizeof(Packet));
-    payload = payload + sizeof(Packet);
-    left -= sizeof(Packet);
-    if (left == 0) acknowledge(peer);
+    load(cpu_, taken_, &peer.packet, sizeof(Packet));
+    used = sizeof(Packet);
     begin_packet(from);
   }
-  if (left != 0) {
-    copy_in(cpu_, payload, peer.incoming.to + (peer.arrived - sizeof(Packet)), left,
-            peer.incoming.lines);
-    peer.arrived += left;
-    acknowledge(peer);
+  if (n > used) {
+    copy(cpu_, taken_ + used, peer.incoming.to + (peer.arrived - sizeof(Packet)), n - used);
+    peer.arrived += n - used;
   }
   if (peer.arrived < sizeof(Packet) + peer.packet.data) return;
   peer.arrived = 0;

@@ -10,8 +10,11 @@
 //     word 2   bytes of the last fragment
 //
 // A packet is a header of 32 bytes and its data. It is cut into fragments as large as a payload, so
-// that they get smaller with the number of processes; one fragment is under way at a time. Nothing
-// happens but in progress(): a process that does not call in neither takes nor answers.
+// that they get smaller with the number of processes; one fragment is under way at a time. The
+// receiver takes it out into a buffer of the channel, answers, and copies it to the buffer that the
+// device provides (000 section 4.1.2). The channel's loop loads the lines of its target first; the
+// second copy is the C library's and does not, so what is not cached there is stored by words.
+// Nothing happens but in progress(): a process that does not call in neither takes nor answers.
 //
 // Invariants: C1 a section has one writer, and so no lock: its words are in order because the
 //                stores of a core are (Cpu, U3).
@@ -74,7 +77,6 @@ class Channel {
   struct Incoming {
     Place to;
     std::function<void()> done;
-    TargetLines lines = TargetLines::fetched;
   };
   using Handler = std::function<Incoming(std::uint32_t from, const Packet&)>;
 
@@ -137,6 +139,8 @@ class Channel {
   std::uint32_t rank_;
   Omitted omitted_;
   std::size_t section_bytes_;
+  std::vector<std::byte> taken_bytes_;
+  Place taken_;  // the fragment taken out last
   std::vector<Peer> peers_;
   std::vector<Handler> handlers_{kPacketTypes};
   std::size_t waiting_ = 0;

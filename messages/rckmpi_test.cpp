@@ -54,6 +54,32 @@ TEST(Rckmpi, BytesInTheSimulatedMemoryAndItsCaches) {
   EXPECT_TRUE(result.status.ok()) << result.status.message();
 }
 
+// Requests of rank 1 to memory for a message of 4,096 bytes, by whether it has read its target.
+std::uint64_t written(bool read_before) {
+  constexpr std::size_t kBytes = 4096;
+  std::uint64_t requests = 0;
+  const auto result = run(2, [&](Rckmpi& mpi) {
+    const Place place = mpi.memory().allocate(kBytes);
+    for (int message = 0; message < 2; ++message) {  // the first fills the channel's buffer
+      if (mpi.rank() == 0) {
+        mpi.send(place, kBytes, 1, 0);
+        continue;
+      }
+      if (read_before) touch_read(mpi.cpu(), place, kBytes);
+      const std::uint64_t before = mpi.cpu().counters().requests_written;
+      mpi.recv(place, kBytes, 0, 0);
+      requests = mpi.cpu().counters().requests_written - before;
+    }
+  });
+  EXPECT_TRUE(result.status.ok()) << result.status.message();
+  return requests;
+}
+
+TEST(Rckmpi, StoresAMessageWordByWordWhereNothingIsCached) {
+  EXPECT_GE(written(false), 4096 / 4);
+  EXPECT_LT(written(true), 4096 / 4 / 4);
+}
+
 TEST(Rckmpi, UnexpectedMessagesAndTagsOutOfOrder) {
   const auto result = run(3, [](Rckmpi& mpi) {
     std::vector<Place> places;

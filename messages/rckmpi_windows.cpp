@@ -292,26 +292,22 @@ void RckmpiWindow::combine(Place from, const Packet& packet) {
   if (kind == Combine::sum_double) add(double{});
 }
 
-// Data that arrives for a handler is in a buffer of the library first (000 section 4.1.2).
-template <class Use>
-Channel::Incoming RckmpiWindow::into_buffer(const Packet& packet, Use&& use) {
-  const Place buffer = mpi_.memory().borrow(packet.data);
-  return {buffer, [this, buffer, bytes = packet.data, use] {
-            use(buffer);
-            mpi_.memory().give_back(buffer, bytes);
+Channel::Incoming RckmpiWindow::on_put(std::uint32_t from, const Packet& packet) {
+  return {at(packet.offset, packet.bytes), [=, this] {
+            step();  // carried out
+            ended(from, packet.flags);
           }};
 }
 
-Channel::Incoming RckmpiWindow::on_put(std::uint32_t from, const Packet& packet) {
-  return into_buffer(packet, [=, this](Place buffer) {
-    step();  // carried out
-    if (packet.type == PacketType::put) {
-      copy(mpi_.cpu(), buffer, at(packet.offset, packet.bytes), packet.bytes);
-    } else {
-      combine(buffer, packet);
-    }
-    ended(from, packet.flags);
-  });
+// Operands are in a buffer of the library first.
+Channel::Incoming RckmpiWindow::on_accumulate(std::uint32_t from, const Packet& packet) {
+  const Place buffer = mpi_.memory().borrow(packet.data);
+  return {buffer, [=, this] {
+            step();  // carried out
+            combine(buffer, packet);
+            mpi_.memory().give_back(buffer, packet.data);
+            ended(from, packet.flags);
+          }};
 }
 
 Channel::Incoming RckmpiWindow::on_get(std::uint32_t from, const Packet& packet) {
@@ -328,10 +324,7 @@ Channel::Incoming RckmpiWindow::on_get(std::uint32_t from, const Packet& packet)
 }
 
 Channel::Incoming RckmpiWindow::on_response(const Packet& packet) {
-  return into_buffer(packet, [=, this](Place buffer) {
-    copy(mpi_.cpu(), buffer, under_way_.at(packet.request).place, packet.bytes);
-    --unfinished_;
-  });
+  return {under_way_.at(packet.request).place, [this] { --unfinished_; }};
 }
 
 Channel::Incoming RckmpiWindow::on_packet(std::uint32_t from, const Packet& packet) {
@@ -345,8 +338,9 @@ Channel::Incoming RckmpiWindow::on_packet(std::uint32_t from, const Packet& pack
     case PacketType::complete:
       return {{}, [=, this] { ended(from, kEndsEpoch); }};
     case PacketType::put:
-    case PacketType::accumulate:
       return on_put(from, packet);
+    case PacketType::accumulate:
+      return on_accumulate(from, packet);
     case PacketType::get:
       return on_get(from, packet);
     case PacketType::get_response:

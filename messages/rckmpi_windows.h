@@ -118,9 +118,8 @@ class RckmpiWindow final : public WindowPackets {
   void release_lock();
   Place at(std::uint64_t offset, std::uint64_t bytes) const;
   void combine(Place from, const Packet& packet);
-  template <class Use>
-  Channel::Incoming into_buffer(const Packet& packet, Use&& use);
   Channel::Incoming on_put(std::uint32_t from, const Packet& packet);
+  Channel::Incoming on_accumulate(std::uint32_t from, const Packet& packet);
   Channel::Incoming on_get(std::uint32_t from, const Packet& packet);
   Channel::Incoming on_response(const Packet& packet);
 
