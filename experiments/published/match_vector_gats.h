@@ -4,8 +4,9 @@
 //
 //   post       counter := number of origins; for each origin: set my bit in its vector
 //   start      keep the targets
-//   await      before the first communication with a target: wait for its bit
-//   complete   for each target: wait for its bit unless it was seen, clear it
+//   await      before the first communication with a target: wait for its bit, unless the copy of
+//              the vector has it (000 section 3.4.8)
+//   complete   for each target: the same (Algorithm 2 shows no copy), and clear it in both
 //              then, for each target: subtract 1 from its counter
 //   wait       until the own counter is 0
 //
@@ -19,6 +20,7 @@
 //                not say so: other targets change the same byte.
 //             P2 a counter is stored to only while no origin may change it: its last one has been
 //                counted, and none has seen a bit of the next post.
+//             P3 the copy has no bit that the vector lacks: only the origin clears, in both.
 // Thread safety: one call at a time per object.
 #pragma once
 
@@ -45,7 +47,10 @@ class MatchVectorGats {
   }
 
   MatchVectorGats(C& core, Layout layout)
-      : core_(core), layout_(layout), counter_(core.word({core.self(), layout.counter})) {}
+      : core_(core),
+        layout_(layout),
+        counter_(core.word({core.self(), layout.counter})),
+        copy_((std::size_t{core.cores()} + 7) / 8) {}
 
   Status post(std::span<const Home> origins, windows::Assertions /*promise*/ = {}) {
     sync::store_lone(core_, counter_, origins.size());
@@ -56,21 +61,22 @@ class MatchVectorGats {
 
   Status start(std::span<const Home> targets, windows::Assertions /*promise*/ = {}) {
     started_.assign(targets.begin(), targets.end());
-    seen_.assign(started_.size(), false);
     return {};
   }
 
-  // 000 section 3.4.8, with its cached copy of the vector.
   Status await(Home target) {
-    for (std::size_t n = 0; n < started_.size(); ++n)
-      if (started_[n] == target) return await_bit(n);
-    return {};
+    if ((copy_[target / 8] & bit_of(target)) != 0) return {};
+    return core_.wait_until(byte_of(target, core_.self()), [&](std::uint64_t v) {
+      copy_[target / 8] = v;
+      return (v & bit_of(target)) != 0;
+    });
   }
 
   Status complete() {
-    for (std::size_t n = 0; n < started_.size(); ++n) {
-      TOMBOLO_TRY(await_bit(n));
-      core_.fetch_add(byte_of(started_[n], core_.self()), minus(bit_of(started_[n])));
+    for (const Home target : started_) {
+      TOMBOLO_TRY(await(target));
+      core_.fetch_add(byte_of(target, core_.self()), minus(bit_of(target)));
+      copy_[target / 8] &= ~bit_of(target);
     }
     for (const Home target : started_)
       core_.fetch_add(core_.word({target, layout_.counter}), minus(1));
@@ -83,14 +89,6 @@ class MatchVectorGats {
   }
 
  private:
-  Status await_bit(std::size_t n) {
-    if (seen_[n]) return {};
-    const std::uint64_t bit = bit_of(started_[n]);
-    TOMBOLO_TRY(core_.wait_until(byte_of(started_[n], core_.self()),
-                                 [bit](std::uint64_t v) { return (v & bit) != 0; }));
-    seen_[n] = true;
-    return {};
-  }
   static constexpr std::uint64_t bit_of(Home home) { return std::uint64_t{1} << (home % 8); }
   static constexpr std::uint64_t minus(std::uint64_t v) { return ~v + 1; }
   // That of `target` in the vector of `origin`.
@@ -102,7 +100,7 @@ class MatchVectorGats {
   Layout layout_;
   typename C::Word counter_;
   std::vector<Home> started_;
-  std::vector<bool> seen_;  // by place in started_
+  std::vector<std::uint64_t> copy_;  // P3
 };
 
 }  // namespace tombolo::experiments::published
