@@ -112,10 +112,10 @@ void Base::each_page(DataPlace place, std::size_t bytes, Use&& use) {
 // ---- Copies -------------------------------------------------------------------------------------
 
 Status Base::read(DataPlace place, void* out, std::size_t bytes) {
-  held(type_of_home(place.home)).lines = true;
   auto* to = static_cast<std::byte*>(out);
   const Buffer* buffer = buffer_of(out);
   each_page(place, bytes, [&](View from, std::size_t start, std::size_t n) {
+    held(from.type).lines = true;  // now: to map the page may have made the caches forget all
     for (std::size_t done = 0; done < n;) {
       const std::size_t chunk = std::min(n - done, kChunk - (from.first.byte() + done) % kChunk);
       cpu_.copy_from(from + done, to + start + done, chunk);
@@ -127,19 +127,17 @@ Status Base::read(DataPlace place, void* out, std::size_t bytes) {
 }
 
 Status Base::write(DataPlace place, const void* in, std::size_t bytes) {
-  const MemoryType type = type_of_home(place.home);
-  if (in_l1(type) && !writes_through_l1(type)) held(type).stores = true;
-  copy_out(place, static_cast<const std::byte*>(in), bytes, false);
-  note_put(place, bytes);
+  const bool kept = keeps_stores(type_of_home(place.home));
+  copy_out(place, static_cast<const std::byte*>(in), bytes, kept, false);
+  if (!kept) note_put(place, bytes);  // else they are in memory after a publish
   return {};
 }
 
 Status Base::write_through(DataPlace place, const void* in, std::size_t bytes) {
   const MemoryType type = type_of_home(place.home);
   // A store must not hit a line that would keep it, or take its neighbours along (R2).
-  const bool lines_keep_stores = in_l1(type) && !writes_through_l1(type);
-  if (lines_keep_stores && held(type).lines && !placement_.as_prototype) forget_lines(type);
-  copy_out(place, static_cast<const std::byte*>(in), bytes,
+  if (keeps_stores(type) && held(type).lines && !placement_.as_prototype) forget_lines(type);
+  copy_out(place, static_cast<const std::byte*>(in), bytes, false,
            chip_.parameters().extensions.copy_engine);
   note_put(place, bytes);
   return {};
@@ -152,10 +150,13 @@ void Base::note_put(DataPlace place, std::size_t bytes) {
     puts_.push_back({place, bytes});
 }
 
-void Base::copy_out(DataPlace place, const std::byte* in, std::size_t bytes, bool by_engine) {
+// `kept`: lines in the caches may keep what is stored.
+void Base::copy_out(DataPlace place, const std::byte* in, std::size_t bytes, bool kept,
+                    bool by_engine) {
   const Buffer* buffer = buffer_of(in);
   by_engine = by_engine && buffer != nullptr;
   each_page(place, bytes, [&](View to, std::size_t start, std::size_t n) {
+    if (kept) held(to.type).stores = true;  // now: as for reads
     std::size_t done = 0;
     while (done < n) {
       const std::size_t in_line = (to.first.byte() + done) % kChunk;
@@ -213,6 +214,7 @@ void Base::publish(DataPlace place, std::size_t bytes) {
       forget_lines(type);
     }
   }
+  if (keeps_stores(type)) note_put(place, bytes);
   drain();  // stores that missed, or went through, wait in the combining buffer
 }
 

@@ -140,7 +140,8 @@ class Base {
   MemoryType type_of_home(Home home) const {
     return home == self_ ? placement_.own : placement_.peers;
   }
-  void copy_out(DataPlace place, const std::byte* in, std::size_t bytes, bool by_engine);
+  static bool keeps_stores(MemoryType type) { return in_l1(type) && !writes_through_l1(type); }
+  void copy_out(DataPlace place, const std::byte* in, std::size_t bytes, bool kept, bool by_engine);
   void forget_lines(MemoryType type);
   void note_put(DataPlace place, std::size_t bytes);
   const Buffer* buffer_of(const void* p) const;
