@@ -129,7 +129,7 @@ Status Base::read(DataPlace place, void* out, std::size_t bytes) {
 Status Base::write(DataPlace place, const void* in, std::size_t bytes) {
   const bool kept = keeps_stores(type_of_home(place.home));
   copy_out(place, static_cast<const std::byte*>(in), bytes, kept, false);
-  if (!kept) note_put(place, bytes);  // else they are in memory after a publish
+  note_put(place, bytes, kept ? cached_puts_ : puts_);
   return {};
 }
 
@@ -139,15 +139,28 @@ Status Base::write_through(DataPlace place, const void* in, std::size_t bytes) {
   if (keeps_stores(type) && held(type).lines && !placement_.as_prototype) forget_lines(type);
   copy_out(place, static_cast<const std::byte*>(in), bytes, false,
            chip_.parameters().extensions.copy_engine);
-  note_put(place, bytes);
+  note_put(place, bytes, puts_);
   return {};
 }
 
 // The owner's caches lose these lines when the bytes are in memory: earlier, it could fetch the old
 // ones again.
-void Base::note_put(DataPlace place, std::size_t bytes) {
+void Base::note_put(DataPlace place, std::size_t bytes, std::vector<Put>& puts) {
   if (chip_.parameters().extensions.remote_invalidation && place.home != self_ && bytes > 0)
-    puts_.push_back({place, bytes});
+    puts.push_back({place, bytes});
+}
+
+// What this core's caches may have kept of a range is in memory now, or on its way. What was put
+// beyond the range as well is not, and has to be told of again.
+void Base::note_published(DataPlace place, std::size_t bytes) {
+  std::erase_if(cached_puts_, [&](const Put& put) {
+    const machine::Offset end = put.place.offset + put.bytes;
+    if (put.place.home != place.home || end <= place.offset ||
+        put.place.offset >= place.offset + bytes)
+      return false;
+    puts_.push_back(put);
+    return put.place.offset >= place.offset && end <= place.offset + bytes;
+  });
 }
 
 // `kept`: lines in the caches may keep what is stored.
@@ -214,7 +227,7 @@ void Base::publish(DataPlace place, std::size_t bytes) {
       forget_lines(type);
     }
   }
-  if (keeps_stores(type)) note_put(place, bytes);
+  note_published(place, bytes);
   drain();  // stores that missed, or went through, wait in the combining buffer
 }
 

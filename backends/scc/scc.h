@@ -143,7 +143,12 @@ class Base {
   static bool keeps_stores(MemoryType type) { return in_l1(type) && !writes_through_l1(type); }
   void copy_out(DataPlace place, const std::byte* in, std::size_t bytes, bool kept, bool by_engine);
   void forget_lines(MemoryType type);
-  void note_put(DataPlace place, std::size_t bytes);
+  struct Put {
+    DataPlace place;
+    std::size_t bytes;
+  };
+  void note_put(DataPlace place, std::size_t bytes, std::vector<Put>& puts);
+  void note_published(DataPlace place, std::size_t bytes);
   const Buffer* buffer_of(const void* p) const;
   View view_of(const Buffer& buffer, const void* p) const;
 
@@ -173,11 +178,10 @@ class Base {
   };
   Held& held(MemoryType type) { return held_[scc::in_l2(type) ? 1 : 0]; }
   Held held_[2];
-  struct Put {
-    DataPlace place;
-    std::size_t bytes;
-  };
-  std::vector<Put> puts_;  // whose lines others' caches are to lose once the bytes are in memory
+  // Whose lines others' caches are to lose once the bytes are in memory: at the next drain, or,
+  // where this core's caches may keep the bytes, after their publish.
+  std::vector<Put> puts_;
+  std::vector<Put> cached_puts_;
   std::vector<Buffer> buffers_;
 };
 
