@@ -7,8 +7,8 @@
 #include <dlfcn.h>
 #include <sys/resource.h>
 
-static int fail_carriers, fail_group;  // how many of the next calls
-static int carriers, groups;           // made and not freed
+static int fail_carriers, fail_group, fail_pages;  // how many of the next calls
+static int carriers, groups;                       // made and not freed
 static int heard, heard_class;
 
 #define REAL(name) ((__typeof__(&name))in_host(#name))
@@ -57,6 +57,16 @@ int PMPI_Win_get_group(MPI_Win win, MPI_Group* group) {
 int PMPI_Group_free(MPI_Group* group) {
   --groups;
   return REAL(PMPI_Group_free)(group);
+}
+
+// What lies on pages: our window.
+void* aligned_alloc(size_t alignment, size_t bytes) {
+  void* memory = NULL;
+  if (fail_pages > 0 && alignment >= 4096) {
+    --fail_pages;
+    return NULL;
+  }
+  return posix_memalign(&memory, alignment, bytes) == 0 ? memory : NULL;
 }
 
 static void hear(MPI_Comm* comm, int* error, ...) {
@@ -119,6 +129,12 @@ int main(int argc, char** argv) {
   fail_group = rank == 1;
   fails("no group at one process", 0, 64);
   succeeds("after one process had no group");
+
+  fail_pages = rank == 1;
+  fails("no memory for the window at one process", 0, 64);
+  EXPECT(heard_class == MPI_ERR_NO_MEM, "class %d", heard_class);
+  EXPECT(fail_pages == 0, "nothing was asked for on pages");
+  succeeds("after one process had no memory for the window");
 
   struct rlimit all, few;
   getrlimit(RLIMIT_AS, &all);

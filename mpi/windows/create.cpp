@@ -130,8 +130,7 @@ class SilentCommunicator {
 
 class Creator {
  public:
-  explicit Creator(const Creation& creation)
-      : c_(creation), window_(std::make_unique<MpiWindow>()) {}
+  explicit Creator(const Creation& creation) : c_(creation) {}
 
   // As create_window().
   // False if the window is the host's to create.
@@ -139,6 +138,7 @@ class Creator {
 
  private:
   int make();
+  bool reserve();
   bool agree(int& result);
   bool in_segment() const;
   bool reach();
@@ -184,12 +184,24 @@ class Creator {
   std::vector<machine::DataRegion> regions_;
 };
 
-// All processes learn what each contributes, and decide alike whether the window is ours.
-bool Creator::agree(int& result) {
+// Memory for the window, and for what the processes tell each other before they know whether all
+// can go on.
+bool Creator::reserve() try {
+  window_ = std::make_unique<MpiWindow>();
   MpiWindow& w = *window_;
   host().Comm_rank(c_.comm, &w.rank);
   host().Comm_size(c_.comm, &w.size);
   w.peers.resize(static_cast<std::size_t>(w.size));
+  starts_.reserve(w.peers.size());
+  regions_.reserve(w.peers.size());
+  return true;
+} catch (const std::bad_alloc&) {
+  return false;
+}
+
+// All processes learn what each contributes, and decide alike whether the window is ours.
+bool Creator::agree(int& result) {
+  MpiWindow& w = *window_;
   PeerRecord mine = describe(c_);
   mine.attached = w.attached.published();
   result = host().Allgather(&mine, sizeof mine, MPI_BYTE, w.peers.data(), sizeof mine, MPI_BYTE,
@@ -521,6 +533,13 @@ int Creator::leave_to_host(const Status& why) {
 }
 
 bool Creator::run(int& result) {
+  const bool reserved = reserve();
+  if (!all(reserved)) {
+    result = failure(Status::no_memory(reserved ? "another process has no memory for the window"
+                                                : "no memory for the window"));
+    host().Comm_call_errhandler(c_.comm, result);
+    return true;
+  }
   if (!agree(result)) return result != MPI_SUCCESS;
   lay_out();
   result = make();
