@@ -14,6 +14,7 @@
 #include "backends/machines.h"
 #include "base/random.h"
 #include "machine/testing/ensemble.h"
+#include "machine/testing/rules.h"
 
 namespace tombolo {
 namespace {
@@ -21,8 +22,15 @@ namespace {
 using machine::DataPlace;
 using machine::Home;
 using machine::SyncLayout;
+using machine::testing::CountingHook;
 using machine::testing::Ensemble;
 using machine::testing::EnsembleShape;
+using machine::testing::expect_atomics_return_what_was_there;
+using machine::testing::expect_ok;
+using machine::testing::get_word;
+using machine::testing::pattern;
+using machine::testing::put_word;
+using machine::testing::put_word_through;
 
 template <class C>
 class Contract : public ::testing::Test {
@@ -47,30 +55,6 @@ class Contract : public ::testing::Test {
 };
 using Machines = AllMachines::apply<::testing::Types>;
 TYPED_TEST_SUITE(Contract, Machines, MachineNames);
-
-void expect_ok(const Status& status) { EXPECT_TRUE(status.ok()) << status.message(); }
-
-template <class C>
-void put_word(C& core, DataPlace place, std::uint64_t v) {
-  expect_ok(core.write(place, &v, sizeof v));
-}
-template <class C>
-std::uint64_t get_word(C& core, DataPlace place) {
-  std::uint64_t v = 0;
-  expect_ok(core.read(place, &v, sizeof v));
-  return v;
-}
-template <class C>
-void put_word_through(C& core, DataPlace place, std::uint64_t v) {
-  expect_ok(core.write_through(place, &v, sizeof v));
-}
-
-std::vector<std::uint8_t> pattern(std::size_t bytes, std::uint64_t salt) {
-  std::vector<std::uint8_t> data(bytes);
-  Random random(salt);
-  for (auto& byte : data) byte = static_cast<std::uint8_t>(random.next());
-  return data;
-}
 
 // ---- Identity ---------------------------------------------------------------------------------
 
@@ -109,17 +93,7 @@ TYPED_TEST(Contract, AtomicsReturnWhatWasThere) {
   auto& core = ensemble.core(0);
   for (const Home home : {0u, 1u}) {
     const auto word = core.word({home, at});
-    EXPECT_EQ(core.load(word), 0u);
-    core.store(word, 5);
-    EXPECT_EQ(core.load(word), 5u);
-    EXPECT_EQ(core.fetch_add(word, 3), 5u);
-    EXPECT_EQ(core.exchange(word, 20), 8u);
-    EXPECT_EQ(core.compare_exchange(word, 19, 1), 20u);
-    EXPECT_EQ(core.load(word), 20u);
-    EXPECT_EQ(core.compare_exchange(word, 20, 1), 20u);
-    EXPECT_EQ(core.load(word), 1u);
-    EXPECT_EQ(core.fetch_add(word, ~std::uint64_t{0}), 1u);
-    EXPECT_EQ(core.load(word), 0u);
+    expect_atomics_return_what_was_there(core, word);
   }
 }
 
@@ -384,42 +358,25 @@ TYPED_TEST(Contract, WriteThroughNeverTouchesNeighbours) {
   constexpr Home cores = 3;
   constexpr std::size_t bytes = 40 * 64 + 17;
   auto layout = this->layout(cores);
-  this->with_seeds(
-      {.cores = cores, .sync_bytes = layout.bytes() + 64, .data_bytes = bytes},
-      [&](const EnsembleShape& shape) {
-        Ensemble<TypeParam> ensemble(shape);
-        std::barrier together(cores);
-        const auto value = [](std::size_t i, int round) {
-          return static_cast<std::uint8_t>(i * 7 + static_cast<std::size_t>(round) * 31);
-        };
-        ensemble.run([&](auto& core) {
-          std::vector<std::uint8_t> all(bytes);
-          for (int round = 0; round < 6; ++round) {
-            expect_ok(
-                core.read({1, 0}, all.data(), bytes));  // whatever it is, it is in a cache now
-            together.arrive_and_wait();
-            // Pieces of 1 to 8 bytes; piece k belongs to core k % cores.
-            std::size_t piece = 0;
-            for (std::size_t i = 0; i < bytes; ++piece) {
-              const std::size_t count = std::min(bytes - i, 1 + piece * 5 % 8);
-              if (piece % cores == core.self()) {
-                std::array<std::uint8_t, 8> data{};
-                for (std::size_t b = 0; b < count; ++b) data[b] = value(i + b, round);
-                expect_ok(core.write_through({1, i}, data.data(), count));
-              }
-              i += count;
-            }
-            core.drain();
-            core.fence();
-            together.arrive_and_wait();
-            core.refresh({1, 0}, bytes);
-            expect_ok(core.read({1, 0}, all.data(), bytes));
-            for (std::size_t i = 0; i < bytes; ++i)
-              ASSERT_EQ(all[i], value(i, round)) << "byte " << i << ", round " << round;
-            together.arrive_and_wait();
-          }
-        });
-      });
+  this->with_seeds({.cores = cores, .sync_bytes = layout.bytes() + 64, .data_bytes = bytes},
+                   [&](const EnsembleShape& shape) {
+                     Ensemble<TypeParam> ensemble(shape);
+                     std::barrier together(cores);
+                     ensemble.run([&](auto& core) {
+                       std::vector<std::uint8_t> all(bytes);
+                       for (std::size_t round = 0; round < 6; ++round) {
+                         expect_ok(core.read({1, 0}, all.data(),
+                                             bytes));  // whatever it is, it is in a cache now
+                         together.arrive_and_wait();
+                         machine::testing::write_own_pieces(core, 1, bytes, round);
+                         core.drain();
+                         core.fence();
+                         together.arrive_and_wait();
+                         machine::testing::expect_all_pieces(core, 1, bytes, round);
+                         together.arrive_and_wait();
+                       }
+                     });
+                   });
 }
 
 // R2: cached writes to different lines do not disturb each other.
@@ -534,20 +491,6 @@ TYPED_TEST(Contract, ALockOfPlainWordsProtectsData) {
 }
 
 // ---- Waiting ----------------------------------------------------------------------------------
-
-class CountingHook final : public machine::IdleHook {
- public:
-  explicit CountingHook(int fail_at) : fail_at_(fail_at) {}
-  Status idle() override {
-    if (++calls_ >= fail_at_) return Status::process_failed(1, "rank 1 died");
-    return {};
-  }
-  int calls() const { return calls_; }
-
- private:
-  int fail_at_;
-  std::atomic<int> calls_{0};
-};
 
 TYPED_TEST(Contract, AFaultOfTheIdleHookEndsAWait) {
   auto layout = this->layout(1);

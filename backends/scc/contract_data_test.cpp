@@ -7,10 +7,8 @@
 
 #include "backends/scc/testing/contract.h"
 
-namespace tombolo::scc {
+namespace tombolo::scc::testing {
 namespace {
-
-using namespace testing;  // NOLINT(google-build-using-namespace)
 
 class Contract : public SccContract {
  protected:
@@ -19,8 +17,8 @@ class Contract : public SccContract {
   template <class Change>
   void change_many_pages(Change&& change);
 };
-INSTANTIATE_TEST_SUITE_P(Memory, Contract, ::testing::Range(0u, testing::Host::configurations),
-                         testing::name_of_configuration);
+INSTANTIATE_TEST_SUITE_P(Memory, Contract, ::testing::Range(0u, Host::configurations),
+                         name_of_configuration);
 
 // ---- Message passing --------------------------------------------------------------------------
 
@@ -211,6 +209,30 @@ TEST_P(Contract, PutsArePublishedOneByOne) {
   }
 }
 
+// One write over several lines, of which the caches may keep all.
+TEST_P(Contract, APutIsPublishedInParts) {
+  constexpr std::size_t bytes = 128;
+  auto layout = this->layout(2);
+  const Barrier together(layout, {0, 1});
+  run({.cores = 2, .sync_bytes = layout.bytes(), .data_bytes = bytes}, [&](Core& core) {
+    const DataPlace all{0, 0};
+    const DataPlace rest{0, 32};
+    const Bytes wanted = pattern(bytes, 1);
+    if (core.self() == 1) {
+      get(core, all, bytes);  // so that a cache may keep the write
+      expect_ok(core.write(all, wanted.data(), bytes));
+      core.publish(all, 32);
+    }
+    ASSERT_TRUE(together.wait(core).ok());
+    if (core.self() == 0) get(core, all, bytes);
+    ASSERT_TRUE(together.wait(core).ok());
+    if (core.self() == 1) core.publish(rest, bytes - 32);
+    ASSERT_TRUE(together.wait(core).ok());
+    core.refresh(all, bytes);
+    EXPECT_EQ(get(core, all, bytes), wanted);
+  });
+}
+
 // For a place in each of more pages than a core can map at a time: core 0 reads it, change(core,
 // place, value) changes it on cores 0 and 1, and both see that after a refresh.
 template <class Change>
@@ -269,9 +291,6 @@ TEST_P(Contract, WriteThroughNeverTouchesNeighbours) {
   constexpr std::size_t bytes = 20 * 64 + 17;
   auto layout = this->layout(cores);
   const Barrier together(layout, {0, 1, 2});
-  const auto value = [](std::size_t i, std::size_t round) {
-    return static_cast<std::uint8_t>(i * 7 + round * 31);
-  };
   with_seeds([&](std::uint64_t seed) {
     const EnsembleShape shape{
         .cores = cores, .sync_bytes = layout.bytes(), .data_bytes = bytes, .seed = seed};
@@ -281,23 +300,10 @@ TEST_P(Contract, WriteThroughNeverTouchesNeighbours) {
         get(core, {1, 0}, bytes);  // whatever it is, it may be in a cache now
         ASSERT_TRUE(together.wait(core).ok());
         ASSERT_TRUE(jitter.pause(3000).ok());
-        // Pieces of 1 to 8 bytes; piece k belongs to core k % cores.
-        std::size_t piece = 0;
-        for (std::size_t i = 0; i < bytes; ++piece) {
-          const std::size_t count = std::min(bytes - i, 1 + piece * 5 % 8);
-          if (piece % cores == core.self()) {
-            std::array<std::uint8_t, 8> data{};
-            for (std::size_t b = 0; b < count; ++b) data[b] = value(i + b, round);
-            expect_ok(core.write_through({1, i}, data.data(), count));
-          }
-          i += count;
-        }
+        machine::testing::write_own_pieces(core, 1, bytes, round);
         core.drain();
         ASSERT_TRUE(together.wait(core).ok());
-        core.refresh({1, 0}, bytes);
-        const Bytes all = get(core, {1, 0}, bytes);
-        for (std::size_t i = 0; i < bytes; ++i)
-          ASSERT_EQ(all[i], value(i, round)) << "byte " << i << ", round " << round;
+        machine::testing::expect_all_pieces(core, 1, bytes, round);
         ASSERT_TRUE(together.wait(core).ok());
       }
     });
@@ -432,4 +438,4 @@ TEST_P(Contract, ALockOfPlainWordsProtectsData) {
 }
 
 }  // namespace
-}  // namespace tombolo::scc
+}  // namespace tombolo::scc::testing

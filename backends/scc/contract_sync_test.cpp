@@ -7,18 +7,19 @@
 
 #include "backends/scc/testing/contract.h"
 
-namespace tombolo::scc {
+namespace tombolo::scc::testing {
 namespace {
 
-using namespace testing;  // NOLINT(google-build-using-namespace)
+using machine::testing::CountingHook;
+using machine::testing::expect_atomics_return_what_was_there;
 
 class Contract : public SccContract {
  protected:
   template <class Between>
   void expect_a_store_before_a_later_load(Between&& between);
 };
-INSTANTIATE_TEST_SUITE_P(Memory, Contract, ::testing::Range(0u, testing::Host::configurations),
-                         testing::name_of_configuration);
+INSTANTIATE_TEST_SUITE_P(Memory, Contract, ::testing::Range(0u, Host::configurations),
+                         name_of_configuration);
 
 // ---- Identity ---------------------------------------------------------------------------------
 
@@ -72,17 +73,7 @@ TEST_P(Contract, AtomicsReturnWhatWasThere) {
     if (core.self() != 0) return;
     for (const Home home : {0u, 1u, kFar}) {
       const auto word = core.word({home, at});
-      EXPECT_EQ(core.load(word), 0u);
-      core.store(word, 5);
-      EXPECT_EQ(core.load(word), 5u);
-      EXPECT_EQ(core.fetch_add(word, 3), 5u);
-      EXPECT_EQ(core.exchange(word, 20), 8u);
-      EXPECT_EQ(core.compare_exchange(word, 19, 1), 20u);
-      EXPECT_EQ(core.load(word), 20u);
-      EXPECT_EQ(core.compare_exchange(word, 20, 1), 20u);
-      EXPECT_EQ(core.load(word), 1u);
-      EXPECT_EQ(core.fetch_add(word, ~std::uint64_t{0}), 1u);
-      EXPECT_EQ(core.load(word), 0u);
+      expect_atomics_return_what_was_there(core, word);
     }
   });
 }
@@ -210,20 +201,6 @@ TEST_P(Contract, AStoreArrivesWithoutFurtherCalls) {
 
 // ---- Waiting ----------------------------------------------------------------------------------
 
-class CountingHook final : public machine::IdleHook {
- public:
-  explicit CountingHook(int fail_at) : fail_at_(fail_at) {}
-  Status idle() override {
-    if (++calls_ >= fail_at_) return Status::process_failed(1, "rank 1 died");
-    return {};
-  }
-  int calls() const { return calls_; }
-
- private:
-  int fail_at_;
-  int calls_ = 0;
-};
-
 TEST_P(Contract, AFaultOfTheIdleHookEndsAWait) {
   auto layout = this->layout(1);
   const auto never = layout.take_lines(1);
@@ -309,4 +286,4 @@ TEST_P(Contract, ASleeperWakes) {
 }
 
 }  // namespace
-}  // namespace tombolo::scc
+}  // namespace tombolo::scc::testing

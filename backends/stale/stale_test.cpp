@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "machine/testing/ensemble.h"
+#include "machine/testing/rules.h"
 
 namespace tombolo::stale {
 namespace {
@@ -25,8 +26,7 @@ using machine::Home;
 using machine::SyncLayout;
 using machine::testing::Ensemble;
 using machine::testing::EnsembleShape;
-
-void expect_ok(const Status& status) { EXPECT_TRUE(status.ok()) << status.message(); }
+using machine::testing::expect_ok;
 
 void put(Core& core, DataPlace place, std::uint64_t v) { expect_ok(core.write(place, &v, 8)); }
 void put_through(Core& core, DataPlace place, std::uint64_t v) {

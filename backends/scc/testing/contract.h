@@ -14,6 +14,7 @@
 
 #include "backends/scc/testing/host.h"
 #include "base/random.h"
+#include "machine/testing/rules.h"
 
 namespace tombolo::scc::testing {
 
@@ -21,8 +22,14 @@ using machine::DataPlace;
 using machine::Home;
 using machine::Offset;
 using machine::SyncLayout;
+using machine::testing::Bytes;
 using machine::testing::Ensemble;
 using machine::testing::EnsembleShape;
+using machine::testing::expect_ok;
+using machine::testing::get_word;
+using machine::testing::pattern;
+using machine::testing::put_word;
+using machine::testing::put_word_through;
 using Host = machine::testing::Host<Core>;
 
 // The first core whose memory is behind another controller than that of core 0.
@@ -34,28 +41,6 @@ inline constexpr std::uint64_t kPage = std::uint64_t{16} << 20;
 using Store = void (Core::*)(Core::Word, std::uint64_t);
 inline constexpr std::array<Store, 2> kStores{&Core::store, &Core::store_alone};
 
-inline void expect_ok(const Status& status) { EXPECT_TRUE(status.ok()) << status.message(); }
-
-inline void put_word(Core& core, DataPlace place, std::uint64_t v) {
-  expect_ok(core.write(place, &v, sizeof v));
-}
-inline std::uint64_t get_word(Core& core, DataPlace place) {
-  std::uint64_t v = 0;
-  expect_ok(core.read(place, &v, sizeof v));
-  return v;
-}
-inline void put_word_through(Core& core, DataPlace place, std::uint64_t v) {
-  expect_ok(core.write_through(place, &v, sizeof v));
-}
-
-using Bytes = std::vector<std::uint8_t>;
-
-inline Bytes pattern(std::size_t bytes, std::uint64_t salt) {
-  Bytes data(bytes);
-  Random random(salt);
-  for (auto& byte : data) byte = static_cast<std::uint8_t>(random.next());
-  return data;
-}
 inline Bytes get(Core& core, DataPlace place, std::size_t bytes) {
   Bytes data(bytes);
   expect_ok(core.read(place, data.data(), bytes));
