@@ -161,14 +161,16 @@ Duration Chip::turn(Device& device, bool writes, Time arrives) const {
 
 // A controller serves its requests in order: while one waits for the bus to turn, or for its bank,
 // those behind it wait as well.
-Duration Chip::stall(const Target& to, bool writes, Time arrives, Sender sender) {
+Chip::Admission Chip::admit(const Target& to, bool writes, Time arrives, Sender sender) {
   Device& device = *to.device;
-  Duration stalls = sender == Sender::core ? turn(device, writes, arrives) : Duration();
-  for (;;) {  // one that stalls for longer may no longer fit into a gap, and come later
-    const Time next = device.server.begin_of(arrives, stalls + device.timing.busy) + stalls;
-    const Duration waits = bank(to).begin_of(next, timing_.bank_busy) - next;
-    if (waits == Duration()) return stalls;
-    stalls += waits;
+  const Duration turns = sender == Sender::core ? turn(device, writes, arrives) : Duration();
+  Admission found{arrives, turns};
+  for (;;) {  // who stalls longer may not fit into a gap, and may stall less after it
+    const Time begin = device.server.begin_of(found.begin, found.stalls + device.timing.busy);
+    const Time next = begin + turns;
+    const Duration stalls = bank(to).begin_of(next, timing_.bank_busy) - begin;
+    if (begin == found.begin && stalls == found.stalls) return found;
+    found = {begin, stalls};
   }
 }
 
@@ -184,8 +186,11 @@ Chip::Trip Chip::send(CoreId from, const Target& to, Time start, std::size_t out
   if (sender == Sender::core && &device != &own) start = own.server.serve(start, flits(out)).begin;
   const Time arrives = mesh_.send(here, device.tile, start, flits(out));
   const bool dram = to.kind == DeviceKind::dram;
-  const Duration stalls = dram ? stall(to, out != 0, arrives, sender) : Duration();
-  const Time begin = device.server.serve(arrives, stalls + device.timing.busy).begin + stalls;
+  const Admission admission =
+      dram ? admit(to, out != 0, arrives, sender) : Admission{arrives, Duration()};
+  const Time begin =
+      device.server.serve(admission.begin, admission.stalls + device.timing.busy).begin +
+      admission.stalls;
   if (dram) bank(to).serve(begin, timing_.bank_busy);
   const Time ready = begin + device.timing.access;
   return {begin, mesh_.send(device.tile, here, ready, flits(back))};

@@ -170,7 +170,12 @@ class Chip {
  private:
   static simulator::Server& bank(const Target& to);
   Duration turn(Device& device, bool writes, Time arrives) const;
-  Duration stall(const Target& to, bool writes, Time arrives, Sender sender);
+  // When a request is the first at its controller, and for how long it holds up those behind it.
+  struct Admission {
+    Time begin;
+    Duration stalls;
+  };
+  Admission admit(const Target& to, bool writes, Time arrives, Sender sender);
   void build_devices();
   void build_luts();
   LutEntry private_page(CoreId core, std::uint32_t n) const;

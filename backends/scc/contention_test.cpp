@@ -10,9 +10,9 @@
 namespace tombolo::scc {
 namespace {
 
-Parameters chip_parameters() {
+Parameters chip_parameters(const char* name = "scc") {
   Parameters parameters{};
-  const Status status = find_parameters("scc", &parameters);
+  const Status status = find_parameters(name, &parameters);
   EXPECT_TRUE(status.ok()) << status.message();
   return parameters;
 }
@@ -95,6 +95,26 @@ TEST(Contention, ARequestForABusyBankHoldsUpThoseBehindIt) {
   const std::vector<double> each = accesses(chip, cores, 0, 256);
   const double busy = chip.timing().bank_busy.in_nanoseconds();
   EXPECT_NEAR(each.back(), 11 * busy, 11 * busy * 0.1);
+}
+
+// Requests are handed in when they leave, so that one may find those ahead of it that come later.
+TEST(Contention, ARequestThatComesLateForItsBankDoesNotStall) {
+  Chip chip(chip_parameters());
+  const Target bank = chip.resolve(CoreId(0), chip.shared(0));
+  Target other = bank;
+  other.offset = (bank.offset + bank.device->memory->bytes() / 2) % bank.device->memory->bytes();
+  const Duration controller_busy = bank.device->timing.busy;
+  const Duration little = Duration::ticks(controller_busy.in_ticks() / 2);
+  const Duration until_after = chip.timing().bank_busy + little;
+  const auto load = [&chip](const Target& from, Duration start) {
+    return chip.send(CoreId(0), from, Time() + start, 0, 4).effect;
+  };
+  const Time first = load(bank, Duration());
+  const Time after = load(other, until_after);
+  ASSERT_EQ(after, first + until_after);
+  // It would have to wait for the first one's bank, and then too little is left before the one
+  // after. When that is served the bank is no longer busy.
+  EXPECT_EQ(load(bank, controller_busy), after + controller_busy);
 }
 
 TEST(Contention, ABusTurnsBetweenWritesAndReads) {
