@@ -67,6 +67,12 @@ bench: env-test native ## Micro-benchmarks against the stock MPIs: 2 ranks, then
 	@$(TOMBOLO) bench one-sided --ranks 2 --machine coherent --machine flushed --rounds 5
 	@$(TOMBOLO) bench one-sided --ranks 8 --rounds 5
 
+.PHONY: bench-simulator
+bench-simulator: build/release/build.ninja ## How many memory operations the simulator runs in a second.
+	@cmake --build build/release -j $(JOBS) --target backends_scc_scc_bench simulator_kernel_bench -- --quiet
+	@build/release/simulator/simulator_kernel_bench
+	@build/release/backends/scc/backends_scc_scc_bench
+
 .PHONY: broken-twins
 broken-twins: env-test build ## Removes each publish, refresh, drain and fence in turn; a test must notice.
 	@.env/cli/bin/python tools/broken_twins.py
