@@ -150,7 +150,7 @@ simulator::Server& Chip::bank(const Target& to) {
 
 // What the bus of a controller has to turn for before a request that comes at `arrives`. Whether it
 // has turned is judged by the order in which requests are handed in.
-Duration Chip::turn(Device& device, bool writes, Time arrives) const {
+Duration Chip::turn_bus(Device& device, bool writes, Time arrives) {
   if (writes == device.written_last) return {};
   device.written_last = writes;
   const Time turned =
@@ -160,10 +160,11 @@ Duration Chip::turn(Device& device, bool writes, Time arrives) const {
 }
 
 // A controller serves its requests in order: while one waits for the bus to turn, or for its bank,
-// those behind it wait as well.
+// those behind it wait as well. It begins where the stall that it would have there ends in time; a
+// shorter idle stretch that would do as well may be passed over.
 Chip::Admission Chip::admit(const Target& to, bool writes, Time arrives, Sender sender) {
   Device& device = *to.device;
-  const Duration turns = sender == Sender::core ? turn(device, writes, arrives) : Duration();
+  const Duration turns = sender == Sender::core ? turn_bus(device, writes, arrives) : Duration();
   Admission found{arrives, turns};
   for (;;) {  // who stalls longer may not fit into a gap, and may stall less after it
     const Time begin = device.server.begin_of(found.begin, found.stalls + device.timing.busy);

@@ -169,7 +169,7 @@ class Chip {
 
  private:
   static simulator::Server& bank(const Target& to);
-  Duration turn(Device& device, bool writes, Time arrives) const;
+  Duration turn_bus(Device& device, bool writes, Time arrives);
   // When a request is the first at its controller, and for how long it holds up those behind it.
   struct Admission {
     Time begin;
