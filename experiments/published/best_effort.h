@@ -13,14 +13,14 @@
 // Each change is made under the register of the counter's owner, which is read until it is free.
 // With back-off there is a pause between two tries, up to 1 us at first and twice as long after
 // each further failure (001 section 6.2), and tries are rate-limited at the global counter, which
-// all share (001 section 7.1): who finds its register taken pauses likewise, up to kLongestPauseNs.
-// An unlock is no try. That the pauses apply there follows from the paper's numbers. With exclusive
-// locks each pair changes the global counter twice, under one register, for some 0.45 us. So 48
-// processes take 43 us for a pair on average, whatever the locks do; a median of 12.3 us (001 Table
-// 2) means that most of the waiting falls on a few pairs, as it does when a core that fails stays
-// away for longer and longer. That they do not apply to the counter of a target follows from Table
-// 3: readers that wait for a writer load the tile of its register as only reading it all the time
-// does.
+// all share (001 section 7.1): who finds its register taken pauses likewise. No bound of the pauses
+// is stated, and there is none here. An unlock is no try. That the pauses apply at the register as
+// well follows from the paper's numbers. With exclusive locks each pair changes the global counter
+// twice, under one register, for some 0.45 us. So 48 processes take 43 us for a pair on average,
+// whatever the locks do; quartiles of 8.9, 12.3 and 19.2 us (001 Table 2) mean that most of the
+// waiting falls on a few pairs, as it does when a core that fails stays away for longer and longer.
+// That they do not apply to the counter of a target follows from Table 3: readers that wait for a
+// writer load the tile of its register as only reading it all the time does.
 //
 // Invariants: E1 bit 63 is set only by a change from 0.
 //             E2 tries are in the counts, so unlock subtracts. (The paper's "sets the local counter
@@ -28,8 +28,6 @@
 // Lock-all is not part of the paper's measurements and is left out.
 // Thread safety: one call at a time per object.
 #pragma once
-
-#include <algorithm>
 
 #include "backends/scc/scc.h"
 #include "base/random.h"
@@ -64,7 +62,7 @@ class BestEffort {
       TOMBOLO_TRY(access == sync::Access::shared ? try_shared(target, &entered)
                                                  : try_exclusive(target, &entered));
       if (entered) return {};
-      TOMBOLO_TRY(backoff_ ? pause(&pause_ns, kUnbounded) : core_.pause(random_.below(kJitterNs)));
+      TOMBOLO_TRY(backoff_ ? pause(&pause_ns) : core_.pause(random_.below(kJitterNs)));
     }
   }
 
@@ -84,19 +82,15 @@ class BestEffort {
   // Of a try without back-off. Real cores do not keep in step for ever; these do: two that hinder
   // each other in turn never stopped.
   static constexpr std::uint64_t kJitterNs = 100;
-  static constexpr std::uint64_t kUnbounded = std::uint64_t{1} << 40;
-  // At the register of the global counter. By trial (16, 20, 24, 32, 64 us), since no bound is
-  // stated: with it the median of exclusive locks comes nearest to 001 Table 2.
-  static constexpr std::uint64_t kLongestPauseNs = 20'000;
   static constexpr std::uint64_t kStream = 0x626573742d656666;
   static constexpr std::uint64_t minus(std::uint64_t v) { return ~v + 1; }
 
   Word word(Home target) { return core_.word({target, layout_.target}); }
 
   // Not in step with others: from the upper half.
-  Status pause(std::uint64_t* ns, std::uint64_t longest) {
+  Status pause(std::uint64_t* ns) {
     const std::uint64_t length = *ns - random_.below(*ns / 2 + 1);
-    *ns = std::min(*ns * 2, longest);
+    *ns *= 2;
     return core_.pause(length);
   }
 
@@ -121,7 +115,7 @@ class BestEffort {
     // As C's atomics do it, but for the pauses.
     scc::detail::Base& chip = core_;
     std::uint64_t pause_ns = kFirstPauseNs;
-    while (!chip.test_and_set(0)) TOMBOLO_TRY(pause(&pause_ns, kLongestPauseNs));
+    while (!chip.test_and_set(0)) TOMBOLO_TRY(pause(&pause_ns));
     chip.store(global.inner, chip.load(global.inner) + v);
     chip.clear(0);
     chip.fence();
