@@ -175,6 +175,8 @@ Status parallel(const Context& context, const std::string& variant, const Run& r
   const AutomatonPlan plan = parallel_plan(context);
   double alone = 0;
   TOMBOLO_TRY(serial_time(context, recorder, &alone));
+  Progress progress(recorder);
+  outcome->progress = &progress;
   TOMBOLO_TRY(
       run(context, {.processes = processes, .seed = context.seed}, plan, recorder, outcome));
   const auto row = [&](const char* series, double value, const char* unit) {
@@ -225,8 +227,11 @@ Status by_messages(const Context& context, const Messages& messages, std::uint32
 
 // What is computed, not how long it takes.
 Status right(const Context& context, std::uint32_t processes, Recorder& recorder) {
-  const AutomatonPlan plan{.own = scc::MemoryType::mpbt_wt, .steps = 1};
+  // Three steps in all: a line is stale the second time that its array is read.
+  const AutomatonPlan plan{.own = scc::MemoryType::mpbt_wt, .steps = 2};
+  Progress progress(recorder);
   AutomatonOutcome outcome;
+  outcome.progress = &progress;
   TOMBOLO_TRY(run_automaton(context, {.processes = processes, .seed = context.seed}, plan, recorder,
                             &outcome));
   report_wrong_cells(recorder, "scosco-mpbt-wt", processes, plan, outcome);
@@ -234,23 +239,25 @@ Status right(const Context& context, std::uint32_t processes, Recorder& recorder
 }
 
 std::vector<Point> points(const Context& context) {
-  std::vector<Point> all = {{"serial", context.quick ? 0.5 : 9.0, 0, serial_point}};
+  std::vector<Point> all = {
+      {"serial", context.quick ? 0.5 : 9.0, automaton_memory(1), serial_point}};
   for (const std::uint32_t processes : kProcesses) {
     if (processes > context.chip.cores() || (context.quick && processes != kAll)) continue;
     const double host_seconds = context.quick ? 10.0 : 15.0;
     all.push_back(
-        {fmt::format("dcm-{}", processes), host_seconds, 0,
+        {fmt::format("dcm-{}", processes), host_seconds, automaton_memory(processes),
          [processes](const Context& c, Recorder& r) { return by_windows(c, processes, r); }});
     for (const Messages& messages : kMessages)
-      all.push_back({fmt::format("{}-{}", messages.name, processes), host_seconds, 0,
+      all.push_back({fmt::format("{}-{}", messages.name, processes), host_seconds,
+                     automaton_memory(processes),
                      [processes, &messages](const Context& c, Recorder& r) {
                        return by_messages(c, messages, processes, r);
                      }});
   }
-  for (const std::uint32_t processes : {4, 48})
+  for (const std::uint32_t processes : {8, 16, 48})
     if (processes <= context.chip.cores() && !context.quick)
       all.push_back(
-          {fmt::format("mpbt-wt-{}", processes), 10, 0,
+          {fmt::format("mpbt-wt-{}", processes), 20, automaton_memory(processes),
            [processes](const Context& c, Recorder& r) { return right(c, processes, r); }});
   return all;
 }
@@ -277,6 +284,11 @@ Status run(const Context& context, const AutomatonField& field, const AutomatonP
 }
 
 }  // namespace
+
+std::uint64_t automaton_memory(std::uint32_t processes) {
+  const AutomatonField field;  // both arrays, and the same once more to compare with
+  return memory_of_chip(processes) + std::uint64_t{4} * field.lines * field.bytes_in_line;
+}
 
 Status run_automaton(const Context& context, const AutomatonField& field, const AutomatonPlan& plan,
                      Recorder& recorder, AutomatonOutcome* outcome) {

@@ -11,6 +11,9 @@ namespace tombolo::experiments {
 
 Experiment automaton();
 
+// Bytes of the host that a run takes.
+std::uint64_t automaton_memory(std::uint32_t processes);
+
 // One run over windows.
 Status run_automaton(const Context& context, const AutomatonField& field, const AutomatonPlan& plan,
                      Recorder& recorder, AutomatonOutcome* outcome);

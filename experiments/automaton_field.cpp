@@ -103,6 +103,11 @@ void AutomatonStepper::initialize() {
 }
 
 // As in the one-sided kernel of 000 appendix B.3.2.
+void AutomatonStepper::tell(Progress& progress, int steps) {
+  progress_ = &progress;
+  lines_in_all_steps_ = static_cast<double>(steps) * lines_;
+}
+
 void AutomatonStepper::step(int from, AutomatonExchange& exchange) {
   const int to = 1 - from;
   timed(exchange_, [&] { exchange.open(to); });
@@ -119,7 +124,10 @@ void AutomatonStepper::step(int from, AutomatonExchange& exchange) {
 
 void AutomatonStepper::simulate(int from, std::uint32_t first, std::uint32_t lines) {
   for (std::uint32_t line = first - 1; line <= first + lines; ++line) refresh_ends(from, line);
-  for (std::uint32_t line = first; line < first + lines; ++line) next_line(from, line);
+  for (std::uint32_t line = first; line < first + lines; ++line) {
+    next_line(from, line);
+    if (progress_ != nullptr) progress_->at(++lines_done_ / lines_in_all_steps_);
+  }
 }
 
 void AutomatonStepper::refresh_ends(int array, std::uint32_t line) {

@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "backends/scc/scc.h"
+#include "experiments/experiment.h"
 
 namespace tombolo::experiments {
 
@@ -71,6 +72,8 @@ class AutomatonStepper {
 
   // The first state, without time, ghost lines excluded. Array 0 has it.
   void initialize();
+  // From now on, which part of so many steps is done.
+  void tell(Progress& progress, int steps);
   // From array `from` to the other.
   void step(int from, AutomatonExchange& exchange);
 
@@ -101,6 +104,9 @@ class AutomatonStepper {
   std::array<std::vector<std::uint8_t>, 3> rows_;  // above, the line, below
   simulator::Duration computation_;
   simulator::Duration exchange_;
+  Progress* progress_ = nullptr;
+  double lines_in_all_steps_ = 0;
+  double lines_done_ = 0;
 };
 
 }  // namespace tombolo::experiments

@@ -6,7 +6,9 @@
 namespace tombolo::experiments {
 
 void begin_automaton(const AutomatonField& field, AutomatonOutcome& outcome) {
+  Progress* const progress = outcome.progress;
   outcome = {};
+  outcome.progress = progress;
   outcome.computation.resize(field.processes);
   outcome.exchange.resize(field.processes);
 }
@@ -16,6 +18,8 @@ void run_process(scc::detail::Base& core, const AutomatonField& field, const Aut
                  const AutomatonLines& expected, AutomatonOutcome& outcome) {
   AutomatonStepper stepper(core, field);
   stepper.initialize();
+  if (core.self() == 0 && outcome.progress != nullptr)
+    stepper.tell(*outcome.progress, plan.all_steps());
   exchange.open(0);
   exchange.send(0);
   exchange.close(0);

@@ -25,6 +25,7 @@ struct AutomatonPlan {
 };
 
 struct AutomatonOutcome {
+  Progress* progress = nullptr;                  // of rank 0, if it is to be told
   simulator::Duration longest;                   // steps after the warm-up
   std::vector<simulator::Duration> computation;  // by process
   std::vector<simulator::Duration> exchange;

@@ -80,6 +80,15 @@ TEST(Automaton, FiguresHaveThePapersSynchronizationAndNotOurs) {
   EXPECT_GT(exchange[1].in_nanoseconds(), 1.03 * exchange[0].in_nanoseconds());
 }
 
+TEST(Automaton, SaysHowFarItIs) {
+  Told told;
+  Progress progress(told);
+  AutomatonOutcome outcome;
+  outcome.progress = &progress;
+  ASSERT_TRUE(run_automaton(test_context(), kSmall, {.steps = 4}, told, &outcome).ok());
+  told.expect_all();
+}
+
 AutomatonOutcome by_messages(const AutomatonField& field, AutomatonMessages messages) {
   AutomatonOutcome outcome;
   NoRows rows;

@@ -8,7 +8,7 @@
 namespace tombolo::experiments {
 namespace {
 
-// Fewer than on the SCC: there are more processes, and nothing but the seed differs.
+// Fewer than on the SCC: with more processes they give as many samples.
 constexpr int kIterations = 11;
 constexpr int kPairs = 50;
 
@@ -43,15 +43,16 @@ Status on_chip(const Context& context, const BigChip& chip, Context* other) {
   return scc::find_parameters(chip.name, &other->chip);
 }
 
-Status gats_point(const Context& context, Recorder& recorder, const BigChip& chip,
+Status gats_point(const Context& context, Recorder& recorder, const BigChip& chip, Gats gats,
                   std::uint32_t targets) {
   Context there;
   TOMBOLO_TRY(on_chip(context, chip, &there));
   GatsTimes times;
-  TOMBOLO_TRY(measure_gats(there, recorder, Gats::ours, targets,
-                           context.repetitions(kIterations, 5), &times));
+  TOMBOLO_TRY(
+      measure_gats(there, recorder, gats, targets, context.repetitions(kIterations, 5), &times));
   const double origin = quartiles(times.start).median + quartiles(times.complete).median;
-  recorder.row({fmt::format("origin/{}", chip.cores),
+  const std::string by = gats == Gats::ours ? "" : "scosco/";
+  recorder.row({fmt::format("origin/{}{}", by, chip.cores),
                 double(targets),
                 origin,
                 "us",
@@ -59,7 +60,7 @@ Status gats_point(const Context& context, Recorder& recorder, const BigChip& chi
                 {},
                 {},
                 there.chip});
-  Row post = row_of(fmt::format("post/{}", chip.cores), targets, times.post, "us");
+  Row post = row_of(fmt::format("post/{}{}", by, chip.cores), targets, times.post, "us");
   post.chip = there.chip;
   recorder.row(post);
   return {};
@@ -79,25 +80,22 @@ Status lock_point(const Context& context, Recorder& recorder, const BigChip& chi
   return {};
 }
 
-// Caches of cores without a process are not touched.
-std::uint64_t memory_for(std::uint32_t cores) {
-  return (std::uint64_t{32} << 20) + cores * (std::uint64_t{900} << 10);
-}
-
 std::vector<Point> points(const Context& context) {
   std::vector<Point> all;
   for (const BigChip& chip : chips(context)) {
-    for (const std::uint32_t targets : chip.targets)
-      all.push_back({fmt::format("gats-{}-{}", chip.cores, targets), 0.2 + 2e-5 * targets * targets,
-                     memory_for(chip.cores), [=](const Context& c, Recorder& r) {
-                       return gats_point(c, r, chip, targets);
-                     }});
+    for (const Gats gats : {Gats::published, Gats::ours})
+      for (const std::uint32_t targets : chip.targets)
+        all.push_back(
+            {fmt::format("gats-{}{}-{}", gats == Gats::ours ? "" : "scosco-", chip.cores, targets),
+             0.2 + 2e-5 * targets * targets, memory_of_chip(chip.cores),
+             [=](const Context& c, Recorder& r) { return gats_point(c, r, chip, gats, targets); }});
     for (const LockMix& mix : lock_mixes())
-      for (const LockScheme& scheme : {gbh_with_backoff(), our_writer_preference()})
+      for (const LockScheme& scheme :
+           {gbh(), gbh_with_backoff(), mcs_wp(), our_writer_preference()})
         for (const std::uint32_t n : chip.processes)
           all.push_back({fmt::format("{}-{}-{}-{}", mix.name, scheme.name, chip.cores, n),
-                         0.2 + 0.01 * n, memory_for(chip.cores),
-                         [=](const Context& c, Recorder& r) {
+                         0.2 + (scheme.name == "gbh" ? 1e-4 * n * n : 0.01 * n),
+                         memory_of_chip(chip.cores), [=](const Context& c, Recorder& r) {
                            return lock_point(c, r, chip, n, mix, scheme);
                          }});
   }

@@ -186,13 +186,13 @@ Status tile(const Context& context, Recorder& recorder, std::uint32_t number) {
 }
 
 std::vector<Point> points(const Context& context) {
-  std::vector<Point> all = {{"local-buffer", 0.1, 0, local_buffer},
-                            {"remote-buffers", 0.1, 0, remote_buffers},
-                            {"controllers", 0.1, 0, controllers},
-                            {"least", 0.1, 0, least},
-                            {"instructions", 0.1, 0, instructions}};
+  std::vector<Point> all = {{"local-buffer", 0.1, memory_of_chip(1), local_buffer},
+                            {"remote-buffers", 0.1, memory_of_chip(1), remote_buffers},
+                            {"controllers", 0.1, memory_of_chip(1), controllers},
+                            {"least", 0.1, memory_of_chip(1), least},
+                            {"instructions", 0.1, memory_of_chip(1), instructions}};
   for (std::uint32_t number = 0; number < context.chip.tiles(); ++number)
-    all.push_back({fmt::format("tile-{}", number), context.quick ? 0.1 : 1.5, 0,
+    all.push_back({fmt::format("tile-{}", number), context.quick ? 0.1 : 1.5, memory_of_chip(1),
                    [number](const Context& c, Recorder& r) { return tile(c, r, number); }});
   return all;
 }

@@ -142,9 +142,12 @@ Status measure(const Context& context, Recorder& recorder, const Stencil& stenci
     Field field(window.core(), lines_of(at.self, at.cores), stencil.columns);
     const std::vector<Home> neighbours = neighbours_of(at.self, at.cores);
     mpi.barrier();
+    Progress progress(recorder);
     const Duration all = time_of(cpu, [&] {
-      for (int i = 0; i < stencil.iterations; ++i)
+      for (int i = 0; i < stencil.iterations; ++i) {
         iterate(mpi, field, neighbours, stencil.database != kNoSynchronization);
+        if (at.self == 0 && stencil.processes > 1) progress.at(double(i + 1) / stencil.iterations);
+      }
       cpu.wait_for_writes();
     });
     slowest = std::max(slowest, microseconds(all) / stencil.iterations);
@@ -199,7 +202,7 @@ std::vector<Point> points(const Context& context) {
     for (const std::uint32_t n : processes) {
       std::string name = fmt::format("{}-{}", series.name, n);
       std::replace(name.begin(), name.end(), '/', '-');
-      all.push_back({name, context.quick ? 0.1 : 1.5, std::uint64_t{64} << 20,
+      all.push_back({name, context.quick ? 0.1 : 1.5, memory_of_chip(n),
                      [series, n](const Context& c, Recorder& r) {
                        const Stencil stencil{.processes = n, .database = series.database};
                        return series.ours ? speedup<Ours>(c, r, series.name, stencil)

@@ -96,7 +96,7 @@ std::vector<Point> points(const Context& context) {
         const std::string series = scheme.name + "/" + readers.name;
         all.push_back({fmt::format("{}-{}-{}", scheme.name, readers.name, bytes),
                        context.quick ? 0.1 : 0.02 * (1 + double(readers.cores.size())),
-                       std::uint64_t{64} << 20, [=](const Context& c, Recorder& r) -> Status {
+                       memory_of_chip(48), [=](const Context& c, Recorder& r) -> Status {
                          std::vector<double> times;
                          TOMBOLO_TRY(measure(c, r, scheme, readers, bytes, &times));
                          r.row(row_of(series, double(bytes), times, "us"));

@@ -63,6 +63,21 @@ class Recorder {
   virtual void cost(const Cost& cost) = 0;
 };
 
+// How far one process of a point is, which the others go along with: told by the hundredth.
+class Progress {
+ public:
+  explicit Progress(Recorder& recorder) : recorder_(recorder) {}
+  void at(double fraction) {
+    if (fraction < told_ + 0.01) return;
+    told_ = fraction;
+    recorder_.progress(fraction);
+  }
+
+ private:
+  Recorder& recorder_;
+  double told_ = 0;
+};
+
 struct Point {
   std::string name;                // unique in the experiment
   double seconds = 1;              // about what it takes on one core of a host

@@ -82,6 +82,11 @@ TEST_P(EachExperiment, NamesItsPointsOnce) {
   }
 }
 
+TEST_P(EachExperiment, SaysHowMuchMemoryAPointNeeds) {
+  for (const Point& point : experiment().points(test_context()))
+    EXPECT_GT(point.memory_bytes, std::uint64_t{32} << 20) << point.name;
+}
+
 TEST_P(EachExperiment, GivesTheSameRowsAgain) {
   const Context context = test_context();
   const Point point = cheapest(experiment(), context);
@@ -116,6 +121,21 @@ std::vector<std::string> with_longer(scc::HalfCycles scc::Parameters::Software::
         if (at.name == point) return run(context, at).text;
   ADD_FAILURE() << experiment << " has no point " << point;
   return {};
+}
+
+TEST(Experiments, SayHowFarAPointIs) {
+  const Context context = test_context();
+  const std::map<std::string, std::string> points = {
+      {"gats", "rckmpi-1"}, {"passive-target", "mixed-mcs-wp-4"}, {"database", "distributed-8"}};
+  for (const Experiment& one : all_experiments())
+    for (const Point& point : one.points(context))
+      if (const auto chosen = points.find(one.name);
+          chosen != points.end() && chosen->second == point.name) {
+        SCOPED_TRACE(one.name);
+        Told told;
+        EXPECT_TRUE(point.run(context, told).ok());
+        told.expect_all();
+      }
 }
 
 TEST(Experiments, ChargeAPutWhatTheirPapersLibraryTakes) {

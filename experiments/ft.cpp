@@ -137,7 +137,9 @@ void report(Recorder& recorder, const std::string& variant, const FtClass& probl
 Status point(const Context& context, Recorder& recorder, const Variant& variant,
              const FtClass& problem) {
   const int iterations = iterations_of(context, problem);
+  Progress progress(recorder);
   FtResult result;
+  result.progress = &progress;
   TOMBOLO_TRY(variant.run(context, recorder, problem, iterations, &result));
   report(recorder, variant.name, problem, iterations, result);
   return {};
@@ -152,7 +154,7 @@ std::vector<Point> points(const Context& context) {
         static_cast<double>(problem.points()) * (1 + iterations_of(context, problem));
     for (const Variant& variant : variants())
       all.push_back({fmt::format("{}-{}", variant.name, name), elements * variant.element_seconds,
-                     problem.points() * 160, [&variant, &problem](const Context& c, Recorder& r) {
+                     ft_memory(problem), [&variant, &problem](const Context& c, Recorder& r) {
                        return point(c, r, variant, problem);
                      }});
   }
@@ -178,6 +180,10 @@ Status run(const Context& context, Recorder& recorder, const scc::Placement& pla
 }
 
 }  // namespace
+
+std::uint64_t ft_memory(const FtClass& problem) {
+  return memory_of_chip(kFtProcesses) + problem.points() * 160;
+}
 
 Status ft_by_windows(const Context& context, Recorder& recorder, const scc::Placement& placement,
                      const FtClass& problem, int iterations, FtResult* result) {

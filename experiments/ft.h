@@ -18,6 +18,9 @@ enum class FtVariant : std::uint8_t { mpbt_wt, dcm, no_fault };
 
 // One run with puts into windows: ours, as `placement` maps them, or a variant of the experiment,
 // with the papers' synchronization.
+// Bytes of the host that a run takes.
+std::uint64_t ft_memory(const FtClass& problem);
+
 Status ft_by_windows(const Context& context, Recorder& recorder, const scc::Placement& placement,
                      const FtClass& problem, int iterations, FtResult* result);
 Status ft_by_windows(const Context& context, Recorder& recorder, FtVariant variant,

@@ -73,6 +73,8 @@ class Solver {
 
   void solve(int iterations, FtResult& result) {
     const Time start = cpu_.now();
+    if (rank_ == 0) progress_ = result.progress;
+    transforms_ = 1 + iterations;
     prepare_damping();
     to_frequency();
     result.before = plus(result.before, times_);
@@ -230,6 +232,7 @@ class Solver {
     for (std::size_t a = 0; a < s.planes(); ++a) {
       load(a);
       send_plane(a, s.rows(), s.nc, s.first, s.inverse, kept_first_ + a * first_block, first_place);
+      tell(0, a, s.planes());
     }
     close();
     open(s.second, s.planes(), second_block, second_place);
@@ -237,14 +240,24 @@ class Solver {
       timed(times_.transpose, [&] { transpose_first(s, a); });
       send_plane(a, s.columns(), s.nb, s.second, s.inverse, kept_second_ + a * second_block,
                  second_place);
+      tell(1, a, s.planes());
     }
     close();
     for (std::size_t c = 0; c < s.columns(); ++c) {
       timed(times_.transpose, [&] { transpose_second(s, c, second_area); });
       transform_rows(s.width(), s.na, s.inverse,
                      [&](std::size_t r, const Complex* row) { store(c, r, row); });
+      tell(2, c, s.columns());
     }
+    ++transformed_;
     timed(times_.barrier, [&] { transport_.barrier(); });
+  }
+
+  // One of `all` planes of a third of the transform is done.
+  void tell(int third, std::size_t one, std::size_t all) {
+    if (progress_ == nullptr) return;
+    const double planes = static_cast<double>(one + 1) / static_cast<double>(all);
+    progress_->at((transformed_ + (third + planes) / 3) / transforms_);
   }
 
   void transpose_first(const Shape& s, std::size_t a) {
@@ -366,6 +379,9 @@ class Solver {
   std::vector<Complex> run_;
   Complex sum_;
   FtTimes times_;
+  Progress* progress_ = nullptr;
+  int transforms_ = 1;
+  int transformed_ = 0;
 };
 
 }  // namespace

@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "backends/scc/cpu.h"
+#include "experiments/experiment.h"
 #include "experiments/ft_kernel.h"
 #include "machine/place.h"
 
@@ -83,6 +84,7 @@ struct FtResult {
   double seconds_before = 0;  // of the last process
   double seconds = 0;
   std::vector<std::vector<Complex>> partial;  // by iteration and process
+  Progress* progress = nullptr;               // of rank 0, if it is to be told
 };
 
 // Bytes that a process receives into.

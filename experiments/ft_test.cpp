@@ -46,6 +46,15 @@ TEST(FtKernel, AnErrorInTheTwelfthPlaceIsOne) {
   EXPECT_FALSE(ft_equal(off, s.checksums));
 }
 
+TEST(Ft, SaysHowFarItIs) {
+  Told told;
+  Progress progress(told);
+  FtResult result;
+  result.progress = &progress;
+  ASSERT_TRUE(ft_by_windows(test_context(), told, FtVariant::mpbt_wt, small(), 2, &result).ok());
+  told.expect_all();
+}
+
 TEST(Ft, IsRightWithOwnWindowsWrittenThrough) {
   const std::vector<Complex> expected = ft_serial(small(), 3);
   EXPECT_TRUE(ft_equal(checksums(FtVariant::mpbt_wt, small(), 3), expected));

@@ -43,12 +43,15 @@ using Prototype = published::MatchVectorGats<PublishedCore>;
 double mean(double sum, int count) { return sum / count; }
 
 template <class Mpi>
-void origin(Mpi& mpi, scc::Cpu& cpu, Home targets, int iterations, GatsTimes* times) {
+void origin(Mpi& mpi, scc::Cpu& cpu, Home targets, int iterations, Recorder& recorder,
+            GatsTimes* times) {
+  Progress progress(recorder);
   std::vector<Home> group(targets);
   std::iota(group.begin(), group.end(), Home{1});
   for (int i = 0; i < iterations; ++i) {
     times->start.push_back(microseconds(time_of(cpu, [&] { mpi.start(group); })));
     times->complete.push_back(microseconds(time_of(cpu, [&] { mpi.complete(); })));
+    progress.at(double(i + 1) / iterations);
   }
 }
 
@@ -70,10 +73,10 @@ void target(Mpi& mpi, Core& core, int iterations, GatsTimes* times) {
 }
 
 template <class Engine, class Core>
-void take_part(Engine& engine, Core& core, int iterations, GatsTimes* times) {
+void take_part(Engine& engine, Core& core, int iterations, Recorder& recorder, GatsTimes* times) {
   LibraryOf<Engine> mpi(engine, core.cpu());
   if (core.self() == 0) {
-    origin(mpi, core.cpu(), core.cores() - 1, iterations, times);
+    origin(mpi, core.cpu(), core.cores() - 1, iterations, recorder, times);
   } else {
     target(mpi, core, iterations, times);
   }
@@ -99,7 +102,7 @@ std::vector<Point> points_for(const Context& context, Report report) {
       const double seconds = 0.1 + 1e-5 * iterations * targets * targets;
       const std::string suffix = gats == Gats::ours ? "/tombolo" : "";
       all.push_back({fmt::format("targets-{}{}", targets, gats == Gats::ours ? "-tombolo" : ""),
-                     seconds, std::uint64_t{64} << 20,
+                     seconds, memory_of_chip(targets + 1),
                      [=](const Context& c, Recorder& r) -> Status {
                        GatsTimes times;
                        TOMBOLO_TRY(measure_gats(c, r, gats, targets, iterations, &times));
@@ -145,7 +148,7 @@ Status measure_gats(const Context& context, Recorder& recorder, Gats gats, std::
     shape.sync_bytes = Window::sync_bytes(processes);
     return run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu&) {
       Window window(at, {});
-      take_part<windows::Engine>(window, window.core(), iterations, times);
+      take_part<windows::Engine>(window, window.core(), iterations, recorder, times);
     });
   }
   machine::SyncLayout sync(PublishedCore::reserved_sync_bytes(processes));
@@ -154,7 +157,7 @@ Status measure_gats(const Context& context, Recorder& recorder, Gats gats, std::
   return run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu&) {
     PublishedCore core(at);
     Prototype prototype(core, layout);
-    take_part(prototype, core, iterations, times);
+    take_part(prototype, core, iterations, recorder, times);
   });
 }
 

@@ -41,6 +41,12 @@ inline Row row_of(std::string series, double x, const std::vector<double>& sampl
           .note = {}};
 }
 
+// What a simulated chip takes of the host's memory before programs use theirs. Caches of cores that
+// run nothing are never touched.
+inline std::uint64_t memory_of_chip(std::uint32_t cores) {
+  return (std::uint64_t{32} << 20) + cores * (std::uint64_t{900} << 10);
+}
+
 // The options of every simulation of a point.
 inline simulator::Options options_of(const Context& context) {
   simulator::Options options;

@@ -85,10 +85,12 @@ struct Setting {
 constexpr Setting kSettings[] = {
     {"store/dcm", MemoryType::dcm, Access::store},
     {"store/ncm", MemoryType::ncm, Access::store},
+    {"store/ncm-wcb", MemoryType::ncm_wcb, Access::store},
     {"store/mpbt-wb", MemoryType::mpbt_wb, Access::store},
     {"store/mpbt-wt", MemoryType::mpbt_wt, Access::store},
     {"load/dcm", MemoryType::dcm, Access::load},
     {"load/ncm", MemoryType::ncm, Access::load},
+    {"load/ncm-wcb", MemoryType::ncm_wcb, Access::load},
     {"load/mpbt-wb", MemoryType::mpbt_wb, Access::load},
     {"load/mpbt-wt", MemoryType::mpbt_wt, Access::load},
     {"load/mpbt-wt-no-fault", MemoryType::mpbt_wt, Access::load, true},
@@ -144,27 +146,32 @@ Status latency(const Context& context, std::uint32_t tile, Recorder& recorder) {
 
 // ---- Many cores ---------------------------------------------------------------------------------
 
-// The n-th that reads at a controller: its memory, in the banks in turn, as the load on them was
-// even (002 section 4.3.3).
-scc::LutEntry bank_in_turn(const Chip& chip, std::uint32_t controller, std::uint64_t n) {
+// Two DIMMs of two ranks (002 section 4.3.3).
+constexpr std::uint64_t kRanks = 4;
+
+// The n-th that reads at a controller: its memory, in the banks of so many ranks in turn, as the
+// load on them was even.
+scc::LutEntry bank_in_turn(const Chip& chip, std::uint32_t controller, std::uint64_t n,
+                           std::uint64_t ranks) {
   const auto& layout = chip.parameters().layout;
   const auto banks = static_cast<std::uint64_t>(layout.banks_per_controller);
   const std::uint64_t bank_bytes =
       (static_cast<std::uint64_t>(layout.controller_megabytes) << 20) / banks;
-  return {scc::DeviceKind::dram, controller,
-          n % banks * bank_bytes + n / banks * chip.page_bytes()};
+  const std::uint64_t used = banks * ranks / kRanks;
+  return {scc::DeviceKind::dram, controller, n % used * bank_bytes + n / used * chip.page_bytes()};
 }
 
 // Core i reads at controller i modulo their number, so that the load is even for any number of
 // cores; each its own lines, once.
-Status aggregate(const Context& context, std::uint32_t controllers, std::uint32_t cores,
-                 Recorder& recorder) {
+Status aggregate(const Context& context, std::uint32_t controllers, std::uint64_t ranks,
+                 std::uint32_t cores, Recorder& recorder) {
   const std::uint64_t bytes = context.quick ? 16 << 10 : 256 << 10;
   Chip chip(context.chip, options_of(context));
   Time end;
   for (std::uint32_t core = 0; core < cores; ++core) {
     const auto entry = static_cast<std::uint32_t>(context.chip.layout.shared_lut_entry);
-    chip.set_lut(CoreId(core), entry, bank_in_turn(chip, core % controllers, core / controllers));
+    chip.set_lut(CoreId(core), entry,
+                 bank_in_turn(chip, core % controllers, core / controllers, ranks));
     chip.start(CoreId(core), [&chip, &end, bytes](Cpu& cpu) {
       go_over(cpu, {chip.shared(0), MemoryType::dcm}, bytes, Access::load);
       end = std::max(end, cpu.now());
@@ -172,7 +179,8 @@ Status aggregate(const Context& context, std::uint32_t controllers, std::uint32_
   }
   TOMBOLO_TRY(run(chip, recorder));
   const std::string series =
-      fmt::format("aggregate/{}-controller{}", controllers, controllers == 1 ? "" : "s");
+      fmt::format("aggregate/{}-controller{}{}", controllers, controllers == 1 ? "" : "s",
+                  ranks == kRanks ? "" : fmt::format("-{}-rank{}", ranks, ranks == 1 ? "" : "s"));
   recorder.row({series,
                 double(cores),
                 mebibytes_a_second(bytes * cores, end.since_start()),
@@ -183,10 +191,11 @@ Status aggregate(const Context& context, std::uint32_t controllers, std::uint32_
   return {};
 }
 
-Status aggregates(const Context& context, std::uint32_t controllers, Recorder& recorder) {
+Status aggregates(const Context& context, std::uint32_t controllers, std::uint64_t ranks,
+                  Recorder& recorder) {
   for (const std::uint32_t cores : {1, 2, 4, 8, 12, 16, 24, 32, 40, 48})
     if (cores <= context.chip.cores())
-      TOMBOLO_TRY(aggregate(context, controllers, cores, recorder));
+      TOMBOLO_TRY(aggregate(context, controllers, ranks, cores, recorder));
   return {};
 }
 
@@ -281,23 +290,30 @@ std::vector<Point> points(const Context& context) {
   std::vector<Point> all;
   for (const Setting& setting : kSettings)
     all.push_back(
-        {point_name(setting.series), context.quick ? 0.2 : 2, 0,
+        {point_name(setting.series), context.quick ? 0.2 : 2, memory_of_chip(1) + (4 << 20),
          [&setting](const Context& c, Recorder& r) { return bandwidths(c, setting, r); }});
   for (std::uint32_t tile = 0; tile < context.chip.tiles(); ++tile)
-    all.push_back({fmt::format("latency-{}", tile), context.quick ? 0.1 : 1, 0,
+    all.push_back({fmt::format("latency-{}", tile), context.quick ? 0.1 : 1,
+                   memory_of_chip(1) + (32 << 20),
                    [tile](const Context& c, Recorder& r) { return latency(c, tile, r); }});
-  for (const std::uint32_t controllers : {4, 2, 1})
-    if (controllers <= context.chip.layout.controllers.size())
-      all.push_back(
-          {fmt::format("aggregate-{}", controllers), context.quick ? 0.2 : 2, 0,
-           [controllers](const Context& c, Recorder& r) { return aggregates(c, controllers, r); }});
+  struct Spread {
+    std::uint32_t controllers;
+    std::uint64_t ranks;
+  };
+  for (const Spread& s : {Spread{4, kRanks}, {4, 1}, {2, kRanks}, {1, kRanks}, {1, 1}})
+    if (s.controllers <= context.chip.layout.controllers.size())
+      all.push_back({fmt::format("aggregate-{}{}", s.controllers, s.ranks == 1 ? "-1-rank" : ""),
+                     context.quick ? 0.2 : 2, memory_of_chip(48) + (32 << 20),
+                     [s](const Context& c, Recorder& r) {
+                       return aggregates(c, s.controllers, s.ranks, r);
+                     }});
   for (const CopyMethod method : {CopyMethod::memcpy, CopyMethod::lut})
     for (const std::uint32_t cores : {1, 2, 4}) {
       const char* name = method == CopyMethod::memcpy ? "memcpy" : "lut";
-      all.push_back({fmt::format("copy-{}-{}", name, cores), context.quick ? 0.5 : 8,
-                     std::uint64_t{160} << 20, [method, cores](const Context& c, Recorder& r) {
-                       return copies(c, method, cores, r);
-                     }});
+      all.push_back(
+          {fmt::format("copy-{}-{}", name, cores), context.quick ? 0.5 : 8,
+           memory_of_chip(16) + (160 << 20),
+           [method, cores](const Context& c, Recorder& r) { return copies(c, method, cores, r); }});
     }
   for (Point& point : rcce_memory_points(context)) all.push_back(std::move(point));
   return all;

@@ -190,11 +190,13 @@ template <class Window>
 void add_points(const Context& context, const std::string& by, std::vector<Point>& all) {
   for (std::uint64_t size = 1; size <= kMost; size *= context.quick ? 4 : 2) {
     const double put_seconds = static_cast<double>(size) * 1e-7;
-    all.push_back({fmt::format("{}-latency-{}", by, size), 0.1 + put_seconds, size * 4,
+    all.push_back({fmt::format("{}-latency-{}", by, size), 0.1 + put_seconds,
+                   memory_of_chip(2) + size * 4,
                    [=](const Context& c, Recorder& r) { return latency<Window>(c, by, size, r); }});
-    all.push_back(
-        {fmt::format("{}-bandwidth-{}", by, size), 0.1 + 30 * put_seconds, size * 128,
-         [=](const Context& c, Recorder& r) { return bandwidth<Window>(c, by, size, r); }});
+    all.push_back({fmt::format("{}-bandwidth-{}", by, size), 0.1 + 30 * put_seconds,
+                   memory_of_chip(2) + size * 128, [=](const Context& c, Recorder& r) {
+                     return bandwidth<Window>(c, by, size, r);
+                   }});
   }
 }
 

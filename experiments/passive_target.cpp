@@ -31,7 +31,7 @@ std::vector<Point> points(const Context& context) {
         const std::string series = mix.name + "/" + scheme.name;
         const int pairs = context.repetitions(kPairs, kQuickPairs);
         all.push_back({fmt::format("{}-{}-{}", mix.name, scheme.name, processes),
-                       2e-5 * pairs * processes, std::uint64_t{64} << 20,
+                       2e-5 * pairs * processes, memory_of_chip(processes),
                        [=](const Context& c, Recorder& r) -> Status {
                          std::vector<double> times;
                          TOMBOLO_TRY(measure_locks(c, r, processes, pairs, mix, scheme, &times));
@@ -56,6 +56,7 @@ Status measure_locks(const Context& context, Recorder& recorder, std::uint32_t p
   shape.processes = processes;
   return run_with_locks(context, recorder, shape, scheme, [&](auto& core, auto& mpi) {
     Random random = Random::stream(context.seed, core.self());
+    Progress progress(recorder);
     for (int i = 0; i < pairs; ++i) {
       const auto target = static_cast<Home>(random.below(processes));
       const bool exclusive = random.below(100) < mix.exclusive_percent;
@@ -63,6 +64,7 @@ Status measure_locks(const Context& context, Recorder& recorder, std::uint32_t p
         mpi.lock(exclusive ? sync::Access::exclusive : sync::Access::shared, target);
         mpi.unlock(target);
       })));
+      if (core.self() == 0) progress.at(double(i + 1) / pairs);
     }
   });
 }

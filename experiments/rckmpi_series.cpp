@@ -64,10 +64,12 @@ Status gats(const Context& context, Recorder& recorder, std::uint32_t targets) {
     const std::uint32_t origins[] = {0};
     std::vector<std::uint32_t> others;
     for (std::uint32_t rank = 1; rank <= targets; ++rank) others.push_back(rank);
+    Progress progress(recorder);
     for (int i = 0; i < iterations; ++i) {
       if (mpi.rank() == 0) {
         start.push_back(timed(mpi, [&] { window.start(others); }));
         complete.push_back(timed(mpi, [&] { window.complete(); }));
+        progress.at(double(i + 1) / iterations);
       } else {
         post.push_back(timed(mpi, [&] { window.post(origins); }));
         wait.push_back(timed(mpi, [&] { window.wait(); }));
@@ -99,6 +101,7 @@ Status passive_target(const Context& context, Recorder& recorder, const Mix& mix
     RckmpiWindow window(mpi, mpi.memory().allocate(64), 64, requests);
     Random random = Random::stream(context.seed, mpi.rank());
     mpi.barrier();
+    Progress progress(recorder);
     for (int i = 0; i < pairs; ++i) {
       const auto target = static_cast<std::uint32_t>(random.below(processes));
       const LockKind kind =
@@ -107,6 +110,7 @@ Status passive_target(const Context& context, Recorder& recorder, const Mix& mix
         window.lock(kind, target);
         window.unlock(target);
       }));
+      if (mpi.rank() == 0) progress.at(double(i + 1) / pairs);
     }
     window.free();  // who is done still answers the others
   }));
@@ -326,7 +330,8 @@ Status ircce(const Context& context, Recorder& recorder, std::uint64_t bytes) {
 std::vector<Point> rckmpi_gats_points(const Context& context) {
   std::vector<Point> all;
   for (const std::uint32_t n : processes_up_to(context, {2, 3, 5, 9, 11, 17, 25, 32, 48}))
-    all.push_back({fmt::format("rckmpi-{}", n - 1), (context.quick ? 0.1 : 1) * n * n / 40, 0,
+    all.push_back({fmt::format("rckmpi-{}", n - 1), (context.quick ? 0.1 : 1) * n * n / 40,
+                   memory_of_chip(n),
                    [n](const Context& c, Recorder& r) { return gats(c, r, n - 1); }});
   return all;
 }
@@ -341,7 +346,7 @@ std::vector<Point> rckmpi_passive_target_points(const Context& context) {
                        context.quick ? 0.5
                        : immediate   ? n * 0.5
                                      : 0.5,
-                       0, [&mix, requests, n](const Context& c, Recorder& r) {
+                       memory_of_chip(n), [&mix, requests, n](const Context& c, Recorder& r) {
                          return passive_target(c, r, mix, requests, n);
                        }});
       }
@@ -363,7 +368,8 @@ std::vector<Point> rckmpi_osu_points(const Context& context) {
     for (std::uint64_t bytes = 1; bytes <= kLargest; bytes *= context.quick ? 16 : 2)
       all.push_back(
           {fmt::format("rckmpi-{}-{}", kind.name, bytes),
-           0.2 + kind.seconds_of_megabyte * double(bytes) / kLargest, bytes * 64,
+           0.2 + kind.seconds_of_megabyte * double(bytes) / kLargest,
+           memory_of_chip(2) + bytes * 64,
            [run = kind.run, bytes](const Context& c, Recorder& r) { return run(c, r, bytes); }});
   return all;
 }
@@ -372,9 +378,9 @@ std::vector<Point> rcce_memory_points(const Context& context) {
   std::vector<Point> all;
   for (std::uint64_t bytes = 32; bytes <= 4 * kLargest; bytes *= context.quick ? 8 : 2) {
     const double seconds = 0.1 + 2 * double(bytes) / kLargest;
-    all.push_back({fmt::format("message-rcce-{}", bytes), seconds, bytes * 2,
+    all.push_back({fmt::format("message-rcce-{}", bytes), seconds, memory_of_chip(2) + bytes * 2,
                    [bytes](const Context& c, Recorder& r) { return rcce(c, r, bytes); }});
-    all.push_back({fmt::format("message-ircce-{}", bytes), seconds, bytes * 2,
+    all.push_back({fmt::format("message-ircce-{}", bytes), seconds, memory_of_chip(2) + bytes * 2,
                    [bytes](const Context& c, Recorder& r) { return ircce(c, r, bytes); }});
   }
   return all;

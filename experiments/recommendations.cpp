@@ -121,15 +121,15 @@ Status time_ft(const Context& context, Recorder& recorder, const scc::Placement&
       fmt::format("class {} of FT on chip {}: wrong checksums", problem.name, context.chip.name));
 }
 
-// The first exchange and a step of the automaton. Lines of earlier steps would be needed to show
-// stale ones: automaton_test does.
+// As many steps of the automaton as show a line that is stale the second time that its array is
+// read.
 Status time_automaton(const Context& context, Recorder& recorder, const scc::Placement& placement,
                       std::uint32_t processes, double* seconds) {
   const AutomatonPlan plan{.own = placement.own,
                            .peers = placement.peers,
                            .as_prototype = placement.as_prototype,
                            .warm_up = 0,
-                           .steps = 1};
+                           .steps = 3};
   AutomatonOutcome outcome;
   TOMBOLO_TRY(run_automaton(context, {.processes = processes, .seed = context.seed}, plan, recorder,
                             &outcome));
@@ -183,14 +183,14 @@ std::vector<Recommendation> recommendations_for_automaton() {
 std::vector<Point> points(const Context& context) {
   std::vector<Point> all;
   const auto add = [&](const Recommendation& recommendation, const std::string& name,
-                       double seconds, const Program& program) {
+                       double seconds, std::uint64_t memory_bytes, const Program& program) {
     all.push_back(
-        {fmt::format("{}-{}", recommendation.name, name), seconds, std::uint64_t{64} << 20,
+        {fmt::format("{}-{}", recommendation.name, name), seconds, memory_bytes,
          [=](const Context& c, Recorder& r) { return gain(c, r, recommendation, name, program); }});
   };
   for (const Recommendation& recommendation : all_recommendations())
     for (const Put& what : puts(context))
-      add(recommendation, what.name, context.quick ? 0.2 : 1.0,
+      add(recommendation, what.name, context.quick ? 0.2 : 1.0, memory_of_chip(2) + 4 * what.bytes,
           [what](const Context& c, Recorder& r, const scc::Placement& placement, double* each) {
             return time_put(c, r, placement, what, each);
           });
@@ -200,6 +200,7 @@ std::vector<Point> points(const Context& context) {
       const FtClass& problem = ft_class(name);
       add(recommendation, name == 'S' ? "ft-s" : "ft-w",
           static_cast<double>(problem.points()) * (context.quick ? 1.2e-5 : 1.8e-5),
+          ft_memory(problem),
           [&problem](const Context& c, Recorder& r, const scc::Placement& placement, double* each) {
             return time_ft(c, r, placement, problem, each);
           });
@@ -207,7 +208,7 @@ std::vector<Point> points(const Context& context) {
   constexpr std::uint32_t kProcesses = 24;
   for (const Recommendation& recommendation : recommendations_for_automaton())
     if (!context.quick)
-      add(recommendation, fmt::format("automaton-{}", kProcesses), 15,
+      add(recommendation, fmt::format("automaton-{}", kProcesses), 40, automaton_memory(kProcesses),
           [](const Context& c, Recorder& r, const scc::Placement& placement, double* each) {
             return time_automaton(c, r, placement, kProcesses, each);
           });

@@ -9,6 +9,7 @@ import pytest
 from tombolo.faults import Fault
 from tombolo.scc import catalogue, chips, draw, native, verdicts
 from tombolo.scc.catalogue import Axis, Catalogue, Claim, Experiment, Figure, Number, Reason, Series
+from tombolo.scc.page import Section
 from tombolo.scc.verdicts import Measured, Verdict
 
 FIGURE = Figure(
@@ -70,6 +71,8 @@ def test_kinds_of_claims_are_those_of_the_catalogue() -> None:
          "no figure has the series 'q'"),
         ("name = 'x'\ntitle = 'x'\nfigure = []\n[[paper]]\nsource = ''\nexact = true\nx = [1]\nvalues.q = [1, 2]",
          "q: 2 values for 1 places"),
+        ("name = 'x'\ntitle = 'x'\nfigure = []\n[[paper]]\nsource = ''\nexact = true\nx = [1]\nvalues.q = [1]\n"
+         "fitted.q = [2]", "fitted: q has no number"),
         ("name = 'x'\ntitle = 'x'\nfigure = []\n[[claim]]\nname = 'c'\nkind = 'odd'\nseries = 'q'\nsource = ''",
          "'odd' is no kind of claim"),
     ],
@@ -88,6 +91,32 @@ def test_a_deviation_is_relative_to_the_paper() -> None:
     value, quartile = verdicts.deviations(Catalogue(), experiment, values)
     assert value.share == pytest.approx(0.2) and value.good
     assert quartile.share == pytest.approx(1.0) and not quartile.good
+
+
+def test_a_number_by_which_a_parameter_was_chosen_is_no_evidence(tmp_path: Path) -> None:
+    (tmp_path / "e.toml").write_text(
+        """
+        name = "e"
+        title = "E"
+        [[figure]]
+        name = "f"
+        title = "F"
+        x = { name = "n", unit = "" }
+        y = { name = "t", unit = "us" }
+        series = [{ name = "a", meaning = "A" }]
+        [[paper]]
+        source = "s"
+        exact = true
+        x = [1, 2, 3]
+        values.a = [1.0, 2.0, 3.0]
+        fitted.a = [2]
+        """
+    )
+    experiment = catalogue.load(tmp_path).experiments["e"]
+    assert [number.standing for number in experiment.numbers] == ["exact", "fitted", "exact"]
+    values = measured(experiment, a={1: 1.0, 2: 2.0, 3: 9.0})
+    section = Section(experiment, deviations=verdicts.deviations(Catalogue(), experiment, values))
+    assert section.summary.startswith("1 of 2 numbers within 25%, 1 more were fitted")
 
 
 def test_a_number_that_was_not_measured_has_no_deviation() -> None:

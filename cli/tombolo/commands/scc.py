@@ -196,7 +196,7 @@ def _deviation_row(table: Table, each: Deviation, reasons: list[str]) -> None:
         f"{each.paper:g}",
         "" if each.ours is None else f"{each.ours:.4g} {each.unit}",
         f"[{STYLES[each.good]}]{percent(each.share)}[/]",
-        "" if each.number.exact else "approximate",
+        "" if each.number.standing == "exact" else each.number.standing,
         _number_of(each.reason, reasons),
     )
 

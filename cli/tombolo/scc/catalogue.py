@@ -52,7 +52,8 @@ class Figure:
 
 @dataclass(frozen=True)
 class Number:
-    """One number of a paper; `exact`: printed as a number, not as "around"."""
+    """One number of a paper; `exact`: printed as a number, not as "around"; `fitted`: a parameter
+    was chosen by it, so that it shows nothing."""
 
     series: str
     x: X
@@ -61,6 +62,12 @@ class Number:
     exact: bool
     quartile1: float | None = None
     quartile3: float | None = None
+    fitted: bool = False
+
+    @property
+    def standing(self) -> str:
+        """What may be concluded from it, in a word."""
+        return "fitted" if self.fitted else "exact" if self.exact else "approximate"
 
 
 @dataclass(frozen=True)
@@ -192,6 +199,9 @@ def _figure(table: dict) -> Figure:
 
 def _numbers(table: dict) -> Iterator[Number]:
     places_x = table["x"]
+    for series, places in table.get("fitted", {}).items():
+        if not all(any(same(x, each) for each in places_x) for x in places):
+            raise ValueError(f"fitted: {series} has no number at each of {places}")
     for series, values in table["values"].items():
         q1 = table.get("quartile1", {}).get(series, [None] * len(places_x))
         q3 = table.get("quartile3", {}).get(series, [None] * len(places_x))
@@ -199,7 +209,8 @@ def _numbers(table: dict) -> Iterator[Number]:
             raise ValueError(f"{series}: {len(values)} values for {len(places_x)} places of x")
         for x, value, low, high in zip(places_x, values, q1, q3, strict=True):
             if not math.isnan(value):
-                yield Number(series, x, value, table["source"], table["exact"], low, high)
+                fitted = any(same(x, each) for each in table.get("fitted", {}).get(series, []))
+                yield Number(series, x, value, table["source"], table["exact"], low, high, fitted)
 
 
 def _claim(table: dict) -> Claim:

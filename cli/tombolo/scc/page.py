@@ -42,9 +42,12 @@ class Section:
         shares = [abs(each.share) for each in self.deviations if each.share is not None]
         if not shares:
             return NO_MEASUREMENT
-        good = sum(each.good is True for each in self.deviations)
+        free = [each for each in self.deviations if not each.number.fitted]
+        good = sum(each.good is True for each in free)
+        fitted = len(self.deviations) - len(free)
         return (
-            f"{good} of {len(self.deviations)} numbers within {self.experiment.within:.0%}, "
+            f"{good} of {len(free)} numbers within {self.experiment.within:.0%}, "
+            f"{f'{fitted} more were fitted, ' if fitted else ''}"
             f"{len(self.deviations) - len(shares)} not measured, largest deviation "
             f"{max(shares):.1%}"
         )
@@ -66,7 +69,8 @@ def render(report: Report) -> str:
         _table(("", ""), ([escape(key), escape(value)] for key, value in report.about.items())),
         "<p>Hollow marks are the papers' numbers: diamonds where they are printed as numbers (exact), "
         "hexagons where they were read from words such as &ldquo;around&rdquo; or derived "
-        "(approximate).</p>",
+        "(approximate). A parameter of the chip was chosen by those that are called fitted: they show "
+        "nothing.</p>",
         _contents(report.sections),
         "<h2 id='claims'>Claims</h2>",
         claims([verdict for section in report.sections for verdict in section.verdicts]),
@@ -128,7 +132,7 @@ def _deviation_row(each: Deviation) -> list:
         ("" if each.ours is None else f"{each.ours:.4g}", "number"),
         escape(each.unit),
         (percent(each.share), f"number {style}"),
-        "exact" if each.number.exact else "approximate",
+        each.number.standing,
         escape(each.number.source),
         escape(each.reason),
     ]
