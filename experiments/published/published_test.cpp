@@ -99,6 +99,37 @@ TEST_P(Published, BestEffortExcludesAndLetsEverybodyIn) {
   excludes<BestEffort>({13}, false);
 }
 
+// A millisecond is ten doublings of the first pause: some tests for each, and not for each of a
+// thousand microseconds.
+TEST_P(Published, BackOffDoublesAfterEachFailure) {
+  using Locks = BestEffort<SpinningCore>;
+  constexpr std::int64_t kHeldNs = 1'000'000;
+  for (const bool at_register : {false, true}) {
+    std::uint64_t tests = 0;
+    const std::function<void(SpinningCore&, Locks&)> program = [&](SpinningCore& core,
+                                                                   Locks& locks) {
+      scc::Cpu& cpu = core.cpu();
+      if (core.self() == 1) {
+        cpu.compute(Duration::nanoseconds(20'000));  // the other has it by now
+        ASSERT_TRUE(locks.lock(sync::Access::exclusive, 1).ok());
+        tests = cpu.counters().tests;
+        ASSERT_TRUE(locks.unlock(sync::Access::exclusive, 1).ok());
+      } else if (at_register) {
+        ASSERT_TRUE(cpu.test_and_set(scc::CoreId(0)));
+        cpu.compute(Duration::nanoseconds(kHeldNs));
+        cpu.clear(scc::CoreId(0));
+      } else {
+        ASSERT_TRUE(locks.lock(sync::Access::exclusive, 1).ok());
+        cpu.compute(Duration::nanoseconds(kHeldNs));
+        ASSERT_TRUE(locks.unlock(sync::Access::exclusive, 1).ok());
+      }
+    };
+    run<Locks, SpinningCore>(2, program, true);
+    EXPECT_GE(tests, 10u);
+    EXPECT_LE(tests, 60u);
+  }
+}
+
 // Each process is target of its two predecessors and origin of its two successors.
 struct Ring {
   static constexpr Home kProcesses = 19;
