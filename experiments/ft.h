@@ -16,11 +16,11 @@ Experiment ft();
 // How the own windows are mapped, and on which chip.
 enum class FtVariant : std::uint8_t { mpbt_wt, dcm, no_fault };
 
-// One run with puts into windows: ours, as `placement` maps them, or a variant of the experiment,
-// with the papers' synchronization.
 // Bytes of the host that a run takes.
 std::uint64_t ft_memory(const FtClass& problem);
 
+// One run with puts into windows: ours, as `placement` maps them, or a variant of the experiment,
+// with the papers' synchronization.
 Status ft_by_windows(const Context& context, Recorder& recorder, const scc::Placement& placement,
                      const FtClass& problem, int iterations, FtResult* result);
 Status ft_by_windows(const Context& context, Recorder& recorder, FtVariant variant,

@@ -160,8 +160,8 @@ Duration Chip::turn_bus(Device& device, bool writes, Time arrives) {
 }
 
 // A controller serves its requests in order: while one waits for the bus to turn, or for its bank,
-// those behind it wait as well. It begins where the stall that it would have there ends in time; a
-// shorter idle stretch that would do as well may be passed over.
+// those behind it wait as well. It takes an idle stretch only if it is served, with its stall,
+// before that ends; a short one that would do may be passed over.
 Chip::Admission Chip::admit(const Target& to, bool writes, Time arrives, Sender sender) {
   Device& device = *to.device;
   const Duration turns = sender == Sender::core ? turn_bus(device, writes, arrives) : Duration();
