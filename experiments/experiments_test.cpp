@@ -9,7 +9,7 @@
 #include <map>
 #include <set>
 
-#include "experiments/testing.h"
+#include "experiments/common/testing.h"
 
 namespace tombolo::experiments {
 namespace {

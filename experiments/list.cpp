@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "experiments/automaton.h"
-#include "experiments/big_chips.h"
-#include "experiments/calibration.h"
-#include "experiments/database.h"
-#include "experiments/dht.h"
-#include "experiments/experiment.h"
-#include "experiments/ft.h"
-#include "experiments/gats.h"
-#include "experiments/memory.h"
-#include "experiments/osu.h"
-#include "experiments/passive_target.h"
-#include "experiments/recommendations.h"
+#include "experiments/automaton/automaton.h"
+#include "experiments/big_chips/big_chips.h"
+#include "experiments/calibration/calibration.h"
+#include "experiments/common/experiment.h"
+#include "experiments/database/database.h"
+#include "experiments/dht/dht.h"
+#include "experiments/ft/ft.h"
+#include "experiments/gats/gats.h"
+#include "experiments/memory/memory.h"
+#include "experiments/osu/osu.h"
+#include "experiments/passive_target/passive_target.h"
+#include "experiments/recommendations/recommendations.h"
 
 namespace tombolo::experiments {
 

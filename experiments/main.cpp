@@ -18,7 +18,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "experiments/experiment.h"
+#include "experiments/common/experiment.h"
 
 namespace tombolo::experiments {
 namespace {

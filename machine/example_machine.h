@@ -80,7 +80,7 @@ class Core {
 
   // Never a bare loop: a Waiter polls briefly, gives the processor away and runs the idle hook,
   // whose fault ends the wait. Once it wants to sleep, sleep as the machine can: here without
-  // being woken, for a time that bounds what that costs. `backends/host` has a futex for cores on
+  // being woken, for a time that bounds what that costs. `host/waiting` has a futex for cores on
   // one host.
   template <class Predicate>
   Status wait_until(Word word, Predicate&& predicate) {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/rounding.h"
 #include "machine/waiting.h"
 
 namespace tombolo::machine {
@@ -93,9 +94,6 @@ class SyncLayout {
 
  private:
   static constexpr std::size_t line = 64;
-  static constexpr std::size_t round_up(std::size_t n, std::size_t to) {
-    return (n + to - 1) / to * to;
-  }
   std::size_t next_;
 };
 

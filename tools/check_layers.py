@@ -15,7 +15,7 @@ from pathlib import Path
 
 SOURCES = {".h", ".hpp", ".c", ".cc", ".cpp", ".inc"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
-FOR_TESTS = {"backends"}
+FOR_TESTS = {"backends", "host"}
 
 
 def read_layers(text: str) -> dict[str, set[str]]:

@@ -9,6 +9,7 @@
 
 #include "backends/flushed/testing/far_memory.h"
 #include "base/random.h"
+#include "host/memory/page.h"
 #include "windows/testing/processes.h"
 
 namespace tombolo::windows::testing {
@@ -140,8 +141,8 @@ TYPED_TEST(WrittenTest, UnlockLeavesOutWhatWasNotWritten) {
     if (p.self() == 0) p.store(large / 2, 1);
     epoch();
     const std::size_t line = TypeParam::properties.line_bytes;
-    const std::size_t end = (large % host::WriteWatch::page_bytes() + line - 1) / line;
-    const std::size_t page = host::WriteWatch::page_bytes() / line;
+    const std::size_t end = (large % host::page_bytes() + line - 1) / line;
+    const std::size_t page = host::page_bytes() / line;
     // The parts of pages at both ends (threads need not have regions at a page's start), and a
     // page.
     EXPECT_LE(far.of(p.self()).lines(), (p.self() == 0 ? page : 0) + page + end);

@@ -14,9 +14,9 @@
 #include <cstring>
 #include <utility>
 
-#include "backends/host/foreign_memory.h"
-#include "backends/host/host_waiting.h"
 #include "base/copy.h"
+#include "host/memory/foreign_memory.h"
+#include "host/waiting/host_waiting.h"
 #include "machine/contract.h"
 
 namespace tombolo::coherent {

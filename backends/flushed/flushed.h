@@ -3,7 +3,7 @@
 // DAX device; a file on one host for trials). Caches are real, and are written back and dropped by
 // instructions of the processor (flush.h).
 //
-//   TOMBOLO_TRY(flushed::available());
+//   TOMBOLO_TRY(host::flush::available());
 //   flushed::Core<machine::Atomics::full> core(attachment);
 //
 //   Core<full>  sync words are used with the host's atomics. Assumes that the pool keeps the words
@@ -32,15 +32,17 @@
 #include <thread>
 #include <utility>
 
-#include "backends/flushed/flush.h"
 #include "backends/flushed/written_regions.h"
-#include "backends/host/foreign_memory.h"
-#include "backends/host/host_waiting.h"
 #include "base/check.h"
+#include "host/flush/flush.h"
+#include "host/memory/foreign_memory.h"
+#include "host/waiting/host_waiting.h"
 #include "machine/contract.h"
 #include "machine/emulation/atomics_by_bakery.h"
 
 namespace tombolo::flushed {
+
+namespace flush = host::flush;
 
 // Everything but the sync words.
 class Common {
@@ -49,7 +51,7 @@ class Common {
     return {.name = atomics == machine::Atomics::full ? "flushed" : "flushed-none",
             .coherent = false,
             .native_atomics = atomics,
-            .line_bytes = line_bytes};
+            .line_bytes = flush::line_bytes};
   }
   static std::size_t reserved_sync_bytes(machine::Home) { return sizeof(host::Doorbell); }
 
@@ -81,7 +83,7 @@ class Common {
     const machine::DataRegion& region = at_.data[place.home];
     if (region.memory == nullptr) [[unlikely]]
       return write_unmapped(region, place, in, bytes);
-    flushed::write_through(*by_, region.memory + place.offset, in, bytes);
+    flush::write_through(*by_, region.memory + place.offset, in, bytes);
     if (drains_at_once_) drain();  // the drain of another thread does not wait for these bytes
     return {};
   }
@@ -90,7 +92,7 @@ class Common {
   // FL3: this host's own memory needs neither publish nor refresh.
   void publish(machine::DataPlace place, std::size_t bytes) {
     if (std::byte* memory = at_.data[place.home].memory)
-      flushed::publish(*by_, memory + place.offset, bytes);
+      flush::publish(*by_, memory + place.offset, bytes);
   }
   // As publish of the whole region, but of a large one only the pages that were written to since.
   void publish_written(machine::Home home) {
@@ -99,9 +101,9 @@ class Common {
   }
   void refresh(machine::DataPlace place, std::size_t bytes) {
     if (std::byte* memory = at_.data[place.home].memory)
-      flushed::refresh(*by_, memory + place.offset, bytes);
+      flush::refresh(*by_, memory + place.offset, bytes);
   }
-  void drain() { flushed::drain(); }
+  void drain() { flush::drain(); }
 
   std::byte* view(machine::DataPlace place) {
     const machine::DataRegion& region = at_.data[place.home];
@@ -114,9 +116,9 @@ class Common {
 
  protected:
   std::byte* block(machine::Home home) { return at_.sync + home * at_.sync_bytes_per_home; }
-  const Policy& by() const { return *by_; }
+  const flush::Policy& by() const { return *by_; }
   // For tests: `by` outlives the core.
-  void use(const Policy& by) { by_ = &by; }
+  void use(const flush::Policy& by) { by_ = &by; }
 
   // Polls ready(), then gives the processor away, then sleeps (FL2).
   template <class Ready>
@@ -138,7 +140,7 @@ class Common {
                         std::size_t bytes);
 
   machine::Attachment at_;
-  const Policy* by_;
+  const flush::Policy* by_;
   bool drains_at_once_ = false;
   std::unique_ptr<WrittenRegions> written_;
   bool can_ring_;  // the kernel can sleep on the pool's memory, and wakes all cores
@@ -146,10 +148,10 @@ class Common {
 
 inline Common::Common(machine::Attachment attachment)
     : at_(std::move(attachment)),
-      by_(&policy()),
+      by_(&flush::policy()),
       written_(std::make_unique<WrittenRegions>()),
       can_ring_(false) {
-  TOMBOLO_CHECK(by_->fault.ok(), "flushed: {}; ask flushed::available() first",
+  TOMBOLO_CHECK(by_->fault.ok(), "flushed: {}; ask host::flush::available() first",
                 by_->fault.message());
   // A wake-up of nobody tells whether this kernel can find the memory behind the word.
   can_ring_ = !at_.several_hosts &&
@@ -203,9 +205,9 @@ class LoadsAndStores : public Common {
   Word word(machine::SyncPlace place) {
     return reinterpret_cast<Word>(block(place.home) + place.offset);
   }
-  std::uint64_t load(Word word) { return load_word(by(), word); }
-  void store(Word word, std::uint64_t v) { store_word(by(), word, v); }
-  void fence() { cpu::full_fence(); }
+  std::uint64_t load(Word word) { return flush::load_word(by(), word); }
+  void store(Word word, std::uint64_t v) { flush::store_word(by(), word, v); }
+  void fence() { flush::cpu::full_fence(); }
 
   template <class Predicate>
   Status wait_until(Word word, Predicate&& predicate) {
@@ -236,7 +238,7 @@ class Core<machine::Atomics::full> : public Common {
     word->compare_exchange_strong(expected, desired);
     return expected;
   }
-  void fence() { cpu::full_fence(); }
+  void fence() { flush::cpu::full_fence(); }
 
   template <class Predicate>
   Status wait_until(Word word, Predicate&& predicate) {

@@ -19,11 +19,13 @@
 #include <vector>
 
 #include "backends/flushed/flushed.h"
-#include "backends/host/segment.h"
 #include "base/check.h"
+#include "host/segments/segment.h"
 
 namespace tombolo::flushed {
 namespace {
+
+using namespace host::flush;
 
 using machine::Atomics;
 constexpr std::size_t region_bytes = 4 << 20;
@@ -221,14 +223,14 @@ void register_all() {
 }  // namespace tombolo::flushed
 
 int main(int argc, char** argv) {
-  const tombolo::Status usable = tombolo::flushed::available();
+  const tombolo::Status usable = tombolo::host::flush::available();
   if (!usable.ok()) {
     std::fprintf(stderr, "%s\n", usable.message().c_str());
     return 1;
   }
   benchmark::Initialize(&argc, argv);
   if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 1;
-  benchmark::AddCustomContext("policy", tombolo::flushed::describe());
+  benchmark::AddCustomContext("policy", tombolo::host::flush::describe());
   tombolo::flushed::register_all();
   benchmark::RunSpecifiedBenchmarks();
   return 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the machine `flushed` on this host: byte-exact writes by every instruction, messages
-// through published data, both kinds of atomics, the choice of instructions, waiting without futex.
+// Purpose: the machine `flushed` on this host: messages through published data, both kinds of atomics,
+// waiting without futex.
 #include "backends/flushed/flushed.h"
 
 #include <gtest/gtest.h>
@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "backends/host/segment.h"
 #include "base/random.h"
+#include "host/segments/segment.h"
 #include "machine/testing/ensemble.h"
 
 namespace tombolo::flushed {
@@ -25,132 +25,9 @@ namespace {
 using machine::Atomics;
 using machine::Home;
 
-std::vector<Policy> all_policies() {
-  std::vector<Policy> all = {choose_policy("auto"), choose_policy("stream")};
-  for (const auto& operation : cpu::write_backs)
-    if (operation.exists()) all.push_back(choose_policy(operation.name));
-  for (const auto& stream : cpu::streams) {
-    if (!stream.exists()) continue;
-    all.push_back(choose_policy("stream"));
-    all.back().stream = stream;
-  }
-  return all;
-}
-
 struct alignas(64) Line {
   std::byte bytes[64];
 };
-
-TEST(WriteThrough, ChangesExactlyTheNamedBytes) {
-  constexpr std::size_t room = 512;
-  std::vector<Line> target(room / 64);
-  auto* memory = target[0].bytes;
-  std::vector<std::byte> source(room);
-  for (std::size_t i = 0; i < room; ++i) source[i] = static_cast<std::byte>(i * 7 + 1);
-  for (const Policy& by : all_policies()) {
-    ASSERT_TRUE(by.fault.ok()) << by.fault.message();
-    for (std::size_t offset = 0; offset < 66; ++offset) {
-      for (std::size_t bytes = 0; bytes <= 300; ++bytes) {
-        std::memset(memory, 0xee, room);
-        write_through(by, memory + offset, source.data() + bytes % 5, bytes);
-        drain();
-        for (std::size_t i = 0; i < room; ++i) {
-          const bool named = i >= offset && i < offset + bytes;
-          ASSERT_EQ(memory[i], named ? source[bytes % 5 + i - offset] : std::byte{0xee})
-              << by.stream.name << ": offset " << offset << ", " << bytes << " bytes, byte " << i;
-        }
-      }
-    }
-  }
-}
-
-TEST(WriteThrough, OfLargeRangesIsExactToo) {
-  constexpr std::size_t room = 200000;
-  std::vector<Line> target(room / 64 + 1);
-  auto* memory = target[0].bytes;
-  Random random(3);
-  std::vector<std::byte> source(room);
-  for (auto& byte : source) byte = static_cast<std::byte>(random.next());
-  for (const Policy& by : all_policies()) {
-    for (int i = 0; i < 20; ++i) {
-      const std::size_t offset = random.below(200);
-      const std::size_t bytes = random.below(room - 400);
-      std::memset(memory, 0xee, room);
-      write_through(by, memory + offset, source.data(), bytes);
-      drain();
-      ASSERT_EQ(std::memcmp(memory + offset, source.data(), bytes), 0);
-      for (std::size_t k = 0; k < offset; ++k) ASSERT_EQ(memory[k], std::byte{0xee});
-      for (std::size_t k = offset + bytes; k < offset + bytes + 128; ++k)
-        ASSERT_EQ(memory[k], std::byte{0xee});
-    }
-  }
-}
-
-// F1 against a neighbour that changes meanwhile: an implementation that reads the neighbours and
-// writes them back undoes what the other thread stores.
-TEST(WriteThrough, NeverUndoesAStoreToANeighbour) {
-  if (!cpu::byte_exact) GTEST_SKIP() << "not for parts of lines on this processor (F1)";
-  Line line = {};
-  std::atomic<bool> stop = false;
-  std::atomic<int> undone = 0;
-  std::thread neighbour([&] {
-    std::atomic_ref<std::byte> mine(line.bytes[21]);
-    for (int i = 0; !stop; ++i) {
-      const auto v = static_cast<std::byte>(i);
-      // relaxed: one byte, one writer; only its own value matters.
-      mine.store(v, std::memory_order_relaxed);
-      for (int k = 0; k < 20; ++k)
-        if (mine.load(std::memory_order_relaxed) != v) undone = undone + 1;
-    }
-  });
-  const Policy by = choose_policy("stream");
-  const std::vector<std::byte> source(64, std::byte{0x55});
-  for (int i = 0; i < 30000; ++i) {
-    write_through(by, line.bytes + 1, source.data(), 20);
-    write_through(by, line.bytes + 22, source.data(), 42);
-    drain();
-  }
-  stop = true;
-  neighbour.join();
-  EXPECT_EQ(undone, 0);
-}
-
-TEST(Flush, ChoosesWithinAMillisecondOrSo) {
-  Policy best;
-  best.microseconds = 1e9;
-  for (int i = 0; i < 20; ++i) {
-    const Policy by = choose_policy("auto");
-    EXPECT_TRUE(by.fault.ok());
-    EXPECT_TRUE(by.measured);
-    if (by.microseconds < best.microseconds) best = by;
-  }
-  EXPECT_LT(best.microseconds, 2000) << "the least of 20, sanitizers included";
-}
-
-TEST(Flush, TakesTheInstructionThatIsSet) {
-  for (const auto& operation : cpu::write_backs) {
-    if (!operation.exists()) continue;
-    const Policy by = choose_policy(operation.name);
-    for (std::size_t i = 0; i < Policy::classes; ++i) {
-      EXPECT_EQ(by.write_back[i].apply, operation.apply);
-      EXPECT_FALSE(by.stream_lines[i]);
-    }
-  }
-  for (const bool stream : choose_policy("stream").stream_lines) EXPECT_TRUE(stream);
-}
-
-TEST(Flush, RefusesAnUnknownInstructionByName) {
-  const Policy by = choose_policy("wbinvd");
-  EXPECT_EQ(by.fault.code(), Code::bad_configuration);
-  EXPECT_NE(by.fault.message().find("wbinvd"), std::string::npos);
-  EXPECT_NE(by.fault.message().find("auto, stream"), std::string::npos);
-}
-
-TEST(Flush, DescribesItsChoice) {
-  ASSERT_TRUE(available().ok()) << available().message();
-  EXPECT_NE(describe().find("refresh by"), std::string::npos);
-  EXPECT_NE(describe().find("above: publish by"), std::string::npos);
-}
 
 template <class C>
 class Flushed : public ::testing::Test {};

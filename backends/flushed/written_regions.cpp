@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "host/memory/page.h"
+
 namespace tombolo::flushed {
 namespace {
 
@@ -23,11 +25,11 @@ std::uint64_t cost_of(std::uint64_t written, std::uint64_t pages) {
 
 }  // namespace
 
-void WrittenRegions::publish(const Policy& by, machine::Home home, const std::byte* memory,
-                             std::uint64_t bytes) {
+void WrittenRegions::publish(const host::flush::Policy& by, machine::Home home,
+                             const std::byte* memory, std::uint64_t bytes) {
   if (bytes < least_bytes || !by.watch_writes) {
     // What the program stored goes to memory with everything else.
-    flushed::publish(by, memory, bytes);
+    host::flush::publish(by, memory, bytes);
     return;
   }
   const std::lock_guard lock(mutex_);  // WR1
@@ -42,7 +44,7 @@ void WrittenRegions::publish(const Policy& by, machine::Home home, const std::by
 
 WrittenRegions::Region::Region(machine::Home home, const std::byte* memory, std::uint64_t bytes)
     : home_(home), memory_(memory), bytes_(bytes), pages_(memory) {
-  const std::uint64_t page = host::WriteWatch::page_bytes();
+  const std::uint64_t page = host::page_bytes();
   const std::uint64_t before = (0 - reinterpret_cast<std::uintptr_t>(memory)) % page;
   if (before >= bytes) return;
   pages_ = memory + before;
@@ -52,21 +54,21 @@ WrittenRegions::Region::Region(machine::Home home, const std::byte* memory, std:
   (void)host::WriteWatch::open(const_cast<std::byte*>(pages_), page_bytes_, watch_).ok();
 }
 
-void WrittenRegions::Region::publish(const Policy& by) {
+void WrittenRegions::Region::publish(const host::flush::Policy& by) {
   if (watch_ != nullptr && publish_written(by)) return;
   // WR2, or a rest: what the program stored goes to memory with everything else.
-  flushed::publish(by, memory_, bytes_);
+  host::flush::publish(by, memory_, bytes_);
 }
 
 // False if nothing may be concluded about what was not published.
-bool WrittenRegions::Region::publish_written(const Policy& by) {
+bool WrittenRegions::Region::publish_written(const host::flush::Policy& by) {
   if (rest_ > 0) {
     --rest_;
     return false;
   }
   std::uint64_t written = 0;
   const Status asked = watch_->each_written([&](const std::byte* at, std::size_t bytes) {
-    flushed::publish(by, at, bytes);  // the program stored something there
+    host::flush::publish(by, at, bytes);  // the program stored something there
     written += bytes;
   });
   if (!asked.ok()) {
@@ -75,10 +77,10 @@ bool WrittenRegions::Region::publish_written(const Policy& by) {
   }
   // Parts of pages at the ends are not watched, since they may be parts of other regions too: the
   // program may have stored there.
-  flushed::publish(by, memory_, static_cast<std::size_t>(pages_ - memory_));
+  host::flush::publish(by, memory_, static_cast<std::size_t>(pages_ - memory_));
   const std::byte* end = pages_ + page_bytes_;
-  flushed::publish(by, end, static_cast<std::size_t>(memory_ + bytes_ - end));
-  judge(written / host::WriteWatch::page_bytes());
+  host::flush::publish(by, end, static_cast<std::size_t>(memory_ + bytes_ - end));
+  judge(written / host::page_bytes());
   return true;
 }
 
@@ -89,7 +91,7 @@ void WrittenRegions::Region::judge(std::uint64_t written) {
     judging_ = true;
     return;
   }
-  const std::uint64_t pages = page_bytes_ / host::WriteWatch::page_bytes();
+  const std::uint64_t pages = page_bytes_ / host::page_bytes();
   if (cost_of(written, pages) <= pages) {
     next_rest_ = 1;
     return;

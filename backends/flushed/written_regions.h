@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: publishes of a large region only what the program has written to it since the last time,
-// as far as the kernel can tell (backends/host/write_watch.h), instead of all its lines.
+// as far as the kernel can tell (host/memory/write_watch.h), instead of all its lines.
 //
-//   regions.publish(by, home, memory, bytes);      // as flushed::publish(by, memory, bytes)
+//   regions.publish(by, home, memory, bytes);      // as host::flush::publish(by, memory, bytes)
 //
 // What pays is decided by what was found: a page that was written costs a page fault more than its
 // lines cost to write back. So small regions are published whole, and so is one of which much is
@@ -23,8 +23,8 @@
 #include <mutex>
 #include <vector>
 
-#include "backends/flushed/flush.h"
-#include "backends/host/write_watch.h"
+#include "host/flush/flush.h"
+#include "host/memory/write_watch.h"
 #include "machine/place.h"
 
 namespace tombolo::flushed {
@@ -36,17 +36,18 @@ class WrittenRegions {
   // So many publishes of the whole at most between two looks.
   static constexpr std::uint32_t longest_rest = 256;
 
-  void publish(const Policy& by, machine::Home home, const std::byte* memory, std::uint64_t bytes);
+  void publish(const host::flush::Policy& by, machine::Home home, const std::byte* memory,
+               std::uint64_t bytes);
 
  private:
   class Region {
    public:
     Region(machine::Home home, const std::byte* memory, std::uint64_t bytes);
     machine::Home home() const { return home_; }
-    void publish(const Policy& by);
+    void publish(const host::flush::Policy& by);
 
    private:
-    bool publish_written(const Policy& by);
+    bool publish_written(const host::flush::Policy& by);
     void judge(std::uint64_t written);
 
     machine::Home home_;

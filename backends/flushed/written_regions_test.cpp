@@ -15,14 +15,17 @@
 
 #include "backends/flushed/testing/far_memory.h"
 #include "base/random.h"
+#include "host/memory/page.h"
 
 namespace tombolo::flushed {
 namespace {
 
+using namespace host::flush;
+
 using testing::FarMemory;
 using Regions = WrittenRegions;
 
-const std::size_t page = host::WriteWatch::page_bytes();
+const std::size_t page = host::page_bytes();
 const std::size_t lines_of_page = page / line_bytes;
 constexpr std::size_t room = std::size_t{3} << 20;
 

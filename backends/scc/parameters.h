@@ -69,7 +69,7 @@ struct Parameters {
   struct Software {
     HalfCycles library_call, put_call, report_put_call, convert_group, convert_rank, copy_word,
         flop;
-    HalfCycles packet, rma_step;  // of messages/rckmpi*
+    HalfCycles packet, rma_step;  // of baselines/rckmpi*
   } software;
 
   std::uint32_t tiles() const {

@@ -12,17 +12,18 @@
 #include <cstdio>
 #include <memory>
 
+#include "host/memory/page.h"
+
 namespace tombolo::stale {
 namespace {
 
-const std::uint64_t page_bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 constexpr std::size_t pages_at_once = 4096;
 
 // Marks the blocks of [start, start + bytes) that page `page` of the address space covers.
 void mark_page(std::uint64_t page, std::uint64_t start, std::size_t bytes,
                std::vector<std::uint8_t>& touched) {
-  const std::uint64_t begin = std::max(page * page_bytes, start) - start;
-  const std::uint64_t end = std::min((page + 1) * page_bytes - start, std::uint64_t{bytes});
+  const std::uint64_t begin = std::max(page * host::page_bytes(), start) - start;
+  const std::uint64_t end = std::min((page + 1) * host::page_bytes() - start, std::uint64_t{bytes});
   for (std::uint64_t block = begin / page_block; block * page_block < end; ++block)
     touched[block] = 1;
 }
@@ -32,8 +33,8 @@ void mark_page(std::uint64_t page, std::uint64_t start, std::size_t bytes,
 template <class Look>
 void mark(const std::byte* at, std::size_t bytes, std::vector<std::uint8_t>& touched, Look&& look) {
   const auto start = reinterpret_cast<std::uint64_t>(at);
-  const std::uint64_t end = (start + bytes + page_bytes - 1) / page_bytes;
-  for (std::uint64_t page = start / page_bytes; page < end; page += pages_at_once) {
+  const std::uint64_t end = (start + bytes + host::page_bytes() - 1) / host::page_bytes();
+  for (std::uint64_t page = start / host::page_bytes(); page < end; page += pages_at_once) {
     const std::size_t pages = std::min<std::uint64_t>(pages_at_once, end - page);
     for (std::size_t i = 0; i < pages; ++i)
       if (look(page, pages, i)) mark_page(page + i, start, bytes, touched);
@@ -60,7 +61,7 @@ bool swap_is_unused() {
 
 bool is_mapped(const std::byte* start, std::size_t bytes) {
   const auto address = reinterpret_cast<std::uint64_t>(start);
-  const std::uint64_t first = address / page_bytes * page_bytes;
+  const std::uint64_t first = address / host::page_bytes() * host::page_bytes();
   // Does nothing but to look whether there are holes.
   return msync(reinterpret_cast<void*>(first), address + bytes - first, MS_ASYNC) == 0 ||
          errno != ENOMEM;
@@ -93,7 +94,7 @@ void mark_touched_private(const std::byte* start, std::size_t bytes,
   // Opened each time: it shows the address space of whoever opened it, and we may be a fork.
   const File pagemap("/proc/self/pagemap");
   constexpr std::uint64_t present_or_swapped = std::uint64_t{3} << 62;
-  std::vector<std::uint64_t> entries(std::min(pages_at_once, bytes / page_bytes + 2));
+  std::vector<std::uint64_t> entries(std::min(pages_at_once, bytes / host::page_bytes() + 2));
   bool told = false;
   mark(start, bytes, touched, [&](std::uint64_t page, std::size_t pages, std::size_t i) {
     if (i == 0) {
@@ -112,7 +113,7 @@ void mark_touched_shared(const std::byte* start, std::size_t bytes,
   bool told = false;
   mark(start, bytes, touched, [&](std::uint64_t page, std::size_t pages, std::size_t i) {
     if (i == 0)
-      told = possible && mincore(reinterpret_cast<void*>(page * page_bytes), pages * page_bytes,
+      told = possible && mincore(reinterpret_cast<void*>(page * host::page_bytes()), pages * host::page_bytes(),
                                  resident.data()) == 0;
     return !told || (resident[i] & 1) != 0;
   });

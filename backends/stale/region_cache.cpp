@@ -9,6 +9,15 @@
 namespace tombolo::stale {
 namespace {
 
+host::ZeroMemory address_space(std::size_t bytes) {
+  host::ZeroMemory memory(bytes);
+  TOMBOLO_CHECK(memory, "stale: no {} bytes of address space for a core's caches", bytes);
+  return memory;
+}
+
+}  // namespace
+namespace {
+
 // From here on the pages of a range are asked for before they are touched.
 constexpr std::size_t sparse_from = std::size_t{4} << 20;
 constexpr Line lines_of_block = page_block / line_bytes;
@@ -36,12 +45,12 @@ RegionCache::RegionCache(const machine::DataRegion& region, machine::Home home, 
 void RegionCache::ensure() {
   if (twin_) return;
   if (image_ == nullptr) {
-    own_image_ = ZeroMemory(bytes_);
+    own_image_ = address_space(bytes_);
     image_ = own_image_.as<std::byte>();
   }
-  twin_ = ZeroMemory(lines() * line_bytes);
-  valid_ = ZeroMemory((lines() + 63) / 64 * 8);
-  written_ = ZeroMemory(lines() * sizeof(ByteMask));
+  twin_ = address_space(lines() * line_bytes);
+  valid_ = address_space((lines() + 63) / 64 * 8);
+  written_ = address_space(lines() * sizeof(ByteMask));
   sparse_ = bytes_ >= sparse_from && (!image_was_given_ || is_anonymous(image_, bytes_));
 }
 

@@ -16,8 +16,8 @@
 #include "backends/stale/combining_buffer.h"
 #include "backends/stale/findings.h"
 #include "backends/stale/memory_bus.h"
-#include "backends/stale/zero_memory.h"
 #include "base/random.h"
+#include "host/memory/zero_memory.h"
 
 namespace tombolo::stale {
 
@@ -97,10 +97,10 @@ class RegionCache {
   bool open_ = false;
   bool sparse_ = false;        // large, and the image is zero where it is not present
   bool written_used_ = false;  // a bit of `written_` was ever set
-  ZeroMemory own_image_;
-  ZeroMemory twin_;
-  ZeroMemory valid_;    // a bit per line; unused once the region is open
-  ZeroMemory written_;  // by line (K1)
+  host::ZeroMemory own_image_;
+  host::ZeroMemory twin_;
+  host::ZeroMemory valid_;    // a bit per line; unused once the region is open
+  host::ZeroMemory written_;  // by line (K1)
   std::vector<std::uint8_t> touched_;
 };
 

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "backends/host/foreign_memory.h"
+#include "host/memory/foreign_memory.h"
 
 namespace tombolo::stale {
 namespace {

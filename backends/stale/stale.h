@@ -53,8 +53,6 @@
 #include <mutex>
 #include <vector>
 
-#include "backends/host/doorbell.h"
-#include "backends/host/host_waiting.h"
 #include "backends/stale/combining_buffer.h"
 #include "backends/stale/findings.h"
 #include "backends/stale/memory_bus.h"
@@ -63,6 +61,8 @@
 #include "backends/stale/settler.h"
 #include "backends/stale/store_buffer.h"
 #include "base/random.h"
+#include "host/waiting/doorbell.h"
+#include "host/waiting/host_waiting.h"
 #include "machine/contract.h"
 
 namespace tombolo::stale {

@@ -11,7 +11,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "backends/host/doorbell.h"
+#include "host/waiting/doorbell.h"
 
 namespace tombolo::stale {
 

@@ -59,7 +59,7 @@ Run::Run(Program& program, const Bounds& bounds)
     CoreState& core = cores_.emplace_back(memory_);
     core.run = this;
     core.self = self;
-    core.fibre = std::make_unique<simulator::Fibre>(stack_bytes, &Run::enter, &core);
+    core.fibre = std::make_unique<host::Fibre>(stack_bytes, &Run::enter, &core);
   }
 }
 

@@ -35,12 +35,12 @@
 #include <string>
 #include <vector>
 
+#include "host/fibres/fibre.h"
 #include "litmus/explorer/bounds.h"
 #include "litmus/explorer/memory.h"
 #include "litmus/explorer/private_memory.h"
 #include "litmus/explorer/program.h"
 #include "litmus/explorer/transition.h"
-#include "simulator/kernel/fibre.h"
 
 namespace tombolo::litmus {
 
@@ -143,7 +143,7 @@ class Run {
   struct CoreState {
     explicit CoreState(Memory& memory) : own(memory) {}
     PrivateMemory own;
-    std::unique_ptr<simulator::Fibre> fibre;
+    std::unique_ptr<host::Fibre> fibre;
     Run* run = nullptr;
     machine::Home self = 0;
     bool ended = true;
@@ -203,7 +203,7 @@ class Run {
   Bounds bounds_;
   Memory memory_;
   std::vector<CoreState> cores_;
-  simulator::Fibre here_;
+  host::Fibre here_;
   Transition chosen_;
   bool woken_ = false;  // the chosen step is of a core that saw no change
   bool giving_up_ = false;

@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "base/rounding.h"
 #include "base/status.h"
 #include "machine/contract.h"
 #include "machine/place.h"
@@ -37,7 +38,7 @@ class LockedAtomics : public Base {
   };
 
   static std::size_t reserved_sync_bytes(Home cores) {
-    return lock_offset(cores) + round_up(Lock<Base>::bytes(cores));
+    return lock_offset(cores) + round_up(Lock<Base>::bytes(cores), line);
   }
 
   explicit LockedAtomics(const Attachment& attachment)
@@ -80,8 +81,7 @@ class LockedAtomics : public Base {
 
  private:
   static constexpr std::size_t line = 64;
-  static std::size_t round_up(std::size_t bytes) { return (bytes + line - 1) / line * line; }
-  static Offset lock_offset(Home cores) { return round_up(Base::reserved_sync_bytes(cores)); }
+  static Offset lock_offset(Home cores) { return round_up(Base::reserved_sync_bytes(cores), line); }
 
   template <class Operation>
   std::uint64_t change(Word word, Operation&& operation) {

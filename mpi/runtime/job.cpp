@@ -3,13 +3,10 @@
 
 #include <fmt/format.h>
 #include <sched.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
-#include <functional>
 
 #include "mpi/host/host.h"
 
@@ -26,18 +23,6 @@ std::uint32_t count_processors() {
   if (sched_getaffinity(0, sizeof set, &set) == 0)
     return static_cast<std::uint32_t>(CPU_COUNT(&set));
   return 1;
-}
-
-// Processes can name each other's descriptors and memory if they run under the same boot and see
-// each other under the same numbers.
-std::uint64_t identify_host() {
-  std::string identity;
-  std::ifstream boot("/proc/sys/kernel/random/boot_id");
-  std::getline(boot, identity);
-  struct stat space {};
-  if (stat("/proc/self/ns/pid", &space) == 0)
-    identity += fmt::format("/{}:{}", space.st_dev, space.st_ino);
-  return std::hash<std::string>{}(identity);
 }
 
 // By the variables of the launchers of MPICH and Open MPI, and of Slurm.
@@ -57,7 +42,7 @@ Job::Job()
     : options_(read_environment()),
       processors_(count_processors()),
       processes_here_(count_processes()),
-      host_identity_(identify_host()) {
+      host_identity_(host::this_host().digest()) {
   // A program of sessions alone has no world, and a level for each session: the highest is assumed.
   int initialized = 0;
   has_world_ = host().Initialized(&initialized) == MPI_SUCCESS && initialized != 0;
@@ -114,10 +99,10 @@ Job& job() {
   return *the_job;
 }
 
-PeerWatch::PeerWatch(int self, std::vector<ProcessName> processes)
+PeerWatch::PeerWatch(int self, std::vector<host::ProcessName> processes)
     : pids_(processes.size()), processes_(static_cast<std::size_t>(self), processes) {
   std::transform(processes.begin(), processes.end(), pids_.begin(),
-                 [](const ProcessName& process) { return process.pid; });
+                 [](const host::ProcessName& process) { return process.pid; });
 }
 
 Status PeerWatch::idle() {

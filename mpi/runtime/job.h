@@ -15,10 +15,11 @@
 #include <vector>
 
 #include "base/status.h"
+#include "host/processes/host_identity.h"
+#include "host/processes/peer_processes.h"
 #include "machine/waiting.h"
 #include "mpi/host/mpi_header.h"
 #include "mpi/runtime/options.h"
-#include "mpi/runtime/peer_processes.h"
 
 namespace tombolo::mpi {
 
@@ -77,7 +78,7 @@ Job& job();
 class PeerWatch final : public machine::IdleHook {
  public:
   // `processes` by rank in the window.
-  PeerWatch(int self, std::vector<ProcessName> processes);
+  PeerWatch(int self, std::vector<host::ProcessName> processes);
   PeerWatch(const PeerWatch&) = delete;
   PeerWatch& operator=(const PeerWatch&) = delete;
 
@@ -91,7 +92,7 @@ class PeerWatch final : public machine::IdleHook {
 
   std::vector<std::int32_t> pids_;
   std::mutex mutex_;
-  PeerProcesses processes_;
+  host::PeerProcesses processes_;
   Clock::time_point next_look_{};
 };
 

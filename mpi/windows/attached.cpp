@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "backends/host/foreign_memory.h"
+#include "host/memory/foreign_memory.h"
 
 namespace tombolo::mpi {
 

@@ -23,9 +23,9 @@
 #include <set>
 #include <vector>
 
-#include "backends/host/address_space.h"
-#include "backends/host/own_memory.h"
 #include "base/status.h"
+#include "host/memory/address_space.h"
+#include "host/memory/own_memory.h"
 
 namespace tombolo::mpi {
 

@@ -12,8 +12,9 @@
 #include <cstring>
 #include <new>
 
-#include "backends/flushed/flush.h"
-#include "backends/host/foreign_memory.h"
+#include "base/rounding.h"
+#include "host/flush/flush.h"
+#include "host/memory/foreign_memory.h"
 #include "mpi/host/host.h"
 #include "mpi/windows/engines.h"
 #include "mpi/windows/mpi_window.h"
@@ -24,9 +25,6 @@ namespace {
 
 constexpr std::uint64_t kPage = 4096;
 constexpr std::uint64_t kMost = std::uint64_t{1} << 56;  // bytes; more than an address space
-constexpr std::uint64_t round_up(std::uint64_t n, std::uint64_t to) {
-  return (n + to - 1) / to * to;
-}
 
 // Read by the right neighbour, to see whether the kernel lets it.
 std::uint64_t probe = 0x746f6d626f6c6f;
@@ -69,7 +67,7 @@ PeerRecord describe(const Creation& creation) {
   mine.host = job().host_identity();
   mine.bytes = static_cast<std::uint64_t>(creation.bytes);
   mine.address = reinterpret_cast<std::uint64_t>(creation.memory);
-  static const ProcessName self = process_named(getpid());
+  static const host::ProcessName self = host::process_named(getpid());
   mine.process = self;
   mine.disp_unit = creation.disp_unit;
   mine.probe = reinterpret_cast<std::uint64_t>(&probe);
@@ -301,7 +299,7 @@ Status Creator::share() {
     TOMBOLO_TRY(host::Segment::attach(offer.name, window_->segment_));
   }
   // This host may still have lines of the memory from what was there before.
-  if (several_hosts_) flushed::refresh(window_->segment_.data(), total_);
+  if (several_hosts_) host::flush::refresh(window_->segment_.data(), total_);
   return {};
 }
 
@@ -329,7 +327,7 @@ Creator::Offer Creator::offer_of(int creator) {
 void Creator::clear_sync_words() {
   if (window_->rank == creator_) {
     std::memset(window_->segment_.data(), 0, data_start_);
-    flushed::publish(window_->segment_.data(), data_start_);  // the other hosts read memory
+    host::flush::publish(window_->segment_.data(), data_start_);  // the other hosts read memory
   }
   all(true);
 }
@@ -341,11 +339,11 @@ Status Creator::map() {
     regions_[r].memory = window_->segment_.data() + data_start_ + starts_[r];
   if (!needs_images(machine())) return {};
   const std::uint64_t all_bytes = ledger_start_ - data_start_;
-  window_->images_ = PrivateMemory(all_bytes);
-  if (all_bytes > 0 && window_->images_.data() == nullptr)
+  window_->images_ = host::ZeroMemory(all_bytes);
+  if (!window_->images_)
     return Status::no_memory(fmt::format("{} bytes for the private copies of a window", all_bytes));
   for (std::size_t r = 0; r < regions_.size(); ++r)
-    regions_[r].image = window_->images_.data() + starts_[r];
+    regions_[r].image = window_->images_.as<std::byte>() + starts_[r];
   if (c_.flavor == MPI_WIN_FLAVOR_CREATE)
     regions_[static_cast<std::size_t>(window_->rank)].image = static_cast<std::byte*>(c_.memory);
   return {};
@@ -457,9 +455,9 @@ Status Creator::attach() try {
   // A window of few processes does not make the host a quiet one.
   at.waiting =
       machine::WaitPolicy::for_host(std::max(at.cores, job().processes_here()), job().processors());
-  std::vector<ProcessName> processes;
+  std::vector<host::ProcessName> processes;
   for (const PeerRecord& peer : w.peers)
-    processes.push_back(peer.host == job().host_identity() ? peer.process : ProcessName{});
+    processes.push_back(peer.host == job().host_identity() ? peer.process : host::ProcessName{});
   w.watch_ = std::make_unique<PeerWatch>(w.rank, std::move(processes));
   at.several_hosts = several_hosts_;
   at.idle = w.watch_.get();

@@ -51,7 +51,7 @@ bool is_coherent(MachineChoice machine) {
 bool needs_images(MachineChoice machine) { return machine.kind == MachineKind::stale; }
 
 Status available(MachineChoice machine) {
-  return machine.kind == MachineKind::flushed ? flushed::available() : Status{};
+  return machine.kind == MachineKind::flushed ? host::flush::available() : Status{};
 }
 
 EnginePointer make_engine(MachineChoice machine, machine::Attachment attachment,

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 #include <link.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <map>
@@ -33,23 +32,6 @@ int error_class(const Status& status) {
 }
 
 }  // namespace
-
-PrivateMemory::PrivateMemory(std::uint64_t bytes) : bytes_(bytes) {
-  if (bytes == 0) return;
-  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (p != MAP_FAILED) data_ = static_cast<std::byte*>(p);
-}
-
-PrivateMemory& PrivateMemory::operator=(PrivateMemory&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(bytes_, other.bytes_);
-  return *this;
-}
-
-PrivateMemory::~PrivateMemory() {
-  if (data_ != nullptr) munmap(data_, bytes_);
-}
 
 void register_window(std::unique_ptr<MpiWindow> window) {
   const std::lock_guard lock(registry_mutex());

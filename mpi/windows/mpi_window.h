@@ -19,11 +19,12 @@
 #include <mutex>
 #include <vector>
 
-#include "backends/host/own_memory.h"
-#include "backends/host/segment.h"
+#include "host/memory/own_memory.h"
+#include "host/memory/zero_memory.h"
+#include "host/processes/peer_processes.h"
+#include "host/segments/segment.h"
 #include "mpi/host/mpi_header.h"
 #include "mpi/runtime/job.h"
-#include "mpi/runtime/peer_processes.h"
 #include "mpi/windows/attached.h"
 #include "mpi/windows/engines.h"
 #include "mpi/windows/handle_table.h"
@@ -36,7 +37,7 @@ struct PeerRecord {
   std::uint64_t host = 0;
   std::uint64_t bytes = 0;
   std::uint64_t address = 0;  // of the memory in its process, where that matters
-  ProcessName process;
+  host::ProcessName process;
   std::int64_t disp_unit = 1;
   std::uint64_t probe = 0;     // the address of a number that a peer may try to read
   std::uint64_t attached = 0;  // Attached::published()
@@ -52,21 +53,6 @@ struct PeerRecord {
   bool remap = true;     // MPI_Win_create: may replace the memory by some that peers can map
   bool pooled = false;   // has its windows in a pool that several hosts can map
   bool threads = false;  // several threads may call
-};
-
-// Anonymous private memory of this process, reserved but not occupied until touched.
-class PrivateMemory {
- public:
-  PrivateMemory() = default;
-  explicit PrivateMemory(std::uint64_t bytes);  // data() is null if it could not be had
-  PrivateMemory(PrivateMemory&& other) noexcept { *this = std::move(other); }
-  PrivateMemory& operator=(PrivateMemory&& other) noexcept;
-  ~PrivateMemory();
-  std::byte* data() const { return data_; }
-
- private:
-  std::byte* data_ = nullptr;
-  std::uint64_t bytes_ = 0;
 };
 
 // A group's members as ranks of a window, kept for the next call with the same group.
@@ -144,7 +130,7 @@ class MpiWindow {
 
   // In the order of destruction, last first: the engine uses all of the others.
   host::Segment segment_;
-  PrivateMemory images_;
+  host::ZeroMemory images_;
   host::OwnMemory::Use use_;           // MPI_Win_create: of this process's memory
   std::vector<host::Segment> mapped_;  // MPI_Win_create: of the peers' memory what could be mapped
   std::unique_ptr<PeerWatch> watch_;

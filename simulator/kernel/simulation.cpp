@@ -136,7 +136,7 @@ RunResult Simulation::run() {
 bool Simulation::make_fibres() {
   try {
     for (const auto& core : cores_) {
-      core->fibre_ = std::make_unique<Fibre>(options_.stack_bytes, &Core::body, core.get());
+      core->fibre_ = std::make_unique<host::Fibre>(options_.stack_bytes, &Core::body, core.get());
     }
   } catch (const std::bad_alloc&) {
     stop(Ending::no_memory, Status::no_memory(fmt::format("{} stacks of {} bytes for the cores",

@@ -53,8 +53,8 @@
 #include "base/check.h"
 #include "base/random.h"
 #include "base/status.h"
+#include "host/fibres/fibre.h"
 #include "simulator/kernel/event_queue.h"
-#include "simulator/kernel/fibre.h"
 #include "simulator/kernel/identifiers.h"
 #include "simulator/kernel/time.h"
 #include "simulator/kernel/trace.h"
@@ -178,7 +178,7 @@ class Core {
   Random random_;
   std::string name_;
   std::function<void(Core&)> program_;
-  std::unique_ptr<Fibre> fibre_;
+  std::unique_ptr<host::Fibre> fibre_;
 };
 
 class Simulation {
@@ -255,7 +255,7 @@ class Simulation {
   std::uint64_t events_run_ = 0;
   std::unordered_map<std::uint64_t, Core*> parked_at_;  // by word; looked up, never walked through
   std::vector<std::unique_ptr<Core>> cores_;
-  std::optional<Fibre> main_;  // where run() was called
+  std::optional<host::Fibre> main_;  // where run() was called
   bool started_ = false;
   bool stopped_ = false;
   RunResult result_;

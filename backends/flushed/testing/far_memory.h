@@ -4,7 +4,7 @@
 // was stored and not published is missing.
 //
 //   FarMemory far(memory, bytes);
-//   ... flushed::publish(FarMemory::policy(), memory + 8, 4); ...
+//   ... flush::publish(FarMemory::policy(), memory + 8, 4); ...
 //   EXPECT_EQ(far.first_difference(), bytes);   // the same
 //
 // What is streamed past the caches (write_through) does not come there.
@@ -27,7 +27,9 @@ class FarMemory {
  public:
   // Another host sees zeros until something is written back. `memory` starts at a line.
   FarMemory(std::byte* memory, std::size_t bytes)
-      : memory_(memory), bytes_(bytes), far_((bytes + line_bytes - 1) / line_bytes * words_) {
+      : memory_(memory),
+        bytes_(bytes),
+        far_((bytes + flush::line_bytes - 1) / flush::line_bytes * words_) {
     const std::lock_guard lock(mutex());
     all().push_back(this);
   }
@@ -39,10 +41,10 @@ class FarMemory {
   FarMemory& operator=(const FarMemory&) = delete;
 
   // This host's instructions, which copy to the far memory as well.
-  static const Policy& policy() {
-    static const Policy by = [] {
-      EXPECT_TRUE(available().ok()) << available().message();
-      Policy policy = flushed::policy();
+  static const flush::Policy& policy() {
+    static const flush::Policy by = [] {
+      EXPECT_TRUE(flush::available().ok()) << flush::available().message();
+      flush::Policy policy = flush::policy();
       for (auto& operation : policy.write_back) operation.apply = write_back;
       return policy;
     }();
@@ -64,7 +66,7 @@ class FarMemory {
   std::size_t lines() { return lines_.exchange(0); }
 
  private:
-  static constexpr std::size_t words_ = line_bytes / 8;
+  static constexpr std::size_t words_ = flush::line_bytes / 8;
 
   static std::mutex& mutex() {
     static std::mutex only;
@@ -76,16 +78,16 @@ class FarMemory {
   }
 
   static void write_back(const std::byte* first, const std::byte* end) {
-    static const cpu::LineOperation real = flushed::policy().write_back[0];
+    static const flush::cpu::LineOperation real = flush::policy().write_back[0];
     real.apply(first, end);
     const std::lock_guard lock(mutex());
     for (FarMemory* far : all()) far->take(first, end);
   }
   void take(const std::byte* first, const std::byte* end) {
-    for (; first < end; first += line_bytes) {
+    for (; first < end; first += flush::line_bytes) {
       if (first < memory_ || first >= memory_ + bytes_) continue;
       ++lines_;
-      const auto line = static_cast<std::size_t>(first - memory_) / line_bytes * words_;
+      const auto line = static_cast<std::size_t>(first - memory_) / flush::line_bytes * words_;
       const auto* from = reinterpret_cast<const std::uint64_t*>(first);
       // relaxed (both): as a line comes to memory, in any order with others.
       for (std::size_t i = 0; i < words_; ++i)

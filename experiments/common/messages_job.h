@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the run of a program that passes messages, which becomes a point's rows or its fault.
+//
+// Invariants: J1 processes poll, so that one which waits in vain would never end: a run does, at a
+//                limit of virtual time.
+// Thread safety: values.
+#pragma once
+
+#include <vector>
+
+#include "baselines/rckmpi.h"
+#include "experiments/common/measure.h"
+
+namespace tombolo::experiments {
+
+// Longer than any run of an experiment takes.
+inline constexpr std::int64_t kMessagesLimitSeconds = 20;
+
+// Runs program(attachment, cpu, cores) in each process.
+template <class Program>
+Status run_cores(const Context& context, Recorder& recorder, scc::JobShape shape,
+                 Program&& program) {
+  TOMBOLO_TRY(scc::Job::fits(context.chip, shape));
+  shape.options = options_of(context);
+  shape.options.time_limit =
+      simulator::Time::after_start(simulator::Duration::seconds(kMessagesLimitSeconds));
+  scc::Job job(context.chip, shape);
+  const simulator::RunResult result =
+      job.run([&](const machine::Attachment& at, scc::Cpu& cpu) { program(at, cpu, job.cores()); });
+  recorder.cost({result.events, result.end.since_start().in_nanoseconds() * 1e-9});
+  return result.status;
+}
+
+// Runs program(mpi, attachment) in each process, which then waits for the others.
+template <class Program>
+Status run_rckmpi(const Context& context, Recorder& recorder, const scc::JobShape& shape,
+                  Program&& program) {
+  TOMBOLO_TRY(baselines::Channel::fits(context.chip, shape.processes));
+  return run_cores(context, recorder, shape,
+                   [&](const machine::Attachment& at, scc::Cpu& cpu,
+                       const std::vector<simulator::CoreId>& cores) {
+                     baselines::Rckmpi mpi(cpu, static_cast<std::uint32_t>(at.self), cores);
+                     program(mpi, at);
+                     mpi.finish();
+                   });
+}
+
+}  // namespace tombolo::experiments

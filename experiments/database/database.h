@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the experiment `database`: what a centralized window database costs a stencil that
+// synchronizes with its neighbours (000 section 3.4.5). Thread safety: see experiment.h.
+#pragma once
+
+#include "experiments/common/experiment.h"
+
+namespace tombolo::experiments {
+
+Experiment database();
+
+}  // namespace tombolo::experiments

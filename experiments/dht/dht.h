@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the experiment `dht`: what readers that wait for a writer's lock cost the writer of a
+// distributed hash table (001 section 6.4).
+// Thread safety: see experiment.h.
+#pragma once
+
+#include "experiments/common/experiment.h"
+
+namespace tombolo::experiments {
+
+Experiment dht();
+
+}  // namespace tombolo::experiments

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the experiments `gats` and `gats-registers`: post, start, complete and wait of one
+// origin and its targets, in a tight loop without communication (000 section 3.5, listing 3.5).
+// Thread safety: see experiment.h.
+#pragma once
+
+#include <vector>
+
+#include "experiments/common/experiment.h"
+
+namespace tombolo::experiments {
+
+// Microseconds. Of all iterations, and of all targets together.
+struct GatsTimes {
+  std::vector<double> start, complete, post, wait;
+  // By target, over its posts: reads of the origin's register until it was got, and what the change
+  // of the match vector took with the register around it.
+  std::vector<double> loops, modification;
+};
+
+// Whose post, start, complete and wait: the thesis's (published/match_vector_gats.h, on a machine
+// that spins on registers), or those of our windows.
+enum class Gats : std::uint8_t { published, ours };
+
+// Rank 0 on core 0 is the origin, rank r on core r a target.
+Status measure_gats(const Context& context, Recorder& recorder, Gats gats, std::uint32_t targets,
+                    int iterations, GatsTimes* times);
+
+Experiment gats();
+Experiment gats_registers();
+
+}  // namespace tombolo::experiments

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the experiment `recommendations`: what each feature that 000 section 4.6 asks for
+// gains, as time on the plain chip over time on the chip that has it.
+// Thread safety: see experiment.h.
+#pragma once
+
+#include "experiments/common/experiment.h"
+
+namespace tombolo::experiments {
+
+Experiment recommendations();
+
+}  // namespace tombolo::experiments

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/memory/foreign_memory.h"
+
+#include <fmt/format.h>
+#include <sys/uio.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace tombolo::host {
+namespace {
+
+Status fault(const char* call, std::int32_t pid, std::uint64_t address, std::size_t bytes) {
+  const int error = errno;
+  const auto what = fmt::format("{} of {} bytes at {:#x} of process {}: {}", call, bytes, address,
+                                pid, std::strerror(error));
+  if (error == EFAULT) return Status::out_of_range(what);
+  if (error == ESRCH) return Status::process_failed(-1, what);
+  if (error == EPERM)
+    return Status::io(what + "; the kernel forbids it: see kernel.yama.ptrace_scope");
+  return Status::io(what);
+}
+
+// The kernel may copy less than asked, but only at a page that it cannot reach.
+template <class Call>
+Status copy(const char* name, Call call, std::int32_t pid, std::uint64_t remote, void* local,
+            std::size_t bytes) {
+  while (bytes > 0) {
+    iovec here{local, bytes};
+    iovec there{reinterpret_cast<void*>(remote), bytes};
+    const ssize_t done = call(pid, &here, 1, &there, 1, 0);
+    if (done <= 0) return fault(name, pid, remote, bytes);
+    remote += static_cast<std::uint64_t>(done);
+    local = static_cast<std::byte*>(local) + done;
+    bytes -= static_cast<std::size_t>(done);
+  }
+  return {};
+}
+
+}  // namespace
+
+Status read_foreign(std::int32_t pid, std::uint64_t from, void* to, std::size_t bytes) {
+  return copy("process_vm_readv", process_vm_readv, pid, from, to, bytes);
+}
+
+Status write_foreign(std::int32_t pid, std::uint64_t to, const void* from, std::size_t bytes) {
+  return copy("process_vm_writev", process_vm_writev, pid, to, const_cast<void*>(from), bytes);
+}
+
+}  // namespace tombolo::host

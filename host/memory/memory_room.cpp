@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/memory/memory_room.h"
+
+#include <algorithm>
+#include <atomic>
+#include <fstream>
+#include <limits>
+#include <optional>
+#include <sstream>
+
+namespace tombolo::host {
+namespace {
+
+constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
+
+// All anonymous segments of this process; see promise_memory.
+std::atomic<std::uint64_t> promised{0};
+
+std::uint64_t minus(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : 0; }
+std::uint64_t plus(std::uint64_t a, std::uint64_t b) {
+  return a > unlimited - b ? unlimited : a + b;
+}
+
+// A file that holds one number, or "max".
+std::optional<std::uint64_t> number_in(const std::string& path) {
+  std::ifstream file(path);
+  std::string text;
+  if (!(file >> text)) return {};
+  if (text == "max") return unlimited;
+  std::istringstream number(text);
+  std::uint64_t value = 0;
+  if (!(number >> value)) return {};
+  return value;
+}
+
+// The value behind `key` in a file of lines "key value" or "key: value kB"; 0 if absent.
+std::uint64_t field_in(const std::string& path, const std::string& key) {
+  std::ifstream file(path);
+  std::string line;
+  while (std::getline(file, line)) {
+    std::istringstream words(line);
+    std::string name;
+    std::string unit;
+    std::uint64_t value = 0;
+    if (!(words >> name >> value)) continue;
+    if (name == key || name == key + ":")
+      return words >> unit && unit == "kB" ? value * 1024 : value;
+  }
+  return 0;
+}
+
+struct Names {
+  const char* limit;
+  const char* used;
+  const char* active_file;
+  const char* inactive_file;
+};
+constexpr Names version_2{"memory.max", "memory.current", "active_file", "inactive_file"};
+constexpr Names version_1{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_active_file",
+                          "total_inactive_file"};
+
+// What one control group still allows. Cached file pages count as used but are given back.
+std::optional<std::uint64_t> room_in_group(const std::string& folder, const Names& names,
+                                           std::uint64_t swap_free) {
+  const auto limit = number_in(folder + "/" + names.limit);
+  const auto used = number_in(folder + "/" + names.used);
+  // Version 1 writes "no limit" as a number near 2^63.
+  if (!limit || !used || *limit >= unlimited / 4) return {};
+  const std::string statistics = folder + "/memory.stat";
+  const std::uint64_t cached =
+      field_in(statistics, names.active_file) + field_in(statistics, names.inactive_file);
+  std::uint64_t swap = swap_free;
+  if (const auto most = number_in(folder + "/memory.swap.max"); most && *most != unlimited)
+    swap = std::min(swap, minus(*most, number_in(folder + "/memory.swap.current").value_or(0)));
+  return plus(plus(minus(*limit, *used), cached), swap);
+}
+
+// Applies the limits of the group `path` and of all groups above it.
+void apply_groups(const std::string& mount, std::string path, const Names& names,
+                  std::uint64_t swap_free, MemoryRoom& room) {
+  while (true) {
+    const auto left = room_in_group(mount + path, names, swap_free);
+    if (left && *left < room.bytes)
+      room = {*left, "the control group's " + std::string(names.limit)};
+    const auto slash = path.rfind('/');
+    if (path.empty() || slash == std::string::npos) return;
+    path.resize(slash);
+  }
+}
+
+}  // namespace
+
+MemoryRoom memory_room(const std::string& root) {
+  const std::string meminfo = root + "/proc/meminfo";
+  const std::uint64_t swap_free = field_in(meminfo, "SwapFree");
+  MemoryRoom room{plus(field_in(meminfo, "MemAvailable"), swap_free), "the host's free memory"};
+  std::ifstream groups(root + "/proc/self/cgroup");
+  std::string line;
+  while (std::getline(groups, line)) {  // "number:controllers:path"
+    const auto first = line.find(':');
+    const auto second = line.find(':', first + 1);
+    if (first == std::string::npos || second == std::string::npos) continue;
+    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    const std::string path = line.substr(second + 1);
+    if (controllers == ",,") {
+      apply_groups(root + "/sys/fs/cgroup", path, version_2, swap_free, room);
+    } else if (controllers.find(",memory,") != std::string::npos) {
+      apply_groups(root + "/sys/fs/cgroup/memory", path, version_1, swap_free, room);
+    }
+  }
+  // Touched pages of our segments are part of the host's "Shmem", so that what exceeds it is
+  // certainly untouched. relaxed: a counter, nothing is ordered by it.
+  const std::uint64_t untouched =
+      minus(promised.load(std::memory_order_relaxed), field_in(meminfo, "Shmem"));
+  if (untouched > 0) room.limit += ", less what earlier segments of this process may still use";
+  room.bytes = minus(room.bytes, untouched);
+  return room;
+}
+
+bool strict_overcommit(const std::string& root) {
+  return number_in(root + "/proc/sys/vm/overcommit_memory").value_or(0) == 2;
+}
+
+// relaxed (both): a counter, nothing is ordered by it.
+void promise_memory(std::uint64_t bytes) { promised.fetch_add(bytes, std::memory_order_relaxed); }
+void release_promise(std::uint64_t bytes) { promised.fetch_sub(bytes, std::memory_order_relaxed); }
+
+}  // namespace tombolo::host
