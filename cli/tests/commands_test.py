@@ -6,7 +6,7 @@ import pytest
 from tombolo import probes
 from tombolo.app import app
 from tombolo.commands import conformance, demo, doctor
-from tombolo.faults import Fault
+from tombolo.errors import UserError
 from tombolo.processes import Outcome
 from tombolo.suite.runner import Setting
 from typer.testing import CliRunner
@@ -58,14 +58,14 @@ def test_run_passes_options_after_the_program_to_it(tmp_path):
     result = CliRunner().invoke(
         app, ["run", "--stock", "--show", "--mpi", "mpich", "-n", "3", "echo", "-n", "--seed", "5"]
     )
-    if isinstance(result.exception, Fault):
+    if isinstance(result.exception, UserError):
         pytest.skip(str(result.exception))
     assert result.output.split()[-4:] == ["echo", "-n", "--seed", "5"]
 
 
 def test_an_unknown_machine_is_refused():
     result = CliRunner().invoke(app, ["run", "--machine", "wet", "echo"])
-    assert isinstance(result.exception, Fault)
+    assert isinstance(result.exception, UserError)
 
 
 def test_conformance_runs_stock_coherent_and_stale_with_each_seed_unless_told():
@@ -73,7 +73,7 @@ def test_conformance_runs_stock_coherent_and_stale_with_each_seed_unless_told():
     assert [s.label for s in settings] == ["stock", "coherent", "stale seed 1", "stale seed 2"]
     assert conformance.settings_for(["stale"], (4,), None) == [Setting("stale", 4)]
     assert conformance.settings_for(["stale"], (4,), True)[0] == Setting("stock")
-    with pytest.raises(Fault):
+    with pytest.raises(UserError):
         conformance.settings_for(["wet"], (1,), None)
 
 

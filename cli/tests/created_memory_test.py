@@ -4,8 +4,8 @@
 from pathlib import Path
 
 import pytest
-from tombolo import compile, mpis, natives, processes
-from tombolo.faults import Fault
+from tombolo import compile, libraries, mpis, processes
+from tombolo.errors import UserError
 from tombolo.launch import Choice, job
 
 SOURCE = Path(__file__).resolve().parents[2] / "mpi" / "windows" / "created_memory_check.c"
@@ -20,9 +20,9 @@ def test_a_program_keeps_its_memory(key, machine, remap, mapped, tmp_path):
     try:
         mpi = mpis.need(key)
         program = compile.compiled(mpi, SOURCE, tmp_path)
-        natives.need(mpi.kind)
-    except Fault as fault:
-        pytest.skip(str(fault))
+        libraries.need(mpi.kind)
+    except UserError as error:
+        pytest.skip(str(error))
     start = job(
         mpi, 2, [str(program), mapped], Choice(machine), yields=True, extra={"TOMBOLO_REMAP": remap}
     )

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tombolo import compile, mpis, natives, places, processes
+from tombolo import compile, libraries, mpis, paths, processes
 from tombolo.launch import Choice, Job, job
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +31,7 @@ def need(key: str) -> mpis.Mpi:
     mpi = mpis.find(key)
     if mpi is None or mpi.mpicc is None:
         pytest.skip(f"{key} is not installed here: {mpis.HINTS[key]}")
-    if natives.find(mpi.kind) is None:
+    if libraries.find(mpi.kind) is None:
         pytest.skip("the libraries are not built: make native")
     return mpi
 
@@ -49,7 +49,7 @@ def prepare(
     """A job of a fault program, which yields as it may have more ranks than the host has cores."""
     found = need(mpi)
     options = [f"-I{ROOT}", "-pthread"]
-    program = compile.compiled(found, FAULTS / f"{name}.c", places.home() / "build/faults", options)
+    program = compile.compiled(found, FAULTS / f"{name}.c", paths.home() / "build/faults", options)
     command = [*(around or []), str(program), *map(str, args)]
     chosen = Choice(machine, **(choice or {}))
     return job(found, ranks, command, chosen, yields=True, extra=environment)

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tombolo import mpis, natives, processes
+from tombolo import libraries, mpis, processes
 from tombolo.launch import Choice, job
 from tombolo.suite.runner import statistics, succeeded
 
@@ -20,7 +20,7 @@ def mpi_with_libraries(key: str, abi: str) -> mpis.Mpi:
     mpi = mpis.find(key)
     if mpi is None:
         pytest.skip(f"{key} is not installed")
-    if natives.find(abi) is None:
+    if libraries.find(abi) is None:
         pytest.skip("the libraries are not built: make native")
     return mpi
 

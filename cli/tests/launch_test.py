@@ -2,7 +2,7 @@
 from pathlib import Path
 
 import pytest
-from tombolo import host, launch, natives
+from tombolo import host, launch, libraries
 from tombolo.launch import Choice
 from tombolo.mpis import Mpi
 
@@ -33,21 +33,21 @@ def test_mpich_gets_the_library_and_the_machine_through_genv():
     pairs = {argv[i + 1]: argv[i + 2] for i, word in enumerate(argv) if word == "-genv"}
     assert pairs["TOMBOLO_MACHINE"] == "stale"
     assert pairs["TOMBOLO_SEED"] == "7"
-    assert pairs["LD_PRELOAD"] == str(natives.find("mpich"))
+    assert pairs["LD_PRELOAD"] == str(libraries.find("mpich"))
     assert argv[-1] == "a"
 
 
 def test_open_mpi_gets_them_through_x():
     argv = launch.job(OPENMPI, 2, ["a"], Choice("flushed", pool="/dev/dax0.0", atomics="none")).argv
     given = [argv[i + 1] for i, word in enumerate(argv) if word == "-x"]
-    assert f"LD_PRELOAD={natives.find('openmpi')}" in given
+    assert f"LD_PRELOAD={libraries.find('openmpi')}" in given
     assert {"TOMBOLO_MACHINE=flushed", "TOMBOLO_POOL=/dev/dax0.0", "TOMBOLO_ATOMICS=none"} <= set(given)
     assert "--oversubscribe" not in argv
 
 
 def test_a_program_of_the_standard_abi_gets_that_library():
     argv = launch.job(MPICH, 2, ["a"], Choice(), abi="abi").argv
-    assert str(natives.find("abi")) in argv
+    assert str(libraries.find("abi")) in argv
 
 
 def test_what_the_user_preloads_stays(monkeypatch):

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 from tombolo import mpis, programs
-from tombolo.faults import Fault
+from tombolo.errors import UserError
 from tombolo.mpis import Mpi
 from tombolo.programs import Linked
 
@@ -56,11 +56,11 @@ def test_the_launcher_is_that_of_the_mpi_that_the_program_loads(installed):
     assert programs.mpi_of(Linked("libmpi.so.40", None)).key == "openmpi"
 
 
-def test_a_program_of_an_mpi_that_is_not_here_is_a_fault_with_a_hint(installed):
-    with pytest.raises(Fault, match="libmpich.so.12.*apt-get install mpich"):
+def test_a_program_of_an_mpi_that_is_not_here_is_an_error_with_a_hint(installed):
+    with pytest.raises(UserError, match="libmpich.so.12.*apt-get install mpich"):
         programs.mpi_of(Linked("libmpich.so.12", None))
 
 
 def test_an_unknown_mpi_is_refused_with_the_known_names():
-    with pytest.raises(Fault, match="mpich, openmpi, mpich-apt, openmpi-apt"):
+    with pytest.raises(UserError, match="mpich, openmpi, mpich-apt, openmpi-apt"):
         mpis.need("intel")

@@ -75,7 +75,7 @@ def test_a_program_that_was_not_built_is_not_a_pass(launcher, tmp_path):
     assert not verdict.passed
 
 
-def test_a_rank_that_died_of_a_fault_is_a_crash():
+def test_a_rank_that_died_of_a_signal_is_a_crash():
     mpich = "=   YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Segmentation fault (signal 11)"
     openmpi = "process rank 1 with PID 0 on node here exited on signal 7 (Bus error)."
     assert runner.judged(mpich, "", 11) == "crashed"

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tombolo import places
-from tombolo.scc import native, screen, store
+from tombolo import paths
+from tombolo.scc import native, progress, store
 from tombolo.scc.native import Setting
 from tombolo.scc.pool import Failure
 
@@ -286,12 +286,12 @@ def test_a_file_that_a_crash_tore_is_read_and_continued(
     assert [each["value"] for each in kept.load().lines("gats")] == [3.0]
     kept.keep(point, [{**line, "value": 4.0}], {})
     assert [each["value"] for each in kept.load().lines("gats")] == [4.0]
-    assert places.results() == tmp_path
+    assert paths.results() == tmp_path
 
 
 def test_bars_count_points_by_their_cost(capsys: pytest.CaptureFixture) -> None:
     long, short = native.Point("e", "long", 3, 1), native.Point("e", "short", 1, 1)
-    with screen.Bars([long, short]) as bars:
+    with progress.Bars([long, short]) as bars:
         for point in (long, short):
             bars.started(point)
         bars.progressed(long, 0.5)

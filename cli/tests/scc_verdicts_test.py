@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tombolo.faults import Fault
+from tombolo.errors import UserError
 from tombolo.scc import catalogue, chips, draw, native, verdicts
 from tombolo.scc.catalogue import Axis, Catalogue, Claim, Experiment, Figure, Number, Reason, Series
 from tombolo.scc.page import Section
@@ -79,9 +79,9 @@ def test_kinds_of_claims_are_those_of_the_catalogue() -> None:
 )  # fmt: skip
 def test_a_mistake_in_a_file_is_named_with_the_file(tmp_path: Path, text: str, says: str) -> None:
     (tmp_path / "bad.toml").write_text(text)
-    with pytest.raises(Fault, match="bad.toml") as fault:
+    with pytest.raises(UserError, match="bad.toml") as error:
         catalogue.load(tmp_path)
-    assert says in str(fault.value)
+    assert says in str(error.value)
 
 
 def test_a_deviation_is_relative_to_the_paper() -> None:
@@ -249,7 +249,7 @@ def test_results_are_kept_apart_when_any_chip_changes(tmp_path: Path, monkeypatc
 
 def test_a_chip_that_is_its_own_base_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.toml").write_text("base = 'a'\n")
-    with pytest.raises(Fault, match="is its own base"):
+    with pytest.raises(UserError, match="is its own base"):
         chips.load(str(tmp_path / "a.toml"))
 
 

@@ -2,7 +2,7 @@
 import json
 
 import pytest
-from tombolo import mpis, natives, places, starvation
+from tombolo import libraries, mpis, paths, starvation
 from tombolo.app import app
 from tombolo.commands import bench
 from typer.testing import CliRunner
@@ -12,7 +12,7 @@ QUARTILES = {"q1": 0.05, "median": 0.1, "q3": 0.2, "iqr_by_median": 1.5}
 
 
 def test_a_scheme_is_chosen_by_the_environment_and_a_stock_mpi_is_left_alone():
-    mpich = mpis.Mpi("mpich", places.home(), None, None)
+    mpich = mpis.Mpi("mpich", paths.home(), None, None)
     *ours, stock = starvation.contestants(mpich, [mpich])
     assert {e.environment()["TOMBOLO_PASSIVE_SYNC"] for e in ours} == {
         "best-effort", "writer-preference", "fifo"
@@ -29,9 +29,9 @@ def test_cells_show_counts_whole_and_times_short():
 
 
 def test_a_short_run_bounds_the_readers_that_pass_a_preferred_writer(monkeypatch, tmp_path):
-    if mpis.find("mpich") is None or natives.find("mpich") is None:
+    if mpis.find("mpich") is None or libraries.find("mpich") is None:
         pytest.skip("needs MPICH and the libraries: make env native")
-    monkeypatch.setattr(places, "results", lambda: tmp_path)
+    monkeypatch.setattr(paths, "results", lambda: tmp_path)
     command = ["bench", "starvation", "--no-stock", "--ranks", "4", "--rounds", "20"]
     told = CliRunner().invoke(app, [*command, "--samples", "50", "--budget", "2"])
     assert told.exit_code == 0, told.output

@@ -2,7 +2,7 @@
 from pathlib import Path
 
 import pytest
-from tombolo.faults import Fault
+from tombolo.errors import UserError
 from tombolo.suite import testlist
 from tombolo.suite.testlist import Test
 
@@ -53,5 +53,5 @@ def test_a_pattern_narrows_a_slice():
 
 @pytest.mark.parametrize("slice_", ["0/3", "4/3", "x", "1/"])
 def test_a_slice_that_is_none_is_refused(slice_):
-    with pytest.raises(Fault, match="slice"):
+    with pytest.raises(UserError, match="slice"):
         testlist.choose(TESTS, slice_, None, set())

@@ -7,7 +7,7 @@ import typer
 
 from tombolo import __version__
 from tombolo.commands import bench, build, conformance, demo, doctor, env, run, scc
-from tombolo.faults import Fault
+from tombolo.errors import UserError
 
 app = typer.Typer(
     help="One-sided MPI programs over memory without cache coherence.",
@@ -39,8 +39,8 @@ def version(
 def main() -> None:
     try:
         app()
-    except Fault as fault:
-        print(f"tombolo: {fault}", file=sys.stderr)
+    except UserError as error:
+        print(f"tombolo: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -5,8 +5,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from tombolo import places
-from tombolo.faults import Fault
+from tombolo import paths
+from tombolo.errors import UserError
 from tombolo.mpis import Mpi, compiler, root_may_launch
 
 FLAGS = ["-O2", "-std=c11", "-Wall", "-Wextra"]
@@ -27,27 +27,27 @@ def compiled(mpi: Mpi, source: Path, into: Path, options: Sequence[str] = ()) ->
         env=root_may_launch(),
     )
     if done.returncode != 0:
-        raise Fault(f"{places.shown(source)} does not compile with {mpi.label}:\n{done.stderr}")
+        raise UserError(f"{paths.shown(source)} does not compile with {mpi.label}:\n{done.stderr}")
     return target
 
 
 def examples() -> dict[str, Path]:
     """Name -> source of the examples in the checkout."""
-    root = places.checkout()
+    root = paths.checkout()
     if root is None:
-        raise Fault("the examples are in the source tree; run this from a checkout")
+        raise UserError("the examples are in the source tree; run this from a checkout")
     return {path.stem: path for path in sorted((root / "examples").glob("*/*.c"))}
 
 
 def example(mpi: Mpi, name: str) -> Path:
     known = examples()
     if name not in known:
-        raise Fault(f"there is no example '{name}'; there are: {', '.join(known)}")
-    return compiled(mpi, known[name], places.home() / "build" / "examples")
+        raise UserError(f"there is no example '{name}'; there are: {', '.join(known)}")
+    return compiled(mpi, known[name], paths.home() / "build" / "examples")
 
 
 def benchmark(mpi: Mpi, name: str) -> Path:
-    source = (places.checkout() or places.PACKAGE) / "bench" / f"{name}.c"
+    source = (paths.checkout() or paths.PACKAGE) / "bench" / f"{name}.c"
     if not source.is_file():
-        raise Fault(f"{source} is not there; run this from a checkout")
-    return compiled(mpi, source, places.home() / "build" / "bench")
+        raise UserError(f"{source} is not there; run this from a checkout")
+    return compiled(mpi, source, paths.home() / "build" / "bench")

@@ -6,7 +6,7 @@ import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tombolo import host, natives
+from tombolo import host, libraries
 from tombolo.mpis import Mpi, root_may_launch
 
 MACHINES = ("coherent", "flushed", "stale")
@@ -75,7 +75,7 @@ def job(
     exported = dict(extra or {})
     if choice is not None:
         exported |= choice.environment()
-        exported["LD_PRELOAD"] = preload(natives.need(abi or mpi.kind))
+        exported["LD_PRELOAD"] = preload(libraries.need(abi or mpi.kind))
     env = root_may_launch()
     mark = uuid.uuid4().hex
     env[JOB_MARK] = mark

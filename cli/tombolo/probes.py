@@ -85,17 +85,17 @@ def write_watch() -> str:
     if number is None:
         return "unknown processor"
     flags = os.O_CLOEXEC | UFFD_USER_MODE_ONLY
-    faults = ctypes.CDLL(None, use_errno=True).syscall(number, flags)
-    if faults < 0:
+    descriptor = ctypes.CDLL(None, use_errno=True).syscall(number, flags)
+    if descriptor < 0:
         return f"userfaultfd: {os.strerror(ctypes.get_errno())}"
     try:
-        fcntl.ioctl(faults, UFFDIO_API, struct.pack("QQQ", UFFD_API, WRITE_WATCH_FEATURES, 0))
+        fcntl.ioctl(descriptor, UFFDIO_API, struct.pack("QQQ", UFFD_API, WRITE_WATCH_FEATURES, 0))
         os.close(os.open("/proc/self/pagemap", os.O_RDONLY | os.O_CLOEXEC))
     except OSError as error:
         # The feature and PAGEMAP_SCAN came with the same kernel.
         return f"{error.filename or 'asynchronous write protection'}: {error.strerror}"
     finally:
-        os.close(faults)
+        os.close(descriptor)
     return ""
 
 

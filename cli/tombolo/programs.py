@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tombolo import mpis
-from tombolo.faults import Fault
+from tombolo.errors import UserError
 
 # Library name -> handle ABI, that is which of our libraries goes in front.
 ABIS = {
@@ -42,7 +42,7 @@ def locate(program: str) -> Path:
     """The file that a shell would start."""
     path = shutil.which(program)
     if path is None:
-        raise Fault(f"'{program}' is not a program that can be started from here")
+        raise UserError(f"'{program}' is not a program that can be started from here")
     return Path(path)
 
 
@@ -95,7 +95,7 @@ def mpi_of(link: Linked) -> mpis.Mpi:
             if mpi.key == key:
                 return mpi
     where = f" ({link.path})" if link.path else ""
-    raise Fault(
+    raise UserError(
         f"the program needs {link.soname}{where}, and no MPI with that library was found; "
         f"to have one: {mpis.HINTS[DEFAULT_MPI[link.soname][0]]}"
     )

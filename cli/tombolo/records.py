@@ -9,7 +9,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tombolo import __version__, host, places
+from tombolo import __version__, host, paths
 
 
 def context(**more) -> dict:
@@ -29,7 +29,7 @@ def context(**more) -> dict:
 
 
 def commit() -> str | None:
-    root = places.checkout()
+    root = paths.checkout()
     if root is None:
         return None
     told = subprocess.run(
@@ -42,7 +42,7 @@ class Writer:
     """Appends records to a file as they come, so that an interrupted run keeps what it had."""
 
     def __init__(self, stem: str, **more) -> None:
-        folder = places.results()
+        folder = paths.results()
         folder.mkdir(parents=True, exist_ok=True)
         stamp = time.strftime("%Y%m%d-%H%M%S")
         self.path: Path = folder / f"{stem}-{stamp}.jsonl"

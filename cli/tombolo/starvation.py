@@ -29,7 +29,7 @@ class Contestant:
     backoff: bool = True
     reader_bias: bool = True
     rows: dict[str, dict] = field(default_factory=dict)  # by the name of the row
-    fault: str | None = None
+    failure: str | None = None
 
     def environment(self) -> dict[str, str]:
         if self.locks is None:
@@ -47,7 +47,7 @@ def contestants(host: Mpi, stock: list[Mpi]) -> list[Contestant]:
 
 
 def run(entry: Contestant, ranks: int, machine: str, options: list[str], budget: float) -> None:
-    """Fills in `rows`, or `fault` where the run broke."""
+    """Fills in `rows`, or `failure` where the run broke."""
     program = compile.benchmark(entry.mpi, "starvation")
     # With --touch the locks are real where an MPI defers them to the first operation.
     command = [str(program), "--touch", "--budget-s", str(budget), *options]
@@ -56,6 +56,6 @@ def run(entry: Contestant, ranks: int, machine: str, options: list[str], budget:
     outcome = processes.run(made, START_SECONDS + 8 * budget)
     entry.rows = {record["row"]: record for record in measure.parse(outcome.stdout)}
     if outcome.status is None:
-        entry.fault = "hangs"
+        entry.failure = "hangs"
     elif outcome.status != 0:
-        entry.fault = f"ends with {outcome.status}: {measure.complaint(outcome)}"
+        entry.failure = f"ends with {outcome.status}: {measure.complaint(outcome)}"

@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from tombolo import host, measure, mpis, natives, places, records
+from tombolo import host, libraries, measure, mpis, paths, records
 from tombolo import starvation as starving
-from tombolo.faults import Fault
+from tombolo.console import console, paragraph
+from tombolo.errors import UserError
 from tombolo.launch import MACHINES
 from tombolo.measure import Campaign, Contestant, Target
-from tombolo.screen import console, paragraph
 
 app = typer.Typer(help="Measurements against the stock MPIs of this host.", no_args_is_help=True)
 
@@ -45,15 +45,15 @@ def one_sided(
     machines = machine or ["coherent"]
     for name in machines:
         if name not in MACHINES:
-            raise Fault(f"'{name}' is not a machine; choose of {', '.join(MACHINES)}")
+            raise UserError(f"'{name}' is not a machine; choose of {', '.join(MACHINES)}")
     hosts = [mpis.need(key) for key in under] if under else [mpis.need("mpich")]
     stock = [mpis.need(key) for key in mpi] if mpi else [m for m in mpis.found() if m.mpicc]
     for each in hosts:
-        natives.need(each.kind)
+        libraries.need(each.kind)
     found = stock + [each for each in hosts if each not in stock]
     wanted = measure.pick(measure.targets(), ranks, machines, rows)
     if not wanted:
-        raise Fault(f"no row for {ranks} ranks on {', '.join(machines)} matches")
+        raise UserError(f"no row for {ranks} ranks on {', '.join(machines)} matches")
     entries = [
         c
         for c in measure.contestants(found, hosts, machines, ranks)
@@ -75,7 +75,7 @@ def one_sided(
     behind = [line for row in wanted if (line := shortfall(campaign, row, entries))]
     for line in behind:
         paragraph(line, style="yellow")
-    console.print(f"records: {places.shown(writer.path)}")
+    console.print(f"records: {paths.shown(writer.path)}")
     plots(campaign, wanted, entries, writer.path, f"{ranks} ranks on {host.cores()} processors")
     if strict and behind:
         raise typer.Exit(1)
@@ -96,9 +96,9 @@ def starvation(
 ) -> None:
     """Does a writer get in among readers, and how evenly are locks served? Every lock scheme."""
     if machine not in MACHINES:
-        raise Fault(f"'{machine}' is not a machine; choose of {', '.join(MACHINES)}")
+        raise UserError(f"'{machine}' is not a machine; choose of {', '.join(MACHINES)}")
     front = mpis.need(under)
-    natives.need(front.kind)
+    libraries.need(front.kind)
     stocks = [mpis.need(key) for key in mpi] if mpi else [m for m in mpis.found() if m.mpicc]
     writer = records.Writer(f"starvation-{ranks}", ranks=ranks, machine=machine)
     entries = starving.contestants(front, stocks if stock else [])
@@ -106,8 +106,8 @@ def starvation(
         console.print(entry.label)
         options = ["--rounds", str(rounds), "--samples", str(samples)]
         starving.run(entry, ranks, machine, options, budget)
-        if entry.fault:
-            paragraph(f"{entry.label}: {entry.fault}", style="red")
+        if entry.failure:
+            paragraph(f"{entry.label}: {entry.failure}", style="red")
         for row in entry.rows.values():
             writer.write({"kind": "sample", "contestant": entry.label, **row})
     console.print(starvation_table(entries, ranks, machine))
@@ -115,8 +115,8 @@ def starvation(
         "Reader entries: how many readers entered between the writer's request and its entry; the "
         "time stamps may add one for each reader, and the time before the request is known a few."
     )
-    console.print(f"records: {places.shown(writer.path)}")
-    if any(entry.fault for entry in entries if entry.locks):
+    console.print(f"records: {paths.shown(writer.path)}")
+    if any(entry.failure for entry in entries if entry.locks):
         raise typer.Exit(1)
 
 
@@ -260,4 +260,4 @@ def plots(campaign, rows: list[Target], entries: list[Contestant], path, subtitl
     for suffix in (".png", ".svg"):
         out = path.with_suffix(suffix)
         plot.medians(campaign, rows, entries, out, subtitle)
-        console.print(f"plot: {places.shown(out)}")
+        console.print(f"plot: {paths.shown(out)}")

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tombolo import compile, mpis, places
+from tombolo import compile, mpis, paths
 
 
 def build(
@@ -20,4 +20,4 @@ def build(
     chosen = [mpis.need(key) for key in mpi] if mpi else [m for m in mpis.found() if m.mpicc]
     for each in chosen:
         for source in sources:
-            print(places.shown(compile.compiled(each, source.resolve(), into.resolve())))
+            print(paths.shown(compile.compiled(each, source.resolve(), into.resolve())))

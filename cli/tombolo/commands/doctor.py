@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from tombolo import host, mpis, natives, places, probes
+from tombolo import host, libraries, mpis, paths, probes
+from tombolo.console import console
 from tombolo.scc import native
-from tombolo.screen import console
 
 GIB = 1 << 30
 SMALL_SHM = GIB  # a container's default of 64 MiB is the usual trap
@@ -57,20 +57,20 @@ def _mpis() -> Iterator[Finding]:
         elif mpi.mpicc is None:
             yield Finding(key, "partly", f"{mpi.label}, no compiler wrapper", mpis.HINTS[key])
         else:
-            yield Finding(key, "yes", f"{mpi.label}, {places.shown(mpi.launcher)}")
+            yield Finding(key, "yes", f"{mpi.label}, {paths.shown(mpi.launcher)}")
 
 
 def _libraries() -> Iterator[Finding]:
     for abi in ("mpich", "openmpi", "abi"):
-        library = natives.find(abi)
+        library = libraries.find(abi)
         name = f"libtombolo_mpi_{abi}.so"
         if library:
-            yield Finding(name, "yes", places.shown(library))
+            yield Finding(name, "yes", paths.shown(library))
         else:
             yield Finding(name, "no", "not built", "make native")
-    program = natives.find_program(native.NAME)
+    program = libraries.find_program(native.NAME)
     if program:
-        yield Finding(native.NAME, "yes", places.shown(program))
+        yield Finding(native.NAME, "yes", paths.shown(program))
     else:
         yield Finding(native.NAME, "no", "not built", "make scc")
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tombolo import mpis, natives
+from tombolo import libraries, mpis
 
 
 def env(
@@ -17,7 +17,7 @@ def env(
     values = {
         "MPICC": mpis.compiler(chosen),
         "MPIEXEC": chosen.launcher,
-        "TOMBOLO_PRELOAD": natives.need(chosen.kind),
+        "TOMBOLO_PRELOAD": libraries.need(chosen.kind),
     }
     for name, value in values.items():
         print(f"{name}={shlex.quote(str(value))}")

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from tombolo import mpis, programs
-from tombolo.faults import Fault
+from tombolo.errors import UserError
 from tombolo.launch import MACHINES, Choice, job
 
 
@@ -36,7 +36,7 @@ def run(
 ) -> None:
     """Run PROGRAM, an ordinary MPI program, under Tombolo."""
     if machine not in MACHINES:
-        raise Fault(f"'{machine}' is not a machine; choose one of {', '.join(MACHINES)}")
+        raise UserError(f"'{machine}' is not a machine; choose one of {', '.join(MACHINES)}")
     program = programs.locate(command[0])
     chosen, abi = binding(program, command, mpi)
     choice = None if stock else Choice(machine, seed, evictions, stats, pool, atomics)
@@ -53,10 +53,10 @@ def binding(program, command: list[str], wanted: str | None) -> tuple[mpis.Mpi, 
     if link is None:
         abi = programs.python_abi(command)
         if wanted is None and abi is None:
-            raise Fault(f"{program} is not linked to an MPI itself: name the MPI with --mpi")
+            raise UserError(f"{program} is not linked to an MPI itself: name the MPI with --mpi")
         chosen = mpis.need(wanted or ("openmpi" if abi == "openmpi" else "mpich"))
         return chosen, abi or chosen.kind
     chosen = mpis.need(wanted) if wanted else programs.mpi_of(link)
     if (chosen.kind == "openmpi") != (link.abi == "openmpi"):
-        raise Fault(f"{program} is linked to {link.soname}, which {chosen.label} does not have")
+        raise UserError(f"{program} is linked to {link.soname}, which {chosen.label} does not have")
     return chosen, link.abi

@@ -9,13 +9,13 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from tombolo import natives, places
-from tombolo.faults import Fault
+from tombolo import libraries, paths
+from tombolo.console import console, paragraph
+from tombolo.errors import UserError
 from tombolo.scc import campaign, catalogue, chips, native, report, store
 from tombolo.scc.native import Setting
 from tombolo.scc.page import WORDS, Report, Section, percent
 from tombolo.scc.verdicts import Deviation, Verdict
-from tombolo.screen import console, paragraph
 
 app = typer.Typer(help="The papers' experiments on the simulated SCC.", no_args_is_help=True)
 
@@ -40,7 +40,7 @@ def scc() -> None:
 def list_experiments() -> None:
     """The experiments: what they show and where it is printed."""
     known = catalogue.load().experiments
-    program = natives.find_program(native.NAME)
+    program = libraries.find_program(native.NAME)
     offered = native.offers(program) if program else {}
     table = Table(title="Experiments", title_justify="left")
     for heading in ("experiment", "what", "in the papers"):
@@ -117,8 +117,8 @@ def report_command(
     results = store.newest(setting)
     if not results.done:
         option = " --quick" if quick else ""
-        raise Fault(
-            f"{places.shown(store.folder())} holds nothing of this setting; "
+        raise UserError(
+            f"{paths.shown(store.folder())} holds nothing of this setting; "
             f"to measure: tombolo scc figures{option}"
         )
     made = _report(setting, results, everything)
@@ -138,7 +138,7 @@ def _report(setting: Setting, results: store.Results, everything: bool) -> Repor
             style="yellow",
         )
     page = report.write(made, results, report.folder(setting))
-    paragraph(f"report: {places.shown(page)}")
+    paragraph(f"report: {paths.shown(page)}")
     return made
 
 
@@ -227,7 +227,7 @@ def _wanting(made: Report) -> bool:
 
 
 def _say_ended(ended: campaign.Ended) -> None:
-    where = places.shown(ended.store.path)
+    where = paths.shown(ended.store.path)
     paragraph(f"{ended.measured} points measured, {ended.there} were there: {where}")
 
 
@@ -251,4 +251,4 @@ def _write_lines(values: list[dict], path: Path) -> None:
     try:
         path.write_text(text)
     except OSError as mistake:
-        raise Fault(f"{path}: {mistake.strerror}") from None
+        raise UserError(f"{path}: {mistake.strerror}") from None

@@ -6,13 +6,13 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from tombolo import host, places
-from tombolo.faults import Fault
-from tombolo.scc import native, screen
+from tombolo import host, paths
+from tombolo.console import paragraph
+from tombolo.errors import UserError
+from tombolo.scc import native, progress
 from tombolo.scc.native import Point, Setting
 from tombolo.scc.pool import Failure, Interrupted, Pool
 from tombolo.scc.store import Store
-from tombolo.screen import paragraph
 
 MEMORY_SHARE = 0.9  # of what is free: the rest is for this command and for others
 GIB = 1 << 30
@@ -29,11 +29,11 @@ class Ended:
 
 
 def choose(program: Path, names: list[str]) -> list[str]:
-    """The experiments to run: those named, or all; a Fault names the ones that there are."""
+    """The experiments to run: those named, or all; the error for another names these."""
     offered = list(native.offers(program))
     for name in names:
         if name not in offered:
-            raise Fault(f"there is no experiment '{name}'; choose of {', '.join(offered)}")
+            raise UserError(f"there is no experiment '{name}'; choose of {', '.join(offered)}")
     return list(dict.fromkeys(names)) or offered
 
 
@@ -51,14 +51,14 @@ def run(names: list[str], setting: Setting, jobs: int | None, fresh: bool) -> En
     fitting, failures = _fitting(missing, free)
     if fitting:
         store.begin()
-        with screen.watcher(fitting) as watcher:
+        with progress.watcher(fitting) as watcher:
             pool = Pool(program, setting, jobs or host.cores(), free, store.keep, watcher)
             failures += _measure(pool, fitting, store)
     return Ended(store, len(missing) - len(failures), len(planned) - len(missing), failures)
 
 
 def _fitting(points: list[Point], free: int) -> tuple[list[Point], list[Failure]]:
-    """The points that memory allows, and for each of the others why not; a Fault if none fits."""
+    """The points that memory allows, and why not for each other; a UserError if none fits."""
     large = [point for point in points if point.memory > free]
     if not large:
         return points, []
@@ -68,7 +68,7 @@ def _fitting(points: list[Point], free: int) -> tuple[list[Point], list[Failure]
         "end other programs, or run it on a larger machine"
     )
     if len(large) == len(points):
-        raise Fault(f"{least.experiment} {least.name} {sentence}")
+        raise UserError(f"{least.experiment} {least.name} {sentence}")
     failures = [
         Failure(p, f"needs {p.memory / GIB:.1f} GiB of memory; {free / GIB:.1f} GiB can be had")
         for p in large
@@ -81,7 +81,7 @@ def _measure(pool: Pool, points: list[Point], store: Store) -> list[Failure]:
         return pool.run(points)
     except Interrupted as interrupted:
         kept = len(store.load().done)
-        paragraph(f"interrupted: {kept} finished points are in {places.shown(store.path)}")
+        paragraph(f"interrupted: {kept} finished points are in {paths.shown(store.path)}")
         paragraph(f"to go on: {again()}")
         raise SystemExit(128 + interrupted.number) from None
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tombolo import places
-from tombolo.faults import Fault
+from tombolo import paths
+from tombolo.errors import UserError
 
 WITHIN = 0.25
 CLAIM_KINDS = (
@@ -152,8 +152,8 @@ def same(a: X, b: X) -> bool:
 
 
 def load(folder: Path | None = None) -> Catalogue:
-    """All experiments, by name, and the reasons; a mistake in a file is a Fault that names it."""
-    folder = folder or places.DATA / "scc"
+    """All experiments, by name, and the reasons; a UserError names the file with a mistake."""
+    folder = folder or paths.DATA / "scc"
     experiments, reasons = {}, ()
     for path in sorted(folder.glob("*.toml")):
         try:
@@ -163,7 +163,7 @@ def load(folder: Path | None = None) -> Catalogue:
             else:
                 experiments[tables["name"]] = _experiment(tables)
         except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as mistake:
-            raise Fault(f"{places.shown(path)}: {_sentence(mistake)}") from None
+            raise UserError(f"{paths.shown(path)}: {_sentence(mistake)}") from None
     return Catalogue(experiments, reasons)
 
 

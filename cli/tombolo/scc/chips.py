@@ -9,8 +9,8 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-from tombolo import natives, places
-from tombolo.faults import Fault
+from tombolo import libraries, paths
+from tombolo.errors import UserError
 
 DEFAULT = "scc"
 WORDS = ("name", "title", "base")
@@ -42,8 +42,8 @@ def folder() -> Path:
     """Where chips are found by name: $TOMBOLO_CHIPS, the checkout, or beside the libraries."""
     if named := os.environ.get("TOMBOLO_CHIPS"):
         return Path(named)
-    root = places.checkout()
-    return root / "backends/scc/chips" if root else natives.folders()[0] / "chips"
+    root = paths.checkout()
+    return root / "backends/scc/chips" if root else libraries.folders()[0] / "chips"
 
 
 def load(chip: str) -> Chip:
@@ -61,7 +61,7 @@ def digest_with_others(chip: str) -> str:
     for path in sorted(folder().glob("*.toml")):
         try:
             digests.append(load(path.stem).digest)
-        except Fault:  # whoever needs this chip will be told
+        except UserError:  # whoever needs this chip will be told
             digests.append(hashlib.sha256(path.read_bytes()).hexdigest())
     return hashlib.sha256(" ".join(digests).encode()).hexdigest()[:8]
 
@@ -69,13 +69,13 @@ def digest_with_others(chip: str) -> str:
 def _read(path: Path, above: tuple[Path, ...]) -> list[Parameter]:
     """The parameters of a file behind those of its base."""
     if path in above:
-        raise Fault(f"{path}: is its own base")
+        raise UserError(f"{path}: is its own base")
     try:
         tables = tomllib.loads(path.read_text())
     except OSError as mistake:
-        raise Fault(f"{path}: {mistake.strerror}") from None
+        raise UserError(f"{path}: {mistake.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as mistake:
-        raise Fault(f"{path}: {mistake}") from None
+        raise UserError(f"{path}: {mistake}") from None
     base = tables.get("base")
     found = _read(path.parent / f"{base}.toml", (*above, path)) if isinstance(base, str) else []
     for section, keys in tables.items():

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from signal import Signals
 
-from tombolo import natives
-from tombolo.faults import Fault
+from tombolo import libraries
+from tombolo.errors import UserError
 from tombolo.scc import chips
 
 NAME = "tombolo-scc"
@@ -68,7 +68,7 @@ def digest(path: Path) -> str:
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
     except OSError as mistake:
-        raise Fault(f"{path}: {mistake.strerror}") from None
+        raise UserError(f"{path}: {mistake.strerror}") from None
 
 
 def offers(program: Path) -> dict[str, Offer]:
@@ -113,8 +113,8 @@ def environment() -> dict[str, str]:
 
 
 def locate() -> Path:
-    """The program, or a Fault that says how to build it."""
-    return natives.need_program(NAME)
+    """The program, or a UserError that says how to build it."""
+    return libraries.need_program(NAME)
 
 
 def _point(experiment: str, point: str, cost: float, memory_bytes: int) -> Point:
@@ -128,7 +128,7 @@ def _read(make, line: str, verb: str):
             return make(**record)
     except (TypeError, ValueError):
         pass
-    raise Fault(f"`{NAME} {verb}` printed what this command cannot read: {line[:120]}")
+    raise UserError(f"`{NAME} {verb}` printed what this command cannot read: {line[:120]}")
 
 
 def _ask(program: Path, *arguments: str) -> list[str]:
@@ -137,8 +137,8 @@ def _ask(program: Path, *arguments: str) -> list[str]:
         return [line for line in told.stdout.splitlines() if line.strip()]
     said = told.stderr.strip().removeprefix(f"{NAME}: ")
     if told.returncode == CALLERS_MISTAKE and said:
-        raise Fault(said)
-    raise Fault(f"`{NAME} {' '.join(arguments)}` {ending(told.returncode)}: {said or 'no message'}")
+        raise UserError(said)
+    raise UserError(f"`{NAME} {' '.join(arguments)}` {ending(told.returncode)}: {said or 'no message'}")
 
 
 def _call(program: Path, *arguments: str) -> subprocess.CompletedProcess:
@@ -148,7 +148,7 @@ def _call(program: Path, *arguments: str) -> subprocess.CompletedProcess:
             argv, capture_output=True, text=True, errors="replace", env=environment()
         )
     except OSError as mistake:
-        raise Fault(f"{program} does not start: {mistake.strerror}") from None
+        raise UserError(f"{program} does not start: {mistake.strerror}") from None
 
 
 def ending(status: int) -> str:

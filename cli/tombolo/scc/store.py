@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tombolo import places, records
+from tombolo import paths, records
 from tombolo.scc import native
 from tombolo.scc.native import Setting
 
@@ -19,7 +19,7 @@ Key = tuple[str, str]  # experiment, point
 
 
 def folder() -> Path:
-    return places.results() / "scc"
+    return paths.results() / "scc"
 
 
 @dataclass

@@ -5,8 +5,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from tombolo import host, places
-from tombolo.faults import Fault
+from tombolo import host, paths
+from tombolo.errors import UserError
 from tombolo.mpis import Mpi, compiler, root_may_launch
 from tombolo.suite import source
 
@@ -15,7 +15,7 @@ STAMP = ".built"
 
 
 def folder(mpi: Mpi) -> Path:
-    return places.cache() / "conformance" / mpi.key
+    return paths.cache() / "conformance" / mpi.key
 
 
 def build(mpi: Mpi, say: Callable[[str], None]) -> Path:
@@ -38,7 +38,7 @@ def build(mpi: Mpi, say: Callable[[str], None]) -> Path:
         f"MPIEXEC={mpi.launcher}",
     ]
     _step(configure, where, "configure")
-    say(f"building them (log: {places.shown(where)}/*.log)")
+    say(f"building them (log: {paths.shown(where)}/*.log)")
     jobs = f"-j{host.cores()}"
     for part in ("util", "dtpools"):
         _step(["make", "-C", part, jobs], where, part)
@@ -55,4 +55,4 @@ def _step(command: list[str], where: Path, name: str, may_fail: bool = False) ->
             command, cwd=where, stdout=out, stderr=subprocess.STDOUT, env=root_may_launch()
         )
     if done.returncode != 0 and not may_fail:
-        raise Fault(f"`{command[0]}` ended with {done.returncode}; its last lines are in {log}")
+        raise UserError(f"`{command[0]}` ended with {done.returncode}; its last lines are in {log}")

@@ -6,7 +6,7 @@ import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tombolo import places
+from tombolo import paths
 from tombolo.suite.runner import Setting, Verdict
 
 
@@ -35,13 +35,13 @@ class Summary:
 
 def expected_failures(path: Path | None = None) -> dict[str, str]:
     """Test -> the sentence of the MPI standard by which it may fail without coherence."""
-    text = (path or places.DATA / "conformance_stale.toml").read_text()
+    text = (path or paths.DATA / "conformance_stale.toml").read_text()
     return dict(tomllib.loads(text).get("expected", {}))
 
 
 def quick_tests() -> set[str]:
     """The tests of `--slice quick`."""
-    return set(tomllib.loads((places.DATA / "conformance_quick.toml").read_text())["tests"])
+    return set(tomllib.loads((paths.DATA / "conformance_quick.toml").read_text())["tests"])
 
 
 def summarize(

@@ -11,8 +11,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from tombolo import places
-from tombolo.faults import Fault
+from tombolo import paths
+from tombolo.errors import UserError
 
 SYSTEM_SOURCES = Path("/etc/apt")
 # Removed in MPI-3; the forms that took their place have the same arguments.
@@ -20,7 +20,7 @@ RENAMED = ("hvector", "hindexed", "struct")
 
 
 def folder() -> Path:
-    return places.cache() / "conformance" / "source"
+    return paths.cache() / "conformance" / "source"
 
 
 def fetch() -> Path:
@@ -28,17 +28,17 @@ def fetch() -> Path:
     if have := unpacked():
         return have
     if shutil.which("apt-get") is None:
-        raise Fault("the test programs come from Debian's source package, and apt-get is not here")
+        raise UserError("the test programs come from Debian's source package, and apt-get is not here")
     folder().mkdir(parents=True, exist_ok=True)
     _download(folder())
     archives = sorted(folder().glob("mpich_*.orig.tar.*"))
     archives = [a for a in archives if not a.name.endswith(".asc")]
     if not archives:
-        raise Fault(f"apt-get brought no mpich_*.orig.tar.* into {folder()}")
+        raise UserError(f"apt-get brought no mpich_*.orig.tar.* into {folder()}")
     _call(["tar", "xf", archives[-1].name, "--wildcards", "mpich-*/test/mpi"], folder())
     suite = unpacked()
     if suite is None:
-        raise Fault(f"{archives[-1].name} holds no test/mpi with a configure script")
+        raise UserError(f"{archives[-1].name} holds no test/mpi with a configure script")
     modernize(suite / "dtpools" / "src")
     return suite
 
@@ -73,12 +73,12 @@ def source_entries(system: Path) -> dict[str, str]:
 
 
 def _download(into: Path) -> None:
-    apt = places.cache() / "apt"
+    apt = paths.cache() / "apt"
     for part in ("sources.list.d", "lists/partial", "cache/archives/partial"):
         (apt / part).mkdir(parents=True, exist_ok=True)
     entries = source_entries(SYSTEM_SOURCES)
     if not entries:
-        raise Fault(f"no package source found in {SYSTEM_SOURCES}")
+        raise UserError(f"no package source found in {SYSTEM_SOURCES}")
     for name, text in entries.items():
         (apt / "sources.list.d" / name).write_text(text)
     get = ["apt-get", "-qq"]
@@ -103,4 +103,4 @@ def _user() -> str:
 def _call(command: list[str], folder: Path) -> None:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     if done.returncode != 0:
-        raise Fault(f"`{' '.join(command)}` failed:\n{(done.stdout + done.stderr).strip()[-2000:]}")
+        raise UserError(f"`{' '.join(command)}` failed:\n{(done.stdout + done.stderr).strip()[-2000:]}")

@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from tombolo.faults import Fault
+from tombolo.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def read(build: Path, folders: tuple[str, ...], suite: Path | None = None) -> li
             candidates.append(suite / folder / "testlist")
         path = next((path for path in candidates if path.is_file()), None)
         if path is None:
-            raise Fault(f"no testlist for {folder} in {build}")
+            raise UserError(f"no testlist for {folder} in {build}")
         for line in path.read_text().splitlines():
             if test := parse_line(folder, line):
                 tests.append(test)
@@ -81,7 +81,7 @@ def choose(tests: list[Test], slice_: str | None, only: str | None, quick: set[s
     elif slice_:
         match = re.fullmatch(r"(\d+)/(\d+)", slice_)
         if not match or not 1 <= int(match[1]) <= int(match[2]):
-            raise Fault(f"a slice is `quick` or K/N with 1 <= K <= N, not '{slice_}'")
+            raise UserError(f"a slice is `quick` or K/N with 1 <= K <= N, not '{slice_}'")
         tests = tests[int(match[1]) - 1 :: int(match[2])]
     if only:
         tests = [test for test in tests if re.search(only, test.id)]

@@ -2,5 +2,5 @@
 """The one exception that a command shows to its user as a sentence instead of a traceback."""
 
 
-class Fault(Exception):
-    """What is wrong, and what to do about it."""
+class UserError(Exception):
+    """What is wrong, and what the user can do about it."""

@@ -4,16 +4,16 @@
 import os
 from pathlib import Path
 
-from tombolo import places
-from tombolo.faults import Fault
+from tombolo import paths
+from tombolo.errors import UserError
 
 
 def folders() -> list[Path]:
     """Where to look, first match wins."""
     if named := os.environ.get("TOMBOLO_LIB_DIR"):
         return [Path(named).resolve()]
-    root = places.checkout()
-    return [root / "build/release/mpi"] if root else [places.PACKAGE / "lib"]
+    root = paths.checkout()
+    return [root / "build/release/mpi"] if root else [paths.PACKAGE / "lib"]
 
 
 def find(abi: str) -> Path | None:
@@ -28,8 +28,8 @@ def find(abi: str) -> Path | None:
 def need(abi: str) -> Path:
     if library := find(abi):
         return library
-    looked = ", ".join(places.shown(folder) for folder in folders())
-    raise Fault(f"libtombolo_mpi_{abi}.so is not in {looked}; to build it: make native")
+    looked = ", ".join(paths.shown(folder) for folder in folders())
+    raise UserError(f"libtombolo_mpi_{abi}.so is not in {looked}; to build it: make native")
 
 
 def find_program(name: str) -> Path | None:
@@ -42,13 +42,13 @@ def find_program(name: str) -> Path | None:
 
 
 def need_program(name: str) -> Path:
-    """As `find_program`; a Fault that says how to build it where it is not there."""
+    """As `find_program`; a UserError that says how to build it where it is not there."""
     if program := find_program(name):
         return program
-    looked = ", ".join(places.shown(folder) for folder in _program_folders())
-    if places.checkout():
-        raise Fault(f"{name} is not in {looked}; to build it: make scc")
-    raise Fault(
+    looked = ", ".join(paths.shown(folder) for folder in _program_folders())
+    if paths.checkout():
+        raise UserError(f"{name} is not in {looked}; to build it: make scc")
+    raise UserError(
         f"{name} is not in {looked}: the package was built where Boost.Context, toml++, CLI11 or "
         "nlohmann's JSON was missing; install them (on Debian libboost-context-dev, "
         "libtomlplusplus-dev, libcli11-dev, nlohmann-json3-dev), then install the package again"
@@ -56,7 +56,7 @@ def need_program(name: str) -> Path:
 
 
 def _program_folders() -> list[Path]:
-    root = places.checkout()
+    root = paths.checkout()
     if root and "TOMBOLO_LIB_DIR" not in os.environ:
         return [root / "build/release/experiments"]
     return folders()

@@ -14,9 +14,9 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from tombolo.console import console, paragraph
 from tombolo.scc.native import Point
 from tombolo.scc.pool import Failure
-from tombolo.screen import console, paragraph
 
 SPEED_SECONDS = 600  # a long memory: points of one kind come in a row
 
