@@ -13,7 +13,7 @@ MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc)
 SYSTEM_PACKAGES ?= install
 PRESET ?= release
-TOMBOLO := .env/cli/bin/python -m tombolo
+TOMBOLO := ./tombolo
 PYTEST := .env/cli/bin/python -m pytest -q
 NATIVE := tombolo_mpi_mpich tombolo_mpi_openmpi tombolo_mpi_abi
 
@@ -123,8 +123,15 @@ scc: build/release/build.ninja ## The experiments on the simulated SCC.
 build: build/$(PRESET)/build.ninja ## All programs of one preset: make build PRESET=tsan.
 	@cmake --build build/$(PRESET) -j $(JOBS) -- --quiet
 
-build/%/build.ninja: CMakeLists.txt CMakePresets.json | env
-	@cmake --preset $* --log-level=WARNING >/dev/null
+# A build folder that came from another checkout, as a copy or a link, knows that one's sources: it is
+# configured anew. Compared is the folder itself: it may have several names.
+cmake_home = $(shell sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' build/$1/CMakeCache.txt 2>/dev/null)
+fresh = $(shell home='$(call cmake_home,$1)'; [ -z "$$home" ] || [ "$$home" -ef . ] || echo --fresh)
+
+.SECONDEXPANSION:
+.PHONY: always
+build/%/build.ninja: CMakeLists.txt CMakePresets.json $$(if $$(call fresh,$$*),always) | env
+	@cmake --preset $* $(call fresh,$*) --log-level=WARNING >/dev/null
 	@touch $@
 
 .env/system-%.stamp: requirements/system-%.txt
@@ -142,7 +149,6 @@ build/%/build.ninja: CMakeLists.txt CMakePresets.json | env
 
 .env/cli.stamp: requirements/cli.txt | .env/system-demo.stamp
 	@tools/python_env.sh .env/cli $<
-	@echo "$(CURDIR)/cli" > "$$(.env/cli/bin/python -c 'import site; print(site.getsitepackages()[0])')/tombolo.pth"
 	@touch $@
 
 .env/test.stamp: requirements/test.txt .env/cli.stamp

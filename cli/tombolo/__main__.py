@@ -1,4 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-from tombolo.app import main
+"""Runs the command: as `python -m tombolo`, or by this file's path, and then from the folder it lies in."""
+
+import sys
+from pathlib import Path
+
+if not __package__:
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from tombolo.app import main  # noqa: E402
 
 main()

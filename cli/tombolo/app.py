@@ -38,7 +38,7 @@ def version(
 
 def main() -> None:
     try:
-        app()
+        app(prog_name="tombolo")
     except UserError as error:
         print(f"tombolo: {error}", file=sys.stderr)
         sys.exit(2)

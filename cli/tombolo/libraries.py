@@ -12,8 +12,9 @@ def folders() -> list[Path]:
     """Where to look, first match wins."""
     if named := os.environ.get("TOMBOLO_LIB_DIR"):
         return [Path(named).resolve()]
-    root = paths.checkout()
-    return [root / "build/release/mpi"] if root else [paths.PACKAGE / "lib"]
+    if paths.checkout():
+        return [built / "mpi"] if (built := paths.built()) else []
+    return [paths.PACKAGE / "lib"]
 
 
 def find(abi: str) -> Path | None:
@@ -56,7 +57,6 @@ def need_program(name: str) -> Path:
 
 
 def _program_folders() -> list[Path]:
-    root = paths.checkout()
-    if root and "TOMBOLO_LIB_DIR" not in os.environ:
-        return [root / "build/release/experiments"]
+    if paths.checkout() and "TOMBOLO_LIB_DIR" not in os.environ:
+        return [built / "experiments"] if (built := paths.built()) else []
     return folders()

@@ -2,16 +2,35 @@
 """Where things are: the checkout if the command runs from one, else a folder of the user's."""
 
 import os
+import re
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
 DATA = PACKAGE / "data"
+BUILD = "build/release"
+CMAKE_HOME = re.compile(r"^CMAKE_HOME_DIRECTORY:INTERNAL=(.*)$", re.MULTILINE)
 
 
 def checkout() -> Path | None:
     """The root of the source tree that this package lies in, or None when it is installed."""
     root = PACKAGE.parent.parent
     return root if (root / "CMakePresets.json").is_file() else None
+
+
+def built() -> Path | None:
+    """Where the checkout's `make` builds; None when installed, or while another checkout's build is there.
+
+    A build folder that came as a copy or a link holds what was made from other sources.
+    """
+    root = checkout()
+    if root is None:
+        return None
+    folder = root / BUILD
+    try:
+        source = CMAKE_HOME.search((folder / "CMakeCache.txt").read_text())
+        return folder if source is None or root.samefile(source[1]) else None
+    except OSError:
+        return None
 
 
 def home() -> Path:
@@ -36,8 +55,7 @@ def results() -> Path:
 
 
 def shown(path: Path) -> str:
-    """The path as a person standing here would write it."""
-    try:
-        return str(path.relative_to(Path.cwd()))
-    except ValueError:
-        return str(path)
+    """The path as a person standing here would write it; in `/` nothing is shorter than the whole."""
+    here = Path.cwd()
+    inside = path.is_relative_to(here) and here != Path(here.anchor)
+    return str(path.relative_to(here) if inside else path)
