@@ -110,9 +110,12 @@ distclean: clean ## Removes everything that git does not know.
 
 # --- What that needs -----------------------------------------------------------------------------
 
-.PHONY: env env-test native scc build
+.PHONY: env env-test system native scc build
 env: .env/mpich.stamp .env/openmpi.stamp .env/cli.stamp
 env-test: env .env/system-test.stamp .env/test.stamp .env/mpich-guests.stamp .env/openmpi-guests.stamp
+
+system: ## The Debian packages that building and testing need.
+	@tools/system_packages.sh requirements/system-demo.txt requirements/system-test.txt
 
 native: build/release/build.ninja ## The libraries to preload.
 	@cmake --build build/release -j $(JOBS) --target $(NATIVE) -- --quiet

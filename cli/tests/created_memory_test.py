@@ -20,9 +20,10 @@ def test_a_program_keeps_its_memory(key, machine, remap, mapped, tmp_path):
     try:
         mpi = mpis.need(key)
         program = compile.compiled(mpi, SOURCE, tmp_path)
-        libraries.need(mpi.kind)
     except UserError as error:
         pytest.skip(str(error))
+    if libraries.find(mpi.kind) is None:
+        pytest.skip("the libraries are not built: make native")
     start = job(
         mpi, 2, [str(program), mapped], Choice(machine), yields=True, extra={"TOMBOLO_REMAP": remap}
     )

@@ -208,11 +208,11 @@ def test_nothing_starts_where_memory_allows_no_point(bench: Bench) -> None:
     assert "needs 1073741824.0 GiB of memory" in ended.stderr and "larger machine" in ended.stderr
 
 
-def test_without_the_program_the_command_says_how_to_build_it(bench: Bench) -> None:
+def test_without_the_program_in_the_named_folder_the_command_says_so(bench: Bench) -> None:
     (bench.folder / "lib" / "tombolo-scc").unlink()
     ended = bench.run("figures")
     assert ended.returncode == 2
-    assert "tombolo-scc is not in" in ended.stderr and "make scc" in ended.stderr
+    assert "tombolo-scc is not in lib: " in ended.stderr and "TOMBOLO_LIB_DIR" in ended.stderr
     listed = bench.run("list")
     assert listed.returncode == 0 and "passive-target" in listed.stdout
 

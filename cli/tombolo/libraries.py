@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our own libraries and programs: in the installed package, or in the build folder of the checkout."""
+"""Our own libraries and programs: in the installed package, or in the build folder of the checkout.
+
+`find` looks; `need` has a checkout build what is not there yet.
+"""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
-from tombolo import paths
+from tombolo import building, hints, paths
 from tombolo.errors import UserError
+from tombolo.hints import Hint
 
 
 def folders() -> list[Path]:
-    """Where to look, first match wins."""
-    if named := os.environ.get("TOMBOLO_LIB_DIR"):
-        return [Path(named).resolve()]
-    if paths.checkout():
-        return [built / "mpi"] if (built := paths.built()) else []
-    return [paths.PACKAGE / "lib"]
+    """Where to look for libraries; none where another checkout's build is in the way."""
+    return _folders("mpi")
 
 
 def find(abi: str) -> Path | None:
@@ -27,15 +28,24 @@ def find(abi: str) -> Path | None:
 
 
 def need(abi: str) -> Path:
-    if library := find(abi):
-        return library
-    looked = ", ".join(paths.shown(folder) for folder in folders())
-    raise UserError(f"libtombolo_mpi_{abi}.so is not in {looked}; to build it: make native")
+    """As `find`, built if it is not there; else a UserError with a hint."""
+    return find(abi) or _made(
+        f"libtombolo_mpi_{abi}.so",
+        lambda: find(abi),
+        hint(),
+        "native",
+        f"NATIVE=tombolo_mpi_{abi}",
+    )
+
+
+def hint() -> Hint:
+    """What to do about a missing library."""
+    return _hint(hints.LIBRARY, hints.LIBRARY_OF_PACKAGE)
 
 
 def find_program(name: str) -> Path | None:
     """A program of ours: beside the libraries, or where the checkout builds it."""
-    for folder in _program_folders():
+    for folder in _folders("experiments"):
         program = folder / name
         if program.is_file() and os.access(program, os.X_OK):
             return program
@@ -43,20 +53,47 @@ def find_program(name: str) -> Path | None:
 
 
 def need_program(name: str) -> Path:
-    """As `find_program`; a UserError that says how to build it where it is not there."""
-    if program := find_program(name):
-        return program
-    looked = ", ".join(paths.shown(folder) for folder in _program_folders())
-    if paths.checkout():
-        raise UserError(f"{name} is not in {looked}; to build it: make scc")
-    raise UserError(
-        f"{name} is not in {looked}: the package was built where Boost.Context, toml++, CLI11 or "
-        "nlohmann's JSON was missing; install them (on Debian libboost-context-dev, "
-        "libtomlplusplus-dev, libcli11-dev, nlohmann-json3-dev), then install the package again"
+    """As `find_program`, built if it is not there; else a UserError with a hint."""
+    return find_program(name) or _made(
+        name, lambda: find_program(name), program_hint(), "scc"
     )
 
 
-def _program_folders() -> list[Path]:
-    if paths.checkout() and "TOMBOLO_LIB_DIR" not in os.environ:
-        return [built / "experiments"] if (built := paths.built()) else []
-    return folders()
+def program_hint() -> Hint:
+    """What to do about a missing program."""
+    return _hint(hints.EXPERIMENTS, hints.EXPERIMENTS_OF_PACKAGE)
+
+
+def _named() -> str | None:
+    return os.environ.get("TOMBOLO_LIB_DIR") or None
+
+
+def _folders(part: str) -> list[Path]:
+    """`part`: the folder below the checkout's build."""
+    if named := _named():
+        return [Path(named).resolve()]
+    if paths.checkout():
+        return [built / part] if (built := paths.built()) else []
+    return [paths.PACKAGE / "lib"]
+
+
+def _hint(of_checkout: Hint, of_package: Hint) -> Hint:
+    if _named():
+        return hints.NAMED_FOLDER
+    return of_checkout if paths.checkout() else of_package
+
+
+def _made(
+    name: str, find: Callable[[], Path | None], advice: Hint, target: str, *settings: str
+) -> Path:
+    """Built in a checkout, unless another folder is named; the commands of one checkout take turns."""
+    root = paths.checkout()
+    if root is None or _named():
+        (folder,) = folders()
+        raise UserError(f"{name} is not in {paths.shown(folder)}: {advice}")
+    with building.alone(root):
+        if not find():
+            building.build(name, root, target, *settings)
+    if found := find():
+        return found
+    raise UserError(f"{name} is not there although `make {target}` ended well; see {root}/build")

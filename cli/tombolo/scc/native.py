@@ -113,7 +113,7 @@ def environment() -> dict[str, str]:
 
 
 def locate() -> Path:
-    """The program, or a UserError that says how to build it."""
+    """The program, built if a checkout has none."""
     return libraries.need_program(NAME)
 
 

