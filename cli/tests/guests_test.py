@@ -7,9 +7,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tombolo import libraries, mpis, processes
+from tombolo import libraries, mpis, processes, stats
 from tombolo.launch import Choice, job
-from tombolo.suite.runner import statistics, succeeded
+from tombolo.suite.runner import succeeded
 
 ROOT = Path(__file__).resolve().parents[2]
 RANKS = 3
@@ -30,9 +30,9 @@ def run(mpi: mpis.Mpi, command: list[str], machine: str, abi: str | None = None)
     choice = Choice(machine, seed=1 if machine == "stale" else None, stats=True)
     outcome = processes.run(job(mpi, RANKS, command, choice, abi, yields=True), 60)
     assert outcome.status == 0, outcome.stdout + outcome.stderr
-    served, forwarded, reasons = statistics(outcome.stderr)
-    assert forwarded == 0, reasons
-    return outcome.stdout, served
+    windows = stats.parse(outcome.stderr)
+    assert windows.forwarded == 0, windows.reasons
+    return outcome.stdout, windows.served
 
 
 @pytest.mark.parametrize("machine", MACHINES)

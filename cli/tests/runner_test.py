@@ -23,15 +23,6 @@ def test_a_test_passes_by_its_word_and_its_status(stdout, status, passed):
     assert runner.succeeded(stdout, status) is passed
 
 
-def test_statistics_are_summed_over_the_processes():
-    stderr = (
-        "tombolo: stats rank=0 machine=stale windows_served=2 windows_forwarded=1 reason=two hosts\n"
-        "noise\n"
-        "tombolo: stats rank=1 windows_served=3 windows_forwarded=0 reason=none\n"
-    )
-    assert runner.statistics(stderr) == (5, 1, ["two hosts"])
-
-
 def test_a_complaint_is_the_first_line_that_says_something():
     output = "exit 1\n\n---\ntombolo: stats rank=0\n0: found 3, expected 4\n"
     assert runner.complaint(output) == "0: found 3, expected 4"

@@ -11,14 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from tombolo import processes
+from tombolo import processes, stats
 from tombolo.launch import Choice, job
 from tombolo.mpis import Mpi
 from tombolo.suite.testlist import Test
 
 # What the launchers say of a rank that died by SIGILL, SIGABRT, SIGBUS, SIGFPE or SIGSEGV.
 CRASH = re.compile(r"\(signal (?:4|6|7|8|11)\)|exited on signal (?:4|6|7|8|11)\b")
-STATS = re.compile(r"tombolo: stats\b(.*)")
 LONGEST_LIMIT = 180
 # `stale` compares a process's whole region at each synchronization: benchmarks take their time.
 PATIENCE = {"stale": 10}
@@ -91,7 +90,7 @@ def run(test: Test, mpi: Mpi, build: Path, setting: Setting, limit: float) -> Ve
     )
     limit = max(limit, min(test.seconds or 0, LONGEST_LIMIT)) * PATIENCE.get(setting.machine, 1)
     outcome = processes.run(started, limit, folder)
-    served, forwarded, reasons = statistics(outcome.stderr)
+    windows = stats.parse(outcome.stderr)
     if outcome.status is None:
         word = "timeout"
     else:
@@ -100,9 +99,9 @@ def run(test: Test, mpi: Mpi, build: Path, setting: Setting, limit: float) -> Ve
     return verdict(
         word,
         round(outcome.seconds, 3),
-        served=served,
-        forwarded=forwarded,
-        reasons=reasons,
+        served=windows.served,
+        forwarded=windows.forwarded,
+        reasons=list(windows.reasons),
         output=shown,
     )
 
@@ -117,20 +116,6 @@ def judged(stdout: str, stderr: str, status: int) -> str:
 def succeeded(stdout: str, status: int) -> bool:
     """The suite's own criterion: the line ` No Errors`, and a clean exit."""
     return status == 0 and any(line.strip() == "No Errors" for line in stdout.splitlines())
-
-
-def statistics(stderr: str) -> tuple[int, int, list[str]]:
-    """Windows served and forwarded, summed over the processes, and the reasons given."""
-    served = forwarded = 0
-    reasons = []
-    for match in STATS.finditer(stderr):
-        before, _, reason = match[1].partition("reason=")
-        fields = dict(re.findall(r"(\w+)=(\S+)", before))
-        served += int(fields.get("windows_served", 0))
-        forwarded += int(fields.get("windows_forwarded", 0))
-        if reason.strip() and reason.strip() not in [*reasons, "none", "-"]:
-            reasons.append(reason.strip())
-    return served, forwarded, reasons
 
 
 def run_all(
@@ -157,7 +142,9 @@ def run_all(
 
 
 # Lines that say no more than that something went wrong.
-DECORATION = re.compile(r"exit |tombolo: stats|=|YOUR APPLICATION|This typically|Please see|-{4}")
+DECORATION = re.compile(
+    rf"exit |{stats.PREFIX}|=|YOUR APPLICATION|This typically|Please see|-{{4}}"
+)
 
 
 def complaint(output: str) -> str:
