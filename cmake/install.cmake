@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # For `pip install .` (pyproject.toml has CMake read this file after project()): the headers of the
 # MPIs, if nobody named them, and the places of the libraries in the Python package. The experiments on
-# the simulated chip are in it if what they are built with is there.
+# the simulated chip take about as long to build as all the rest: they are in it only on demand.
+option(TOMBOLO_WITH_SCC "Add the experiments on the simulated chip to the wheel" OFF)
 
 # Sets `variable` to the folder of `header` in the wheel that requirements/<mpi>.txt pins; the wheel is
 # unpacked into the build folder.
@@ -42,7 +43,11 @@ function(tombolo_install)
     install(TARGETS ${name} LIBRARY DESTINATION tombolo/lib COMPONENT tombolo)
     add_dependencies(tombolo_wheel ${name})
   endforeach()
-  if(TARGET tombolo-scc)
+  if(TOMBOLO_WITH_SCC)
+    if(NOT TARGET tombolo-scc)
+      message(FATAL_ERROR "TOMBOLO_WITH_SCC needs Boost.Context, toml++, CLI11 and nlohmann's JSON: on Debian "
+              "libboost-context-dev, libtomlplusplus-dev, libcli11-dev, nlohmann-json3-dev")
+    endif()
     install(TARGETS tombolo-scc RUNTIME DESTINATION tombolo/lib COMPONENT tombolo)
     install(DIRECTORY ${CMAKE_SOURCE_DIR}/backends/scc/chips DESTINATION tombolo/lib
             COMPONENT tombolo)
