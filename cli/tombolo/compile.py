@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles a C program with an MPI's own compiler wrapper: handles differ between MPIs."""
 
+import hashlib
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,13 +14,18 @@ FLAGS = ["-O2", "-std=c11", "-Wall", "-Wextra"]
 
 
 def compiled(mpi: Mpi, source: Path, into: Path, options: Sequence[str] = ()) -> Path:
-    """`into/<mpi>/<name>`, made anew when the source, a header beside it or the MPI is newer."""
+    """`into/<mpi>/<name>`, made anew unless it was made from this.
+
+    The folder may have come from another checkout, or serve several: the time of a file says nothing.
+    """
     target = into / mpi.key / source.stem
     wrapper = compiler(mpi)
-    newest = max(p.stat().st_mtime for p in (source, wrapper, *source.parent.glob("*.h")))
-    if target.is_file() and target.stat().st_mtime > newest:
+    inputs = _digest(source, wrapper, options)
+    made_from = target.with_name(f"{source.stem}.inputs")
+    if target.is_file() and made_from.is_file() and made_from.read_text() == inputs:
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
+    made_from.unlink(missing_ok=True)
     done = subprocess.run(
         [wrapper, *FLAGS, *options, source, "-o", target, "-lm"],
         capture_output=True,
@@ -28,7 +34,18 @@ def compiled(mpi: Mpi, source: Path, into: Path, options: Sequence[str] = ()) ->
     )
     if done.returncode != 0:
         raise UserError(f"{paths.shown(source)} does not compile with {mpi.label}:\n{done.stderr}")
+    made_from.write_text(inputs)
     return target
+
+
+def _digest(source: Path, wrapper: Path, options: Sequence[str]) -> str:
+    """Of all that the program is made from: the source and the headers beside it, the MPI, the options."""
+    digest = hashlib.sha256()
+    for path in (source, *sorted(source.parent.glob("*.h"))):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    made = wrapper.stat()
+    digest.update(repr([str(wrapper), made.st_mtime_ns, *FLAGS, *map(str, options)]).encode())
+    return digest.hexdigest()
 
 
 def examples() -> dict[str, Path]:
