@@ -30,7 +30,7 @@ def run(mpi: mpis.Mpi, command: list[str], machine: str, abi: str | None = None)
     choice = Choice(machine, seed=1 if machine == "stale" else None, stats=True)
     outcome = processes.run(job(mpi, RANKS, command, choice, abi, yields=True), 60)
     assert outcome.status == 0, outcome.stdout + outcome.stderr
-    windows = stats.parse(outcome.stderr)
+    windows = stats.total(outcome.stderr)
     assert windows.forwarded == 0, windows.reasons
     return outcome.stdout, windows.served
 

@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 from faults_test import passes, prepare
+from tombolo import stats
 
 APART = ["unshare", "--map-root-user", "--pid", "--fork", "--mount-proc"]
 # The first rank where it is, each of the others in a namespace of its own.
@@ -15,7 +16,6 @@ HOSTS = (
     'case "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" in 0) exec "$0" "$@";; '
     f'*) exec {" ".join(APART)} "$0" "$@";; esac'
 )
-SERVED = re.compile(r"windows_served=(\d+) windows_forwarded=(\d+) reason=(.*)")
 WINDOWS = 4
 
 
@@ -51,9 +51,10 @@ def run(ranks, around=HOSTS, threads="single", **environment):
         **environment,
     )
     outcome = passes(made)
-    counts = {(int(m[1]), int(m[2]), m[3]) for m in SERVED.finditer(outcome.stderr)}
+    counts = set(stats.parse(outcome.stderr))
     assert len(counts) == 1, outcome.stderr
-    return *counts.pop(), outcome.stderr
+    served, forwarded, reasons = counts.pop()
+    return served, forwarded, ", ".join(reasons), outcome.stderr
 
 
 @pytest.mark.parametrize("atomics", [None, "full", "none"])

@@ -12,22 +12,32 @@ NO_REASON = ("", "none", "-")
 
 
 class Stats(NamedTuple):
-    """Of all processes of a job."""
+    """Of a process, or of all processes of a job."""
 
     served: int = 0  # windows
     forwarded: int = 0  # windows that went to the host MPI
     reasons: tuple[str, ...] = ()  # why, each once
 
 
-def parse(stderr: str) -> Stats:
-    """The sum of the lines among what a job printed."""
-    served = forwarded = 0
-    reasons: dict[str, None] = {}
+def parse(stderr: str) -> list[Stats]:
+    """Of each process of which there is a line among what a job printed."""
+    found = []
     for told in re.findall(rf"{PREFIX}\b(.*)", stderr):
-        before, _, reason = told.partition("reason=")
+        before, _, rest = told.partition("reason=")
         fields = dict(re.findall(r"(\w+)=(\S+)", before))
-        served += int(fields.get("windows_served", 0))
-        forwarded += int(fields.get("windows_forwarded", 0))
-        if reason.strip() not in NO_REASON:
-            reasons[reason.strip()] = None
-    return Stats(served, forwarded, tuple(reasons))
+        reason = rest.strip()
+        found.append(
+            Stats(
+                int(fields.get("windows_served", 0)),
+                int(fields.get("windows_forwarded", 0)),
+                () if reason in NO_REASON else (reason,),
+            )
+        )
+    return found
+
+
+def total(stderr: str) -> Stats:
+    """The sum over the processes."""
+    each = parse(stderr)
+    reasons = dict.fromkeys(reason for one in each for reason in one.reasons)
+    return Stats(sum(one.served for one in each), sum(one.forwarded for one in each), tuple(reasons))

@@ -90,7 +90,7 @@ def run(test: Test, mpi: Mpi, build: Path, setting: Setting, limit: float) -> Ve
     )
     limit = max(limit, min(test.seconds or 0, LONGEST_LIMIT)) * PATIENCE.get(setting.machine, 1)
     outcome = processes.run(started, limit, folder)
-    windows = stats.parse(outcome.stderr)
+    windows = stats.total(outcome.stderr)
     if outcome.status is None:
         word = "timeout"
     else:
