@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a checkout lacks is built when a command needs it; `make` is a stand-in that does as it is told."""
+"""What a checkout lacks is built when a command needs it; `make` is a stand-in."""
 
 import os
 import shutil
@@ -111,8 +111,10 @@ def test_doctor_builds_nothing(checkout):
 def test_two_commands_build_one_after_the_other(checkout):
     """The second finds what the first has built."""
     make_that(checkout, "sleep 0.5" + MAKES)
-    ask = "from pathlib import Path; from tombolo import libraries, paths\n" \
-        f"paths.checkout = lambda: Path({str(checkout)!r})\nlibraries.need('mpich')"  # fmt: skip
+    ask = (
+        "from pathlib import Path; from tombolo import libraries, paths; "
+        f"paths.checkout = lambda: Path({str(checkout)!r})\nlibraries.need('mpich')"
+    )
     env = {**os.environ, "PYTHONPATH": str(CLI)}
     running = [subprocess.Popen([sys.executable, "-c", ask], env=env) for _ in range(2)]
     assert [each.wait(30) for each in running] == [0, 0]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every command that a hint advises: tried where that is harmless, else held against what it names."""
+"""Commands that hints advise: tried where that is harmless, else compared with what they name."""
 
 import ast
 import re
@@ -46,10 +46,12 @@ def make_has(target: str) -> bool:
 
 
 def wheel_offers(variable: str) -> bool:
-    defines = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["scikit-build"]["cmake"]["define"]
-    option = rf"^option\({variable} "
-    return defines.get(variable, {}).get("env") == variable and bool(
-        re.search(option, (ROOT / "cmake" / "install.cmake").read_text(), re.MULTILINE)
+    """Whether pip's build takes it from the environment, off unless given, and CMake knows it."""
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["scikit-build"]
+    taken = build["cmake"]["define"].get(variable) == {"env": variable, "default": "OFF"}
+    known = rf"^option\({variable} .* OFF\)$"
+    return taken and bool(
+        re.search(known, (ROOT / "cmake" / "install.cmake").read_text(), re.MULTILINE)
     )
 
 

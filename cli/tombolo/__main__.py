@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the command: as `python -m tombolo`, or by this file's path, and then from the folder it lies in."""
+"""Runs the command: as `python -m tombolo`, or by this file's path from the folder it lies in."""
 
 import sys
 from pathlib import Path

@@ -17,7 +17,7 @@ OUTER_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")
 
 
 def build(what: str, root: Path, target: str, *settings: str) -> None:
-    """Makes a target of the checkout; the line about it goes to stderr, as stdout may be a program's."""
+    """Makes a target of the checkout; says so on stderr, as another program may read stdout."""
     print(f"building {what} (make {target}: cmake, some minutes) ...", file=sys.stderr, flush=True)
     env = {name: value for name, value in os.environ.items() if name not in OUTER_MAKE}
     try:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user can do about a lack. A command that a sentence advises stands here and nowhere else, so
-that cli/tests/hints_test.py can try each."""
+"""What a user can do about a lack. A command that a sentence advises stands here and nowhere else,
+so that cli/tests/hints_test.py can try each."""
 
 
 class Hint(str):
@@ -31,7 +31,8 @@ EXPERIMENTS = Hint("built when they are first needed, or now: {}", "make scc")
 # Of an installed package.
 LIBRARY_OF_PACKAGE = Hint("in the source tree: {}", "pip install .")
 EXPERIMENTS_OF_PACKAGE = Hint(
-    "a package has the experiments only if asked for: in the source tree, {}; on Debian that needs: {}",
+    "a package has the experiments only if asked for: in the source tree, {}; "
+    "on Debian that needs: {}",
     "TOMBOLO_WITH_SCC=1 pip install .",
     "apt-get install libboost-context-dev libtomlplusplus-dev libcli11-dev nlohmann-json3-dev",
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Our own libraries and programs: in the installed package, or in the build folder of the checkout.
+"""Our own libraries and programs: in the installed package, or in the build of the checkout.
 
 `find` looks; `need` has a checkout build what is not there yet.
 """
@@ -86,7 +86,7 @@ def _hint(of_checkout: Hint, of_package: Hint) -> Hint:
 def _made(
     name: str, find: Callable[[], Path | None], advice: Hint, target: str, *settings: str
 ) -> Path:
-    """Built in a checkout, unless another folder is named; the commands of one checkout take turns."""
+    """Built in a checkout, unless another folder is named; commands of one checkout take turns."""
     root = paths.checkout()
     if root is None or _named():
         (folder,) = folders()

@@ -18,8 +18,8 @@ def checkout() -> Path | None:
 
 
 def built() -> Path | None:
-    """Where the checkout's `make` builds; None when installed, before the first build, and while another
-    checkout's is there.
+    """Where the checkout's `make` builds; None when installed, before the first build, and while
+    another checkout's is there.
 
     A build folder that came as a copy or a link holds what was made from other sources.
     """
@@ -56,7 +56,7 @@ def results() -> Path:
 
 
 def shown(path: Path) -> str:
-    """The path as a person standing here would write it; in `/` nothing is shorter than the whole."""
+    """The path as a person standing here would write it; from `/` in full."""
     here = Path.cwd()
     inside = path.is_relative_to(here) and here != Path(here.anchor)
     return str(path.relative_to(here) if inside else path)

@@ -40,4 +40,5 @@ def total(stderr: str) -> Stats:
     """The sum over the processes."""
     each = parse(stderr)
     reasons = dict.fromkeys(reason for one in each for reason in one.reasons)
-    return Stats(sum(one.served for one in each), sum(one.forwarded for one in each), tuple(reasons))
+    served, forwarded = sum(one.served for one in each), sum(one.forwarded for one in each)
+    return Stats(served, forwarded, tuple(reasons))
