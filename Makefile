@@ -126,15 +126,19 @@ scc: build/release/build.ninja ## The experiments on the simulated SCC.
 build: build/$(PRESET)/build.ninja ## All programs of one preset: make build PRESET=tsan.
 	@cmake --build build/$(PRESET) -j $(JOBS) -- --quiet
 
-# A build folder that came from another checkout, as a copy or a link, knows that one's sources: it is
-# configured anew. Compared is the folder itself: it may have several names.
-cmake_home = $(shell sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' build/$1/CMakeCache.txt 2>/dev/null)
-fresh = $(shell home='$(call cmake_home,$1)'; [ -z "$$home" ] || [ "$$home" -ef . ] || echo --fresh)
+# A build folder that came from another checkout, as a copy or a link, holds what was made from that
+# one's sources: it is made anew, and a linked one is left to its owner. Compared is the folder of the
+# sources itself: it may have several names.
+sources = $(shell sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' build/$1/CMakeCache.txt 2>/dev/null)
+foreign = $(shell home='$(call sources,$1)'; [ "$${home:-.}" -ef . ] || echo "$$home")
+forget = echo "build/$1 was made from the sources in $2: starting anew" >&2; \
+  if [ -L build ]; then rm build; else rm -rf build/$1; fi
 
 .SECONDEXPANSION:
 .PHONY: always
-build/%/build.ninja: CMakeLists.txt CMakePresets.json $$(if $$(call fresh,$$*),always) | env
-	@cmake --preset $* $(call fresh,$*) --log-level=WARNING >/dev/null
+build/%/build.ninja: CMakeLists.txt CMakePresets.json $$(if $$(call foreign,$$*),always) | env
+	@$(if $(call foreign,$*),$(call forget,$*,$(call foreign,$*)))
+	@cmake --preset $* --log-level=WARNING >/dev/null
 	@touch $@
 
 .env/system-%.stamp: requirements/system-%.txt
