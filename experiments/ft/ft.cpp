@@ -78,7 +78,7 @@ const std::vector<Variant>& variants() {
   static const std::vector<Variant> all = {
       by_windows("scosco", FtVariant::mpbt_wt, 5.5e-6),
       by_windows("scosco-dcm", FtVariant::dcm, 3.5e-6),
-      by_windows("scosco-no-fault", FtVariant::no_fault, 3.5e-6),
+      by_windows("scosco-no-erratum", FtVariant::no_erratum, 3.5e-6),
       by_messages("rckmpi-two-sided", FtMessages::two_sided, 7e-6),
       by_messages("rckmpi-one-sided", FtMessages::one_sided, 9e-6),
   };
@@ -193,7 +193,7 @@ Status ft_by_windows(const Context& context, Recorder& recorder, const scc::Plac
 Status ft_by_windows(const Context& context, Recorder& recorder, FtVariant variant,
                      const FtClass& problem, int iterations, FtResult* result) {
   Context on = context;
-  if (variant == FtVariant::no_fault) on.chip.faults.mpbt_wt_reads_uncached = false;
+  if (variant == FtVariant::no_erratum) on.chip.errata.mpbt_wt_reads_uncached = false;
   scc::Placement placement;
   if (variant == FtVariant::dcm) {
     placement.own = scc::MemoryType::dcm;

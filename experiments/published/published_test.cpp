@@ -177,12 +177,12 @@ TEST_P(Published, EveryPostIsSeenAndCompletedOnce) {
 }
 
 // Puts wait for the target's post, and are seen after its wait: also where own windows are cached,
-// as they are without the chip's fault.
+// as they are without the chip's erratum.
 TEST_P(Published, PutsOfAnEpochAreSeenAfterIt) {
-  const auto check = [this]<class Window>(bool fault) {
+  const auto check = [this]<class Window>(bool erratum) {
     scc::Parameters chip;
     ASSERT_TRUE(scc::find_parameters("scc", &chip).ok());
-    chip.faults.mpbt_wt_reads_uncached = fault;
+    chip.errata.mpbt_wt_reads_uncached = erratum;
     scc::JobShape shape;
     shape.processes = Ring::kProcesses;
     shape.sync_bytes = Window::sync_bytes(shape.processes);
@@ -214,9 +214,9 @@ TEST_P(Published, PutsOfAnEpochAreSeenAfterIt) {
     EXPECT_TRUE(result.status.ok()) << result.status.message();
     EXPECT_EQ(seen, int{Ring::kProcesses} * kEpochs);
   };
-  for (const bool fault : {true, false}) {
-    check.template operator()<GatsWindow<SpinningCore, MatchVectorGats>>(fault);
-    check.template operator()<GatsWindow<SpinningCore, MatchListGats>>(fault);
+  for (const bool erratum : {true, false}) {
+    check.template operator()<GatsWindow<SpinningCore, MatchVectorGats>>(erratum);
+    check.template operator()<GatsWindow<SpinningCore, MatchListGats>>(erratum);
   }
 }
 

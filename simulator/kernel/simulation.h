@@ -31,9 +31,9 @@
 //   K4 A parked core is woken at the time of the first later wake() of its word, or at its
 //      deadline. If all that are left are parked for good, the run ends and says who waits for
 //      what.
-//   K5 The world's faults (deadlock, an exception in a program, a limit, an interruption, no memory
-//      for stacks) end the run with a Status; whatever the programs did so far stays. Misuse of the
-//      kernel stops the process (TOMBOLO_CHECK).
+//   K5 The world's failures (deadlock, an exception in a program, a limit, an interruption, no
+//      memory for stacks) end the run with a Status; whatever the programs did so far stays. Misuse
+//      of the kernel stops the process (TOMBOLO_CHECK).
 //   K6 When a run ends early, the programs that are not done are unwound: each leaves the call that
 //      it waits in by an exception of type Cancelled. While it unwinds, its calls to the kernel do
 //      nothing. A destructor that calls the kernel must be noexcept(false), or the run be made with

@@ -305,7 +305,7 @@ TEST(Simulation, K5AnInterruptionKeepsWhatWasDone) {
   }
 }
 
-TEST(Simulation, K5StacksThatCannotBeHadAreTheWorldsFault) {
+TEST(Simulation, K5StacksThatCannotBeHadAreAFailureOfTheWorld) {
   Simulation simulation({.stack_bytes = std::size_t{1} << 60});
   simulation.spawn("core", [](Core&) {});
   const RunResult result = simulation.run();
