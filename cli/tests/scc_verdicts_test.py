@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tombolo import paths
 from tombolo.errors import UserError
 from tombolo.scc import catalogue, chips, draw, native, verdicts
 from tombolo.scc.catalogue import Axis, Catalogue, Claim, Experiment, Figure, Number, Reason, Series
@@ -92,6 +93,16 @@ def test_experiments_come_in_their_order_from_one_folder_or_one_each(tmp_path: P
         file.parent.mkdir(exist_ok=True)
         file.write_text(f"name = '{file.stem}'\ntitle = 'x'\nfigure = []\n{order}\n")
     assert list(catalogue.load(tmp_path).experiments) == ["c", "b", "a", "d"]
+
+
+def test_an_installed_package_has_all_files_in_one_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "scc").mkdir()
+    (tmp_path / "scc" / "e.toml").write_text("name = 'e'\ntitle = 'E'\nfigure = []\n")
+    monkeypatch.setattr(paths, "checkout", lambda: None)
+    monkeypatch.setattr(paths, "DATA", tmp_path)
+    assert list(catalogue.load().experiments) == ["e"]
 
 
 def test_a_reason_is_of_the_experiment_whose_file_states_it(tmp_path: Path) -> None:
