@@ -12,13 +12,13 @@
 
 #include <string>
 
+#include "experiments/common/chip_windows.h"
 #include "experiments/common/library.h"
 #include "experiments/common/measure.h"
 #include "experiments/published/best_effort.h"
 #include "experiments/published/lock_window.h"
 #include "experiments/published/mcs_writer_preference.h"
 #include "experiments/published/spinning_registers.h"
-#include "windows/window.h"
 
 namespace tombolo::experiments {
 

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
+#include "experiments/common/chip_windows.h"
 #include "experiments/common/library.h"
 #include "experiments/common/measure.h"
 #include "experiments/published/gats_window.h"
 #include "experiments/published/match_list_gats.h"
 #include "experiments/published/spinning_registers.h"
-#include "windows/window.h"
 
 namespace tombolo::experiments {
 namespace {

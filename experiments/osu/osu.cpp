@@ -5,13 +5,13 @@
 
 #include "backends/scc/cpu.h"
 #include "backends/scc/scc.h"
+#include "experiments/common/chip_windows.h"
 #include "experiments/common/library.h"
 #include "experiments/common/measure.h"
 #include "experiments/common/rckmpi_series.h"
 #include "experiments/published/gats_window.h"
 #include "experiments/published/match_vector_gats.h"
 #include "experiments/published/spinning_registers.h"
-#include "windows/window.h"
 
 namespace tombolo::experiments {
 namespace {

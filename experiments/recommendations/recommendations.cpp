@@ -5,10 +5,10 @@
 #include <array>
 
 #include "experiments/automaton/automaton.h"
+#include "experiments/common/chip_windows.h"
 #include "experiments/common/library.h"
 #include "experiments/common/measure.h"
 #include "experiments/ft/ft.h"
-#include "windows/window.h"
 
 namespace tombolo::experiments {
 namespace {
