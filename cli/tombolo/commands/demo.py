@@ -136,18 +136,13 @@ def demo(
 
 def show(chosen: list[Mpi], rounds: int, limit: float) -> None:
     """One table: the situations, then a mistake that `stale` finds."""
-    title = f"Stock MPI and Tombolo in turn, medians of {rounds} runs each; {here.cores()} cores"
-    table = Table(title=title, title_justify="left")
-    table.add_column("situation")
-    table.add_column("MPI")
-    for heading in ("stock MPI", "with Tombolo", "stock / Tombolo"):
-        table.add_column(heading, justify="right")
+    table = empty_table(rounds)
     writer = records.Writer("demo", rounds=rounds)
     tally = Tally()
     load = os.getloadavg()[0]
     for situation in SITUATIONS:
-        with on_cores(situation.cores) as cores:
-            title = situation.title.format(cores=f"{cores} core" + "s" * (cores > 1))
+        with on_cores(situation.cores) as given:
+            title = situation.title.format(cores=counted(given, "core"))
             console.print(f"measuring: {title}")
             table.add_row(f"[bold]{title}[/]")
             campaigns = [(each, *measured(situation, each, rounds, writer)) for each in chosen]
@@ -163,6 +158,19 @@ def show(chosen: list[Mpi], rounds: int, limit: float) -> None:
         paragraph(f"Other programs kept this host busy (load {load:.1f}): times vary more.")
     explain(said, tally)
     finish(writer, tally)
+
+
+def empty_table(rounds: int) -> Table:
+    runs, cores = counted(rounds, "run"), counted(here.cores(), "core")
+    title = f"Stock MPI and Tombolo in turn, medians of {runs} each; {cores}"
+    table = Table("situation", "MPI", title=title, title_justify="left")
+    for heading in ("stock MPI", "with Tombolo", "stock / Tombolo"):
+        table.add_column(heading, justify="right")
+    return table
+
+
+def counted(number_of: int, thing: str) -> str:
+    return f"{number_of} {thing}" + "s" * (number_of != 1)
 
 
 @contextmanager
