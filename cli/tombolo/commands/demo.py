@@ -15,14 +15,14 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from tombolo import compile, mpis, paths, processes, records
+from tombolo import compile, hints, mpis, paths, processes, records
 from tombolo import host as here
 from tombolo.commands.bench import number
+from tombolo.console import console, paragraph
 from tombolo.errors import UserError
 from tombolo.launch import MACHINES, Choice, job
 from tombolo.measure import Campaign, Contestant
 from tombolo.mpis import Mpi
-from tombolo.console import console, paragraph
 
 RESULT = re.compile(r"^RESULT (\w+).*?\bseconds=([\d.]+)", re.MULTILINE)
 WRONG_VALUES = re.compile(r"^RESULT \w+.*?\bvalues=(\d+) wrong=(\d+)", re.MULTILINE)
@@ -310,7 +310,7 @@ def explain(said: list[Said], tally: Tally) -> None:
         "Each time includes one read of the clock. With more ranks than cores the stock MPICH is "
         "told to yield while it waits, which makes it many times faster."
     )
-    paragraph("All examples on all machines: ./tombolo demo --examples")
+    paragraph(hints.EXAMPLES)
 
 
 def finish(writer: records.Writer, tally: Tally) -> None:
