@@ -15,8 +15,7 @@
 //   R2  Write-back works in whole lines of `properties.line_bytes`. Who must not touch its
 //       neighbours' bytes uses write_through.
 //   R3  load and store are done in memory in program order, but a load may overtake an earlier
-//   store
-//       to another word (as on x86); fence() and every atomic operation prevent that.
+//       store to another word (as on x86); fence() and every atomic operation prevent that.
 //   R4  A store or atomic operation is ordered after everything this core published or drained
 //       before it, not after a write_through that was not drained, nor a write not published.
 //   R5  What a core refreshes after it has loaded a word is no older than what was in memory when

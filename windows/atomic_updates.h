@@ -7,13 +7,12 @@
 // the speed of memory and small ones cost one atomic operation more than a bare one.
 //
 // Invariants: A1 an element belongs to the range that its first byte lies in, so all operations on
-// it
-//                take the same mutex; none holds two, hence no deadlock.
+//                it take the same mutex; none holds two, hence no deadlock.
 //             A2 under the mutex the elements are read from memory (refresh) and are back in memory
 //                (drain) before the mutex is released.
 //             A3 with a unit of one element, on a coherent machine, what has a native atomic uses
-//             it and
-//                what has not takes the mutex; a type is served one way or the other, never both.
+//                it and what has not takes the mutex; a type is served one way or the other, never
+//                both.
 // Memory: kMutexes words per process and window, whatever the number of processes.
 // Thread safety: any number of threads, if the core's data operations allow it.
 #pragma once
@@ -44,8 +43,8 @@ class AtomicUpdates {
   static Layout take(machine::SyncLayout& layout) { return {layout.take_lines(kMutexes * 8)}; }
 
   // `unit`: bytes of target memory under one mutex, rounded down to a power of two; 0 for the
-  // default. `all_mapped`: every process
-  // reaches every region by address, so that all may use native atomics, or nobody does (A3).
+  // default. `all_mapped`: every process reaches every region by address, so that all may use
+  // native atomics, or nobody does (A3).
   AtomicUpdates(C& core, Layout layout, const OwnCopies<C>& own, std::uint64_t unit,
                 bool all_mapped)
       : core_(core),

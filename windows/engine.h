@@ -7,14 +7,14 @@
 //
 // Invariants: E1 a put never writes back bytes that it did not put.
 //             E2 accumulate operations are atomic per element among themselves, whatever their
-//             size. E3 a communication call needs an access epoch that includes the target, else
-//             Code::epoch. E4 puts are in memory when flush, unlock, complete or fence returns; a
-//             get reads memory
-//                no older than the call.
+//                size.
+//             E3 a communication call needs an access epoch that includes the target, else
+//                Code::epoch.
+//             E4 puts are in memory when flush, unlock, complete or fence returns; a get reads
+//                memory no older than the call.
 //             E5 what the owner stored into its own region is in memory when its post, fence,
-//             unlock
-//                or sync returns; what others put there is seen by its loads after its wait, fence,
-//                lock or sync (the separate memory model of MPI).
+//                unlock or sync returns; what others put there is seen by its loads after its
+//                wait, fence, lock or sync (the separate memory model of MPI).
 // Thread safety: with EngineOptions::threads, any; else one thread at a time.
 #pragma once
 

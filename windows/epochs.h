@@ -5,11 +5,10 @@
 //   exposure epochs             none -> post -> none        (a fence opens and closes both kinds)
 //
 // Invariants: H1 a fence opens an access epoch only in so far as a communication call follows;
-// until
-//                then any other epoch may be opened (MPI: a fence starts an epoch "if it is
+//                until then any other epoch may be opened (MPI: a fence starts an epoch "if it is
 //                followed by" communication and another fence).
 //             H2 lock epochs at distinct targets may be open at once; no other two access epochs
-//             may.
+//                may.
 //             H3 the kinds from fence_used on let every process be a target.
 // What a call of a single lock epoch looks at is in this object: a list elsewhere in memory would
 // be one more page to find after a long computation.

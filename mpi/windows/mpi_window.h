@@ -4,8 +4,7 @@
 // names, attributes, error handlers and conversions stay the host's.
 //
 // Invariants: M1 a handle is in the registry exactly while we serve its window; all other handles
-// are
-//                the host's.
+//                are the host's.
 //             M2 all processes of a window agree on whether it is served.
 //             M3 what a call looks at is on one page: after a long computation each further page
 //                costs a walk through cold page tables. What is there for each process is
