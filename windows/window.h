@@ -23,7 +23,7 @@
 #include <utility>
 #include <variant>
 
-#include "machine/contract.h"
+#include "machine/optional.h"
 #include "sync/barriers/dissemination_barrier.h"
 #include "sync/epochs/active_target.h"
 #include "sync/locks/backoff.h"
@@ -51,7 +51,7 @@ class alignas(64) Window final : public Engine {
   // Bytes of sync memory that each process contributes.
   static std::size_t sync_bytes(Home cores) { return Layouts::take(cores).total; }
 
-  Window(machine::Attachment attachment, const EngineOptions& options)
+  Window(machine::AttachmentOf<C> attachment, const EngineOptions& options)
       : threads_(options.threads),
         memory_moves_on_(options.memory_moves_on),
         program_reads_peers_(options.program_reads_peers),
@@ -62,7 +62,7 @@ class alignas(64) Window final : public Engine {
         active_(core_, layouts_.active),
         own_(core_, layouts_.own, options.program_reads_peers, options.threads),
         updates_(core_, layouts_.updates, own_, options.atomic_bytes, all_mapped_) {
-    if constexpr (requires { core_.several_threads(); })
+    if constexpr (machine::IsToldOfThreads<C>)
       if (threads_) core_.several_threads();
     sync::LockOptions lock_options{.backoff = options.backoff, .threads = options.threads};
     if (!options.reader_bias) lock_options.bias_after = 0;
@@ -288,12 +288,12 @@ class alignas(64) Window final : public Engine {
   }
 
   void set_site(std::uint64_t site) override {
-    if constexpr (requires(C & core) { core.set_site(site); }) core_.set_site(site);
+    if constexpr (machine::NamesSites<C>) core_.set_site(site);
   }
   std::string close() override {
     // Another host may be given the memory next, whose data a late write-back would overwrite.
     if (memory_moves_on_) own_.publish_all();
-    if constexpr (requires(C & core) { core.findings().report(); }) {
+    if constexpr (machine::TellsLosses<C>) {
       core_.close();
       return core_.findings().report();
     }
@@ -358,7 +358,7 @@ class alignas(64) Window final : public Engine {
     Window& window_;
   };
 
-  static machine::Attachment checked(machine::Attachment attachment) {
+  static machine::AttachmentOf<C> checked(machine::AttachmentOf<C> attachment) {
     TOMBOLO_CHECK(attachment.sync_bytes_per_home >= sync_bytes(attachment.cores),
                   "window: {} bytes of sync memory per process, {} are needed",
                   attachment.sync_bytes_per_home, sync_bytes(attachment.cores));
@@ -378,7 +378,7 @@ class alignas(64) Window final : public Engine {
    public:
     explicit Settle(C& core) : core_(core) {}
     ~Settle() {
-      if constexpr (requires(C & core) { core.settle(); }) core_.settle();
+      if constexpr (machine::DefersStores<C>) core_.settle();
     }
     Settle(const Settle&) = delete;
     Settle& operator=(const Settle&) = delete;

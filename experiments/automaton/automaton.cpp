@@ -98,7 +98,7 @@ class NoExchange final : public AutomatonExchange {
 
 template <class Window>
 void process(const AutomatonField& field, const AutomatonPlan& plan, const AutomatonLines& expected,
-             const machine::Attachment& at, scc::Cpu& cpu, AutomatonOutcome& outcome) {
+             const scc::Attachment& at, scc::Cpu& cpu, AutomatonOutcome& outcome) {
   auto window = make_window<Window>(at);
   LibraryOf<Window> mpi(window, cpu);
   std::unique_ptr<AutomatonExchange> exchange;
@@ -278,7 +278,7 @@ Status run(const Context& context, const AutomatonField& field, const AutomatonP
                             .placement = placement,
                             .options = {},
                             .idle = nullptr};
-  return run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu& cpu) {
+  return run_job(context, recorder, shape, [&](const scc::Attachment& at, scc::Cpu& cpu) {
     process<Window>(field, plan, expected, at, cpu, *outcome);
   });
 }

@@ -50,7 +50,7 @@ template <class Window, class Body, class... Options>
 Status run_with_window(const Context& context, Recorder& recorder, scc::JobShape shape,
                        const Body& body, const Options&... options) {
   shape.sync_bytes = Window::sync_bytes(shape.processes);
-  return run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu& cpu) {
+  return run_job(context, recorder, shape, [&](const scc::Attachment& at, scc::Cpu& cpu) {
     Window window(at, options...);
     LibraryOf<Window> mpi(window, cpu, Software::report);
     mpi.barrier();

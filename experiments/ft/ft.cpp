@@ -22,7 +22,7 @@ using machine::Home;
 template <class Window>
 class WindowTransport final : public FtTransport {
  public:
-  WindowTransport(const machine::Attachment& at, scc::Cpu& cpu)
+  WindowTransport(const scc::Attachment& at, scc::Cpu& cpu)
       : self_(at.self), window_(make_window<Window>(at)), mpi_(window_, cpu) {}
 
   void open(std::span<const Home> peers, std::span<const FtArrival>) override {
@@ -171,7 +171,7 @@ Status run(const Context& context, Recorder& recorder, const scc::Placement& pla
                             .placement = placement,
                             .options = {},
                             .idle = nullptr};
-  TOMBOLO_TRY(run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu& cpu) {
+  TOMBOLO_TRY(run_job(context, recorder, shape, [&](const scc::Attachment& at, scc::Cpu& cpu) {
     WindowTransport<Window> transport(at, cpu);
     ft_solve(cpu, transport, problem, iterations, at.self, *result);
   }));

@@ -50,7 +50,7 @@ void stamp(std::byte* message, std::uint64_t bytes, std::uint64_t number) {
 // One process of a benchmark: the window, MPI around it, and a cached source.
 template <class Window>
 struct Process {
-  Process(const machine::Attachment& at, scc::Cpu& core, std::uint64_t bytes, int puts)
+  Process(const scc::Attachment& at, scc::Cpu& core, std::uint64_t bytes, int puts)
       : cpu(core),
         window(make_window<Window>(at)),
         mpi(window, core),
@@ -104,7 +104,7 @@ Status pair(const Context& context, Recorder& recorder, std::uint64_t size, int 
                             .placement = {},
                             .options = {},
                             .idle = nullptr};
-  TOMBOLO_TRY(run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu& cpu) {
+  TOMBOLO_TRY(run_job(context, recorder, shape, [&](const scc::Attachment& at, scc::Cpu& cpu) {
     Process<Window> process(at, cpu, size, puts);
     process.mpi.barrier();
     right = program(process) && right;

@@ -63,7 +63,7 @@ class Published : public ::testing::TestWithParam<std::uint64_t> {
     shape.sync_bytes = sync.bytes();
     shape.options.seed = GetParam();
     scc::Job job(chip, shape);
-    const simulator::RunResult result = job.run([&](const machine::Attachment& at, scc::Cpu&) {
+    const simulator::RunResult result = job.run([&](const scc::Attachment& at, scc::Cpu&) {
       Core core(at);
       Algorithm algorithm(core, layout, options...);
       program(core, algorithm);
@@ -190,7 +190,7 @@ TEST_P(Published, PutsOfAnEpochAreSeenAfterIt) {
     shape.options.seed = GetParam();
     scc::Job job(chip, shape);
     int seen = 0;
-    const simulator::RunResult result = job.run([&](const machine::Attachment& at, scc::Cpu& cpu) {
+    const simulator::RunResult result = job.run([&](const scc::Attachment& at, scc::Cpu& cpu) {
       Window window(at);
       const Ring ring(at.self);
       Random random = Random::stream(GetParam(), ring.me);

@@ -47,7 +47,7 @@ TEST(Engines, KeepWhatCallsLookAtInTheMemoryTheyAreGiven) {
                                                  std::pmr::null_memory_resource());
       machine::Attachment at = alone.attachment(n, memory);
       machine::DataRegion* const regions = at.data.data();
-      const EnginePointer engine = make_engine(machine, std::move(at), {}, memory);
+      const EnginePointer engine = make_engine(machine, std::move(at), {}, {}, memory);
       const auto* const where = reinterpret_cast<const std::byte*>(engine.get());
       EXPECT_GE(where, room.data());
       EXPECT_LT(where, room.data() + room.size());

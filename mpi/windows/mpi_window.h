@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "host/memory/own_memory.h"
-#include "host/memory/zero_memory.h"
 #include "host/processes/peer_processes.h"
 #include "host/segments/segment.h"
 #include "mpi/host/mpi_header.h"
@@ -88,9 +87,12 @@ class MpiWindow {
  public:
   // For the engine: part of the page (M3), or more. Not for several threads.
   std::pmr::memory_resource& memory() { return memory_; }
-  // For the regions of the peers: the same if half of the page is enough for all.
+  // For the regions of the peers, mapped in part or not: the same if half of the page is enough for
+  // all.
   std::pmr::memory_resource& memory_for_peers() {
-    const std::size_t needed = peers.size() * (sizeof(machine::DataRegion) + sizeof(Extent));
+    constexpr std::size_t each =
+        sizeof(machine::DataRegion) + sizeof(coherent::Part) + sizeof(Extent);
+    const std::size_t needed = peers.size() * each;
     return needed <= kRoom / 2 ? memory_ : more_memory_;
   }
 
@@ -129,7 +131,6 @@ class MpiWindow {
 
   // In the order of destruction, last first: the engine uses all of the others.
   host::Segment segment_;
-  host::ZeroMemory images_;
   host::OwnMemory::Use use_;           // MPI_Win_create: of this process's memory
   std::vector<host::Segment> mapped_;  // MPI_Win_create: of the peers' memory what could be mapped
   std::unique_ptr<PeerWatch> watch_;

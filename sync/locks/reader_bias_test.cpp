@@ -34,7 +34,7 @@ class Restless : public machine::testing::Forwarding<M> {
   using Base = machine::testing::Forwarding<M>;
 
  public:
-  explicit Restless(const machine::Attachment& at)
+  explicit Restless(const machine::AttachmentOf<M>& at)
       : Base(at), random_(Random::stream(at.seed, at.self)) {}
   std::uint64_t load(typename M::Word word) {
     const std::uint64_t value = Base::load(word);

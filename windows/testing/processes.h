@@ -42,9 +42,7 @@ inline constexpr LockKind every_lock_kind[] = {LockKind::best_effort, LockKind::
 
 // Machines that lose what is not published and tell who lost it.
 template <class C>
-inline constexpr bool tells_losses = requires(const C& core) {
-  core.findings();
-};
+inline constexpr bool tells_losses = machine::TellsLosses<C>;
 
 struct Weather {
   std::uint64_t seed = 1;
@@ -210,7 +208,7 @@ class ProcessOn : public Process {
   using Machine = C;
   static inline EngineOptions options;  // of the processes that are made next
 
-  explicit ProcessOn(const machine::Attachment& at)
+  explicit ProcessOn(const machine::AttachmentOf<C>& at)
       : Process(at.self, at.cores), window_(at, options) {}
   C& core() { return window_.core(); }
   Engine& window() override { return window_; }
