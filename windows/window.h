@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -27,10 +28,7 @@
 #include "sync/barriers/dissemination_barrier.h"
 #include "sync/epochs/active_target.h"
 #include "sync/locks/backoff.h"
-#include "sync/locks/best_effort_lock.h"
-#include "sync/locks/fifo_lock.h"
-#include "sync/locks/reader_bias.h"
-#include "sync/locks/writer_preference_lock.h"
+#include "sync/locks/families.h"
 #include "windows/atomic_updates.h"
 #include "windows/engine.h"
 #include "windows/epochs.h"
@@ -42,10 +40,23 @@ template <machine::Core C>
 class alignas(64) Window final : public Engine {
   // The bias costs an atomic and two loads more where it ends, which built atomics make dear.
   static constexpr bool has_atomics = C::properties.native_atomics == machine::Atomics::full;
-  using BestEffort = std::conditional_t<has_atomics, sync::ReaderBias<C, sync::BestEffortLocks<C>>,
-                                        sync::BestEffortLocks<C>>;
-  using WriterPreference = sync::WriterPreferenceLocks<C>;
-  using Fifo = sync::FifoLocks<C>;
+  template <class Family>
+  using LocksOf =
+      typename std::conditional_t<has_atomics && Family::traits.reader_bias,
+                                  sync::BiasedFamily<Family>, Family>::template Locks<C>;
+
+  // For the list of families. In the variant, monostate is for before the constructor has chosen.
+  template <class... Families>
+  struct Of {
+    using Locks = std::variant<std::monostate, LocksOf<Families>...>;
+    using Layouts = std::tuple<typename LocksOf<Families>::Layout...>;
+    static Layouts take(machine::SyncLayout& sync, Home cores) {
+      return Layouts{LocksOf<Families>::take(sync, cores)...};
+    }
+  };
+  using LockFamilies = sync::WindowLockFamilies::apply<Of>;
+  using Locks = typename LockFamilies::Locks;
+  using DefaultLocks = std::variant_alternative_t<1, Locks>;
 
  public:
   // Bytes of sync memory that each process contributes.
@@ -66,18 +77,7 @@ class alignas(64) Window final : public Engine {
       if (threads_) core_.several_threads();
     sync::LockOptions lock_options{.backoff = options.backoff, .threads = options.threads};
     if (!options.reader_bias) lock_options.bias_after = 0;
-    switch (options.locks) {
-      case sync::LockKind::best_effort:
-        best_effort_ =
-            &locks_.template emplace<BestEffort>(core_, layouts_.best_effort, lock_options);
-        break;
-      case sync::LockKind::writer_preference:
-        locks_.template emplace<WriterPreference>(core_, layouts_.writer_preference, lock_options);
-        break;
-      case sync::LockKind::fifo:
-        locks_.template emplace<Fifo>(core_, layouts_.fifo, lock_options);
-        break;
-    }
+    make_locks(options.locks, lock_options);
   }
 
   C& core() { return core_; }
@@ -316,9 +316,7 @@ class alignas(64) Window final : public Engine {
     typename sync::ActiveTarget<C>::Layout active;
     typename AtomicUpdates<C>::Layout updates;
     typename OwnCopies<C>::Layout own;
-    typename BestEffort::Layout best_effort;
-    typename WriterPreference::Layout writer_preference;
-    typename Fifo::Layout fifo;
+    typename LockFamilies::Layouts locks;
     std::size_t total;
 
     static Layouts take(Home cores) {
@@ -327,9 +325,7 @@ class alignas(64) Window final : public Engine {
                       .active = sync::ActiveTarget<C>::take(sync, cores),
                       .updates = AtomicUpdates<C>::take(sync),
                       .own = OwnCopies<C>::take(sync),
-                      .best_effort = BestEffort::take(sync, cores),
-                      .writer_preference = WriterPreference::take(sync, cores),
-                      .fifo = Fifo::take(sync, cores),
+                      .locks = LockFamilies::take(sync, cores),
                       .total = 0};
       layouts.total = sync.bytes();
       return layouts;
@@ -437,18 +433,38 @@ class alignas(64) Window final : public Engine {
     own_.publish_all();  // others may now get what the program stored into its own region (E5)
   }
 
-  // Best-effort locks in line, the others elsewhere: they would take more of the cache for code
+  template <std::size_t place = 0>
+  void make_locks(sync::LockKind kind, const sync::LockOptions& options) {
+    if constexpr (place == sync::WindowLockFamilies::size) {
+      TOMBOLO_CHECK(false, "window: no lock family {}", static_cast<unsigned>(kind));
+    } else {
+      if (kind != sync::LockKind(place)) return make_locks<place + 1>(kind, options);
+      locks_.template emplace<place + 1>(core_, std::get<place>(layouts_.locks), options);
+      default_locks_ = std::get_if<1>(&locks_);
+    }
+  }
+
+  // The default family in line, the others elsewhere: they would take more of the cache for code
   // than all else of a call.
   template <class Use>
   [[gnu::always_inline]] auto with_locks(Use use) {
-    if (best_effort_ != nullptr) [[likely]]
-      return use(*best_effort_);
-    return with_queued_locks(use);
+    if (default_locks_ != nullptr) [[likely]]
+      return use(*default_locks_);
+    return with_other_locks<2>(use);
   }
-  template <class Use>
-  [[gnu::noinline]] auto with_queued_locks(Use& use) {
-    if (auto* const locks = std::get_if<WriterPreference>(&locks_)) return use(*locks);
-    return use(std::get<Fifo>(locks_));
+  // The last two in one function, each before them in one of its own.
+  template <std::size_t at, class Use>
+  [[gnu::noinline]] auto with_other_locks(Use& use) {
+    constexpr std::size_t last = std::variant_size_v<Locks> - 1;
+    if constexpr (at == last) {
+      return use(std::get<last>(locks_));
+    } else {
+      if (auto* const locks = std::get_if<at>(&locks_)) return use(*locks);
+      if constexpr (at + 1 == last)
+        return use(std::get<last>(locks_));
+      else
+        return with_other_locks<at + 1>(use);
+    }
   }
 
   // What lock, unlock, put and get look at comes first, on few lines of the cache; the other flags
@@ -459,11 +475,10 @@ class alignas(64) Window final : public Engine {
   const bool all_mapped_;
   bool fence_no_put_ = false;
   bool post_no_put_ = false;
-  BestEffort* best_effort_ = nullptr;  // in locks_, if they are of this kind
+  DefaultLocks* default_locks_ = nullptr;  // in locks_, if they are of this family
   Epochs epochs_;
   C core_;
-  // monostate: before the constructor has chosen.
-  std::variant<std::monostate, BestEffort, WriterPreference, Fifo> locks_;
+  Locks locks_;
   Layouts layouts_;
   sync::DisseminationBarrier<C> barrier_;
   sync::ActiveTarget<C> active_;

@@ -29,7 +29,7 @@ struct LockScheme {
   std::string name;
   PublishedLock published = PublishedLock::none;
   bool backoff = true;  // of best effort
-  sync::LockKind ours = sync::LockKind::best_effort;
+  sync::LockKind ours = sync::kind_of<sync::BestEffortFamily>;
 };
 
 inline LockScheme gbh() {
@@ -41,7 +41,7 @@ inline LockScheme gbh_with_backoff() {
 inline LockScheme mcs_wp() { return {.name = "mcs-wp", .published = PublishedLock::queue}; }
 inline LockScheme our_best_effort() { return {.name = "tombolo-best-effort"}; }
 inline LockScheme our_writer_preference() {
-  return {.name = "tombolo-writer-preference", .ours = sync::LockKind::writer_preference};
+  return {.name = "tombolo-writer-preference", .ours = sync::kind_of<sync::WriterPreferenceFamily>};
 }
 
 namespace detail {

@@ -41,7 +41,7 @@ struct PeerRecord {
   std::uint64_t attached = 0;  // Attached::published()
   std::uint64_t atomic_bytes = 0;
   MachineKind machine = MachineKind::coherent;
-  sync::LockKind locks = sync::LockKind::best_effort;
+  sync::LockKind locks{};
   bool native_atomics = true;
   bool atomics_asked = false;  // by the user
   bool backoff = true;

@@ -183,4 +183,10 @@ class BestEffortLocks {
   LockOptions options_;
 };
 
+struct BestEffortFamily {
+  template <machine::Core C>
+  using Locks = BestEffortLocks<C>;
+  static constexpr LockFamilyTraits traits{.name = "best-effort", .reader_bias = true};
+};
+
 }  // namespace tombolo::sync

@@ -36,7 +36,10 @@
 // Thread safety: as LockOptions::threads says: announcements are claimed by an atomic.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <string_view>
 
 #include "machine/contract.h"
 #include "sync/locks/backoff.h"
@@ -170,6 +173,32 @@ class ReaderBias {
   Layout layout_;
   std::atomic<std::uint64_t> reads_until_bias_;
   Locks locks_;
+};
+
+// A family with the bias around it, as a family of its own: for whoever names it, never by a
+// setting, since windows put the bias around where it applies.
+template <class Family>
+struct BiasedFamily {
+  template <machine::Core C>
+  using Locks = ReaderBias<C, typename Family::template Locks<C>>;
+
+ private:
+  static constexpr std::string_view prefix = "biased-";
+  static constexpr auto name = [] {
+    std::array<char, prefix.size() + Family::traits.name.size()> text{};
+    std::ranges::copy(Family::traits.name, std::ranges::copy(prefix, text.begin()).out);
+    return text;
+  }();
+  static constexpr LockFamilyTraits biased() {
+    LockFamilyTraits traits = Family::traits;
+    traits.name = {name.data(), name.size()};
+    traits.in_windows = false;
+    traits.reader_bias = false;
+    return traits;
+  }
+
+ public:
+  static constexpr LockFamilyTraits traits = biased();
 };
 
 }  // namespace tombolo::sync

@@ -20,6 +20,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -37,8 +38,11 @@ namespace tombolo::windows::testing {
 using sync::Access;
 using sync::LockKind;
 
-inline constexpr LockKind every_lock_kind[] = {LockKind::best_effort, LockKind::writer_preference,
-                                               LockKind::fifo};
+inline constexpr auto every_lock_kind = [] {
+  std::array<LockKind, sync::WindowLockFamilies::size> kinds{};
+  for (std::size_t place = 0; place < kinds.size(); ++place) kinds[place] = LockKind(place);
+  return kinds;
+}();
 
 // Machines that lose what is not published and tell who lost it.
 template <class C>
@@ -256,10 +260,9 @@ void expect_nothing_lost(Processes<C>& processes) {
 
 template <class C>
 std::string describe(const World& world, const Weather& weather) {
-  return fmt::format(
-      "{}, seed {}, one eviction in {}, configuration {}, lock kind {}, granularity {}",
-      C::properties.name, weather.seed, weather.evictions, weather.configuration,
-      static_cast<int>(world.options.locks), world.options.atomic_bytes);
+  return fmt::format("{}, seed {}, one eviction in {}, configuration {}, {} locks, granularity {}",
+                     C::properties.name, weather.seed, weather.evictions, weather.configuration,
+                     sync::lock_family_name(world.options.locks), world.options.atomic_bytes);
 }
 
 // Calls program(process), in the thread of the process.
