@@ -20,7 +20,7 @@ enum class Verdict : std::uint8_t {
   must_appear,  // does appear, or the test of the test fails
 };
 
-// A new machine is a column more.
+// What a machine shows; one without a column may show what the contract allows (registry.cpp).
 struct Verdicts {
   Verdict contract;  // the explored machine: exhaustive, so that nothing is merely allowed
   Verdict coherent;
