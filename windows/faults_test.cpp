@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "windows/testing/processes.h"
+#include "windows/testing/process_on.h"
 
 namespace tombolo::windows::testing {
 namespace {

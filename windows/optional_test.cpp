@@ -7,7 +7,7 @@
 #include <string>
 
 #include "machine/example_machine.h"
-#include "windows/testing/processes.h"
+#include "windows/testing/process_on.h"
 
 namespace tombolo::windows::testing {
 namespace {
@@ -70,7 +70,7 @@ class OptionalTest : public ::testing::Test {
 };
 
 TEST_F(OptionalTest, StoresAreSettledAtTheEndOfACall) {
-  run_once<Offering>({.processes = 1}, {}, [](Process& p) {
+  run_once_with_own_engine<Offering>({.processes = 1}, {}, [](Process& p) {
     const int before = calls.settle;
     p.lock_all();
     EXPECT_EQ(calls.settle, before + 1);
@@ -80,20 +80,21 @@ TEST_F(OptionalTest, StoresAreSettledAtTheEndOfACall) {
 }
 
 TEST_F(OptionalTest, TheMachineIsToldOfSeveralThreadsOnly) {
-  run_once<Offering>({.processes = 1}, {}, [](Process&) {});
+  run_once_with_own_engine<Offering>({.processes = 1}, {}, [](Process&) {});
   EXPECT_EQ(calls.several_threads, 0);
-  run_once<Offering>({.processes = 1, .options = {.threads = true}}, {}, [](Process&) {});
+  run_once_with_own_engine<Offering>({.processes = 1, .options = {.threads = true}}, {},
+                                     [](Process&) {});
   EXPECT_EQ(calls.several_threads, 1);
 }
 
 TEST_F(OptionalTest, WordsWithoutAtomicsAreStoredAlone) {
-  run_once<Offering>({.processes = 2}, {}, [](Process& p) { p.barrier(); });
+  run_once_with_own_engine<Offering>({.processes = 2}, {}, [](Process& p) { p.barrier(); });
   EXPECT_GT(calls.store_alone, 0);
 }
 
 // Only the ranged view is counted, and says that the second element is out of reach.
 TEST_F(OptionalTest, UpdatesAskForAllOfTheirRange) {
-  run_once<Offering>({.processes = 1}, {}, [](Process& p) {
+  run_once_with_own_engine<Offering>({.processes = 1}, {}, [](Process& p) {
     const int two[2] = {1, 2};
     p.lock_all();
     p.accumulate(0, 60, Op::sum, Element::i32, two, 2);
@@ -105,12 +106,12 @@ TEST_F(OptionalTest, UpdatesAskForAllOfTheirRange) {
 }
 
 TEST_F(OptionalTest, WhatWasWrittenIsPublishedInThePlaceOfAll) {
-  run_once<OfferingIncoherent>({.processes = 1}, {}, [](Process& p) { p.sync(); });
+  run_once_with_own_engine<OfferingIncoherent>({.processes = 1}, {}, [](Process& p) { p.sync(); });
   EXPECT_GT(calls.publish_written, 0);
 }
 
 TEST_F(OptionalTest, FindingsComeAtTheClose) {
-  run_once<Offering>({.processes = 1}, {}, [](Process& p) {
+  run_once_with_own_engine<Offering>({.processes = 1}, {}, [](Process& p) {
     p.window().set_site(4711);
     EXPECT_EQ(calls.site, 4711u);
     EXPECT_EQ(calls.close, 0);
@@ -120,7 +121,7 @@ TEST_F(OptionalTest, FindingsComeAtTheClose) {
 }
 
 TEST_F(OptionalTest, AMachineThatOffersNothingIsNotAsked) {
-  run_once<machine::example::Core>({.processes = 1}, {}, [](Process& p) {
+  run_once_with_own_engine<machine::example::Core>({.processes = 1}, {}, [](Process& p) {
     p.window().set_site(4711);
     EXPECT_EQ(p.window().close(), "");
   });

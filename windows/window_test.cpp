@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "windows/testing/processes.h"
+#include "windows/testing/process_on.h"
 
 namespace tombolo::windows::testing {
 namespace {

@@ -27,11 +27,14 @@
 #include <cstring>
 #include <functional>
 #include <string>
+#include <typeindex>
 #include <vector>
 
-#include "machine/testing/ensemble.h"
+#include "machine/contract.h"
+#include "machine/optional.h"
+#include "sync/locks/families.h"
+#include "windows/engine.h"
 #include "windows/testing/machines.h"
-#include "windows/window.h"
 
 namespace tombolo::windows::testing {
 
@@ -206,57 +209,7 @@ class Process {
   Home processes_;
 };
 
-template <class C>
-class ProcessOn : public Process {
- public:
-  using Machine = C;
-  static inline EngineOptions options;  // of the processes that are made next
-
-  explicit ProcessOn(const machine::AttachmentOf<C>& at)
-      : Process(at.self, at.cores), window_(at, options) {}
-  C& core() { return window_.core(); }
-  Engine& window() override { return window_; }
-  void pause() override { must(core().pause(10'000), "pause"); }
-  void store_bytes(Home home, Offset at, const void* from, std::size_t bytes) override {
-    if constexpr (!machine::HasNoViews<C>) return Process::store_bytes(home, at, from, bytes);
-    must(core().write({home, at}, from, bytes), "write");
-  }
-  void load_bytes(Home home, Offset at, void* to, std::size_t bytes) override {
-    if constexpr (!machine::HasNoViews<C>) return Process::load_bytes(home, at, to, bytes);
-    must(core().read({home, at}, to, bytes), "read");
-  }
-
- private:
-  Window<C> window_;
-};
-
 using Program = std::function<void(Process&)>;
-
-template <class C>
-machine::testing::EnsembleShape shape_of(const World& world, const Weather& weather,
-                                         machine::IdleHook& watch) {
-  ProcessOn<C>::options = world.options;
-  return {.cores = world.processes,
-          .sync_bytes = Window<C>::sync_bytes(world.processes),
-          .data_bytes = world.bytes,
-          .seed = weather.seed,
-          .evictions = weather.evictions,
-          .idle = &watch,
-          .configuration = weather.configuration};
-}
-
-template <class C>
-using Processes = machine::testing::Ensemble<ProcessOn<C>>;
-
-template <class C>
-void expect_nothing_lost(Processes<C>& processes) {
-  if constexpr (tells_losses<C>) {
-    for (Home self = 0; self < processes.cores(); ++self) {
-      const auto& findings = processes.core(self).core().findings();
-      EXPECT_TRUE(findings.clean()) << "process " << self << ": " << findings.report();
-    }
-  }
-}
 
 template <class C>
 std::string describe(const World& world, const Weather& weather) {
@@ -265,25 +218,14 @@ std::string describe(const World& world, const Weather& weather) {
                      sync::lock_family_name(world.options.locks), world.options.atomic_bytes);
 }
 
-// Calls program(process), in the thread of the process.
-inline void run_one(Process& process, const Program& program, const std::string& where,
-                    Watch& watch) {
-  SCOPED_TRACE(fmt::format("{}, process {}", where, process.self()));
-  try {
-    program(process);
-  } catch (const Stopped&) {
-    watch.stop();
-  }
-}
+// On the machine of that type, one of those in processes.cpp: there the engine is compiled once for
+// each, and not in every test.
+void run_once_on(std::type_index machine, const World& world, const Weather& weather,
+                 const Program& program);
 
 template <class C>
 void run_once(const World& world, const Weather& weather, const Program& program) {
-  const std::string where = describe<C>(world, weather);
-  SCOPED_TRACE(where);
-  Watch watch(world.seconds);
-  Processes<C> processes(shape_of<C>(world, weather, watch));
-  processes.run([&](Process& process) { run_one(process, program, where, watch); });
-  if (!world.may_lose) expect_nothing_lost<C>(processes);
+  run_once_on(typeid(C), world, weather, program);
 }
 
 // The same in every weather, until one fails.
