@@ -29,7 +29,7 @@ const std::vector<LitmusTest>& litmus_tests();
 const std::vector<LitmusMachine>& litmus_machines();
 const char* to_text(Verdict verdict);
 
-// What exploring a litmus test takes.
+// The cost of exploring a litmus test.
 inline constexpr Bounds litmus_bounds{.evictions = 1};
 
 }  // namespace tombolo::litmus
