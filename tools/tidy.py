@@ -39,7 +39,7 @@ def license_line(path: Path, text: str) -> Iterator[str]:
 def no_banned_words(path: Path, text: str) -> Iterator[str]:
     for number, line in enumerate(text.splitlines(), 1):
         if match := BANNED.search(line):
-            yield f"{path}:{number}: {match[1]}: finish it, or write down what is missing and why"
+            yield f"{path}:{number}: {match[1]}: finish it, or write down the gap and its reason"
 
 
 def no_tabs(path: Path, text: str) -> Iterator[str]:
