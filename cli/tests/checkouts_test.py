@@ -84,7 +84,7 @@ def configured(build: Path, sources: Path) -> None:
 
 
 def configure(folder: Path) -> str:
-    """Has make configure the folder, with a stand-in for CMake; returns what it says of it."""
+    """Has make configure the folder, with a stand-in for CMake; returns its messages."""
     tools = folder.parent / "bin"
     tools.mkdir(exist_ok=True)
     (tools / "cmake").write_text("#!/bin/sh\nmkdir -p build/release; touch build/release/build.ninja")

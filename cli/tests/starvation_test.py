@@ -39,6 +39,6 @@ def test_a_short_run_bounds_the_readers_that_pass_a_preferred_writer(monkeypatch
     rows = [json.loads(line) for line in path.read_text().splitlines()[1:]]
     assert len(rows) == 4 * len(starvation.SCHEMES)
     entries = {r["contestant"]: r["entries_median"] for r in rows if r["row"] == "writer_wait"}
-    # Each of the three readers once, and as much again for what the time stamps miss.
+    # Each of the three readers once, and as much again for entries that the time stamps miss.
     assert entries["Tombolo, writer preference"] <= 6
     assert entries["Tombolo, fifo"] <= 6

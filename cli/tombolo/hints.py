@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user can do about a lack. A command that a sentence advises stands here and nowhere else,
+"""Remedies for a user. A command that a sentence advises stands here and nowhere else,
 so that cli/tests/hints_test.py can try each."""
 
 

@@ -55,7 +55,7 @@ class Job:
 
 
 def preload(library: Path) -> str:
-    """Ours in front of whatever the user preloads."""
+    """Ours in front of the user's preloaded libraries."""
     return ":".join(filter(None, [str(library), os.environ.get("LD_PRELOAD", "")]))
 
 

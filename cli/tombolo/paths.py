@@ -21,7 +21,7 @@ def built() -> Path | None:
     """Where the checkout's `make` builds; None when installed, before the first build, and while
     another checkout's is there.
 
-    A build folder that came as a copy or a link holds what was made from other sources.
+    A build folder that came as a copy or a link holds products of other sources.
     """
     root = checkout()
     if root is None:

@@ -9,7 +9,7 @@ from tombolo.mpis import Mpi
 
 START_SECONDS = 30
 # Our schemes: the label, the library's name for it, whether it backs off between attempts, and
-# whether readers announce themselves while nobody writes, which the paper's best effort does not.
+# whether readers announce themselves between writes, which the paper's best effort does not.
 SCHEMES = (
     ("best effort without back-off", "best-effort", False, False),
     ("best effort", "best-effort", True, False),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the library prints with TOMBOLO_STATS=1: one line for each process, on stderr.
+"""The library's output with TOMBOLO_STATS=1: one line for each process, on stderr.
 
     tombolo: stats rank=0 machine=stale windows_served=2 windows_forwarded=1 reason=two hosts
 """
@@ -20,7 +20,7 @@ class Stats(NamedTuple):
 
 
 def parse(stderr: str) -> list[Stats]:
-    """Of each process of which there is a line among what a job printed."""
+    """Of each process of which there is a line in the output of a job."""
     found = []
     for told in re.findall(rf"{PREFIX}\b(.*)", stderr):
         before, _, rest = told.partition("reason=")

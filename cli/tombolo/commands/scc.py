@@ -23,7 +23,7 @@ Quick = Annotated[bool, typer.Option("--quick", help="A small set of points.")]
 Chip = Annotated[str, typer.Option(help="A chip by name, or a TOML file of its parameters.")]
 Seed = Annotated[int, typer.Option(help="Of the programs' random choices.")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Processes at once [default: processors]")]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Measure again what was measured before.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Measure all points again.")]
 All = Annotated[bool, typer.Option("--all", help="Every number of the papers in the table.")]
 Strict = Annotated[
     bool, typer.Option("--strict", help="Fail where a claim does not hold or a reason is missing.")
@@ -38,7 +38,7 @@ def scc() -> None:
 
 @app.command("list")
 def list_experiments() -> None:
-    """The experiments: what they show and where it is printed."""
+    """The experiments, with their subjects and their places in the papers."""
     known = catalogue.load().experiments
     program = libraries.find_program(native.NAME)
     offered = native.offers(program) if program else {}
@@ -96,7 +96,7 @@ def figures(
     fresh: Fresh = False,
     everything: All = False,
 ) -> None:
-    """Measure what is missing of all experiments, then report."""
+    """Measure the missing points of all experiments, then report."""
     setting = Setting(quick, seed, chip)
     ended = campaign.run([], setting, jobs, fresh)
     _say_ended(ended)
@@ -112,7 +112,7 @@ def report_command(
     everything: All = False,
     strict: Strict = False,
 ) -> None:
-    """Draw the figures and compare with the papers, from what was measured before."""
+    """Draw the figures and compare with the papers, from earlier measurements."""
     setting = Setting(quick, seed, chip)
     results = store.newest(setting)
     if not results.done:

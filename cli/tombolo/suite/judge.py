@@ -74,7 +74,7 @@ def summarize(
 
 
 class StockVerdicts:
-    """What the stock MPI passes, remembered beside the built suite."""
+    """The tests that the stock MPI passes, remembered beside the built suite."""
 
     def __init__(self, build: Path) -> None:
         self._path = build / "stock.json"

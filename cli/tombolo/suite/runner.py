@@ -16,7 +16,7 @@ from tombolo.launch import Choice, job
 from tombolo.mpis import Mpi
 from tombolo.suite.testlist import Test
 
-# What the launchers say of a rank that died by SIGILL, SIGABRT, SIGBUS, SIGFPE or SIGSEGV.
+# Messages of the launchers about a rank that died by SIGILL, SIGABRT, SIGBUS, SIGFPE or SIGSEGV.
 CRASH = re.compile(r"\(signal (?:4|6|7|8|11)\)|exited on signal (?:4|6|7|8|11)\b")
 LONGEST_LIMIT = 180
 # `stale` compares a process's whole region at each synchronization: benchmarks take their time.
