@@ -103,7 +103,7 @@ def test_riddles_are_found_in_markdown_but_not_in_its_code():
     "text",
     [
         "// A core who waits, whose line, whatever happens.\n",
-        "// The caller knows what it wants; the message says\n// what to do.\n",
+        "// The caller knows what it wants; the message explains\n// what to do.\n",
         "// What can happen?\n",
         'say("what is this");\n',
         "auto what = nobody();\n",

@@ -46,10 +46,10 @@ struct Assertions {
 struct EngineOptions {
   sync::LockKind locks = sync::LockKind::best_effort;
   bool backoff = true;
-  bool reader_bias = true;         // best-effort locks: sync/locks/reader_bias.h
-  bool threads = false;            // calls may come from several threads
-  std::uint64_t atomic_bytes = 0;  // range of target memory under one accumulate lock; 0: default
-  bool memory_moves_on = false;  // lines left in caches at close() may overwrite data: publish
+  bool reader_bias = true;           // best-effort locks: sync/locks/reader_bias.h
+  bool threads = false;              // calls may come from several threads
+  std::uint64_t atomic_bytes = 0;    // range of target memory under one accumulate lock; 0: default
+  bool memory_moves_on = false;      // lines left in caches at close() may overwrite data: publish
   bool program_reads_peers = false;  // the program itself loads and stores peers' regions (view())
 };
 

@@ -275,8 +275,8 @@ void Run::apply(const Transition& transition) {
       if (telling()) {
         const std::uint32_t line = transition.index / units_per_line;
         const std::size_t offset = transition.index % units_per_line * unit_bytes;
-        say(fmt::format("its write-through to {} + {} reaches memory: {}", line_name(line),
-                        offset, number(memory_.at(line, memory_.latest(line)).data() + offset)));
+        say(fmt::format("its write-through to {} + {} reaches memory: {}", line_name(line), offset,
+                        number(memory_.at(line, memory_.latest(line)).data() + offset)));
       }
       break;
     case Transition::Kind::evict:

@@ -295,8 +295,7 @@ struct WriteThroughKeepsNeighbours {
 
 struct InvalidateDropsDirty {
   static constexpr LitmusInfo info{"invalidate-drops-dirty", "own write is gone", 2,
-                                   without_coherence,
-                                   "refresh drops unpublished writes"};
+                                   without_coherence, "refresh drops unpublished writes"};
   template <class B>
   static void body(B& b) {
     if (b.self() != 0) return;
