@@ -191,7 +191,7 @@ TEST(Simulation, SK4ADeadlineEndsAWait) {
   Time end;
   simulation.spawn("waiter", [&](Core& core) {
     EXPECT_FALSE(core.wait_until(
-        kWord, "nobody", [] { return false; }, at_ns(40)));
+        kWord, "no store", [] { return false; }, at_ns(40)));
     end = core.now();
   });
   EXPECT_TRUE(simulation.run().status.ok());
@@ -236,7 +236,7 @@ TEST(Simulation, SK5AnExceptionEndsTheRunWithTheNameOfItsCore) {
   const RunResult result = simulation.run();
   EXPECT_EQ(result.ending, Ending::exception);
   EXPECT_EQ(result.status.message(), "core 1 (fails) at 0.010000 us threw: out of luck");
-  EXPECT_EQ(steps, 10u) << "what the others did so far stays";
+  EXPECT_EQ(steps, 10u) << "the work of the others so far stays";
 }
 
 TEST(Simulation, SK5AnExceptionInAnEventIsNotBlamedOnACore) {
@@ -336,7 +336,7 @@ TEST(Simulation, SK6UnfinishedProgramsAreUnwoundAndTheirCallsDoNothing) {
     simulation.spawn("core", [&, i](Core& core) {
       const Guard guard{simulation, core, held};
       core.advance(ns(i));
-      core.wait_until(kWord, "nobody", [] { return false; });
+      core.wait_until(kWord, "no store", [] { return false; });
     });
   }
   const RunResult result = simulation.run();
@@ -354,7 +354,7 @@ TEST(Simulation, SK6AnAbandonedRunLeavesItsStacksAsTheyAre) {
   Simulation simulation({.unfinished = Unfinished::abandon});
   simulation.spawn("core", [&](Core& core) {
     const Guard guard{&gone};
-    core.wait_until(kWord, "nobody", [] { return false; });
+    core.wait_until(kWord, "no store", [] { return false; });
   });
   EXPECT_EQ(simulation.run().ending, Ending::deadlock);
   EXPECT_FALSE(gone);
