@@ -17,7 +17,7 @@ from pathlib import Path
 HEADS = {".h", ".hpp", ".cpp", ".c"}
 REFERRING = HEADS | {".md", ".py", ".inc"}
 CONTRACT = Path("machine/contract.h")
-ELSEWHERE = r"(?! (?:of|to|in|and|or|see) )(?! \(see )"  # "AB1 of a.h" names a label, it defines none
+ELSEWHERE = r"(?! (?:of|in) \S+\.h\b| (?:to|and) [A-Z]{2}\d| \(see )"  # names a label of a.h
 DEFINITION = re.compile(
     rf"^//(?: +Invariants: +| {{3,}}| *Invariants: +)([A-Z]{{1,3}})(\d){ELSEWHERE} +\S"
 )

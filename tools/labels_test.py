@@ -13,8 +13,8 @@ def problems(**files: str) -> list[str]:
 
 
 def test_letters_of_their_own_pass():
-    other = HEAD + "// Invariants:\n//   CD1 of AB1 and AB2 this is a definition\n"
-    assert problems(a=AB, b=AB.replace("AB", "CD"), c=other.replace("CD1 of", "EF1 for")) == []
+    other = HEAD + "// Invariants:\n//   CD1 in a child AB1 and AB2 are void.\n"
+    assert problems(a=AB, b=AB.replace("AB", "CD"), c=other.replace("CD1", "EF1")) == []
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ def test_each_break_is_found(other, says):
 
 
 def test_a_reference_defines_nothing():
-    text = HEAD + "// Invariants: AB1 to AB2 of a.h, and\n//             AB1 of a.h again.\n"
+    text = HEAD + "// Invariants: AB1 to AB2 of a.h, and\n//             AB1 of base/a.h, AB2 (see there).\n"
     assert problems(a=AB, b=text) == []
 
 
