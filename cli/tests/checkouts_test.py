@@ -32,7 +32,7 @@ def copied(folder: Path, version: str) -> Path:
 
 @pytest.fixture
 def checkouts(tmp_path: Path) -> tuple[Path, Path]:
-    """Two, with one linked environment in which an older `make env` named the first."""
+    """Two checkouts, with one linked environment in which an older `make env` named the first."""
     first, second = copied(tmp_path / "first", "1"), copied(tmp_path / "second", "2")
     shared = tmp_path / "env"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", shared / "cli"], check=True)

@@ -38,7 +38,7 @@ def requirements(pattern: str) -> set[str]:
 
 
 def make_has(target: str) -> bool:
-    """That there is a rule is asked besides: make takes a phony name without one for done."""
+    """Also checks that there is a rule: make takes a phony name without one for done."""
     if not re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE):
         return False
     asked = ["make", "--dry-run", target]

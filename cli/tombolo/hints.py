@@ -25,7 +25,7 @@ MPIS = {
     "mpich-apt": Hint("{}", "apt-get install mpich libmpich-dev"),
     "openmpi-apt": Hint("{}", "apt-get install openmpi-bin libopenmpi-dev"),
 }
-# Of a checkout, where commands build their own needs.
+# In a checkout commands build their own needs.
 LIBRARY = Hint("built when it is first needed, or now: {}", "make native")
 EXPERIMENTS = Hint("built when they are first needed, or now: {}", "make scc")
 # Of an installed package.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a program and a choice of machine to the command line that starts it under an MPI."""
+"""Makes the command line that starts a program on a chosen machine under an MPI."""
 
 import os
 import uuid

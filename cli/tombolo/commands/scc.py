@@ -155,7 +155,7 @@ def _show(sections: list[Section], everything: bool) -> None:
 def _deviation_table(sections: list[Section], everything: bool, reasons: list[str]) -> Table:
     """The papers' numbers; of calibration's many a summary and the bad ones, unless all are wanted.
 
-    Reasons are added to the list and named by their number there.
+    Reasons join the list and are named by their number there.
     """
     table = Table(title="The papers' numbers beside ours", title_justify="left")
     for heading in ("experiment", "series", "x"):
@@ -176,7 +176,7 @@ def _deviation_table(sections: list[Section], everything: bool, reasons: list[st
 
 
 def _number_of(reason: str, reasons: list[str]) -> str:
-    """Of a reason in the list, to which it is added; empty for none."""
+    """The number of a reason in the list, which it joins if need be; empty for none."""
     if not reason:
         return ""
     if reason not in reasons:

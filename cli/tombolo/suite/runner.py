@@ -107,7 +107,7 @@ def run(test: Test, mpi: Mpi, build: Path, setting: Setting, limit: float) -> Ve
 
 
 def judged(stdout: str, stderr: str, status: int) -> str:
-    """`passed`, `failed` or `crashed`: the test's checks are one thing, a dead rank another."""
+    """`passed`, `failed` or `crashed`: a failed check of the test differs from a dead rank."""
     if succeeded(stdout, status):
         return "passed"
     return "crashed" if CRASH.search(stdout) or CRASH.search(stderr) else "failed"
