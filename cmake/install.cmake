@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # For `pip install .` (pyproject.toml has CMake read this file after project()): the headers of the
-# MPIs, if nobody named them, and the places of the libraries in the Python package. The experiments on
-# the simulated chip take about as long to build as all the rest: they are in it only on demand.
+# MPIs, if nobody named them, and the places of the libraries and of the experiments' files in the Python
+# package. The experiments on the simulated chip take about as long to build as all the rest: they are
+# in it only on demand.
 option(TOMBOLO_WITH_SCC "Add the experiments on the simulated chip to the wheel" OFF)
 
 # Sets `variable` to the folder of `header` in the wheel that requirements/<mpi>.txt pins; the wheel is
@@ -39,6 +40,9 @@ tombolo_mpi_header(TOMBOLO_ABI_INCLUDE mpich mpi_abi.h)
 
 add_custom_target(tombolo_wheel)
 function(tombolo_install)
+  # Known to the command even where the experiments are not built.
+  file(GLOB papers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/experiments/*/*.toml)
+  install(FILES ${papers} DESTINATION tombolo/data/scc COMPONENT tombolo)
   foreach(name tombolo_mpi_mpich tombolo_mpi_openmpi tombolo_mpi_abi)
     install(TARGETS ${name} LIBRARY DESTINATION tombolo/lib COMPONENT tombolo)
     add_dependencies(tombolo_wheel ${name})

@@ -50,10 +50,17 @@ struct Known {
   std::set<std::string> categories;
 };
 
+// The file of the papers' numbers, in whichever folder the experiment lies.
+std::filesystem::path file_of(const std::string& experiment) {
+  for (const auto& folder : std::filesystem::directory_iterator(TOMBOLO_EXPERIMENTS))
+    if (const auto file = folder.path() / (experiment + ".toml"); std::filesystem::exists(file))
+      return file;
+  return {};
+}
+
 Known known(const std::string& experiment) {
   Known all;
-  const toml::table table =
-      toml::parse_file(fmt::format("{}/{}.toml", TOMBOLO_SCC_DATA, experiment));
+  const toml::table table = toml::parse_file(file_of(experiment).string());
   for (const toml::node& figure : *table["figure"].as_array()) {
     const toml::table& of = *figure.as_table();
     const std::string unit = of["y"]["unit"].value_or(std::string());

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the machine contract: what a machine without cache coherence offers to an algorithm.
-// An algorithm is a template over a type that satisfies `Core`; it never names a machine.
-// machine/example_machine.h is the annotated example, machine/PORTING.md the guide.
+// An algorithm is a template over a type that satisfies `Core`; it never names a machine. What a
+// machine may offer beyond it is in machine/optional.h; machine/example_machine.h is the annotated
+// example, machine/PORTING.md the guide.
 //
 // A core is one execution context with its own private caches: a thread, a process, a simulated
 // core. It uses memory in two ways:
@@ -15,8 +16,7 @@
 //   R2  Write-back works in whole lines of `properties.line_bytes`. Who must not touch its
 //       neighbours' bytes uses write_through.
 //   R3  load and store are done in memory in program order, but a load may overtake an earlier
-//   store
-//       to another word (as on x86); fence() and every atomic operation prevent that.
+//       store to another word (as on x86); fence() and every atomic operation prevent that.
 //   R4  A store or atomic operation is ordered after everything this core published or drained
 //       before it, not after a write_through that was not drained, nor a write not published.
 //   R5  What a core refreshes after it has loaded a word is no older than what was in memory when
@@ -50,6 +50,25 @@ struct Properties {
   Atomics native_atomics;  // what exists; the contract's atomics work in any case
   std::size_t line_bytes;
 };
+
+namespace detail {
+
+template <class C>
+struct AttachmentOf {
+  using type = Attachment;
+};
+template <class C>
+requires std::derived_from<typename C::Attachment, Attachment>
+struct AttachmentOf<C> {
+  using type = typename C::Attachment;
+};
+
+}  // namespace detail
+
+// What a core of type C is made of: `C::Attachment` if it names one, which adds to machine's what
+// this machine alone needs, else machine::Attachment.
+template <class C>
+using AttachmentOf = typename detail::AttachmentOf<C>::type;
 
 template <class C>
 concept HasIdentity = requires(const C& core, Home cores) {
@@ -111,33 +130,10 @@ concept HasData = requires(C& core, DataPlace place, void* out, const void* in, 
   { core.data_bytes(place.home) } -> std::same_as<std::uint64_t>;
 };
 
-// Optional: publish({home, 0}, data_bytes(home)) for less than that costs, where the machine can
-// tell what was written. What the program stored by plain stores through view(), and what this core
-// wrote by write, is in memory when it returns: all of it from before the call, whether or not an
-// earlier call brought it there, and stores of other threads that are ordered before the call. A
-// machine that is not sure publishes everything. An algorithm that finds it may use it in the place
-// of publish of a whole region, and need not otherwise change.
 template <class C>
-concept PublishesWritten = requires(C& core, Home home) {
-  { core.publish_written(home) } -> std::same_as<void>;
-};
-
-// Optional: `C::has_views == false` says that no pointer leads to this machine's data, as on a
-// simulated one. Programs reach data by read and write alone.
-template <class C>
-concept HasNoViews = requires {
-  requires !C::has_views;
-};
-
-// Optional: true if a refresh of any range costs about as much as the load of a word. An algorithm
-// that keeps word of whether a refresh is needed may then leave that out and refresh.
-template <class C>
-concept RefreshesAtOnce = requires(const C& core) {
-  { core.refreshes_at_once() } -> std::same_as<bool>;
-};
-
-template <class C>
-concept Core = HasIdentity<C> && HasSyncWords<C> && CanWait<C> && HasData<C> &&
-    std::constructible_from<C, const Attachment&>;
+concept Core =
+    HasIdentity<C> && HasSyncWords<C> && CanWait<C> && HasData<C> && std::constructible_from < C,
+        const AttachmentOf<C>
+& > ;
 
 }  // namespace tombolo::machine

@@ -13,7 +13,7 @@
 #include <cstring>
 #include <thread>
 
-#include "machine/contract.h"
+#include "machine/optional.h"
 
 namespace tombolo::machine::example {
 
@@ -147,5 +147,7 @@ class Core {
 
 // The compiler says here what is missing.
 static_assert(machine::Core<Core>);
+// And here which of machine/optional.h it has: none.
+static_assert(machine::extras_of<Core> == machine::Extras{});
 
 }  // namespace tombolo::machine::example

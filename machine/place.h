@@ -9,8 +9,8 @@
 // Invariants: P1 every home has a sync block of the same size, so that the address of a peer's sync
 //                word is computed and no core stores n addresses for it (000 section 3.4.6).
 //             P2 the first `Core::reserved_sync_bytes(cores)` of a sync block belong to the
-//             machine. P3 sync blocks start on a 64-byte boundary and are zero before the first
-//             core starts.
+//                machine.
+//             P3 sync blocks start on a 64-byte boundary and are zero before the first core starts.
 // Thread safety: plain values.
 #pragma once
 
@@ -47,36 +47,24 @@ struct DataPlace {
 struct DataRegion {
   // Where the region's memory is mapped here; null if only the kernel's copy calls reach it.
   std::byte* memory = nullptr;
-  // The memory that the program's own loads and stores touch. Machines whose caches are real leave
-  // it null and use `memory`; an emulation of private caches keeps the core's copies here.
-  std::byte* image = nullptr;
   std::uint64_t bytes = 0;
   // With memory == null: the process that has the region, and its address there.
   std::int32_t pid = 0;
   std::uint64_t foreign_address = 0;
-  // With memory == null, on the machine `coherent`: where `part_bytes` of the region from offset
-  // `part_start` on are mapped here nevertheless. For another process's region only.
-  std::byte* part = nullptr;
-  Offset part_start = 0;
-  std::uint64_t part_bytes = 0;
 };
 
-// What a core is given when it starts. Everything pointed at outlives the core.
+// What every core is given when it starts. Everything pointed at outlives the core. A machine that
+// needs more derives from it and names the type in its core: AttachmentOf in contract.h.
 struct Attachment {
   Home self = 0;
   Home cores = 1;
   std::byte* sync = nullptr;  // the block of home h starts at sync + h * sync_bytes_per_home
   std::size_t sync_bytes_per_home = 0;
   std::pmr::vector<DataRegion> data;  // by home; a move keeps the memory it is in, a copy does not
-  // Shared by all cores: 8 bytes for each line of each region, in the order of `data`, or null.
-  // Only a machine that reports who wrote a line uses it; zero before the first core starts.
-  std::byte* ledger = nullptr;
   WaitPolicy waiting{};
-  bool several_hosts = false;   // whom this host's kernel can neither wake nor look after
-  IdleHook* idle = nullptr;     // may be null
-  std::uint64_t seed = 1;       // for machines that make random choices
-  std::uint64_t evictions = 0;  // such a machine evicts once in so many opportunities; 0: never
-  void* simulated = nullptr;    // the core itself, for a machine that is simulated
+  bool several_hosts = false;  // whom this host's kernel can neither wake nor look after
+  IdleHook* idle = nullptr;    // may be null
+  std::uint64_t seed = 1;      // for machines that make random choices
 };
 
 // Hands out offsets inside a sync block: every home uses the same layout.

@@ -6,13 +6,13 @@
 
 #include <cstdint>
 
-#include "machine/contract.h"
+#include "machine/optional.h"
 
 namespace tombolo::sync {
 
 template <machine::Core C>
 void store_lone(C& core, typename C::Word word, std::uint64_t v) {
-  if constexpr (requires { core.store_alone(word, v); })
+  if constexpr (machine::StoresAlone<C>)
     core.store_alone(word, v);
   else
     core.store(word, v);

@@ -24,12 +24,9 @@
 #include "sync/barriers/dissemination_barrier.h"
 #include "sync/epochs/active_target.h"
 #include "sync/locks/bakery_lock.h"
-#include "sync/locks/best_effort_lock.h"
-#include "sync/locks/fifo_lock.h"
+#include "sync/locks/families.h"
 #include "sync/locks/mcs_lock.h"
 #include "sync/locks/mutex.h"
-#include "sync/locks/reader_bias.h"
-#include "sync/locks/writer_preference_lock.h"
 
 namespace tombolo::sync {
 namespace {
@@ -41,12 +38,12 @@ using Clock = std::chrono::steady_clock;
 void must(const Status& s) { TOMBOLO_CHECK(s.ok(), "sync benchmark: {}", s.message()); }
 
 // Steps of an iteration: fewer where each takes a bakery.
+template <class C>
+constexpr int steps_with(bool atomics) {
+  return atomics && C::properties.native_atomics == machine::Atomics::full ? 20000 : 1000;
+}
 template <class C, class Object>
-constexpr int steps =
-    C::properties.native_atomics == machine::Atomics::full &&
-            !std::is_same_v<Object, BakeryLocks<C>> && !std::is_same_v<Object, BakeryMutexes<C>>
-        ? 20000
-        : 1000;
+constexpr int steps = steps_with<C>(!std::is_same_v<Object, BakeryMutexes<C>>);
 
 // Runs body(core, object) once on each core of a fresh ensemble, after a barrier. An iteration is
 // one step of core 0, which takes `count` of them.
@@ -83,13 +80,15 @@ constexpr Mix mixes[] = {{"shared", 0, 0},
                          {"one_in_4_lock_all", 8, 4}};
 
 // lock + unlock of a random target.
-template <class C, class Locks>
+template <class C, class Family>
 void lock_family(benchmark::State& state, Mix mix) {
+  using Locks = typename Family::template Locks<C>;
+  constexpr int steps = steps_with<C>(Family::traits.atomics);
   measure<C, Locks>(
-      state, steps<C, Locks>, [](C& core, auto at) { return Locks(core, at, LockOptions{}); },
+      state, steps, [](C& core, auto at) { return Locks(core, at, LockOptions{}); },
       [mix](C& core, Locks& locks) {
         Random random(core.self());
-        for (int step = 0; step < steps<C, Locks>; ++step) {
+        for (int step = 0; step < steps; ++step) {
           if (random.one_in(mix.lock_all_one_in)) {
             must(locks.lock_all());
             locks.unlock_all();
@@ -106,9 +105,10 @@ void lock_family(benchmark::State& state, Mix mix) {
 
 // Table 2 of 001 in small: all cores but core 0 read home 0 in a loop, core 0 writes. The time is
 // that of a write; counters tell how many readers entered between the writer's call and its entry.
-template <class C, class Locks>
+template <class C, class Family>
 void starvation(benchmark::State& state) {
-  constexpr int writes = steps<C, Locks> / 100;
+  using Locks = typename Family::template Locks<C>;
+  constexpr int writes = steps_with<C>(Family::traits.atomics) / 100;
   std::vector<std::uint64_t> passed;
   std::atomic<std::uint64_t> entries{0};
   std::atomic<bool> over{false};
@@ -212,23 +212,21 @@ void add(const std::string& what, void (*body)(benchmark::State&)) {
   }
 }
 
-template <class C, class Locks>
-void add_family(const std::string& name) {
+template <class C, class Family>
+void add_family() {
+  std::string name(Family::traits.name);
+  std::ranges::replace(name, '-', '_');
   // One function for each mix, as a benchmark's body is a plain function here.
-  add<C>(name + "/" + mixes[0].name, [](auto& s) { lock_family<C, Locks>(s, mixes[0]); });
-  add<C>(name + "/" + mixes[1].name, [](auto& s) { lock_family<C, Locks>(s, mixes[1]); });
-  add<C>(name + "/" + mixes[2].name, [](auto& s) { lock_family<C, Locks>(s, mixes[2]); });
-  add<C>(name + "/" + mixes[3].name, [](auto& s) { lock_family<C, Locks>(s, mixes[3]); });
-  add<C>(name + "/starvation", [](auto& s) { starvation<C, Locks>(s); });
+  add<C>(name + "/" + mixes[0].name, [](auto& s) { lock_family<C, Family>(s, mixes[0]); });
+  add<C>(name + "/" + mixes[1].name, [](auto& s) { lock_family<C, Family>(s, mixes[1]); });
+  add<C>(name + "/" + mixes[2].name, [](auto& s) { lock_family<C, Family>(s, mixes[2]); });
+  add<C>(name + "/" + mixes[3].name, [](auto& s) { lock_family<C, Family>(s, mixes[3]); });
+  add<C>(name + "/starvation", [](auto& s) { starvation<C, Family>(s); });
 }
 
 template <class C>
 void add_machine() {
-  add_family<C, BestEffortLocks<C>>("best_effort");
-  add_family<C, ReaderBias<C, BestEffortLocks<C>>>("biased_best_effort");
-  add_family<C, WriterPreferenceLocks<C>>("writer_preference");
-  add_family<C, FifoLocks<C>>("fifo");
-  add_family<C, BakeryLocks<C>>("bakery");
+  EveryLockFamily::for_each([]<class Family>() { add_family<C, Family>(); });
   add<C>("mutex/spin", mutex<C, SpinAtHomeZero<C>>);
   add<C>("mutex/mcs", mutex<C, McsLock<C>>);
   add<C>("mutex/bakery", mutex<C, BakeryMutexes<C>>);

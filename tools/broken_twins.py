@@ -45,7 +45,7 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-LAYERS = ("base", "machine", "backends", "sync", "windows")
+LAYERS = ("base", "machine", "host", "backends", "sync", "windows")
 CALL = re.compile(
     r"\bcore_?\s*\.\s*(?:publish|refresh|drain|fence)\s*\("
     r"|\bown_\s*\.\s*(?:publish_all|refresh_all|note_put|announce_puts)\s*\("
@@ -147,8 +147,9 @@ class Tree:
         self.options = options
         for layer in LAYERS:
             if (ROOT / layer).exists():
-                # The simulated chip needs more libraries, and no test here runs on it.
-                shutil.copytree(ROOT / layer, self.folder / layer, ignore=shutil.ignore_patterns("scc"))
+                # The simulated chip and its fibres need more libraries; no test here uses them.
+                left_out = shutil.ignore_patterns("scc", "fibres")
+                shutil.copytree(ROOT / layer, self.folder / layer, ignore=left_out)
         machines = self.folder / "backends/machines.h"
         reduced, count = MACHINE_LIST.subn(
             f"using AllMachines = TypeList<{options.machine}::Core>;", machines.read_text())
@@ -193,7 +194,7 @@ class Bench:
         self.scratch = pathlib.Path(scratch)
         (self.scratch / "objects").mkdir()
         tree = self.new_tree()
-        self.library = tree.sources(("backends", "windows"), ())
+        self.library = tree.sources(("host", "backends", "windows"), ())
         tests = [t for t in tree.sources(("sync", "windows"), ("_test",))
                  if options.tests.search(str(t))]
         sources = self.library + tests
@@ -211,7 +212,8 @@ class Bench:
 
     def parts(self, test):
         """The sources of a test program: tests of sync do without windows."""
-        return [test, *(s for s in self.library if s.parts[0] in ("backends", test.parts[0]))]
+        folders = ("host", "backends", test.parts[0])
+        return [test, *(s for s in self.library if s.parts[0] in folders)]
 
     def concerns(self, changed, test):
         return any(changed & self.inputs[s] for s in self.parts(test))

@@ -23,7 +23,7 @@
 
 #include "base/back_and_forth.h"
 #include "base/copy.h"
-#include "machine/contract.h"
+#include "machine/optional.h"
 #include "sync/locks/mutex.h"
 #include "windows/elements/elements.h"
 #include "windows/own_copies.h"
@@ -135,7 +135,7 @@ class AtomicUpdates {
 
   // Where all of `bytes` can be reached by address, else null. A region may be mapped in part.
   std::byte* reachable(machine::DataPlace at, std::size_t bytes) {
-    if constexpr (requires { core_.view(at, bytes); }) return core_.view(at, bytes);
+    if constexpr (machine::ViewsRanges<C>) return core_.view(at, bytes);
     return core_.view(at);
   }
 

@@ -44,9 +44,9 @@ struct Assertions {
 };
 
 struct EngineOptions {
-  sync::LockKind locks = sync::LockKind::best_effort;
+  sync::LockKind locks{};
   bool backoff = true;
-  bool reader_bias = true;           // best-effort locks: sync/locks/reader_bias.h
+  bool reader_bias = true;           // sync/locks/reader_bias.h, for families that allow it
   bool threads = false;              // calls may come from several threads
   std::uint64_t atomic_bytes = 0;    // range of target memory under one accumulate lock; 0: default
   bool memory_moves_on = false;      // lines left in caches at close() may overwrite data: publish

@@ -112,7 +112,7 @@ TYPED_TEST(FaultsTest, EndLocksThatTheDeadHold) {
 }
 
 TYPED_TEST(FaultsTest, LeaveBestEffortLocksUsable) {
-  this->make({.locks = LockKind::best_effort});
+  this->make({.locks = sync::kind_of<sync::BestEffortFamily>});
   this->dead().lock_exclusive(0);
   this->expect_fault(this->alive().window().lock(Access::exclusive, 0, {}), "lock");
   this->expect_fault(this->alive().window().lock_all({}), "lock_all");

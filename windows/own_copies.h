@@ -26,7 +26,7 @@
 #include <mutex>
 #include <vector>
 
-#include "machine/contract.h"
+#include "machine/optional.h"
 #include "sync/locks/callers.h"
 
 namespace tombolo::windows {

@@ -19,18 +19,16 @@
 
 #include <algorithm>
 #include <mutex>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <variant>
 
-#include "machine/contract.h"
+#include "machine/optional.h"
 #include "sync/barriers/dissemination_barrier.h"
 #include "sync/epochs/active_target.h"
 #include "sync/locks/backoff.h"
-#include "sync/locks/best_effort_lock.h"
-#include "sync/locks/fifo_lock.h"
-#include "sync/locks/reader_bias.h"
-#include "sync/locks/writer_preference_lock.h"
+#include "sync/locks/families.h"
 #include "windows/atomic_updates.h"
 #include "windows/engine.h"
 #include "windows/epochs.h"
@@ -43,16 +41,29 @@ class alignas(64) Window final : public Engine {
   // The bias costs an atomic and two loads more where it ends: too expensive where atomics are
   // emulated.
   static constexpr bool has_atomics = C::properties.native_atomics == machine::Atomics::full;
-  using BestEffort = std::conditional_t<has_atomics, sync::ReaderBias<C, sync::BestEffortLocks<C>>,
-                                        sync::BestEffortLocks<C>>;
-  using WriterPreference = sync::WriterPreferenceLocks<C>;
-  using Fifo = sync::FifoLocks<C>;
+  template <class Family>
+  using LocksOf =
+      typename std::conditional_t<has_atomics && Family::traits.reader_bias,
+                                  sync::BiasedFamily<Family>, Family>::template Locks<C>;
+
+  // For the list of families. In the variant, monostate is for before the constructor has chosen.
+  template <class... Families>
+  struct Of {
+    using Locks = std::variant<std::monostate, LocksOf<Families>...>;
+    using Layouts = std::tuple<typename LocksOf<Families>::Layout...>;
+    static Layouts take(machine::SyncLayout& sync, Home cores) {
+      return Layouts{LocksOf<Families>::take(sync, cores)...};
+    }
+  };
+  using LockFamilies = sync::WindowLockFamilies::apply<Of>;
+  using Locks = typename LockFamilies::Locks;
+  using DefaultLocks = std::variant_alternative_t<1, Locks>;
 
  public:
   // Bytes of sync memory that each process contributes.
   static std::size_t sync_bytes(Home cores) { return Layouts::take(cores).total; }
 
-  Window(machine::Attachment attachment, const EngineOptions& options)
+  Window(machine::AttachmentOf<C> attachment, const EngineOptions& options)
       : threads_(options.threads),
         memory_moves_on_(options.memory_moves_on),
         program_reads_peers_(options.program_reads_peers),
@@ -63,22 +74,11 @@ class alignas(64) Window final : public Engine {
         active_(core_, layouts_.active),
         own_(core_, layouts_.own, options.program_reads_peers, options.threads),
         updates_(core_, layouts_.updates, own_, options.atomic_bytes, all_mapped_) {
-    if constexpr (requires { core_.several_threads(); })
+    if constexpr (machine::IsToldOfThreads<C>)
       if (threads_) core_.several_threads();
     sync::LockOptions lock_options{.backoff = options.backoff, .threads = options.threads};
     if (!options.reader_bias) lock_options.bias_after = 0;
-    switch (options.locks) {
-      case sync::LockKind::best_effort:
-        best_effort_ =
-            &locks_.template emplace<BestEffort>(core_, layouts_.best_effort, lock_options);
-        break;
-      case sync::LockKind::writer_preference:
-        locks_.template emplace<WriterPreference>(core_, layouts_.writer_preference, lock_options);
-        break;
-      case sync::LockKind::fifo:
-        locks_.template emplace<Fifo>(core_, layouts_.fifo, lock_options);
-        break;
-    }
+    make_locks(options.locks, lock_options);
   }
 
   C& core() { return core_; }
@@ -289,12 +289,12 @@ class alignas(64) Window final : public Engine {
   }
 
   void set_site(std::uint64_t site) override {
-    if constexpr (requires(C & core) { core.set_site(site); }) core_.set_site(site);
+    if constexpr (machine::NamesSites<C>) core_.set_site(site);
   }
   std::string close() override {
     // Another host may be given the memory next: a late write-back would overwrite its data.
     if (memory_moves_on_) own_.publish_all();
-    if constexpr (requires(C & core) { core.findings().report(); }) {
+    if constexpr (machine::TellsLosses<C>) {
       core_.close();
       return core_.findings().report();
     }
@@ -317,9 +317,7 @@ class alignas(64) Window final : public Engine {
     typename sync::ActiveTarget<C>::Layout active;
     typename AtomicUpdates<C>::Layout updates;
     typename OwnCopies<C>::Layout own;
-    typename BestEffort::Layout best_effort;
-    typename WriterPreference::Layout writer_preference;
-    typename Fifo::Layout fifo;
+    typename LockFamilies::Layouts locks;
     std::size_t total;
 
     static Layouts take(Home cores) {
@@ -328,9 +326,7 @@ class alignas(64) Window final : public Engine {
                       .active = sync::ActiveTarget<C>::take(sync, cores),
                       .updates = AtomicUpdates<C>::take(sync),
                       .own = OwnCopies<C>::take(sync),
-                      .best_effort = BestEffort::take(sync, cores),
-                      .writer_preference = WriterPreference::take(sync, cores),
-                      .fifo = Fifo::take(sync, cores),
+                      .locks = LockFamilies::take(sync, cores),
                       .total = 0};
       layouts.total = sync.bytes();
       return layouts;
@@ -359,7 +355,7 @@ class alignas(64) Window final : public Engine {
     Window& window_;
   };
 
-  static machine::Attachment checked(machine::Attachment attachment) {
+  static machine::AttachmentOf<C> checked(machine::AttachmentOf<C> attachment) {
     TOMBOLO_CHECK(attachment.sync_bytes_per_home >= sync_bytes(attachment.cores),
                   "window: {} bytes of sync memory per process, {} are needed",
                   attachment.sync_bytes_per_home, sync_bytes(attachment.cores));
@@ -379,7 +375,7 @@ class alignas(64) Window final : public Engine {
    public:
     explicit Settle(C& core) : core_(core) {}
     ~Settle() {
-      if constexpr (requires(C & core) { core.settle(); }) core_.settle();
+      if constexpr (machine::DefersStores<C>) core_.settle();
     }
     Settle(const Settle&) = delete;
     Settle& operator=(const Settle&) = delete;
@@ -438,18 +434,38 @@ class alignas(64) Window final : public Engine {
     own_.publish_all();  // others may now get the program's stores into its own region (EN5)
   }
 
-  // Best-effort locks in line, the others elsewhere: they would take more of the cache for code
+  template <std::size_t place = 0>
+  void make_locks(sync::LockKind kind, const sync::LockOptions& options) {
+    if constexpr (place == sync::WindowLockFamilies::size) {
+      TOMBOLO_CHECK(false, "window: no lock family {}", static_cast<unsigned>(kind));
+    } else {
+      if (kind != sync::LockKind(place)) return make_locks<place + 1>(kind, options);
+      locks_.template emplace<place + 1>(core_, std::get<place>(layouts_.locks), options);
+      default_locks_ = std::get_if<1>(&locks_);
+    }
+  }
+
+  // The default family in line, the others elsewhere: they would take more of the cache for code
   // than all else of a call.
   template <class Use>
   [[gnu::always_inline]] auto with_locks(Use use) {
-    if (best_effort_ != nullptr) [[likely]]
-      return use(*best_effort_);
-    return with_queued_locks(use);
+    if (default_locks_ != nullptr) [[likely]]
+      return use(*default_locks_);
+    return with_other_locks<2>(use);
   }
-  template <class Use>
-  [[gnu::noinline]] auto with_queued_locks(Use& use) {
-    if (auto* const locks = std::get_if<WriterPreference>(&locks_)) return use(*locks);
-    return use(std::get<Fifo>(locks_));
+  // The last two in one function, each before them in one of its own.
+  template <std::size_t at, class Use>
+  [[gnu::noinline]] auto with_other_locks(Use& use) {
+    constexpr std::size_t last = std::variant_size_v<Locks> - 1;
+    if constexpr (at == last) {
+      return use(std::get<last>(locks_));
+    } else {
+      if (auto* const locks = std::get_if<at>(&locks_)) return use(*locks);
+      if constexpr (at + 1 == last)
+        return use(std::get<last>(locks_));
+      else
+        return with_other_locks<at + 1>(use);
+    }
   }
 
   // The state that lock, unlock, put and get look at comes first, on few lines of the cache; the
@@ -460,11 +476,10 @@ class alignas(64) Window final : public Engine {
   const bool all_mapped_;
   bool fence_no_put_ = false;
   bool post_no_put_ = false;
-  BestEffort* best_effort_ = nullptr;  // in locks_, if they are of this kind
+  DefaultLocks* default_locks_ = nullptr;  // in locks_, if they are of this family
   Epochs epochs_;
   C core_;
-  // monostate: before the constructor has chosen.
-  std::variant<std::monostate, BestEffort, WriterPreference, Fifo> locks_;
+  Locks locks_;
   Layouts layouts_;
   sync::DisseminationBarrier<C> barrier_;
   sync::ActiveTarget<C> active_;

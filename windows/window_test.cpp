@@ -100,15 +100,14 @@ TYPED_TEST(WindowTest, CloseReportsWhatWasNeverPublishedOrFlushed) {
 template <class C>
 class ProcessWithoutMapping final : public ProcessOn<C> {
  public:
-  explicit ProcessWithoutMapping(machine::Attachment at) : ProcessOn<C>(unmapped(at)) {}
+  explicit ProcessWithoutMapping(machine::AttachmentOf<C> at) : ProcessOn<C>(unmapped(at)) {}
 
  private:
-  static const machine::Attachment& unmapped(machine::Attachment& at) {
+  static const machine::AttachmentOf<C>& unmapped(machine::AttachmentOf<C>& at) {
     for (machine::DataRegion& region : at.data) {
       region.foreign_address = reinterpret_cast<std::uint64_t>(region.memory);
       region.pid = getpid();
       region.memory = nullptr;
-      region.image = nullptr;
     }
     return at;
   }

@@ -4,7 +4,7 @@
 // memory visible is hardware coherence, ordered by the sync words.
 //
 // Invariants: C1 a region without a mapping (DataRegion::memory == null) is reached by the kernel's
-//                copies, but for the part that is mapped (DataRegion::part); its home itself
+//                copies, but for the part that is mapped (Attachment::parts); its home itself
 //                reaches it by address.
 // Thread safety: every operation may be called from several threads at once.
 #pragma once
@@ -14,23 +14,25 @@
 #include <cstring>
 #include <utility>
 
+#include "backends/coherent/attachment.h"
 #include "base/copy.h"
 #include "host/memory/foreign_memory.h"
 #include "host/waiting/host_waiting.h"
-#include "machine/contract.h"
+#include "machine/optional.h"
 
 namespace tombolo::coherent {
 
 class Core {
  public:
   using Word = std::atomic<std::uint64_t>*;
+  using Attachment = coherent::Attachment;
   static constexpr machine::Properties properties{.name = "coherent",
                                                   .coherent = true,
                                                   .native_atomics = machine::Atomics::full,
                                                   .line_bytes = 64};
   static std::size_t reserved_sync_bytes(machine::Home) { return sizeof(host::Doorbell); }
 
-  explicit Core(machine::Attachment attachment) : at_(std::move(attachment)) {}
+  explicit Core(Attachment attachment) : at_(std::move(attachment)) {}
 
   machine::Home self() const { return at_.self; }
   machine::Home cores() const { return at_.cores; }
@@ -57,7 +59,7 @@ class Core {
 
   Status read(machine::DataPlace place, void* out, std::size_t bytes) {
     const machine::DataRegion& region = at_.data[place.home];
-    const std::byte* const memory = mapped(region, place.offset, bytes);
+    const std::byte* const memory = mapped(region, place, bytes);
     if (memory == nullptr) [[unlikely]]
       return read_foreign(region, place, out, bytes);
     copy_bytes(out, memory, bytes);
@@ -69,7 +71,7 @@ class Core {
   [[gnu::always_inline]] Status write_through(machine::DataPlace place, const void* in,
                                               std::size_t bytes) {
     const machine::DataRegion& region = at_.data[place.home];
-    std::byte* const memory = mapped(region, place.offset, bytes);
+    std::byte* const memory = mapped(region, place, bytes);
     if (memory == nullptr) [[unlikely]]
       return write_foreign(region, place, in, bytes);
     copy_bytes(memory, in, bytes);
@@ -86,7 +88,7 @@ class Core {
   // Null unless all of `bytes` can be reached there.
   std::byte* view(machine::DataPlace place, std::size_t bytes) {
     const machine::DataRegion& region = at_.data[place.home];
-    if (std::byte* const memory = mapped(region, place.offset, bytes)) [[likely]]
+    if (std::byte* const memory = mapped(region, place, bytes)) [[likely]]
       return memory;
     if (place.home != at_.self) return nullptr;
     return reinterpret_cast<std::byte*>(region.foreign_address) + place.offset;
@@ -98,26 +100,26 @@ class Core {
   host::Doorbell& bell(machine::Home home) {
     return *reinterpret_cast<host::Doorbell*>(block(home));
   }
-  static bool in_part(const machine::DataRegion& region, machine::Offset at, std::size_t bytes) {
-    const machine::Offset from_start = at - region.part_start;  // huge if before it
-    return from_start < region.part_bytes && bytes <= region.part_bytes - from_start;
-  }
   // Where the bytes are mapped; null if not all of them are.
-  static std::byte* mapped(const machine::DataRegion& region, machine::Offset at,
-                           std::size_t bytes) {
+  std::byte* mapped(const machine::DataRegion& region, machine::DataPlace place,
+                    std::size_t bytes) const {
     if (region.memory != nullptr) [[likely]]
-      return region.memory + at;
-    if (in_part(region, at, bytes)) [[likely]]
-      return region.part + (at - region.part_start);
+      return region.memory + place.offset;
+    if (at_.parts.empty()) return nullptr;
+    const Part& part = at_.parts[place.home];
+    const machine::Offset from_start = place.offset - part.start;  // huge if before it
+    if (from_start < part.bytes && bytes <= part.bytes - from_start) [[likely]]
+      return part.memory + from_start;
     return nullptr;
   }
-  // How many of the bytes from `at` on are reached in one way.
-  static std::size_t alike(const machine::DataRegion& region, machine::Offset at,
-                           std::size_t bytes) {
-    if (region.part_bytes == 0) return bytes;
-    const machine::Offset end = region.part_start + region.part_bytes;
-    if (at < region.part_start) return std::min<std::uint64_t>(bytes, region.part_start - at);
-    return at < end ? std::min<std::uint64_t>(bytes, end - at) : bytes;
+  // How many of the bytes from `place` on are reached in one way.
+  std::size_t alike(machine::DataPlace place, std::size_t bytes) const {
+    if (at_.parts.empty()) return bytes;
+    const Part& part = at_.parts[place.home];
+    if (part.bytes == 0) return bytes;
+    const machine::Offset end = part.start + part.bytes;
+    if (place.offset < part.start) return std::min<std::uint64_t>(bytes, part.start - place.offset);
+    return place.offset < end ? std::min<std::uint64_t>(bytes, end - place.offset) : bytes;
   }
 
   Status read_foreign(const machine::DataRegion& region, machine::DataPlace place, void* out,
@@ -127,7 +129,7 @@ class Core {
       std::memcpy(out, reinterpret_cast<const void*>(address), bytes);
       return {};
     }
-    const std::size_t n = alike(region, place.offset, bytes);
+    const std::size_t n = alike(place, bytes);
     if (n == bytes) return host::read_foreign(region.pid, address, out, bytes);
     TOMBOLO_TRY(read(place, out, n));
     return read(place + n, static_cast<std::byte*>(out) + n, bytes - n);
@@ -139,14 +141,15 @@ class Core {
       std::memcpy(reinterpret_cast<void*>(address), in, bytes);
       return {};
     }
-    const std::size_t n = alike(region, place.offset, bytes);
+    const std::size_t n = alike(place, bytes);
     if (n == bytes) return host::write_foreign(region.pid, address, in, bytes);
     TOMBOLO_TRY(write_through(place, in, n));
     return write_through(place + n, static_cast<const std::byte*>(in) + n, bytes - n);
   }
 
-  machine::Attachment at_;
+  Attachment at_;
 };
 static_assert(machine::Core<Core>);
+static_assert(machine::extras_of<Core> == machine::Extras{.views_ranges = true});
 
 }  // namespace tombolo::coherent

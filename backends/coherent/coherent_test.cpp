@@ -21,8 +21,8 @@ class PartlyMapped : public testing::Test {
  protected:
   PartlyMapped() : core_(attachment()) {}
 
-  machine::Attachment attachment() {
-    machine::Attachment at;
+  Attachment attachment() {
+    Attachment at;
     at.cores = 2;
     at.sync = sync_.data();
     at.sync_bytes_per_home = sync_.size() / 2;
@@ -32,10 +32,8 @@ class PartlyMapped : public testing::Test {
     own.foreign_address = reinterpret_cast<std::uint64_t>(own_.data());
     machine::DataRegion peer = own;
     peer.foreign_address = reinterpret_cast<std::uint64_t>(foreign_.data());
-    peer.part = reinterpret_cast<std::byte*>(mapped_.data());
-    peer.part_start = start;
-    peer.part_bytes = length;
     at.data = {own, peer};
+    at.parts = {{}, {reinterpret_cast<std::byte*>(mapped_.data()), start, length}};
     return at;
   }
   std::string read(machine::Home home, machine::Offset at, std::size_t n) {

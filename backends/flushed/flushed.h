@@ -37,8 +37,8 @@
 #include "host/flush/flush.h"
 #include "host/memory/foreign_memory.h"
 #include "host/waiting/host_waiting.h"
-#include "machine/contract.h"
 #include "machine/emulation/atomics_by_bakery.h"
+#include "machine/optional.h"
 
 namespace tombolo::flushed {
 
@@ -87,14 +87,13 @@ class Common {
     if (drains_at_once_) drain();  // the drain of another thread does not wait for these bytes
     return {};
   }
-  // From now on several threads of this process use the core.
   void several_threads() { drains_at_once_ = true; }
   // FL3: this host's own memory needs neither publish nor refresh.
   void publish(machine::DataPlace place, std::size_t bytes) {
     if (std::byte* memory = at_.data[place.home].memory)
       flush::publish(*by_, memory + place.offset, bytes);
   }
-  // As publish of the whole region, but of a large one only the pages that were written to since.
+  // Of a large region only the pages that were written to since.
   void publish_written(machine::Home home) {
     const machine::DataRegion& region = at_.data[home];
     if (region.memory != nullptr) written_->publish(*by_, home, region.memory, region.bytes);
@@ -254,7 +253,10 @@ class Core<machine::Atomics::none> : public machine::AtomicsByBakery<LoadsAndSto
 
 static_assert(machine::Core<Core<machine::Atomics::full>>);
 static_assert(machine::Core<Core<machine::Atomics::none>>);
-static_assert(machine::PublishesWritten<Core<machine::Atomics::full>>);
-static_assert(machine::PublishesWritten<Core<machine::Atomics::none>>);
+static_assert(machine::extras_of<Core<machine::Atomics::full>> ==
+              machine::Extras{.publishes_written = true, .is_told_of_threads = true});
+static_assert(machine::extras_of<Core<machine::Atomics::none>> ==
+              machine::Extras{
+                  .publishes_written = true, .stores_alone = true, .is_told_of_threads = true});
 
 }  // namespace tombolo::flushed

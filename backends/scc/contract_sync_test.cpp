@@ -201,7 +201,7 @@ TEST_P(Contract, AStoreArrivesWithoutFurtherCalls) {
 
 // ---- Waiting ----------------------------------------------------------------------------------
 
-TEST_P(Contract, AFaultOfTheIdleHookEndsAWait) {
+TEST_P(Contract, AFailureOfTheIdleHookEndsAWait) {
   auto layout = this->layout(1);
   const auto never = layout.take_lines(1);
   CountingHook hook(5);

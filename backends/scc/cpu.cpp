@@ -67,7 +67,7 @@ void Cpu::run(simulator::Core& fibre, const std::function<void(Cpu&)>& program) 
 
 bool Cpu::reads_uncached(MemoryType type) const {
   if (!scc::in_l1(type)) return true;
-  return chip_.parameters().faults.mpbt_wt_reads_uncached && writes_through_l1(type) &&
+  return chip_.parameters().errata.mpbt_wt_reads_uncached && writes_through_l1(type) &&
          type != MemoryType::wt;
 }
 
@@ -96,7 +96,7 @@ void Cpu::read_in_line(View from, std::byte* to, std::size_t bytes) {
 
 void Cpu::read_uncached(View from, std::byte* to, std::size_t bytes) {
   const bool first_word_only =
-      from.type == MemoryType::ncm_wcb && chip_.parameters().faults.ncm_wcb_reads_first_word;
+      from.type == MemoryType::ncm_wcb && chip_.parameters().errata.ncm_wcb_reads_first_word;
   by_transactions(from.first, bytes, kDoubleWord, [&](std::size_t done, std::size_t n) {
     Address at = from.first + done;
     if (first_word_only) at = line_size_.first(line_size_.line(at)) + at.byte() % 8;
@@ -195,7 +195,7 @@ void Cpu::combine(View to, const std::byte* from, std::size_t bytes) {
 
 bool Cpu::by_bypass(DeviceKind kind, std::uint32_t device) const {
   return kind == DeviceKind::mpb && device == chip_.tile_number(id_) &&
-         !chip_.parameters().faults.local_mpb_bypass_unusable;
+         !chip_.parameters().errata.local_mpb_bypass_unusable;
 }
 
 // The core's own part of a trip: until the request leaves the tile, caches were looked into; the

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: what the simulated cores do with memory: what each type caches, combines and leaves
-// stale, what each instruction drops or writes back, and the documented faults.
+// stale, what each instruction drops or writes back, and the documented errata.
 #include "backends/scc/cpu.h"
 
 #include <gtest/gtest.h>
@@ -70,27 +70,27 @@ TEST_F(CpuTest, CachedReadsGoStale) {
   }
 }
 
-TEST_F(CpuTest, WriteThroughReadsAreUncachedByTheFault) {
-  for (const bool fault : {true, false}) {
-    alone(fault ? scc_ : repaired_, [&](Chip& chip, Cpu& cpu) {
+TEST_F(CpuTest, WriteThroughReadsAreUncachedByTheErratum) {
+  for (const bool erratum : {true, false}) {
+    alone(erratum ? scc_ : repaired_, [&](Chip& chip, Cpu& cpu) {
       const View view{shared(chip), mpbt_wt};
       cpu.load<std::uint32_t>(view);
       set_memory(chip, view.first, 2);
-      EXPECT_EQ(cpu.load<std::uint32_t>(view), fault ? 2u : 0u);
-      EXPECT_EQ(cpu.in_l1(view.first), !fault);
+      EXPECT_EQ(cpu.load<std::uint32_t>(view), erratum ? 2u : 0u);
+      EXPECT_EQ(cpu.in_l1(view.first), !erratum);
     });
   }
 }
 
 // 002 section 4.3.1.
-TEST_F(CpuTest, UncachedReadsOfMpbtPagesReturnTheFirstWordByTheFault) {
-  for (const bool fault : {true, false}) {
-    alone(fault ? scc_ : repaired_, [&](Chip& chip, Cpu& cpu) {
+TEST_F(CpuTest, UncachedReadsOfMpbtPagesReturnTheFirstWordByTheErratum) {
+  for (const bool erratum : {true, false}) {
+    alone(erratum ? scc_ : repaired_, [&](Chip& chip, Cpu& cpu) {
       for (std::uint32_t word = 0; word < 8; ++word)
         set_memory(chip, shared(chip, word * 4), 100 + word);
       const View view{shared(chip), ncm_wcb};
       EXPECT_EQ(cpu.load<std::uint32_t>(view + 4), 101u);
-      EXPECT_EQ(cpu.load<std::uint32_t>(view + 20), fault ? 101u : 105u);
+      EXPECT_EQ(cpu.load<std::uint32_t>(view + 20), erratum ? 101u : 105u);
     });
   }
 }

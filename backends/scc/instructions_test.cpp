@@ -79,7 +79,7 @@ std::pair<std::uint64_t, std::uint64_t> requests(MemoryType type, std::uint64_t 
 TEST(Instructions, DoublewordsGoToUncachedMemory) {
   EXPECT_EQ(requests(MemoryType::ncm, 0), std::pair(4ul, 4ul));
   EXPECT_EQ(requests(MemoryType::ncm, 4), std::pair(5ul, 5ul));
-  // Combined to a line; what is read is uncached by the fault.
+  // Combined to a line; what is read is uncached by the erratum.
   EXPECT_EQ(requests(MemoryType::mpbt_wt, 0), std::pair(1ul, 4ul));
 }
 

@@ -56,17 +56,17 @@ Job::Job(const Parameters& parameters, const JobShape& shape)
   TOMBOLO_CHECK(status.ok(), "{}", status.message());
   if (cores_.empty())
     for (std::uint32_t core = 0; core < shape.processes; ++core) cores_.emplace_back(core);
-  for (machine::Home home = 0; home < shape.processes; ++home)
-    simulated_.push_back({&chip_.cpu(cores_[home]), shape.placement, &cores_});
   for (machine::Home home = 0; home < shape.processes; ++home) {
-    machine::Attachment at;
+    Attachment at;
     at.self = home;
     at.cores = shape.processes;
     at.sync_bytes_per_home = whole_lines(shape.sync_bytes);
     at.data.assign(shape.processes, {.bytes = shape.data_bytes});
     at.idle = shape.idle;
     at.seed = shape.options.seed;
-    at.simulated = &simulated_[home];
+    at.cpu = &chip_.cpu(cores_[home]);
+    at.placement = shape.placement;
+    at.core_of_home = &cores_;
     attachments_.push_back(std::move(at));
   }
 }

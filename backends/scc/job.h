@@ -4,7 +4,7 @@
 //
 //   Job job(parameters, {.processes = 8, .sync_bytes = Window<Core>::sync_bytes(8),
 //                        .data_bytes = 4096});
-//   RunResult result = job.run([&](const machine::Attachment& at, Cpu& cpu) {
+//   RunResult result = job.run([&](const scc::Attachment& at, Cpu& cpu) {
 //     windows::Window<scc::Core> window(at, {});
 //     ...
 //   });
@@ -33,7 +33,7 @@ struct JobShape {
 
 class Job {
  public:
-  using Program = std::function<void(const machine::Attachment&, Cpu&)>;
+  using Program = std::function<void(const Attachment&, Cpu&)>;
 
   // Ends the process if the shape asks for more cores or memory than the chip has: see fits().
   Job(const Parameters& parameters, const JobShape& shape);
@@ -43,7 +43,7 @@ class Job {
 
   Chip& chip() { return chip_; }
   const std::vector<CoreId>& cores() const { return cores_; }
-  const machine::Attachment& attachment(machine::Home home) const { return attachments_[home]; }
+  const Attachment& attachment(machine::Home home) const { return attachments_[home]; }
 
   // Once.
   simulator::RunResult run(const Program& program);
@@ -52,8 +52,7 @@ class Job {
   JobShape shape_;
   Chip chip_;
   std::vector<CoreId> cores_;
-  std::vector<SimulatedCore> simulated_;
-  std::vector<machine::Attachment> attachments_;
+  std::vector<Attachment> attachments_;
 };
 
 }  // namespace tombolo::scc

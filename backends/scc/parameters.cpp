@@ -154,10 +154,10 @@ std::vector<Field> fields(Parameters& p) {
   cycles("wbinvd_valid_line", p.operations.wbinvd_valid_line);
   cycles("invd_valid_line", p.operations.invd_valid_line);
   cycles("flush_loop", p.operations.flush_loop);
-  section = "faults";
-  flag("mpbt_wt_reads_uncached", p.faults.mpbt_wt_reads_uncached);
-  flag("local_mpb_bypass_unusable", p.faults.local_mpb_bypass_unusable);
-  flag("ncm_wcb_reads_first_word", p.faults.ncm_wcb_reads_first_word);
+  section = "errata";
+  flag("mpbt_wt_reads_uncached", p.errata.mpbt_wt_reads_uncached);
+  flag("local_mpb_bypass_unusable", p.errata.local_mpb_bypass_unusable);
+  flag("ncm_wcb_reads_first_word", p.errata.ncm_wcb_reads_first_word);
   section = "extensions";
   flag("selective_write_back", p.extensions.selective_write_back);
   flag("selective_invalidation", p.extensions.selective_invalidation);
@@ -192,9 +192,9 @@ class Reader {
     toml::table table;
     try {
       table = toml::parse_file(path.string());
-    } catch (const toml::parse_error& fault) {
-      return wrong(path, fmt::format("line {}: {}", fault.source().begin.line,
-                                     std::string(fault.description())));
+    } catch (const toml::parse_error& mistake) {
+      return wrong(path, fmt::format("line {}: {}", mistake.source().begin.line,
+                                     std::string(mistake.description())));
     }
     if (table.contains("base")) {
       const auto base = table["base"].value<std::string>();

@@ -58,9 +58,9 @@ struct Parameters {
   struct Operations {
     HalfCycles cl1invmb, wbinvd, wbinvd_valid_line, invd_valid_line, flush_loop;
   } operations;
-  struct Faults {
+  struct Errata {
     bool mpbt_wt_reads_uncached, local_mpb_bypass_unusable, ncm_wcb_reads_first_word;
-  } faults;
+  } errata;
   struct Extensions {
     bool selective_write_back, selective_invalidation, remote_invalidation, guaranteed_commit,
         copy_engine;

@@ -66,8 +66,8 @@ TEST_F(ParametersTest, ABaseGivesWhatAFileLeavesOut) {
   ASSERT_TRUE(find_parameters("scc-repaired", &repaired).ok());
   EXPECT_EQ(scc.cores(), 48u);
   EXPECT_EQ(repaired.cores(), 48u);
-  EXPECT_TRUE(scc.faults.mpbt_wt_reads_uncached);
-  EXPECT_FALSE(repaired.faults.mpbt_wt_reads_uncached);
+  EXPECT_TRUE(scc.errata.mpbt_wt_reads_uncached);
+  EXPECT_FALSE(repaired.errata.mpbt_wt_reads_uncached);
   EXPECT_NE(digest(scc), digest(repaired));
 }
 
@@ -82,7 +82,7 @@ TEST_F(ParametersTest, WrongFilesAreRefused) {
   expect_has(refusal_of("[core]\nload_core_cycles = { value = 1 }\n"), "source");
   expect_has(refusal_of("[core]\nload_core_cycles = { value = -1, source = \"s\" }\n"), "0.5");
   expect_has(refusal_of("[core]\nload_core_cycles = { value = 0.3, source = \"s\" }\n"), "0.5");
-  expect_has(refusal_of("[faults]\nmpbt_wt_reads_uncached = { value = 1, source = \"s\" }\n"),
+  expect_has(refusal_of("[errata]\nmpbt_wt_reads_uncached = { value = 1, source = \"s\" }\n"),
              "true or false");
   expect_has(refusal_of("[clocks]\ncore_megahertz = { value = 531, source = \"s\" }\n"), "tick");
   expect_has(refusal_of("[caches]\nl1_bytes = { value = 16000, source = \"s\" }\n"), "sets");

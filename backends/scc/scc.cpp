@@ -12,18 +12,18 @@ constexpr std::size_t kChunk = 32;
 constexpr std::size_t kEngineBytes = 256;
 constexpr std::uint64_t kPollsPerIdle = 64;
 
-const SimulatedCore& simulated(const machine::Attachment& at) {
-  TOMBOLO_CHECK(at.simulated != nullptr, "scc: core {} was not attached by a scc::Job", at.self);
-  return *static_cast<const SimulatedCore*>(at.simulated);
+Cpu& cpu_of(const Attachment& at) {
+  TOMBOLO_CHECK(at.cpu != nullptr, "scc: core {} was not attached by a scc::Job", at.self);
+  return *at.cpu;
 }
 
 }  // namespace
 
-Base::Base(const machine::Attachment& at)
-    : cpu_(*simulated(at).cpu),
+Base::Base(const Attachment& at)
+    : cpu_(cpu_of(at)),
       chip_(cpu_.chip()),
-      placement_(simulated(at).placement),
-      homes_(simulated(at).core_of_home),
+      placement_(at.placement),
+      homes_(at.core_of_home),
       idle_(at.idle),
       self_(at.self),
       cores_(at.cores),

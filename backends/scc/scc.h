@@ -33,8 +33,8 @@
 #include <vector>
 
 #include "backends/scc/cpu.h"
-#include "machine/contract.h"
 #include "machine/emulation/atomics_by_test_and_set.h"
+#include "machine/optional.h"
 
 namespace tombolo::scc {
 
@@ -49,10 +49,10 @@ struct Placement {
   std::uint64_t data_offset = 0;  // of the first byte in the public pages of each home
 };
 
-// What Attachment::simulated points at.
-struct SimulatedCore {
+// What a core is given beyond what every machine's is: by a Job.
+struct Attachment : machine::Attachment {
   Cpu* cpu = nullptr;
-  Placement placement;
+  Placement placement = {};
   const std::vector<CoreId>* core_of_home = nullptr;
 };
 
@@ -63,6 +63,7 @@ class Base {
  public:
   using Home = machine::Home;
   using DataPlace = machine::DataPlace;
+  using Attachment = scc::Attachment;
   struct Word {
     View view;
   };
@@ -75,7 +76,7 @@ class Base {
   static constexpr bool has_views = false;
   static std::size_t reserved_sync_bytes(Home) { return 0; }
 
-  explicit Base(const machine::Attachment& at);
+  explicit Base(const Attachment& at);
 
   Home self() const { return self_; }
   Home cores() const { return cores_; }
@@ -188,5 +189,9 @@ class Base {
 }  // namespace detail
 
 using Core = machine::AtomicsByTestAndSet<detail::Base>;
+static_assert(machine::Core<Core>);
+static_assert(machine::extras_of<Core> == machine::Extras{.refreshes_at_once = true,
+                                                          .has_no_views = true,
+                                                          .stores_alone = true});
 
 }  // namespace tombolo::scc

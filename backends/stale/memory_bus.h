@@ -3,18 +3,18 @@
 // ledger for each line that it writes.
 //
 // Invariants: B1 a ledger entry is 8 bytes: rank + 1 in the upper 16 bits, call site in the lower
-// 48;
-//                0: nobody. Entries lie in the order of the regions and of their lines.
+//                48; 0: nobody. Entries lie in the order of the regions and of their lines.
 // Thread safety: for the shared side yes; set_site by one thread at a time.
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
+#include "backends/stale/attachment.h"
 #include "backends/stale/findings.h"
 #include "backends/stale/shared_bytes.h"
 #include "base/check.h"
-#include "machine/place.h"
 
 namespace tombolo::stale {
 
@@ -22,12 +22,19 @@ using Line = std::uint64_t;  // number of a line in its region
 
 class MemoryBus {
  public:
-  explicit MemoryBus(const machine::Attachment& at) : ledger_(at.ledger), self_(at.self) {
+  // Bytes of ledger for these regions.
+  static std::size_t ledger_bytes(std::span<const machine::DataRegion> regions) {
+    Line lines = 0;
+    for (const machine::DataRegion& region : regions) lines += lines_of(region);
+    return lines * bytes_of_entry;
+  }
+
+  explicit MemoryBus(const Attachment& at) : ledger_(at.shared), self_(at.self) {
     TOMBOLO_CHECK(at.cores < 0xffff, "stale: {} cores; the ledger has room for 65534", at.cores);
     Line first = 0;
     for (const machine::DataRegion& region : at.data) {
       regions_.push_back({region.memory, region.bytes, first});
-      first += (region.bytes + line_bytes - 1) / line_bytes;
+      first += lines_of(region);
     }
   }
 
@@ -67,17 +74,21 @@ class MemoryBus {
 
  private:
   static constexpr std::uint64_t site_mask = (std::uint64_t{1} << 48) - 1;
+  static constexpr std::size_t bytes_of_entry = 8;
   struct Region {
     std::byte* memory;
     std::uint64_t bytes;
     Line first;  // its first entry in the ledger
   };
 
+  static Line lines_of(const machine::DataRegion& region) {
+    return (region.bytes + line_bytes - 1) / line_bytes;
+  }
   std::byte* memory(machine::Home home, Line line) const {
     return regions_[home].memory + line * line_bytes;
   }
   std::byte* entry(machine::Home home, Line line) const {
-    return ledger_ + (regions_[home].first + line) * 8;
+    return ledger_ + (regions_[home].first + line) * bytes_of_entry;
   }
   static Writer decode(std::uint64_t entry) {
     if (entry == 0) return {};

@@ -45,15 +45,15 @@ struct Job {
         ledger(n * (bytes + 63) / 64 * 8) {}
 
   // As an MPI process would: images of its own, made after the fork.
-  machine::Attachment attach(Home self, std::uint64_t seed, std::uint64_t evictions) const {
-    machine::Attachment at;
+  Attachment attach(Home self, std::uint64_t seed, std::uint64_t evictions) const {
+    Attachment at;
     at.self = self;
     at.cores = cores;
     at.sync = sync.at();
     at.sync_bytes_per_home = sync_bytes;
     for (Home home = 0; home < cores; ++home)
       at.data.push_back({.memory = data.at() + home * data_bytes, .bytes = data_bytes});
-    at.ledger = ledger.at();
+    at.shared = ledger.at();
     at.waiting = machine::WaitPolicy::for_host(cores, 2);
     at.seed = seed;
     at.evictions = evictions;

@@ -15,9 +15,6 @@ host::ZeroMemory address_space(std::size_t bytes) {
   return memory;
 }
 
-}  // namespace
-namespace {
-
 // From here on the pages of a range are asked for before they are touched.
 constexpr std::size_t sparse_from = std::size_t{4} << 20;
 constexpr Line lines_of_block = page_block / line_bytes;
@@ -34,24 +31,21 @@ void copy_unless(ByteMask keep, std::byte* to, const std::byte* from, std::size_
 
 }  // namespace
 
-RegionCache::RegionCache(const machine::DataRegion& region, machine::Home home, Surroundings around)
+RegionCache::RegionCache(const machine::DataRegion& region, Image image, machine::Home home,
+                         Surroundings around)
     : memory_(region.memory),
-      image_(region.image),
+      image_(image.at),
       bytes_(region.bytes),
       home_(home),
       around_(around),
-      image_was_given_(region.image != nullptr) {}
+      image_of_program_(image.of_program) {}
 
 void RegionCache::ensure() {
   if (twin_) return;
-  if (image_ == nullptr) {
-    own_image_ = address_space(bytes_);
-    image_ = own_image_.as<std::byte>();
-  }
   twin_ = address_space(lines() * line_bytes);
   valid_ = address_space((lines() + 63) / 64 * 8);
   written_ = address_space(lines() * sizeof(ByteMask));
-  sparse_ = bytes_ >= sparse_from && (!image_was_given_ || is_anonymous(image_, bytes_));
+  sparse_ = bytes_ >= sparse_from && (!image_of_program_ || is_anonymous(image_, bytes_));
 }
 
 // Ranges -----------------------------------------------------------------------------------------
@@ -206,11 +200,11 @@ void RegionCache::adopt() {
       const Bytes image = seen(line);
       Bytes fresh;
       around_.bus.load(home_, line, fresh.at);
-      if (!image_was_given_)
+      if (!image_of_program_)
         take(line, image, fresh, 0);
       else if (differing(image.at, fresh.at, bytes) != 0)
         around_.bus.store(home_, line, image.at, byte_mask(0, bytes));
-      if (image_was_given_) std::memcpy(twin_of(line), image.at, bytes);
+      if (image_of_program_) std::memcpy(twin_of(line), image.at, bytes);
     }
   });
 }
@@ -306,7 +300,7 @@ void RegionCache::report_unpublished() {
   };
   // An image that is the program's own may be gone already: programs release the memory of a window
   // before the window, though they should not. That is no reason to crash.
-  if (!image_was_given_ || is_mapped(image_, bytes_)) return report_all(0, lines());
+  if (!image_of_program_ || is_mapped(image_, bytes_)) return report_all(0, lines());
   for (Line first = 0; first < lines(); first += lines_of_block) {
     const Line end = std::min(lines(), first + lines_of_block);
     if (is_mapped(image_of(first), (end - first - 1) * line_bytes + bytes_of(end - 1)))

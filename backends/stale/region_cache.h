@@ -28,11 +28,16 @@ class RegionCache {
     CombiningBuffer& combining;
     Findings& findings;
   };
-  RegionCache(const machine::DataRegion& region, machine::Home home, Surroundings around);
+  struct Image {
+    std::byte* at;
+    bool of_program;  // its memory, with what it keeps there; else zeros
+  };
+  RegionCache(const machine::DataRegion& region, Image image, machine::Home home,
+              Surroundings around);
   RegionCache(const RegionCache&) = delete;
   RegionCache& operator=(const RegionCache&) = delete;
 
-  // Opens the region; memory := image if the region came with an image, else image := memory.
+  // Opens the region; memory := image if it is the program's memory, else image := memory.
   void adopt();
   // Opens the region: lines that are not valid come from memory.
   void expose();
@@ -93,11 +98,10 @@ class RegionCache {
   std::uint64_t bytes_;
   machine::Home home_;
   Surroundings around_;
-  bool image_was_given_;
+  bool image_of_program_;
   bool open_ = false;
   bool sparse_ = false;        // large, and the image is zero where it is not present
   bool written_used_ = false;  // a bit of `written_` was ever set
-  host::ZeroMemory own_image_;
   host::ZeroMemory twin_;
   host::ZeroMemory valid_;    // a bit per line; unused once the region is open
   host::ZeroMemory written_;  // by line (K1)

@@ -19,22 +19,26 @@ constexpr std::uint64_t anywhere_one_in = 3;
 
 }  // namespace
 
-Core::Core(const machine::Attachment& attachment)
+Core::Core(const Attachment& attachment)
     : at_(attachment),
       random_(Random::stream(at_.seed, at_.self)),
       bus_(at_),
       combining_(bus_, Random::stream(at_.seed, at_.self + (std::uint64_t{1} << 32))),
+      images_(at_),
       process_(getpid()) {
   TOMBOLO_CHECK(at_.data.empty() || at_.self < at_.data.size(), "stale: core {} of {} regions",
                 at_.self, at_.data.size());
   for (machine::Home home = 0; home < at_.data.size(); ++home) {
     const machine::DataRegion& region = at_.data[home];
-    const bool mapped = region.memory != nullptr;
-    caches_.push_back(
-        mapped ? std::make_unique<RegionCache>(
-                     region, home, RegionCache::Surroundings{bus_, combining_, findings_})
-               : nullptr);
-    if (mapped && home == at_.self) caches_.back()->adopt();
+    if (region.memory == nullptr) {
+      caches_.push_back(nullptr);
+      continue;
+    }
+    const bool own = home == at_.self;
+    const RegionCache::Image image{images_.of(home), own && at_.own_view != nullptr};
+    caches_.push_back(std::make_unique<RegionCache>(
+        region, image, home, RegionCache::Surroundings{bus_, combining_, findings_}));
+    if (own) caches_.back()->adopt();
   }
   settler::add(*this);
 }

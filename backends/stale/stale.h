@@ -17,9 +17,9 @@
 //                     of other words overtake them (R3), a notify() does not
 //
 // Invariants:
-//   L1  The image of the core's own region is the truth when the core is constructed: memory is
-//       made equal to it. Nobody may touch the data of a home before that home's core exists. If
-//       the region has no image, memory is the truth and the image is made here.
+//   L1  Where the own region's image is the program's memory (Attachment::own_view), it is the
+//       truth when the core is constructed: memory is made equal to it. Otherwise memory is the
+//       truth. No core may touch the data of a home before that home's core exists.
 //   L2  A region is `open` if a program's plain loads reach it: the own region always, others after
 //       expose() or view(). Since loads cannot be trapped, its lines are always in the image; an
 //       eviction or refresh brings them from memory at once. In other regions a line comes from
@@ -53,8 +53,10 @@
 #include <mutex>
 #include <vector>
 
+#include "backends/stale/attachment.h"
 #include "backends/stale/combining_buffer.h"
 #include "backends/stale/findings.h"
+#include "backends/stale/images.h"
 #include "backends/stale/memory_bus.h"
 #include "backends/stale/recent_lines.h"
 #include "backends/stale/region_cache.h"
@@ -63,20 +65,26 @@
 #include "base/random.h"
 #include "host/waiting/doorbell.h"
 #include "host/waiting/host_waiting.h"
-#include "machine/contract.h"
+#include "machine/optional.h"
 
 namespace tombolo::stale {
 
 class Core final : private Settleable {
  public:
   using Word = StoreBuffer::Word;
+  using Attachment = stale::Attachment;
   static constexpr machine::Properties properties{.name = "stale",
                                                   .coherent = false,
                                                   .native_atomics = machine::Atomics::full,
                                                   .line_bytes = line_bytes};
   static std::size_t reserved_sync_bytes(machine::Home) { return sizeof(host::Doorbell); }
+  // For the ledger.
+  static std::size_t shared_bytes(std::span<const machine::DataRegion> regions) {
+    return MemoryBus::ledger_bytes(regions);
+  }
 
-  explicit Core(const machine::Attachment& attachment);
+  // Throws std::bad_alloc where there is no address space for the images.
+  explicit Core(const Attachment& attachment);
   ~Core() override;  // closes
   Core(const Core&) = delete;
   Core& operator=(const Core&) = delete;
@@ -117,17 +125,14 @@ class Core final : private Settleable {
   std::byte* view(machine::DataPlace place);
   std::uint64_t data_bytes(machine::Home home) const { return at_.data[home].bytes; }
 
-  // Beyond the contract -------------------------------------------------------------------------
+  // Beyond the contract (machine/optional.h) ----------------------------------------------------
 
   // Brings all lines of the region into the image, for programs that load from it (L2).
   void expose(machine::Home home);
-  // Deferred stores to sync words are in memory when it returns.
   void settle() override;
-  // What the program is doing now, for findings: any 48-bit number, for example a return address.
   void set_site(std::uint64_t site);
-  // Ends the use of data and looks for writes that were never published or drained; the latter are
-  // then brought to memory, as hardware would. To be called while the memory is still there; the
-  // destructor does it otherwise.
+  // What was never drained is brought to memory, as hardware would. The destructor does it
+  // otherwise.
   void close();
   const Findings& findings() const { return findings_; }
 
@@ -147,12 +152,13 @@ class Core final : private Settleable {
   Status read_foreign(machine::DataPlace place, void* out, std::size_t bytes);
   Status write_foreign(machine::DataPlace place, const void* in, std::size_t bytes);
 
-  machine::Attachment at_;
+  Attachment at_;
   std::recursive_mutex mutex_;  // guards everything below
   Random random_;
   Findings findings_;
   MemoryBus bus_;
   CombiningBuffer combining_;
+  Images images_;
   std::vector<std::unique_ptr<RegionCache>> caches_;  // by home; null for regions without mapping
   StoreBuffer stores_;
   RecentLines recent_;
@@ -160,5 +166,11 @@ class Core final : private Settleable {
   pid_t process_;  // a forked child has a copy of the core that it must not use
 };
 static_assert(machine::Core<Core>);
+static_assert(machine::extras_of<Core> == machine::Extras{.keeps_views_apart = true,
+                                                          .defers_stores = true,
+                                                          .wants_shared_memory = true,
+                                                          .evicts_at_random = true,
+                                                          .tells_losses = true,
+                                                          .names_sites = true});
 
 }  // namespace tombolo::stale

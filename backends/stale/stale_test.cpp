@@ -453,7 +453,7 @@ TEST(Stale, LargeWriteThroughsNeedNoMemory) {
   EXPECT_EQ(got, data);
 }
 
-// Memory and image at any address, a last line that is not whole, and a core without images.
+// Memory and image at any address, a last line that is not whole, and a core without a program.
 TEST(Stale, RegionsNeedNoAlignment) {
   constexpr std::size_t bytes = 200;
   std::vector<std::byte> sync(2 * 4096 + 64);
@@ -461,20 +461,21 @@ TEST(Stale, RegionsNeedNoAlignment) {
       reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(sync.data()) + 63) / 64 * 64);
   std::vector<std::byte> memory(2 * bytes + 3);
   std::vector<std::byte> image(bytes + 5, std::byte{9});
-  machine::Attachment at;
+  Attachment at;
   at.cores = 2;
   at.sync = block;
   at.sync_bytes_per_home = 4096;
   at.evictions = 3;
-  at.data = {{.memory = memory.data() + 3, .image = image.data() + 5, .bytes = bytes},
+  at.data = {{.memory = memory.data() + 3, .bytes = bytes},
              {.memory = memory.data() + 3 + bytes, .bytes = bytes}};
   memory[3 + bytes] = std::byte{4};
+  at.own_view = image.data() + 5;
   Core a(at);
   at.self = 1;
-  at.data[0].image = nullptr;
+  at.own_view = nullptr;
   Core b(at);
-  EXPECT_EQ(memory[3], std::byte{9}) << "the owner's image is the truth at the start";
-  EXPECT_EQ(*b.view({1, 0}), std::byte{4}) << "memory is, if there is no image";
+  EXPECT_EQ(memory[3], std::byte{9}) << "the program's memory is the truth at the start";
+  EXPECT_EQ(*b.view({1, 0}), std::byte{4}) << "memory is, if the program has none";
   for (std::size_t i = 0; i < bytes; ++i) *a.view({0, i}) = static_cast<std::byte>(i);
   a.publish({0, 0}, bytes);
   std::vector<std::byte> got(bytes);
@@ -499,11 +500,12 @@ TEST(Stale, ClosesAfterItsImageIsGone) {
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(mapped, MAP_FAILED);
   auto* const image = static_cast<std::byte*>(mapped);
-  machine::Attachment at;
+  Attachment at;
   at.cores = 1;
   at.sync = sync;
   at.sync_bytes_per_home = sizeof sync;
-  at.data = {{.memory = memory.data(), .image = image, .bytes = bytes}};
+  at.data = {{.memory = memory.data(), .bytes = bytes}};
+  at.own_view = image;
   Core core(at);
   *core.view({0, 8}) = std::byte{1};
   *core.view({0, 3 * page}) = std::byte{1};
@@ -548,7 +550,7 @@ TEST(Stale, RegionsOfOtherProcessesAreUncached) {
       reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(sync.data()) + 63) / 64 * 64);
   std::array<std::uint64_t, 16> mine{};
   std::array<std::uint64_t, 16> theirs{};
-  machine::Attachment at;
+  Attachment at;
   at.cores = 2;
   at.sync = block;
   at.sync_bytes_per_home = 4096;

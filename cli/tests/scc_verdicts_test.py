@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tombolo import paths
 from tombolo.errors import UserError
 from tombolo.scc import catalogue, chips, draw, native, verdicts
 from tombolo.scc.catalogue import Axis, Catalogue, Claim, Experiment, Figure, Number, Reason, Series
@@ -67,14 +68,16 @@ def test_kinds_of_claims_are_those_of_the_catalogue() -> None:
     [
         ("name = ", "bad.toml: "),
         ("title = 'x'\nfigure = []", "lacks 'name'"),
-        ("name = 'x'\ntitle = 'x'\nfigure = []\n[[paper]]\nsource = ''\nexact = true\nx = [1]\nvalues.q = [1]",
+        ("name = 'bad'\ntitle = 'x'\nfigure = []\n[[paper]]\nsource = ''\nexact = true\nx = [1]\nvalues.q = [1]",
          "no figure has the series 'q'"),
-        ("name = 'x'\ntitle = 'x'\nfigure = []\n[[paper]]\nsource = ''\nexact = true\nx = [1]\nvalues.q = [1, 2]",
+        ("name = 'bad'\ntitle = 'x'\nfigure = []\n[[paper]]\nsource = ''\nexact = true\nx = [1]\nvalues.q = [1, 2]",
          "q: 2 values for 1 places"),
-        ("name = 'x'\ntitle = 'x'\nfigure = []\n[[paper]]\nsource = ''\nexact = true\nx = [1]\nvalues.q = [1]\n"
+        ("name = 'bad'\ntitle = 'x'\nfigure = []\n[[paper]]\nsource = ''\nexact = true\nx = [1]\nvalues.q = [1]\n"
          "fitted.q = [2]", "fitted: q has no number"),
-        ("name = 'x'\ntitle = 'x'\nfigure = []\n[[claim]]\nname = 'c'\nkind = 'odd'\nseries = 'q'\nsource = ''",
+        ("name = 'bad'\ntitle = 'x'\nfigure = []\n[[claim]]\nname = 'c'\nkind = 'odd'\nseries = 'q'\nsource = ''",
          "'odd' is no kind of claim"),
+        ("name = 'x'\ntitle = 'x'\nfigure = []", "the file of 'x' must be x.toml"),
+        ("name = 'bad'\ntitle = 'x'\nfigure = []\n[[reason]]\ntext = ''", "needs a series or a claim"),
     ],
 )  # fmt: skip
 def test_a_mistake_in_a_file_is_named_with_the_file(tmp_path: Path, text: str, says: str) -> None:
@@ -82,6 +85,30 @@ def test_a_mistake_in_a_file_is_named_with_the_file(tmp_path: Path, text: str, s
     with pytest.raises(UserError, match="bad.toml") as error:
         catalogue.load(tmp_path)
     assert says in str(error.value)
+
+
+def test_experiments_come_in_their_order_from_one_folder_or_one_each(tmp_path: Path) -> None:
+    for path, order in (("a", ""), ("b", "order = 20"), ("own/c", "order = 10"), ("own/d", "")):
+        file = tmp_path / f"{path}.toml"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"name = '{file.stem}'\ntitle = 'x'\nfigure = []\n{order}\n")
+    assert list(catalogue.load(tmp_path).experiments) == ["c", "b", "a", "d"]
+
+
+def test_an_installed_package_has_all_files_in_one_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "scc").mkdir()
+    (tmp_path / "scc" / "e.toml").write_text("name = 'e'\ntitle = 'E'\nfigure = []\n")
+    monkeypatch.setattr(paths, "checkout", lambda: None)
+    monkeypatch.setattr(paths, "DATA", tmp_path)
+    assert list(catalogue.load().experiments) == ["e"]
+
+
+def test_a_reason_is_of_the_experiment_whose_file_states_it(tmp_path: Path) -> None:
+    text = "name = 'e'\ntitle = 'E'\nfigure = []\n[[reason]]\nseries = 'a'\ntext = 'because'\n"
+    (tmp_path / "e.toml").write_text(text)
+    assert catalogue.load(tmp_path).reason("e", "a", 1) == "because"
 
 
 def test_a_deviation_is_relative_to_the_paper() -> None:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
+from pathlib import Path
 
 import pytest
 from tombolo import libraries, mpis, paths, starvation
@@ -11,12 +12,24 @@ WAIT = {"entries_median": 3, "entries_p99": 9, "entries_max": 17408400, "median"
 QUARTILES = {"q1": 0.05, "median": 0.1, "q3": 0.2, "iqr_by_median": 1.5}
 
 
-def test_a_scheme_is_chosen_by_the_environment_and_a_stock_mpi_is_left_alone():
+FAMILIES = [
+    starvation.Family("best-effort", "none", reader_bias=True),
+    starvation.Family("fifo", "arrival", reader_bias=False),
+]
+
+
+def test_a_scheme_is_chosen_by_the_environment_and_a_stock_mpi_is_left_alone(monkeypatch):
+    monkeypatch.setattr(libraries, "need", lambda abi: Path(f"{abi}.so"))
+    monkeypatch.setattr(starvation, "families", lambda library: FAMILIES)
     mpich = mpis.Mpi("mpich", paths.home(), None, None)
     *ours, stock = starvation.contestants(mpich, [mpich])
-    assert {e.environment()["TOMBOLO_PASSIVE_SYNC"] for e in ours} == {
-        "best-effort", "writer-preference", "fifo"
-    }  # fmt: skip
+    assert [(e.label, e.locks) for e in ours] == [
+        ("Tombolo, best effort without back-off", "best-effort"),
+        ("Tombolo, best effort", "best-effort"),
+        ("Tombolo, best effort with reader bias", "best-effort"),
+        ("Tombolo, fifo", "fifo"),
+    ]
+    assert {e.environment()["TOMBOLO_PASSIVE_SYNC"] for e in ours} == {"best-effort", "fifo"}
     assert ours[0].environment()["TOMBOLO_BACKOFF"] == "off"
     assert [e.environment()["TOMBOLO_READER_BIAS"] for e in ours].count("on") == 1
     assert stock.environment() == {}
@@ -37,8 +50,10 @@ def test_a_short_run_bounds_the_readers_that_pass_a_preferred_writer(monkeypatch
     assert told.exit_code == 0, told.output
     (path,) = tmp_path.glob("starvation-4-*.jsonl")
     rows = [json.loads(line) for line in path.read_text().splitlines()[1:]]
-    assert len(rows) == 4 * len(starvation.SCHEMES)
+    listed = starvation.families(libraries.need("mpich"))
+    assert {"best-effort", "writer-preference", "fifo"} <= {family.name for family in listed}
+    assert len(rows) == 4 * sum(len(starvation.schemes(family)) for family in listed)
     entries = {r["contestant"]: r["entries_median"] for r in rows if r["row"] == "writer_wait"}
     # Each of the three readers once, and as much again for entries that the time stamps miss.
-    assert entries["Tombolo, writer preference"] <= 6
-    assert entries["Tombolo, fifo"] <= 6
+    for family in listed:
+        assert family.order == "none" or entries[f"Tombolo, {family.label}"] <= 6, family

@@ -51,6 +51,8 @@ FOREIGN_MEMORY = Hint(
 )
 TOOLS = Hint("{}", "make system")
 
+EXAMPLES = Hint("all examples on all machines: {}", "tombolo demo --examples")
+
 MEASURE = Hint("to measure: {}", "tombolo scc figures")
 MEASURE_QUICK = Hint("to measure: {}", "tombolo scc figures --quick")
 MEASURE_AGAIN = Hint("to measure all again: {}", "tombolo scc figures --fresh")

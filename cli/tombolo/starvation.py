@@ -1,22 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs bench/starvation.c for each lock scheme of ours and for stock MPIs, one after the other."""
 
+import ctypes
+import json
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from tombolo import compile, measure, processes
+from tombolo import compile, libraries, measure, processes
 from tombolo.launch import Choice, job
 from tombolo.mpis import Mpi
 
 START_SECONDS = 30
-# Our schemes: the label, the library's name for it, whether it backs off between attempts, and
-# whether readers announce themselves between writes, which the paper's best effort does not.
-SCHEMES = (
-    ("best effort without back-off", "best-effort", False, False),
-    ("best effort", "best-effort", True, False),
-    ("best effort with reader bias", "best-effort", True, True),
-    ("writer preference", "writer-preference", True, False),
-    ("fifo", "fifo", True, False),
-)
+
+
+@dataclass(frozen=True)
+class Family:
+    """A lock family, as the library tells it: its name and its properties."""
+
+    name: str
+    order: str  # in which it admits: none, writers-first or arrival
+    reader_bias: bool  # it may let readers announce themselves between writes
+
+    @property
+    def label(self) -> str:
+        return self.name.replace("-", " ")
+
+
+def families(library: Path) -> list[Family]:
+    """Those that a window may use, the default first."""
+    tell = ctypes.CDLL(str(library)).tombolo_lock_families
+    tell.restype = ctypes.c_char_p
+    return [Family(**row) for row in json.loads(tell())]
+
+
+def schemes(family: Family) -> list[tuple[str, str, bool, bool]]:
+    """The runs of it: the label, its name, whether it backs off between attempts, and whether
+    readers announce themselves, which the paper's best effort does not."""
+    found = [(family.label, family.name, True, False)]
+    if family.order == "none":  # then cores poll
+        found.insert(0, (f"{family.label} without back-off", family.name, False, False))
+    if family.reader_bias:
+        found.append((f"{family.label} with reader bias", family.name, True, True))
+    return found
 
 
 @dataclass
@@ -42,7 +67,12 @@ class Contestant:
 
 
 def contestants(host: Mpi, stock: list[Mpi]) -> list[Contestant]:
-    ours = [Contestant(host, f"Tombolo, {label}", *scheme) for label, *scheme in SCHEMES]
+    listed = families(libraries.need(host.kind))
+    ours = [
+        Contestant(host, f"Tombolo, {label}", *scheme)
+        for family in listed
+        for label, *scheme in schemes(family)
+    ]
     return ours + [Contestant(mpi, mpi.label) for mpi in stock]
 
 

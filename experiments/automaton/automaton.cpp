@@ -3,12 +3,12 @@
 
 #include "backends/scc/cpu.h"
 #include "experiments/automaton/automaton_messages.h"
+#include "experiments/common/chip_windows.h"
 #include "experiments/common/library.h"
 #include "experiments/common/measure.h"
 #include "experiments/published/gats_window.h"
 #include "experiments/published/match_vector_gats.h"
 #include "experiments/published/spinning_registers.h"
-#include "windows/window.h"
 
 namespace tombolo::experiments {
 namespace {
@@ -98,7 +98,7 @@ class NoExchange final : public AutomatonExchange {
 
 template <class Window>
 void process(const AutomatonField& field, const AutomatonPlan& plan, const AutomatonLines& expected,
-             const machine::Attachment& at, scc::Cpu& cpu, AutomatonOutcome& outcome) {
+             const scc::Attachment& at, scc::Cpu& cpu, AutomatonOutcome& outcome) {
   auto window = make_window<Window>(at);
   LibraryOf<Window> mpi(window, cpu);
   std::unique_ptr<AutomatonExchange> exchange;
@@ -278,7 +278,7 @@ Status run(const Context& context, const AutomatonField& field, const AutomatonP
                             .placement = placement,
                             .options = {},
                             .idle = nullptr};
-  return run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu& cpu) {
+  return run_job(context, recorder, shape, [&](const scc::Attachment& at, scc::Cpu& cpu) {
     process<Window>(field, plan, expected, at, cpu, *outcome);
   });
 }

@@ -111,7 +111,7 @@ Status run_automaton_by_messages(const Context& context, const AutomatonField& f
   shape.processes = field.processes;
   shape.data_bytes = field.bytes_of_process();
   shape.placement.own = scc::MemoryType::dcm;
-  return run_rckmpi(context, recorder, shape, [&](Rckmpi& mpi, const machine::Attachment& at) {
+  return run_rckmpi(context, recorder, shape, [&](Rckmpi& mpi, const scc::Attachment& at) {
     scc::Core core(at);
     const auto run = [&](AutomatonExchange& exchange) {
       run_process(

@@ -61,7 +61,7 @@ View mpb_of_tile(const Chip& chip, std::uint32_t tile, MemoryType type) {
 // TN-005, local buffer: past the router, as if the bypass could be used.
 Status local_buffer(const Context& context, Recorder& recorder) {
   Context bypass = context;
-  bypass.chip.faults.local_mpb_bypass_unusable = false;
+  bypass.chip.errata.local_mpb_bypass_unusable = false;
   double read = 0;
   TOMBOLO_TRY(on_core_0(bypass, recorder, &read, [](Chip& chip, Cpu& cpu) {
     const View own = mpb_of_tile(chip, 0, MemoryType::ncm);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the calibration against the measured rows: each within a tenth. The numbers are TN-005's
-// and those of Table 2.1 of Bakker's thesis (cli/tombolo/data/scc/calibration.toml).
+// and those of Table 2.1 of Bakker's thesis (calibration.toml).
 // Thread safety: -
 #include "experiments/calibration/calibration.h"
 

@@ -3,8 +3,8 @@
 // independently of each other. A point runs programs against the public layers (windows, sync,
 // messages) and reports measured values as rows.
 //
-// Series, units and x values are those of cli/tombolo/data/scc/NAME.toml, which has the papers'
-// numbers beside them.
+// Series, units and x values are those of NAME.toml in the experiment's folder, which has the
+// papers' numbers beside them. README.md says how to add an experiment.
 //
 // Invariants: X1 a point depends on its context alone: the same chip, seed and `quick` give the
 // same
@@ -91,7 +91,7 @@ struct Experiment {
   std::function<std::vector<Point>(const Context&)> points;
 };
 
-// Every experiment there is, in the order of the list.
+// Every experiment there is, in the order that their files state; CMakeLists.txt makes the list.
 const std::vector<Experiment>& all_experiments();
 
 }  // namespace tombolo::experiments

@@ -23,7 +23,7 @@
 #include <span>
 #include <type_traits>
 
-#include "backends/scc/cpu.h"
+#include "backends/scc/scc.h"
 #include "windows/engine.h"
 
 namespace tombolo::experiments {
@@ -35,8 +35,8 @@ inline void require(const Status& status) {
 
 // Ours, with its defaults, or one of published/.
 template <class Window>
-Window make_window(const machine::Attachment& at) {
-  if constexpr (std::is_constructible_v<Window, const machine::Attachment&>) {
+Window make_window(const scc::Attachment& at) {
+  if constexpr (std::is_constructible_v<Window, const scc::Attachment&>) {
     return Window(at);
   } else {
     return Window(at, windows::EngineOptions());

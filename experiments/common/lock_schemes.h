@@ -12,13 +12,13 @@
 
 #include <string>
 
+#include "experiments/common/chip_windows.h"
 #include "experiments/common/library.h"
 #include "experiments/common/measure.h"
 #include "experiments/published/best_effort.h"
 #include "experiments/published/lock_window.h"
 #include "experiments/published/mcs_writer_preference.h"
 #include "experiments/published/spinning_registers.h"
-#include "windows/window.h"
 
 namespace tombolo::experiments {
 
@@ -29,7 +29,7 @@ struct LockScheme {
   std::string name;
   PublishedLock published = PublishedLock::none;
   bool backoff = true;  // of best effort
-  sync::LockKind ours = sync::LockKind::best_effort;
+  sync::LockKind ours = sync::kind_of<sync::BestEffortFamily>;
 };
 
 inline LockScheme gbh() {
@@ -41,7 +41,7 @@ inline LockScheme gbh_with_backoff() {
 inline LockScheme mcs_wp() { return {.name = "mcs-wp", .published = PublishedLock::queue}; }
 inline LockScheme our_best_effort() { return {.name = "tombolo-best-effort"}; }
 inline LockScheme our_writer_preference() {
-  return {.name = "tombolo-writer-preference", .ours = sync::LockKind::writer_preference};
+  return {.name = "tombolo-writer-preference", .ours = sync::kind_of<sync::WriterPreferenceFamily>};
 }
 
 namespace detail {
@@ -50,7 +50,7 @@ template <class Window, class Body, class... Options>
 Status run_with_window(const Context& context, Recorder& recorder, scc::JobShape shape,
                        const Body& body, const Options&... options) {
   shape.sync_bytes = Window::sync_bytes(shape.processes);
-  return run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu& cpu) {
+  return run_job(context, recorder, shape, [&](const scc::Attachment& at, scc::Cpu& cpu) {
     Window window(at, options...);
     LibraryOf<Window> mpi(window, cpu, Software::report);
     mpi.barrier();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: what experiments have in common: medians and quartiles of samples, and the run of a job
-// whose fault becomes the point's.
+// whose failure becomes the point's.
 // Thread safety: values.
 #pragma once
 
@@ -56,7 +56,7 @@ inline simulator::Options options_of(const Context& context) {
 }
 
 // Runs a program on each process of a job. A shape that does not fit, or a run that does not end,
-// is the point's fault.
+// is the failure of the point.
 inline Status run_job(const Context& context, Recorder& recorder, scc::JobShape shape,
                       const scc::Job::Program& program) {
   shape.options = options_of(context);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the run of a program that passes messages, which becomes a point's rows or its fault.
+// Purpose: the run of a program that passes messages, which becomes a point's rows or its failure.
 //
 // Invariants: J1 processes poll, so that one which waits in vain would never end: a run does, at a
 //                limit of virtual time.
@@ -26,7 +26,7 @@ Status run_cores(const Context& context, Recorder& recorder, scc::JobShape shape
       simulator::Time::after_start(simulator::Duration::seconds(kMessagesLimitSeconds));
   scc::Job job(context.chip, shape);
   const simulator::RunResult result =
-      job.run([&](const machine::Attachment& at, scc::Cpu& cpu) { program(at, cpu, job.cores()); });
+      job.run([&](const scc::Attachment& at, scc::Cpu& cpu) { program(at, cpu, job.cores()); });
   recorder.cost({result.events, result.end.since_start().in_nanoseconds() * 1e-9});
   return result.status;
 }
@@ -36,13 +36,13 @@ template <class Program>
 Status run_rckmpi(const Context& context, Recorder& recorder, const scc::JobShape& shape,
                   Program&& program) {
   TOMBOLO_TRY(baselines::Channel::fits(context.chip, shape.processes));
-  return run_cores(context, recorder, shape,
-                   [&](const machine::Attachment& at, scc::Cpu& cpu,
-                       const std::vector<simulator::CoreId>& cores) {
-                     baselines::Rckmpi mpi(cpu, static_cast<std::uint32_t>(at.self), cores);
-                     program(mpi, at);
-                     mpi.finish();
-                   });
+  return run_cores(
+      context, recorder, shape,
+      [&](const scc::Attachment& at, scc::Cpu& cpu, const std::vector<simulator::CoreId>& cores) {
+        baselines::Rckmpi mpi(cpu, static_cast<std::uint32_t>(at.self), cores);
+        program(mpi, at);
+        mpi.finish();
+      });
 }
 
 }  // namespace tombolo::experiments

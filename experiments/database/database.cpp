@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
+#include "experiments/common/chip_windows.h"
 #include "experiments/common/library.h"
 #include "experiments/common/measure.h"
 #include "experiments/published/gats_window.h"
 #include "experiments/published/match_list_gats.h"
 #include "experiments/published/spinning_registers.h"
-#include "windows/window.h"
 
 namespace tombolo::experiments {
 namespace {
@@ -136,7 +136,7 @@ Status measure(const Context& context, Recorder& recorder, const Stencil& stenci
   shape.sync_bytes = Window::sync_bytes(stencil.processes);
   shape.placement.sync_controller = std::max(stencil.database, -1);
   double slowest = 0;
-  TOMBOLO_TRY(run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu& cpu) {
+  TOMBOLO_TRY(run_job(context, recorder, shape, [&](const scc::Attachment& at, scc::Cpu& cpu) {
     auto window = make_window<Window>(at);
     LibraryOf<Window> mpi(window, cpu);
     Field field(window.core(), lines_of(at.self, at.cores), stencil.columns);

@@ -3,13 +3,13 @@
 
 #include "backends/scc/cpu.h"
 #include "backends/scc/scc.h"
+#include "experiments/common/chip_windows.h"
 #include "experiments/common/library.h"
 #include "experiments/common/measure.h"
 #include "experiments/ft/ft_messages.h"
 #include "experiments/published/gats_window.h"
 #include "experiments/published/match_vector_gats.h"
 #include "experiments/published/spinning_registers.h"
-#include "windows/window.h"
 
 namespace tombolo::experiments {
 namespace {
@@ -22,7 +22,7 @@ using machine::Home;
 template <class Window>
 class WindowTransport final : public FtTransport {
  public:
-  WindowTransport(const machine::Attachment& at, scc::Cpu& cpu)
+  WindowTransport(const scc::Attachment& at, scc::Cpu& cpu)
       : self_(at.self), window_(make_window<Window>(at)), mpi_(window_, cpu) {}
 
   void open(std::span<const Home> peers, std::span<const FtArrival>) override {
@@ -78,7 +78,7 @@ const std::vector<Variant>& variants() {
   static const std::vector<Variant> all = {
       by_windows("scosco", FtVariant::mpbt_wt, 5.5e-6),
       by_windows("scosco-dcm", FtVariant::dcm, 3.5e-6),
-      by_windows("scosco-no-fault", FtVariant::no_fault, 3.5e-6),
+      by_windows("scosco-no-erratum", FtVariant::no_erratum, 3.5e-6),
       by_messages("rckmpi-two-sided", FtMessages::two_sided, 7e-6),
       by_messages("rckmpi-one-sided", FtMessages::one_sided, 9e-6),
   };
@@ -171,7 +171,7 @@ Status run(const Context& context, Recorder& recorder, const scc::Placement& pla
                             .placement = placement,
                             .options = {},
                             .idle = nullptr};
-  TOMBOLO_TRY(run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu& cpu) {
+  TOMBOLO_TRY(run_job(context, recorder, shape, [&](const scc::Attachment& at, scc::Cpu& cpu) {
     WindowTransport<Window> transport(at, cpu);
     ft_solve(cpu, transport, problem, iterations, at.self, *result);
   }));
@@ -193,7 +193,7 @@ Status ft_by_windows(const Context& context, Recorder& recorder, const scc::Plac
 Status ft_by_windows(const Context& context, Recorder& recorder, FtVariant variant,
                      const FtClass& problem, int iterations, FtResult* result) {
   Context on = context;
-  if (variant == FtVariant::no_fault) on.chip.faults.mpbt_wt_reads_uncached = false;
+  if (variant == FtVariant::no_erratum) on.chip.errata.mpbt_wt_reads_uncached = false;
   scc::Placement placement;
   if (variant == FtVariant::dcm) {
     placement.own = scc::MemoryType::dcm;

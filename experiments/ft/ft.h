@@ -14,7 +14,7 @@ namespace tombolo::experiments {
 Experiment ft();
 
 // How the own windows are mapped, and on which chip.
-enum class FtVariant : std::uint8_t { mpbt_wt, dcm, no_fault };
+enum class FtVariant : std::uint8_t { mpbt_wt, dcm, no_erratum };
 
 // Bytes of the host that a run takes.
 std::uint64_t ft_memory(const FtClass& problem);

@@ -58,7 +58,7 @@ TEST(Ft, SaysHowFarItIs) {
 TEST(Ft, IsRightWithOwnWindowsWrittenThrough) {
   const std::vector<Complex> expected = ft_serial(small(), 3);
   EXPECT_TRUE(ft_equal(checksums(FtVariant::mpbt_wt, small(), 3), expected));
-  EXPECT_TRUE(ft_equal(checksums(FtVariant::no_fault, small(), 3), expected));
+  EXPECT_TRUE(ft_equal(checksums(FtVariant::no_erratum, small(), 3), expected));
 }
 
 TEST(Ft, IsWrongWithOwnWindowsInAllCaches) {
@@ -77,7 +77,7 @@ TEST(Ft, FiguresHaveThePapersSynchronizationAndNotOurs) {
 
 TEST(Ft, ClassSHasThePublishedChecksums) {
   const FtClass& s = ft_class('S');
-  EXPECT_TRUE(ft_equal(checksums(FtVariant::no_fault, s, 1), s.checksums));
+  EXPECT_TRUE(ft_equal(checksums(FtVariant::no_erratum, s, 1), s.checksums));
 }
 
 TEST(FtMessages, AreRight) {

@@ -146,7 +146,7 @@ Status measure_gats(const Context& context, Recorder& recorder, Gats gats, std::
   shape.processes = processes;
   if (gats == Gats::ours) {
     shape.sync_bytes = Window::sync_bytes(processes);
-    return run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu&) {
+    return run_job(context, recorder, shape, [&](const scc::Attachment& at, scc::Cpu&) {
       Window window(at, {});
       take_part<windows::Engine>(window, window.core(), iterations, recorder, times);
     });
@@ -154,7 +154,7 @@ Status measure_gats(const Context& context, Recorder& recorder, Gats gats, std::
   machine::SyncLayout sync(PublishedCore::reserved_sync_bytes(processes));
   const Prototype::Layout layout = Prototype::take(sync, processes);
   shape.sync_bytes = sync.bytes();
-  return run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu&) {
+  return run_job(context, recorder, shape, [&](const scc::Attachment& at, scc::Cpu&) {
     PublishedCore core(at);
     Prototype prototype(core, layout);
     take_part(prototype, core, iterations, recorder, times);

@@ -79,7 +79,7 @@ struct Setting {
   const char* series;
   MemoryType type;
   Access access;
-  bool repaired = false;  // a chip without the fault of write-through pages
+  bool repaired = false;  // a chip without the erratum of write-through pages
 };
 
 constexpr Setting kSettings[] = {
@@ -93,7 +93,7 @@ constexpr Setting kSettings[] = {
     {"load/ncm-wcb", MemoryType::ncm_wcb, Access::load},
     {"load/mpbt-wb", MemoryType::mpbt_wb, Access::load},
     {"load/mpbt-wt", MemoryType::mpbt_wt, Access::load},
-    {"load/mpbt-wt-no-fault", MemoryType::mpbt_wt, Access::load, true},
+    {"load/mpbt-wt-no-erratum", MemoryType::mpbt_wt, Access::load, true},
     {"pages/none", type_of(PageBits{}), Access::load},
     {"pages/pwt", type_of(PageBits{.pwt = true}), Access::load},
     {"pages/pmb", type_of(PageBits{.pmb = true}), Access::load},
@@ -103,7 +103,7 @@ constexpr Setting kSettings[] = {
 
 Status bandwidths(const Context& context, const Setting& setting, Recorder& recorder) {
   Context on = context;
-  if (setting.repaired) on.chip.faults.mpbt_wt_reads_uncached = false;
+  if (setting.repaired) on.chip.errata.mpbt_wt_reads_uncached = false;
   for (std::uint64_t bytes = 1 << 10; bytes <= 2 << 20; bytes *= context.quick ? 4 : 2)
     TOMBOLO_TRY(bandwidth(on, setting.series, setting.type, setting.access, bytes, recorder));
   return {};

@@ -5,13 +5,13 @@
 
 #include "backends/scc/cpu.h"
 #include "backends/scc/scc.h"
+#include "experiments/common/chip_windows.h"
 #include "experiments/common/library.h"
 #include "experiments/common/measure.h"
 #include "experiments/common/rckmpi_series.h"
 #include "experiments/published/gats_window.h"
 #include "experiments/published/match_vector_gats.h"
 #include "experiments/published/spinning_registers.h"
-#include "windows/window.h"
 
 namespace tombolo::experiments {
 namespace {
@@ -50,7 +50,7 @@ void stamp(std::byte* message, std::uint64_t bytes, std::uint64_t number) {
 // One process of a benchmark: the window, MPI around it, and a cached source.
 template <class Window>
 struct Process {
-  Process(const machine::Attachment& at, scc::Cpu& core, std::uint64_t bytes, int puts)
+  Process(const scc::Attachment& at, scc::Cpu& core, std::uint64_t bytes, int puts)
       : cpu(core),
         window(make_window<Window>(at)),
         mpi(window, core),
@@ -104,7 +104,7 @@ Status pair(const Context& context, Recorder& recorder, std::uint64_t size, int 
                             .placement = {},
                             .options = {},
                             .idle = nullptr};
-  TOMBOLO_TRY(run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu& cpu) {
+  TOMBOLO_TRY(run_job(context, recorder, shape, [&](const scc::Attachment& at, scc::Cpu& cpu) {
     Process<Window> process(at, cpu, size, puts);
     process.mpi.barrier();
     right = program(process) && right;

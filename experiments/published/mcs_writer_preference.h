@@ -24,7 +24,7 @@
 //                may become interested. It waits; the group says for it that no more readers enter.
 //             M3 a writer's node stays in the queue until it leaves. Hence a core holds one lock of
 //                this object at a time (checked).
-// After a fault of lock the core is still in a queue: the locks can no longer be used.
+// After a failed lock the core is still in a queue: the locks can no longer be used.
 // Thread safety: one call at a time per object.
 #pragma once
 

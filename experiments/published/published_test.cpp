@@ -63,7 +63,7 @@ class Published : public ::testing::TestWithParam<std::uint64_t> {
     shape.sync_bytes = sync.bytes();
     shape.options.seed = GetParam();
     scc::Job job(chip, shape);
-    const simulator::RunResult result = job.run([&](const machine::Attachment& at, scc::Cpu&) {
+    const simulator::RunResult result = job.run([&](const scc::Attachment& at, scc::Cpu&) {
       Core core(at);
       Algorithm algorithm(core, layout, options...);
       program(core, algorithm);
@@ -177,12 +177,12 @@ TEST_P(Published, EveryPostIsSeenAndCompletedOnce) {
 }
 
 // Puts wait for the target's post, and are seen after its wait: also where own windows are cached,
-// as they are without the chip's fault.
+// as they are without the chip's erratum.
 TEST_P(Published, PutsOfAnEpochAreSeenAfterIt) {
-  const auto check = [this]<class Window>(bool fault) {
+  const auto check = [this]<class Window>(bool erratum) {
     scc::Parameters chip;
     ASSERT_TRUE(scc::find_parameters("scc", &chip).ok());
-    chip.faults.mpbt_wt_reads_uncached = fault;
+    chip.errata.mpbt_wt_reads_uncached = erratum;
     scc::JobShape shape;
     shape.processes = Ring::kProcesses;
     shape.sync_bytes = Window::sync_bytes(shape.processes);
@@ -190,7 +190,7 @@ TEST_P(Published, PutsOfAnEpochAreSeenAfterIt) {
     shape.options.seed = GetParam();
     scc::Job job(chip, shape);
     int seen = 0;
-    const simulator::RunResult result = job.run([&](const machine::Attachment& at, scc::Cpu& cpu) {
+    const simulator::RunResult result = job.run([&](const scc::Attachment& at, scc::Cpu& cpu) {
       Window window(at);
       const Ring ring(at.self);
       Random random = Random::stream(GetParam(), ring.me);
@@ -214,9 +214,9 @@ TEST_P(Published, PutsOfAnEpochAreSeenAfterIt) {
     EXPECT_TRUE(result.status.ok()) << result.status.message();
     EXPECT_EQ(seen, int{Ring::kProcesses} * kEpochs);
   };
-  for (const bool fault : {true, false}) {
-    check.template operator()<GatsWindow<SpinningCore, MatchVectorGats>>(fault);
-    check.template operator()<GatsWindow<SpinningCore, MatchListGats>>(fault);
+  for (const bool erratum : {true, false}) {
+    check.template operator()<GatsWindow<SpinningCore, MatchVectorGats>>(erratum);
+    check.template operator()<GatsWindow<SpinningCore, MatchListGats>>(erratum);
   }
 }
 

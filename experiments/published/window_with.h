@@ -26,7 +26,7 @@ class WindowWith {
 
   // `options`: the part's.
   template <class... Options>
-  explicit WindowWith(const machine::Attachment& at, Options&&... options)
+  explicit WindowWith(const machine::AttachmentOf<C>& at, Options&&... options)
       : window_(at, {}),
         part_(window_.core(), layout(at.cores), std::forward<Options>(options)...) {}
 

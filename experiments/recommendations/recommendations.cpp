@@ -5,10 +5,10 @@
 #include <array>
 
 #include "experiments/automaton/automaton.h"
+#include "experiments/common/chip_windows.h"
 #include "experiments/common/library.h"
 #include "experiments/common/measure.h"
 #include "experiments/ft/ft.h"
-#include "windows/window.h"
 
 namespace tombolo::experiments {
 namespace {
@@ -94,7 +94,7 @@ Status time_put(const Context& context, Recorder& recorder, const scc::Placement
   shape.data_bytes = what.bytes;
   shape.placement = placement;
   bool right = true;
-  TOMBOLO_TRY(run_job(context, recorder, shape, [&](const machine::Attachment& at, scc::Cpu& cpu) {
+  TOMBOLO_TRY(run_job(context, recorder, shape, [&](const scc::Attachment& at, scc::Cpu& cpu) {
     Window window(at, {});
     Library mpi(window, cpu);
     mpi.barrier();

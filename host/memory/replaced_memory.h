@@ -14,8 +14,7 @@
 //                 memory is given back.
 //             RM3 a fault leaves the program's memory with its contents.
 //             RM4 at every moment a load finds the program's bytes; a store of another thread
-//             during
-//                 take() or give_back() may be lost.
+//                 during take() or give_back() may be lost.
 // Thread safety: distinct objects may be used from distinct threads.
 #pragma once
 

@@ -6,8 +6,7 @@
 //                signal can leave it behind; a segment in a pool directory is unlinked as soon as
 //                the last process attached (or reclaimed by the next user if all were killed).
 //             G2 creation fails with no_memory, naming the bytes needed and what there is, instead
-//             of
-//                a SIGBUS at a later access.
+//                of a SIGBUS at a later access.
 //             G3 nobody but the creating user can attach.
 // Thread safety: distinct segments may be used from distinct threads.
 #pragma once

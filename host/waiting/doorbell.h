@@ -4,8 +4,8 @@
 // more and sleeps on the ring count; the ringer looks whether somebody sleeps.
 //
 // Invariants: D1 a sleep is bounded, so a ring that misses the announcement costs time, not
-// progress.
-//                Hence the ringer needs no fence between its store and its look at `sleepers`.
+//                progress. Hence the ringer needs no fence between its store and its look at
+//                `sleepers`.
 // Thread safety: any number of sleepers and ringers, in any process that maps the block.
 #pragma once
 

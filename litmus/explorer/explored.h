@@ -13,9 +13,9 @@
 #pragma once
 
 #include "litmus/explorer/run.h"
-#include "machine/contract.h"
 #include "machine/emulation/atomics_by_bakery.h"
 #include "machine/emulation/atomics_by_test_and_set.h"
+#include "machine/optional.h"
 
 namespace tombolo::litmus {
 
@@ -100,6 +100,7 @@ class Explored : public ExploredBase {
   }
 };
 static_assert(machine::Core<Explored>);
+static_assert(machine::extras_of<Explored> == machine::Extras{});
 
 // The register of a home is the first word of its sync block.
 class ExploredRegisters : public ExploredBase {
@@ -123,11 +124,13 @@ class ExploredTestAndSet : public machine::AtomicsByTestAndSet<ExploredRegisters
   using LockedAtomics::LockedAtomics;
 };
 static_assert(machine::Core<ExploredTestAndSet>);
+static_assert(machine::extras_of<ExploredTestAndSet> == machine::Extras{.stores_alone = true});
 
 class ExploredLoadsStores : public machine::AtomicsByBakery<ExploredBase> {
  public:
   using LockedAtomics::LockedAtomics;
 };
 static_assert(machine::Core<ExploredLoadsStores>);
+static_assert(machine::extras_of<ExploredLoadsStores> == machine::Extras{.stores_alone = true});
 
 }  // namespace tombolo::litmus

@@ -91,19 +91,21 @@ class List {
 };
 
 void add_locks(List& list) {
-  list.twins_of_lock<BestEffort>("best-effort");
-  list.twins_of_lock<WriterPreference>("writer-preference");
-  list.twins_of_lock<Fifo>("fifo");
-  list.twins_of_lock<Biased>("reader-bias");
+  sync::EveryLockFamily::for_each([&]<class Family>() {
+    if constexpr (Family::traits.atomics)
+      list.twins_of_lock<LocksOf<Family>::template On>(std::string(Family::traits.name));
+  });
   list.twins_of_lock<Mcs>("mcs");
   list.twins_of_lock<SpinMutexes>("spin-mutex");
-  list.lock<NoWait, WriterPreference>("writer-preference/no-wait", "waits end at once", writers);
+  list.lock<NoWait, LocksOf<sync::WriterPreferenceFamily>::On>("writer-preference/no-wait",
+                                                               "waits end at once", writers);
   list.lock<NoFirstFence, BakeryMutex>("bakery-mutex/no-first-fence",
                                        "looks at the numbers before it is seen choosing", writers);
   list.lock<NoSecondFence, BakeryMutex>("bakery-mutex/no-second-fence",
                                         "looks whether others wait before its number is seen",
                                         writers);
-  list.lock<Explored, Hasty>("reader-bias/hasty", "the reader does not look again at the bias",
+  list.lock<Explored, Hasty>("biased-best-effort/hasty",
+                             "the reader does not look again at the bias",
                              [](machine::Home cores) -> Script {
                                Script script = readers_and_writer(cores);
                                script[0].push_back(shared0);

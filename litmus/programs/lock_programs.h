@@ -60,22 +60,22 @@ class SectionProgram : public Program {
   Judge judge_;
 };
 
-// A family of sync/locks as SectionProgram wants it.
-template <class C, class Family>
+// The locks of a family of sync/locks as SectionProgram wants them.
+template <class C, class Locks>
 class FamilyLocks {
  public:
-  using Layout = typename Family::Layout;
+  using Layout = typename Locks::Layout;
   static Layout take(machine::SyncLayout& layout, machine::Home cores) {
-    return Family::take(layout, cores);
+    return Locks::take(layout, cores);
   }
-  FamilyLocks(C& core, Layout layout) : family_(core, layout, options) {}
+  FamilyLocks(C& core, Layout layout) : locks_(core, layout, options) {}
   Status lock(const Section& section) {
-    if (section.kind == Section::Kind::all) return family_.lock_all();
-    return family_.lock(access(section), section.target);
+    if (section.kind == Section::Kind::all) return locks_.lock_all();
+    return locks_.lock(access(section), section.target);
   }
   void unlock(const Section& section) {
-    if (section.kind == Section::Kind::all) return family_.unlock_all();
-    family_.unlock(access(section), section.target);
+    if (section.kind == Section::Kind::all) return locks_.unlock_all();
+    locks_.unlock(access(section), section.target);
   }
 
  private:
@@ -84,7 +84,14 @@ class FamilyLocks {
   static sync::Access access(const Section& section) {
     return section.kind == Section::Kind::shared ? sync::Access::shared : sync::Access::exclusive;
   }
-  Family family_;
+  Locks locks_;
+};
+
+// On<C>: those of a family on a machine.
+template <class Family>
+struct LocksOf {
+  template <class C>
+  using On = FamilyLocks<C, typename Family::template Locks<C>>;
 };
 
 // A mutex per home, which knows exclusive sections only.

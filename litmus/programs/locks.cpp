@@ -19,15 +19,13 @@ class List {
                        return std::make_unique<SectionProgram<C, Locks<C>>>(script(cores), writing);
                      }});
   }
-  template <template <class> class Locks>
-  void add_family(const std::string& name) {
-    add<Locks>(name + "/writers", "cores take the exclusive lock, twice if they are two", writers);
-    add<Locks>(name + "/readers-and-writer", "core 1 writes, the others read, core 0 twice",
-               readers_and_writer, Writing::through);
-    add<Locks>(name + "/lock-all-and-writers", "core 0 locks all, core 1 writes twice at home 1",
-               lock_all_and_writers);
-    add<Locks>(name + "/lock-alls-and-writer", "core 1 writes, the others lock all",
-               lock_alls_and_writer);
+  template <class Family>
+  void add_family() {
+    const std::string name(Family::traits.name);
+    if constexpr (Family::traits.atomics)
+      add_sections<LocksOf<Family>::template On>(name);
+    else
+      add_few_sections<LocksOf<Family>::template On>(name);
   }
   template <template <class> class Locks>
   void add_mutex(const std::string& name) {
@@ -37,6 +35,25 @@ class List {
   std::vector<ExploredProgram> take() { return std::move(list_); }
 
  private:
+  template <template <class> class Locks>
+  void add_sections(const std::string& name) {
+    add<Locks>(name + "/writers", "cores take the exclusive lock, twice if they are two", writers);
+    add<Locks>(name + "/readers-and-writer", "core 1 writes, the others read, core 0 twice",
+               readers_and_writer, Writing::through);
+    add<Locks>(name + "/lock-all-and-writers", "core 0 locks all, core 1 writes twice at home 1",
+               lock_all_and_writers);
+    add<Locks>(name + "/lock-alls-and-writer", "core 1 writes, the others lock all",
+               lock_alls_and_writer);
+  }
+  // Each section without atomics is four to eight passages through a bakery.
+  template <template <class> class Locks>
+  void add_few_sections(const std::string& name) {
+    add<Locks>(name + "/readers-and-writer", "core 1 writes, core 0 reads", reader_and_writer_once,
+               Writing::through, {.evictions = 0, .preemptions = 2});
+    add<Locks>(name + "/writers", "cores write once", writers_once, Writing::cached,
+               {.evictions = 0, .preemptions = 1});
+  }
+
   std::vector<ExploredProgram> list_;
 };
 
@@ -44,16 +61,7 @@ class List {
 
 std::vector<ExploredProgram> lock_programs() {
   List list;
-  list.add_family<BestEffort>("best-effort");
-  list.add_family<WriterPreference>("writer-preference");
-  list.add_family<Fifo>("fifo");
-  // Each section is four to eight passages through a bakery.
-  list.add<BakeryReadersWriter>("bakery-locks/readers-and-writer", "core 1 writes, core 0 reads",
-                                reader_and_writer_once, Writing::through,
-                                {.evictions = 0, .preemptions = 2});
-  list.add<BakeryReadersWriter>("bakery-locks/writers", "cores write once", writers_once,
-                                Writing::cached, {.evictions = 0, .preemptions = 1});
-  list.add_family<Biased>("reader-bias");
+  sync::EveryLockFamily::for_each([&]<class Family>() { list.add_family<Family>(); });
   list.add_mutex<Mcs>("mcs");
   list.add<BakeryMutex>("bakery-mutex/writers", "cores take the mutex once", writers_once);
   list.add_mutex<SpinMutexes>("spin-mutex");

@@ -2,7 +2,8 @@
 // Purpose: all programs that are explored, as values: every algorithm of sync/ and of the machines'
 // emulation, and their broken twins.
 //
-// A new one is a line in locks.cpp, others.cpp or broken.cpp.
+// A new one is a line in locks.cpp, others.cpp or broken.cpp; a lock family that
+// sync/locks/families.h lists is there already.
 // Thread safety: the list is constant.
 #pragma once
 

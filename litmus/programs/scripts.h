@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the actions of the cores of a lock program, and the locks by their short names.
+// Purpose: the actions of the cores of a lock program, and the mutexes by their short names.
 // Thread safety: plain functions.
 #pragma once
 
 #include "litmus/explorer/explored.h"
 #include "litmus/programs/lock_programs.h"
 #include "sync/locks/bakery_lock.h"
-#include "sync/locks/best_effort_lock.h"
-#include "sync/locks/fifo_lock.h"
+#include "sync/locks/families.h"
 #include "sync/locks/mcs_lock.h"
 #include "sync/locks/mutex.h"
-#include "sync/locks/reader_bias.h"
-#include "sync/locks/writer_preference_lock.h"
 
 namespace tombolo::litmus {
 
@@ -54,16 +51,6 @@ inline Script lock_alls_and_writer(machine::Home cores) {
   return script;
 }
 
-template <class C>
-using BestEffort = FamilyLocks<C, sync::BestEffortLocks<C>>;
-template <class C>
-using WriterPreference = FamilyLocks<C, sync::WriterPreferenceLocks<C>>;
-template <class C>
-using Fifo = FamilyLocks<C, sync::FifoLocks<C>>;
-template <class C>
-using BakeryReadersWriter = FamilyLocks<C, sync::BakeryLocks<C>>;
-template <class C>
-using Biased = FamilyLocks<C, sync::ReaderBias<C, sync::BestEffortLocks<C>>>;
 template <class C>
 using Mcs = MutexLocks<C, sync::McsLock<C>>;
 template <class C>

@@ -20,7 +20,7 @@ class SccEnsemble {
 
   template <class Body>
   void run(Body&& body) {
-    const simulator::RunResult result = job_.run([&](const machine::Attachment& at, scc::Cpu&) {
+    const simulator::RunResult result = job_.run([&](const scc::Attachment& at, scc::Cpu&) {
       scc::Core core(at);
       body(core);
     });

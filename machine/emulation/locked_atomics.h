@@ -41,7 +41,7 @@ class LockedAtomics : public Base {
     return lock_offset(cores) + round_up(Lock<Base>::bytes(cores), line);
   }
 
-  explicit LockedAtomics(const Attachment& attachment)
+  explicit LockedAtomics(const AttachmentOf<Base>& attachment)
       : Base(attachment),
         waiting_(attachment.waiting),
         lock_(*this, lock_offset(attachment.cores), waiting_, attachment.idle) {}

@@ -3,8 +3,7 @@
 // at a time. It shows every reordering that R3 of contract.h allows, on any host however busy.
 //
 //   StoreBufferMemory memory(cores, words_per_home, seed);
-//   memory.run([&](StoreBufferDouble& core) { ... });   // a thread for each core, one runs at a
-//   time
+//   memory.run([&](const Attachment& at) { ... });   // a thread for each core, one runs at a time
 //
 // Invariants: SB1 only the core that holds the turn runs; each load, store and fence passes it on
 //                 at random. A wait that polls by load() therefore never blocks the others.

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "machine/contract.h"
+#include "machine/optional.h"
 
 namespace tombolo::machine::testing {
 
@@ -50,25 +50,24 @@ class Host {
         sync_bytes_((shape.sync_bytes + 63) / 64 * 64),
         data_bytes_((shape.data_bytes + 63) / 64 * 64),
         sync_(allocate(shape.cores * sync_bytes_)),
-        data_(allocate(shape.cores * data_bytes_)),
-        ledger_(allocate(shape.cores * data_bytes_)) {}
+        data_(allocate(shape.cores * data_bytes_)) {}
 
-  Attachment attachment(Home self) {
-    Attachment at;
+  AttachmentOf<M> attachment(Home self) {
+    AttachmentOf<M> at;
     at.self = self;
     at.cores = shape_.cores;
     at.sync = sync_.get();
     at.sync_bytes_per_home = sync_bytes_;
-    at.ledger = ledger_.get();
-    images_.push_back(allocate(shape_.cores * data_bytes_));
     for (Home home = 0; home < shape_.cores; ++home)
-      at.data.push_back({.memory = data_.get() + home * data_bytes_,
-                         .image = images_.back().get() + home * data_bytes_,
-                         .bytes = shape_.data_bytes});
+      at.data.push_back({.memory = data_.get() + home * data_bytes_, .bytes = shape_.data_bytes});
     at.waiting = WaitPolicy::for_host(shape_.cores, shape_.processors);
     at.idle = shape_.idle;
     at.seed = shape_.seed;
-    at.evictions = shape_.evictions;
+    if constexpr (EvictsAtRandom<M>) at.evictions = shape_.evictions;
+    if constexpr (WantsSharedMemory<M>) {
+      if (shared_ == nullptr) shared_ = allocate(M::shared_bytes(at.data));
+      at.shared = shared_.get();
+    }
     return at;
   }
 
@@ -97,8 +96,7 @@ class Host {
   std::size_t data_bytes_;
   Memory sync_;
   Memory data_;
-  Memory ledger_;
-  std::vector<Memory> images_;
+  Memory shared_;  // by all cores, beside the regions
 };
 
 // C: a core, or anything else that is made from an Attachment (an engine, say).
@@ -120,7 +118,7 @@ class Ensemble {
       C& core = *cores_[home];
       body(core);
       // A machine may hold back the last stores of a body; whoever looks after run() wants them.
-      if constexpr (requires { core.settle(); }) core.settle();
+      if constexpr (DefersStores<C>) core.settle();
     });
   }
 

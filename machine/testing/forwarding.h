@@ -7,7 +7,7 @@
 // Thread safety: that of C.
 #pragma once
 
-#include "machine/contract.h"
+#include "machine/optional.h"
 
 namespace tombolo::machine::testing {
 
@@ -15,6 +15,7 @@ template <Core C>
 class Forwarding {
  public:
   using Word = typename C::Word;
+  using Attachment = AttachmentOf<C>;
   static constexpr Properties properties = C::properties;
   static std::size_t reserved_sync_bytes(Home cores) { return C::reserved_sync_bytes(cores); }
 
@@ -52,12 +53,25 @@ class Forwarding {
   std::byte* view(DataPlace place) { return core_.view(place); }
   std::uint64_t data_bytes(Home home) const { return core_.data_bytes(home); }
 
-  // Beyond the contract.
-  void settle() requires requires(C& c) { c.settle(); }
-  { core_.settle(); }
-  void close() requires requires(C& c) { c.close(); }
-  { core_.close(); }
-  const auto& findings() const { return core_.findings(); }
+  // What C offers beyond the contract, and no more.
+  static constexpr bool has_views = !HasNoViews<C>;
+  static std::size_t shared_bytes(std::span<const DataRegion> regions) requires
+      WantsSharedMemory<C> {
+    return C::shared_bytes(regions);
+  }
+  void publish_written(Home home) requires PublishesWritten<C> { core_.publish_written(home); }
+  bool refreshes_at_once() const requires RefreshesAtOnce<C> { return core_.refreshes_at_once(); }
+  std::byte* view(DataPlace place, std::size_t bytes) requires ViewsRanges<C> {
+    return core_.view(place, bytes);
+  }
+  void store_alone(Word word, std::uint64_t v) requires StoresAlone<C> {
+    core_.store_alone(word, v);
+  }
+  void settle() requires DefersStores<C> { core_.settle(); }
+  void several_threads() requires IsToldOfThreads<C> { core_.several_threads(); }
+  void set_site(std::uint64_t site) requires NamesSites<C> { core_.set_site(site); }
+  void close() requires TellsLosses<C> { core_.close(); }
+  const auto& findings() const requires TellsLosses<C> { return core_.findings(); }
 
  private:
   C core_;

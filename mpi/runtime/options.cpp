@@ -3,8 +3,11 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <charconv>
 #include <cstdlib>
+
+#include "sync/locks/families.h"
 
 namespace tombolo::mpi {
 namespace {
@@ -17,23 +20,26 @@ struct Named {
 constexpr Named<MachineKind> kMachines[] = {{"coherent", MachineKind::coherent},
                                             {"flushed", MachineKind::flushed},
                                             {"stale", MachineKind::stale}};
-constexpr Named<sync::LockKind> kLocks[] = {
-    {"best-effort", sync::LockKind::best_effort},
-    {"writer-preference", sync::LockKind::writer_preference},
-    {"fifo", sync::LockKind::fifo}};
+constexpr auto kLocks = [] {
+  std::array<Named<sync::LockKind>, sync::lock_family_names.size()> table;
+  for (std::size_t i = 0; i < table.size(); ++i)
+    table[i] = {sync::lock_family_names[i], sync::LockKind(i)};
+  return table;
+}();
 constexpr Named<bool> kSwitches[] = {{"on", true},  {"off", false}, {"1", true},
                                      {"0", false},  {"true", true}, {"false", false},
                                      {"yes", true}, {"no", false}};
 
-template <class T, std::size_t N>
-std::optional<T> find(const Named<T> (&table)[N], std::string_view name) {
+template <class Table>
+auto find(const Table& table, std::string_view name) {
+  std::optional<decltype(table[0].value)> found;
   for (const auto& row : table)
-    if (row.name == name) return row.value;
-  return std::nullopt;
+    if (row.name == name) found = row.value;
+  return found;
 }
 
-template <class T, std::size_t N>
-std::string choices(const Named<T> (&table)[N]) {
+template <class Table>
+std::string choices(const Table& table) {
   std::string all;
   for (const auto& row : table) all += fmt::format("{}{}", all.empty() ? "" : ", ", row.name);
   return all;
@@ -43,8 +49,8 @@ class Environment {
  public:
   explicit Environment(Options& options) : options_(options) {}
 
-  template <class T, std::size_t N>
-  void choose(const char* variable, const Named<T> (&table)[N], T& value) {
+  template <class Table, class T>
+  void choose(const char* variable, const Table& table, T& value) {
     const char* text = std::getenv(variable);
     if (text == nullptr || *text == '\0') return;
     if (const auto found = find(table, text)) {
@@ -100,7 +106,9 @@ Options read_environment() {
 }
 
 std::optional<MachineKind> machine_named(std::string_view name) { return find(kMachines, name); }
-std::optional<sync::LockKind> locks_named(std::string_view name) { return find(kLocks, name); }
+std::optional<sync::LockKind> locks_named(std::string_view name) {
+  return sync::lock_family_named(name);
+}
 std::optional<bool> switch_named(std::string_view name) { return find(kSwitches, name); }
 
 const char* name(MachineKind machine) {
@@ -108,10 +116,6 @@ const char* name(MachineKind machine) {
     if (row.value == machine) return row.name.data();
   return "?";
 }
-const char* name(sync::LockKind locks) {
-  for (const auto& row : kLocks)
-    if (row.value == locks) return row.name.data();
-  return "?";
-}
+const char* name(sync::LockKind locks) { return sync::lock_family_name(locks).data(); }
 
 }  // namespace tombolo::mpi

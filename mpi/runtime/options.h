@@ -17,20 +17,20 @@ namespace tombolo::mpi {
 enum class MachineKind : std::uint8_t { coherent, flushed, stale };
 
 struct Options {
-  MachineKind machine = MachineKind::coherent;         // TOMBOLO_MACHINE
-  std::uint64_t seed = 1;                              // TOMBOLO_SEED
-  std::uint64_t evictions = 50;                        // TOMBOLO_EVICTIONS, 1 in n; 0: none
-  bool stats = false;                                  // TOMBOLO_STATS
-  std::string pool;                                    // TOMBOLO_POOL
-  bool native_atomics = true;                          // TOMBOLO_ATOMICS=full|none
-  bool atomics_asked = false;                          // it is set
-  sync::LockKind locks = sync::LockKind::best_effort;  // TOMBOLO_PASSIVE_SYNC
-  bool backoff = true;                                 // TOMBOLO_BACKOFF
-  bool reader_bias = true;                             // TOMBOLO_READER_BIAS
-  bool remap = true;                                   // TOMBOLO_REMAP
-  bool remap_asked = false;                            // it is set
-  bool served = true;                                  // TOMBOLO_DISABLE=1: forward all
-  std::vector<std::string> complaints;                 // of values not understood
+  MachineKind machine = MachineKind::coherent;  // TOMBOLO_MACHINE
+  std::uint64_t seed = 1;                       // TOMBOLO_SEED
+  std::uint64_t evictions = 50;                 // TOMBOLO_EVICTIONS, 1 in n; 0: none
+  bool stats = false;                           // TOMBOLO_STATS
+  std::string pool;                             // TOMBOLO_POOL
+  bool native_atomics = true;                   // TOMBOLO_ATOMICS=full|none
+  bool atomics_asked = false;                   // it is set
+  sync::LockKind locks{};                       // TOMBOLO_PASSIVE_SYNC
+  bool backoff = true;                          // TOMBOLO_BACKOFF
+  bool reader_bias = true;                      // TOMBOLO_READER_BIAS
+  bool remap = true;                            // TOMBOLO_REMAP
+  bool remap_asked = false;                     // it is set
+  bool served = true;                           // TOMBOLO_DISABLE=1: forward all
+  std::vector<std::string> complaints;          // of values not understood
 };
 
 // Reads the environment.

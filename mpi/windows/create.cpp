@@ -151,7 +151,7 @@ class Creator {
   Offer offer_of(int creator);
   void clear_sync_words();
   void share_own_memory();
-  bool map_part(const PartOffer& offer, machine::DataRegion& region);
+  bool map_part(const PartOffer& offer, machine::DataRegion& region, coherent::Part& part);
   int carrier();
   int begin();
   Status attach();
@@ -176,10 +176,11 @@ class Creator {
   bool in_segment_ = false;     // the regions' memory is in our segment
   std::size_t sync_bytes_ = 0;  // per process
   std::uint64_t data_start_ = 0;
-  std::uint64_t ledger_start_ = 0;
+  std::uint64_t shared_start_ = 0;
   std::uint64_t total_ = 0;
   std::vector<std::uint64_t> starts_;  // of the regions, from data_start_
   std::vector<machine::DataRegion> regions_;
+  std::vector<coherent::Part> parts_;  // of the regions, or empty
 };
 
 // Memory for the window, and for what the processes tell each other before they know whether all
@@ -238,7 +239,7 @@ bool Creator::agree(int& result) {
 // The regions' memory is in our segment.
 bool Creator::in_segment() const {
   return has_own_memory(c_.flavor) ||
-         (c_.flavor == MPI_WIN_FLAVOR_CREATE && needs_images(machine()));
+         (c_.flavor == MPI_WIN_FLAVOR_CREATE && keeps_views_apart(machine()));
 }
 
 // Can each process read its neighbour's memory? (One neighbour stands for all: what forbids it is a
@@ -271,8 +272,8 @@ void Creator::lay_out() {
     if (in_segment_) next = std::min(next + std::min(peer.bytes, kMost), kMost);
     if (in_segment_ && !contiguous) next = round_up(next, kPage);
   }
-  ledger_start_ = round_up(data_start_ + next, kPage);
-  total_ = ledger_start_ + (in_segment_ ? ledger_bytes(machine(), regions_) : 0);
+  shared_start_ = round_up(data_start_ + next, kPage);
+  total_ = shared_start_ + (in_segment_ ? shared_bytes(machine(), regions_) : 0);
 }
 
 // The first process of a host creates the segment, the others attach. A pool is handed out by one
@@ -337,15 +338,6 @@ Status Creator::map() {
   if (!in_segment_) return {};
   for (std::size_t r = 0; r < regions_.size(); ++r)
     regions_[r].memory = window_->segment_.data() + data_start_ + starts_[r];
-  if (!needs_images(machine())) return {};
-  const std::uint64_t all_bytes = ledger_start_ - data_start_;
-  window_->images_ = host::ZeroMemory(all_bytes);
-  if (!window_->images_)
-    return Status::no_memory(fmt::format("{} bytes for the private copies of a window", all_bytes));
-  for (std::size_t r = 0; r < regions_.size(); ++r)
-    regions_[r].image = window_->images_.as<std::byte>() + starts_[r];
-  if (c_.flavor == MPI_WIN_FLAVOR_CREATE)
-    regions_[static_cast<std::size_t>(window_->rank)].image = static_cast<std::byte*>(c_.memory);
   return {};
 }
 
@@ -371,18 +363,21 @@ void Creator::share_own_memory() {
   bool mapped = host().Allgather(&mine, sizeof mine, MPI_BYTE, offers.data(), sizeof mine, MPI_BYTE,
                                  c_.comm) == MPI_SUCCESS;
   auto regions = regions_;
+  std::vector<coherent::Part> parts(regions.size());
   for (std::size_t r = 0; mapped && r < regions.size(); ++r)
-    if (offers[r].bytes > 0) mapped = map_part(offers[r], regions[r]);
+    if (offers[r].bytes > 0) mapped = map_part(offers[r], regions[r], parts[r]);
   // All or nobody: who has mapped all regions may use atomics that the others must not (A3).
   if (all(mapped)) {
     regions_ = std::move(regions);
+    if (std::any_of(parts.begin(), parts.end(), [](const auto& part) { return part.bytes > 0; }))
+      parts_ = std::move(parts);
   } else {
     w.mapped_.clear();
   }
   if (own != nullptr) own->seal();
 }
 
-bool Creator::map_part(const PartOffer& offer, machine::DataRegion& region) {
+bool Creator::map_part(const PartOffer& offer, machine::DataRegion& region, coherent::Part& part) {
   const bool whole = offer.bytes == region.bytes;
   if (region.pid == getpid()) {
     // The program's own mapping; of a part nothing need be said, since all is reached by address.
@@ -394,9 +389,7 @@ bool Creator::map_part(const PartOffer& offer, machine::DataRegion& region) {
   if (whole) {
     region.memory = segment.data();
   } else {
-    region.part = segment.data();
-    region.part_start = offer.start;
-    region.part_bytes = offer.bytes;
+    part = {segment.data(), offer.start, offer.bytes};
   }
   window_->mapped_.push_back(std::move(segment));
   return true;
@@ -451,7 +444,6 @@ Status Creator::attach() try {
   at.cores = static_cast<machine::Home>(w.size);
   at.sync = w.segment_.data();
   at.sync_bytes_per_home = sync_bytes_;
-  if (total_ > ledger_start_) at.ledger = w.segment_.data() + ledger_start_;
   // A window of few processes does not make the host a quiet one.
   at.waiting =
       machine::WaitPolicy::for_host(std::max(at.cores, job().processes_here()), job().processors());
@@ -462,7 +454,11 @@ Status Creator::attach() try {
   at.several_hosts = several_hosts_;
   at.idle = w.watch_.get();
   at.seed = job().options().seed;
-  at.evictions = job().options().evictions;
+  Particulars particulars{.evictions = job().options().evictions,
+                          .parts = {parts_.begin(), parts_.end(), &w.memory_for_peers()}};
+  if (c_.flavor == MPI_WIN_FLAVOR_CREATE)
+    particulars.own_memory = static_cast<std::byte*>(c_.memory);
+  if (total_ > shared_start_) particulars.shared = w.segment_.data() + shared_start_;
   windows::EngineOptions options;
   options.locks = w.peers[0].locks;
   options.backoff = w.peers[0].backoff;
@@ -471,12 +467,13 @@ Status Creator::attach() try {
   options.atomic_bytes = w.peers[0].atomic_bytes;
   options.memory_moves_on = several_hosts_;
   options.program_reads_peers = c_.flavor == MPI_WIN_FLAVOR_SHARED;
-  w.serve_by(make_engine(machine(), std::move(at), options, w.memory()));
-  w.sited = needs_images(machine());
+  w.serve_by(make_engine(machine(), std::move(at), std::move(particulars), options, w.memory()));
+  w.sited = names_sites(machine());
   return {};
 } catch (const std::bad_alloc&) {
   return Status::no_memory(
-      fmt::format("no memory for what {} processes need to know of each other", window_->size));
+      fmt::format("no memory for what {} processes need to know of each other{}", window_->size,
+                  keeps_views_apart(machine()) ? ", and for private copies of their regions" : ""));
 }
 
 void Creator::finish() {

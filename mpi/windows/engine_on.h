@@ -7,23 +7,24 @@
 #include <utility>
 
 #include "mpi/windows/engines.h"
-#include "windows/engine.h"
+#include "windows/window.h"
 
 namespace tombolo::mpi {
 
-EnginePointer engine_on_coherent(machine::Attachment attachment,
+EnginePointer engine_on_coherent(machine::Attachment attachment, Particulars particulars,
                                  const windows::EngineOptions& options,
                                  std::pmr::memory_resource& memory);
 EnginePointer engine_on_flushed(bool native_atomics, machine::Attachment attachment,
                                 const windows::EngineOptions& options,
                                 std::pmr::memory_resource& memory);
-EnginePointer engine_on_stale(machine::Attachment attachment, const windows::EngineOptions& options,
+EnginePointer engine_on_stale(machine::Attachment attachment, const Particulars& particulars,
+                              const windows::EngineOptions& options,
                               std::pmr::memory_resource& memory);
 
-template <class Window>
-EnginePointer engine_in(std::pmr::memory_resource& memory, machine::Attachment attachment,
+template <class C>
+EnginePointer engine_in(std::pmr::memory_resource& memory, machine::AttachmentOf<C> attachment,
                         const windows::EngineOptions& options) {
-  return EnginePointer(std::pmr::polymorphic_allocator<>(&memory).new_object<Window>(
+  return EnginePointer(std::pmr::polymorphic_allocator<>(&memory).new_object<windows::Window<C>>(
       std::move(attachment), options));
 }
 

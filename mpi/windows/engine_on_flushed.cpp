@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/flushed/flushed.h"
 #include "mpi/windows/engine_on.h"
-#include "windows/window.h"
 
 namespace tombolo::mpi {
 
@@ -9,8 +8,8 @@ EnginePointer engine_on_flushed(bool native_atomics, machine::Attachment attachm
                                 const windows::EngineOptions& options,
                                 std::pmr::memory_resource& memory) {
   using machine::Atomics;
-  using WithAtomics = windows::Window<flushed::Core<Atomics::full>>;
-  using WithoutAtomics = windows::Window<flushed::Core<Atomics::none>>;
+  using WithAtomics = flushed::Core<Atomics::full>;
+  using WithoutAtomics = flushed::Core<Atomics::none>;
   if (native_atomics) return engine_in<WithAtomics>(memory, std::move(attachment), options);
   return engine_in<WithoutAtomics>(memory, std::move(attachment), options);
 }

@@ -7,7 +7,6 @@
 #include "backends/flushed/flushed.h"
 #include "backends/stale/stale.h"
 #include "mpi/windows/engine_on.h"
-#include "windows/window.h"
 
 namespace tombolo::mpi {
 namespace {
@@ -34,38 +33,41 @@ std::size_t sync_bytes(MachineChoice machine, machine::Home cores) {
   return with_core(machine, [&]<class C>() { return windows::Window<C>::sync_bytes(cores); });
 }
 
-std::size_t ledger_bytes(MachineChoice machine, const std::vector<machine::DataRegion>& regions) {
-  if (machine.kind != MachineKind::stale) return 0;
-  constexpr std::size_t bytes_per_line = 8;
-  std::size_t lines = 0;
-  for (const auto& region : regions)
-    lines += (region.bytes + stale::Core::properties.line_bytes - 1) /
-             stale::Core::properties.line_bytes;
-  return lines * bytes_per_line;
+std::size_t shared_bytes(MachineChoice machine, std::span<const machine::DataRegion> regions) {
+  return with_core(machine, [&]<class C>() -> std::size_t {
+    if constexpr (machine::WantsSharedMemory<C>) return C::shared_bytes(regions);
+    return 0;
+  });
 }
 
 bool is_coherent(MachineChoice machine) {
   return with_core(machine, []<class C>() { return C::properties.coherent; });
 }
 
-bool needs_images(MachineChoice machine) { return machine.kind == MachineKind::stale; }
+bool keeps_views_apart(MachineChoice machine) {
+  return with_core(machine, []<class C>() { return machine::KeepsViewsApart<C>; });
+}
+
+bool names_sites(MachineChoice machine) {
+  return with_core(machine, []<class C>() { return machine::NamesSites<C>; });
+}
 
 Status available(MachineChoice machine) {
   return machine.kind == MachineKind::flushed ? host::flush::available() : Status{};
 }
 
 EnginePointer make_engine(MachineChoice machine, machine::Attachment attachment,
-                          const windows::EngineOptions& options,
+                          Particulars particulars, const windows::EngineOptions& options,
                           std::pmr::memory_resource& memory) {
   switch (machine.kind) {
     case MachineKind::stale:
-      return engine_on_stale(std::move(attachment), options, memory);
+      return engine_on_stale(std::move(attachment), particulars, options, memory);
     case MachineKind::flushed:
       return engine_on_flushed(machine.native_atomics, std::move(attachment), options, memory);
     case MachineKind::coherent:
       break;
   }
-  return engine_on_coherent(std::move(attachment), options, memory);
+  return engine_on_coherent(std::move(attachment), std::move(particulars), options, memory);
 }
 
 }  // namespace tombolo::mpi

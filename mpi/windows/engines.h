@@ -5,8 +5,9 @@
 
 #include <memory>
 #include <memory_resource>
-#include <vector>
+#include <span>
 
+#include "backends/coherent/attachment.h"
 #include "mpi/runtime/options.h"
 #include "windows/engine.h"
 
@@ -20,13 +21,15 @@ struct MachineChoice {
 // Bytes of sync memory that each of `cores` processes needs in a window.
 std::size_t sync_bytes(MachineChoice machine, machine::Home cores);
 
-// Bytes of ledger (machine::Attachment::ledger) for regions of these sizes; 0 if it uses none.
-std::size_t ledger_bytes(MachineChoice machine, const std::vector<machine::DataRegion>& regions);
+// Bytes that the processes of a window share beside these regions (machine::WantsSharedMemory).
+std::size_t shared_bytes(MachineChoice machine, std::span<const machine::DataRegion> regions);
 
 // True if the program's loads and stores reach memory itself (the unified memory model).
 bool is_coherent(MachineChoice machine);
-// True if a core keeps the program's view of a region apart from memory (DataRegion::image).
-bool needs_images(MachineChoice machine);
+// True if the program's view of a region is apart from memory (machine::KeepsViewsApart).
+bool keeps_views_apart(MachineChoice machine);
+// True if the machine wants to know where a call comes from (machine::NamesSites).
+bool names_sites(MachineChoice machine);
 
 // Ok if this host can be the machine.
 Status available(MachineChoice machine);
@@ -37,8 +40,17 @@ struct DestroyInPlace {
 };
 using EnginePointer = std::unique_ptr<windows::Engine, DestroyInPlace>;
 
+// What is known of a window beyond what every machine is given; each takes what it has a use for.
+struct Particulars {
+  std::byte* own_memory = nullptr;  // the program's, if the window is over it
+  std::byte* shared = nullptr;      // shared_bytes() of zeros, of all processes; may be null
+  std::uint64_t evictions = 0;
+  std::pmr::vector<coherent::Part> parts;  // by home, or empty
+};
+
 // An engine in `memory`, which outlives it and takes nothing back.
 EnginePointer make_engine(MachineChoice machine, machine::Attachment attachment,
-                          const windows::EngineOptions& options, std::pmr::memory_resource& memory);
+                          Particulars particulars, const windows::EngineOptions& options,
+                          std::pmr::memory_resource& memory);
 
 }  // namespace tombolo::mpi

@@ -40,14 +40,16 @@ TEST(Engines, KeepWhatCallsLookAtInTheMemoryTheyAreGiven) {
   for (const MachineChoice machine :
        {MachineChoice{}, MachineChoice{.kind = MachineKind::flushed, .native_atomics = true}}) {
     if (!available(machine).ok()) continue;
-    for (const machine::Home n : {1u, 8u, 25u}) {
+    for (const machine::Home n : {1u, 8u, 28u}) {
       Alone alone(machine, n);
       alignas(64) std::array<std::byte, 4032> room;
       std::pmr::monotonic_buffer_resource memory(room.data(), room.size(),
                                                  std::pmr::null_memory_resource());
       machine::Attachment at = alone.attachment(n, memory);
       machine::DataRegion* const regions = at.data.data();
-      const EnginePointer engine = make_engine(machine, std::move(at), {}, memory);
+      Particulars particulars{.parts = {n, coherent::Part{}, &memory}};
+      const EnginePointer engine =
+          make_engine(machine, std::move(at), std::move(particulars), {}, memory);
       const auto* const where = reinterpret_cast<const std::byte*>(engine.get());
       EXPECT_GE(where, room.data());
       EXPECT_LT(where, room.data() + room.size());
@@ -65,6 +67,20 @@ TEST(Engines, KeepWhatCallsLookAtInTheMemoryTheyAreGiven) {
       EXPECT_EQ(result, value);
     }
   }
+}
+
+TEST(Engines, SayWhatTheirMachinesWantOfAWindow) {
+  const MachineChoice coherent;
+  const MachineChoice flushed{.kind = MachineKind::flushed};
+  const MachineChoice stale{.kind = MachineKind::stale};
+  const std::vector<machine::DataRegion> regions = {{.bytes = 65}, {.bytes = 0}, {.bytes = 64}};
+  EXPECT_EQ(shared_bytes(coherent, regions), 0u);
+  EXPECT_EQ(shared_bytes(flushed, regions), 0u);
+  EXPECT_EQ(shared_bytes(stale, regions), 3 * 8u) << "8 bytes for each line";
+  EXPECT_FALSE(keeps_views_apart(coherent) || keeps_views_apart(flushed));
+  EXPECT_TRUE(keeps_views_apart(stale));
+  EXPECT_FALSE(names_sites(coherent) || names_sites(flushed));
+  EXPECT_TRUE(names_sites(stale));
 }
 
 }  // namespace

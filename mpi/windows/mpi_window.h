@@ -4,8 +4,7 @@
 // names, attributes, error handlers and conversions stay the host's.
 //
 // Invariants: M1 a handle is in the registry exactly while we serve its window; all other handles
-// are
-//                the host's.
+//                are the host's.
 //             M2 all processes of a window agree on whether it is served.
 //             M3 what a call looks at is on one page: after a long computation each further page
 //                costs a walk through cold page tables. What is there for each process is
@@ -20,7 +19,6 @@
 #include <vector>
 
 #include "host/memory/own_memory.h"
-#include "host/memory/zero_memory.h"
 #include "host/processes/peer_processes.h"
 #include "host/segments/segment.h"
 #include "mpi/host/mpi_header.h"
@@ -43,7 +41,7 @@ struct PeerRecord {
   std::uint64_t attached = 0;  // Attached::published()
   std::uint64_t atomic_bytes = 0;
   MachineKind machine = MachineKind::coherent;
-  sync::LockKind locks = sync::LockKind::best_effort;
+  sync::LockKind locks{};
   bool native_atomics = true;
   bool atomics_asked = false;  // by the user
   bool backoff = true;
@@ -89,9 +87,12 @@ class MpiWindow {
  public:
   // For the engine: part of the page (M3), or more. Not for several threads.
   std::pmr::memory_resource& memory() { return memory_; }
-  // For the regions of the peers: the same if half of the page is enough for all.
+  // For the regions of the peers, mapped in part or not: the same if half of the page is enough for
+  // all.
   std::pmr::memory_resource& memory_for_peers() {
-    const std::size_t needed = peers.size() * (sizeof(machine::DataRegion) + sizeof(Extent));
+    constexpr std::size_t each =
+        sizeof(machine::DataRegion) + sizeof(coherent::Part) + sizeof(Extent);
+    const std::size_t needed = peers.size() * each;
     return needed <= kRoom / 2 ? memory_ : more_memory_;
   }
 
@@ -130,7 +131,6 @@ class MpiWindow {
 
   // In the order of destruction, last first: the engine uses all of the others.
   host::Segment segment_;
-  host::ZeroMemory images_;
   host::OwnMemory::Use use_;           // MPI_Win_create: of this process's memory
   std::vector<host::Segment> mapped_;  // MPI_Win_create: of the peers' memory what could be mapped
   std::unique_ptr<PeerWatch> watch_;

@@ -184,4 +184,11 @@ class BakeryLocks {
   std::uint32_t exclusive_held_ = 0;
 };
 
+struct BakeryFamily {
+  template <machine::Core C>
+  using Locks = BakeryLocks<C>;
+  static constexpr LockFamilyTraits traits{
+      .name = "bakery", .in_windows = false, .threads = false, .atomics = false};
+};
+
 }  // namespace tombolo::sync

@@ -28,8 +28,7 @@
 //             E4 whoever waits holds nothing that it did not hold before the call, so lock-all adds
 //                no deadlock, and a fault leaves nothing behind.
 //             E5 what the object remembers changes together with the words, under `state_`, and
-//             never
-//                across a pause. So threads of one core need nothing else (callers.h).
+//                never across a pause. So threads of one core need nothing else (callers.h).
 // Thread safety: as LockOptions::threads says.
 #pragma once
 
@@ -182,6 +181,12 @@ class BestEffortLocks {
   StateMutex state_;
   std::atomic<std::uint64_t> waits_{0};
   LockOptions options_;
+};
+
+struct BestEffortFamily {
+  template <machine::Core C>
+  using Locks = BestEffortLocks<C>;
+  static constexpr LockFamilyTraits traits{.name = "best-effort", .reader_bias = true};
 };
 
 }  // namespace tombolo::sync

@@ -234,4 +234,10 @@ class FifoLocks : public GatedLocks<C, FifoTargets<C>, FifoGate<C>> {
   using GatedLocks<C, FifoTargets<C>, FifoGate<C>>::GatedLocks;
 };
 
+struct FifoFamily {
+  template <machine::Core C>
+  using Locks = FifoLocks<C>;
+  static constexpr LockFamilyTraits traits{.name = "fifo", .order = LockOrder::arrival};
+};
+
 }  // namespace tombolo::sync

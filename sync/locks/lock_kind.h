@@ -9,6 +9,13 @@
 //   Status lock(Access, Home target);   void unlock(Access, Home target);
 //   Status lock_all();                  void unlock_all();
 //
+// Beside it, in the same file, lies what the family says of itself, which families.h lists:
+//
+//   struct NameFamily {
+//     template <machine::Core C> using Locks = NameLocks<C>;
+//     static constexpr LockFamilyTraits traits{.name = "name"};
+//   };
+//
 // Rules for the caller: a core may hold locks of several targets, one of each; it holds lock-all or
 // single locks, not both. A fault of lock or lock_all comes from the idle hook of the core's
 // machine and means that the lock was not acquired. Data: lock is a load or atomic that happens
@@ -19,11 +26,29 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace tombolo::sync {
 
-enum class LockKind : std::uint8_t { best_effort, writer_preference, fifo };
+// A family that a window may use, by its place among them (families.h).
+enum class LockKind : std::uint8_t {};
 enum class Access : std::uint8_t { shared, exclusive };
+
+// Whom a family lets pass a core that waits.
+enum class LockOrder : std::uint8_t {
+  none,           // anybody, without bound
+  writers_first,  // no reader that comes later passes a waiting writer
+  arrival,        // nobody that comes later
+};
+
+struct LockFamilyTraits {
+  std::string_view name;  // in settings, tests, benchmarks and litmus programs
+  LockOrder order = LockOrder::none;
+  bool in_windows = true;    // a window may use it
+  bool threads = true;       // it knows LockOptions::threads
+  bool atomics = true;       // else it needs loads and stores only, and many of them
+  bool reader_bias = false;  // who waits holds no place in a queue: reader_bias.h may be around it
+};
 
 // How a core waits for a lock that it must poll at another home, and who calls.
 struct LockOptions {

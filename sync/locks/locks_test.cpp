@@ -20,24 +20,17 @@ using machine::Home;
 using machine::testing::Ensemble;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using testing::Bakery;
-using testing::BestEffort;
-using testing::BiasedBestEffort;
 using testing::Deadline;
-using testing::Fifo;
 using testing::Locks;
 using testing::Obituary;
 using testing::Record;
-using testing::WriterPreference;
-using Cases = testing::Product<testing::AnyMachines, BestEffort, BiasedBestEffort, WriterPreference,
-                               Fifo, Bakery>;
+using Cases = testing::EveryCase::On<testing::AnyMachines>;
 TYPED_TEST_SUITE(Locks, Cases, testing::CaseNames);
 
 // Tests that need cores to be threads.
 template <class Case>
 class ThreadedLocks : public Locks<Case> {};
-using ThreadedCases =
-    testing::Product<AllMachines, BestEffort, BiasedBestEffort, WriterPreference, Fifo, Bakery>;
+using ThreadedCases = testing::EveryCase::On<AllMachines>;
 TYPED_TEST_SUITE(ThreadedLocks, ThreadedCases, testing::CaseNames);
 
 template <class Case>
@@ -55,7 +48,7 @@ TYPED_TEST(Locks, ExcludeWithManyCoresAndNoBackoff) {
 
 TYPED_TEST(ThreadedLocks, ThreadsOfOneCoreDoNotWaitForEachOther) {
   using Core = typename TestFixture::Machine;
-  if constexpr (!TypeParam::for_threads ||
+  if constexpr (!TypeParam::traits.threads ||
                 Core::properties.native_atomics != machine::Atomics::full) {
     GTEST_SKIP() << "for one thread only";
   } else {
@@ -74,7 +67,7 @@ TYPED_TEST(ThreadedLocks, ThreadsOfOneCoreDoNotWaitForEachOther) {
 // A thread that waits, in the queue or in the gate, keeps no other from a lock that is free.
 TYPED_TEST(ThreadedLocks, AThreadGetsAFreeLockWhileAnotherOfItsCoreWaits) {
   using Core = typename TestFixture::Machine;
-  if constexpr (!TypeParam::for_threads ||
+  if constexpr (!TypeParam::traits.threads ||
                 Core::properties.native_atomics != machine::Atomics::full) {
     GTEST_SKIP() << "for one thread only";
   } else {
@@ -287,7 +280,8 @@ TYPED_TEST(Locks, MemoryPerCore) {
     L::take(layout, cores);
     return layout.bytes();
   };
-  if (std::string(TypeParam::name) == "bakery")
+  // Exclusion by loads and stores alone takes n words (Burns and Lynch, 1993).
+  if constexpr (!TypeParam::traits.atomics)
     EXPECT_LE(bytes(1000), 1000 * 16 + 64 * 4);
   else
     EXPECT_EQ(bytes(2), bytes(1000));
@@ -301,9 +295,10 @@ template <class Case>
 class WriterPreferenceOnly : public Locks<Case> {};
 template <class Case>
 class FifoOnly : public Locks<Case> {};
-using BestEffortCases = testing::Product<AllMachines, BestEffort, BiasedBestEffort>;
-using WriterPreferenceCases = testing::Product<AllMachines, WriterPreference>;
-using FifoCases = testing::Product<AllMachines, Fifo>;
+using BestEffortCases =
+    testing::CasesOf<BestEffortFamily, testing::EagerlyBiased<BestEffortFamily>>::On<AllMachines>;
+using WriterPreferenceCases = testing::CasesOf<WriterPreferenceFamily>::On<AllMachines>;
+using FifoCases = testing::CasesOf<FifoFamily>::On<AllMachines>;
 TYPED_TEST_SUITE(BestEffortOnly, BestEffortCases, testing::CaseNames);
 TYPED_TEST_SUITE(WriterPreferenceOnly, WriterPreferenceCases, testing::CaseNames);
 TYPED_TEST_SUITE(FifoOnly, FifoCases, testing::CaseNames);

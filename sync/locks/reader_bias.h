@@ -5,14 +5,14 @@
 // in a queue, that is BestEffortLocks.
 //
 //   bias of each target          none; set: announced readers count; ending: they do, but no new
-//   one announcements of each core   at its own home; each 0 or a target + 1
+//                                one
+//   announcements of each core   at its own home; each 0 or a target + 1
 //
 //   shared       if the bias is set, announce the target and look at the bias again: still set,
 //                done. Otherwise withdraw, and lock the target itself
 //   exclusive    lock the target; no bias: done. Otherwise let it end and look at all
-//   announcements:
-//                nobody announces the target: no bias, done. Otherwise give the lock back, wait
-//                until nobody does, and try again
+//                announcements: nobody announces the target: no bias, done. Otherwise give the lock
+//                back, wait until nobody does, and try again
 //   lock-all     the family's
 //   back again   a core sets the bias while it holds the target's shared lock, after `bias_after`
 //                times the number of cores such locks: ending it looks at each core once, so a
@@ -28,16 +28,18 @@
 //                them (R3), so one of the two sees the other.
 //             B3 where there is no bias, nobody announces the target but who will withdraw.
 //             B4 a reader that finds the bias set comes after the one that set it, and this one
-//             after
-//                the last writer, so its refresh is as new (R5); a withdrawn announcement comes
-//                after what its reader drained (R4).
+//                after the last writer, so its refresh is as new (R5); a withdrawn announcement
+//                comes after what its reader drained (R4).
 //             B5 a writer waits for announced readers without the lock: they may wait for other
 //                targets, and readers that hold those for this one.
 // Memory: 2 lines per home and that of the family. After a fault as usable as the family.
 // Thread safety: as LockOptions::threads says: announcements are claimed by an atomic.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <atomic>
+#include <string_view>
 
 #include "machine/contract.h"
 #include "sync/locks/backoff.h"
@@ -171,6 +173,32 @@ class ReaderBias {
   Layout layout_;
   std::atomic<std::uint64_t> reads_until_bias_;
   Locks locks_;
+};
+
+// A family with the bias around it, as a family of its own: for whoever names it, never by a
+// setting, since windows put the bias around where it applies.
+template <class Family>
+struct BiasedFamily {
+  template <machine::Core C>
+  using Locks = ReaderBias<C, typename Family::template Locks<C>>;
+
+ private:
+  static constexpr std::string_view prefix = "biased-";
+  static constexpr auto name = [] {
+    std::array<char, prefix.size() + Family::traits.name.size()> text{};
+    std::ranges::copy(Family::traits.name, std::ranges::copy(prefix, text.begin()).out);
+    return text;
+  }();
+  static constexpr LockFamilyTraits biased() {
+    LockFamilyTraits traits = Family::traits;
+    traits.name = {name.data(), name.size()};
+    traits.in_windows = false;
+    traits.reader_bias = false;
+    return traits;
+  }
+
+ public:
+  static constexpr LockFamilyTraits traits = biased();
 };
 
 }  // namespace tombolo::sync

@@ -19,11 +19,10 @@ namespace {
 
 using machine::Home;
 using std::chrono::seconds;
-using testing::BiasedBestEffort;
 using testing::Case;
 using testing::Deadline;
 using testing::Eager;
-using testing::EagerBias;
+using testing::EagerlyBiased;
 using testing::Locks;
 using testing::Obituary;
 
@@ -34,7 +33,7 @@ class Restless : public machine::testing::Forwarding<M> {
   using Base = machine::testing::Forwarding<M>;
 
  public:
-  explicit Restless(const machine::Attachment& at)
+  explicit Restless(const machine::AttachmentOf<M>& at)
       : Base(at), random_(Random::stream(at.seed, at.self)) {}
   std::uint64_t load(typename M::Word word) {
     const std::uint64_t value = Base::load(word);
@@ -74,22 +73,24 @@ class Stepped : public machine::testing::Forwarding<M> {
   std::function<void()> others_;
 };
 template <class M>
-struct RestlessBestEffort : Case<Restless<M>, EagerBias> {
+struct RestlessBestEffort : Case<Restless<M>, EagerlyBiased<BestEffortFamily>> {
   static constexpr const char* name = "restless_best_effort";
 };
+struct HastyFamily : BestEffortFamily {
+  template <machine::Core C>
+  using Locks = Eager<broken::HastyReaderBias<C, BestEffortLocks<C>>>;
+};
 template <class M>
-using HastyBias = Eager<broken::HastyReaderBias<M, BestEffortLocks<M>>>;
-template <class M>
-struct SteppedBestEffort : Case<Stepped<M>, EagerBias> {
+struct SteppedBestEffort : Case<Stepped<M>, EagerlyBiased<BestEffortFamily>> {
   static constexpr const char* name = "stepped_best_effort";
 };
 template <class M>
-struct HastyBestEffort : Case<Stepped<M>, HastyBias> {
+struct HastyBestEffort : Case<Stepped<M>, HastyFamily> {
   static constexpr const char* name = "hasty_best_effort";
 };
 template <class Case>
 class Biased : public Locks<Case> {};
-using BiasedCases = testing::Product<AllMachines, BiasedBestEffort>;
+using BiasedCases = testing::CasesOf<EagerlyBiased<BestEffortFamily>>::On<AllMachines>;
 TYPED_TEST_SUITE(Biased, BiasedCases, testing::CaseNames);
 
 // While nobody writes, the target's own words are left alone, and a core may announce more locks

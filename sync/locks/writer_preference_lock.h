@@ -216,4 +216,11 @@ class WriterPreferenceLocks : public GatedLocks<C, WriterPreferenceTargets<C>, L
   using GatedLocks<C, WriterPreferenceTargets<C>, LockAllGate<C>>::GatedLocks;
 };
 
+struct WriterPreferenceFamily {
+  template <machine::Core C>
+  using Locks = WriterPreferenceLocks<C>;
+  static constexpr LockFamilyTraits traits{.name = "writer-preference",
+                                           .order = LockOrder::writers_first};
+};
+
 }  // namespace tombolo::sync

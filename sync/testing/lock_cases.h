@@ -9,18 +9,14 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "base/random.h"
 #include "machine/testing/ensemble.h"
 #include "sync/barriers/dissemination_barrier.h"
-#include "sync/locks/bakery_lock.h"
-#include "sync/locks/best_effort_lock.h"
-#include "sync/locks/fifo_lock.h"
-#include "sync/locks/lock_kind.h"
-#include "sync/locks/reader_bias.h"
-#include "sync/locks/writer_preference_lock.h"
+#include "sync/locks/families.h"
 #include "sync/testing/cases.h"
 
 namespace tombolo::sync::testing {
@@ -28,16 +24,15 @@ namespace tombolo::sync::testing {
 using machine::Home;
 using machine::testing::Ensemble;
 
-template <class M, template <class> class L>
+// A family on a machine.
+template <class M, class F>
 struct Case {
   using Machine = M;
-  using Locks = L<M>;
+  using Locks = typename F::template Locks<M>;
+  static constexpr LockFamilyTraits traits = F::traits;
+  static constexpr std::string_view name = traits.name;
 };
-template <class M>
-struct BestEffort : Case<M, BestEffortLocks> {
-  static constexpr const char* name = "best_effort";
-  static constexpr bool for_threads = true;
-};
+
 // Its bias comes back after a few reads, so that readers, writers and the bias meet often.
 template <class Bias>
 class Eager : public Bias {
@@ -51,28 +46,25 @@ class Eager : public Bias {
     return options;
   }
 };
-template <class M>
-using EagerBias = Eager<ReaderBias<M, BestEffortLocks<M>>>;
-template <class M>
-struct BiasedBestEffort : Case<M, EagerBias> {
-  static constexpr const char* name = "biased_best_effort";
-  static constexpr bool for_threads = true;
+template <class Family>
+struct EagerlyBiased : BiasedFamily<Family> {
+  template <machine::Core C>
+  using Locks = Eager<typename BiasedFamily<Family>::template Locks<C>>;
 };
-template <class M>
-struct WriterPreference : Case<M, WriterPreferenceLocks> {
-  static constexpr const char* name = "writer_preference";
-  static constexpr bool for_threads = true;
+
+// Product<Machines, ...> of these families.
+template <class... Families>
+struct CasesOf {
+  template <class Family>
+  struct Of {
+    template <class M>
+    using On = Case<M, Family>;
+  };
+  template <class Machines>
+  using On = Product<Machines, Of<Families>::template On...>;
 };
-template <class M>
-struct Fifo : Case<M, FifoLocks> {
-  static constexpr const char* name = "fifo";
-  static constexpr bool for_threads = true;
-};
-template <class M>
-struct Bakery : Case<M, BakeryLocks> {
-  static constexpr const char* name = "bakery";
-  static constexpr bool for_threads = false;
-};
+// Of all that are listed, also with the bias.
+using EveryCase = WithBias<EagerlyBiased>::type::apply<CasesOf>;
 
 // The locks of a window, and the test's own record of the cores inside.
 template <class Case>

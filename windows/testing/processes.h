@@ -20,6 +20,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -37,14 +38,15 @@ namespace tombolo::windows::testing {
 using sync::Access;
 using sync::LockKind;
 
-inline constexpr LockKind every_lock_kind[] = {LockKind::best_effort, LockKind::writer_preference,
-                                               LockKind::fifo};
+inline constexpr auto every_lock_kind = [] {
+  std::array<LockKind, sync::WindowLockFamilies::size> kinds{};
+  for (std::size_t place = 0; place < kinds.size(); ++place) kinds[place] = LockKind(place);
+  return kinds;
+}();
 
 // Machines that lose unpublished data and name the process that lost it.
 template <class C>
-inline constexpr bool tells_losses = requires(const C& core) {
-  core.findings();
-};
+inline constexpr bool tells_losses = machine::TellsLosses<C>;
 
 struct Weather {
   std::uint64_t seed = 1;
@@ -210,7 +212,7 @@ class ProcessOn : public Process {
   using Machine = C;
   static inline EngineOptions options;  // of the processes that are made next
 
-  explicit ProcessOn(const machine::Attachment& at)
+  explicit ProcessOn(const machine::AttachmentOf<C>& at)
       : Process(at.self, at.cores), window_(at, options) {}
   C& core() { return window_.core(); }
   Engine& window() override { return window_; }
@@ -258,10 +260,9 @@ void expect_nothing_lost(Processes<C>& processes) {
 
 template <class C>
 std::string describe(const World& world, const Weather& weather) {
-  return fmt::format(
-      "{}, seed {}, one eviction in {}, configuration {}, lock kind {}, granularity {}",
-      C::properties.name, weather.seed, weather.evictions, weather.configuration,
-      static_cast<int>(world.options.locks), world.options.atomic_bytes);
+  return fmt::format("{}, seed {}, one eviction in {}, configuration {}, {} locks, granularity {}",
+                     C::properties.name, weather.seed, weather.evictions, weather.configuration,
+                     sync::lock_family_name(world.options.locks), world.options.atomic_bytes);
 }
 
 // Calls program(process), in the thread of the process.

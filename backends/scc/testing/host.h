@@ -43,12 +43,12 @@ class Host<scc::Core> {
 
   explicit Host(const EnsembleShape& shape) : job_(chip(shape), shape_of(shape)) {}
 
-  Attachment attachment(Home self) { return job_.attachment(self); }
+  scc::Attachment attachment(Home self) { return job_.attachment(self); }
 
   template <class Body>
   void run(Body&& body) {
     const simulator::RunResult result =
-        job_.run([&](const Attachment& at, scc::Cpu&) { body(at.self); });
+        job_.run([&](const scc::Attachment& at, scc::Cpu&) { body(at.self); });
     EXPECT_TRUE(result.status.ok()) << result.status.message();
   }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the papers measured: figures, series, numbers and claims, from `data/scc`; its README.md
-describes the files."""
+"""What the papers measured: figures, series, numbers and claims, one file beside the sources of each
+experiment; `experiments/README.md` describes the files."""
 
 import math
 import tomllib
@@ -12,6 +12,7 @@ from tombolo import paths
 from tombolo.errors import UserError
 
 WITHIN = 0.25
+LAST = 1_000_000  # the place of an experiment that states none, as experiments/CMakeLists.txt has it
 CLAIM_KINDS = (
     "value", "ratio", "difference", "flat", "linear", "slope", "efficiency", "spread",
     "below-quartile",
@@ -72,7 +73,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Claim:
-    """A sentence that `verdicts` checks; the README.md of the data lists the kinds."""
+    """A sentence that `verdicts` checks; `experiments/README.md` lists the kinds."""
 
     name: str
     kind: str
@@ -95,6 +96,7 @@ class Experiment:
     numbers: tuple[Number, ...] = ()
     claims: tuple[Claim, ...] = ()
     within: float = WITHIN  # a larger deviation from the paper needs a reason
+    order: int = LAST  # its place in lists
 
     def units(self) -> dict[str, str]:
         """The unit of each series."""
@@ -152,19 +154,31 @@ def same(a: X, b: X) -> bool:
 
 
 def load(folder: Path | None = None) -> Catalogue:
-    """All experiments, by name, and the reasons; a UserError names the file with a mistake."""
-    folder = folder or paths.DATA / "scc"
-    experiments, reasons = {}, ()
-    for path in sorted(folder.glob("*.toml")):
+    """All experiments, by name, and the reasons; a mistake in a file is a UserError that names it."""
+    experiments, reasons = [], []
+    for path in _files(folder or _folder()):
         try:
             tables = tomllib.loads(path.read_text())
-            if path.stem == "reasons":
-                reasons = tuple(Reason(**each) for each in tables.get("reason", []))
-            else:
-                experiments[tables["name"]] = _experiment(tables)
+            made = _experiment(tables)
+            if made.name != path.stem:
+                raise ValueError(f"the file of '{made.name}' must be {made.name}.toml")
+            experiments.append(made)
+            reasons += [Reason(made.name, **each) for each in tables.get("reason", [])]
         except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as mistake:
             raise UserError(f"{paths.shown(path)}: {_sentence(mistake)}") from None
-    return Catalogue(experiments, reasons)
+    experiments.sort(key=lambda each: (each.order, each.name))
+    return Catalogue({each.name: each for each in experiments}, tuple(reasons))
+
+
+def _folder() -> Path:
+    """The experiments' folders of the checkout, or where the package has their files."""
+    root = paths.checkout()
+    return root / "experiments" if root else paths.DATA / "scc"
+
+
+def _files(folder: Path) -> list[Path]:
+    """In a checkout each lies in its experiment's folder, in a package all lie in one."""
+    return sorted([*folder.glob("*.toml"), *folder.glob("*/*.toml")])
 
 
 def _sentence(mistake: Exception) -> str:
@@ -180,6 +194,7 @@ def _experiment(tables: dict) -> Experiment:
         tuple(number for each in tables.get("paper", []) for number in _numbers(each)),
         tuple(_claim(dict(each)) for each in tables.get("claim", [])),
         tables.get("within", WITHIN),
+        tables.get("order", LAST),
     )
     known = made.units()
     for name in [n.series for n in made.numbers] + [

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: what a machine may offer beyond the contract. Each operation has a concept, and says
+// what it promises, when it may be called, and what an algorithm does where the machine lacks it.
+// An algorithm asks by the concept, never by whether a name happens to exist; each machine states
+// by `extras_of` which it has, so that a misspelt one is found where the machine is compiled.
+// machine/PORTING.md has the table of them.
+//
+// Thread safety: the operations are as thread-safe as the machine's others.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "machine/contract.h"
+
+namespace tombolo::machine {
+
+// ---- Data ---------------------------------------------------------------------------------------
+
+// publish({home, 0}, data_bytes(home)) for less than that costs, where the machine can tell what
+// was written. What the program stored by plain stores through view(), and what this core wrote by
+// write, is in memory when it returns: all of it from before the call, whether or not an earlier
+// call brought it there, and stores of other threads that are ordered before the call. A machine
+// that is not sure publishes everything. It may be called wherever publish may.
+// Without it: publish of the whole region.
+template <class C>
+concept PublishesWritten = requires(C& core, Home home) {
+  { core.publish_written(home) } -> std::same_as<void>;
+};
+
+// True if a refresh of any range costs about as much as the load of a word. An algorithm that keeps
+// word of whether a refresh is needed may then leave that out and refresh. The answer is the same
+// for as long as the core lives.
+// Without it: a refresh costs as much as its range is large.
+template <class C>
+concept RefreshesAtOnce = requires(const C& core) {
+  { core.refreshes_at_once() } -> std::same_as<bool>;
+};
+
+// `C::has_views == false` says that no pointer leads to this machine's data, as on a simulated one.
+// Programs reach data by read and write alone, and own copies are kept in step all the same.
+// Without it: a null view() means that there is no own copy of that region.
+template <class C>
+concept HasNoViews = requires {
+  requires !C::has_views;
+};
+
+// view() of a range: null unless all of it can be reached there. For a machine that may have a part
+// of a region mapped, where the view of its first byte says nothing about the others.
+// Without it: a region is mapped as a whole or not at all, so view(place) speaks for the range.
+template <class C>
+concept ViewsRanges = requires(C& core, DataPlace place, std::size_t bytes) {
+  { core.view(place, bytes) } -> std::same_as<std::byte*>;
+};
+
+// The program's loads and stores through view() touch a copy that is this core's own, which publish
+// and refresh exchange with memory. Where a window is over memory that the program has already, the
+// regions lie elsewhere, and `own_view` of the attachment says where the program has its own; its
+// bytes become memory's when the core is made. Null: the machine makes that copy as well.
+// Without it: view() is the memory itself, and a window over the program's memory has it as region.
+template <class C>
+concept KeepsViewsApart = requires(AttachmentOf<C>& at) {
+  { at.own_view } -> std::same_as<std::byte*&>;
+};
+
+// ---- Sync words ---------------------------------------------------------------------------------
+
+// store() to a word that no core ever changes by an atomic operation (one that does may be lost):
+// for less, where atomics are built upon a lock which a store must take as well.
+// Without it: store.
+template <class C>
+concept StoresAlone = requires(C& core, typename C::Word word, std::uint64_t v) {
+  { core.store_alone(word, v) } -> std::same_as<void>;
+};
+
+// Stores to sync words may be held back beyond the call that makes them, for a bounded time;
+// settle() returns when they are in memory. To be called before the program may be away for long
+// while another core waits for such a store, and before the core is given up.
+// Without it: a store is on its way to memory when it returns.
+template <class C>
+concept DefersStores = requires(C& core) {
+  { core.settle() } -> std::same_as<void>;
+};
+
+// ---- Threads ------------------------------------------------------------------------------------
+
+// several_threads(): from now on several threads of this process use the core. To be called before
+// the second one does, and never taken back.
+// Without it: the machine works alike for one thread and for several, or for one only.
+template <class C>
+concept IsToldOfThreads = requires(C& core) {
+  { core.several_threads() } -> std::same_as<void>;
+};
+
+// ---- Shared memory and chance -------------------------------------------------------------------
+
+// The cores share `C::shared_bytes(regions)` bytes beside the regions: zero before the first core
+// starts, at `shared` of every core's attachment. That may be null: the machine then does without.
+// Without it: sync blocks and regions are all that cores share.
+template <class C>
+concept WantsSharedMemory = requires(std::span<const DataRegion> regions, AttachmentOf<C>& at) {
+  { C::shared_bytes(regions) } -> std::same_as<std::size_t>;
+  { at.shared } -> std::same_as<std::byte*&>;
+};
+
+// The machine evicts a line once in `evictions` opportunities, chosen from the attachment's seed;
+// 0: never.
+// Without it: lines are evicted as the hardware likes.
+template <class C>
+concept EvictsAtRandom = requires(AttachmentOf<C>& at) {
+  { at.evictions } -> std::same_as<std::uint64_t&>;
+};
+
+// ---- Mistakes of programs -----------------------------------------------------------------------
+
+// The machine sees when written bytes are lost. close() ends the use of data and looks for writes
+// that were never published or drained: the last call that touches data, while the memory is still
+// there. findings().clean() is false if an update was lost or a write dropped; findings().report()
+// also tells what close() found, and is empty if there is nothing to tell.
+// Without it: what is lost is lost in silence, and there is nothing to close.
+template <class C>
+concept TellsLosses = requires(C& core, const C& seen) {
+  { core.close() } -> std::same_as<void>;
+  { seen.findings().clean() } -> std::same_as<bool>;
+  { seen.findings().report() } -> std::same_as<std::string>;
+};
+
+// set_site(): what the program is doing now, for findings: any 48-bit number, for example a return
+// address. May be called before any operation.
+// Without it: nobody need find out where a call comes from.
+template <class C>
+concept NamesSites = requires(C& core, std::uint64_t site) {
+  { core.set_site(site) } -> std::same_as<void>;
+};
+
+// -------------------------------------------------------------------------------------------------
+
+// Which of them a machine has. Each machine asserts its own:
+//   static_assert(machine::extras_of<Core> == machine::Extras{.views_ranges = true});
+struct Extras {
+  bool publishes_written = false;
+  bool refreshes_at_once = false;
+  bool has_no_views = false;
+  bool views_ranges = false;
+  bool keeps_views_apart = false;
+  bool stores_alone = false;
+  bool defers_stores = false;
+  bool is_told_of_threads = false;
+  bool wants_shared_memory = false;
+  bool evicts_at_random = false;
+  bool tells_losses = false;
+  bool names_sites = false;
+  bool operator==(const Extras&) const = default;
+};
+
+template <class C>
+inline constexpr Extras extras_of{.publishes_written = PublishesWritten<C>,
+                                  .refreshes_at_once = RefreshesAtOnce<C>,
+                                  .has_no_views = HasNoViews<C>,
+                                  .views_ranges = ViewsRanges<C>,
+                                  .keeps_views_apart = KeepsViewsApart<C>,
+                                  .stores_alone = StoresAlone<C>,
+                                  .defers_stores = DefersStores<C>,
+                                  .is_told_of_threads = IsToldOfThreads<C>,
+                                  .wants_shared_memory = WantsSharedMemory<C>,
+                                  .evicts_at_random = EvictsAtRandom<C>,
+                                  .tells_losses = TellsLosses<C>,
+                                  .names_sites = NamesSites<C>};
+
+}  // namespace tombolo::machine

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// A window uses the optional abilities of its machine (machine/optional.h), each as the concept
+// says. All tests on machines that lack them show that it does without.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+
+#include "machine/example_machine.h"
+#include "windows/testing/processes.h"
+
+namespace tombolo::windows::testing {
+namespace {
+
+using machine::DataPlace;
+
+struct Calls {
+  std::atomic<int> settle, several_threads, store_alone, view, publish_written, close;
+  std::atomic<std::uint64_t> site;
+};
+Calls calls;
+
+struct Losses {
+  bool clean() const { return true; }
+  std::string report() const { return "something was lost\n"; }
+};
+
+// The example, with all that can be counted.
+class Offering : public machine::example::Core {
+ public:
+  using Core::Core;
+  using Core::view;
+  void settle() { ++calls.settle; }
+  void several_threads() { ++calls.several_threads; }
+  void store_alone(Word word, std::uint64_t v) {
+    ++calls.store_alone;
+    store(word, v);
+  }
+  // Half of a region is out of reach.
+  std::byte* view(DataPlace place, std::size_t bytes) {
+    ++calls.view;
+    return place.offset + bytes <= 64 ? Core::view(place) : nullptr;
+  }
+  void set_site(std::uint64_t site) { calls.site = site; }
+  void close() { ++calls.close; }
+  const Losses& findings() const { return losses_; }
+
+ private:
+  Losses losses_;
+};
+// The same, where there is something to publish.
+class OfferingIncoherent : public Offering {
+ public:
+  static constexpr machine::Properties properties{.name = "offering, incoherent",
+                                                  .coherent = false,
+                                                  .native_atomics = machine::Atomics::full,
+                                                  .line_bytes = 64};
+  using Offering::Offering;
+  void publish(DataPlace, std::size_t bytes) { EXPECT_LT(bytes, data_bytes(0)) << "of all"; }
+  void publish_written(Home) { ++calls.publish_written; }
+};
+
+class OptionalTest : public ::testing::Test {
+ protected:
+  OptionalTest() {
+    for (auto* count : {&calls.settle, &calls.several_threads, &calls.store_alone, &calls.view,
+                        &calls.publish_written, &calls.close})
+      *count = 0;
+  }
+};
+
+TEST_F(OptionalTest, StoresAreSettledAtTheEndOfACall) {
+  run_once<Offering>({.processes = 1}, {}, [](Process& p) {
+    const int before = calls.settle;
+    p.lock_all();
+    EXPECT_EQ(calls.settle, before + 1);
+    p.unlock_all();
+    EXPECT_EQ(calls.settle, before + 2);
+  });
+}
+
+TEST_F(OptionalTest, TheMachineIsToldOfSeveralThreadsOnly) {
+  run_once<Offering>({.processes = 1}, {}, [](Process&) {});
+  EXPECT_EQ(calls.several_threads, 0);
+  run_once<Offering>({.processes = 1, .options = {.threads = true}}, {}, [](Process&) {});
+  EXPECT_EQ(calls.several_threads, 1);
+}
+
+TEST_F(OptionalTest, WordsWithoutAtomicsAreStoredAlone) {
+  run_once<Offering>({.processes = 2}, {}, [](Process& p) { p.barrier(); });
+  EXPECT_GT(calls.store_alone, 0);
+}
+
+// Only the ranged view is counted, and says that the second element is out of reach.
+TEST_F(OptionalTest, UpdatesAskForAllOfTheirRange) {
+  run_once<Offering>({.processes = 1}, {}, [](Process& p) {
+    const int two[2] = {1, 2};
+    p.lock_all();
+    p.accumulate(0, 60, Op::sum, Element::i32, two, 2);
+    EXPECT_EQ(p.get(0, 60), 1);
+    EXPECT_EQ(p.get(0, 64), 2);
+    p.unlock_all();
+  });
+  EXPECT_GT(calls.view, 0);
+}
+
+TEST_F(OptionalTest, WhatWasWrittenIsPublishedInThePlaceOfAll) {
+  run_once<OfferingIncoherent>({.processes = 1}, {}, [](Process& p) { p.sync(); });
+  EXPECT_GT(calls.publish_written, 0);
+}
+
+TEST_F(OptionalTest, FindingsComeAtTheClose) {
+  run_once<Offering>({.processes = 1}, {}, [](Process& p) {
+    p.window().set_site(4711);
+    EXPECT_EQ(calls.site, 4711u);
+    EXPECT_EQ(calls.close, 0);
+    EXPECT_EQ(p.window().close(), "something was lost\n");
+    EXPECT_EQ(calls.close, 1);
+  });
+}
+
+TEST_F(OptionalTest, AMachineThatOffersNothingIsNotAsked) {
+  run_once<machine::example::Core>({.processes = 1}, {}, [](Process& p) {
+    p.window().set_site(4711);
+    EXPECT_EQ(p.window().close(), "");
+  });
+}
+
+}  // namespace
+}  // namespace tombolo::windows::testing
