@@ -1,41 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the list of all machines: what is registered here is run by every test that is written
-// over AllMachines. A new machine is one folder and one line in the list (machine/PORTING.md).
+// Purpose: the list of all machines. A machine that is in ServedMachines can be chosen for programs
+// (TOMBOLO_MACHINE), and every test over AllMachines and every litmus test runs on it. A new machine
+// is a folder here with NAME/machine.h, and its line in the list (machine/PORTING.md).
+//
+// NAME/machine.h defines tombolo::NAME::Machine:
+//   name          what a user calls it
+//   Cores         its core types; the first is taken unless another kind of atomics is asked for
+//   takes_pools   optional: its memory may come from a pool
+//   available()   optional: ok if this host can be the machine
 // Thread safety: types only.
 #pragma once
 
 #include <algorithm>
 #include <string>
 
-#include "backends/coherent/coherent.h"
-#include "backends/stale/stale.h"
+#include "backends/coherent/machine.h"
+#include "backends/flushed/machine.h"
+#include "backends/stale/machine.h"
+#include "base/type_list.h"
 #include "machine/example_machine.h"
-#if __has_include("backends/flushed/flushed.h")
-#include "backends/flushed/flushed.h"
-#define TOMBOLO_HAS_FLUSHED 1
-#endif
 
 namespace tombolo {
 
-template <class... Ts>
-struct TypeList {
-  // AllMachines::apply<::testing::Types> is what a typed test wants.
-  template <template <class...> class Template>
-  using apply = Template<Ts...>;
-  template <class... More>
-  using and_also = TypeList<Ts..., More...>;
+// The first is what programs run on unless they choose.
+using ServedMachines = TypeList<  //
+    coherent::Machine,            //
+    flushed::Machine,             //
+    stale::Machine>;
+
+namespace detail {
+
+template <class List>
+struct CoresOf;
+template <class... Machines>
+struct CoresOf<TypeList<Machines...>> {
+  using type = JoinedLists<typename Machines::Cores...>;
 };
+
+}  // namespace detail
 
 // TOMBOLO_FEW_MACHINES: the fastest and the most forgetful alone, where tests of the layers above
 // are built with sanitizers; the other machines have their own tests there.
-using AllMachines = TypeList<
-#ifndef TOMBOLO_FEW_MACHINES
-#ifdef TOMBOLO_HAS_FLUSHED
-    flushed::Core<machine::Atomics::full>, flushed::Core<machine::Atomics::none>,
+#ifdef TOMBOLO_FEW_MACHINES
+using AllMachines = TypeList<coherent::Core, stale::Core>;
+#else
+using AllMachines =
+    JoinedLists<typename detail::CoresOf<ServedMachines>::type, TypeList<machine::example::Core>>;
 #endif
-    machine::example::Core,
-#endif
-    coherent::Core, stale::Core>;
 
 // Names the machines in the output of typed tests. A dash would start the negative part of a
 // filter.

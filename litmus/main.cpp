@@ -114,7 +114,7 @@ int list(const Choices& choices) {
 // 0 as it should be.
 int print_observation(const LitmusTest& test, const LitmusMachine& machine, const Observation& seen,
                       const Choices& choices) {
-  const Verdict verdict = test.info.verdicts.*machine.verdict;
+  const Verdict verdict = machine.verdict(test.info.verdicts);
   const bool wrong =
       verdict == forbidden ? seen.seen != 0 : verdict == must_appear && seen.seen == 0;
   if (choices.json) {
@@ -152,7 +152,7 @@ int run(const Choices& choices) {
       const LitmusMachine& machine = litmus_machines()[i];
       if (!choices.machine.empty() && choices.machine != machine.name) continue;
       Observation seen = test.observe[i](choices.effort);
-      if (test.info.verdicts.*machine.verdict == must_appear && seen.seen == 0) {
+      if (machine.verdict(test.info.verdicts) == must_appear && seen.seen == 0) {
         // A rare one: on, until it is there.
         const std::uint64_t before = seen.runs;
         seen = test.observe[i]({.seed = choices.effort.seed + before,

@@ -56,6 +56,14 @@ concept ViewsRanges = requires(C& core, DataPlace place, std::size_t bytes) {
   { core.view(place, bytes) } -> std::same_as<std::byte*>;
 };
 
+// A region without a mapping may be mapped in part: `parts` of the attachment says which part, by
+// home, for other processes' regions; it may be empty.
+// Without it: what is mapped in part is reached as if nothing of it were.
+template <class C>
+concept MapsParts = requires(AttachmentOf<C>& at) {
+  { at.parts } -> std::same_as<std::pmr::vector<RegionPart>&>;
+};
+
 // The program's loads and stores through view() touch a copy that is this core's own, which publish
 // and refresh exchange with memory. Where a window is over memory that the program has already, the
 // regions lie elsewhere, and `own_view` of the attachment says where the program has its own; its
@@ -145,6 +153,7 @@ struct Extras {
   bool refreshes_at_once = false;
   bool has_no_views = false;
   bool views_ranges = false;
+  bool maps_parts = false;
   bool keeps_views_apart = false;
   bool stores_alone = false;
   bool defers_stores = false;
@@ -161,6 +170,7 @@ inline constexpr Extras extras_of{.publishes_written = PublishesWritten<C>,
                                   .refreshes_at_once = RefreshesAtOnce<C>,
                                   .has_no_views = HasNoViews<C>,
                                   .views_ranges = ViewsRanges<C>,
+                                  .maps_parts = MapsParts<C>,
                                   .keeps_views_apart = KeepsViewsApart<C>,
                                   .stores_alone = StoresAlone<C>,
                                   .defers_stores = DefersStores<C>,

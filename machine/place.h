@@ -53,6 +53,13 @@ struct DataRegion {
   std::uint64_t foreign_address = 0;
 };
 
+// Of a region without a mapping: where `bytes` of it from offset `start` on are mapped after all.
+struct RegionPart {
+  std::byte* memory = nullptr;
+  Offset start = 0;
+  std::uint64_t bytes = 0;
+};
+
 // What every core is given when it starts. Everything pointed at outlives the core. A machine that
 // needs more derives from it and names the type in its core: AttachmentOf in contract.h.
 struct Attachment {

@@ -11,7 +11,7 @@ build=build/release
 if [ $# -eq 0 ]; then
   mapfile -t files < <(git ls-files --cached --others --exclude-standard -- \
     'base/*.cpp' 'machine/*.cpp' 'simulator/*.cpp' 'backends/*.cpp' 'windows/*.cpp' \
-    'baselines/*.cpp' 'experiments/*.cpp' 'litmus/*.cpp' 'mpi/runtime/*.cpp' 'host/*.cpp' |
+    'baselines/*.cpp' 'experiments/*.cpp' 'litmus/*.cpp' 'runtime/*.cpp' 'host/*.cpp' |
     grep -v -e _test.cpp -e _bench.cpp)
   set -- "${files[@]}"
 fi

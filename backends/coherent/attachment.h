@@ -7,15 +7,9 @@
 
 namespace tombolo::coherent {
 
-// Of a region without a mapping: where `bytes` of it from offset `start` on are mapped after all.
-struct Part {
-  std::byte* memory = nullptr;
-  machine::Offset start = 0;
-  std::uint64_t bytes = 0;
-};
-
 struct Attachment : machine::Attachment {
-  std::pmr::vector<Part> parts;  // by home, of other processes' regions; empty: there is none
+  // By home, of other processes' regions; empty: there is none (machine::MapsParts).
+  std::pmr::vector<machine::RegionPart> parts = {};
 };
 
 }  // namespace tombolo::coherent

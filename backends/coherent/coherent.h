@@ -106,7 +106,7 @@ class Core {
     if (region.memory != nullptr) [[likely]]
       return region.memory + place.offset;
     if (at_.parts.empty()) return nullptr;
-    const Part& part = at_.parts[place.home];
+    const machine::RegionPart& part = at_.parts[place.home];
     const machine::Offset from_start = place.offset - part.start;  // huge if before it
     if (from_start < part.bytes && bytes <= part.bytes - from_start) [[likely]]
       return part.memory + from_start;
@@ -115,7 +115,7 @@ class Core {
   // How many of the bytes from `place` on are reached in one way.
   std::size_t alike(machine::DataPlace place, std::size_t bytes) const {
     if (at_.parts.empty()) return bytes;
-    const Part& part = at_.parts[place.home];
+    const machine::RegionPart& part = at_.parts[place.home];
     if (part.bytes == 0) return bytes;
     const machine::Offset end = part.start + part.bytes;
     if (place.offset < part.start) return std::min<std::uint64_t>(bytes, part.start - place.offset);
@@ -150,6 +150,6 @@ class Core {
   Attachment at_;
 };
 static_assert(machine::Core<Core>);
-static_assert(machine::extras_of<Core> == machine::Extras{.views_ranges = true});
+static_assert(machine::extras_of<Core> == machine::Extras{.views_ranges = true, .maps_parts = true});
 
 }  // namespace tombolo::coherent

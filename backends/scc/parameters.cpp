@@ -9,6 +9,7 @@
 #include <functional>
 #include <set>
 
+#include "backends/scc/options.h"
 #include "base/random.h"
 
 namespace tombolo::scc {
@@ -345,9 +346,7 @@ class Reader {
 };
 
 fs::path chips_folder() {
-  if (const char* folder = std::getenv("TOMBOLO_CHIPS"); folder != nullptr && *folder != '\0')
-    return folder;
-  return TOMBOLO_CHIPS_FOLDER;
+  return is_set(chips_option) ? text_of(chips_option) : TOMBOLO_CHIPS_FOLDER;
 }
 
 }  // namespace

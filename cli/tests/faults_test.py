@@ -203,7 +203,7 @@ def test_another_user_cannot_open_the_memory_of_a_window(segment):
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_forked_children_do_not_disturb_the_window(machine):
-    outcome = passes(prepare("children", machine=machine, choice={"stats": True}))
+    outcome = passes(prepare("children", machine=machine, choice={"stats": "json"}))
     assert len(stats.parse(outcome.stderr)) == 2, outcome.stderr
 
 

@@ -129,9 +129,9 @@ def test_the_tools_that_doctor_looks_for_come_with_the_packages_of_make_system(m
 
 def test_the_hint_depends_on_where_the_command_comes_from(monkeypatch, tmp_path):
     monkeypatch.delenv("TOMBOLO_LIB_DIR", raising=False)
-    assert (libraries.hint(), libraries.program_hint()) == (hints.LIBRARY, hints.EXPERIMENTS)
+    assert (libraries.hint(), libraries.program_hint("tombolo-scc")) == (hints.LIBRARY, hints.EXPERIMENTS)
     monkeypatch.setattr(paths, "checkout", lambda: None)
     assert libraries.hint() == hints.LIBRARY_OF_PACKAGE
-    assert libraries.program_hint() == hints.EXPERIMENTS_OF_PACKAGE
+    assert libraries.program_hint("tombolo-scc") == hints.EXPERIMENTS_OF_PACKAGE
     monkeypatch.setenv("TOMBOLO_LIB_DIR", str(tmp_path))
-    assert libraries.hint() == libraries.program_hint() == hints.NAMED_FOLDER
+    assert libraries.hint() == libraries.program_hint("tombolo-scc") == hints.NAMED_FOLDER

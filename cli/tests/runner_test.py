@@ -46,7 +46,7 @@ def program(build: Path, body: str) -> Test:
 
 
 def test_a_passing_program_passes_even_with_words_on_stderr(launcher, tmp_path):
-    test = program(tmp_path, "echo ' No Errors'; echo 'tombolo: stats windows_served=1' >&2")
+    test = program(tmp_path, "echo ' No Errors'; echo 'tombolo: stats {\"windows_served\": 1}' >&2")
     verdict = runner.run(test, launcher, tmp_path, Setting("stock"), 10)
     assert (verdict.verdict, verdict.served) == ("passed", 1)
 

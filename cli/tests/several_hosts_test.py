@@ -45,7 +45,7 @@ def run(ranks, around=HOSTS, threads="single", **environment):
         ranks=ranks,
         machine="flushed",
         around=["sh", "-c", around],
-        TOMBOLO_STATS="1",
+        TOMBOLO_STATS="json",
         UCX_TLS="tcp,self",  # the host MPI, too, must not take them for one host
         MPIR_CVAR_NOLOCAL="1",
         **environment,

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
-from pathlib import Path
 
 import pytest
 from tombolo import libraries, mpis, paths, starvation
@@ -19,8 +18,7 @@ FAMILIES = [
 
 
 def test_a_scheme_is_chosen_by_the_environment_and_a_stock_mpi_is_left_alone(monkeypatch):
-    monkeypatch.setattr(libraries, "need", lambda abi: Path(f"{abi}.so"))
-    monkeypatch.setattr(starvation, "families", lambda library: FAMILIES)
+    monkeypatch.setattr(starvation, "families", lambda: FAMILIES)
     mpich = mpis.Mpi("mpich", paths.home(), None, None)
     *ours, stock = starvation.contestants(mpich, [mpich])
     assert [(e.label, e.locks) for e in ours] == [
@@ -50,7 +48,7 @@ def test_a_short_run_bounds_the_readers_that_pass_a_preferred_writer(monkeypatch
     assert told.exit_code == 0, told.output
     (path,) = tmp_path.glob("starvation-4-*.jsonl")
     rows = [json.loads(line) for line in path.read_text().splitlines()[1:]]
-    listed = starvation.families(libraries.need("mpich"))
+    listed = starvation.families()
     assert {"best-effort", "writer-preference", "fifo"} <= {family.name for family in listed}
     assert len(rows) == 4 * sum(len(starvation.schemes(family)) for family in listed)
     entries = {r["contestant"]: r["entries_median"] for r in rows if r["row"] == "writer_wait"}

@@ -1,25 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
+import json
+
 from tombolo import stats
 from tombolo.stats import Stats
 
 
+def line(rank, served, forwarded, **reasons):
+    counters = {"rank": str(rank), "windows_served": served, "windows_forwarded": forwarded}
+    told = {"windows_forwarded": reasons} if reasons else {}
+    return f"tombolo: stats {json.dumps(counters | {'reasons': told})}\n"
+
+
 def test_each_process_of_a_job_is_read_and_all_are_summed():
     stderr = (
-        "tombolo: stats rank=0 machine=stale windows_served=2 windows_forwarded=1 reason=two hosts\n"
-        "noise windows_served=7\n"
-        "tombolo: stats rank=1 windows_served=3 windows_forwarded=0 reason=none\n"
-        "[1] tombolo: stats rank=2 windows_served=0 windows_forwarded=2 reason=two hosts \n"
-        "tombolo: stats rank=3 windows_forwarded=1 reason=no memory, x=1\n"
+        line(0, 2, 1, two_hosts=1)
+        + "noise windows_served=7\n"
+        + line(1, 3, 0)
+        + "[1] "
+        + line(2, 0, 2, two_hosts=1, threads=1)
     )
     assert stats.parse(stderr) == [
-        Stats(2, 1, ("two hosts",)),
+        Stats(2, 1, ("two_hosts",)),
         Stats(3, 0),
-        Stats(0, 2, ("two hosts",)),
-        Stats(0, 1, ("no memory, x=1",)),
+        Stats(0, 2, ("two_hosts", "threads")),
     ]
-    assert stats.total(stderr) == Stats(5, 4, ("two hosts", "no memory, x=1"))
+    assert stats.total(stderr) == Stats(5, 3, ("two_hosts", "threads"))
 
 
 def test_a_job_that_tells_nothing_has_no_windows():
     assert stats.total("tombolo: something else\n") == Stats(0, 0, ())
-    assert stats.parse("tombolo: stats\ntombolo: stats reason=-\n") == [Stats(), Stats()]
+    assert stats.total("tombolo: stats rank=0 windows_served=1\n") == Stats(0, 0, ())
+
+
+def test_a_line_that_was_cut_off_is_left_out():
+    whole = line(0, 2, 0)
+    assert stats.parse(whole[: len(whole) // 2] + "}\n" + whole) == [Stats(2, 0)]

@@ -9,8 +9,6 @@ from pathlib import Path
 from tombolo import host, libraries
 from tombolo.mpis import Mpi, root_may_launch
 
-MACHINES = ("coherent", "flushed", "stale")
-
 # MPICH spins without yielding unless it is told all three; with more ranks than cores each wait
 # then costs a time slice of the scheduler.
 MPICH_YIELDS = {
@@ -29,7 +27,7 @@ class Choice:
     machine: str = "coherent"
     seed: int | None = None
     evictions: int | None = None
-    stats: bool = False
+    stats: str | None = None  # text or json
     pool: str | None = None
     atomics: str | None = None
 
@@ -38,7 +36,7 @@ class Choice:
             "TOMBOLO_MACHINE": self.machine,
             "TOMBOLO_SEED": self.seed,
             "TOMBOLO_EVICTIONS": self.evictions,
-            "TOMBOLO_STATS": 1 if self.stats else None,
+            "TOMBOLO_STATS": self.stats,
             "TOMBOLO_POOL": self.pool,
             "TOMBOLO_ATOMICS": self.atomics,
         }

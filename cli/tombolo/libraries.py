@@ -43,9 +43,13 @@ def hint() -> Hint:
     return _hint(hints.LIBRARY, hints.LIBRARY_OF_PACKAGE)
 
 
+# The folder of the build that a program is in, and the target that makes it.
+PROGRAMS = {"tombolo-scc": ("experiments", "scc"), "tombolo-settings": ("runtime", "native")}
+
+
 def find_program(name: str) -> Path | None:
     """A program of ours: beside the libraries, or where the checkout builds it."""
-    for folder in _folders("experiments"):
+    for folder in _folders(PROGRAMS[name][0]):
         program = folder / name
         if program.is_file() and os.access(program, os.X_OK):
             return program
@@ -55,12 +59,14 @@ def find_program(name: str) -> Path | None:
 def need_program(name: str) -> Path:
     """As `find_program`, built if it is not there; else a UserError with a hint."""
     return find_program(name) or _made(
-        name, lambda: find_program(name), program_hint(), "scc"
+        name, lambda: find_program(name), program_hint(name), PROGRAMS[name][1]
     )
 
 
-def program_hint() -> Hint:
+def program_hint(name: str) -> Hint:
     """The remedy for a missing program."""
+    if PROGRAMS[name][1] == "native":
+        return hint()
     return _hint(hints.EXPERIMENTS, hints.EXPERIMENTS_OF_PACKAGE)
 
 

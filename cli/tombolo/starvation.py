@@ -1,12 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs bench/starvation.c for each lock scheme of ours and for stock MPIs, one after the other."""
 
-import ctypes
-import json
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from tombolo import compile, libraries, measure, processes
+from tombolo import compile, measure, processes, settings
 from tombolo.launch import Choice, job
 from tombolo.mpis import Mpi
 
@@ -26,11 +23,9 @@ class Family:
         return self.name.replace("-", " ")
 
 
-def families(library: Path) -> list[Family]:
+def families() -> list[Family]:
     """Those that a window may use, the default first."""
-    tell = ctypes.CDLL(str(library)).tombolo_lock_families
-    tell.restype = ctypes.c_char_p
-    return [Family(**row) for row in json.loads(tell())]
+    return [Family(**row) for row in settings.table()["lock_families"]]
 
 
 def schemes(family: Family) -> list[tuple[str, str, bool, bool]]:
@@ -67,10 +62,9 @@ class Contestant:
 
 
 def contestants(host: Mpi, stock: list[Mpi]) -> list[Contestant]:
-    listed = families(libraries.need(host.kind))
     ours = [
         Contestant(host, f"Tombolo, {label}", *scheme)
-        for family in listed
+        for family in families()
         for label, *scheme in schemes(family)
     ]
     return ours + [Contestant(mpi, mpi.label) for mpi in stock]

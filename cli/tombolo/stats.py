@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library's output with TOMBOLO_STATS=1: one line for each process, on stderr.
+"""The counters that the library prints with TOMBOLO_STATS=json: a line for each process, on stderr.
 
-    tombolo: stats rank=0 machine=stale windows_served=2 windows_forwarded=1 reason=two hosts
+    tombolo: stats {"rank": "0", "windows_served": 2, "windows_forwarded": 1, "reasons":
+                    {"windows_forwarded": {"two hosts": 1}}}
 """
 
+import json
 import re
 from typing import NamedTuple
 
 PREFIX = "tombolo: stats"
-NO_REASON = ("", "none", "-")
+FORWARDED = "windows_forwarded"
 
 
 class Stats(NamedTuple):
@@ -22,16 +24,14 @@ class Stats(NamedTuple):
 def parse(stderr: str) -> list[Stats]:
     """The counts of each process that has a line in the output of a job."""
     found = []
-    for told in re.findall(rf"{PREFIX}\b(.*)", stderr):
-        before, _, rest = told.partition("reason=")
-        fields = dict(re.findall(r"(\w+)=(\S+)", before))
-        reason = rest.strip()
+    for told in re.findall(rf"{PREFIX} (\{{.*\}})", stderr):
+        try:
+            counters = json.loads(told)
+        except ValueError:  # cut off, or mixed with the output of another process
+            continue
+        reasons = tuple(counters.get("reasons", {}).get(FORWARDED, {}))
         found.append(
-            Stats(
-                int(fields.get("windows_served", 0)),
-                int(fields.get("windows_forwarded", 0)),
-                () if reason in NO_REASON else (reason,),
-            )
+            Stats(counters.get("windows_served", 0), counters.get(FORWARDED, 0), reasons)
         )
     return found
 

@@ -6,10 +6,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdlib>
 #include <limits>
 
 #include "host/memory/write_watch.h"
+#include "host/options.h"
 
 namespace tombolo::host::flush {
 namespace {
@@ -132,11 +132,8 @@ std::string watching(const Policy& by) {
 
 Policy choose_policy(const std::string& setting, const std::string& watch) {
   Policy policy;
-  if (!watch.empty() && watch != "on" && watch != "off") {
-    policy.fault = Status::bad_configuration(
-        fmt::format("TOMBOLO_WRITE_WATCH is '{}'; it may be on, off", watch));
-    return policy;
-  }
+  policy.fault = check(write_watch_option, watch);
+  if (!policy.fault.ok()) return policy;
   policy.watch_writes = watch != "off";
   policy.write_back.fill(first_existing(cpu::write_backs));
   policy.invalidate = first_existing(cpu::invalidates);
@@ -171,11 +168,7 @@ Policy choose_policy(const std::string& setting, const std::string& watch) {
 }
 
 const Policy& policy() {
-  static const Policy chosen = [] {
-    const char* setting = std::getenv("TOMBOLO_FLUSH");
-    const char* watch = std::getenv("TOMBOLO_WRITE_WATCH");
-    return choose_policy(setting != nullptr ? setting : "", watch != nullptr ? watch : "");
-  }();
+  static const Policy chosen = choose_policy(text_of(flush_option), text_of(write_watch_option));
   return chosen;
 }
 

@@ -8,9 +8,7 @@
 //   write_through(to, from, bytes); drain();   // byte-exact, past the caches
 //
 // Which instruction is quickest depends on the processor and on the size. It is measured once for
-// each process, in some 100 microseconds, on private memory, and can be set:
-//   TOMBOLO_FLUSH = auto | stream | clwb | clflushopt | clflush     (Arm: auto | stream | cvac)
-//   TOMBOLO_WRITE_WATCH = on | off       off: publish whole regions (backends/flushed/written_regions.h)
+// each process, in some 100 microseconds, on private memory, and can be set (host/options.h).
 //
 // Invariants: F1 write_through changes memory in no byte but those named, whatever stale bytes the
 //                caches hold next to them (x86). On Arm this holds for whole lines, and for parts

@@ -18,6 +18,7 @@
 #include "base/rounding.h"
 #include "host/memory/memory_room.h"
 #include "host/memory/page.h"
+#include "host/options.h"
 #include "host/segments/descriptor.h"
 #include "host/segments/pool.h"
 #include "host/segments/pool_directory.h"
@@ -81,20 +82,17 @@ Status create_nameless(std::uint64_t bytes, Descriptor& out) {
 }
 
 // memfd where it works, else a nameless file, else a file with a random name until seal().
-// TOMBOLO_SEGMENT = memfd | nameless | named allows only that one.
+// TOMBOLO_SEGMENT allows only one of them.
 Status create_file(std::uint64_t bytes, const std::string& purpose, Descriptor& out,
                    std::string& path) {
-  const char* setting = std::getenv("TOMBOLO_SEGMENT");
-  const std::string only = setting != nullptr ? setting : "";
-  if (only != "" && only != "memfd" && only != "nameless" && only != "named")
-    return Status::bad_configuration(
-        fmt::format("TOMBOLO_SEGMENT is '{}'; it may be memfd, nameless or named", only));
+  const std::string only = text_of(segment_option);
+  TOMBOLO_TRY(check(segment_option, only));
   Status tried;
-  for (const char* way : {"memfd", "nameless", "named"}) {
+  for (const std::string_view way : segment_option.choices) {
     if (only != "" && only != way) continue;
-    if (way == std::string("memfd")) {
+    if (way == "memfd") {
       tried = create_memfd(bytes, purpose, out);
-    } else if (way == std::string("nameless")) {
+    } else if (way == "nameless") {
       tried = create_nameless(bytes, out);
     } else {
       tried = create_file_in(shared_memory, bytes, out, path);
@@ -103,7 +101,7 @@ Status create_file(std::uint64_t bytes, const std::string& purpose, Descriptor& 
     if (tried.ok() || tried.code() == Code::no_memory) return tried;
   }
   return Status::io(
-      fmt::format("no shared memory can be had: {}; allow memfd_create and /proc, or "
+      fmt::format("no shared memory is available: {}; allow memfd_create and /proc, or "
                   "mount a tmpfs at {}",
                   tried.message(), shared_memory));
 }

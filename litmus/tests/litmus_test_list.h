@@ -20,7 +20,8 @@ enum class Verdict : std::uint8_t {
   must_appear,  // does appear, or the test of the test fails
 };
 
-// A new machine is a column more.
+// The outcomes of a machine; one without a column may show all that the contract allows
+// (registry.cpp).
 struct Verdicts {
   Verdict contract;  // the explored machine: exhaustive, so that nothing is merely allowed
   Verdict coherent;

@@ -6,29 +6,66 @@
 namespace tombolo::litmus {
 namespace {
 
-template <class C, Verdict Verdicts::*Column>
-struct Entry {
-  using Machine = C;
-  static constexpr Verdict Verdicts::*verdict = Column;
+// The column of a machine that has none of its own in Verdicts: it may show all that the contract
+// allows, and nothing is expected of it.
+template <class Machine>
+struct Column {
+  static Verdict of(const Verdicts& verdicts) {
+    return verdicts.contract == forbidden ? forbidden : allowed;
+  }
+};
+template <>
+struct Column<coherent::Machine> {
+  static Verdict of(const Verdicts& verdicts) { return verdicts.coherent; }
+};
+template <>
+struct Column<flushed::Machine> {
+  static Verdict of(const Verdicts& verdicts) { return verdicts.flushed; }
+};
+template <>
+struct Column<stale::Machine> {
+  static Verdict of(const Verdicts& verdicts) { return verdicts.stale; }
+};
+struct SimulatedChip {
+  using Cores = TypeList<scc::Core>;
+};
+template <>
+struct Column<SimulatedChip> {
+  static Verdict of(const Verdicts& verdicts) { return verdicts.scc; }
 };
 
-using LitmusMachines = TypeList<
-#ifdef TOMBOLO_HAS_FLUSHED
-    Entry<flushed::Core<machine::Atomics::full>, &Verdicts::flushed>,
-    Entry<flushed::Core<machine::Atomics::none>, &Verdicts::flushed>,
-#endif
-    Entry<coherent::Core, &Verdicts::coherent>, Entry<stale::Core, &Verdicts::stale>,
-    Entry<scc::Core, &Verdicts::scc>>;
+// A core type of a machine.
+template <class M, class C>
+struct Entry {
+  using Machine = C;
+  static LitmusMachine value() {
+    return {.name = std::string(C::properties.name), .verdict = &Column<M>::of};
+  }
+};
 
-template <class... Entries>
-std::vector<LitmusMachine> machines(TypeList<Entries...>) {
-  return {{.name = std::string(Entries::Machine::properties.name), .verdict = Entries::verdict}...};
+template <class M, class Cores>
+struct EntriesOf;
+template <class M, class... Cores>
+struct EntriesOf<M, TypeList<Cores...>> {
+  using type = TypeList<Entry<M, Cores>...>;
+};
+template <class List>
+struct Entries;
+template <class... Machines>
+struct Entries<TypeList<Machines...>> {
+  using type = JoinedLists<typename EntriesOf<Machines, typename Machines::Cores>::type...>;
+};
+using LitmusMachines = Entries<ServedMachines::and_also<SimulatedChip>>::type;
+
+template <class... Each>
+std::vector<LitmusMachine> machines(TypeList<Each...>) {
+  return {Each::value()...};
 }
 
-template <class Test, class... Entries>
-LitmusTest one(TypeList<Entries...>) {
+template <class Test, class... Each>
+LitmusTest one(TypeList<Each...>) {
   return {.info = Test::info,
-          .observe = {&observe<Test, typename Entries::Machine>...},
+          .observe = {&observe<Test, typename Each::Machine>...},
           .program = [](bool refuse) -> std::unique_ptr<Program> {
             return std::make_unique<LitmusProgram<Test>>(refuse);
           }};

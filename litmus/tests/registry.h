@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: all litmus tests times all machines, as values: for the command and for the tests.
-// A new machine is a line in `LitmusMachines` (registry.cpp) and a column in `Verdicts`.
+// Purpose: all litmus tests times all machines, as values: for the command and for the tests. A
+// machine of backends/machines.h is among them by itself; a column in `Verdicts` (registry.cpp)
+// narrows the outcomes that the contract allows.
 // Thread safety: the lists are constant; run one test at a time.
 #pragma once
 
@@ -22,7 +23,7 @@ struct LitmusTest {
 
 struct LitmusMachine {
   std::string name;
-  Verdict Verdicts::*verdict;
+  Verdict (*verdict)(const Verdicts&);
 };
 
 const std::vector<LitmusTest>& litmus_tests();

@@ -33,7 +33,7 @@ TEST_P(VerdictOf, OfEachMachine) {
   constexpr std::uint64_t many = 100'000;
   for (std::size_t i = 0; i < litmus_machines().size(); ++i) {
     const LitmusMachine& machine = litmus_machines()[i];
-    const Verdict verdict = test().info.verdicts.*machine.verdict;
+    const Verdict verdict = machine.verdict(test().info.verdicts);
     const bool must = verdict == must_appear;
     if (verdict == allowed) continue;
     const Observation observation =

@@ -4,7 +4,7 @@
 // Thread safety: see contents.h.
 #include "mpi/datatypes/contents.h"
 
-#include "mpi/host/host.h"
+#include "host/mpi/host.h"
 
 namespace tombolo::mpi {
 

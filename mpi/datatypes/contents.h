@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "mpi/host/mpi_header.h"
+#include "host/mpi/mpi_header.h"
 
 namespace tombolo::mpi {
 

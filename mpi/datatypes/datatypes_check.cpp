@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "mpi/datatypes/type_info.h"
-#include "mpi/host/host.h"
+#include "host/mpi/host.h"
 
 namespace tombolo::mpi {
 namespace {

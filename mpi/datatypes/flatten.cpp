@@ -12,7 +12,7 @@
 
 #include "mpi/datatypes/contents.h"
 #include "mpi/datatypes/predefined.h"
-#include "mpi/host/host.h"
+#include "host/mpi/host.h"
 
 namespace tombolo::mpi {
 namespace {

@@ -9,7 +9,7 @@
 #include <mutex>
 
 #include "mpi/datatypes/handle_map.h"
-#include "mpi/host/host.h"
+#include "host/mpi/host.h"
 
 namespace tombolo::mpi {
 namespace {

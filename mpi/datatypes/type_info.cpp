@@ -13,7 +13,7 @@
 
 #include "mpi/datatypes/flatten.h"
 #include "mpi/datatypes/predefined.h"
-#include "mpi/host/host.h"
+#include "host/mpi/host.h"
 
 namespace tombolo::mpi {
 namespace {

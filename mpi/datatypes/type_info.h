@@ -23,7 +23,7 @@
 #include <optional>
 #include <vector>
 
-#include "mpi/host/mpi_header.h"
+#include "host/mpi/mpi_header.h"
 #include "windows/elements/elements.h"
 
 namespace tombolo::mpi {

@@ -4,7 +4,7 @@
 // Thread safety: as MPI asks of the call.
 #pragma once
 
-#include "mpi/host/host.h"
+#include "host/mpi/host.h"
 #include "mpi/windows/communication.h"
 #include "mpi/windows/mpi_window.h"
 

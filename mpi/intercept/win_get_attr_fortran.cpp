@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // MPI_WIN_GET_ATTR of Fortran, which does not come through MPI_Win_get_attr: it wants the values
 // themselves, where C wants their addresses. Each host has a way of its own.
-#include "mpi/host/symbols.h"
+#include "host/mpi/symbols.h"
 #include "mpi/intercept/intercept.h"
 #include "mpi/windows/queries.h"
 

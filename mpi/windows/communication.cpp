@@ -6,8 +6,8 @@
 #include <mutex>
 #include <vector>
 
+#include "host/mpi/host.h"
 #include "mpi/datatypes/type_info.h"
-#include "mpi/host/host.h"
 
 namespace tombolo::mpi {
 namespace {
@@ -81,8 +81,8 @@ class Target {
     if (job().threads()) lock.lock();
     if (is_in(view)) [[likely]]
       return true;
-    const PeerRecord& peer = window.peers[rank];
-    return !view.read(peer.process.pid, peer.attached).ok() || is_in(view);
+    const host::ProcessName& process = window.memory->members()[rank].process;
+    return !view.read(process.pid, window.peers[rank].attached).ok() || is_in(view);
   }
   bool is_in(const AttachedView& view) const {
     const auto address = static_cast<Wide>(static_cast<std::uint64_t>(start));

@@ -7,7 +7,7 @@
 // Thread safety: as the MPI calls it stands for.
 #pragma once
 
-#include "mpi/host/mpi_header.h"
+#include "host/mpi/mpi_header.h"
 
 namespace tombolo::mpi {
 

@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-#include "mpi/host/host.h"
+#include "host/mpi/host.h"
 
 namespace tombolo::mpi {
 namespace {
@@ -32,6 +32,38 @@ int error_class(const Status& status) {
 }
 
 }  // namespace
+
+std::pmr::memory_resource& MpiWindow::memory_for_peers() {
+  constexpr std::size_t each =
+      sizeof(machine::DataRegion) + sizeof(machine::RegionPart) + sizeof(Extent);
+  return peers.size() * each <= room_bytes / 2 ? first_page_ : more_memory_;
+}
+
+void MpiWindow::extend() {
+  std::pmr::polymorphic_allocator<Extent> allocator(&memory_for_peers());
+  Extent* const all = allocator.allocate(peers.size());
+  for (std::size_t r = 0; r < peers.size(); ++r)
+    std::construct_at(all + r, Extent{memory->members()[r].bytes, peers[r].disp_unit});
+  extents = all;
+}
+
+Status MpiWindow::serve(const runtime::Options& options,
+                        const windows::EngineOptions& engine_options, machine::WaitPolicy waiting,
+                        machine::IdleHook& progress) {
+  extend();
+  const std::uint64_t here = memory->members()[static_cast<std::size_t>(rank)].host;
+  std::vector<host::ProcessName> processes;
+  for (const runtime::Member& member : memory->members())
+    processes.push_back(member.host == here ? member.process : host::ProcessName{});
+  watch_.emplace(rank, std::move(processes), &progress);
+  TOMBOLO_TRY(memory->start_engine({.waiting = waiting,
+                                    .idle = &*watch_,
+                                    .for_regions = &memory_for_peers(),
+                                    .for_engine = &first_page_},
+                                   options, engine_options, engine_));
+  serving_ = engine_.get();
+  return {};
+}
 
 void register_window(std::unique_ptr<MpiWindow> window) {
   const std::lock_guard lock(registry_mutex());

@@ -16,41 +16,30 @@
 #include <memory>
 #include <memory_resource>
 #include <mutex>
+#include <optional>
 #include <vector>
 
-#include "host/memory/own_memory.h"
-#include "host/processes/peer_processes.h"
-#include "host/segments/segment.h"
-#include "mpi/host/mpi_header.h"
-#include "mpi/runtime/job.h"
+#include "host/mpi/mpi_header.h"
 #include "mpi/windows/attached.h"
-#include "mpi/windows/engines.h"
 #include "mpi/windows/handle_table.h"
+#include "mpi/windows/job.h"
+#include "runtime/collective/shared_memory.h"
+#include "runtime/processes/peer_watch.h"
 #include "windows/engine.h"
 
 namespace tombolo::mpi {
 
-// What each process contributes to a window; exchanged at creation. Trivially copyable.
+// What each process contributes to a window besides its memory; exchanged at creation. Trivially
+// copyable.
 struct PeerRecord {
-  std::uint64_t host = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t address = 0;  // of the memory in its process, where that matters
-  host::ProcessName process;
   std::int64_t disp_unit = 1;
-  std::uint64_t probe = 0;     // the address of a number that a peer may try to read
   std::uint64_t attached = 0;  // Attached::published()
   std::uint64_t atomic_bytes = 0;
-  MachineKind machine = MachineKind::coherent;
   sync::LockKind locks{};
-  bool native_atomics = true;
-  bool atomics_asked = false;  // by the user
   bool backoff = true;
   bool reader_bias = true;
   bool contiguous = true;  // allocate_shared: one region after the other
   bool served = true;
-  bool remap = true;     // MPI_Win_create: may replace the memory by some that peers can map
-  bool pooled = false;   // has its windows in a pool that several hosts can map
-  bool threads = false;  // several threads may call
 };
 
 // A group's members as ranks of a window, kept for the next call with the same group.
@@ -66,12 +55,13 @@ struct Extent {
   std::int64_t disp_unit = 1;
 };
 
+// The layout is dictated by M3: what every call looks at fills the first page, in this order, and the
+// object starts on a page. Everything else is an ordinary member of the second one.
 class MpiWindow {
  public:
-  static constexpr std::size_t kPage = 4096;
+  static constexpr std::size_t page = 4096;
 
-  // What every call looks at comes first, in one line of the cache.
-  alignas(kPage) MPI_Win handle = MPI_WIN_NULL;
+  alignas(page) MPI_Win handle = MPI_WIN_NULL;
   int size = 0;
   const Extent* extents = nullptr;  // of all processes, from extend()
   bool sited = false;               // the machine reports call sites
@@ -79,23 +69,12 @@ class MpiWindow {
 
  private:
   windows::Engine* serving_ = nullptr;
-  static constexpr std::size_t kRoom = kPage - 64;
-  alignas(64) std::array<std::byte, kRoom> room_;
-  std::pmr::monotonic_buffer_resource memory_{room_.data(), room_.size()};
+  static constexpr std::size_t room_bytes = page - 64;
+  alignas(64) std::array<std::byte, room_bytes> room_;
+  std::pmr::monotonic_buffer_resource first_page_{room_.data(), room_.size()};
   std::pmr::monotonic_buffer_resource more_memory_;
 
  public:
-  // For the engine: part of the page (M3), or more. Not for several threads.
-  std::pmr::memory_resource& memory() { return memory_; }
-  // For the regions of the peers, mapped in part or not: the same if half of the page is enough for
-  // all.
-  std::pmr::memory_resource& memory_for_peers() {
-    constexpr std::size_t each =
-        sizeof(machine::DataRegion) + sizeof(coherent::Part) + sizeof(Extent);
-    const std::size_t needed = peers.size() * each;
-    return needed <= kRoom / 2 ? memory_ : more_memory_;
-  }
-
   int rank = 0;
   int model = 0;  // MPI_WIN_UNIFIED or MPI_WIN_SEPARATE
   std::vector<PeerRecord> peers;
@@ -114,31 +93,26 @@ class MpiWindow {
   std::mutex views_mutex;
   std::vector<AttachedView> views;
 
+  // The memory of all processes, while the window is created and as long as it is served.
+  std::optional<runtime::SharedMemory> memory;
+
   bool dynamic() const { return flavor == MPI_WIN_FLAVOR_DYNAMIC; }
   windows::Engine& engine() { return *serving_; }
-  void serve_by(EnginePointer engine) {
-    engine_ = std::move(engine);
-    serving_ = engine_.get();
-  }
-  // Fills `extents`, once the peers are known.
-  void extend() {
-    std::pmr::polymorphic_allocator<Extent> allocator(&memory_for_peers());
-    Extent* const all = allocator.allocate(peers.size());
-    for (std::size_t r = 0; r < peers.size(); ++r)
-      std::construct_at(all + r, Extent{peers[r].bytes, peers[r].disp_unit});
-    extents = all;
-  }
-
-  // In the order of destruction, last first: the engine uses all of the others.
-  host::Segment segment_;
-  host::OwnMemory::Use use_;           // MPI_Win_create: of this process's memory
-  std::vector<host::Segment> mapped_;  // MPI_Win_create: of the peers' memory what could be mapped
-  std::unique_ptr<PeerWatch> watch_;
+  // Makes the engine on `memory`.
+  Status serve(const runtime::Options& options, const windows::EngineOptions& engine_options,
+               machine::WaitPolicy waiting, machine::IdleHook& progress);
 
  private:
-  EnginePointer engine_;
+  // For the regions of the peers: the first page if half of it is enough for all.
+  std::pmr::memory_resource& memory_for_peers();
+  // Fills `extents`.
+  void extend();
+
+  // The engine uses the watch, and both use the memory.
+  std::optional<runtime::PeerWatch> watch_;
+  runtime::EnginePointer engine_;
 };
-static_assert(sizeof(MpiWindow) == 2 * MpiWindow::kPage, "the first page holds what M3 says");
+static_assert(sizeof(MpiWindow) == 2 * MpiWindow::page, "the first page holds what M3 says");
 
 namespace detail {
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi/windows/queries.h"
 
-#include "mpi/host/host.h"
+#include "host/mpi/host.h"
+#include "sync/locks/families.h"
 
 namespace tombolo::mpi {
 
@@ -10,7 +11,7 @@ int shared_region(MpiWindow& window, int rank, SharedRegion& region) {
   if (rank == MPI_PROC_NULL) {
     rank = 0;
     for (int r = 0; r < window.size; ++r) {
-      if (window.peers[static_cast<std::size_t>(r)].bytes == 0) continue;
+      if (window.extents[r].bytes == 0) continue;
       rank = r;
       break;
     }
@@ -24,7 +25,7 @@ int shared_region(MpiWindow& window, int rank, SharedRegion& region) {
   // coherent.
   if (window.flavor != MPI_WIN_FLAVOR_SHARED && window.model == MPI_WIN_SEPARATE)
     return MPI_ERR_RMA_FLAVOR;
-  const PeerRecord& peer = window.peers[static_cast<std::size_t>(rank)];
+  const Extent& peer = window.extents[rank];
   region.bytes = static_cast<MPI_Aint>(peer.bytes);
   region.disp_unit = static_cast<MPI_Aint>(peer.disp_unit);
   const bool apart = window.flavor != MPI_WIN_FLAVOR_SHARED || !window.peers[0].contiguous;
@@ -37,8 +38,9 @@ int window_info(MpiWindow& window, MPI_Info* info) {
   const int error = host().Win_get_info(window.handle, info);
   if (error != MPI_SUCCESS) return error;
   const PeerRecord& first = window.peers[0];
-  host().Info_set(*info, "tombolo_machine", name(first.machine));
-  host().Info_set(*info, "tombolo_passive_sync", name(first.locks));
+  host().Info_set(*info, "tombolo_machine", std::string(name(window.memory->machine().id)).c_str());
+  host().Info_set(*info, "tombolo_passive_sync",
+                  std::string(sync::lock_family_name(first.locks)).c_str());
   host().Info_set(*info, "tombolo_backoff", first.backoff ? "on" : "off");
   host().Info_set(*info, "tombolo_reader_bias", first.reader_bias ? "on" : "off");
   host().Info_set(*info, "mpi_accumulate_granularity", std::to_string(first.atomic_bytes).c_str());

@@ -8,11 +8,10 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from tombolo import host, libraries, measure, mpis, paths, records
+from tombolo import host, libraries, measure, mpis, paths, records, settings
 from tombolo import starvation as starving
 from tombolo.console import console, paragraph
 from tombolo.errors import UserError
-from tombolo.launch import MACHINES
 from tombolo.measure import Campaign, Contestant, Target
 
 app = typer.Typer(help="Measurements against the stock MPIs of this host.", no_args_is_help=True)
@@ -44,8 +43,7 @@ def one_sided(
     """Medians of one-sided operations: stock MPIs and Tombolo in turn, rounds times."""
     machines = machine or ["coherent"]
     for name in machines:
-        if name not in MACHINES:
-            raise UserError(f"'{name}' is not a machine; choose of {', '.join(MACHINES)}")
+        settings.check_machine(name)
     hosts = [mpis.need(key) for key in under] if under else [mpis.need("mpich")]
     stock = [mpis.need(key) for key in mpi] if mpi else [m for m in mpis.found() if m.mpicc]
     for each in hosts:
@@ -84,7 +82,7 @@ def one_sided(
 @app.command("starvation")
 def starvation(
     ranks: Annotated[int, typer.Option(help="One writer, and readers.", min=2)] = 8,
-    machine: Annotated[str, typer.Option(help=" | ".join(MACHINES))] = "coherent",
+    machine: Annotated[str, typer.Option(help="Of docs/settings.md.")] = "coherent",
     mpi: Annotated[
         list[str] | None, typer.Option(help="Stock MPIs; repeatable [default: all found]")
     ] = None,
@@ -95,8 +93,7 @@ def starvation(
     budget: Annotated[float, typer.Option(help="Seconds for each part of a run, at most.")] = 5,
 ) -> None:
     """Does a writer get in among readers, and how evenly are locks served? Every lock scheme."""
-    if machine not in MACHINES:
-        raise UserError(f"'{machine}' is not a machine; choose of {', '.join(MACHINES)}")
+    settings.check_machine(machine)
     front = mpis.need(under)
     libraries.need(front.kind)
     stocks = [mpis.need(key) for key in mpi] if mpi else [m for m in mpis.found() if m.mpicc]

@@ -7,10 +7,9 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from tombolo import libraries, mpis, paths, records
+from tombolo import libraries, mpis, paths, records, settings
 from tombolo.console import console, paragraph
 from tombolo.errors import UserError
-from tombolo.launch import MACHINES
 from tombolo.suite import build as suite_build
 from tombolo.suite import judge, runner, source, testlist
 from tombolo.suite.runner import Setting, Verdict
@@ -88,8 +87,7 @@ def settings_for(
     """The runs to make, in order; `stale` once for each seed."""
     named = list(machines or ("coherent", "stale"))
     for name in named:
-        if name not in (*MACHINES, "stock"):
-            raise UserError(f"'{name}' is not a machine; choose of {', '.join(MACHINES)} or stock")
+        settings.check_machine(name, "stock")
     if (stock is None and not machines) or stock:
         named = ["stock", *named]
     settings = []

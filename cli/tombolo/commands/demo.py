@@ -15,12 +15,12 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from tombolo import compile, hints, mpis, paths, processes, records
+from tombolo import compile, hints, mpis, paths, processes, records, settings
 from tombolo import host as here
 from tombolo.commands.bench import number
 from tombolo.console import console, paragraph
 from tombolo.errors import UserError
-from tombolo.launch import MACHINES, Choice, job
+from tombolo.launch import Choice, job
 from tombolo.measure import Campaign, Contestant
 from tombolo.mpis import Mpi
 
@@ -125,7 +125,7 @@ def demo(
     if not chosen:
         raise UserError(f"no MPI found; to have one: {mpis.HINTS['mpich']}")
     if examples or names:
-        machines = machine or list(MACHINES)
+        machines = machine or list(settings.machines())
         run_examples(names or list(compile.examples()), chosen, machines, ranks, limit)
     else:
         show(chosen, rounds, limit)

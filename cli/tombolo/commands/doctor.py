@@ -73,7 +73,7 @@ def _libraries() -> Iterator[Finding]:
     if program:
         yield Finding(native.NAME, "yes", paths.shown(program))
     else:
-        yield Finding(native.NAME, "no", "not there", libraries.program_hint())
+        yield Finding(native.NAME, "no", "not there", libraries.program_hint(native.NAME))
 
 
 def _cores() -> Finding:

@@ -6,14 +6,14 @@ from typing import Annotated
 
 import typer
 
-from tombolo import mpis, programs
+from tombolo import mpis, programs, settings
 from tombolo.errors import UserError
-from tombolo.launch import MACHINES, Choice, job
+from tombolo.launch import Choice, job
 
 
 def run(
     command: Annotated[list[str], typer.Argument(metavar="PROGRAM [ARGS]...")],
-    machine: Annotated[str, typer.Option(help=" | ".join(MACHINES))] = "coherent",
+    machine: Annotated[str, typer.Option(help="Of docs/settings.md.")] = "coherent",
     mpi: Annotated[
         str | None, typer.Option(help=" | ".join(mpis.KEYS) + " [default: the program's own]")
     ] = None,
@@ -35,11 +35,10 @@ def run(
     show: Annotated[bool, typer.Option(help="Print the command line instead of running it.")] = False,
 ) -> None:
     """Run PROGRAM, an ordinary MPI program, under Tombolo."""
-    if machine not in MACHINES:
-        raise UserError(f"'{machine}' is not a machine; choose one of {', '.join(MACHINES)}")
+    settings.check_machine(machine)
     program = programs.locate(command[0])
     chosen, abi = binding(program, command, mpi)
-    choice = None if stock else Choice(machine, seed, evictions, stats, pool, atomics)
+    choice = None if stock else Choice(machine, seed, evictions, "text" if stats else None, pool, atomics)
     made = job(chosen, ranks, command, choice, abi)
     if show:
         print(" ".join(made.argv))

@@ -58,7 +58,7 @@ def list_experiments() -> None:
         )
     console.print(table)
     if program is None:
-        paragraph(f"{native.NAME}, which runs them, is not there: {libraries.program_hint()}")
+        paragraph(f"{native.NAME}, which runs them, is not there: {libraries.program_hint(native.NAME)}")
 
 
 @app.command("run")

@@ -39,7 +39,7 @@ class Setting:
     def choice(self) -> Choice | None:
         if self.machine == "stock":
             return None
-        return Choice(self.machine, self.seed, stats=True)
+        return Choice(self.machine, self.seed, stats="json")
 
 
 @dataclass(frozen=True)

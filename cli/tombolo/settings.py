@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The settings of a user, listed by the program `tombolo-settings`: the libraries' own table."""
+
+import json
+import subprocess
+from functools import cache
+
+from tombolo import libraries
+from tombolo.errors import UserError
+
+PROGRAM = "tombolo-settings"
+
+
+@cache
+def table() -> dict:
+    """{"options": [...], "machines": [...], "lock_families": [...]}; built if it is not there."""
+    program = libraries.need_program(PROGRAM)
+    told = subprocess.run([program, "--json"], capture_output=True, text=True)
+    try:
+        return json.loads(told.stdout)
+    except ValueError:
+        raise UserError(f"{program} --json does not print a table: {told.stderr[-200:]}") from None
+
+
+def machines() -> tuple[str, ...]:
+    """The machines that MPI programs may choose, the default first."""
+    return tuple(table()["machines"])
+
+
+def check_machine(name: str, *others: str) -> None:
+    """A UserError if `name` is no machine, nor one of `others`."""
+    known = (*machines(), *others)
+    if name not in known:
+        raise UserError(f"'{name}' is not a machine; choose of {', '.join(known)}")

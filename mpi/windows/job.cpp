@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mpi/windows/job.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "host/mpi/host.h"
+#include "host/processes/processors.h"
+#include "runtime/engines/machine_id.h"
+#include "runtime/processes/processes_here.h"
+
+namespace tombolo::mpi {
+namespace {
+
+constexpr const char* forwarded = "windows_forwarded";
+
+// The rank in the world; 0 where there is none. A program of sessions alone has no world.
+int rank_in_world(bool& has_world) {
+  int initialized = 0;
+  has_world = host().Initialized(&initialized) == MPI_SUCCESS && initialized != 0;
+  int rank = 0;
+  if (!has_world || host().Comm_rank(MPI_COMM_WORLD, &rank) != MPI_SUCCESS) return 0;
+  return rank;
+}
+
+}  // namespace
+
+Job::Job()
+    : options_(runtime::read_environment()),
+      world_rank_(rank_in_world(has_world_)),
+      reports_(world_rank_),
+      served_(runtime::counters().counter("windows_served")) {
+  runtime::counters().counter(forwarded);  // written as 0 where none is
+  // Sessions have a level each: the highest is assumed.
+  int level = 0;
+  threads_ = true;
+  if (has_world_ && host().Query_thread(&level) == MPI_SUCCESS) {
+    threads_ = level == MPI_THREAD_MULTIPLE;
+    one_thread_ = level == MPI_THREAD_SINGLE;
+  }
+  for (const auto& complaint : options_.complaints) reports_.once(complaint);
+}
+
+machine::WaitPolicy Job::waiting(machine::Home cores) const {
+  return machine::WaitPolicy::for_host(std::max(cores, runtime::processes_here()),
+                                       host::processors());
+}
+
+void Job::count_forwarded(const std::string& why, bool created) {
+  if (created) forwarded_created_.store(true, std::memory_order_relaxed);
+  runtime::counters().count(forwarded, why);
+}
+
+void Job::print_stats() {
+  using runtime::Counters;
+  if (options_.statistics == runtime::Statistics::off) return;
+  const std::array facts{Counters::Fact{"rank", std::to_string(world_rank_)},
+                         Counters::Fact{"machine", std::string(name(options_.machine))}};
+  const bool json = options_.statistics == runtime::Statistics::json;
+  const std::string line =
+      json ? runtime::counters().as_json(facts) : runtime::counters().as_text(facts);
+  std::fprintf(stderr, "tombolo: stats %s\n", line.c_str());
+}
+
+Job& job() {
+  // Never destroyed: windows may outlive the destructors of a program's own static objects.
+  static Job* const the_job = new Job;
+  return *the_job;
+}
+
+Status HostProgress::idle() {
+  int arrived = 0;
+  if (job().has_world())  // without, there is no communicator at hand
+    host().Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &arrived, MPI_STATUS_IGNORE);
+  return {};
+}
+
+HostProgress& host_progress() {
+  static HostProgress* const the_progress = new HostProgress;  // as job()
+  return *the_progress;
+}
+
+}  // namespace tombolo::mpi

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: what one process knows about its MPI job: options, how many threads may call, what was
+// served and what was forwarded; and progress of the host MPI while a process waits.
+// Invariants: J1 no MPI call is made before the first window is created, nor after MPI_Finalize.
+// Thread safety: all members, after the first call of job().
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "host/mpi/mpi_header.h"
+#include "machine/place.h"
+#include "runtime/counters/counters.h"
+#include "runtime/options/options.h"
+#include "runtime/reports/reports.h"
+
+namespace tombolo::mpi {
+
+class Job {
+ public:
+  Job();
+
+  const runtime::Options& options() const { return options_; }
+  int world_rank() const { return world_rank_; }
+  // MPI was initialized, so that there is MPI_COMM_WORLD.
+  bool has_world() const { return has_world_; }
+  // Several threads may call MPI at once.
+  bool threads() const { return threads_; }
+  // The program has promised that it has no other threads (MPI_THREAD_SINGLE).
+  bool one_thread() const { return one_thread_; }
+  // How to wait for `cores` processes of one window: it does not make the host a quiet one.
+  machine::WaitPolicy waiting(machine::Home cores) const;
+  runtime::Reports& reports() { return reports_; }
+
+  void count_served() { served_.add(); }
+  // A window that goes to the host MPI, and why; `created`: over memory of the program.
+  void count_forwarded(const std::string& why, bool created);
+  // There was such a window over memory of the program.
+  bool forwarded_created() const { return forwarded_created_.load(std::memory_order_relaxed); }
+  // TOMBOLO_STATS: one line on stderr.
+  void print_stats();
+
+ private:
+  runtime::Options options_;
+  int world_rank_ = 0;
+  bool has_world_ = true;
+  bool threads_ = false;
+  bool one_thread_ = false;
+  runtime::Reports reports_;
+  std::atomic<bool> forwarded_created_{false};
+  runtime::Counter& served_;
+};
+
+// The job of this process; made at first use, inside an MPI call.
+Job& job();
+
+// Lets the host MPI make progress: a peer may be unable to arrive before a message of ours does.
+class HostProgress final : public machine::IdleHook {
+ public:
+  Status idle() override;
+};
+HostProgress& host_progress();
+
+}  // namespace tombolo::mpi

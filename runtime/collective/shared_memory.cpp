@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/collective/shared_memory.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "base/rounding.h"
+#include "host/flush/flush.h"
+#include "host/memory/foreign_memory.h"
+#include "host/memory/page.h"
+#include "host/processes/host_identity.h"
+
+namespace tombolo::runtime {
+namespace {
+
+constexpr std::uint64_t more_than_an_address_space = std::uint64_t{1} << 56;
+constexpr std::uint64_t all_of_a_process = ~std::uint64_t{0} >> 1;
+constexpr std::uint64_t line_bytes = 64;
+
+// Read by the left neighbour, to see whether the kernel lets it.
+std::uint64_t probe = 0x746f6d626f6c6f;
+
+// A file or device; files in a directory are this host's.
+bool is_for_hosts(const std::string& pool) {
+  struct stat shape {};
+  return !pool.empty() && stat(pool.c_str(), &shape) == 0 && !S_ISDIR(shape.st_mode);
+}
+
+}  // namespace
+
+Member this_member(const Options& options) {
+  static const host::ProcessName self = host::process_named(getpid());
+  static const std::uint64_t here = host::this_host().digest();
+  Member me;
+  me.host = here;
+  me.process = self;
+  me.probe = reinterpret_cast<std::uint64_t>(&probe);
+  me.machine = options.machine;
+  me.native_atomics = options.native_atomics;
+  me.atomics_asked = options.atomics_asked;
+  me.pooled = served({options.machine, options.native_atomics}).traits().takes_pools &&
+              is_for_hosts(options.pool);
+  me.remap = options.remap;
+  return me;
+}
+
+SharedMemory::SharedMemory(const Request& request, int rank, std::vector<Member> members)
+    : request_(request),
+      rank_(rank),
+      members_(std::move(members)),
+      choice_{members_[0].machine, members_[0].native_atomics} {
+  decide();
+}
+
+void SharedMemory::decide() {
+  const auto any = [this](bool Member::*is) {
+    return std::any_of(members_.begin(), members_.end(),
+                       [is](const Member& member) { return member.*is; });
+  };
+  several_hosts_ = std::any_of(members_.begin(), members_.end(), [this](const Member& member) {
+    return member.host != members_[0].host;
+  });
+  if (several_hosts_) {
+    // No user has said that one host's atomics are seen by the others.
+    if (!members_[0].atomics_asked) choice_.native_atomics = false;
+    const bool pooled = std::all_of(members_.begin(), members_.end(),
+                                    [](const Member& member) { return member.pooled; });
+    if (!pooled) refusal_ = "processes on several hosts without a pool";
+    if (pooled && request_.regions != Regions::shared)
+      refusal_ = "memory of the program on several hosts";
+  }
+  const Traits traits = served_machine().traits();
+  if (any(&Member::threads) && !traits.serves_threads)
+    refusal_ = "atomics built from loads and stores serve one thread only";
+  in_segment_ = request_.regions == Regions::shared ||
+                (request_.regions == Regions::programs && traits.keeps_views_apart);
+}
+
+bool SharedMemory::reaches_neighbour() const {
+  const auto right = static_cast<std::size_t>(rank_ + 1) % members_.size();
+  const Member& member = members_[right];
+  if (member.process.pid == getpid()) return true;
+  std::uint64_t seen = 0;
+  return host::read_foreign(member.process.pid, member.probe, &seen, sizeof seen).ok() &&
+         seen == probe;
+}
+
+void SharedMemory::lay_out() {
+  const auto cores = static_cast<machine::Home>(members_.size());
+  starts_.reserve(cores);
+  regions_.reserve(cores);
+  sync_bytes_ = round_up(served_machine().sync_bytes(cores), line_bytes);
+  data_start_ = round_up(std::uint64_t{sync_bytes_} * cores, host::page_bytes());
+  std::uint64_t next = 0;
+  for (const Member& member : members_) {
+    starts_.push_back(next);
+    machine::DataRegion region;
+    region.bytes = request_.regions == Regions::anywhere ? all_of_a_process : member.bytes;
+    region.pid = member.process.pid;
+    region.foreign_address = request_.regions == Regions::anywhere ? 0 : member.address;
+    regions_.push_back(region);
+    if (!in_segment_) continue;
+    // Sizes are the program's. What no host has is refused when the segment is made; the sum of
+    // many of those must not come out as something small.
+    next = std::min(next + std::min(member.bytes, more_than_an_address_space),
+                    more_than_an_address_space);
+    if (!request_.contiguous) next = round_up(next, host::page_bytes());
+  }
+  shared_start_ = round_up(data_start_ + next, host::page_bytes());
+  total_ = shared_start_ + (in_segment_ ? served_machine().shared_bytes(regions_) : 0);
+}
+
+// The others wait for the offer, so that nothing may be thrown.
+SharedMemory::Offer SharedMemory::offer(const Options& options) try {
+  Status status = served_machine().available();
+  if (status.ok()) {
+    const bool pooled = served_machine().traits().takes_pools && !options.pool.empty();
+    status = pooled ? host::Segment::create_in_pool(options.pool, total_, segment_)
+                    : host::Segment::create_anonymous(total_, "tombolo-window", segment_);
+  }
+  Offer offer;
+  offer.code = status.code();
+  std::strncpy(offer.message, status.message().c_str(), sizeof offer.message - 1);
+  if (status.ok()) offer.name = segment_.name();
+  return offer;
+} catch (const std::bad_alloc&) {
+  Offer none;
+  none.code = Code::no_memory;
+  std::strcpy(none.message, "no memory for the description of a segment");
+  return none;
+}
+
+Status SharedMemory::attach(const Offer& offer, const Options& options) {
+  if (offer.code == Code::no_memory) return Status::no_memory(offer.message);
+  if (offer.code != Code::ok) return Status::io(offer.message);
+  TOMBOLO_TRY(served_machine().available());
+  if (rank_ != creator_) {
+    host::SegmentName name = offer.name;
+    if (several_hosts_)  // where each finds the pool is its own business
+      std::strncpy(name.path, options.pool.c_str(), sizeof name.path - 1);
+    TOMBOLO_TRY(host::Segment::attach(name, segment_));
+  }
+  // This host may still have lines of the memory from what was there before.
+  if (several_hosts_) host::flush::refresh(segment_.data(), total_);
+  return {};
+}
+
+Status SharedMemory::map(const Offer& offer, const Options& options) {
+  TOMBOLO_TRY(attach(offer, options));
+  if (in_segment_)
+    for (std::size_t r = 0; r < regions_.size(); ++r)
+      regions_[r].memory = segment_.data() + data_start_ + starts_[r];
+  if (request_.regions == Regions::programs) {
+    const Member& me = members_[static_cast<std::size_t>(rank_)];
+    use_ = host::own_memory().enter(reinterpret_cast<const void*>(me.address), me.bytes);
+  }
+  return {};
+}
+
+// Lines that a host had changed for an earlier window, whose processes were killed, went to memory
+// when that host attached, perhaps over the zeros that the sync words start with.
+void SharedMemory::clear_sync_words() {
+  if (rank_ != creator_) return;
+  std::memset(segment_.data(), 0, data_start_);
+  host::flush::publish(segment_.data(), data_start_);  // the other hosts read memory
+}
+
+bool SharedMemory::replaces() const {
+  return request_.regions == Regions::programs && members_.size() > 1 &&
+         served_machine().traits().maps_parts &&
+         std::any_of(members_.begin(), members_.end(),
+                     [](const Member& member) { return member.remap; });
+}
+
+// The others wait for the offer, as above.
+SharedMemory::PartOffer SharedMemory::replace_own() try {
+  if (members_[static_cast<std::size_t>(rank_)].remap && request_.may_replace)
+    own_ = host::own_memory().replace(use_, members_.size());
+  if (own_ == nullptr) return {};
+  return {own_->name(), own_->range().low - use_.range().low, own_->range().bytes()};
+} catch (const std::bad_alloc&) {
+  return {};
+}
+
+Status SharedMemory::map_parts(std::span<const PartOffer> offers) {
+  parts_.resize(regions_.size());
+  for (std::size_t r = 0; r < offers.size(); ++r)
+    if (offers[r].bytes > 0) TOMBOLO_TRY(map_part(offers[r], r));
+  return {};
+}
+
+Status SharedMemory::map_part(const PartOffer& offer, std::size_t rank) {
+  parts_[rank] = {nullptr, offer.start, offer.bytes};
+  // The program's own mapping is there already.
+  if (rank == static_cast<std::size_t>(rank_)) return {};
+  host::Segment segment;
+  TOMBOLO_TRY(host::Segment::attach(offer.name, segment));
+  parts_[rank].memory = segment.data();
+  mapped_.push_back(std::move(segment));
+  return {};
+}
+
+// A part that is all of a region is the region's memory.
+void SharedMemory::keep_or_drop_parts(bool keep) {
+  if (own_ != nullptr) own_->seal();
+  if (!keep) {
+    parts_.clear();
+    mapped_.clear();
+    return;
+  }
+  for (std::size_t r = 0; r < regions_.size(); ++r) {
+    machine::RegionPart& part = parts_[r];
+    const bool own = r == static_cast<std::size_t>(rank_);
+    if (part.bytes > 0 && part.bytes == regions_[r].bytes)
+      regions_[r].memory =
+          own ? reinterpret_cast<std::byte*>(regions_[r].foreign_address) : part.memory;
+    // Of the own region all is reached by address.
+    if (own || regions_[r].memory != nullptr) part = {};
+  }
+  const bool none = std::all_of(parts_.begin(), parts_.end(),
+                                [](const machine::RegionPart& part) { return part.bytes == 0; });
+  if (none) parts_.clear();
+}
+
+Status SharedMemory::start_engine(const Surroundings& surroundings, const Options& options,
+                                  const windows::EngineOptions& engine_options,
+                                  EnginePointer& out) {
+  std::pmr::memory_resource* const for_regions = surroundings.for_regions;
+  machine::Attachment at{.data = {regions_.begin(), regions_.end(), for_regions}};
+  at.self = static_cast<machine::Home>(rank_);
+  at.cores = static_cast<machine::Home>(members_.size());
+  at.sync = segment_.data();
+  at.sync_bytes_per_home = sync_bytes_;
+  at.waiting = surroundings.waiting;
+  at.several_hosts = several_hosts_;
+  at.idle = surroundings.idle;
+  at.seed = options.seed;
+  Particulars particulars{.evictions = options.evictions,
+                          .parts = {parts_.begin(), parts_.end(), for_regions}};
+  if (request_.regions == Regions::programs)
+    particulars.own_view =
+        reinterpret_cast<std::byte*>(members_[static_cast<std::size_t>(rank_)].address);
+  if (total_ > shared_start_) particulars.shared = segment_.data() + shared_start_;
+  out = served_machine().engine(std::move(at), std::move(particulars), engine_options,
+                                *surroundings.for_engine);
+  return {};
+}
+
+}  // namespace tombolo::runtime

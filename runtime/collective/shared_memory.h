@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the memory that the processes of a job share: sync blocks and a region of each, made by
+// all of them together over any exchange, on the machine that they have chosen.
+//
+//   std::vector<Member> members(n);  all.gather(me, std::span(members));
+//   SharedMemory memory({.regions = Regions::shared}, rank, std::move(members));
+//   if (memory.refusal().empty()) ...                       // decided alike at all processes
+//   TOMBOLO_AGREE(memory.make(all, options));
+//   TOMBOLO_AGREE(all.step({}, [&] { return memory.start_engine(surroundings, engine); }));
+//
+// Invariants: SM1 all processes decide alike: from the members alone, which all know.
+//             SM2 after a fault, which is one at all processes (CL1), the destructor frees what this
+//                 process had made by then.
+// Thread safety: one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory_resource>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "host/memory/own_memory.h"
+#include "host/processes/process.h"
+#include "host/segments/segment.h"
+#include "machine/optional.h"
+#include "machine/place.h"
+#include "runtime/collective/collective.h"
+#include "runtime/engines/engines.h"
+#include "runtime/options/options.h"
+
+namespace tombolo::runtime {
+
+// Where the memory of the regions is.
+enum class Regions : std::uint8_t {
+  shared,    // in new memory that all processes map
+  programs,  // in memory that the program has already, a range at each process
+  anywhere,  // wherever the program says later: a region is all of a process's memory
+};
+
+// What each process brings. Trivially copyable, so that it can be gathered.
+struct Member {
+  std::uint64_t host = 0;  // HostIdentity::digest()
+  host::ProcessName process;
+  std::uint64_t bytes = 0;    // of its region
+  std::uint64_t address = 0;  // Regions::programs: of the region, in its process
+  std::uint64_t probe = 0;    // of a number that a peer may try to read
+  MachineId machine;
+  bool native_atomics = true;
+  bool atomics_asked = false;  // by the user
+  bool pooled = false;         // has its memory in a pool that several hosts can map
+  bool remap = false;    // Regions::programs: may replace the memory by some that peers can map
+  bool threads = false;  // several threads may use the memory at once
+};
+
+// This process, with what the options say.
+Member this_member(const Options& options);
+
+class SharedMemory {
+ public:
+  struct Request {
+    Regions regions = Regions::shared;
+    bool contiguous = false;  // Regions::shared: one region directly after the other
+    bool may_replace = true;  // Regions::programs: no other user of the same memory forbids it
+  };
+  // What an engine wants to know of its process.
+  struct Surroundings {
+    machine::WaitPolicy waiting{};
+    machine::IdleHook* idle = nullptr;  // may be null; outlives the engine
+    std::pmr::memory_resource* for_regions = nullptr;
+    std::pmr::memory_resource* for_engine = nullptr;
+  };
+
+  // `members` by rank.
+  SharedMemory(const Request& request, int rank, std::vector<Member> members);
+
+  const std::vector<Member>& members() const { return members_; }
+
+  MachineChoice machine() const { return choice_; }
+  const ServedMachine& served_machine() const { return served(choice_); }
+  bool several_hosts() const { return several_hosts_; }
+  // Why these members cannot share memory; empty if they can.
+  std::string_view refusal() const { return refusal_; }
+  // All processes have the memory.
+  bool made() const { return made_; }
+
+  // Whether each process reaches the memory of its neighbour, where that is needed at all. (One
+  // neighbour stands for all: what forbids it is a setting of the host.)
+  template <Exchange X>
+  bool reachable(Collective<X>& all) {
+    return in_segment_ || all.all(reaches_neighbour());
+  }
+
+  template <Exchange X>
+  Agreed make(Collective<X>& all, const Options& options);
+
+  // An engine on the memory, once it is made: local.
+  Status start_engine(const Surroundings& surroundings, const Options& options,
+                      const windows::EngineOptions& engine_options, EnginePointer& out);
+
+  // Regions::programs: what kept memory from being given back at the end of this or an earlier use.
+  static Status take_fault() { return host::own_memory().take_fault(); }
+
+ private:
+  struct Offer {
+    host::SegmentName name;
+    Code code = Code::ok;
+    char message[400] = {};
+  };
+  // What of its region a process lets the others map.
+  struct PartOffer {
+    host::SegmentName name;
+    std::uint64_t start = 0;  // in the region
+    std::uint64_t bytes = 0;  // 0: nothing
+  };
+
+  void decide();
+  bool reaches_neighbour() const;
+  void lay_out();
+  Offer offer(const Options& options);
+  Status attach(const Offer& offer, const Options& options);
+  Status map(const Offer& offer, const Options& options);
+  void clear_sync_words();
+  bool replaces() const;
+  PartOffer replace_own();
+  Status map_parts(std::span<const PartOffer> offers);
+  Status map_part(const PartOffer& offer, std::size_t rank);
+  void keep_or_drop_parts(bool keep);
+  template <Exchange X>
+  void agree_on_offer(Collective<X>& all, const Options& options, Offer& offer);
+  template <Exchange X>
+  void share_own(Collective<X>& all);
+
+  Request request_;
+  int rank_;
+  std::vector<Member> members_;
+  MachineChoice choice_;
+  bool several_hosts_ = false;
+  bool in_segment_ = false;  // the regions' memory is in our segment
+  std::string_view refusal_;
+  bool made_ = false;
+
+  int creator_ = 0;             // of the segment
+  std::size_t sync_bytes_ = 0;  // per process
+  std::uint64_t data_start_ = 0;
+  std::uint64_t shared_start_ = 0;
+  std::uint64_t total_ = 0;
+  std::vector<std::uint64_t> starts_;  // of the regions, from data_start_
+  std::vector<machine::DataRegion> regions_;
+  std::vector<machine::RegionPart> parts_;  // of the regions, or empty
+
+  // In the order of destruction, last first.
+  host::Segment segment_;
+  host::OwnMemory::Use use_;             // Regions::programs: of this process's memory
+  std::vector<host::Segment> mapped_;    // Regions::programs: of the peers' what could be mapped
+  host::ReplacedMemory* own_ = nullptr;  // of use_
+};
+
+// The first process of each host offers a segment, in turn, until one can: a pool is handed out by
+// one host, which need not be the first. All go by what the creator says, not by what they meet
+// themselves, so that they agree which offer was the last.
+template <Exchange X>
+void SharedMemory::agree_on_offer(Collective<X>& all, const Options& options, Offer& offer) {
+  for (std::size_t r = 0; r < members_.size(); ++r) {
+    std::size_t first = 0;
+    while (members_[first].host != members_[r].host) ++first;
+    if (first != r) continue;
+    creator_ = static_cast<int>(r);
+    offer = rank_ == creator_ ? this->offer(options) : Offer{};
+    all.broadcast(offer, creator_);
+    if (offer.code != Code::bad_configuration) return;
+  }
+}
+
+template <Exchange X>
+Agreed SharedMemory::make(Collective<X>& all, const Options& options) {
+  TOMBOLO_AGREE(all.step({Code::no_memory, "another process has no memory for the layout"}, [&] {
+    lay_out();
+    return Status();
+  }));
+  Offer offer;
+  agree_on_offer(all, options, offer);
+  TOMBOLO_AGREE(
+      all.step({Code::no_memory, "another process of the window could not map its memory"},
+               [&] { return map(offer, options); }));
+  if (several_hosts_)
+    TOMBOLO_AGREE(all.step({}, [&] {
+      clear_sync_words();
+      return Status();
+    }));
+  segment_.seal();
+  share_own(all);
+  made_ = true;
+  return all.done();
+}
+
+// Regions::programs: each process offers what of its region peers can map, and maps what the others
+// offer. What cannot be mapped is reached by the kernel's copies, as without this.
+template <Exchange X>
+void SharedMemory::share_own(Collective<X>& all) {
+  if (!replaces()) return;
+  const PartOffer mine = replace_own();
+  std::vector<PartOffer> offers(members_.size());
+  all.gather(mine, std::span(offers));
+  // All or none: one that has mapped all regions may use atomics that the others must not (A3).
+  keep_or_drop_parts(all.attempt([&] { return map_parts(offers); }));
+}
+
+}  // namespace tombolo::runtime

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/engines/engines.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <memory_resource>
+#include <utility>
+#include <vector>
+
+namespace tombolo::runtime {
+namespace {
+
+// One process of a window of `n`, whose memory is all its own.
+class Alone {
+ public:
+  Alone(MachineChoice machine, machine::Home n)
+      : bytes_(served(machine).sync_bytes(n)), sync_(n * bytes_ + 64), data_(64) {}
+  machine::Attachment attachment(machine::Home n, std::pmr::memory_resource& memory) {
+    machine::Attachment at{.data = {n, machine::DataRegion{}, &memory}};
+    at.cores = n;
+    at.sync = sync_.data() + (64 - reinterpret_cast<std::uintptr_t>(sync_.data()) % 64);
+    at.sync_bytes_per_home = bytes_;
+    for (machine::DataRegion& region : at.data) {
+      region.memory = data_.data();
+      region.bytes = data_.size();
+    }
+    return at;
+  }
+
+ private:
+  std::size_t bytes_;
+  std::vector<std::byte> sync_;
+  std::vector<std::byte> data_;
+};
+
+TEST(Machines, HaveNamesThatLeadBackToThem) {
+  ASSERT_FALSE(machine_names().empty());
+  EXPECT_EQ(machine_names()[0], "coherent") << "the machine of those who choose none";
+  for (std::size_t i = 0; i < machine_names().size(); ++i) {
+    const auto found = machine_named(machine_names()[i]);
+    ASSERT_TRUE(found.has_value());
+    EXPECT_EQ(found->index, i);
+    EXPECT_EQ(name(*found), machine_names()[i]);
+  }
+  EXPECT_EQ(machine_named("Coherent"), std::nullopt);
+  EXPECT_EQ(machine_named(""), std::nullopt);
+}
+
+TEST(Machines, HaveTheTraitsOfTheirCores) {
+  const auto traits = [](const char* name, bool native) {
+    return served({*machine_named(name), native}).traits();
+  };
+  EXPECT_TRUE(traits("coherent", true).coherent);
+  EXPECT_TRUE(traits("coherent", true).maps_parts);
+  EXPECT_TRUE(traits("coherent", false).serves_threads) << "has one kind of atomics only";
+  EXPECT_TRUE(traits("flushed", true).takes_pools);
+  EXPECT_TRUE(traits("flushed", true).serves_threads);
+  EXPECT_FALSE(traits("flushed", false).serves_threads);
+  EXPECT_FALSE(traits("flushed", true).maps_parts);
+  EXPECT_TRUE(traits("stale", true).keeps_views_apart);
+  EXPECT_TRUE(traits("stale", true).names_sites);
+  EXPECT_FALSE(traits("stale", true).takes_pools);
+}
+
+TEST(Machines, ShareMemoryBesideTheRegionsOnlyIfTheyWantIt) {
+  std::vector<machine::DataRegion> regions(3);
+  for (machine::DataRegion& region : regions) region.bytes = 65;
+  EXPECT_EQ(served({*machine_named("coherent")}).shared_bytes(regions), 0u);
+  EXPECT_EQ(served({*machine_named("stale")}).shared_bytes(regions), 3u * 2 * 8) << "by line";
+}
+
+// What the calls of a window look at is where the window wants it, so that it shares a page.
+TEST(Engines, KeepWhatCallsLookAtInTheMemoryTheyAreGiven) {
+  for (const char* const name : {"coherent", "flushed"}) {
+    const MachineChoice machine{*machine_named(name)};
+    if (!served(machine).available().ok()) continue;
+    for (const machine::Home n : {1u, 8u, 28u}) {
+      Alone alone(machine, n);
+      alignas(64) std::array<std::byte, 4032> room;
+      std::pmr::monotonic_buffer_resource memory(room.data(), room.size(),
+                                                 std::pmr::null_memory_resource());
+      machine::Attachment at = alone.attachment(n, memory);
+      machine::DataRegion* const regions = at.data.data();
+      Particulars particulars{.parts = {n, machine::RegionPart{}, &memory}};
+      const EnginePointer engine =
+          served(machine).engine(std::move(at), std::move(particulars), {}, memory);
+      const auto* const where = reinterpret_cast<const std::byte*>(engine.get());
+      EXPECT_GE(where, room.data());
+      EXPECT_LT(where, room.data() + room.size());
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(where) % 64, 0u);
+      // The engine looks at these very regions.
+      regions[n - 1].memory += 32;
+      EXPECT_EQ(engine->view(n - 1), regions[n - 1].memory);
+      regions[n - 1].memory -= 32;
+      const int value = 7;
+      int result = 0;
+      ASSERT_TRUE(engine->lock(sync::Access::exclusive, 0, {}).ok());
+      ASSERT_TRUE(engine->put(0, 8, &value, sizeof value).ok());
+      ASSERT_TRUE(engine->get(0, 8, &result, sizeof result).ok());
+      ASSERT_TRUE(engine->unlock(0).ok());
+      EXPECT_EQ(result, value);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace tombolo::runtime

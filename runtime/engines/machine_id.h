@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: a machine that programs may run on, as a number that means the same in all processes of a
+// job: its place in the list of backends/machines.h.
+// Thread safety: plain values and constants.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+namespace tombolo::runtime {
+
+struct MachineId {
+  std::uint8_t index = 0;
+
+  bool operator==(const MachineId&) const = default;
+};
+
+// The names of all machines, by index: what a user may choose.
+std::span<const std::string_view> machine_names();
+std::string_view name(MachineId machine);
+std::optional<MachineId> machine_named(std::string_view name);
+
+}  // namespace tombolo::runtime

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: what the environment and info keys set, and that the table and its page agree.
+#include "runtime/options/options.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "runtime/options/table.h"
+#include "sync/locks/families.h"
+
+namespace tombolo::runtime {
+namespace {
+
+// Variables that are set as long as the object lives.
+class Environment {
+ public:
+  Environment() {
+    for (const OptionRow& row : option_table())
+      if (!row.option.variable.empty()) unsetenv(std::string(row.option.variable).c_str());
+  }
+  ~Environment() {
+    for (const std::string& name : set_) unsetenv(name.c_str());
+  }
+  void set(const std::string& name, const char* text) {
+    setenv(name.c_str(), text, 1);
+    set_.insert(name);
+  }
+
+ private:
+  std::set<std::string> set_;
+};
+
+TEST(Options, WithoutAnEnvironmentAreTheInitialOnes) {
+  Environment environment;
+  const Options options = read_environment();
+  EXPECT_EQ(name(options.machine), "coherent");
+  EXPECT_EQ(options.seed, 1u);
+  EXPECT_EQ(options.evictions, 50u);
+  EXPECT_EQ(options.statistics, Statistics::off);
+  EXPECT_TRUE(options.native_atomics && options.backoff && options.reader_bias);
+  EXPECT_TRUE(options.remap && options.served);
+  EXPECT_FALSE(options.atomics_asked || options.remap_asked);
+  EXPECT_TRUE(options.complaints.empty());
+}
+
+TEST(Options, AreTakenFromTheEnvironment) {
+  Environment environment;
+  environment.set("TOMBOLO_MACHINE", "stale");
+  environment.set("TOMBOLO_PASSIVE_SYNC", "fifo");
+  environment.set("TOMBOLO_SEED", "7");
+  environment.set("TOMBOLO_EVICTIONS", "0");
+  environment.set("TOMBOLO_POOL", "/a/pool");
+  environment.set("TOMBOLO_ATOMICS", "none");
+  environment.set("TOMBOLO_BACKOFF", "off");
+  environment.set("TOMBOLO_READER_BIAS", "0");
+  environment.set("TOMBOLO_REMAP", "yes");
+  environment.set("TOMBOLO_DISABLE", "1");
+  const Options options = read_environment();
+  EXPECT_EQ(name(options.machine), "stale");
+  EXPECT_EQ(sync::lock_family_name(options.locks), "fifo");
+  EXPECT_EQ(options.seed, 7u);
+  EXPECT_EQ(options.evictions, 0u);
+  EXPECT_EQ(options.pool, "/a/pool");
+  EXPECT_FALSE(options.native_atomics || options.backoff || options.reader_bias);
+  EXPECT_TRUE(options.atomics_asked && options.remap && options.remap_asked);
+  EXPECT_FALSE(options.served);
+  EXPECT_TRUE(options.complaints.empty());
+}
+
+TEST(Options, OfStatisticsAreForPeopleOrPrograms) {
+  Environment environment;
+  for (const auto& [text, want] : {std::pair{"1", Statistics::text},
+                                   {"text", Statistics::text},
+                                   {"json", Statistics::json},
+                                   {"off", Statistics::off},
+                                   {"0", Statistics::off}}) {
+    environment.set("TOMBOLO_STATS", text);
+    EXPECT_EQ(read_environment().statistics, want) << text;
+  }
+}
+
+TEST(Options, ThatAreNotUnderstoodAreComplainedOfAndInitial) {
+  for (const auto& [variable, text, choices] :
+       {std::tuple{"TOMBOLO_MACHINE", "Stale", "one of coherent, flushed, stale"},
+        {"TOMBOLO_PASSIVE_SYNC", "mcs", "one of best-effort, writer-preference, fifo"},
+        {"TOMBOLO_SEED", "x", "a number from 0"},
+        {"TOMBOLO_EVICTIONS", "-1", "a number from 0"},
+        {"TOMBOLO_ATOMICS", "on", "one of full, none"},
+        {"TOMBOLO_BACKOFF", "maybe", "one of on, off"},
+        {"TOMBOLO_STATS", "xml", "one of 1, text, json, off, 0"}}) {
+    Environment environment;
+    environment.set(variable, text);
+    const Options options = read_environment();
+    ASSERT_EQ(options.complaints.size(), 1u) << variable;
+    EXPECT_EQ(options.complaints[0],
+              std::string(variable) + "='" + text + "' is not understood; it may be " + choices);
+    EXPECT_EQ(options.seed, 1u);
+    EXPECT_EQ(name(options.machine), "coherent");
+    EXPECT_TRUE(options.native_atomics && options.backoff);
+  }
+}
+
+TEST(Options, OfAWindowAreChangedByItsInfoKeys) {
+  Environment environment;
+  Options options = read_environment();
+  EXPECT_TRUE(apply_info(options, "tombolo_machine", "stale").ok());
+  EXPECT_EQ(name(options.machine), "stale");
+  EXPECT_TRUE(apply_info(options, "tombolo_remap", "off").ok());
+  EXPECT_FALSE(options.remap);
+  EXPECT_TRUE(options.remap_asked);
+  EXPECT_TRUE(apply_info(options, "mpi_accumulate_granularity", "64").ok());
+  EXPECT_EQ(options.atomic_bytes, 64u);
+  EXPECT_TRUE(apply_info(options, "alloc_shared_noncontig", "true").ok());
+  EXPECT_TRUE(options.shared_apart);
+  EXPECT_TRUE(apply_info(options, "another_key", "text").ok());
+  const Status refused = apply_info(options, "tombolo_machine", "steel");
+  EXPECT_EQ(refused.message(), "info key tombolo_machine='steel' is not understood and ignored");
+  EXPECT_EQ(name(options.machine), "stale");
+}
+
+TEST(Options, EachVariableAndKeyHasOneRow) {
+  std::set<std::string_view> variables;
+  std::set<std::string_view> keys;
+  for (const OptionRow& row : option_table()) {
+    const Option& option = row.option;
+    EXPECT_FALSE(option.variable.empty() && option.info_key.empty());
+    EXPECT_FALSE(option.meaning.empty()) << option.variable << option.info_key;
+    EXPECT_FALSE(values_of(option).empty()) << option.variable << option.info_key;
+    if (!option.variable.empty()) {
+      EXPECT_TRUE(variables.insert(option.variable).second);
+    }
+    if (!option.info_key.empty()) {
+      EXPECT_TRUE(keys.insert(option.info_key).second);
+    }
+    if (!option.initial.empty()) {
+      EXPECT_TRUE(check(option, option.initial).ok());
+    }
+  }
+  EXPECT_EQ(info_keys().size(), keys.size());
+}
+
+TEST(Options, AreDocumentedAsTheyAre) {
+  std::ifstream page(TOMBOLO_SETTINGS_PAGE);
+  std::stringstream text;
+  text << page.rdbuf();
+  EXPECT_EQ(text.str(), options_as_markdown())
+      << "write the page anew: build/release/runtime/tombolo-settings > docs/settings.md";
+}
+
+TEST(Options, AreToldToPrograms) {
+  const auto told = nlohmann::json::parse(options_as_json());
+  EXPECT_EQ(told["options"].size(), option_table().size());
+  EXPECT_EQ(told["options"][0]["variable"], "TOMBOLO_MACHINE");
+  EXPECT_EQ(told["options"][0]["choices"], told["machines"]);
+  EXPECT_EQ(told["machines"][0], "coherent");
+  EXPECT_EQ(told["lock_families"][0]["name"], "best-effort");
+  EXPECT_EQ(told["lock_families"][0]["order"], "none");
+}
+
+}  // namespace
+}  // namespace tombolo::runtime

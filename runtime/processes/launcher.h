@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: starts n processes of one program on this host, which find each other by an exchange over
+// sockets, and ends them together.
+//
+//   Launcher launcher;
+//   TOMBOLO_TRY(Launcher::start({.command = {"./program", "argument"}, .size = 4}, launcher));
+//   const Status ended = launcher.wait();
+//
+//   std::unique_ptr<SocketExchange> exchange;          // in such a process
+//   TOMBOLO_TRY(join(exchange));
+//
+// Invariants: LA1 no process of it outlives the launcher's object, nor the launcher's process, however
+//                 that ends.
+//             LA2 when one process fails the others are ended: first asked (SIGTERM), then, after
+//                 `grace`, made to (SIGKILL).
+// Limits: what the processes start themselves is theirs to end.
+// Thread safety: one thread at a time. LA1 holds as long as the thread that called start() lives.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/options.h"
+#include "base/status.h"
+#include "host/segments/descriptor.h"
+#include "runtime/collective/socket_exchange.h"
+
+namespace tombolo::runtime {
+
+struct Launch {
+  std::vector<std::string> command;  // the program, looked for in PATH, and its arguments
+  int size = 1;
+  std::vector<std::pair<std::string, std::string>> environment = {};  // besides this process's
+  std::chrono::milliseconds grace{2000};
+};
+
+class Launcher {
+ public:
+  Launcher() = default;
+  Launcher(Launcher&&) = default;
+  Launcher& operator=(Launcher&& other) noexcept;
+  ~Launcher() { end(); }
+
+  // Faults: bad_configuration if the program cannot be started, io if the host has no processes or
+  // descriptors left.
+  static Status start(const Launch& launch, Launcher& out);
+
+  // Until all have ended. Ok if all did so with status 0; else process_failed with the rank of the
+  // first that did not, and what became of it. `interrupt`, looked at now and then, ends them all.
+  Status wait(const std::atomic<bool>* interrupt = nullptr);
+
+  // Ends all that still run (LA2).
+  void end();
+
+  // By rank; -1 if that process has been waited for.
+  const std::vector<pid_t>& processes() const { return pids_; }
+
+ private:
+  Status start_one(const Launch& launch, int rank, std::vector<SocketExchange::Ends>& ends);
+  // Waits for a while, at most `most`, for one to end; notes those that have.
+  void look(std::chrono::milliseconds most);
+  void note_end(std::size_t rank, int status);
+  bool running() const;
+  void signal_all(int signal);
+
+  std::vector<pid_t> pids_;
+  std::vector<host::Descriptor> ends_of_processes_;  // readable when the process has ended
+  std::chrono::milliseconds grace_{0};
+  Status failed_;  // the first
+};
+
+// In a process that a Launcher has started: its exchange. bad_configuration elsewhere.
+Status join(std::unique_ptr<SocketExchange>& out);
+
+}  // namespace tombolo::runtime

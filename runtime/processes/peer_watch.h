@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: what a process does while it waits for the other processes of a job: it lets others make
+// progress (a message that a peer needs before it can arrive), and looks now and then whether all
+// peers live.
+// Thread safety: yes, if the progress hook is.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "host/processes/peer_processes.h"
+#include "machine/waiting.h"
+
+namespace tombolo::runtime {
+
+class PeerWatch final : public machine::IdleHook {
+ public:
+  // `processes` by rank; number 0 for those on other hosts, which are not looked after. `progress`
+  // may be null, and outlives the watch.
+  PeerWatch(int self, std::vector<host::ProcessName> processes, machine::IdleHook* progress);
+  PeerWatch(const PeerWatch&) = delete;
+  PeerWatch& operator=(const PeerWatch&) = delete;
+
+  // The fault of the progress hook, or process_failed, which ends the wait, once peers have died:
+  // it names all of them, since one that gives up because of a dead one soon is dead as well.
+  Status idle() override;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  Status look();
+
+  std::vector<std::int32_t> pids_;
+  machine::IdleHook* progress_;
+  std::mutex mutex_;
+  host::PeerProcesses processes_;
+  Clock::time_point next_look_{};
+};
+
+}  // namespace tombolo::runtime
