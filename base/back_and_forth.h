@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: walks over a large array block by block, every other time from its end: what a loop uses
-// again (the buffer of its transfers) is found in the cache as far as the cache goes. From the
-// start each time, the first blocks drive out the last ones just before their turn.
+// Purpose: walks over a large array block by block, every other time from its end. The blocks that
+// a loop uses again (the buffer of its transfers) are then still in the cache, as many as fit. From
+// the start each time, the first blocks drive out the last ones just before their turn.
 // Invariants: every element is visited once; within a block the visitor's order holds.
 // Thread safety: a thread has directions of its own.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: memcpy whose size is known at run time only, with the sizes of single elements in line:
-// a call costs more than they do. Large ones go back and forth (base/back_and_forth.h).
+// Purpose: memcpy whose size is known at run time only. The sizes of single elements are copied in
+// line, where a call would cost more. Large copies go back and forth (base/back_and_forth.h).
 // Invariants: 4 and 8 bytes are one load and one store, so that aligned ones are never seen torn.
 // Thread safety: that of memcpy.
 #pragma once

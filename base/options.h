@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what a user may set: one Option for each environment variable, declared by the layer that
-// understands it. This is the only place that reads the environment. runtime/options/table.h lists
-// every Option, and writes the list as documentation.
+// Purpose: the settings of a user: one Option for each environment variable, declared by the layer
+// that understands it. This is the only place that reads the environment. runtime/options/table.h
+// lists every Option, and writes the list as documentation.
 //
 //   inline constexpr std::string_view ways[] = {"memfd", "nameless", "named"};
 //   inline constexpr Option segment_option{.variable = "TOMBOLO_SEGMENT", .choices = ways, ...};
@@ -30,7 +30,7 @@ struct Option {
   std::string_view meaning = {};                   // a sentence or two, in Markdown
 };
 
-// The names of a switch, and what a name means.
+// The names of a switch, and their meaning.
 inline constexpr std::string_view switch_choices[] = {"on",   "off",   "1",   "0",
                                                       "true", "false", "yes", "no"};
 std::optional<bool> switch_named(std::string_view name);
@@ -38,17 +38,17 @@ std::optional<bool> switch_named(std::string_view name);
 // A decimal number from 0 that 64 bits hold; nullopt for anything else.
 std::optional<std::uint64_t> number_in(std::string_view text);
 
-// What the environment says; empty if the variable is not set.
+// The text in the environment; empty if the variable is not set.
 std::string text_of(const Option& option);
 bool is_set(const Option& option);
 
 // The names separated by commas, or `values`.
 std::string values_of(const Option& option);
 
-// Ok, or bad_configuration that names the variable, the text and what it may be. An empty text is
-// ok. Looks at choices only: what else a text may be its reader knows.
+// Ok, or bad_configuration that names the variable, the text and the allowed ones. An empty text is
+// ok. Looks at choices only: the reader of the option checks all else.
 Status check(const Option& option, std::string_view text);
-// The fault for a text that the reader of the option cannot understand.
+// The error for a text that the reader of the option cannot understand.
 Status not_understood(const Option& option, std::string_view text);
 
 }  // namespace tombolo

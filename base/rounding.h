@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: sizes rounded to what memory is divided into. Thread safety: pure functions.
+// Purpose: rounds sizes to the units of memory. Thread safety: pure functions.
 #pragma once
 
 #include <concepts>

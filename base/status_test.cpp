@@ -16,12 +16,12 @@ TEST(Status, IsOkWithoutAMessage) {
   EXPECT_EQ(ok.message(), "");
 }
 
-TEST(Status, CopiesAndMovesKeepTheFault) {
-  Status fault = Status::process_failed(3, "rank 3 died");
-  const Status copy = fault;
-  EXPECT_FALSE(fault.ok());
+TEST(Status, CopiesAndMovesKeepTheError) {
+  Status error = Status::process_failed(3, "rank 3 died");
+  const Status copy = error;
+  EXPECT_FALSE(error.ok());
   EXPECT_EQ(copy.rank(), 3);
-  const Status moved = std::move(fault);
+  const Status moved = std::move(error);
   EXPECT_EQ(moved.message(), "rank 3 died");
   EXPECT_EQ(copy.message(), "rank 3 died");
   EXPECT_EQ(moved.code(), Code::process_failed);
@@ -38,7 +38,7 @@ TEST(Status, AssignmentDropsWhatWasHeld) {
   EXPECT_TRUE(status.ok());
 }
 
-TEST(Status, TryReturnsTheFault) {
+TEST(Status, TryReturnsTheError) {
   const auto tried = [](const Status& given) -> Status {
     TOMBOLO_TRY(given);
     return Status::epoch("behind");

@@ -9,7 +9,7 @@ namespace tombolo {
 template <class... Ts>
 struct TypeList {
   static constexpr std::size_t size = sizeof...(Ts);
-  // AllMachines::apply<::testing::Types> is what a typed test wants.
+  // AllMachines::apply<::testing::Types> is the form for typed tests.
   template <template <class...> class Template>
   using apply = Template<Ts...>;
   template <class... More>

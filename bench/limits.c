@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this host allows at best: the bare instructions and system calls that one-sided
-// communication is made of, without any library. Two processes (fork) share one mapping; JSON
+// The limits of this host: the bare instructions and system calls that one-sided communication is
+// made of, without any library. Two processes (fork) share one mapping; JSON
 // objects as those of one_sided, one for each row. Needs no MPI; start it alone.
 //
 //   faa_alone, faa_contended     atomic fetch-and-add of one process; of two on one line (each)

@@ -408,7 +408,7 @@ static void compute_until(double deadline) {
 // The 20 ms before the operation let every other rank leave the barrier and be at its computation.
 static void run_away(Bench* b, const Row* row) {
   long long times = (long long)(b->options.budget_s / 0.22);
-  if (times < 25) times = 25;  // they vary by a factor of three with what else the host does
+  if (times < 25) times = 25;  // they vary by a factor of three with other load of the host
   if (times > b->options.samples) times = b->options.samples;
   for (long long i = -1; i < times; ++i) {  // the first one warms up
     MPI_Barrier(MPI_COMM_WORLD);

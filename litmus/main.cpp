@@ -21,7 +21,7 @@ struct Choices {
   std::string path;
   Effort effort;
   bool json = false;
-  // What is not given is the program's own.
+  // Values that are not given are the program's own.
   std::optional<std::uint32_t> evictions, steps, pauses, retries, preemptions;
   std::optional<std::uint64_t> executions;
   std::optional<machine::Home> cores;
@@ -169,7 +169,7 @@ int run(const Choices& choices) {
   return wrong == 0 ? 0 : 1;
 }
 
-// The options that make `program` of what is listed.
+// The options that make `program` of the listed name.
 std::string options_of(const ExploredProgram& program, const ExploredProgram& listed) {
   std::string text;
   const auto option = [&](const char* name, auto value, auto usual) {
@@ -288,7 +288,7 @@ int main(int argc, char** argv) {
   Choices choices;
   CLI::App app("Litmus tests and exhaustive exploration of synchronization algorithms");
   app.require_subcommand(1);
-  auto* list_command = app.add_subcommand("list", "What there is");
+  auto* list_command = app.add_subcommand("list", "The litmus tests and programs");
   auto* run_command = app.add_subcommand("run", "Litmus tests on machines, against the verdicts");
   auto* explore_command = app.add_subcommand("explore", "Every schedule within bounds");
   auto* replay_command = app.add_subcommand("replay", "One execution, step by step");

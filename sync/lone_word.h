@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: stores to words that no atomic operation ever changes. On a machine whose atomics are
-// built upon a lock, a store that may meet an atomic has to take that lock, and a lone one has not.
+// built upon a lock, only a store that may meet an atomic has to take that lock, not a lone one.
 // Thread safety: as the core's store.
 #pragma once
 

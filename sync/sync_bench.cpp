@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: one benchmark driver for all of sync: time per operation of every lock, barrier and
-// epoch protocol on every machine, with threads as cores. Names read machine/algorithm/what/cores.
-// Not built by default:
+// epoch protocol on every machine, with threads as cores. Names read
+// machine/algorithm/operation/cores. Not built by default:
 //
 //   g++ -std=c++20 -O2 -DFMT_HEADER_ONLY -I. sync/sync_bench.cpp -o sync_bench
 //       $(ls backends/*/*.cpp | grep -v _test) -lbenchmark -lpthread       (one line)

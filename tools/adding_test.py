@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is added is found wherever it should be: a copy of the tree gets one example of each kind of
-extension, by the files and lines that the docs name and no others, and programs that nobody changed
-for it must know it by name.
+"""Extensions are found wherever they should be: a copy of the tree gets one example of each kind of
+extension, by the files and lines that the docs name and no others, and unchanged programs must know
+it by name.
 
-Only what such a program needs is compiled, without optimization; what it never calls is not linked.
+Only the needs of such a program are compiled, without optimization; unused parts are not linked.
 """
 
 import json
@@ -190,7 +190,7 @@ def test_the_command_learns_a_new_lock_family_from_the_settings(tree: Tree):
     assert {"name": "example", "order": "arrival", "reader_bias": False} in families
 
 
-# --- A machine that programs may choose (machine/PORTING.md) ---------------------------------------
+# --- A machine that programs may choose (machine/PORTING.md) --------------------------------------
 
 MACHINE = """\
 #pragma once

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Broken twins: removes each publish, refresh, drain and fence of sync/ and windows/ in turn and
 expects the tests on the machine `stale` to fail. A fence of windows/ orders the program's own plain
-loads and stores; `stale` does them when it is called, so the tests on `coherent` must notice, whose
-processor really lets a load overtake a store.
+loads and stores; `stale` does them when it is called, so the tests on `coherent` must notice, where
+a load really overtakes a store.
 
     tools/broken_twins.py                         all twins; exit status 1 if one survives
     tools/broken_twins.py --list                  the statements, without running anything
@@ -66,7 +66,7 @@ def machine_of(path, statement):
 class Twin:
     path: str  # relative to the root
     line: int
-    start: int  # of what is replaced in the file, in characters
+    start: int  # of the replaced text in the file, in characters
     end: int
     statement: str
     replacement: str = "(void)0"
@@ -122,13 +122,13 @@ def find_twins(folders):
 
 
 def removals(code):
-    """What is replaced by nothing: (start, end, replacement)."""
+    """The texts that are replaced by nothing: (start, end, replacement)."""
     for call in CALL.finditer(code):
         yield call.start(), closing(code, call.end() - 1), "(void)0"
 
 
 def exchanges(code, text):
-    """What is put in the other order, likewise."""
+    """The texts that are put in the other order, likewise."""
     for pair in NOTED.finditer(code):
         operation, between, note = (text[slice(*pair.span(group))] for group in (1, 2, 3))
         yield pair.start(), pair.end(), note + between + operation
@@ -138,7 +138,7 @@ class Tree:
     """A copy of the sources in which one twin at a time is built and run.
 
     All trees share the objects of the unchanged sources: an object is named by its source and by
-    what its inputs hold.
+    the contents of its inputs.
     """
 
     def __init__(self, folder, objects, options):
@@ -219,7 +219,7 @@ class Bench:
         return any(changed & self.inputs[s] for s in self.parts(test))
 
     def run_test(self, tree, test):
-        """What a run of the test program caught, or an empty string."""
+        """The damage that a run of the test program caught, or an empty string."""
         program = tree.folder / "program"
         objects = [tree.compile(s, self.inputs[s]) for s in self.parts(test)]
         subprocess.run([self.options.cxx, *map(str, objects), "-o", str(program), "-lgtest",

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that every #include "..." points down: layers.txt says what each folder may include.
+"""Checks that every #include "..." points down: layers.txt lists the folders that each may include.
 
     tools/check_layers.py [ROOT]      prints `file:line: sentence` for each break; exit status 1
 
 Includes are written from the root of the repository. Test programs and benchmarks (`*_test.cpp`,
-`*_bench.cpp`) and what they share (`test_*`, folders named `testing`) may include backends too: an
-algorithm is tested on every machine, but never written for one.
+`*_bench.cpp`) and their common parts (`test_*`, folders named `testing`) may include backends too:
+an algorithm is tested on every machine, but never written for one.
 """
 
 import re

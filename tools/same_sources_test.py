@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of sync/ and windows/ that an MPI program runs are those that run on the simulated chip:
-the list of both is read off what the compiler included when it built them."""
+"""The files of sync/ and windows/ that an MPI program runs are those that the simulated chip runs:
+both lists are read off the dependencies that the compiler wrote."""
 
 import re
 import subprocess
@@ -10,10 +10,10 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "release"
-# Whose objects are what an MPI program runs, and what runs on the chip.
+# The objects that an MPI program runs, and those that run on the chip.
 MPI = re.compile(r"^mpi/.*\.o$")
 CHIP = re.compile(r"^experiments/.*\.o$")
-# What no experiment of the papers uses: chosen where a machine has atomics of its own.
+# Files that no experiment of the papers uses: chosen where a machine has atomics of its own.
 FOR_ATOMICS_ALONE = {"sync/locks/reader_bias.h"}
 
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Installs those of the listed Debian packages that are missing; asks for root only if there are any.
+# Installs the missing ones of the listed Debian packages; asks for root only if there are any.
 #
 #   tools/system_packages.sh LIST...     files with one package a line, # starts a comment
 set -euo pipefail
 
 packages=$(sed 's/#.*//' "$@" | tr -s '[:space:]' '\n' | sed '/^$/d')
 if ! command -v dpkg-query >/dev/null; then
-  echo "No dpkg here: install what these Debian packages hold by your system's own means, then run" >&2
+  echo "No dpkg here: install the contents of these Debian packages in your own way, then run" >&2
   echo "make again with SYSTEM_PACKAGES=skip:" $packages >&2
   exit 1
 fi

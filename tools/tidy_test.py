@@ -41,6 +41,85 @@ def test_each_rule_finds_its_break(name, text, says):
     assert says in found[0]
 
 
+LONG = "// " + "word " * 18 + "until\n"  # 98 columns
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (LONG + "// then a\n//    whole number\n", "2: `then a` has lost"),
+        ("//   AB1 " + "word " * 17 + "long\n//   as\n//       on\n", "2: `as` has lost"),
+        ("// " + "w" * 98 + "\n", "1: a comment of 101 columns"),
+        ("int a;  // " + "w" * 95 + "\n", ""),  # the formatter's business
+        ("// how:\n// run\n//   --option\n", ""),  # the line before had room for it
+        (LONG + "// then a\n// whole number\n", ""),
+        (LONG + "// then a line\n//   a list\n", ""),
+    ],
+)
+def test_broken_comments_are_found(text, says):
+    found = list(tidy.whole_comments(Path("base/a.h"), text))
+    assert len(found) == bool(says)
+    assert says in "".join(found)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "// Nobody waits.",
+        "// the lock of somebody",
+        "int a;  // who waits holds nothing",
+        "// it holds, but who waits has none",
+        "// What a loop uses again.",
+        "// removed: what is old",
+        "# cut down to what is there",
+        '"""What is wrong."""',
+    ],
+)
+def test_riddles_are_found(line):
+    name = "base/a.py" if line.startswith(("#", '"')) else "base/a.h"
+    assert len(list(tidy.no_riddles(Path(name), line + "\n"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        ("// Nobody waits.\n// The next line.\n", ["1"]),
+        ("// it says\n// what happens\n", []),  # one sentence
+        ("// it says\nint a;\n// what happens\n", ["3"]),
+    ],
+)
+def test_a_sentence_may_go_on_in_the_next_line(text, lines):
+    found = tidy.no_riddles(Path("base/a.h"), text)
+    assert [line.split(":")[1] for line in found] == lines
+
+
+def test_riddles_are_found_in_markdown_but_not_in_its_code():
+    text = "Whoever waits.\n\n```\nwhat\n```\n`what` and\nby who\n"
+    found = list(tidy.no_riddles(Path("docs/a.md"), text))
+    assert [line.split(":")[1] for line in found] == ["1", "7"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "// A core who waits, whose line, whatever happens.\n",
+        "// The caller knows what it wants; the message explains\n// what to do.\n",
+        "// What can happen?\n",
+        'say("what is this");\n',
+        "auto what = nobody();\n",
+    ],
+)
+def test_plain_sentences_pass(text):
+    assert list(tidy.no_riddles(Path("base/a.h"), text)) == []
+
+
+def test_prose_is_looked_at_in_clean_folders_only():
+    text = LONG + "// what a\n//    riddle\n"
+    assert len(list(tidy.whole_comments(Path("base/a.h"), text))) == 1
+    for path in (Path("dirty/a.h"), Path("cli/tombolo/scc/a.h")):
+        assert list(tidy.no_riddles(path, text)) + list(tidy.whole_comments(path, text)) == []
+
+
 def test_a_makefile_may_hold_tabs():
     assert problems("Makefile", "a:\n\tb\n") == []
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Promises of the caller (Assertions): correct ones change nothing; on a machine that loses what is
-// not published, wrong ones show that the work was left out.
+// Promises of the caller (Assertions): correct ones change nothing. On a machine that loses
+// unpublished data, wrong ones show that the work was left out.
 #include <gtest/gtest.h>
 
 #include "windows/testing/processes.h"
@@ -16,10 +16,10 @@ TYPED_TEST(AssertionsTest, CorrectPromisesOfFencesChangeNothing) {
   run<TypeParam>({.processes = 2}, [](Process& p) {
     p.fence({.no_precede = true});
     for (int round = 1; round <= 10; ++round) {
-      // Only 0 puts, only 1 is put to, nobody stores.
+      // Only 0 puts, only 1 is put to, neither stores.
       if (p.self() == 0) p.put(1, 0, round);
       p.fence({.no_store = true, .no_put = true});
-      // Nobody puts; both got before.
+      // Neither puts; both got before.
       EXPECT_EQ(p.get(1, 0), round);
       p.fence({.no_store = true, .no_put = true, .no_precede = true, .no_succeed = true});
       if (p.self() == 1) {
@@ -219,7 +219,7 @@ TYPED_TEST(WrongPromiseTest, FenceWithNoPutRefreshesNothingAtTheNextFence) {
   });
 }
 
-// MUST APPEAR without any promise: what is not synchronized is old.
+// MUST APPEAR without any promise: unsynchronized data is old.
 
 TYPED_TEST(WrongPromiseTest, APutWithoutFlushIsNotInMemory) {
   run_once<TypeParam>(wrong, {}, [](Process& p) {

@@ -6,13 +6,13 @@
 // bytes by mutex i mod kMutexes. An operation takes one at a time, so that large operations run at
 // the speed of memory and small ones cost one atomic operation more than a bare one.
 //
-// Invariants: A1 an element belongs to the range that its first byte lies in, so all operations on
-//                it take the same mutex; none holds two, hence no deadlock.
-//             A2 under the mutex the elements are read from memory (refresh) and are back in memory
-//                (drain) before the mutex is released.
-//             A3 with a unit of one element, on a coherent machine, what has a native atomic uses
-//                it and what has not takes the mutex; a type is served one way or the other, never
-//                both.
+// Invariants: AU1 an element belongs to the range that its first byte lies in, so all operations on
+//                 it take the same mutex; none holds two, hence no deadlock.
+//             AU2 under the mutex the elements are read from memory (refresh) and are back in
+//                 memory (drain) before the mutex is released.
+//             AU3 with a unit of one element, on a coherent machine, types with a native atomic use
+//                 it and all others take the mutex; a type is served one way or the other, never
+//                 both.
 // Memory: kMutexes words per process and window, whatever the number of processes.
 // Thread safety: any number of threads, if the core's data operations allow it.
 #pragma once
@@ -43,8 +43,8 @@ class AtomicUpdates {
   static Layout take(machine::SyncLayout& layout) { return {layout.take_lines(kMutexes * 8)}; }
 
   // `unit`: bytes of target memory under one mutex, rounded down to a power of two; 0 for the
-  // default. `all_mapped`: every process reaches every region by address, so that all may use
-  // native atomics, or nobody does (A3).
+  // default. `all_mapped`: every process reaches every region by address; without that, no process
+  // may use native atomics (AU3).
   AtomicUpdates(C& core, Layout layout, const OwnCopies<C>& own, std::uint64_t unit,
                 bool all_mapped)
       : core_(core),
@@ -205,14 +205,14 @@ class AtomicUpdates {
   Status fetch(machine::DataPlace at, std::byte* to, std::size_t size) {
     // The program's own stores to these elements are not ours to lose by the refresh.
     if (own_.stored_to(at.home)) core_.publish(at, size);
-    // Another process may have updated the elements since this core last read their lines (A2).
+    // Another process may have updated the elements since this core last read their lines (AU2).
     core_.refresh(at, size);
     return core_.read(at, to, size);
   }
 
   Status store(machine::DataPlace at, const std::byte* from, std::size_t size) {
     TOMBOLO_TRY(core_.write_through(at, from, size));
-    core_.drain();  // whoever takes the mutex next must find the elements in memory (A2)
+    core_.drain();  // the next holder of the mutex must find the elements in memory (AU2)
     return {};
   }
 

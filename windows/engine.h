@@ -5,16 +5,16 @@
 // An Engine is collective: each of the n processes of a window has one, on shared sync memory of
 // sync_bytes() per process. Displacements are bytes from the start of the target's region.
 //
-// Invariants: E1 a put never writes back bytes that it did not put.
-//             E2 accumulate operations are atomic per element among themselves, whatever their
-//                size.
-//             E3 a communication call needs an access epoch that includes the target, else
-//                Code::epoch.
-//             E4 puts are in memory when flush, unlock, complete or fence returns; a get reads
-//                memory no older than the call.
-//             E5 what the owner stored into its own region is in memory when its post, fence,
-//                unlock or sync returns; what others put there is seen by its loads after its
-//                wait, fence, lock or sync (the separate memory model of MPI).
+// Invariants: EN1 a put never writes back bytes that it did not put.
+//             EN2 accumulate operations are atomic per element among themselves, whatever their
+//                 size.
+//             EN3 a communication call needs an access epoch that includes the target, else
+//                 Code::epoch.
+//             EN4 puts are in memory when flush, unlock, complete or fence returns; a get reads
+//                 memory no older than the call.
+//             EN5 the owner's stores into its own region are in memory when its post, fence, unlock
+//                 or sync returns; its loads see the puts of others after its wait, fence, lock or
+//                 sync (the separate memory model of MPI).
 // Thread safety: with EngineOptions::threads, any; else one thread at a time.
 #pragma once
 
@@ -34,7 +34,7 @@ namespace tombolo::windows {
 using machine::Home;
 using machine::Offset;
 
-// What a caller promises, so that work can be left out (000 section 4.5). Named after MPI_MODE_*.
+// Promises of a caller that save work (000 section 4.5). Named after MPI_MODE_*.
 struct Assertions {
   bool no_check = false;    // lock: no conflicting lock is held; post/start: matched already
   bool no_store = false;    // post, fence: own region not stored to since the last synchronization
@@ -46,10 +46,10 @@ struct Assertions {
 struct EngineOptions {
   sync::LockKind locks{};
   bool backoff = true;
-  bool reader_bias = true;         // sync/locks/reader_bias.h, for families that allow it
-  bool threads = false;            // calls may come from several threads
-  std::uint64_t atomic_bytes = 0;  // range of target memory under one accumulate lock; 0: default
-  bool memory_moves_on = false;  // what is left in caches at close() may meet others' data: publish
+  bool reader_bias = true;           // sync/locks/reader_bias.h, for families that allow it
+  bool threads = false;              // calls may come from several threads
+  std::uint64_t atomic_bytes = 0;    // range of target memory under one accumulate lock; 0: default
+  bool memory_moves_on = false;      // lines left in caches at close() may overwrite data: publish
   bool program_reads_peers = false;  // the program itself loads and stores peers' regions (view())
 };
 
@@ -88,15 +88,16 @@ class Engine {
   virtual Status flush_local_all() = 0;
   virtual Status sync() = 0;
 
-  // What the program is doing now (any 48-bit number, a return address say), for machines that say
-  // who lost which bytes.
+  // The program's current place (any 48-bit number, a return address say), for machines that report
+  // which process lost which bytes.
   virtual void set_site(std::uint64_t site) = 0;
-  // Ends all use of data, and returns what the machine has seen go wrong: a line each, or nothing.
+  // Ends all use of data, and returns the damage that the machine has seen: a line each, or
+  // nothing.
   virtual std::string close() = 0;
 
   // Waits for all processes of the window.
   virtual Status barrier() = 0;
-  // Fault if an epoch is still open; else the window may be freed.
+  // An error if an epoch is still open; else the window may be freed.
   virtual Status closable() = 0;
   // Where the program's plain loads and stores reach a region; null if they cannot.
   virtual std::byte* view(Home home) = 0;

@@ -4,14 +4,14 @@
 //   access epochs               none -> fence | start | lock(s) | lock_all -> none
 //   exposure epochs             none -> post -> none        (a fence opens and closes both kinds)
 //
-// Invariants: H1 a fence opens an access epoch only in so far as a communication call follows;
-//                until then any other epoch may be opened (MPI: a fence starts an epoch "if it is
-//                followed by" communication and another fence).
-//             H2 lock epochs at distinct targets may be open at once; no other two access epochs
-//                may.
-//             H3 the kinds from fence_used on let every process be a target.
-// What a call of a single lock epoch looks at is in this object: a list elsewhere in memory would
-// be one more page to find after a long computation.
+// Invariants: EO1 a fence opens an access epoch only in so far as a communication call follows;
+//                 until then any other epoch may be opened (MPI: a fence starts an epoch "if it is
+//                 followed by" communication and another fence).
+//             EO2 lock epochs at distinct targets may be open at once; no other two access epochs
+//                 may.
+//             EO3 the kinds from fence_used on let every process be a target.
+// The state of a single lock epoch is in this object: a list elsewhere in memory would be one more
+// page to find after a long computation.
 // Thread safety: none; the owner serializes.
 #pragma once
 
@@ -29,7 +29,7 @@ using machine::Home;
 
 class Epochs {
  public:
-  // In this order: H3.
+  // In this order: EO3.
   enum class Kind : std::uint8_t { none, fence_open, start, lock, fence_used, lock_all };
   struct Held {
     Home target;
@@ -44,7 +44,7 @@ class Epochs {
 
   // May this process communicate with `target` now? Called by every communication call.
   [[gnu::always_inline]] Status use(Home target) {
-    if (kind_ >= Kind::fence_used) return {};  // H3
+    if (kind_ >= Kind::fence_used) return {};  // EO3
     if (kind_ == Kind::lock && newest_.target == target) [[likely]]
       return {};
     return use_another(target);
@@ -98,7 +98,7 @@ class Epochs {
     kind_ = Kind::lock;
     newest_ = held;
   }
-  // In `held` the lock held on `target`, until the next lock() or unlock(); or a fault.
+  // In `held` the lock held on `target`, until the next lock() or unlock(); or an error.
   Status may_unlock(Home target, const Held*& held) const {
     held = kind_ == Kind::lock ? find(target) : nullptr;
     if (held == nullptr) [[unlikely]]
@@ -138,7 +138,7 @@ class Epochs {
       return Status::epoch("flush of a target that is not locked");
     return may_flush();
   }
-  // Fault if anything but the open end of a fence is left.
+  // An error if anything but the open end of a fence is left.
   Status may_close() const {
     if (exposed_) return Status::epoch("the window is freed inside an exposure epoch");
     if (kind_ == Kind::none || kind_ == Kind::fence_open || kind_ == Kind::fence_used) return {};
@@ -151,7 +151,7 @@ class Epochs {
       return {};
     return Status::epoch(fault);
   }
-  // What use() does not know at once. The first call after a fence comes here.
+  // The slow part of use(). The first call after a fence comes here.
   [[gnu::noinline]] Status use_another(Home target) {
     if (kind_ == Kind::fence_open) {
       kind_ = Kind::fence_used;

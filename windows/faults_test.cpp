@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A fault of the idle hook ends every call that waits, and leaves what it can usable.
+// A fault of the idle hook ends every call that waits, and the window stays usable where it can.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -10,7 +10,7 @@
 namespace tombolo::windows::testing {
 namespace {
 
-// Reports that process 1 has died, from the first time somebody waits.
+// Reports that process 1 has died, from the first wait on.
 class Death final : public machine::IdleHook {
  public:
   bool over = false;

@@ -204,8 +204,8 @@ template <class C>
 class ThreadsFlushTest : public ::testing::Test {};
 TYPED_TEST_SUITE(ThreadsFlushTest, MachinesThatLose, MachineNames);
 
-// Starts `call` in another thread of the process and returns when it is done, or when it has had
-// time enough to come to where it waits for the calling thread.
+// Starts `call` in another thread of the process. Returns when it is done, or after time enough for
+// it to reach its wait for the calling thread.
 template <class Call>
 auto in_another_thread(Call call) {
   auto result = std::async(std::launch::async, std::move(call));

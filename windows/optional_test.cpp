@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// That a window uses what its machine offers beyond the contract (machine/optional.h), each as the
-// concept says. That it does without is shown by all tests on machines that lack it.
+// A window uses the optional abilities of its machine (machine/optional.h), each as the concept
+// says. All tests on machines that lack them show that it does without.
 #include <gtest/gtest.h>
 
 #include <atomic>

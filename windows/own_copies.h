@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: keeps what the program itself sees by plain loads and stores (its private copy of a
-// window, in MPI's words) in step with memory (the public copy), at the synchronization calls.
+// Purpose: keeps the program's own view by plain loads and stores (its private copy of a window, in
+// MPI's words) in step with memory (the public copy), at the synchronization calls.
 //
-// A refresh of a large region costs far more than a lock, so a region is refreshed only if somebody
-// has put there since: each home has a flag that origins set when their puts are in memory, and
-// that the owner takes down before it refreshes.
+// A refresh of a large region costs far more than a lock, so a region is refreshed only after a
+// put: each home has a flag that origins set when their puts are in memory, and that the owner
+// takes down before it refreshes.
 //
-// Invariants: O1 a refresh comes after a publish: alone it would lose the program's stores. Whether
-//                the publish is one of everything or of what was written
-//                (machine::PublishesWritten) makes no difference: both bring all stores from before
-//                the call to memory, and both miss what another thread stores between them and the
-//                refresh, which no call orders.
-//             O2 an origin that finds the flag up need not set it: its bytes are in memory already,
-//                and the owner has yet to take the flag down and will refresh after that. The owner
-//                takes it down by an atomic, which its later refresh cannot overtake (R3).
-//             O3 where the program itself stores into peers' regions nobody sets a flag, so
-//                everything is refreshed each time.
+// Invariants: OC1 a refresh comes after a publish: alone it would lose the program's stores.
+//                 Whether the publish covers everything or only the written pages
+//                 (machine::PublishesWritten) makes no difference: both bring all stores from
+//                 before the call to memory, and both miss the stores of another thread between
+//                 them and the refresh, which no call orders.
+//             OC2 an origin that finds the flag up need not set it: its bytes are in memory
+//                 already, and the owner has yet to take the flag down and will refresh after that.
+//                 The owner takes it down by an atomic, which its later refresh cannot overtake
+//                 (R3).
+//             OC3 where the program itself stores into peers' regions no flag is set, so everything
+//                 is refreshed each time.
 // Memory: one word for each home.
 // Thread safety: note_put() and announce_puts() under the owner's lock; the rest as the core's data
 // operations.
@@ -62,7 +63,7 @@ class OwnCopies {
   // Whether the program may have stored to the region of `home` by itself.
   bool stored_to(machine::Home home) const { return peers_too_ || home == core_.self(); }
 
-  // What the program stored is in memory when it returns.
+  // The program's stores are in memory when it returns.
   void publish_all() {
     if constexpr (C::properties.coherent) return;  // stores are in memory by themselves
     each([this](machine::DataPlace start, std::uint64_t bytes) {
@@ -74,9 +75,9 @@ class OwnCopies {
     });
   }
 
-  // What the program loads from now on is no older than memory at the call. Publishes first if
-  // there is something to refresh (O1): everything, since a load that misses a peer's store must
-  // not also come before this program's own store is in memory.
+  // The program's loads from now on are no older than memory at the call. Publishes first if there
+  // is something to refresh (OC1): everything, since a load that misses a peer's store must not
+  // also come before this program's own store is in memory.
   void refresh_all() {
     if constexpr (C::properties.coherent) return;  // loads see memory by themselves
     // A thread that finds the flag down must not go on before the one that took it down is done.
@@ -84,7 +85,7 @@ class OwnCopies {
     if (!keeps_no_word()) {
       const auto mine = flag(core_.self());
       if (core_.load(mine) == 0) return;
-      core_.exchange(mine, 0);  // O2
+      core_.exchange(mine, 0);  // OC2
     }
     publish_all();
     each([this](machine::DataPlace start, std::uint64_t bytes) { core_.refresh(start, bytes); });
@@ -107,8 +108,8 @@ class OwnCopies {
     return core_.view({home, 0}) != nullptr;
   }
 
-  // Nobody sets a flag, and the owner refreshes each time: where a refresh costs no more than the
-  // look at the flag, and where the program stores into peers' regions (O3).
+  // No flag is set, and the owner refreshes each time: where a refresh costs no more than the look
+  // at the flag, and where the program stores into peers' regions (OC3).
   bool keeps_no_word() const {
     if constexpr (machine::RefreshesAtOnce<C>)
       if (core_.refreshes_at_once()) return true;

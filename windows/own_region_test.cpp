@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program's plain loads and stores of its own region and of its peers' regions see (E5).
+// A program's plain loads and stores of its own region and of its peers' regions (EN5).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -297,7 +297,7 @@ TYPED_TEST(OwnRegionTest, SyncKeepsALoadBehindAnEarlierStore) {
   }
 }
 
-// A late write-back of what is left in a cache would overwrite what others have there by then.
+// A late write-back from a cache would overwrite data that others have stored there by then.
 TYPED_TEST(OwnRegionTest, NothingIsLeftInCachesWhereTheMemoryMovesOn) {
   run<TypeParam>({.processes = 2, .options = {.memory_moves_on = true}}, [](Process& p) {
     p.store(60, 4711);

@@ -273,7 +273,7 @@ TYPED_TEST(PostWaitTest, EmptyGroupsWaitForNobody) {
   });
 }
 
-// Who puts to whom in a round: the same in every process.
+// The pairs of origin and target in a round: the same in every process.
 std::vector<Home> random_targets(std::uint64_t seed, int round, Home origin, Home n) {
   Random random = Random::stream(seed, static_cast<std::uint64_t>(round) * 64 + origin);
   std::vector<Home> targets;

@@ -28,7 +28,7 @@ constexpr int rounds = 40;
 enum class Kind { fence, post_wait, exclusive, shared, all };
 constexpr std::uint64_t kinds = 5;
 
-// What may happen to a part of a region in an epoch.
+// The use of a part of a region in an epoch.
 enum class Act { read, put, add_by_all, add_by_one, get_and_put };
 struct Piece {
   Home home;

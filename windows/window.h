@@ -4,15 +4,15 @@
 //
 //   origin   a put is written through and in memory after drain: at flush, unlock, complete, fence
 //            a get refreshes the range that it reads, just before
-//   target   post, fence, unlock, sync publish what the program stored into its own region;
+//   target   post, fence, unlock, sync publish the program's stores into its own region;
 //            wait, fence, lock, sync refresh it
 //
 // Short calls that programs repeat are marked hot: they lie together, so that one after a long
 // computation finds its code on a few pages. The long ones, which are pages by themselves, are not.
 //
-// Invariants: E1 to E5 of windows/engine.h, and
-//             W1 whatever is announced to a peer (a lock released, a counter decremented, a barrier
-//                entered) was drained and published before.
+// Invariants: EN1 to EN5 of windows/engine.h, and
+//             WD1 every announcement to a peer (a lock released, a counter decremented, a barrier
+//                 entered) comes after a drain and a publish.
 // Thread safety: as EngineOptions::threads says; with threads, the epoch state is guarded, blocking
 // waits are not, so that a thread that waits keeps no other from its work.
 #pragma once
@@ -38,7 +38,8 @@ namespace tombolo::windows {
 
 template <machine::Core C>
 class alignas(64) Window final : public Engine {
-  // The bias costs an atomic and two loads more where it ends, which built atomics make dear.
+  // The bias costs an atomic and two loads more where it ends: too expensive where atomics are
+  // emulated.
   static constexpr bool has_atomics = C::properties.native_atomics == machine::Atomics::full;
   template <class Family>
   using LocksOf =
@@ -98,7 +99,7 @@ class alignas(64) Window final : public Engine {
     const machine::DataPlace place{target, at};
     // The program's own stores in the range are not ours to lose by the refresh.
     if (own_.stored_to(target)) core_.publish(place, bytes);
-    // Others may have put there since this core last read these lines (E4).
+    // Others may have put there since this core last read these lines (EN4).
     core_.refresh(place, bytes);
     return core_.read(place, to, bytes);
   }
@@ -133,14 +134,14 @@ class alignas(64) Window final : public Engine {
       epochs_.fenced(!promise.no_succeed);
     }
     const Settle settle(core_);
-    if (!promises_no_store(promise)) own_.publish_all();  // peers may get what it stored (E5)
+    if (!promises_no_store(promise)) own_.publish_all();  // peers may get its stores (EN5)
     // A promise of no_precede says that there is nothing to drain; it may be wrong for less than a
     // drain costs, hence no exception for it.
-    core_.drain();  // peers look at our puts after the barrier (W1)
+    core_.drain();  // peers look at our puts after the barrier (WD1)
     own_.announce_puts();
     TOMBOLO_TRY(barrier_.arrive_and_wait());
-    // The program may look at what others put into its region (E5), unless the previous fence
-    // promised that they would not; before that one they were refreshed for.
+    // The program may look at the puts of others into its region (EN5), unless the previous fence
+    // promised that there are none; puts before that one were refreshed there.
     if (!fence_no_put_) own_.refresh_all();
     fence_no_put_ = promises_no_put(promise);
     return {};
@@ -153,9 +154,9 @@ class alignas(64) Window final : public Engine {
       epochs_.post();
     }
     const Settle settle(core_);
-    if (!promises_no_store(promise)) own_.publish_all();  // origins may get what it stored (E5)
+    if (!promises_no_store(promise)) own_.publish_all();  // origins may get its stores (EN5)
     post_no_put_ = promises_no_put(promise);
-    // The wait will not do it, and the promise says nothing of what was put before.
+    // The wait will not do it, and the promise says nothing of earlier puts.
     if (post_no_put_) own_.refresh_all();
     active_.post(origins, !promise.no_check);
     return {};
@@ -164,8 +165,8 @@ class alignas(64) Window final : public Engine {
   Status start(std::span<const Home> targets, Assertions promise) override {
     const Guard guard(*this);
     TOMBOLO_TRY(epochs_.may_start());
-    // Trigger-only (000 section 3.2.3): nobody is waited for before the first communication with
-    // him. No refresh here: each get refreshes the range that it reads.
+    // Trigger-only (000 section 3.2.3): a target is waited for only at the first communication with
+    // it. No refresh here: each get refreshes the range that it reads.
     epochs_.start(targets, !promise.no_check);
     return {};
   }
@@ -176,7 +177,7 @@ class alignas(64) Window final : public Engine {
       const Guard guard(*this);
       TOMBOLO_TRY(epochs_.may_complete());
     }
-    core_.drain();  // our puts are in memory before the targets hear that we are done (W1)
+    core_.drain();  // our puts are in memory before the targets hear that we are done (WD1)
     own_.announce_puts();
     TOMBOLO_TRY(active_.complete(epochs_.started(), epochs_.start_checked()));
     const Guard guard(*this);
@@ -212,7 +213,7 @@ class alignas(64) Window final : public Engine {
     const Settle settle(core_);
     if (!promise.no_check)
       TOMBOLO_TRY(with_locks([=](auto& locks) { return locks.lock(access, target); }));
-    own_.refresh_all();  // the program may look at what others put into its region (E5)
+    own_.refresh_all();  // the program may look at the puts of others into its region (EN5)
     const Guard guard(*this);
     epochs_.lock({target, access, !promise.no_check});
     return {};
@@ -236,7 +237,7 @@ class alignas(64) Window final : public Engine {
     }
     const Settle settle(core_);
     if (!promise.no_check) TOMBOLO_TRY(with_locks([](auto& locks) { return locks.lock_all(); }));
-    own_.refresh_all();  // the program may look at what others put into its region (E5)
+    own_.refresh_all();  // the program may look at the puts of others into its region (EN5)
     const Guard guard(*this);
     epochs_.lock_all(!promise.no_check);
     return {};
@@ -256,7 +257,7 @@ class alignas(64) Window final : public Engine {
     const Guard guard(*this);
     TOMBOLO_TRY(epochs_.may_flush(target));
     const Settle settle(core_);
-    core_.drain();  // E4
+    core_.drain();  // EN4
     own_.announce_puts();
     return {};
   }
@@ -264,7 +265,7 @@ class alignas(64) Window final : public Engine {
     const Guard guard(*this);
     TOMBOLO_TRY(epochs_.may_flush());
     const Settle settle(core_);
-    core_.drain();  // E4
+    core_.drain();  // EN4
     own_.announce_puts();
     return {};
   }
@@ -281,8 +282,8 @@ class alignas(64) Window final : public Engine {
 
   Status sync() override {
     const Settle settle(core_);
-    own_.publish_all();  // E5
-    own_.refresh_all();  // E5
+    own_.publish_all();  // EN5
+    own_.refresh_all();  // EN5
     core_.fence();  // on shared memory windows the program orders its own loads and stores by us
     return {};
   }
@@ -291,7 +292,7 @@ class alignas(64) Window final : public Engine {
     if constexpr (machine::NamesSites<C>) core_.set_site(site);
   }
   std::string close() override {
-    // Another host may be given the memory next, whose data a late write-back would overwrite.
+    // Another host may be given the memory next: a late write-back would overwrite its data.
     if (memory_moves_on_) own_.publish_all();
     if constexpr (machine::TellsLosses<C>) {
       core_.close();
@@ -395,7 +396,7 @@ class alignas(64) Window final : public Engine {
     return await_post(target);
   }
 
-  // Threads that wait for different targets share what active_ remembers, so none waits inside.
+  // Threads that wait for different targets share the state of active_, so none waits inside.
   Status await_post(Home target) {
     if (!threads_) [[likely]]
       return active_.await_post(target);
@@ -423,14 +424,14 @@ class alignas(64) Window final : public Engine {
   bool promises_no_put(Assertions promise) const { return promise.no_put && !program_reads_peers_; }
 
   void exposure_ended() {
-    if (!post_no_put_) own_.refresh_all();  // the program may look at what the origins put (E5)
+    if (!post_no_put_) own_.refresh_all();  // the program may look at the puts (EN5)
     epochs_.unexpose();
   }
 
   void end_passive_epoch() {
-    core_.drain();  // our puts are in memory before the lock can be taken by another (W1)
+    core_.drain();  // our puts are in memory before the lock can be taken by another (WD1)
     own_.announce_puts();
-    own_.publish_all();  // others may now get what the program stored into its own region (E5)
+    own_.publish_all();  // others may now get the program's stores into its own region (EN5)
   }
 
   template <std::size_t place = 0>
@@ -467,8 +468,8 @@ class alignas(64) Window final : public Engine {
     }
   }
 
-  // What lock, unlock, put and get look at comes first, on few lines of the cache; the other flags
-  // take no room there.
+  // The state that lock, unlock, put and get look at comes first, on few lines of the cache; the
+  // other flags take no room there.
   const bool threads_;
   const bool memory_moves_on_;
   const bool program_reads_peers_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program stored into a large region of its own is in memory, as another host sees it, after
-// every call that must bring it there, although only what was written is published (E5). The
-// machine `flushed` on coherent caches would not show what is missing; far_memory.h does.
+// The program's stores into a large region of its own are in memory, as another host sees it, after
+// every call that must bring them there, although only written pages are published (EN5). The
+// machine `flushed` on coherent caches would not show missing ones; far_memory.h does.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -47,7 +47,8 @@ class FarRegions {
   std::vector<std::unique_ptr<FarMemory>> far_;
 };
 
-// Every process stores here and there, calls what publishes, and a peer looks whether all is there.
+// Every process stores here and there, calls a function that publishes, and a peer looks whether
+// all is there.
 template <class C, class Call>
 void check(const char* name, const EngineOptions& options, const Call& call) {
   FarRegions far;
@@ -126,7 +127,7 @@ TYPED_TEST(WrittenTest, SyncBringsStoresToPeersRegionsToMemory) {
   });
 }
 
-// Not more than what was written: 0 stores one word, 1 nothing.
+// No more than the written pages: 0 stores one word, 1 nothing.
 TYPED_TEST(WrittenTest, UnlockLeavesOutWhatWasNotWritten) {
   if (!host::WriteWatch::available().ok()) GTEST_SKIP() << host::WriteWatch::available().message();
   FarRegions far;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a checkout lacks is built when a command needs it; `make` is a stand-in."""
+"""Missing parts of a checkout are built when a command needs them; `make` is a stand-in."""
 
 import os
 import shutil
@@ -47,7 +47,7 @@ def made(root: Path) -> list[str]:
     return (root / "made").read_text().splitlines() if (root / "made").exists() else []
 
 
-def test_what_is_missing_is_built_once_and_said_so_in_one_line(checkout, capfd):
+def test_a_missing_part_is_built_once_and_said_so_in_one_line(checkout, capfd):
     assert libraries.need("mpich") == checkout / "build/release/mpi/libtombolo_mpi_mpich.so"
     assert libraries.need_program("tombolo-scc").name == "tombolo-scc"
     libraries.need("mpich")
@@ -109,7 +109,7 @@ def test_doctor_builds_nothing(checkout):
 
 
 def test_two_commands_build_one_after_the_other(checkout):
-    """The second finds what the first has built."""
+    """The second finds the products of the first."""
     make_that(checkout, "sleep 0.5" + MAKES)
     ask = (
         "from pathlib import Path; from tombolo import libraries, paths; "

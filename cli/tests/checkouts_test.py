@@ -32,7 +32,7 @@ def copied(folder: Path, version: str) -> Path:
 
 @pytest.fixture
 def checkouts(tmp_path: Path) -> tuple[Path, Path]:
-    """Two, with one linked environment in which an older `make env` named the first."""
+    """Two checkouts, with one linked environment in which an older `make env` named the first."""
     first, second = copied(tmp_path / "first", "1"), copied(tmp_path / "second", "2")
     shared = tmp_path / "env"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", shared / "cli"], check=True)
@@ -84,7 +84,7 @@ def configured(build: Path, sources: Path) -> None:
 
 
 def configure(folder: Path) -> str:
-    """Has make configure the folder, with a stand-in for CMake; returns what it says of it."""
+    """Has make configure the folder, with a stand-in for CMake; returns its messages."""
     tools = folder.parent / "bin"
     tools.mkdir(exist_ok=True)
     (tools / "cmake").write_text("#!/bin/sh\nmkdir -p build/release; touch build/release/build.ninja")

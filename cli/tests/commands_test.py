@@ -29,7 +29,7 @@ def test_the_probe_for_write_protection_gives_a_reason_or_nothing_and_leaves_no_
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_doctor_says_what_is_lacking_for_write_protection(monkeypatch):
+def test_doctor_names_the_lack_for_write_protection(monkeypatch):
     for lack, state in (("", "yes"), ("userfaultfd: Operation not permitted", "no")):
         monkeypatch.setattr(probes, "write_watch", lambda lack=lack: lack)
         rows = [f for f in doctor.findings() if f.about == "asynchronous write protection"]

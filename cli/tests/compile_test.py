@@ -35,7 +35,7 @@ def runs(mpi: Mpi) -> int:
     return len((mpi.mpicc.parent / "runs").read_text().split())
 
 
-def test_what_was_made_from_the_same_is_not_made_again(mpi, tmp_path):
+def test_the_same_inputs_are_not_compiled_again(mpi, tmp_path):
     source = checkout(tmp_path / "first", "one")
     for _ in range(2):
         assert compile.compiled(mpi, source, tmp_path / "build").read_text() == "one"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Stands in for `tombolo-scc`: prints what the JSON file $FAKE_SCC says.
+"""Stands in for `tombolo-scc`: prints the answers of the JSON file $FAKE_SCC.
 
 The file maps an experiment to its points; a point has `name`, and may have `cost`, `memory_bytes`,
 `lines` (series, x, value, unit and more) and `does`: crash, garbage, refuse, fail, hang, unfinished.

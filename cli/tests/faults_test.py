@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the library does when the world goes wrong: the programs of mpi/faults under the preload.
+"""The library under injected faults: the programs of mpi/faults under the preload.
 
 The seed of the random kills and of the threads' choices is TOMBOLO_TEST_SEED, or drawn and shown.
 """
@@ -86,7 +86,7 @@ def survivors(made: Job) -> None:
 
 
 @pytest.mark.parametrize("locks", LOCKS)
-def test_who_waits_for_the_lock_of_a_dead_rank_hears_of_its_death(locks):
+def test_a_waiter_for_the_lock_of_a_dead_rank_hears_of_its_death(locks):
     around = ["sh", "-c", SURVIVED]
     survivors(
         prepare("dead_peer", "lock", ranks=4, around=around, TOMBOLO_PASSIVE_SYNC=locks)
@@ -94,7 +94,7 @@ def test_who_waits_for_the_lock_of_a_dead_rank_hears_of_its_death(locks):
 
 
 @pytest.mark.parametrize("what", ["fence", "complete", "wait", "free"])
-def test_who_waits_for_a_dead_rank_hears_of_its_death(what):
+def test_a_waiter_for_a_dead_rank_hears_of_its_death(what):
     survivors(prepare("dead_peer", what, ranks=4, around=["sh", "-c", SURVIVED]))
 
 
@@ -119,7 +119,7 @@ def test_no_segment_is_left_when_a_job_ends(how, segment):
 
 
 def test_no_segment_is_left_when_a_job_is_killed_at_any_moment(tmp_path):
-    """A killed job's named file goes when somebody next creates one; so does a pool's."""
+    """A killed job's named file goes when the next one is created; so does a pool's."""
     print(f"TOMBOLO_TEST_SEED={SEED}")
     moments = random.Random(SEED)
     before = ours_in()
@@ -156,7 +156,7 @@ def test_no_segment_is_left_when_a_job_is_killed_at_any_moment(tmp_path):
 
 
 def own_shared_memory(megabytes: int) -> list[str]:
-    """What to put before a command so that it has a /dev/shm of its own and of that size."""
+    """A prefix for a command so that it has a /dev/shm of its own and of that size."""
     mount = f"mount -t tmpfs -o size={megabytes}m tmpfs /dev/shm"
     if subprocess.run(["unshare", "-m", "sh", "-c", mount], capture_output=True).returncode != 0:
         pytest.skip("this user may not mount a small tmpfs of its own (needs root)")
@@ -238,7 +238,7 @@ def test_threads_may_call_at_once_under_open_mpi():
 
 @pytest.fixture
 def few_descriptors():
-    """What most systems give a process."""
+    """The limit of a process on most systems."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 1024), hard))
     yield

@@ -26,7 +26,7 @@ def mpi_with_libraries(key: str, abi: str) -> mpis.Mpi:
 
 
 def run(mpi: mpis.Mpi, command: list[str], machine: str, abi: str | None = None) -> tuple[str, int]:
-    """What it prints, and how many windows Tombolo served; none may have been forwarded."""
+    """Its output, and how many windows Tombolo served; none may have been forwarded."""
     choice = Choice(machine, seed=1 if machine == "stale" else None, stats="json")
     outcome = processes.run(job(mpi, RANKS, command, choice, abi, yields=True), 60)
     assert outcome.status == 0, outcome.stdout + outcome.stderr

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands that hints advise: tried where that is harmless, else compared with what they name."""
+"""Commands that hints advise: tried where that is harmless, else compared with their targets."""
 
 import ast
 import re
@@ -38,7 +38,7 @@ def requirements(pattern: str) -> set[str]:
 
 
 def make_has(target: str) -> bool:
-    """That there is a rule is asked besides: make takes a phony name without one for done."""
+    """Also checks that there is a rule: make takes a phony name without one for done."""
     if not re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE):
         return False
     asked = ["make", "--dry-run", target]
@@ -56,7 +56,7 @@ def wheel_offers(variable: str) -> bool:
 
 
 def works(command: str) -> bool:
-    """Whether the command is of a known form and names what there is."""
+    """Whether the command is of a known form and names existing things."""
     match command.split():
         case ["make", target]:
             return make_has(target)

@@ -50,7 +50,7 @@ def test_a_program_of_the_standard_abi_gets_that_library():
     assert str(libraries.find("abi")) in argv
 
 
-def test_what_the_user_preloads_stays(monkeypatch):
+def test_libraries_that_the_user_preloads_stay(monkeypatch):
     monkeypatch.setenv("LD_PRELOAD", "/x/other.so")
     assert launch.preload(Path("/t/ours.so")) == "/t/ours.so:/x/other.so"
 

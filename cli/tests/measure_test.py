@@ -56,7 +56,7 @@ def test_the_median_is_over_rounds_and_the_spread_over_all():
     assert (cell.median, cell.low, cell.high, cell.mean) == (2, 0.5, 9, 3)
 
 
-def test_what_was_measured_in_the_same_round_is_compared():
+def test_values_of_the_same_round_are_compared():
     # The host becomes slow between two turns of the third round: the medians come from both paces.
     other = Contestant(OPENMPI, yields=False)
     campaign = campaign_of(

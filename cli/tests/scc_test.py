@@ -138,7 +138,7 @@ def test_the_longest_points_go_first(bench: Bench) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupt_keeps_what_is_done_and_says_how_to_go_on(bench: Bench, number: int) -> None:
+def test_an_interrupt_keeps_finished_points_and_says_how_to_resume(bench: Bench, number: int) -> None:
     bench.offers(gats=[gats(1, cost=9), gats(10, does="hang")])
     process = bench.start("figures", "--jobs", "1")
     hangs = bench.folder / "hangs"
@@ -217,7 +217,7 @@ def test_without_the_program_in_the_named_folder_the_command_says_so(bench: Benc
     assert listed.returncode == 0 and "passive-target" in listed.stdout
 
 
-def test_what_the_program_lists_must_be_of_the_protocol(bench: Bench) -> None:
+def test_the_list_of_the_program_must_be_of_the_protocol(bench: Bench) -> None:
     (bench.folder / "lib" / "tombolo-scc").write_text("#!/bin/sh\necho hello\n")
     ended = bench.run("run", "gats")
     assert ended.returncode == 2

@@ -49,7 +49,7 @@ def test_the_files_of_the_package_are_sound() -> None:
             assert number.source
 
 
-def test_reasons_are_about_what_there_is() -> None:
+def test_reasons_are_about_existing_series() -> None:
     known = catalogue.load()
     for reason in known.reasons:
         made = known.experiments[reason.experiment]

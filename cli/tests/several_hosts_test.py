@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Windows over several hosts that see one pool. A host is here what has its own process numbers:
-containers of one machine, made by unshare."""
+"""Windows over several hosts that see one pool. A host is here a set of processes with
+numbers of its own: containers of one machine, made by unshare."""
 
 import os
 import re
@@ -95,7 +95,7 @@ def test_a_pool_that_only_one_host_cannot_use_is_no_trap(pool, bad):
 
 def test_a_pool_of_a_host_that_takes_no_part_is_left_alone(pool):
     path = pool()
-    # All processes here are of one boot: what tells another host is the number in the header.
+    # All processes here are of one boot: only the number in the header tells another host.
     served, _, _, _ = run(2, TOMBOLO_POOL=path)
     assert served == WINDOWS
     with open(path, "r+b") as file:

@@ -52,6 +52,6 @@ def test_a_short_run_bounds_the_readers_that_pass_a_preferred_writer(monkeypatch
     assert {"best-effort", "writer-preference", "fifo"} <= {family.name for family in listed}
     assert len(rows) == 4 * sum(len(starvation.schemes(family)) for family in listed)
     entries = {r["contestant"]: r["entries_median"] for r in rows if r["row"] == "writer_wait"}
-    # Each of the three readers once, and as much again for what the time stamps miss.
+    # Each of the three readers once, and as much again for entries that the time stamps miss.
     for family in listed:
         assert family.order == "none" or entries[f"Tombolo, {family.label}"] <= 6, family

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Has make build what a command lacks in a checkout; its output is shown only where that fails."""
+"""Has make build missing parts of a checkout; its output is shown only where that fails."""
 
 import fcntl
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 from tombolo.errors import UserError
 
 LINES_SHOWN = 30
-# What an outer make tells an inner one: its options and targets are not for this build.
+# Set by an outer make for an inner one: its options and targets are not for this build.
 OUTER_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")
 
 

@@ -39,7 +39,7 @@ def compiled(mpi: Mpi, source: Path, into: Path, options: Sequence[str] = ()) ->
 
 
 def _digest(source: Path, wrapper: Path, options: Sequence[str]) -> str:
-    """Of what the program is made from: the source and headers beside it, the MPI, the options."""
+    """A digest of the inputs: the source and the headers beside it, the MPI, the options."""
     digest = hashlib.sha256()
     for path in (source, *sorted(source.parent.glob("*.h"))):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")

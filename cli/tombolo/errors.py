@@ -3,4 +3,4 @@
 
 
 class UserError(Exception):
-    """What is wrong, and what the user can do about it."""
+    """An error, with a remedy for the user."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user can do about a lack. A command that a sentence advises stands here and nowhere else,
+"""Remedies for a user. A command that a sentence advises stands here and nowhere else,
 so that cli/tests/hints_test.py can try each."""
 
 
@@ -25,7 +25,7 @@ MPIS = {
     "mpich-apt": Hint("{}", "apt-get install mpich libmpich-dev"),
     "openmpi-apt": Hint("{}", "apt-get install openmpi-bin libopenmpi-dev"),
 }
-# Of a checkout, where commands build what they need.
+# In a checkout commands build their own needs.
 LIBRARY = Hint("built when it is first needed, or now: {}", "make native")
 EXPERIMENTS = Hint("built when they are first needed, or now: {}", "make scc")
 # Of an installed package.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What this host offers: cores, memory, instructions."""
+"""The resources of this host: cores, memory, instructions."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ def cores() -> int:
 
 
 def physical_cores() -> int:
-    """Cores with hyperthreads folded together: what Open MPI counts as its slots."""
+    """Cores with hyperthreads folded together: the slots of Open MPI."""
     seen = set()
     for cpu in os.sched_getaffinity(0):
         siblings = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
@@ -45,7 +45,7 @@ def cpu_name() -> str:
 
 
 def free_memory() -> int:
-    """Bytes that new processes may take: what the kernel and the container's limit leave."""
+    """Bytes that new processes may take: as the kernel and the container allow."""
     free = _available()
     for limit, used in CONTAINER_MEMORY:
         try:

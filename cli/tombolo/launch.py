@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a program and a choice of machine to the command line that starts it under an MPI."""
+"""Makes the command line that starts a program on a chosen machine under an MPI."""
 
 import os
 import uuid
@@ -53,7 +53,7 @@ class Job:
 
 
 def preload(library: Path) -> str:
-    """Ours in front of whatever the user preloads."""
+    """Ours in front of the user's preloaded libraries."""
     return ":".join(filter(None, [str(library), os.environ.get("LD_PRELOAD", "")]))
 
 

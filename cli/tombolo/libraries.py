@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Our own libraries and programs: in the installed package, or in the build of the checkout.
 
-`find` looks; `need` has a checkout build what is not there yet.
+`find` looks; `need` has a checkout build a missing one.
 """
 
 import os
@@ -39,7 +39,7 @@ def need(abi: str) -> Path:
 
 
 def hint() -> Hint:
-    """What to do about a missing library."""
+    """The remedy for a missing library."""
     return _hint(hints.LIBRARY, hints.LIBRARY_OF_PACKAGE)
 
 
@@ -64,7 +64,7 @@ def need_program(name: str) -> Path:
 
 
 def program_hint(name: str) -> Hint:
-    """What to do about a missing program."""
+    """The remedy for a missing program."""
     if PROGRAMS[name][1] == "native":
         return hint()
     return _hint(hints.EXPERIMENTS, hints.EXPERIMENTS_OF_PACKAGE)

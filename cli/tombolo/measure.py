@@ -20,7 +20,7 @@ SECONDS_PER_ROW = 15
 
 @dataclass(frozen=True)
 class Target:
-    """A row that the table shows, and what we mean to reach there."""
+    """A row that the table shows, and our aim there."""
 
     name: str
     ranks: int
@@ -90,7 +90,7 @@ class Cell:
 
     @property
     def two_kinds(self) -> bool:
-        """Whether so many samples take so much longer that the median is not what a program feels."""
+        """Whether so many samples take so much longer that the median misleads."""
         return self.mean > 10 * self.median
 
 
@@ -125,7 +125,7 @@ def contestants(
 
 
 class Campaign:
-    """The measurements of all contestants; remembers who cannot run which row."""
+    """The measurements of all contestants; remembers the rows that each cannot run."""
 
     def __init__(
         self, ranks: int, options: list[str], keep: Callable[[dict], None], say: Callable[[str], None]
@@ -192,7 +192,7 @@ def in_order(names: list[str]) -> list[str]:
 
 
 def parse(stdout: str) -> list[dict]:
-    """The JSON lines among what a run printed."""
+    """The JSON lines in the output of a run."""
     records = []
     for line in stdout.splitlines():
         if line.startswith("{"):

@@ -59,7 +59,7 @@ def launcher_version(launcher: Path) -> str:
 
 
 def root_may_launch() -> dict[str, str]:
-    """The environment, with Open MPI's permission to run as root where that is who we are."""
+    """The environment, with Open MPI's permission to run as root if we are root."""
     env = dict(os.environ)
     if os.geteuid() == 0:
         env |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}

@@ -21,7 +21,7 @@ def built() -> Path | None:
     """Where the checkout's `make` builds; None when installed, before the first build, and while
     another checkout's is there.
 
-    A build folder that came as a copy or a link holds what was made from other sources.
+    A build folder that came as a copy or a link holds products of other sources.
     """
     root = checkout()
     if root is None:
@@ -49,14 +49,14 @@ def cache() -> Path:
 
 
 def results() -> Path:
-    """Result files: $TOMBOLO_RESULTS, in the checkout, or where the user stands."""
+    """Result files: $TOMBOLO_RESULTS, in the checkout, or the current folder."""
     if named := os.environ.get("TOMBOLO_RESULTS"):
         return Path(named).resolve()
     return checkout() / "results" if checkout() else Path.cwd() / "results"
 
 
 def shown(path: Path) -> str:
-    """The path as a person standing here would write it; from `/` in full."""
+    """The path relative to the current folder; from `/` in full."""
     here = Path.cwd()
     inside = path.is_relative_to(here) and here != Path(here.anchor)
     return str(path.relative_to(here) if inside else path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tries what the kernel lets this process do; each probe answers yes or no and leaves nothing."""
+"""Tries the abilities of this process; each probe answers yes or no and leaves nothing behind."""
 
 import ctypes
 import fcntl
@@ -80,7 +80,7 @@ def pidfd() -> bool:
 
 
 def write_watch() -> str:
-    """Why the kernel cannot tell what a program wrote to its memory; empty if it can."""
+    """Why the kernel cannot tell the pages that a program wrote; empty if it can."""
     number = USERFAULTFD_NUMBERS.get(platform.machine())
     if number is None:
         return "unknown processor"

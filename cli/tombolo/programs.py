@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program is linked to: which handle ABI it speaks and which installed MPI it would load."""
+"""The libraries of a program: the handle ABI that it speaks and the MPI that it would load."""
 
 import re
 import shutil

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Result files: JSON lines, the first of which says where and from what the others were made."""
+"""Result files: JSON lines, the first of which names the host and the build of the others."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from tombolo import __version__, host, paths
 
 
 def context(**more) -> dict:
-    """What a reader needs to judge or repeat the run."""
+    """The facts needed to judge or repeat the run."""
     return {
         "kind": "context",
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -39,7 +39,7 @@ def commit() -> str | None:
 
 
 class Writer:
-    """Appends records to a file as they come, so that an interrupted run keeps what it had."""
+    """Appends records to a file as they come, so that an interrupted run keeps them."""
 
     def __init__(self, stem: str, **more) -> None:
         folder = paths.results()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a user may set, as the program `tombolo-settings` tells it: the libraries' own table."""
+"""The settings of a user, listed by the program `tombolo-settings`: the libraries' own table."""
 
 import json
 import subprocess

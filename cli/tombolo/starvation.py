@@ -12,11 +12,11 @@ START_SECONDS = 30
 
 @dataclass(frozen=True)
 class Family:
-    """A lock family, as the library tells it: its name and what it says of itself."""
+    """A lock family, as the library tells it: its name and its properties."""
 
     name: str
     order: str  # in which it admits: none, writers-first or arrival
-    reader_bias: bool  # it may let readers announce themselves while nobody writes
+    reader_bias: bool  # it may let readers announce themselves between writes
 
     @property
     def label(self) -> str:
@@ -29,7 +29,7 @@ def families() -> list[Family]:
 
 
 def schemes(family: Family) -> list[tuple[str, str, bool, bool]]:
-    """What to run of it: the label, its name, whether it backs off between attempts, and whether
+    """The runs of it: the label, its name, whether it backs off between attempts, and whether
     readers announce themselves, which the paper's best effort does not."""
     found = [(family.label, family.name, True, False)]
     if family.order == "none":  # then cores poll

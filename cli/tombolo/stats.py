@@ -14,7 +14,7 @@ FORWARDED = "windows_forwarded"
 
 
 class Stats(NamedTuple):
-    """Of a process, or of all processes of a job."""
+    """Counts of a process, or of all processes of a job."""
 
     served: int = 0  # windows
     forwarded: int = 0  # windows that went to the host MPI
@@ -22,7 +22,7 @@ class Stats(NamedTuple):
 
 
 def parse(stderr: str) -> list[Stats]:
-    """Of each process of which there is a line among the output of a job."""
+    """The counts of each process that has a line in the output of a job."""
     found = []
     for told in re.findall(rf"{PREFIX} (\{{.*\}})", stderr):
         try:

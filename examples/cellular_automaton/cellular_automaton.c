@@ -288,7 +288,7 @@ static void close_exchange(Automaton* a) {
   a->times.synchronize += MPI_Wtime() - start;
 }
 
-// A lock of the own window makes what others put visible to local loads.
+// A lock of the own window makes the puts of others visible to local loads.
 static void own_window(Automaton* a, int locked) {
   if (a->mode != kLock) return;
   double start = MPI_Wtime();

@@ -260,7 +260,7 @@ static void read_at_random(Table* t, const Options* o, uint32_t* last, Tally* ta
     state = mix(state);
     uint64_t index = (state >> 8) % (uint64_t)o->entries;
     ++tally->reads;
-    if ((state & 7) == 0) {  // one in eight asks for a key that nobody writes
+    if ((state & 7) == 0) {  // one in eight asks for a key that is never written
       tally->ghosts += (uint64_t)lookup(t, key_of(t, (uint64_t)o->entries + index));
     } else if (lookup(t, key_of(t, index))) {
       ++tally->found;

@@ -93,7 +93,7 @@ typedef struct {
   size_t nx, ny, nz;
   size_t y0, ly, z0, lz;  // this rank's part in frequency and in space
   Complex* stage;         // where the exchange takes its data from
-  Complex* arrived;       // where it leaves what came in
+  Complex* arrived;       // received data, rearranged
   Complex* packed;        // send buffer of alltoall
   Complex* window;
   MPI_Win win;

@@ -3,8 +3,8 @@
 // others put their columns into it under a lock, and rank 0 stores its own without one. The columns
 // lie side by side, so that a cache line holds values of several ranks.
 //
-// Memory that is not coherent writes back whole lines: the line that rank 0 stored into takes the
-// values of the others, put meanwhile, back to what they were before. MPI's separate memory model
+// Memory that is not coherent writes back whole lines: the line that rank 0 stored into puts old
+// values back in place of those that the others put meanwhile. MPI's separate memory model
 // forbids such a store; with coherent memory the result is right all the same.
 //
 // With --fixed rank 0 stores its column under an exclusive lock of its own window, which is right

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the explored machine: everything that the rules R1 to R6 of machine/contract.h allow and
-// nothing more, each choice made by whoever steers the Run. Three of them, by the atomics they
-// have.
+// nothing more; the driver of the Run makes each choice. Three of them, by the atomics they have.
 //
 //   Explored              atomics in memory
 //   ExploredTestAndSet    one test-and-set register per home; the rest is emulated
@@ -49,7 +48,7 @@ class ExploredBase {
     run_.pause(self_);
     return {};
   }
-  // Nobody sleeps: a missing notify costs time, not correctness (R6).
+  // No core sleeps: a missing notify costs time, not correctness (R6).
   void notify(Home) {}
 
   Status read(machine::DataPlace place, void* out, std::size_t bytes) {

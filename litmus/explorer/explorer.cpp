@@ -85,7 +85,7 @@ class Search {
       ++coverage_.states;
       leave_out(choices, sleep);
     } else if (!run_.is_forced(choices.front())) {
-      // Beside a forced step nothing is explored: what sleeps is kept with the state after it.
+      // Beside a forced step nothing is explored: the sleep set is kept with the state after it.
       choices = not_explored_from_here(std::move(choices), sleep);
     }
     if (choices.empty()) return false;
@@ -98,7 +98,7 @@ class Search {
         std::erase_if(choices, [&](const Transition& choice) { return contains(sleep, choice); });
   }
 
-  // Keeps with each state what was left out there on every visit so far (X3).
+  // Keeps with each state the transitions left out there on every visit so far (EP3).
   Transitions not_explored_from_here(Transitions&& choices, Transitions& sleep) {
     const auto [entry, is_new] = states_.try_emplace(run_.key());
     Transitions& never = entry->second;

@@ -2,15 +2,15 @@
 // Purpose: runs a program under every choice that the explored machine has, within bounds: depth
 // first, by executing it again and again from the beginning. docs/decisions/0008 says why so.
 //
-// Invariants: X1 `complete` means that no execution was cut: every state that the bounds allow was
-//                reached, but for fingerprints that meet (hash.h).
-//             X2 merging: what can still happen depends on the state alone (U2 of run.h), so it is
-//                gone on from once.
-//             X3 sleep sets (Godefroid 1996): a transition that was explored first, and commutes
-//                with all taken since, is left out; the state behind it is reached the other way.
-//                Every state is still reached, so what is asked of states (two cores inside a lock)
-//                is found as well. A state that is reached again with a smaller sleep set is gone
-//                on from with what was left out only because of the larger one.
+// Invariants: EP1 `complete` means that no execution was cut: every state that the bounds allow was
+//                 reached, but for fingerprints that meet (hash.h).
+//             EP2 merging: the future depends on the state alone (RU2 of run.h), so each state is
+//                 continued once.
+//             EP3 sleep sets (Godefroid 1996): a transition that was explored first, and commutes
+//                 with all taken since, is left out; the state behind it is reached the other way.
+//                 Every state is still reached, so the checks of states (two cores inside a lock)
+//                 miss nothing. A state that is reached again with a smaller sleep set is continued
+//                 with the transitions that were left out only because of the larger one.
 // Thread safety: none.
 #pragma once
 
@@ -57,8 +57,8 @@ Coverage explore(Program& program, const Bounds& bounds);
 bool replay(Program& program, const Bounds& bounds, const std::vector<Transition>& path,
             const std::function<void(const std::string&)>& listener);
 
-// The same failure by a path that is shorter where a simple search finds one: leaves out what need
-// not happen.
+// The same failure by a path that is shorter where a simple search finds one: leaves out
+// unnecessary transitions.
 Counterexample shorten(Program& program, const Bounds& bounds, const Counterexample& found);
 
 }  // namespace tombolo::litmus

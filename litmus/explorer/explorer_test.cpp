@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: shows that the explorer sees what it should: that merging and sleep sets lose no outcome
-// on random small programs, that a deadlock is found, and that a counterexample can be replayed.
+// Purpose: tests the explorer: merging and sleep sets lose no outcome on random small programs, a
+// deadlock is found, and a counterexample can be replayed.
 // Thread safety: -
 #include "litmus/explorer/explorer.h"
 
@@ -64,7 +64,7 @@ class RandomProgram final : public Program {
         (void)core.write(place, &v, 8).ok();
         return;
       case 7:
-        // The second and third change nothing if what the first wrote is still on its way.
+        // The second and third change nothing if the write of the first is still on its way.
         for (unsigned times = 0; times < 1 + value; ++times)
           (void)core.write_through(place, &v, 8).ok();
         return;
@@ -135,7 +135,7 @@ TEST(Explorer, SleepSetsLoseNoOutcomeWithThreeCores) {
   }
 }
 
-// Cores that wait for what nobody does, and then draw a number each.
+// Cores that wait for a value that is never stored, and then draw a number each.
 class Sleepers final : public Program {
  public:
   MemoryShape shape() const override { return {.cores = 3, .sync_bytes = 16, .data_bytes = 64}; }

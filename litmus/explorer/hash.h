@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: 64-bit fingerprints of what a core has seen and of what memory holds. Two states with
+// Purpose: 64-bit fingerprints of a core's history and of the contents of memory. Two states with
 // one fingerprint count as one; at ten million states the chance that any two meet is some 3e-6.
 // Thread safety: plain functions.
 #pragma once

@@ -61,7 +61,7 @@ void Memory::change(std::uint32_t line, const LineBytes& bytes, LineMask mask) {
   Version next = lines_[line].back();
   for (std::size_t i = 0; i < line_bytes; ++i)
     if ((mask >> i & 1) != 0) next.bytes[i] = bytes[i];
-  if (next.bytes == lines_[line].back().bytes) return;  // M1
+  if (next.bytes == lines_[line].back().bytes) return;  // VM1
   next.hash = hash_of(next.bytes);
   lines_[line].push_back(next);
 }

@@ -2,7 +2,7 @@
 // Purpose: the memory of an explored run: sync words, and lines of data with all their past
 // contents, since a core without coherence may still see any of them.
 //
-// Invariants: M1 two neighbouring versions of a line differ.
+// Invariants: VM1 two neighbouring versions of a line differ.
 // Thread safety: none.
 #pragma once
 

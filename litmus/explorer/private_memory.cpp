@@ -43,7 +43,7 @@ void PrivateMemory::oldest_store_to_memory() {
 LineBytes PrivateMemory::seen(std::uint32_t line, std::uint32_t version) const {
   LineBytes bytes = memory_.at(line, version);
   for (const Piece& piece : pieces_)
-    if (piece.unit / units_per_line == line && version < piece.settled)  // L3
+    if (piece.unit / units_per_line == line && version < piece.settled)  // PV3
       copy_masked(bytes, piece.bytes, piece.mask);
   return bytes;
 }

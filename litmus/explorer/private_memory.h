@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what one explored core has to itself: a store buffer for sync words, copies of lines,
-// and a combining buffer for what it wrote through.
+// Purpose: the private part of one explored core: a store buffer for sync words, copies of lines,
+// and a combining buffer for write-throughs.
 //
-// A clean line is not copied. The core may see any version of it from `floor` on: that is what it
-// last saw, or what was in memory at its last refresh. A read of version v stands for all the ways
-// to get there: a copy that stayed, one that was dropped and fetched again, one that was fetched
-// ahead. So neither evictions of clean lines nor prefetches need transitions of their own.
+// A clean line is not copied. The core may see any version of it from `floor` on: the version that
+// it last saw, or the one in memory at its last refresh. A read of version v stands for all the
+// ways to get there: a copy that stayed, one that was dropped and fetched again, one that was
+// fetched ahead. So neither evictions of clean lines nor prefetches need transitions of their own.
 //
-// Invariants: L1 floors only grow: a line that was fetched again is no older than before (R1).
-//             L2 a dirty line is a copy of its own; all bytes that are not in `dirty` may be stale.
-//             L3 a core sees its own write-throughs, before and after they reach memory, unless it
-//                sees a version that is as new.
+// Invariants: PV1 floors only grow: a line that was fetched again is no older than before (R1).
+//             PV2 a dirty line is a copy of its own; all bytes that are not in `dirty` may be
+//                 stale.
+//             PV3 a core sees its own write-throughs, before and after they reach memory, unless it
+//                 sees a version that is as new.
 // Thread safety: none.
 #pragma once
 
@@ -48,8 +49,8 @@ class PrivateMemory {
   // Data -----------------------------------------------------------------------------------------
   bool dirty(std::uint32_t line) const { return copies_[line].dirty != 0; }
   std::uint32_t floor(std::uint32_t line) const { return copies_[line].floor; }
-  // The versions that differ for this core in the bytes of `mask`, each the oldest of its kind: who
-  // sees an older one can do all that who sees a newer equal one can.
+  // The versions that differ for this core in the bytes of `mask`, each the oldest of its kind: a
+  // core that sees an older one can do all that it could with a newer equal one.
   void versions(std::uint32_t line, LineMask mask, std::vector<std::uint32_t>& versions) const;
   // `version` counts for a clean line only.
   LineBytes read(std::uint32_t line, std::uint32_t version);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what is explored: the body of each core, and what must hold.
+// Purpose: the subject of an exploration: the body of each core, and the conditions that must hold.
 //
-// Invariants: G1 what the bodies remember outside the machine is a function of what each core has
-//                done so far, not of the order in which different cores did it: executions that
-//                lead to one state of the machine are merged.
+// Invariants: GP1 the state of the bodies outside the machine is a function of each core's own
+//                 progress, not of the order in which different cores made it: executions that lead
+//                 to one state of the machine are merged.
 // Thread safety: none needed: cores are fibres of one thread.
 #pragma once
 
@@ -24,7 +24,7 @@ class Program {
   virtual void begin() = 0;
   // The body of core `at.self`; `run` takes reports of failure.
   virtual void run(const machine::Attachment& at, Run& run) = 0;
-  // After all have ended: what came out, in words. May report a failure.
+  // After all have ended: the outcome, in words. May report a failure.
   virtual std::string outcome(const Memory& memory, Run& run) = 0;
 };
 

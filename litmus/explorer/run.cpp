@@ -123,7 +123,7 @@ void Run::restart() {
 
 void Run::stop(Home self, const Operation& operation) {
   CoreState& core = cores_[self];
-  // A destructor's operation while its fibre is given up has no effect that anybody will see.
+  // A destructor's operation while its fibre is given up has no visible effect.
   if (giving_up_ && std::uncaught_exceptions() != 0) return;
   core.next = operation;
   core.fibre->switch_to(here_);
@@ -175,7 +175,7 @@ bool Run::may_step(const CoreState& core) const {
   }
 }
 
-// Only if nobody can step.
+// Only if no core can step.
 bool Run::may_be_woken(const CoreState& core) const {
   if (core.next.kind == Kind::pause) return sees_change(core) || core.idle < idle_max;
   return core.next.kind == Kind::load && spins(core) && core.same_loads < idle_loads_max;
@@ -187,7 +187,7 @@ void Run::add_steps(CoreState& core, std::vector<Transition>& choices) {
     choices.push_back(step);
     return;
   }
-  // A write fetches what it does not write itself.
+  // A write fetches the bytes that it does not write itself.
   const LineMask mask = core.next.kind == Kind::read ? core.next.mask : ~core.next.mask;
   core.own.versions(core.next.line, mask, versions_);
   step.kind = Transition::Kind::step_with_age;
@@ -197,7 +197,7 @@ void Run::add_steps(CoreState& core, std::vector<Transition>& choices) {
   }
 }
 
-// A fence or drain that need not wait any more: nobody else can tell when it is done.
+// A fence or drain that need not wait any more: other cores cannot tell when it is done.
 bool Run::is_private_now(const CoreState& core) const {
   return (core.next.kind == Kind::fence || core.next.kind == Kind::drain) && may_step(core);
 }
@@ -275,8 +275,8 @@ void Run::apply(const Transition& transition) {
       if (telling()) {
         const std::uint32_t line = transition.index / units_per_line;
         const std::size_t offset = transition.index % units_per_line * unit_bytes;
-        say(fmt::format("what it wrote through to {} + {} reaches memory: {}", line_name(line),
-                        offset, number(memory_.at(line, memory_.latest(line)).data() + offset)));
+        say(fmt::format("its write-through to {} + {} reaches memory: {}", line_name(line), offset,
+                        number(memory_.at(line, memory_.latest(line)).data() + offset)));
       }
       break;
     case Transition::Kind::evict:
@@ -298,7 +298,8 @@ std::uint64_t Run::key() const {
     key = mix(key, memory_.hash_at(line, memory_.latest(line)));
   for (const CoreState& core : cores_) {
     key = mix(mix(key, core.history), core.own.hash());
-    // What had nothing to do did not stop and is in no history: two places may share one.
+    // A fence or drain with nothing to do did not stop and is in no history: two places may share
+    // one.
     if (!core.ended) {
       key = mix(mix(key, static_cast<std::uint64_t>(core.next.kind)), core.next.mask);
       key = mix(mix(key, core.next.word), core.next.line);
@@ -313,8 +314,8 @@ std::uint64_t Run::key() const {
 
 // ---- Independence -------------------------------------------------------------------------------
 
-// What a transition reads or changes of that which several cores see: body(object, changes).
-// Objects are words, then lines.
+// The shared objects that a transition reads or changes: body(object, changes). Objects are words,
+// then lines.
 template <class Body>
 void Run::each_object(const Transition& transition, Body&& body) const {
   const CoreState& core = cores_[transition.core];
@@ -377,7 +378,7 @@ bool Run::dependent_in_one_core(const Transition& a, const Transition& b) const 
   }
 }
 
-// Whether a step that is possible now is so only because nobody can step.
+// Whether a step that is possible now is so only because no core can step.
 bool Run::wakes(const Transition& transition) const {
   return transition.is_step() && !may_step(cores_[transition.core]);
 }
@@ -387,7 +388,7 @@ bool Run::is_forced(const Transition& transition) const {
 }
 
 bool Run::dependent(const Transition& a, const Transition& b) const {
-  // After the one, somebody may be able to step, and the other is not possible any more.
+  // After the one, another core may be able to step, and the other is not possible any more.
   if (wakes(a) || wakes(b)) return true;
   if (a.core == b.core) return dependent_in_one_core(a, b);
   bool conflict = false;
@@ -399,7 +400,7 @@ bool Run::dependent(const Transition& a, const Transition& b) const {
   return conflict;
 }
 
-// ---- What a core remembers ----------------------------------------------------------------------
+// ---- The memory of a core -----------------------------------------------------------------------
 
 void Run::remember(CoreState& core, std::uint64_t what) {
   const auto kind = static_cast<std::uint64_t>(core.next.kind);
@@ -448,7 +449,7 @@ std::uint64_t Run::load(Home self, std::size_t word) {
 
 void Run::store(Home self, std::size_t word, std::uint64_t v) {
   CoreState& core = cores_[self];
-  // Nobody sees it before it leaves the buffer, so it needs no turn.
+  // It is invisible before it leaves the buffer, so it needs no turn.
   core.next = {.kind = Kind::store, .word = word};
   remember(core, 0);
   look_at_word(core, word, core.own.visible(word), v);
@@ -476,7 +477,7 @@ void Run::fence(Home self) {
 void Run::finish_wait(Home self, std::size_t word) {
   CoreState& core = cores_[self];
   const std::uint64_t value = core.own.visible(word);
-  // The last look is the one that counts: some predicates remember what they saw.
+  // The last look is the one that counts: some predicates remember the values that they saw.
   (void)core.next.holds(core.next.predicate, value);
   remember(core, value);
   look_at_word(core, word, value, value);
@@ -563,7 +564,7 @@ void Run::write_through(Home self, DataPlace place, const std::byte* in, std::si
     for (std::size_t unit = offset / unit_bytes; unit * unit_bytes < offset + count; ++unit) {
       const LineMask mask = mask_of(offset, count) & mask_of(unit * unit_bytes, unit_bytes);
       const auto number_of_unit = static_cast<std::uint32_t>(line * units_per_line + unit);
-      // Nobody sees it before it settles; but what is there already may settle first.
+      // It is invisible before it settles; but bytes that are there already may settle first.
       if (core.own.is_pending(number_of_unit) || (bounds_.evictions != 0 && core.own.dirty(line)))
         stop(self, {.kind = Kind::write_through, .line = line, .mask = mask});
       core.own.write_through(number_of_unit, line_of_bytes, mask);
@@ -597,7 +598,7 @@ void Run::refresh(Home self, DataPlace place, std::size_t bytes) {
     remember(core, 0);
     if (telling())
       say(fmt::format("refreshes {}{}", line_name(line),
-                      loses ? ": what it wrote there is lost" : ""));
+                      loses ? ": its unpublished bytes there are lost" : ""));
   });
 }
 
@@ -606,7 +607,7 @@ void Run::drain(Home self) {
   if (core.own.drained()) return;
   stop(self, {.kind = Kind::drain});
   remember(core, 0);
-  if (telling()) say("drain: what it wrote through is in memory");
+  if (telling()) say("drain: its write-throughs are in memory");
 }
 
 // ---- Names --------------------------------------------------------------------------------------

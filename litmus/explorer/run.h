@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: one execution of a program on the explored machine, steered from outside: cores are
 // fibres that stop before each operation that others may notice or that has several outcomes, and
-// whatever the rules R1 to R6 leave open is a Transition that the caller chooses.
+// everything that the rules R1 to R6 leave open is a Transition that the caller chooses.
 //
 //   Run run(program, bounds);
 //   run.restart();
@@ -10,23 +10,24 @@
 // A store needs no turn: it is in its core's buffer until a transition takes it to memory. Neither
 // does a fence or drain with nothing to wait for.
 //
-// What is open: who steps next; when a store leaves its core's buffer (R3); which version of a line
-// a read or the fetch of a write sees (R1); when a written line is evicted, within
-// `Bounds::evictions`, taking its stale neighbours along (R1, R2); when and in which order what was
-// written through reaches memory before drain. Fences, atomics and drain wait for what they order.
+// Open choices: the core that steps next; when a store leaves its core's buffer (R3); the version
+// of a line that a read or the fetch of a write sees (R1); when a written line is evicted, within
+// `Bounds::evictions`, taking its stale neighbours along (R1, R2); when and in which order
+// write-throughs reach memory before drain. Fences, atomics and drain wait for the operations that
+// they order.
 //
 // Loops that wait would make runs endless. A core that pauses goes on only when something that it
-// has looked at since its last pause is different now: otherwise it would see the same again. What
-// that leaves out are further failing attempts that others could notice; `Bounds::retries` allows
-// so many per core. After `Bounds::pauses` pauses a core's pauses last until no other core can
-// step. A core whose last three operations were loads of one word with one value does the fourth
-// only when the value is another, whether that is a loop or not. If nobody can step at all, each
-// core that is held back so is let go on, whichever of them is chosen; when it has done and seen
-// the same three times, or loaded so nine times, it is a deadlock.
+// has looked at since its last pause is different now: otherwise it would see the same again. This
+// leaves out further failing attempts that others could notice; `Bounds::retries` allows so many
+// per core. After `Bounds::pauses` pauses a core's pauses last until no other core can step. A core
+// whose last three operations were loads of one word with one value does the fourth only when the
+// value is another, whether that is a loop or not. If no core can step at all, each core that is
+// held back so may go on, in any choice; when it has done and seen the same three times, or loaded
+// so nine times, it is a deadlock.
 //
-// Invariants: U1 a run depends on its program and the transitions applied, on nothing else.
-//             U2 what a core does next depends on what its operations have returned; `key` is the
-//                fingerprint of that for each core, and of all memory.
+// Invariants: RU1 a run depends on its program and the transitions applied, on nothing else.
+//             RU2 the next step of a core depends on the results of its operations; `key` is the
+//                 fingerprint of these for each core, and of all memory.
 // Thread safety: none; a run and all its fibres belong to the thread that made it.
 #pragma once
 
@@ -44,10 +45,10 @@
 
 namespace tombolo::litmus {
 
-// What a fibre throws to leave a program that is given up.
+// Thrown by a fibre to leave a program that is given up.
 struct GivenUp {};
 
-// What a core is about to do.
+// The next operation of a core.
 struct Operation {
   enum class Kind : std::uint8_t {
     load,
@@ -82,9 +83,9 @@ class Run {
 
   // From the outside -----------------------------------------------------------------------------
 
-  // To the beginning of the program. What is left of the last execution is given up.
+  // To the beginning of the program. The rest of the last execution is given up.
   void restart();
-  // False if there is nothing to choose: all cores have ended, or nobody can go on.
+  // False if there is nothing to choose: all cores have ended, or none can go on.
   bool enabled(std::vector<Transition>& choices);
   void apply(const Transition& transition);
   bool ended() const;
@@ -94,7 +95,7 @@ class Run {
   // The only choice there is now, and the same later, whatever the others do before it.
   bool is_forced(const Transition& transition) const;
   std::uint64_t key() const;
-  // What is wrong; empty if nothing is.
+  // The failure; empty if there is none.
   const std::string& failure() const { return failure_; }
   // The end: the program's outcome in words. May fail.
   std::string outcome();
@@ -151,11 +152,11 @@ class Run {
     std::uint64_t history = 0;
     std::vector<Look> looks;       // since its last pause
     bool saw_change = false;       // some of them differed from the one before
-    std::uint64_t round = 0;       // fingerprint of what it did and saw since its last pause
+    std::uint64_t round = 0;       // fingerprint of its operations and results since its last pause
     std::uint64_t last_round = 0;  // the same, before that pause
     std::uint32_t pauses = 0;
     std::uint32_t retries = 0;  // pauses after which nothing had changed, while others could step
-    std::uint32_t idle = 0;     // such pauses, or loads, in a row, while nobody could
+    std::uint32_t idle = 0;     // such pauses, or loads, in a row, while none could
     std::uint32_t same_loads = 0;  // in a row
     std::size_t last_word = 0;
     std::uint64_t last_value = 0;
@@ -210,7 +211,7 @@ class Run {
   bool quitting_ = false;
   std::uint32_t evictions_ = 0;
   std::uint32_t preemptions_ = 0;
-  machine::Home turn_ = 0;  // who stepped last; counts with a bound on preemptions
+  machine::Home turn_ = 0;  // the core that stepped last; counts with a bound on preemptions
   std::string failure_;
   std::vector<std::uint32_t> versions_;
   std::function<void(const std::string&)> listener_;

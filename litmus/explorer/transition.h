@@ -2,9 +2,9 @@
 // Purpose: one choice of an exploration, and how it is written: a counterexample is a list of them.
 //
 //   0      core 0 does its next operation
-//   0v3    the same, and of a line it sees what was there three changes ago
+//   0v3    the same, and it sees the line as it was three changes ago
 //   s0     the oldest store of core 0 leaves its store buffer
-//   w0.12  what core 0 wrote through to unit 12 reaches memory
+//   w0.12  core 0's write-through to unit 12 reaches memory
 //   e0.1   core 0 evicts its dirty line 1: written back whole
 //
 // Lines and units (8 bytes) are counted through the data of all homes.
@@ -31,7 +31,7 @@ struct Transition {
 std::string to_text(const Transition& transition);
 std::string to_text(const std::vector<Transition>& path);
 
-// False if the text is not what to_text writes; separators are blanks or commas.
+// False if to_text does not write such text; separators are blanks or commas.
 bool from_text(std::string_view text, std::vector<Transition>& path);
 
 }  // namespace tombolo::litmus

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what a barrier must guarantee: nobody leaves before all have arrived, and who has left
-// sees what the others published before.
+// Purpose: the guarantees of a barrier: no core leaves before all have arrived, and a core that has
+// left sees the data that the others published before.
 // Thread safety: as Program.
 #pragma once
 
@@ -29,7 +29,7 @@ class BarrierProgram final : public Program {
     machine::SyncLayout layout(C::reserved_sync_bytes(cores_));
     Barrier barrier(core, Barrier::take(layout, cores_));
     for (std::uint64_t round = 1; round <= rounds_; ++round) {
-      // A line for each round: who is ahead does not disturb who still reads.
+      // A line for each round: a core that is ahead does not disturb one that still reads.
       (void)core.write(place(core.self(), round), &round, sizeof round).ok();
       core.publish(place(core.self(), round), sizeof round);
       arrived_[core.self()] = round;

@@ -56,7 +56,7 @@ class List {
       return std::make_unique<SectionProgram<C, Locks<C>>>(script(n), writing);
     });
   }
-  // What breaks every lock that uses atomics, and every user of a lock.
+  // Twins that break every lock that uses atomics, and every user of a lock.
   template <template <class> class Locks>
   void twins_of_lock(const std::string& name) {
     lock<NoAtomics, Locks>(name + "/divided-atomics", "atomics are a load and a store", writers);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what atomics must guarantee, for those that are built from less: each of several cores
+// Purpose: the guarantees of atomics, for those that are built from less: each of several cores
 // draws numbers from one word by fetch_add, and takes turns at another by compare_exchange against
 // a plain store.
 // Thread safety: as Program.
@@ -35,7 +35,7 @@ class CounterProgram final : public Program {
     const auto flag = core.word({0, layout.take_lines(1)});
     for (unsigned i = 0; i < draws_; ++i) drawn_[at.self].push_back(core.fetch_add(counter, 1));
     if (!with_flag_) return;
-    // Core 0 stores, the others take it away: nobody may take what is not there any more.
+    // Core 0 stores, the others take it away: no core may take a value that is not there any more.
     if (at.self == 0)
       core.store(flag, 1);
     else if (core.compare_exchange(flag, 1, 2) == 1 && core.load(flag) == 1)

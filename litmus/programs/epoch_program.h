@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what post, start, complete and wait must guarantee: an origin reaches a target only in
-// the epoch that it means, the target sees all that was written to it, and nobody waits for ever.
+// Purpose: the guarantees of post, start, complete and wait: an origin reaches a target only in the
+// epoch that it means, the target sees all that was written to it, and no core waits for ever.
 // Thread safety: as Program.
 #pragma once
 
@@ -14,13 +14,13 @@
 
 namespace tombolo::litmus {
 
-// Who takes part in one epoch, by core.
+// The members of one epoch, by core.
 struct Epoch {
   std::vector<std::vector<machine::Home>> targets_of;
   std::vector<std::vector<machine::Home>> origins_of;
 };
 
-// One that nobody is part of.
+// One without members.
 inline Epoch epoch_among(machine::Home cores) {
   return {.targets_of = std::vector<std::vector<machine::Home>>(cores),
           .origins_of = std::vector<std::vector<machine::Home>>(cores)};

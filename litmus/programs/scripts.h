@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what the cores of a lock program do, and the mutexes by their short names.
+// Purpose: the actions of the cores of a lock program, and the mutexes by their short names.
 // Thread safety: plain functions.
 #pragma once
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what a lock must guarantee, as a judge: each home has a number in memory which exclusive
+// Purpose: the guarantees of a lock, as a judge: each home has a number in memory which exclusive
 // sections count up and others read. Two cores inside that exclude each other, and a number that is
 // older than the last completed section, are failures.
 //
-// Invariants: G1 of explorer/program.h: who is inside and how many sections were completed follows
-//                from how far each core has come.
+// Invariants: GP1 of explorer/program.h: the cores inside and the number of completed sections
+//             follow from how far each core has come.
 // Thread safety: as Program.
 #pragma once
 
@@ -31,7 +31,7 @@ class Judge {
     completed_.assign(homes_, 0);
   }
 
-  // Around what the body does inside. `from` to `to` (not included) are the homes it covers.
+  // Around the body's work inside. `from` to `to` (not included) are the homes it covers.
   template <class C, class Body>
   void reads(C& core, Run& run, machine::Home from, machine::Home to, Body&& unlock) {
     for (machine::Home home = from; home < to; ++home) {

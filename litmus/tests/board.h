@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what a litmus test is written with: some words and data by number, registers for what
-// was seen, and nothing that depends on the machine.
+// Purpose: the vocabulary of a litmus test: some words and data by number, registers for the values
+// seen, and nothing that depends on the machine.
 //
 // Words are x, y, z and w: each on a line of its own, x and z at home 0, y and w at home 1. Data
 // are 8-byte numbers at home 0, named by line and place in the line: a0 and a1 share a line, b0 is
 // on the next.
 //
-// Invariants: B1 everything is 0 at the start.
+// Invariants: BO1 everything is 0 at the start.
 // Thread safety: a Board belongs to one core; Registers may be used by all.
 #pragma once
 
@@ -30,7 +30,7 @@ inline constexpr Datum b0{1, 0};
 
 using Values = std::array<std::uint64_t, 4>;
 
-// What the cores saw; relaxed: it is looked at after all have ended.
+// The values that the cores saw; relaxed: they are looked at after all cores have ended.
 class Registers {
  public:
   void clear() {
@@ -73,7 +73,7 @@ class Board {
 
   std::uint64_t load(Variable v) { return between().load(word(v)); }
   void store(Variable v, std::uint64_t value) { between().store(word(v), value); }
-  // A store that somebody awaits.
+  // A store that another core awaits.
   void signal(Variable v, std::uint64_t value) {
     store(v, value);
     core_.notify(v % 2);

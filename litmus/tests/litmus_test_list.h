@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the litmus tests: a few operations for each core, and one outcome of interest, mostly
-// the one that nobody wants. docs/model/litmus.md has the table of verdicts with reasons.
+// an undesirable one. docs/model/litmus.md has the table of verdicts with reasons.
 //
 // A test is a struct with `info`, a template body(board) that every core runs, and interesting().
 // A new one is a struct here and its name in `AllLitmusTests`.
@@ -20,7 +20,8 @@ enum class Verdict : std::uint8_t {
   must_appear,  // does appear, or the test of the test fails
 };
 
-// What a machine shows; one without a column may show what the contract allows (registry.cpp).
+// The outcomes of a machine; one without a column may show all that the contract allows
+// (registry.cpp).
 struct Verdicts {
   Verdict contract;  // the explored machine: exhaustive, so that nothing is merely allowed
   Verdict coherent;
@@ -112,7 +113,7 @@ struct MessagePassingByAtomic {
 struct MessagePassingOverThree {
   static constexpr LitmusInfo info{
       "causality", "third core sees the second flag, datum old", 3, forbidden_everywhere,
-      "what a core saw by a load is in memory before what it then stores (R3, R4)"};
+      "a value that a core has loaded is in memory before its later stores (R3, R4)"};
   template <class B>
   static void body(B& b) {
     if (b.self() == 0) {
@@ -135,7 +136,7 @@ struct MessagePassingOverThree {
 struct PublishWithoutDrain {
   static constexpr LitmusInfo info{"store-without-drain", "flag seen, datum old", 2,
                                    on_scc_too(without_coherence),
-                                   "a store does not wait for what was not drained (R4)"};
+                                   "a store does not wait for undrained write-throughs (R4)"};
   template <class B>
   static void body(B& b) {
     if (b.self() == 0) {
@@ -192,7 +193,7 @@ struct RefreshBeforeSync {
                                    "flag seen, datum old",
                                    2,
                                    {must_appear, allowed, allowed, must_appear, must_appear},
-                                   "what is refreshed before the load may be older than the flag"};
+                                   "data refreshed before the load may be older than the flag"};
   template <class B>
   static void body(B& b) {
     if (b.self() == 0) {
@@ -295,8 +296,7 @@ struct WriteThroughKeepsNeighbours {
 
 struct InvalidateDropsDirty {
   static constexpr LitmusInfo info{"invalidate-drops-dirty", "own write is gone", 2,
-                                   without_coherence,
-                                   "refresh drops what was written and not published"};
+                                   without_coherence, "refresh drops unpublished writes"};
   template <class B>
   static void body(B& b) {
     if (b.self() != 0) return;
@@ -309,7 +309,7 @@ struct InvalidateDropsDirty {
 
 struct EvictionOverwrites {
   static constexpr LitmusInfo info{
-      "eviction-overwrites", "what was drained is gone", 2, without_coherence,
+      "eviction-overwrites", "drained data is gone", 2, without_coherence,
       "an evicted line takes stale neighbours to memory, long after (R1, R2)"};
   template <class B>
   static void body(B& b) {

@@ -96,7 +96,7 @@ void run_once(std::uint64_t seed, Registers& registers) {
       jitter = std::make_unique<PauseJitter<C>>(core, seed);
     Board<C> board(core, at, registers, jitter.get());
     Test::body(board);
-    // A core that ends gives up what it held back, which others would see too early.
+    // A core that ends releases the stores that it held back: too early for others.
     jitter->between();
   });
 }

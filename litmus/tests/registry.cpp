@@ -6,8 +6,8 @@
 namespace tombolo::litmus {
 namespace {
 
-// What a machine may show that has no column of its own in Verdicts: all that the contract allows,
-// and nothing is expected of it.
+// The column of a machine that has none of its own in Verdicts: it may show all that the contract
+// allows, and nothing is expected of it.
 template <class Machine>
 struct Column {
   static Verdict of(const Verdicts& verdicts) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: all litmus tests times all machines, as values: for the command and for the tests.
-// A machine of backends/machines.h is among them by itself; a column in `Verdicts` (registry.cpp) says
-// more of it than what the contract allows.
+// Purpose: all litmus tests times all machines, as values: for the command and for the tests. A
+// machine of backends/machines.h is among them by itself; a column in `Verdicts` (registry.cpp)
+// narrows the outcomes that the contract allows.
 // Thread safety: the lists are constant; run one test at a time.
 #pragma once
 
@@ -30,7 +30,7 @@ const std::vector<LitmusTest>& litmus_tests();
 const std::vector<LitmusMachine>& litmus_machines();
 const char* to_text(Verdict verdict);
 
-// What exploring a litmus test takes.
+// The cost of exploring a litmus test.
 inline constexpr Bounds litmus_bounds{.evictions = 1};
 
 }  // namespace tombolo::litmus

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: holds every machine to its column of verdicts: what is forbidden never appears, what
-// must appear does. On the explored machine both are proved by looking at all executions. Thread
-// safety: -
+// Purpose: holds every machine to its column of verdicts: forbidden outcomes never appear, required
+// ones do. On the explored machine both are proved by looking at all executions. Thread safety: -
 #include <gtest/gtest.h>
 
 #include "litmus/tests/registry.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what happens at a later time without a core: a posted write that reaches memory, a
-// message that arrives.
-// Invariants: Q1 events come out by time, those of one time in the order in which they went in.
-//             Q2 an event is a function object of at most Event::kBytes that can be copied byte by
-//                byte, so that no event allocates memory of its own.
+// Purpose: events at a later time without a core: a posted write that reaches memory, a message
+// that arrives.
+// Invariants: EQ1 events come out by time, those of one time in the order in which they went in.
+//             EQ2 an event is a function object of at most Event::kBytes that can be copied byte by
+//                 byte, so that no event allocates memory of its own.
 // Thread safety: one thread at a time.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace tombolo::simulator {
 
 class Event {
  public:
-  static constexpr std::size_t kBytes = 96;  // a line of 64 bytes, where it goes, and who cares
+  static constexpr std::size_t kBytes = 96;  // a line of 64 bytes, its address and its receiver
 
   Event() = default;
   template <class Function>
@@ -28,8 +28,8 @@ class Event {
       : call_([](const std::byte* object, Time now) {
           (*std::launder(reinterpret_cast<const Function*>(object)))(now);
         }) {
-    static_assert(std::is_trivially_copyable_v<Function>, "an event captures plain values (Q2)");
-    static_assert(sizeof(Function) <= kBytes, "an event captures too much (Q2)");
+    static_assert(std::is_trivially_copyable_v<Function>, "an event captures plain values (EQ2)");
+    static_assert(sizeof(Function) <= kBytes, "an event captures too much (EQ2)");
     static_assert(alignof(Function) <= alignof(std::max_align_t));
     new (object_) Function(function);
   }

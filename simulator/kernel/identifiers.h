@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what is counted and what is addressed, as types that cannot be mistaken for each other:
-// a core, a byte's address, a cache line.
-// Invariants: I1 a Line is a line's number for one LineSize; who mixes two sizes mixes two numbers.
+// Purpose: counts and addresses as types that cannot be mistaken for each other: a core, a byte's
+// address, a cache line.
+// Invariants: ID1 a Line is a line's number for one LineSize; mixing two sizes mixes two
+//                 numberings.
 // Thread safety: values.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Causality (K1, K2, K4): random programs, run by the kernel and by an interpreter that has no
-// fibres, takes one step at a time and finds the next one by looking at all. What happens must be
-// the same, step for step. Durations are small, so that ties are the rule.
+// Causality (SK1, SK2, SK4): random programs, run by the kernel and by an interpreter that has no
+// fibres, takes one step at a time and finds the next one by looking at all. Both must do the same,
+// step for step. Durations are small, so that ties are the rule.
 #include <gtest/gtest.h>
 
 #include <algorithm>

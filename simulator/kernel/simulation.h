@@ -3,10 +3,10 @@
 //
 //   Simulation simulation({.seed = 7});
 //   simulation.spawn("writer", [&](Core& core) {
-//     core.advance(clock.cycles(100));   // own work: nobody sees it, nothing is switched
+//     core.advance(clock.cycles(100));   // own work: invisible to others, nothing is switched
 //     core.await_turn();                 // now all that happens earlier has happened
 //     flag = 1;                          // shared state is a plain variable
-//     simulation.wake(kFlag);            // who waits for a store to it goes on
+//     simulation.wake(kFlag);            // a core that waits for a store to it goes on
 //   });
 //   simulation.spawn("reader", [&](Core& core) {
 //     core.wait_until(kFlag, "the flag", [&] { return flag == 1; });
@@ -14,30 +14,30 @@
 //   RunResult result = simulation.run();
 //
 // How it works. Each core has a clock of its own. Work that others cannot see only advances it, so
-// a core may run ahead of the rest. Before it touches what others see (a word, a Server, memory,
+// a core may run ahead of the rest. Before it touches shared state (a word, a Server, memory,
 // post, wake) it calls await_turn(), which returns when the core is the earliest of all. If it
 // already is, that is one comparison with the time of the next in line; else the fibres switch,
 // directly from one to the other.
 //
 // Invariants:
-//   K1 What cores do in their turns, and events, happens in order of time. At equal times events
-//      come first, in the order in which they were posted, then cores by number; who is woken at
-//      that time and has a smaller number comes next.
-//   K2 A turn lasts until the core advances past the next in line, waits or ends: what is done
-//      within it is atomic.
-//   K3 A run is a function of the programs, the options and the seed: nothing depends on addresses
-//      of objects, hash orders or the host's time. Equal runs have equal digests. Only `interrupt`
-//      may end a run at another place.
-//   K4 A parked core is woken at the time of the first later wake() of its word, or at its
-//      deadline. If all that are left are parked for good, the run ends and says who waits for
-//      what.
-//   K5 The world's failures (deadlock, an exception in a program, a limit, an interruption, no
-//      memory for stacks) end the run with a Status; whatever the programs did so far stays. Misuse
-//      of the kernel stops the process (TOMBOLO_CHECK).
-//   K6 When a run ends early, the programs that are not done are unwound: each leaves the call that
-//      it waits in by an exception of type Cancelled. While it unwinds, its calls to the kernel do
-//      nothing. A destructor that calls the kernel must be noexcept(false), or the run be made with
-//      Unfinished::abandon, which frees the stacks without unwinding them.
+//   SK1 Turns and events happen in order of time. At equal times events come first, in the order
+//       in which they were posted, then cores by number; a core that is woken at that time and has
+//       a smaller number comes next.
+//   SK2 A turn lasts until the core advances past the next in line, waits or ends: all its
+//       actions within it are atomic.
+//   SK3 A run is a function of the programs, the options and the seed: nothing depends on addresses
+//       of objects, hash orders or the host's time. Equal runs have equal digests. Only `interrupt`
+//       may end a run at another place.
+//   SK4 A parked core is woken at the time of the first later wake() of its word, or at its
+//       deadline. If all that are left are parked for good, the run ends and names each waiting
+//       core with its reason.
+//   SK5 Errors (deadlock, an exception in a program, a limit, an interruption, no memory for
+//       stacks) end the run with a Status; all that the programs did so far stays.
+//       Misuse of the kernel stops the process (TOMBOLO_CHECK).
+//   SK6 When a run ends early, the programs that are not done are unwound: each leaves the call
+//       that it waits in by an exception of type Cancelled. While it unwinds, its calls to the
+//       kernel do nothing. A destructor that calls the kernel must be noexcept(false), or the run
+//       be made with Unfinished::abandon, which frees the stacks without unwinding them.
 // Thread safety: one simulation belongs to one thread at a time; different ones are independent.
 #pragma once
 
@@ -64,7 +64,8 @@ namespace tombolo::simulator {
 
 class Simulation;
 
-// Thrown through a program whose run has ended (K6). Who catches everything throws it again.
+// Thrown through a program whose run has ended (SK6). A program that catches everything throws it
+// again.
 struct Cancelled {};
 
 enum class Unfinished : std::uint8_t { unwind, abandon };
@@ -72,7 +73,7 @@ enum class Unfinished : std::uint8_t { unwind, abandon };
 enum class Ending : std::uint8_t {
   finished,     // all programs returned and no event is left
   interrupted,  // the interrupt flag was set
-  deadlock,     // K4
+  deadlock,     // SK4
   exception,    // a program or an event threw
   time_limit,
   event_limit,
@@ -101,7 +102,7 @@ struct RunResult {
   std::uint64_t digest = 0;
 };
 
-// What a program sees of its core. It is used from that program only.
+// A core as its program sees it. It is used from that program only.
 class Core {
  public:
   // The longest that a clock may be advanced in one call.
@@ -116,7 +117,7 @@ class Core {
   Duration idle() const { return idle_; }  // spent in pause and parked
   Random& random() { return random_; }     // a stream of its own
 
-  // Own work, which nobody else sees.
+  // Own work, invisible to others.
   void advance(Duration d);
   void advance_to(Time t) {
     if (t > now_) advance(t - now_);
@@ -130,7 +131,7 @@ class Core {
   bool has_turn() const;
 
   // Waits in its turn for a store to the 8-byte word around `word`. False: the deadline passed.
-  // `what` says in reports what it waits for, and outlives the wait.
+  // `what` names the reason in reports, and outlives the wait.
   bool park(Address word, const char* what, Time deadline = Time::never());
 
   // Waits until predicate() is true. It is evaluated in turns of this core: now, and after each
@@ -203,7 +204,7 @@ class Simulation {
     insert(time, Event(function));
   }
 
-  // The bytes were stored to: whoever is parked at a word among them goes on, at `time`.
+  // The bytes were stored to: cores parked at a word among them go on, at `time`.
   void wake(Address first, std::size_t bytes, Time time) {
     check_may_act("wake()");
     if (parked_ != 0) wake_parked(first, bytes, time);

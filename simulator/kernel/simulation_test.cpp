@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel's rules K1 to K6, one by one. random_programs_test.cpp checks K1, K2 and K4 at large.
+// The kernel's rules SK1 to SK6, one by one. random_programs_test.cpp checks SK1, SK2 and SK4 at
+// large.
 #include "simulator/kernel/simulation.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +17,7 @@ constexpr Address kWord{0x1000};
 constexpr Duration ns(std::int64_t n) { return Duration::nanoseconds(n); }
 constexpr Time at_ns(std::int64_t n) { return Time::after_start(ns(n)); }
 
-TEST(Simulation, K1TurnsAreTakenInOrderOfTimeThenOfCores) {
+TEST(Simulation, SK1TurnsAreTakenInOrderOfTimeThenOfCores) {
   Simulation simulation;
   std::string order;
   for (const std::int64_t first : {30, 10, 10}) {
@@ -36,7 +37,7 @@ TEST(Simulation, K1TurnsAreTakenInOrderOfTimeThenOfCores) {
   EXPECT_EQ(result.end, at_ns(50));
 }
 
-TEST(Simulation, K1EventsComeBeforeCoresOfTheSameTimeInTheOrderOfPosting) {
+TEST(Simulation, SK1EventsComeBeforeCoresOfTheSameTimeInTheOrderOfPosting) {
   Simulation simulation;
   std::string order;
   simulation.at(at_ns(10), [&order](Time) { order += "first "; });
@@ -55,7 +56,7 @@ TEST(Simulation, K1EventsComeBeforeCoresOfTheSameTimeInTheOrderOfPosting) {
   EXPECT_EQ(result.end, at_ns(99));
 }
 
-TEST(Simulation, K1AnEventMayPostAndWake) {
+TEST(Simulation, SK1AnEventMayPostAndWake) {
   Simulation simulation;
   bool stored = false;
   Time woken;
@@ -73,7 +74,7 @@ TEST(Simulation, K1AnEventMayPostAndWake) {
   EXPECT_EQ(woken, at_ns(10));
 }
 
-TEST(Simulation, K2OwnWorkTakesNoTurn) {
+TEST(Simulation, SK2OwnWorkTakesNoTurn) {
   Simulation simulation;
   std::string order;
   simulation.spawn("a", [&](Core& core) {
@@ -113,7 +114,7 @@ struct Programs {
   }
 };
 
-TEST(Simulation, K3TheSameSeedGivesTheSameRunAndAnotherOneAnother) {
+TEST(Simulation, SK3TheSameSeedGivesTheSameRunAndAnotherOneAnother) {
   const RunResult a = Programs().run(7);
   const RunResult b = Programs().run(7);
   const RunResult c = Programs().run(8);
@@ -123,12 +124,12 @@ TEST(Simulation, K3TheSameSeedGivesTheSameRunAndAnotherOneAnother) {
   EXPECT_NE(a.digest, c.digest);
 }
 
-TEST(Simulation, K3TheDigestIsThatOfEveryHost) {
-  // Whoever changes the order of events or what the digest covers, changes this number.
+TEST(Simulation, SK3TheDigestIsThatOfEveryHost) {
+  // A change of the order of events or of the events that the digest covers changes this number.
   EXPECT_EQ(Programs().run(7).digest, 9316415108716796983u);
 }
 
-TEST(Simulation, K3ATracerSeesAllEventsInOrderAndDoesNotChangeThem) {
+TEST(Simulation, SK3ATracerSeesAllEventsInOrderAndDoesNotChangeThem) {
   Programs programs;
   const RunResult traced = programs.run(7, true);
   EXPECT_EQ(traced.digest, Programs().run(7).digest);
@@ -143,7 +144,7 @@ TEST(Simulation, K3ATracerSeesAllEventsInOrderAndDoesNotChangeThem) {
   EXPECT_EQ(again.value(), traced.digest);
 }
 
-TEST(Simulation, K4AParkedCoreGoesOnAtTheTimeOfTheStore) {
+TEST(Simulation, SK4AParkedCoreGoesOnAtTheTimeOfTheStore) {
   Simulation simulation;
   std::uint64_t word = 0;
   Time seen;
@@ -167,7 +168,7 @@ TEST(Simulation, K4AParkedCoreGoesOnAtTheTimeOfTheStore) {
   EXPECT_EQ(idle, ns(17));
 }
 
-TEST(Simulation, K4AStoreOfManyBytesWakesThoseAtItsWordsOnly) {
+TEST(Simulation, SK4AStoreOfManyBytesWakesThoseAtItsWordsOnly) {
   Simulation simulation;
   std::string woken;
   for (const std::uint64_t offset : {0u, 12u, 31u, 32u}) {
@@ -185,19 +186,19 @@ TEST(Simulation, K4AStoreOfManyBytesWakesThoseAtItsWordsOnly) {
   EXPECT_EQ(woken, "0 12 31 ");
 }
 
-TEST(Simulation, K4ADeadlineEndsAWait) {
+TEST(Simulation, SK4ADeadlineEndsAWait) {
   Simulation simulation;
   Time end;
   simulation.spawn("waiter", [&](Core& core) {
     EXPECT_FALSE(core.wait_until(
-        kWord, "nobody", [] { return false; }, at_ns(40)));
+        kWord, "no store", [] { return false; }, at_ns(40)));
     end = core.now();
   });
   EXPECT_TRUE(simulation.run().status.ok());
   EXPECT_EQ(end, at_ns(40));
 }
 
-TEST(Simulation, K4ADeadlockIsReportedWithWhoWaitsForWhat) {
+TEST(Simulation, SK4ADeadlockNamesEachWaitingCoreAndItsReason) {
   Simulation simulation;
   simulation.spawn("finishes", [](Core&) {});
   simulation.spawn("left", [](Core& core) {
@@ -217,7 +218,7 @@ TEST(Simulation, K4ADeadlockIsReportedWithWhoWaitsForWhat) {
   EXPECT_EQ(result.end, at_ns(7));
 }
 
-TEST(Simulation, K5AnExceptionEndsTheRunWithTheNameOfItsCore) {
+TEST(Simulation, SK5AnExceptionEndsTheRunWithTheNameOfItsCore) {
   Simulation simulation;
   std::uint64_t steps = 0;
   simulation.spawn("works", [&](Core& core) {
@@ -235,10 +236,10 @@ TEST(Simulation, K5AnExceptionEndsTheRunWithTheNameOfItsCore) {
   const RunResult result = simulation.run();
   EXPECT_EQ(result.ending, Ending::exception);
   EXPECT_EQ(result.status.message(), "core 1 (fails) at 0.010000 us threw: out of luck");
-  EXPECT_EQ(steps, 10u) << "what the others did so far stays";
+  EXPECT_EQ(steps, 10u) << "the work of the others so far stays";
 }
 
-TEST(Simulation, K5AnExceptionInAnEventIsNotBlamedOnACore) {
+TEST(Simulation, SK5AnExceptionInAnEventIsNotBlamedOnACore) {
   Simulation simulation;
   simulation.spawn("waits", [](Core& core) { core.advance(ns(20)); });
   simulation.at(at_ns(10), [](Time) { throw 1; });
@@ -248,7 +249,7 @@ TEST(Simulation, K5AnExceptionInAnEventIsNotBlamedOnACore) {
             "an event at 0.010000 us threw: something that is no std::exception");
 }
 
-TEST(Simulation, K5TheTimeLimitEndsProgramsThatNeverDoAndThoseThatTakeNoTurns) {
+TEST(Simulation, SK5TheTimeLimitEndsProgramsThatNeverDoAndThoseThatTakeNoTurns) {
   for (const bool turns : {true, false}) {
     Simulation simulation({.time_limit = Time::after_start(Duration::milliseconds(5))});
     Time other;
@@ -270,7 +271,7 @@ TEST(Simulation, K5TheTimeLimitEndsProgramsThatNeverDoAndThoseThatTakeNoTurns) {
   }
 }
 
-TEST(Simulation, K5TheEventLimitEndsALoopInWhichNoTimePasses) {
+TEST(Simulation, SK5TheEventLimitEndsALoopInWhichNoTimePasses) {
   Simulation simulation({.event_limit = 5000});
   std::uint64_t turns = 0;
   simulation.spawn("spins", [&](Core& core) {
@@ -285,7 +286,7 @@ TEST(Simulation, K5TheEventLimitEndsALoopInWhichNoTimePasses) {
   EXPECT_EQ(turns, 5001u);
 }
 
-TEST(Simulation, K5AnInterruptionKeepsWhatWasDone) {
+TEST(Simulation, SK5AnInterruptionKeepsAllThatWasDone) {
   for (const bool turns : {true, false}) {
     std::atomic<bool> interrupt{false};
     Simulation simulation({.interrupt = &interrupt});
@@ -305,7 +306,7 @@ TEST(Simulation, K5AnInterruptionKeepsWhatWasDone) {
   }
 }
 
-TEST(Simulation, K5StacksThatCannotBeHadAreAFailureOfTheWorld) {
+TEST(Simulation, SK5MissingStacksEndTheRun) {
   Simulation simulation({.stack_bytes = std::size_t{1} << 60});
   simulation.spawn("core", [](Core&) {});
   const RunResult result = simulation.run();
@@ -313,7 +314,7 @@ TEST(Simulation, K5StacksThatCannotBeHadAreAFailureOfTheWorld) {
   EXPECT_EQ(result.status.code(), Code::no_memory);
 }
 
-TEST(Simulation, K6UnfinishedProgramsAreUnwoundAndTheirCallsDoNothing) {
+TEST(Simulation, SK6UnfinishedProgramsAreUnwoundAndTheirCallsDoNothing) {
   struct Guard {
     Simulation& simulation;
     Core& core;
@@ -335,7 +336,7 @@ TEST(Simulation, K6UnfinishedProgramsAreUnwoundAndTheirCallsDoNothing) {
     simulation.spawn("core", [&, i](Core& core) {
       const Guard guard{simulation, core, held};
       core.advance(ns(i));
-      core.wait_until(kWord, "nobody", [] { return false; });
+      core.wait_until(kWord, "no store", [] { return false; });
     });
   }
   const RunResult result = simulation.run();
@@ -344,7 +345,7 @@ TEST(Simulation, K6UnfinishedProgramsAreUnwoundAndTheirCallsDoNothing) {
   EXPECT_EQ(held.use_count(), 1);
 }
 
-TEST(Simulation, K6AnAbandonedRunLeavesItsStacksAsTheyAre) {
+TEST(Simulation, SK6AnAbandonedRunLeavesItsStacksAsTheyAre) {
   struct Guard {
     bool* gone;
     ~Guard() { *gone = true; }
@@ -353,7 +354,7 @@ TEST(Simulation, K6AnAbandonedRunLeavesItsStacksAsTheyAre) {
   Simulation simulation({.unfinished = Unfinished::abandon});
   simulation.spawn("core", [&](Core& core) {
     const Guard guard{&gone};
-    core.wait_until(kWord, "nobody", [] { return false; });
+    core.wait_until(kWord, "no store", [] { return false; });
   });
   EXPECT_EQ(simulation.run().ending, Ending::deadlock);
   EXPECT_FALSE(gone);

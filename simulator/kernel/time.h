@@ -13,7 +13,7 @@
 // 1, 1.2, 1.25, 1.4, 1.5, 1.6, 2, 2.4, 2.5, 2.8 and 3 GHz, 1066 and 2132 MHz. 63 bits hold 5.7
 // hours of virtual time.
 //
-// Invariants: T1 no operation here rounds; what is not a whole number of ticks cannot be made.
+// Invariants: TI1 no operation here rounds; only whole numbers of ticks can be made.
 // Thread safety: values.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what a run did, event by event: for whoever wants to watch, and as one number that two
-// equal runs share.
-// Invariants: D1 the digest depends on the events and their order, on nothing of the host.
+// Purpose: the events of a run, one by one for a listener, and as one number that two equal runs
+// share.
+// Invariants: TR1 the digest depends on the events and their order, on nothing of the host.
 // Thread safety: values.
 #pragma once
 
@@ -14,7 +14,7 @@
 namespace tombolo::simulator {
 
 enum class Action : std::uint8_t {
-  turn,    // a core may touch what others see
+  turn,    // a core may touch state that others see
   park,    // a core waits for a store; value: the word's address
   wake,    // a parked core was woken by a store; value: the word's address
   expire,  // a parked core's deadline passed; value: the word's address

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: whose turn it is: a winner tree over a fixed number of entrants, each with a time, that
-// keeps the earliest at the top. Changing one entrant's time plays the matches from it upwards.
-// Invariants: W1 of entrants with equal times the one with the smallest number wins.
+// Purpose: finds the next core: a winner tree over a fixed number of entrants, each with a time,
+// that keeps the earliest at the top. Changing one entrant's time plays the matches from it
+// upwards.
+// Invariants: TT1 of entrants with equal times the one with the smallest number wins.
 // Thread safety: one thread at a time.
 #pragma once
 

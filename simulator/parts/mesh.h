@@ -5,11 +5,11 @@
 //   const Time head = mesh.send({0, 0}, {5, 3}, core.now(), clock.cycles(8));
 //
 // A packet is switched through (wormhole): its head takes `hop` for each link, and each link is
-// occupied from the head's departure for the packet's length. What happens at the ends (the way
-// into the mesh, the last flit behind the head) is the caller's to add.
+// occupied from the head's departure for the packet's length. The caller adds the times at both
+// ends (the way into the mesh, the last flit behind the head).
 //
-// Invariants: M1 the way has |dx| + |dy| links, its order depends on nothing but its ends.
-//             M2 without other traffic the head takes hops * hop.
+// Invariants: ME1 the way has |dx| + |dy| links, its order depends on nothing but its ends.
+//             ME2 without other traffic the head takes hops * hop.
 // Thread safety: one thread at a time. A core has the turn when it calls send.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ways through the mesh, what they take, and what crossing traffic costs.
+// Ways through the mesh, their times, and the cost of crossing traffic.
 #include "simulator/parts/mesh.h"
 
 #include <gtest/gtest.h>

@@ -6,13 +6,13 @@
 //
 // Requests that come from farther away may be handed in before they arrive: a packet reserves all
 // links of its way when it is sent. One that is handed in later and arrives earlier then takes an
-// idle stretch before what is reserved, if it fits in.
+// idle stretch before the reservation, if it fits in.
 //
-// Invariants: V1 no two slots overlap; a slot begins no earlier than its request arrives.
-//             V2 requests handed in by arrival are served first come, first served, at once when
-//                the server is idle.
-//             V3 it remembers the last kGaps idle stretches; of one that is taken in part it
-//                remembers the longer rest. What it forgot counts as busy.
+// Invariants: SV1 no two slots overlap; a slot begins no earlier than its request arrives.
+//             SV2 requests handed in by arrival are served first come, first served, at once when
+//                 the server is idle.
+//             SV3 it remembers the last kGaps idle stretches; of one that is taken in part it
+//                 remembers the longer rest. A forgotten stretch counts as busy.
 // Thread safety: one thread at a time. A core has the turn when it calls serve.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Servers: first come, first served; what they report; gaps.
+// Servers: first come, first served; the times that they report; gaps.
 #include "simulator/parts/server.h"
 
 #include <gtest/gtest.h>

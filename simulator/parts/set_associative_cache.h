@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: one cache: tags and data of lines, pseudo-LRU replacement. It holds bytes of its own, so
-// that what it returns after memory has changed is what a real one would return: stale data. It
-// knows no time and no memory: the caller fetches lines, takes victims and pays for both.
+// that after memory has changed it returns stale data, as a real one would. It knows no time and no
+// memory: the caller fetches lines, takes victims and pays for both.
 //
 //   if (!cache.read(address, &value, 8)) {
 //     if (auto victim = cache.fill(line, kind, bytes_of_memory)) ... write it back if it is dirty
@@ -12,12 +12,13 @@
 // can be invalidated at once, in constant time.
 //
 // Invariants:
-//   C1 A line is in at most one way. A hit touches it for replacement; a look without a hit, and
-//      the operations on many lines, do not.
-//   C2 A victim is an invalid way if the set has one (the lowest), else what pseudo-LRU names.
-//   C3 Invalidating never writes anything back: dirty bytes are lost, whole lines come from memory
-//      again. Writing back takes whole lines, with all bytes that were never written.
-//   C4 Operations on many lines meet them by set, then way.
+//   SA1 A line is in at most one way. A hit touches it for replacement; a look without a hit, and
+//       the operations on many lines, do not.
+//   SA2 A victim is an invalid way if the set has one (the lowest), else the one that pseudo-LRU
+//       names.
+//   SA3 Invalidating never writes anything back: dirty bytes are lost, whole lines come from memory
+//       again. Writing back takes whole lines, with all bytes that were never written.
+//   SA4 Operations on many lines meet them by set, then way.
 // Thread safety: one thread at a time.
 #pragma once
 
@@ -100,7 +101,7 @@ class SetAssociativeCache {
     return WriteOutcome::kept;
   }
 
-  // Puts a line that is not there into the cache, clean; returns what had to go for it.
+  // Puts a line that is not there into the cache, clean; returns the line that had to go for it.
   std::optional<CachedLine> fill(Line line, LineKind kind, const std::byte* bytes) {
     TOMBOLO_CHECK(kind < kKinds, "a line of kind {}: there are {}", kind, kKinds);
     TOMBOLO_CHECK(find(line) == kMiss, "line {:#x} is filled and already there", line.number());
@@ -112,7 +113,7 @@ class SetAssociativeCache {
     return gone;
   }
 
-  // What the cache holds of a line, without touching it.
+  // The cache's copy of a line, without touching it.
   std::optional<CachedLine> look(Line line) const {
     const std::size_t at = find(line);
     if (at == kMiss) return std::nullopt;
@@ -129,7 +130,7 @@ class SetAssociativeCache {
   void invalidate_kind(LineKind kind) {
     TOMBOLO_CHECK(kind < kKinds, "lines of kind {}: there are {}", kind, kKinds);
     if (++generations_[kind] != 0) return;
-    // Old numbers come up again: remove what still has one.
+    // Old numbers come up again: remove the lines that still have one.
     for (Tag& tag : tags_) tag.valid = tag.valid && tag.kind != kind;
   }
 
@@ -166,7 +167,7 @@ class SetAssociativeCache {
     invalidate_if([](const CachedLine&) { return true; });
   }
 
-  // Calls visit(CachedLine) for what it holds.
+  // Calls visit(CachedLine) for each line in it.
   template <class Visit>
   void visit(Visit&& visit_line) const {
     for (std::size_t at = 0; at < tags_.size(); ++at) {

@@ -321,7 +321,7 @@ class Comparison {
       way->dirty = false;
       expected.push_back(way->line);
     }
-    ASSERT_EQ(lines, expected) << "C4";
+    ASSERT_EQ(lines, expected) << "SA4";
   }
 
   void empty() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: bytes of simulated memory: as many as a chip has, of which the host holds only the pages
 // that were touched. Untouched bytes are zero.
-// Invariants: S1 a page, once there, stays where it is: pointers into it stay valid.
+// Invariants: SP1 a page, once there, stays where it is: pointers into it stay valid.
 // Thread safety: one thread at a time.
 #pragma once
 

@@ -2,8 +2,8 @@
 // Purpose: pseudo-LRU replacement by a binary tree over the ways of a set: each inner node has one
 // bit that points to the half that was used longer ago. For 4 ways these are the three bits of the
 // i486 and the Pentium.
-// Invariants: L1 the way touched last is never the victim (with more than one way).
-//             L2 touching the victim of the moment again and again visits all ways in turn.
+// Invariants: TP1 the way touched last is never the victim (with more than one way).
+//             TP2 touching the victim of the moment again and again visits all ways in turn.
 // Thread safety: a value.
 #pragma once
 

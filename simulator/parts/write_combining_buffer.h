@@ -6,9 +6,9 @@
 //   if (auto out = buffer.write(address, &value, 8)) ... bring *out to memory
 //   if (buffer.full()) ... the same with buffer.drain()
 //
-// Invariants: B1 what leaves the buffer has exactly the bytes that were written, in their last
-//                values (`mask`, bit n for byte n of the line).
-//             B2 lines leave in the order in which they were first written to.
+// Invariants: WB1 a line that leaves the buffer has exactly the bytes that were written, in their
+//                 last values (`mask`, bit n for byte n of the line).
+//             WB2 lines leave in the order in which they were first written to.
 // Thread safety: one thread at a time.
 #pragma once
 
@@ -42,10 +42,10 @@ class WriteCombiningBuffer {
   bool full() const { return held_.mask == bits(line_size_.bytes()); }
   // The line that it holds, if it is not empty.
   Line line() const { return held_.line; }
-  // Whether a write to this line would be combined with what is held.
+  // Whether a write to this line would be combined with the bytes held.
   bool holds(Line line) const { return !empty() && held_.line == line; }
 
-  // The bytes lie in one line. Returns what had to leave for them.
+  // The bytes lie in one line. Returns the lines that had to leave for them.
   std::optional<CombinedLine> write(Address to, const void* from, std::size_t bytes) {
     const std::size_t offset = line_size_.offset(to);
     TOMBOLO_CHECK(bytes > 0 && line_size_.within_one(to, bytes),

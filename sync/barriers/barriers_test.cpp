@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: one validator for all barriers on all machines: nobody leaves before all have arrived,
+// Purpose: one validator for all barriers on all machines: no core leaves before all have arrived,
 // seen through counters and through data; faults; memory. Thread safety: -
 #include <gtest/gtest.h>
 
@@ -58,7 +58,7 @@ class Barriers : public ::testing::Test {
         }
         ++arrived;
         ASSERT_TRUE(barrier.arrive_and_wait().ok());
-        // Nobody can be more than one barrier ahead.
+        // No core can be more than one barrier ahead.
         const std::uint64_t now = arrived;
         EXPECT_GE(now, std::uint64_t{cores} * round);
         EXPECT_LT(now, std::uint64_t{cores} * (round + 1));
@@ -87,7 +87,8 @@ TYPED_TEST(Barriers, SeparateRounds) {
   this->separates(33, 2);
 }
 
-// What anybody published or drained before a barrier is seen after it by everybody who refreshes.
+// Data that a core published or drained before a barrier is seen after it by every core that
+// refreshes.
 TYPED_TEST(Barriers, CarryData) {
   using C = typename TestFixture::Machine;
   Deadline deadline(seconds(60));

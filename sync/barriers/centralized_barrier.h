@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the centralized counter barrier (Mellor-Crummey and Scott, TOCS 1991, algorithm 7), for
-// comparison: everybody adds to one word at home 0, the last one releases the others through
+// comparison: all cores add to one word at home 0, the last one releases the others through
 // another.
 //
 // Per core and barrier: one atomic and any number of polls, all at home 0: it stops scaling as the
 // centralized window database does (000 section 3.4.5). Memory: two lines at home 0.
 //
-// Invariants: C1 arrivals are never reset: barrier k is complete when n * k cores have arrived.
-//                Nobody arrives for barrier k + 1 before barrier k is complete, so the counts of
-//                two barriers do not mix.
-//             C2 the release word grows by one per barrier and is stored by its last core only, so
-//                whoever waits for k may also see k + 1.
+// Invariants: CE1 arrivals are never reset: barrier k is complete when n * k cores have arrived. No
+//                 core arrives for barrier k + 1 before barrier k is complete, so the counts of two
+//                 barriers do not mix.
+//             CE2 the release word grows by one per barrier and is stored by its last core only, so
+//                 a core that waits for k may also see k + 1.
 // The polls are of another home's word, hence pause and not wait_until (R6).
 // Thread safety: one call at a time per object.
 #pragma once

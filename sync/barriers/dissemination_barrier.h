@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the dissemination barrier (Hensgen, Finkel and Manber 1988; Mellor-Crummey and Scott,
 // TOCS 1991, algorithm 9): in round r core i signals core i + 2^r (mod n) and waits for i - 2^r.
-// After ceil(log2 n) rounds everybody has heard, directly or not, of everybody.
+// After ceil(log2 n) rounds every core has heard, directly or not, of every other.
 //
 // Per core and barrier: ceil(log2 n) remote stores, and as many waits on words of its own home; for
 // two cores one of each. Memory: ceil(log2 n) lines per home.
 //
-// Invariants: D1 a flag has one writer, which stores the number of its current barrier; the reader
-//                waits for its own number or a larger one. Numbers only grow, so no flag is ever
-//                reset and a fast writer may be ahead by one (it cannot be by two: its next barrier
-//                needs the reader).
-//             D2 a core stores its round r + 1 flag after it has loaded its round r flag (R3 keeps
-//                loads and later stores in order), so the flag passes on what came before it: what
-//                every core published or drained before it arrived is in memory when any core
-//                leaves (R4), and a refresh after the barrier sees it (R5). No fence: the wait of a
-//                round may overtake its store without harm, since it concerns another pair.
+// Invariants: DI1 a flag has one writer, which stores the number of its current barrier; the reader
+//                 waits for its own number or a larger one. Numbers only grow, so no flag is ever
+//                 reset and a fast writer may be ahead by one (it cannot be by two: its next
+//                 barrier needs the reader).
+//             DI2 a core stores its round r + 1 flag after it has loaded its round r flag (R3 keeps
+//                 loads and later stores in order), so the flag passes on all earlier events: data
+//                 that any core published or drained before it arrived is in memory when any core
+//                 leaves (R4), and a refresh after the barrier sees it (R5). No fence: the wait of
+//                 a round may overtake its store without harm, since it concerns another pair.
 // Thread safety: one call at a time per object.
 #pragma once
 

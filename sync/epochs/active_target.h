@@ -8,10 +8,10 @@
 //
 // For one origin and one target, a cycle is two atomics on remote words and two waits on own words.
 //
-// Invariants: A1 an origin signals completion only to a target whose post it has seen, so that the
-//                target's counter expects it.
-//             A2 whoever has posted is told as soon as complete is called, whatever the order of
-//                `targets`: a late target delays nobody else.
+// Invariants: AC1 an origin signals completion only to a target whose post it has seen, so that the
+//                 target's counter expects it.
+//             AC2 every target that has posted is told as soon as complete is called, whatever the
+//                 order of `targets`: a late target delays no other.
 // With `matched` false (MPI_MODE_NOCHECK on both sides: the program itself ensures that the post
 // came first) the match vector is left alone; both sides of an epoch must agree.
 // Memory: a line and n bits at each home; 3n bits and the largest group private.
@@ -59,7 +59,7 @@ class ActiveTarget {
   bool posted(Home target) { return match_.posted(target); }
   Status await_post(Home target) { return match_.await(target); }
 
-  // Origin: ends the access epoch with `targets` (each once). After a fault some were told.
+  // Origin: ends the access epoch with `targets` (each once). After an error some were told.
   Status complete(std::span<const Home> targets, bool matched = true) {
     late_.clear();
     for (const Home target : targets) {

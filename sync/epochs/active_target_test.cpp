@@ -49,7 +49,7 @@ struct CounterOnly {
   static Status before_access(Epochs&, Home) { return {}; }
 };
 
-// Who takes part in one epoch.
+// The members of one epoch.
 struct Epoch {
   std::vector<std::vector<Home>> targets_of;  // by origin
   std::vector<std::vector<Home>> origins_of;  // by target

@@ -7,12 +7,13 @@
 // the target a write to a line that an origin's cache holds as well, and a reset that would have to
 // be ordered before the post.
 //
-// Invariants: K1 the word is the number of completions since the start; `expected_` the number of
-//                origins of all posts. An origin completes only what the target posted to it, so
-//                the word never exceeds `expected_` and equality means that nobody is left.
+// Invariants: CR1 the word is the number of completions since the start; `expected_` the number of
+//                 origins of all posts. An origin completes only the epochs that the target posted
+//                 to it, so the word never exceeds `expected_` and equality means that all have
+//                 completed.
 // Memory: one line at each home.
-// Data: complete is an atomic, ordered after what the origin drained or published (R4); what the
-// target refreshes after it saw the sum is no older (R5). Hence no drain, publish or fence here.
+// Data: complete is an atomic, ordered after the origin's drain or publish (R4); a refresh by the
+// target after it saw the sum is as new (R5). Hence no drain, publish or fence here.
 // Thread safety: one call at a time per object.
 #pragma once
 

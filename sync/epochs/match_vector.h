@@ -2,24 +2,25 @@
 // Purpose: the match vector of trigger-only synchronization (000 sections 3.4.4, 3.4.7, 3.4.8): one
 // bit for each core, at the home of the origin, by which targets say that they have posted. Bits
 // and not a count, since a count cannot tell a member of the start group from a target of a later
-// epoch (000 section 3.3.3; sync/epochs/broken/counter_only_target.h shows what happens).
+// epoch (000 section 3.3.3; sync/epochs/broken/counter_only_target.h shows the result).
 //
 // Where the thesis sets a bit and the origin clears it, ours alternates: a post changes the bit,
 // and each side remembers (in private memory) the value after the last post that it has dealt with.
 // That saves the origin a write to a line that the target's cache holds as well.
 //
-// Invariants: V1 a bit has one writer, the target of that number, which changes it once per post.
-//                A target posts again to an origin only after the origin has consumed the last post
-//                (the target's wait ends with it), so a bit that differs from what the origin
-//                remembers means exactly one post.
-//             V2 the writer knows the value of its own bit, so that it changes it by adding or
-//                subtracting: no carry reaches another bit.
-//             V3 the origin's copy of a word may be old, but never shows a post that was consumed
-//                or has not happened; so the copy is looked at first and memory only if it says no.
+// Invariants: MV1 a bit has one writer, the target of that number, which changes it once per post.
+//                 A target posts again to an origin only after the origin has consumed the last
+//                 post (the target's wait ends with it), so a bit that differs from the origin's
+//                 memory of it means exactly one post.
+//             MV2 the writer knows the value of its own bit, so that it changes it by adding or
+//                 subtracting: no carry reaches another bit.
+//             MV3 the origin's copy of a word may be old, but never shows a post that was consumed
+//                 or has not happened; so the copy is looked at first and memory only if it says
+//                 no.
 // Memory: n bits at each home, 3n bits private: the bits name the partners of an epoch, which no
 // fixed number of words can.
-// Data: post is an atomic, ordered after what the target published (R4); what the origin refreshes
-// after it saw the bit is no older (R5). Hence no drain, publish or fence here.
+// Data: post is an atomic, ordered after the target's publish (R4); a refresh by the origin after
+// it saw the bit is as new (R5). Hence no drain, publish or fence here.
 // Thread safety: one call at a time per object.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what the validators of sync share: every algorithm of a family times every machine, one
-// of it for each core, hooks that end a wait, and protected data whose damage shows.
+// Purpose: the common parts of the validators of sync: every algorithm of a family times every
+// machine, one of it for each core, hooks that end a wait, and protected data whose damage shows.
 //
 //   using Cases = Product<AnyMachines, CaseOf<McsLock>::On, CaseOf<Ticket>::On>;   // typed tests
 //
@@ -117,8 +117,8 @@ void run_each(machine::testing::EnsembleShape shape, Body&& body) {
   });
 }
 
-// A record of equal numbers over several lines of the data of one home. Who reads it while somebody
-// writes it, or reads a stale part of it, finds numbers that differ.
+// A record of equal numbers over several lines of the data of one home. A core that reads it while
+// another writes it, or reads a stale part of it, finds numbers that differ.
 template <machine::Core C>
 class Record {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what the tests of readers-writer locks share: the families as cases, and a fixture that
-// knows who is inside.
+// Purpose: the common parts of the tests of readers-writer locks: the families as cases, and a
+// fixture that knows the cores inside.
 // Thread safety: -
 #pragma once
 
@@ -66,7 +66,7 @@ struct CasesOf {
 // Of all that are listed, also with the bias.
 using EveryCase = WithBias<EagerlyBiased>::type::apply<CasesOf>;
 
-// The locks of a window, and what the test itself knows about who is inside.
+// The locks of a window, and the test's own record of the cores inside.
 template <class Case>
 class Locks : public ::testing::Test {
  protected:
@@ -113,7 +113,7 @@ class Locks : public ::testing::Test {
     --inside.writers;
   }
 
-  // Locks one target and uses its data; false after a fault.
+  // Locks one target and uses its data; false after an error.
   bool use_one(Machine& core, Family& locks, Random& random, Home target) {
     const Access access = random.one_in(3) ? Access::exclusive : Access::shared;
     if (Status s = locks.lock(access, target); !s.ok()) return fail(s);
@@ -191,7 +191,7 @@ class Locks : public ::testing::Test {
     locks.unlock_all();
   }
 
-  // What a core does in a random schedule.
+  // The actions of a core in a random schedule.
   struct Mix {
     int steps = 0;
     std::uint64_t lock_all_one_in = 0;  // 0: never

@@ -3,12 +3,12 @@
 //
 //   combine(Op::sum, Element::f64, target, origin, 8192);   // target[i] += origin[i]
 //
-// Invariants: E1 memory passed in may have any alignment, except for the *_atomic functions, which
-//                want it aligned to bytes(element).
-//             E2 padding inside pair types is never written.
-//             E3 signed integer overflow wraps; min is `target < in ? target : in` and max the same
-//                with >, so an unordered comparison (NaN) yields the incoming value.
-//             E4 minloc and maxloc choose the lower index between equal values.
+// Invariants: EL1 memory passed in may have any alignment, except for the *_atomic functions, which
+//                 want it aligned to bytes(element).
+//             EL2 padding inside pair types is never written.
+//             EL3 signed integer overflow wraps; min is `target < in ? target : in` and max the
+//                 same with >, so an unordered comparison (NaN) yields the incoming value.
+//             EL4 minloc and maxloc choose the lower index between equal values.
 // Thread safety: the plain functions need exclusive use of the memory they write. The *_atomic
 // functions may run at once on one location, in threads or processes that share coherent memory.
 #pragma once
@@ -86,7 +86,7 @@ extern const std::array<std::uint8_t, kElements> element_bytes;
 extern const std::array<std::uint16_t, kElements> valid_ops;  // bit i: the operation i
 
 template <class T>
-void add(void* inout, const void* in) {  // at any alignment (E1)
+void add(void* inout, const void* in) {  // at any alignment (EL1)
   T sum;
   T more;
   std::memcpy(&sum, inout, sizeof sum);
@@ -133,7 +133,7 @@ inline void combine_one(Op op, Element element, void* inout, const void* in) {
     switch (element) {
       case Element::i32:
       case Element::u32:
-        return detail::add<std::uint32_t>(inout, in);  // E3: wraps
+        return detail::add<std::uint32_t>(inout, in);  // EL3: wraps
       case Element::i64:
       case Element::u64:
         return detail::add<std::uint64_t>(inout, in);

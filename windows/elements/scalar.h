@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: private to this folder: the C++ type behind each Element, and each Op on two values.
-// Invariants: see E3 and E4 in elements.h.
+// Invariants: see EL3 and EL4 in elements.h.
 // Thread safety: pure functions.
 #pragma once
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: lets a test decide what happens in the middle of a call: a machine on which a thread
-// stops at the start of an operation and runs what the test wants to happen just then.
+// Purpose: lets a test act in the middle of a call: a machine on which a thread stops at the start
+// of an operation and runs the test's function just then.
 //
 //   run<Interruptible<stale::Core>>({.options = {.threads = true}}, [](Process& p) {
 //     const Interruption interruption(Operation::refresh, [&] { ... other threads go on ... });
 //     p.sync();
 //   });
 //
-// Invariants: I1 the core is untouched while it is interrupted: no operation has begun on it, and
-//                other threads may use it.
+// Invariants: IN1 the core is untouched while it is interrupted: no operation has begun on it, and
+//                 other threads may use it.
 // Thread safety: an Interruption concerns the thread that made it, and no other.
 #pragma once
 

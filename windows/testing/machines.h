@@ -14,7 +14,7 @@
 
 namespace tombolo::windows::testing {
 
-// All whose processes are threads, which tests may drive as they like.
+// All whose processes are threads, which tests may interleave freely.
 using MachinesOfThreads = AllMachines::apply<::testing::Types>;
 
 #ifdef TOMBOLO_HAS_SCC
@@ -23,7 +23,7 @@ using Machines = AllMachines::and_also<scc::Core>::apply<::testing::Types>;
 using Machines = MachinesOfThreads;
 #endif
 
-// Machines on which what is not published or refreshed is seen to be old.
+// Machines that show unpublished or unrefreshed data as old.
 using MachinesThatLose = ::testing::Types<stale::Core>;
 
 }  // namespace tombolo::windows::testing

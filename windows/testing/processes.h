@@ -12,8 +12,8 @@
 //   }
 //
 // Every call of Process fails the test and ends the thread unless it succeeds; the calls of
-// Process::window() return their Status. A machine that knows what was lost (stale) is asked at the
-// end, and anything lost fails the test unless World::may_lose.
+// Process::window() return their Status. A machine that records losses (stale) is asked at the end,
+// and anything lost fails the test unless World::may_lose.
 // Thread safety: run() from one thread at a time.
 #pragma once
 
@@ -47,7 +47,7 @@ inline constexpr auto every_lock_kind = [] {
   return kinds;
 }();
 
-// Machines that lose what is not published and tell who lost it.
+// Machines that lose unpublished data and name the process that lost it.
 template <class C>
 inline constexpr bool tells_losses = machine::TellsLosses<C>;
 
@@ -69,7 +69,7 @@ std::vector<Weather> every_weather() {
   return {{1, 0}, {2, 50}, {3, 7}, {4, 3}, {5, 50}, {6, 7}, {7, 3}};
 }
 
-// After so long a test that hangs fails. TOMBOLO_TEST_SECONDS sets it, for those who expect hangs.
+// After so long a test that hangs fails. TOMBOLO_TEST_SECONDS sets it, for tests made to hang.
 inline int seconds_of_a_test() {
   const char* seconds = std::getenv("TOMBOLO_TEST_SECONDS");
   return seconds != nullptr ? std::atoi(seconds) : 60;

@@ -66,7 +66,7 @@ def one_sided(
     for number in range(1, rounds + 1):
         for name, flavor in ids:
             console.print(f"round {number}: {name} ({flavor})")
-            # One after the other within seconds, as the host's pace may change from minute to minute.
+            # One after the other within seconds, as the host's pace may change between minutes.
             for contestant in entries:
                 campaign.round(number, contestant, [(name, flavor)])
     console.print(table(campaign, wanted, entries, ranks, rounds))
@@ -200,7 +200,7 @@ def best(
 def ratio(campaign: Campaign, row: Target, entries: list[Contestant]) -> float | None:
     """How many times as long as ours the best stock MPI takes: the median over the rounds.
 
-    Compared is what was measured in the same round: where the host's pace changes between rounds, the
+    Only values of the same round are compared: where the host's pace changes between rounds, the
     medians over all rounds may come from different paces.
     """
     rounds: dict[bool, list[list[float]]] = {True: [], False: []}
@@ -233,7 +233,7 @@ def shortfall(campaign: Campaign, row: Target, entries: list[Contestant]) -> str
 
 
 def means(campaign: Campaign, row: Target, entries: list[Contestant]) -> str:
-    """What a low median hides: samples of two kinds, of which some wait for a processor.
+    """Marks medians that hide two kinds of samples, of which some wait for a processor.
 
     A stock MPI that spins exchanges a message within a microsecond while both partners happen to
     run, and takes thousands of times as long while one waits for its turn.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tombolo doctor`: what this host offers to Tombolo, with a hint for each lack."""
+"""`tombolo doctor`: the abilities of this host, with a hint for each lack."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ MARKS = {"yes": "[green]yes[/]", "no": "[red]no[/]", "partly": "[yellow]partly[/
 
 @dataclass(frozen=True)
 class Finding:
-    """One row: what was looked for, whether it is there, and what to do if it is not."""
+    """One row: the thing looked for, whether it is there, and a remedy if it is not."""
 
     about: str
     state: str  # yes, partly, no
@@ -30,7 +30,7 @@ class Finding:
 
 
 def doctor() -> None:
-    """Say what this host offers, and how to get what it lacks."""
+    """List the abilities of this host, with a remedy for each lack."""
     table = Table(title="This host", title_justify="left")
     for heading in ("", "here", "what", "hint"):
         table.add_column(heading, overflow="fold")
@@ -131,7 +131,7 @@ def _write_watch(lack: str) -> Finding:
         about,
         "no",
         lack,
-        "`flushed` publishes whole regions, 40 us for 1 MiB: Linux 6.7 or newer, and in a container "
+        "`flushed` publishes whole regions: Linux 6.7 or newer, and in a container "
         "a seccomp profile that allows userfaultfd",
     )
 

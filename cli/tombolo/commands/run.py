@@ -26,10 +26,10 @@ def run(
         str | None, typer.Option(help="flushed: the device or file to map.")
     ] = None,
     atomics: Annotated[
-        str | None, typer.Option(help="flushed: full | none, what the memory offers.")
+        str | None, typer.Option(help="flushed: full | none, the atomics of the memory.")
     ] = None,
     stats: Annotated[
-        bool, typer.Option(help="Say at the end what was served by us and what was forwarded.")
+        bool, typer.Option(help="Say at the end how many windows were served and forwarded.")
     ] = False,
     stock: Annotated[bool, typer.Option(help="Without Tombolo, for comparison.")] = False,
     show: Annotated[bool, typer.Option(help="Print the command line instead of running it.")] = False,

@@ -23,7 +23,7 @@ Quick = Annotated[bool, typer.Option("--quick", help="A small set of points.")]
 Chip = Annotated[str, typer.Option(help="A chip by name, or a TOML file of its parameters.")]
 Seed = Annotated[int, typer.Option(help="Of the programs' random choices.")]
 Jobs = Annotated[int | None, typer.Option(min=1, help="Processes at once [default: processors]")]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Measure again what was measured before.")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="Measure all points again.")]
 All = Annotated[bool, typer.Option("--all", help="Every number of the papers in the table.")]
 Strict = Annotated[
     bool, typer.Option("--strict", help="Fail where a claim does not hold or a reason is missing.")
@@ -38,7 +38,7 @@ def scc() -> None:
 
 @app.command("list")
 def list_experiments() -> None:
-    """The experiments: what they show and where it is printed."""
+    """The experiments, with their subjects and their places in the papers."""
     known = catalogue.load().experiments
     program = libraries.find_program(native.NAME)
     offered = native.offers(program) if program else {}
@@ -96,7 +96,7 @@ def figures(
     fresh: Fresh = False,
     everything: All = False,
 ) -> None:
-    """Measure what is missing of all experiments, then report."""
+    """Measure the missing points of all experiments, then report."""
     setting = Setting(quick, seed, chip)
     ended = campaign.run([], setting, jobs, fresh)
     _say_ended(ended)
@@ -112,7 +112,7 @@ def report_command(
     everything: All = False,
     strict: Strict = False,
 ) -> None:
-    """Draw the figures and compare with the papers, from what was measured before."""
+    """Draw the figures and compare with the papers, from earlier measurements."""
     setting = Setting(quick, seed, chip)
     results = store.newest(setting)
     if not results.done:
@@ -155,7 +155,7 @@ def _show(sections: list[Section], everything: bool) -> None:
 def _deviation_table(sections: list[Section], everything: bool, reasons: list[str]) -> Table:
     """The papers' numbers; of calibration's many a summary and the bad ones, unless all are wanted.
 
-    Reasons are added to the list and named by their number there.
+    Reasons join the list and are named by their number there.
     """
     table = Table(title="The papers' numbers beside ours", title_justify="left")
     for heading in ("experiment", "series", "x"):
@@ -176,7 +176,7 @@ def _deviation_table(sections: list[Section], everything: bool, reasons: list[st
 
 
 def _number_of(reason: str, reasons: list[str]) -> str:
-    """Of a reason in the list, to which it is added; empty for none."""
+    """The number of a reason in the list, which it joins if need be; empty for none."""
     if not reason:
         return ""
     if reason not in reasons:

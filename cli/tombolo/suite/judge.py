@@ -28,7 +28,7 @@ class Summary:
 
     @property
     def share(self) -> float | None:
-        """Of the windows created, those that Tombolo served itself."""
+        """The share of the created windows that Tombolo served itself."""
         windows = self.served + self.forwarded
         return self.served / windows if windows else None
 
@@ -74,7 +74,7 @@ def summarize(
 
 
 class StockVerdicts:
-    """What the stock MPI passes, remembered beside the built suite."""
+    """The tests that the stock MPI passes, remembered beside the built suite."""
 
     def __init__(self, build: Path) -> None:
         self._path = build / "stock.json"

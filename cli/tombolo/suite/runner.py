@@ -16,7 +16,7 @@ from tombolo.launch import Choice, job
 from tombolo.mpis import Mpi
 from tombolo.suite.testlist import Test
 
-# What the launchers say of a rank that died by SIGILL, SIGABRT, SIGBUS, SIGFPE or SIGSEGV.
+# Messages of the launchers about a rank that died by SIGILL, SIGABRT, SIGBUS, SIGFPE or SIGSEGV.
 CRASH = re.compile(r"\(signal (?:4|6|7|8|11)\)|exited on signal (?:4|6|7|8|11)\b")
 LONGEST_LIMIT = 180
 # `stale` compares a process's whole region at each synchronization: benchmarks take their time.
@@ -107,7 +107,7 @@ def run(test: Test, mpi: Mpi, build: Path, setting: Setting, limit: float) -> Ve
 
 
 def judged(stdout: str, stderr: str, status: int) -> str:
-    """`passed`, `failed` or `crashed`: the test's checks are one thing, a dead rank another."""
+    """`passed`, `failed` or `crashed`: a failed check of the test differs from a dead rank."""
     if succeeded(stdout, status):
         return "passed"
     return "crashed" if CRASH.search(stdout) or CRASH.search(stderr) else "failed"

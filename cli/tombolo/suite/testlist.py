@@ -19,7 +19,7 @@ class Test:
     ranks: int
     args: tuple[str, ...] = ()
     env: tuple[tuple[str, str], ...] = ()
-    seconds: int | None = None  # what the list allows it, if it says so
+    seconds: int | None = None  # allowed by the list, if it says so
     excluded: str | None = None  # why it cannot be judged, for an option that we do not serve
 
     @property
@@ -29,7 +29,7 @@ class Test:
 
     @property
     def key(self) -> str:
-        """What the list of expected failures names: `rma/rma_contig`."""
+        """Its name in the list of expected failures: `rma/rma_contig`."""
         return f"{self.folder}/{self.name}"
 
 
