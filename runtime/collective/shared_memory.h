@@ -98,9 +98,6 @@ class SharedMemory {
   Status start_engine(const Surroundings& surroundings, const Options& options,
                       const windows::EngineOptions& engine_options, EnginePointer& out);
 
-  // Regions::programs: what kept memory from being given back at the end of this or an earlier use.
-  static Status take_fault() { return host::own_memory().take_fault(); }
-
  private:
   struct Offer {
     host::SegmentName name;
