@@ -148,7 +148,7 @@ class Tree:
         for layer in LAYERS:
             if (ROOT / layer).exists():
                 # These need more libraries; no test here uses them.
-                left_out = shutil.ignore_patterns("scc", "fibres", "mpi", "formatting.cpp")
+                left_out = shutil.ignore_patterns("scc", "fibres", "mpi")
                 shutil.copytree(ROOT / layer, self.folder / layer, ignore=left_out)
         machines = self.folder / "backends/machines.h"
         reduced, count = MACHINE_LIST.subn(
@@ -164,8 +164,8 @@ class Tree:
                 (not suffixes or s.stem.endswith(suffixes))]
 
     def compiler(self, source, *more):
-        command = [self.options.cxx, "-std=c++20", "-O1", "-w", "-DFMT_HEADER_ONLY",
-                   f"-I{self.folder}", *more, str(self.folder / source)]
+        command = [self.options.cxx, "-std=c++20", "-O1", "-w", f"-I{self.folder}", *more,
+                   str(self.folder / source)]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
     def includes(self, source):
