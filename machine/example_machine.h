@@ -4,7 +4,7 @@
 // or drain. Each operation says what a machine with caches has to do in its place.
 // machine/PORTING.md walks through the same list. Copy this file to backends/NAME/NAME.h to begin.
 //
-// Invariants: X1 every byte has one copy: its memory. view() is the memory itself.
+// Invariants: XM1 every byte has one copy: its memory. view() is the memory itself.
 // Thread safety: every operation may be called from several threads at once.
 #pragma once
 

@@ -6,11 +6,12 @@
 // region of data. A place never holds a pointer: cores may map the same memory at different
 // addresses.
 //
-// Invariants: P1 every home has a sync block of the same size, so that the address of a peer's sync
-//                word is computed and no core stores n addresses for it (000 section 3.4.6).
-//             P2 the first `Core::reserved_sync_bytes(cores)` of a sync block belong to the
-//                machine.
-//             P3 sync blocks start on a 64-byte boundary and are zero before the first core starts.
+// Invariants: PL1 every home has a sync block of the same size, so that the address of a peer's
+//                 sync word is computed and no core stores n addresses for it (000 section 3.4.6).
+//             PL2 the first `Core::reserved_sync_bytes(cores)` of a sync block belong to the
+//                 machine.
+//             PL3 sync blocks start on a 64-byte boundary and are zero before the first core
+//                 starts.
 // Thread safety: plain values.
 #pragma once
 

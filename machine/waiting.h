@@ -5,9 +5,9 @@
 //   Waiter waiter(policy, idle_hook);
 //   while (!ready()) TOMBOLO_TRY(waiter.step());   // or sleep when waiter.wants_sleep()
 //
-// Invariants: W1 between two calls of the idle hook a waiter gives the processor away at most
-//                `WaitPolicy::yields_per_idle` times, so a dead peer is noticed and other work of
-//                the process (the host MPI's progress) goes on while a core waits.
+// Invariants: WA1 between two calls of the idle hook a waiter gives the processor away at most
+//                 `WaitPolicy::yields_per_idle` times, so a dead peer is noticed and other work of
+//                 the process (the host MPI's progress) goes on while a core waits.
 // Thread safety: a Waiter belongs to one thread; an IdleHook says its own.
 #pragma once
 

@@ -3,9 +3,9 @@
 // threads or processes. publish, refresh and drain cost no instruction on x86; what makes
 // memory visible is hardware coherence, ordered by the sync words.
 //
-// Invariants: C1 a region without a mapping (DataRegion::memory == null) is reached by the kernel's
-//                copies, but for the part that is mapped (Attachment::parts); its home itself
-//                reaches it by address.
+// Invariants: CV1 a region without a mapping (DataRegion::memory == null) is reached by the
+//                 kernel's copies, but for the part that is mapped (Attachment::parts); its home
+//                 itself reaches it by address.
 // Thread safety: every operation may be called from several threads at once.
 #pragma once
 

@@ -16,9 +16,9 @@
 // other, and all that its own cores request elsewhere leaves through it: cores that spin on a
 // register slow down the tile that it belongs to (001 Table 3: wherever their own memory lies).
 //
-// Invariants: C1 a request reserves the links of its way, its slot at the device and the way back
-//                when it is sent; its effect on memory happens at the begin of its slot, in the
-//                order of virtual time.
+// Invariants: CP1 a request reserves the links of its way, its slot at the device and the way back
+//                 when it is sent; its effect on memory happens at the begin of its slot, in the
+//                 order of virtual time.
 // Thread safety: one chip belongs to one thread.
 #pragma once
 

@@ -22,14 +22,15 @@
 // table, lets the entry lead to the target, and makes the lines dirty: they leave the cache for
 // their new place. The next block goes through a second entry, and pushes them out.
 //
-// Invariants: Y1 commands of one copy core are done in the order in which they were taken in.
-//             Y2 what was copied is in memory before anybody hears that it is done. What the sender
-//                has in its caches is not: it writes back first, and forgets lines of the target.
-//             Y3 an entry of the lookup table leads elsewhere only when no line that came through
-//                it is in a cache of the copy core, but for the one change in the midst of a LUT
-//                copy, for which the stale lines are the point.
-//             Y4 while L2 takes in a block, nothing else touches it: pseudo-LRU then replaces each
-//                line of a set once, so that all of the block before leaves and all of it stays.
+// Invariants: CC1 commands of one copy core are done in the order in which they were taken in.
+//             CC2 what was copied is in memory before anybody hears that it is done. What the
+//                 sender has in its caches is not: it writes back first, and forgets lines of the
+//                 target.
+//             CC3 an entry of the lookup table leads elsewhere only when no line that came through
+//                 it is in a cache of the copy core, but for the one change in the midst of a LUT
+//                 copy, for which the stale lines are the point.
+//             CC4 while L2 takes in a block, nothing else touches it: pseudo-LRU then replaces each
+//                 line of a set once, so that all of the block before leaves and all of it stays.
 // Thread safety: as Cpu.
 #pragma once
 

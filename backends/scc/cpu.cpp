@@ -86,7 +86,7 @@ void Cpu::read(View from, void* to, std::size_t bytes) {
 void Cpu::read_in_line(View from, std::byte* to, std::size_t bytes) {
   see_others();
   if (combined_.holds(line_size_.line(from.first))) [[unlikely]]
-    post(*combined_.drain());  // U4
+    post(*combined_.drain());  // CU4
   if (reads_uncached(from.type)) return read_uncached(from, to, bytes);
   fibre_->advance(timing_.load * instructions(from.first, bytes));
   if (l1_.read(from.first, to, bytes)) return;
@@ -223,7 +223,7 @@ Chip::Trip Cpu::send(const Target& target, Time start, std::size_t out, std::siz
 }
 
 // The turn to hand in a request that the core waits for, and when it leaves the tile: not before
-// the write before it is done (U3). It is handed in `before` earlier, as a posted write is: else a
+// the write before it is done (CU3). It is handed in `before` earlier, as a posted write is: else a
 // device that is busy all the time would serve writes before reads that came at the same time.
 Time Cpu::await_request(Address to) {
   fibre_->advance_to(write_done_ - before(to));

@@ -11,13 +11,14 @@
 // posted: the core goes on, but has one write outstanding at most, so that the next store to leave,
 // or to be combined, waits until it is done; a load may look into the caches meanwhile.
 //
-// Invariants: U1 what a load returns is what this hardware would return: a line that stays in a
-//                cache, or memory that somebody's cache or buffer has not written to yet, is stale.
-//             U2 a line leaves a cache whole; the combining buffer writes just the bytes it has.
-//             U3 this core's own accesses to memory are in order: a request is sent when the write
-//                before it is done.
-//             U4 a load of bytes that wait in this core's combining buffer sends them off first
-//                (assumed: the papers do not say it, and one core's own order would break).
+// Invariants: CU1 what a load returns is what this hardware would return: a line that stays in a
+//                 cache, or memory that somebody's cache or buffer has not written to yet, is
+//                 stale.
+//             CU2 a line leaves a cache whole; the combining buffer writes just the bytes it has.
+//             CU3 this core's own accesses to memory are in order: a request is sent when the write
+//                 before it is done.
+//             CU4 a load of bytes that wait in this core's combining buffer sends them off first
+//                 (assumed: the papers do not say it, and one core's own order would break).
 // Thread safety: used from its program only, or before and after the run.
 #pragma once
 

@@ -139,7 +139,7 @@ TEST_F(CpuTest, TheCombiningBufferHoldsStoresBack) {
   });
 }
 
-// U4: one's own order holds across the buffer.
+// CU4: one's own order holds across the buffer.
 TEST_F(CpuTest, ALoadSeesOnesOwnCombinedStore) {
   for (const MemoryType type : {mpbt_wb, mpbt_wt}) {
     alone(scc_, [&](Chip& chip, Cpu& cpu) {

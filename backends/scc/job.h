@@ -9,8 +9,8 @@
 //     ...
 //   });
 //
-// Invariants: J1 sync memory is zero before the first process starts, and each process starts at
-//                time 0.
+// Invariants: JB1 sync memory is zero before the first process starts, and each process starts at
+//                 time 0.
 // Thread safety: one job belongs to one thread.
 #pragma once
 

@@ -81,13 +81,13 @@ std::uint32_t Base::map_peer_page(Home home, std::uint32_t page) {
                          [](const Mapping& a, const Mapping& b) { return a.uses < b.uses; });
     if (least->key >= 0) {
       entry_of_page_[static_cast<std::size_t>(least->key)] = -1;
-      cpu_.flush_combined();  // S2: writes to the old page, before the entry leads elsewhere
+      cpu_.flush_combined();  // SC2: writes to the old page, before the entry leads elsewhere
       forget_lines(
-          placement_.peers);  // S2: its lines carry the addresses that will be the new page's
+          placement_.peers);  // SC2: its lines carry the addresses that will be the new page's
     }
     *least = {static_cast<std::int64_t>(home * pages + page), 0};
     entry = static_cast<std::int32_t>(least - mappings_.begin());
-    cpu_.wait_for_writes();  // S2
+    cpu_.wait_for_writes();  // SC2
     cpu_.compute(cpu_.timing().system_call);
     cpu_.set_lut(cpu_.id(), chip_.first_free_entry() + static_cast<std::uint32_t>(entry),
                  chip_.public_page(core_of(home), page));
@@ -210,7 +210,7 @@ void Base::forget_lines(MemoryType type) {
     return;
   }
   if (lines.stores) {
-    cpu_.wbinvd();  // S1
+    cpu_.wbinvd();  // SC1
   } else {
     cpu_.cl1invmb();
   }

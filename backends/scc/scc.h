@@ -20,11 +20,11 @@
 // the papers' prototype whatever the type: the dummy store and CL1INVMB (000 section 4.3.3), which
 // do nothing for DCM and drop stores that hit MPBT-WB lines.
 //
-// Invariants: S1 a store that waits in L1 for its write-back is never dropped by CL1INVMB (but by
-//                the prototype's): this machine knows whether there may be one, and writes L1 back
-//                instead.
-//             S2 an entry of the lookup table gets another page only after this core's writes are
-//                in memory and its MPBT lines are gone.
+// Invariants: SC1 a store that waits in L1 for its write-back is never dropped by CL1INVMB (but by
+//                 the prototype's): this machine knows whether there may be one, and writes L1 back
+//                 instead.
+//             SC2 an entry of the lookup table gets another page only after this core's writes are
+//                 in memory and its MPBT lines are gone.
 // Thread safety: a core belongs to its program.
 #pragma once
 
@@ -85,7 +85,7 @@ class Base {
   Word word(machine::SyncPlace place) const { return {sync(place)}; }
   std::uint64_t load(Word word) { return cpu_.load<std::uint64_t>(word.view); }
   void store(Word word, std::uint64_t v) { cpu_.store(word.view, v); }
-  // This core's stores are in order, and a load waits for the store before it (Cpu, U3).
+  // This core's stores are in order, and a load waits for the store before it (Cpu, CU3).
   void fence() { cpu_.wait_for_writes(); }
 
   template <class Predicate>
@@ -175,7 +175,7 @@ class Base {
   // What caches may hold of data: of memory that L2 holds as well, and of memory that only L1 does.
   struct Held {
     bool lines = false;   // that were read since they were last invalidated
-    bool stores = false;  // S1: that hit such lines since they were last written back
+    bool stores = false;  // SC1: that hit such lines since they were last written back
   };
   Held& held(MemoryType type) { return held_[scc::in_l2(type) ? 1 : 0]; }
   Held held_[2];

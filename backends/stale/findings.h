@@ -2,8 +2,8 @@
 // Purpose: what the machine `stale` has seen go wrong: bytes that were lost, and who lost them.
 // A correct program on a correct algorithm has none.
 //
-// Invariants: F1 the counts are exact; the details stop after `Findings::details_max`.
-//             F2 neighbouring lines lost in the same way by the same writers are one detail.
+// Invariants: FI1 the counts are exact; the details stop after `Findings::details_max`.
+//             FI2 neighbouring lines lost in the same way by the same writers are one detail.
 // Thread safety: none of its own; stale::Core writes it under its lock. Read it when the core
 // rests.
 #pragma once

@@ -2,8 +2,8 @@
 // Purpose: how one core reaches the shared memory of all data regions: line by line, signing the
 // ledger for each line that it writes.
 //
-// Invariants: B1 a ledger entry is 8 bytes: rank + 1 in the upper 16 bits, call site in the lower
-//                48; 0: nobody. Entries lie in the order of the regions and of their lines.
+// Invariants: BU1 a ledger entry is 8 bytes: rank + 1 in the upper 16 bits, call site in the lower
+//                 48; 0: nobody. Entries lie in the order of the regions and of their lines.
 // Thread safety: for the shared side yes; set_site by one thread at a time.
 #pragma once
 

@@ -2,8 +2,8 @@
 // Purpose: which blocks of a large, mostly untouched range may hold anything but zeros, so that a
 // window of 8 GiB of which a program uses three pages costs three pages.
 //
-// Invariants: E1 when in doubt a block counts as touched: where the kernel does not tell, where
-//                memory could be in the swap, where an image is a mapped file.
+// Invariants: PG1 when in doubt a block counts as touched: where the kernel does not tell, where
+//                 memory could be in the swap, where an image is a mapped file.
 // Cost: two system calls for each MiB of the range; about 10 (image) to 40 (memory) nanoseconds a
 // page on an x86-64 of 2023.
 // Thread safety: yes.

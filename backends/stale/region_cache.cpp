@@ -138,7 +138,7 @@ void RegionCache::take(Line line, const Bytes& before, const Bytes& fresh, ByteM
 void RegionCache::fill(Line line) {
   Bytes fresh;
   around_.bus.load(home_, line, fresh.at);
-  around_.combining.overlay(home_, line, fresh.at);  // K5
+  around_.combining.overlay(home_, line, fresh.at);  // RC5
   take(line, fresh, fresh, 0);
   valid_word(line) |= std::uint64_t{1} << line % 64;
 }
@@ -171,7 +171,7 @@ void RegionCache::drop(Line line, ByteMask range) {
   }
   Bytes fresh;
   around_.bus.load(home_, line, fresh.at);
-  around_.combining.overlay(home_, line, fresh.at);  // K5
+  around_.combining.overlay(home_, line, fresh.at);  // RC5
   if (changed == 0 && std::memcmp(fresh.at, image.at, bytes_of(line)) == 0) return;
   take(line, image, fresh, keep);
 }

@@ -17,23 +17,23 @@
 //                     of other words overtake them (R3), a notify() does not
 //
 // Invariants:
-//   L1  Where the own region's image is the program's memory (Attachment::own_view), it is the
+//   ST1 Where the own region's image is the program's memory (Attachment::own_view), it is the
 //       truth when the core is constructed: memory is made equal to it. Otherwise memory is the
 //       truth. No core may touch the data of a home before that home's core exists.
-//   L2  A region is `open` if a program's plain loads reach it: the own region always, others after
+//   ST2 A region is `open` if a program's plain loads reach it: the own region always, others after
 //       expose() or view(). Since loads cannot be trapped, its lines are always in the image; an
 //       eviction or refresh brings them from memory at once. In other regions a line comes from
 //       memory when it is next read.
-//   L3  A deferred store never hangs anybody. It is done at the latest: at the next atomic, fence,
+//   ST3 A deferred store never hangs anybody. It is done at the latest: at the next atomic, fence,
 //       pause, settle or close; when wait_until has to wait; 16 operations later; some milliseconds
 //       later by a helper thread, even if the core never calls again. What notify() would wake
 //       waits for the stores before it. settle() makes all that immediate.
-//   L4  Memory is touched by relaxed atomic accesses only; images by plain ones (an image word is
+//   ST4 Memory is touched by relaxed atomic accesses only; images by plain ones (an image word is
 //       replaced by compare-and-swap, so that a program's store at that moment is never lost).
-//   L5  A region without mapping (DataRegion::memory == null) is uncached: the kernel's copies do
+//   ST5 A region without mapping (DataRegion::memory == null) is uncached: the kernel's copies do
 //       every access at once, and publish and refresh have nothing to do.
-//   L6  A refresh drops the written bytes of its range, not their neighbours in the same line.
-//   L7  A core sees its own write_throughs at once, in memory they are later.
+//   ST6 A refresh drops the written bytes of its range, not their neighbours in the same line.
+//   ST7 A core sees its own write_throughs at once, in memory they are later.
 //
 // Limits: a program's plain store of the value that is already in its image is no write (write()
 // has no such blind spot). Where two others wrote the lost bytes of a line, a finding names the
@@ -127,7 +127,7 @@ class Core final : private Settleable {
 
   // Beyond the contract (machine/optional.h) ----------------------------------------------------
 
-  // Brings all lines of the region into the image, for programs that load from it (L2).
+  // Brings all lines of the region into the image, for programs that load from it (ST2).
   void expose(machine::Home home);
   void settle() override;
   void set_site(std::uint64_t site);
@@ -148,7 +148,7 @@ class Core final : private Settleable {
   void evict_something();
   void check(const char* operation, machine::DataPlace place, std::size_t bytes) const;
   void remember(machine::DataPlace place, std::size_t bytes);
-  bool settle_if_free() override;  // called by the helper thread (L3)
+  bool settle_if_free() override;  // called by the helper thread (ST3)
   Status read_foreign(machine::DataPlace place, void* out, std::size_t bytes);
   Status write_foreign(machine::DataPlace place, const void* in, std::size_t bytes);
 

@@ -243,7 +243,7 @@ TEST(Stale, OwnStoresAreSeenAtOnce) {
   }
 }
 
-// L3: within some operations, and without any within some milliseconds.
+// ST3: within some operations, and without any within some milliseconds.
 TEST(Stale, NoStoreStaysForever) {
   Pair pair;
   const auto word = pair.a.word({0, 128});
@@ -402,7 +402,7 @@ TEST(Stale, DetailsAreBoundedAndCountsExact) {
 
 // ---- Ranges and lines -------------------------------------------------------------------------
 
-// L6: a refresh of bytes 0 to 7 keeps the unpublished byte 8 of the same line.
+// ST6: a refresh of bytes 0 to 7 keeps the unpublished byte 8 of the same line.
 TEST(Stale, ARefreshKeepsWhatWasWrittenBesideItsRange) {
   Pair pair;
   for (const Home home : {0u, 1u}) {
@@ -515,7 +515,7 @@ TEST(Stale, ClosesAfterItsImageIsGone) {
   munmap(image, bytes);
 }
 
-// K4: an eviction never undoes a store that a program does at that moment.
+// RC4: an eviction never undoes a store that a program does at that moment.
 TEST(Stale, EvictionsLoseNoStoreOfAnotherThread) {
   constexpr std::uint64_t rounds = 20000;
   Pair pair(1, 1, 64);
@@ -542,7 +542,7 @@ TEST(Stale, EvictionsLoseNoStoreOfAnotherThread) {
   for (std::size_t w = 0; w < 8; w += 2) EXPECT_EQ(get_fresh(pair.b, {0, w * 8}), rounds);
 }
 
-// ---- Regions without mapping (L5) -------------------------------------------------------------
+// ---- Regions without mapping (ST5) -------------------------------------------------------------
 
 TEST(Stale, RegionsOfOtherProcessesAreUncached) {
   std::vector<std::byte> sync(2 * 4096 + 64);

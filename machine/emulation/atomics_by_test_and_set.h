@@ -8,8 +8,8 @@
 //
 // Not fair: who asks at the right moment gets the register. Memory: none.
 //
-// Invariants: T1 while it waits, a core backs off, so that the holder is not kept from the memory.
-//             T2 a fault of the idle hook ends the wait as in bakery.h, B4.
+// Invariants: TS1 while it waits, a core backs off, so that the holder is not kept from the memory.
+//             TS2 a fault of the idle hook ends the wait as in bakery.h, BK4.
 // Thread safety: as a core, one thread at a time.
 #pragma once
 
@@ -43,7 +43,7 @@ class TestAndSetLock {
   void acquire(Home home) {
     std::uint64_t ns = shortest_pause_ns;
     while (!base_.test_and_set(home) && fault_.ok()) {
-      fault_ = base_.pause(ns);  // T1, T2
+      fault_ = base_.pause(ns);  // TS1, TS2
       ns = std::min(ns * 2, longest_pause_ns);
     }
   }

@@ -12,12 +12,12 @@
 // (choosing, number) share the word, which is written in one piece: away 0, choosing 1, number 2...
 // Each word has one writer. An idle lock is all zeros.
 //
-// Invariants: B1 a core is inside only if no other core has a smaller (number, core).
-//             B2 nobody passes a core that is choosing: it may be about to take a smaller number.
-//             B3 numbers grow only while the lock is never idle: 2^64 is not reached.
-//             B4 if the idle hook reports a fault while a core waits (whoever holds the lock may be
-//                dead), the core goes on as if it had the lock, so that it can report the fault:
-//                fault() holds it from then on. Exclusion is lost with the program.
+// Invariants: BK1 a core is inside only if no other core has a smaller (number, core).
+//             BK2 nobody passes a core that is choosing: it may be about to take a smaller number.
+//             BK3 numbers grow only while the lock is never idle: 2^64 is not reached.
+//             BK4 if the idle hook reports a fault while a core waits (whoever holds the lock may
+//                 be dead), the core goes on as if it had the lock, so that it can report the
+//                 fault: fault() holds it from then on. Exclusion is lost with the program.
 // Thread safety: as a core, one thread at a time.
 #pragma once
 
@@ -66,7 +66,7 @@ class Bakery {
   std::uint64_t doorway(Home home) {
     const Home self = base_.self();
     base_.store(word(home, self), choosing);
-    base_.fence();  // B2: "choosing" is in memory before we look at the numbers
+    base_.fence();  // BK2: "choosing" is in memory before we look at the numbers
     std::uint64_t mine = first_number;
     for (Home other = 0; other < base_.cores(); ++other)
       if (other != self) mine = std::max(mine, base_.load(word(home, other)) + 1);
@@ -80,7 +80,7 @@ class Bakery {
   void await_turn(Home home, Home other, std::uint64_t mine) {
     wait_while([&] {
       const std::uint64_t theirs = base_.load(word(home, other));
-      // "choosing" is smaller than any number (B2).
+      // "choosing" is smaller than any number (BK2).
       return theirs != away && std::pair(theirs, other) < std::pair(mine, base_.self());
     });
   }
@@ -96,7 +96,7 @@ class Bakery {
   Offset first_;
   const WaitPolicy& waiting_;
   IdleHook* idle_;
-  Status fault_;  // B4
+  Status fault_;  // BK4
 };
 
 }  // namespace tombolo::machine

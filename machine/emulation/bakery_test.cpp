@@ -84,7 +84,7 @@ TEST_P(BakeryExclusion, CountsWithPlainVariables) {
     });
   }
   for (auto& thread : threads) thread.join();
-  EXPECT_EQ(inside_twice, 0u) << "B1";
+  EXPECT_EQ(inside_twice, 0u) << "BK1";
   EXPECT_EQ(counters, expected);
   for (Home home = 0; home < shop.cores(); ++home)
     for (Home core = 0; core < shop.cores(); ++core)
@@ -110,7 +110,7 @@ TEST(Bakery, ExcludesWhateverTheStoreBuffersDo) {
         lock.release(0);
       }
     });
-    ASSERT_EQ(violations, 0) << "B1, seed " << seed;
+    ASSERT_EQ(violations, 0) << "BK1, seed " << seed;
   }
 }
 

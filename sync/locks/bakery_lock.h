@@ -14,12 +14,13 @@
 // and lock. That is the price: mutual exclusion of n cores by loads and stores needs n words (Burns
 // and Lynch, 1993).
 //
-// Invariants: K1 the counts are changed and compared only inside the bakery of their home, so they
-//                are exact: there are no attempts to withdraw.
-//             K2 an exclusive lock and a lock-all exclude each other by the counts at home 0, as in
-//                best_effort_lock.h: both look and count in one critical section.
-//             K3 whoever waits holds nothing that it did not hold before the call, and backs off.
-//                Not fair, therefore, although the bakery is: the lock is not the critical section.
+// Invariants: BL1 the counts are changed and compared only inside the bakery of their home, so they
+//                 are exact: there are no attempts to withdraw.
+//             BL2 an exclusive lock and a lock-all exclude each other by the counts at home 0, as
+//                 in best_effort_lock.h: both look and count in one critical section.
+//             BL3 whoever waits holds nothing that it did not hold before the call, and backs off.
+//                 Not fair, therefore, although the bakery is: the lock is not the critical
+//                 section.
 // No fences here: the bakery has them. Its counts are read after its number was seen (R3).
 // Thread safety: one call at a time per object.
 #pragma once

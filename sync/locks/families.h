@@ -3,9 +3,9 @@
 // window, by the setting TOMBOLO_PASSIVE_SYNC and by its info key, and is validated, measured and
 // explored with all others. A new one is a file and a line in the list (sync/CATALOGUE.md).
 //
-// Invariants: F1 a LockKind is a place in WindowLockFamilies. It means the same only to processes
-//                that have the same list, so it goes into no file.
-//             F2 the first family is the default, LockKind{}.
+// Invariants: LF1 a LockKind is a place in WindowLockFamilies. It means the same only to processes
+//                 that have the same list, so it goes into no file.
+//             LF2 the first family is the default, LockKind{}.
 // Thread safety: types and constants.
 #pragma once
 

@@ -14,17 +14,18 @@
 //   Gate:   Gate(C&, Word, Waiting<C>&), Status enter_exclusive(bool holding), leave_exclusive(),
 //           Status enter_all(), leave_all(), bool try_exclusive(bool holding), bool try_all()
 //
-// Invariants: G1 while a core holds an exclusive lock and the gate is settled, it is in the gate,
-//                so no lock-all is held; L1 of first_lock_all.h covers the time before.
-//             G2 the gate is entered before the target's lock is waited for, and left after it.
-//             G3 a core waits in the gate or at one target, never in both: one node serves (N1).
-//             G4 a core that holds a lock of the window (`holding`) and asks for a shared lock or
-//                the gate waits for those that are in, not for those that wait: it counts itself at
-//                once, which keeps others out. Otherwise two readers that lock the same two targets
-//                in opposite order, and a writer waiting at each, would wait for each other for
-//                ever, though no order of locking forbids readers to meet.
-//             G5 the core stays in the gate while it has or waits for a lock that relies on it, and
-//                no longer: another thread may wait in the gate behind who waits for us to leave.
+// Invariants: GL1 while a core holds an exclusive lock and the gate is settled, it is in the gate,
+//                 so no lock-all is held; FA1 of first_lock_all.h covers the time before.
+//             GL2 the gate is entered before the target's lock is waited for, and left after it.
+//             GL3 a core waits in the gate or at one target, never in both: one node serves (WN1).
+//             GL4 a core that holds a lock of the window (`holding`) and asks for a shared lock or
+//                 the gate waits for those that are in, not for those that wait: it counts itself
+//                 at once, which keeps others out. Otherwise two readers that lock the same two
+//                 targets in opposite order, and a writer waiting at each, would wait for each
+//                 other for ever, though no order of locking forbids readers to meet.
+//             GL5 the core stays in the gate while it has or waits for a lock that relies on it,
+//                 and no longer: another thread may wait in the gate behind who waits for us to
+//                 leave.
 // Memory: 3 lines per home. After a fault the core may still be in a queue: the locks of the window
 // can no longer be used.
 // Thread safety: as LockOptions::threads says: one thread waits in the queues, the others try.
@@ -193,7 +194,7 @@ class GatedLocks {
     return true;
   }
 
-  // Under `state_` (G5).
+  // Under `state_` (GL5).
   void leave_gate() {
     if (exclusive_held_ != 0 || coming_ != 0) return;
     for (; in_gate_ != 0; --in_gate_) gate_.leave_exclusive();

@@ -186,7 +186,7 @@ TYPED_TEST(ThreadedLocks, WaitingReadersEnterTogether) {
   });
 }
 
-// G4: readers that hold one target and ask for another, with writers waiting for both.
+// GL4: readers that hold one target and ask for another, with writers waiting for both.
 TYPED_TEST(Locks, CrossingReadersPassWaitingWriters) {
   using C = typename TestFixture::Machine;
   using L = typename TestFixture::Family;
@@ -303,7 +303,7 @@ TYPED_TEST_SUITE(BestEffortOnly, BestEffortCases, testing::CaseNames);
 TYPED_TEST_SUITE(WriterPreferenceOnly, WriterPreferenceCases, testing::CaseNames);
 TYPED_TEST_SUITE(FifoOnly, FifoCases, testing::CaseNames);
 
-// E4: the locks are usable after a fault. Pauses long enough for every machine to run the hook.
+// BT4: the locks are usable after a fault. Pauses long enough for every machine to run the hook.
 TYPED_TEST(BestEffortOnly, FaultLeavesNothingBehind) {
   using L = typename TestFixture::Family;
   Obituary obituary(seconds(20));
@@ -325,7 +325,7 @@ TYPED_TEST(BestEffortOnly, FaultLeavesNothingBehind) {
   }
 }
 
-// W5: a reader that asks while a writer is next does not enter before it.
+// WP5: a reader that asks while a writer is next does not enter before it.
 TYPED_TEST(WriterPreferenceOnly, NoReaderOvertakesAWaitingWriter) {
   using C = typename TestFixture::Machine;
   using L = typename TestFixture::Family;
@@ -369,7 +369,7 @@ TYPED_TEST(WriterPreferenceOnly, NoReaderOvertakesAWaitingWriter) {
   ::testing::Test::RecordProperty("most_entries_while_writer_asks", std::to_string(passed.back()));
 }
 
-// O2: cores enter in the order in which they joined.
+// FQ2: cores enter in the order in which they joined.
 TYPED_TEST(FifoOnly, EntersInOrderOfArrival) {
   using C = typename TestFixture::Machine;
   using L = typename TestFixture::Family;

@@ -21,17 +21,17 @@
 // Two readers of a target no longer take its line from each other: a lock costs one atomic on a
 // line that stays in the reader's cache.
 //
-// Invariants: B1 the bias changes from none to set only by a holder of the shared lock, and
-//                otherwise only by a holder of the exclusive lock: never both at once.
-//             B2 a reader announces, then looks at the bias; a writer ends it, then looks at the
-//                announcements. Both first steps are atomics, which keep the looks from overtaking
-//                them (R3), so one of the two sees the other.
-//             B3 where there is no bias, nobody announces the target but who will withdraw.
-//             B4 a reader that finds the bias set comes after the one that set it, and this one
-//                after the last writer, so its refresh is as new (R5); a withdrawn announcement
-//                comes after what its reader drained (R4).
-//             B5 a writer waits for announced readers without the lock: they may wait for other
-//                targets, and readers that hold those for this one.
+// Invariants: RB1 the bias changes from none to set only by a holder of the shared lock, and
+//                 otherwise only by a holder of the exclusive lock: never both at once.
+//             RB2 a reader announces, then looks at the bias; a writer ends it, then looks at the
+//                 announcements. Both first steps are atomics, which keep the looks from overtaking
+//                 them (R3), so one of the two sees the other.
+//             RB3 where there is no bias, nobody announces the target but who will withdraw.
+//             RB4 a reader that finds the bias set comes after the one that set it, and this one
+//                 after the last writer, so its refresh is as new (R5); a withdrawn announcement
+//                 comes after what its reader drained (R4).
+//             RB5 a writer waits for announced readers without the lock: they may wait for other
+//                 targets, and readers that hold those for this one.
 // Memory: 2 lines per home and that of the family. After a fault as usable as the family.
 // Thread safety: as LockOptions::threads says: announcements are claimed by an atomic.
 #pragma once
@@ -114,7 +114,7 @@ class ReaderBias {
     for (unsigned i = 0; i < announced_at_once; ++i) {
       const Word mine = announcement(core_.self(), i);
       if (core_.compare_exchange(mine, 0, target + std::uint64_t{1}) != 0) continue;
-      if (core_.load(biased) == set) [[likely]]  // B2
+      if (core_.load(biased) == set) [[likely]]  // RB2
         return true;
       core_.store(mine, 0);
       return false;
@@ -122,7 +122,7 @@ class ReaderBias {
     return false;
   }
 
-  // The target's shared lock is held (B1). relaxed: the count is of this core alone, and a read
+  // The target's shared lock is held (RB1). relaxed: the count is of this core alone, and a read
   // that another of its threads counts at the same time may be missed.
   void count_read(Home target) {
     if (options_.bias_after == 0) return;
@@ -135,9 +135,9 @@ class ReaderBias {
     if (core_.load(bias(target)) == none) core_.store(bias(target), set);
   }
 
-  // The target's exclusive lock is held (B1). True if there is no bias any more.
+  // The target's exclusive lock is held (RB1). True if there is no bias any more.
   bool end_bias(Home target) {
-    core_.exchange(bias(target), ending);  // B2
+    core_.exchange(bias(target), ending);  // RB2
     if (announced(target)) return false;
     core_.store(bias(target), none);
     return true;
@@ -150,7 +150,7 @@ class ReaderBias {
     return false;
   }
 
-  // The target's exclusive lock is held; given back while waiting (B5).
+  // The target's exclusive lock is held; given back while waiting (RB5).
   Status wait_for_announced(Home target) {
     Backoff<C> backoff(core_, options_);
     do {

@@ -134,7 +134,7 @@ TYPED_TEST(Biased, ReadersAnnounceThemselvesUntilSomebodyWrites) {
   }
 }
 
-// B3: a writer that gave up has not made the announced reader invisible to the next one.
+// RB3: a writer that gave up has not made the announced reader invisible to the next one.
 TYPED_TEST(Biased, AReaderStaysInAfterAWriterGaveUp) {
   using L = typename TestFixture::Family;
   Obituary obituary(seconds(20));

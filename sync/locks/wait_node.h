@@ -5,11 +5,11 @@
 //   word 0  granted   1 once the core may go on
 //   word 1  next      whom it must take care of afterwards (0: nobody), as the lock defines
 //
-// Invariants: N1 a core waits for one thing at a time and a lock releases the node before its lock
-//                call returns. Hence one node per core serves all locks of a window: memory does
-//                not grow with the number of cores, nor with the locks held.
-//             N2 the words are only stored and loaded, never changed by atomics: by the owner
-//                before it makes the node known, then each word by one other core at most.
+// Invariants: WN1 a core waits for one thing at a time and a lock releases the node before its lock
+//                 call returns. Hence one node per core serves all locks of a window: memory does
+//                 not grow with the number of cores, nor with the locks held.
+//             WN2 the words are only stored and loaded, never changed by atomics: by the owner
+//                 before it makes the node known, then each word by one other core at most.
 // `arm` needs no fence: the owner makes the node known by an atomic, and atomics come after earlier
 // stores (R3).
 // Thread safety: one call at a time per object.
@@ -67,7 +67,7 @@ class WaitNode {
   typename C::Word next_;
 };
 
-// What a core waits with: it waits for one thing at a time (N1).
+// What a core waits with: it waits for one thing at a time (WN1).
 template <machine::Core C>
 struct Waiting {
   WaitNode<C> node;
