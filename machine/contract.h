@@ -97,7 +97,7 @@ concept HasSyncWords = requires(C& core, typename C::Word word, SyncPlace place,
 template <class C>
 concept CanWait = requires(C& core, typename C::Word word, bool (*predicate)(std::uint64_t),
                            std::uint64_t ns, Home home) {
-  // Returns when predicate(load(word)) is true, or with the idle hook's fault (R6).
+  // Returns when predicate(load(word)) is true, or with the idle hook's error (R6).
   { core.wait_until(word, predicate) } -> std::same_as<Status>;
   // Lets about `ns` nanoseconds pass without touching memory; gives the processor away where it is
   // shared. For back-off between attempts on words of other homes. Runs the idle hook.
@@ -108,7 +108,7 @@ concept CanWait = requires(C& core, typename C::Word word, bool (*predicate)(std
 
 template <class C>
 concept HasData = requires(C& core, DataPlace place, void* out, const void* in, std::size_t bytes) {
-  // Cached read: may return stale bytes unless the range was refreshed. A fault means that the
+  // Cached read: may return stale bytes unless the range was refreshed. An error means that the
   // region could not be reached (only where DataRegion::memory is null).
   { core.read(place, out, bytes) } -> std::same_as<Status>;
   // Cached write: in memory after publish, or earlier, in whole lines (R1, R2).

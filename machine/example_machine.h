@@ -79,7 +79,7 @@ class Core {
   // ---- Waiting (R6) ---------------------------------------------------------------------------
 
   // Never a bare loop: a Waiter polls briefly, gives the processor away and runs the idle hook,
-  // whose fault ends the wait. Once it wants to sleep, sleep as the machine can: here without
+  // whose error ends the wait. Once it wants to sleep, sleep as the machine can: here without
   // being woken, for a time that bounds what that costs. `host/waiting` has a futex for cores on
   // one host.
   template <class Predicate>

@@ -163,17 +163,17 @@ Status Common::wait_by_time(Ready&& ready) {
   machine::Waiter waiter(at_.waiting, at_.idle);
   std::uint32_t us = shortest_us;
   while (!ready()) {
-    Status fault;
+    Status error;
     if (!waiter.wants_sleep()) {
-      fault = waiter.step();
+      error = waiter.step();
     } else {
       std::this_thread::sleep_for(std::chrono::microseconds(us));
       us = std::min(us * 2, std::max(shortest_us, at_.waiting.sleep_us_max));
-      fault = waiter.idle();
+      error = waiter.idle();
     }
     // As in host::wait.
-    if (!fault.ok()) [[unlikely]]
-      return ready() ? Status{} : fault;
+    if (!error.ok()) [[unlikely]]
+      return ready() ? Status{} : error;
   }
   return {};
 }

@@ -163,9 +163,9 @@ TYPED_TEST(EmulatedAtomics, ReportAHolderThatDiedAtTheNextWait) {
   auto& core = failing.core(0);
   const auto word = core.word({0, this->first});
   core.fetch_add(word, 1);  // comes back
-  const Status fault = core.wait_until(word, [](std::uint64_t) { return true; });
-  EXPECT_EQ(fault.code(), Code::process_failed) << "LK3";
-  EXPECT_EQ(fault.rank(), 2);
+  const Status error = core.wait_until(word, [](std::uint64_t) { return true; });
+  EXPECT_EQ(error.code(), Code::process_failed) << "LK3";
+  EXPECT_EQ(error.rank(), 2);
 }
 
 // From here on under every reordering the contract allows. Each seed is one schedule.

@@ -15,9 +15,9 @@
 // Invariants: BK1 a core is inside only if no other core has a smaller (number, core).
 //             BK2 nobody passes a core that is choosing: it may be about to take a smaller number.
 //             BK3 numbers grow only while the lock is never idle: 2^64 is not reached.
-//             BK4 if the idle hook reports a fault while a core waits (whoever holds the lock may
-//                 be dead), the core goes on as if it had the lock, so that it can report the
-//                 fault: fault() holds it from then on. Exclusion is lost with the program.
+//             BK4 if the idle hook reports an error while a core waits (whoever holds the lock may
+//                 be dead), the core goes on as if it had the lock, so that it can report it:
+//                 error() holds it from then on. Exclusion is lost with the program.
 // Thread safety: as a core, one thread at a time.
 #pragma once
 
@@ -52,7 +52,7 @@ class Bakery {
     base_.store(word(home, base_.self()), away);
   }
 
-  const Status& fault() const { return fault_; }
+  const Status& error() const { return error_; }
 
  private:
   static constexpr std::uint64_t away = 0;
@@ -87,16 +87,16 @@ class Bakery {
 
   template <class Condition>
   void wait_while(Condition&& condition) {
-    if (!condition() || !fault_.ok()) return;
+    if (!condition() || !error_.ok()) return;
     Waiter waiter(waiting_, idle_);
-    while (fault_.ok() && condition()) fault_ = waiter.step();
+    while (error_.ok() && condition()) error_ = waiter.step();
   }
 
   Base& base_;
   Offset first_;
   const WaitPolicy& waiting_;
   IdleHook* idle_;
-  Status fault_;  // BK4
+  Status error_;  // BK4
 };
 
 }  // namespace tombolo::machine

@@ -150,10 +150,10 @@ TEST(Bakery, GoesOnWithAFaultWhenTheHolderIsDead) {
   DeadPeer hook;
   Shop shop(2, &hook);
   shop.lock(0).acquire(0);  // and never releases it
-  EXPECT_TRUE(shop.lock(1).fault().ok());
+  EXPECT_TRUE(shop.lock(1).error().ok());
   shop.lock(1).acquire(0);
-  EXPECT_EQ(shop.lock(1).fault().code(), Code::process_failed);
-  EXPECT_EQ(shop.lock(1).fault().rank(), 0);
+  EXPECT_EQ(shop.lock(1).error().code(), Code::process_failed);
+  EXPECT_EQ(shop.lock(1).error().rank(), 0);
   shop.lock(1).release(0);
   shop.lock(1).acquire(0);  // at once from now on
 }

@@ -5,7 +5,7 @@
 //   class Core : public LockedAtomics<Base, Lock> ...   // see atomics_by_bakery.h
 //
 // Base: what contract.h asks of a core, less the three operations, with a copyable Word.
-// Lock: Lock(base, first_byte, waiting, idle), acquire(home), release(home), fault(),
+// Lock: Lock(base, first_byte, waiting, idle), acquire(home), release(home), error(),
 //       static bytes(cores): its share of the sync block, behind Base's own.
 //
 // Invariants: LK1 every store takes the lock of the word's home too. A store that came between the
@@ -13,7 +13,7 @@
 //                 on one word. Loads need no lock: a word always holds the value before or after.
 //             LK2 an operation is in memory when the lock is released, and the lock is released
 //                 when the operation returns: program order (R3) and R4 hold as for Base's stores.
-//             LK3 a fault met inside a lock is returned by the next wait_until or pause.
+//             LK3 an error met inside a lock is returned by the next wait_until or pause.
 // Cost: a store costs as much as an atomic operation. A word that never sees an atomic operation
 // need not pay: store_alone().
 // Thread safety: as Base.
@@ -71,11 +71,11 @@ class LockedAtomics : public Base {
 
   template <class Predicate>
   Status wait_until(Word word, Predicate&& predicate) {
-    TOMBOLO_TRY(lock_.fault());  // LK3
+    TOMBOLO_TRY(lock_.error());  // LK3
     return Base::wait_until(word.inner, std::forward<Predicate>(predicate));
   }
   Status pause(std::uint64_t ns) {
-    TOMBOLO_TRY(lock_.fault());  // LK3
+    TOMBOLO_TRY(lock_.error());  // LK3
     return Base::pause(ns);
   }
 

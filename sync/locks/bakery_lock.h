@@ -50,13 +50,13 @@ class BakeryMutexes {
   BakeryMutexes(const BakeryMutexes&) = delete;
   BakeryMutexes& operator=(const BakeryMutexes&) = delete;
 
-  // After a fault the lock is not held, and every further acquire fails in the same way.
+  // After an error the lock is not held, and every further acquire fails in the same way.
   Status acquire(Home target) {
     bakery_.acquire(target);
-    if (bakery_.fault().ok()) [[likely]]
+    if (bakery_.error().ok()) [[likely]]
       return {};
     bakery_.release(target);
-    return bakery_.fault();
+    return bakery_.error();
   }
   void release(Home target) { bakery_.release(target); }
 
@@ -171,7 +171,7 @@ class BakeryLocks {
     return {};
   }
 
-  // A fault here means that the window's cores are lost; the next lock reports it.
+  // An error here means that the window's cores are lost; the next lock reports it.
   void change(Home home, Word word, std::uint64_t v) {
     if (!mutexes_.acquire(home).ok()) return;
     store_lone(core_, word, core_.load(word) + v);

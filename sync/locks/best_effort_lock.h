@@ -26,7 +26,7 @@
 //                 first_lock_all.h: one of the two atomics on the global word comes first, and the
 //                 other sees it.
 //             BT4 whoever waits holds nothing that it did not hold before the call, so lock-all
-//                 adds no deadlock, and a fault leaves nothing behind.
+//                 adds no deadlock, and an error leaves nothing behind.
 //             BT5 what the object remembers changes together with the words, under `state_`, and
 //                 never across a pause. So threads of one core need nothing else (callers.h).
 // Thread safety: as LockOptions::threads says.

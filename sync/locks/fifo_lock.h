@@ -66,9 +66,9 @@ class FifoGroupLock {
     std::uint64_t s = core_.fetch_add(word, count(group).one());
     backoff_.reset();
     for (; has(s, other); s = core_.load(word)) {
-      if (Status fault = backoff_.pause(); !fault.ok()) {
+      if (Status error = backoff_.pause(); !error.ok()) {
         leave(word, group);
-        return fault;
+        return error;
       }
     }
     return {};

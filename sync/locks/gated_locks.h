@@ -26,7 +26,7 @@
 //             GL5 the core stays in the gate while it has or waits for a lock that relies on it,
 //                 and no longer: another thread may wait in the gate behind who waits for us to
 //                 leave.
-// Memory: 3 lines per home. After a fault the core may still be in a queue: the locks of the window
+// Memory: 3 lines per home. After an error the core may still be queued: the locks of the window
 // can no longer be used.
 // Thread safety: as LockOptions::threads says: one thread waits in the queues, the others try.
 #pragma once

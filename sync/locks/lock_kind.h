@@ -17,7 +17,7 @@
 //   };
 //
 // Rules for the caller: a core may hold locks of several targets, one of each; it holds lock-all or
-// single locks, not both. A fault of lock or lock_all comes from the idle hook of the core's
+// single locks, not both. An error of lock or lock_all comes from the idle hook of the core's
 // machine and means that the lock was not acquired. Data: lock is a load or atomic that happens
 // before the caller's refresh (R5), unlock is an atomic or a store that happens after the caller's
 // publish and drain (R4). Hence no family calls any of the three.

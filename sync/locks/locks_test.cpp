@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: one validator for all readers-writer lock families on all machines: exclusion seen
 // through protected data and through counters, lock-all, several targets at once, no deadlock,
-// faults; and the bounds of those families that promise one.
+// errors; and the bounds of those families that promise one.
 // Thread safety: -
 #include <gtest/gtest.h>
 
@@ -236,7 +236,7 @@ TYPED_TEST(Locks, AdmitWhatDoesNotConflict) {
   });
 }
 
-// A core dies with an exclusive lock; everybody who waits gets the hook's fault.
+// A core dies with an exclusive lock; everybody who waits gets the hook's error.
 TYPED_TEST(ThreadedLocks, FaultOfTheHookEndsEveryWait) {
   using C = typename TestFixture::Machine;
   using L = typename TestFixture::Family;
@@ -303,7 +303,7 @@ TYPED_TEST_SUITE(BestEffortOnly, BestEffortCases, testing::CaseNames);
 TYPED_TEST_SUITE(WriterPreferenceOnly, WriterPreferenceCases, testing::CaseNames);
 TYPED_TEST_SUITE(FifoOnly, FifoCases, testing::CaseNames);
 
-// BT4: the locks are usable after a fault. Pauses long enough for every machine to run the hook.
+// BT4: the locks are usable after an error. Pauses long enough for every machine to run the hook.
 TYPED_TEST(BestEffortOnly, FaultLeavesNothingBehind) {
   using L = typename TestFixture::Family;
   Obituary obituary(seconds(20));

@@ -10,7 +10,7 @@
 //                 0 holds the lock; every other core links itself behind the one it found.
 //             MC2 a core's node stays in the queue while it holds the lock. Hence a core holds one
 //                 lock of this object at a time (checked).
-// After a fault of acquire the core is still in the queue: the locks can no longer be used.
+// After an error of acquire the core is still in the queue: the locks can no longer be used.
 // Data: exchange and the wait come before the caller's refresh (R5), release after its publish and
 // drain (R4).
 // Thread safety: one call at a time per object.

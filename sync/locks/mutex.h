@@ -34,7 +34,7 @@ class SpinMutex {
                                                             .backoff_max_ns = 20'000})
       : core_(core), options_(options) {}
 
-  // Blocks. A fault is the idle hook's; the mutex is not held then.
+  // Blocks. An error is the idle hook's; the mutex is not held then.
   Status acquire(Word word) {
     if (core_.compare_exchange(word, 0, self()) == 0) [[likely]]
       return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: one validator for all mutexes on all machines: exclusion seen through protected data and
-// through a counter, no deadlock, faults.
+// through a counter, no deadlock, errors.
 // Thread safety: -
 #include <gtest/gtest.h>
 

@@ -32,7 +32,7 @@
 //                 comes after what its reader drained (R4).
 //             RB5 a writer waits for announced readers without the lock: they may wait for other
 //                 targets, and readers that hold those for this one.
-// Memory: 2 lines per home and that of the family. After a fault as usable as the family.
+// Memory: 2 lines per home and that of the family. After an error as usable as the family.
 // Thread safety: as LockOptions::threads says: announcements are claimed by an atomic.
 #pragma once
 

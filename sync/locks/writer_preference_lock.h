@@ -124,9 +124,9 @@ class WriterPreferenceTargets {
   Status wait_for_active(Home target) {
     backoff_.reset();
     while (has_exclusive(target)) {
-      if (Status fault = backoff_.pause(); !fault.ok()) {
+      if (Status error = backoff_.pause(); !error.ok()) {
         unlock_shared(target);
-        return fault;
+        return error;
       }
     }
     return {};
