@@ -61,8 +61,8 @@ struct RegionPart {
   std::uint64_t bytes = 0;
 };
 
-// What every core is given when it starts. Everything pointed at outlives the core. A machine that
-// needs more derives from it and names the type in its core: AttachmentOf in contract.h.
+// Given to every core when it starts. Everything pointed at outlives the core. A machine that needs
+// more derives from it and names the type in its core: AttachmentOf in contract.h.
 struct Attachment {
   Home self = 0;
   Home cores = 1;
@@ -70,7 +70,7 @@ struct Attachment {
   std::size_t sync_bytes_per_home = 0;
   std::pmr::vector<DataRegion> data;  // by home; a move keeps the memory it is in, a copy does not
   WaitPolicy waiting{};
-  bool several_hosts = false;  // whom this host's kernel can neither wake nor look after
+  bool several_hosts = false;  // some cores are beyond this host's kernel
   IdleHook* idle = nullptr;    // may be null
   std::uint64_t seed = 1;      // for machines that make random choices
 };

@@ -33,7 +33,7 @@ struct WaitPolicy {
   std::uint32_t sleep_us_max = 1000;  // longest single sleep, microseconds
 
   // For `cores` cores on `processors` processors: with a processor each, poll for a few
-  // microseconds; else hardly at all, since whom we wait for may need this processor.
+  // microseconds; else hardly at all, since the core we wait for may need this processor.
   static WaitPolicy for_host(std::uint32_t cores, std::uint32_t processors) {
     WaitPolicy policy;
     if (cores > processors) policy.polls = 20;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the machine `coherent`: one host whose hardware keeps the caches coherent. Cores are
-// threads or processes. publish, refresh and drain cost no instruction on x86; what makes
-// memory visible is hardware coherence, ordered by the sync words.
+// threads or processes. publish, refresh and drain cost no instruction on x86; hardware coherence
+// makes memory visible, ordered by the sync words.
 //
 // Invariants: CV1 a region without a mapping (DataRegion::memory == null) is reached by the
 //                 kernel's copies, but for the part that is mapped (Attachment::parts); its home

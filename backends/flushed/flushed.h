@@ -44,7 +44,7 @@ namespace tombolo::flushed {
 
 namespace flush = host::flush;
 
-// Everything but the sync words.
+// All operations but those of the sync words.
 class Common {
  public:
   static constexpr machine::Properties properties_with(machine::Atomics atomics) {
@@ -152,7 +152,7 @@ inline Common::Common(machine::Attachment attachment)
       can_ring_(false) {
   TOMBOLO_CHECK(by_->fault.ok(), "flushed: {}; ask host::flush::available() first",
                 by_->fault.message());
-  // A wake-up of nobody tells whether this kernel can find the memory behind the word.
+  // A wake-up without sleepers tells whether this kernel can find the memory behind the word.
   can_ring_ = !at_.several_hosts &&
               syscall(SYS_futex, &bell(at_.self).rings, FUTEX_WAKE, 0, nullptr, nullptr, 0) >= 0;
 }

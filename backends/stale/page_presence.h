@@ -17,7 +17,7 @@ namespace tombolo::stale {
 
 inline constexpr std::size_t page_block = 4096;  // bytes of a block of a range
 
-// `image` and what follows is private memory of this process, zero where it was never touched.
+// `image` and the bytes that follow are private memory of this process, zero where never touched.
 bool is_anonymous(const std::byte* image, std::size_t bytes);
 
 // Something is mapped at every byte of [start, start + bytes).
@@ -26,7 +26,7 @@ bool is_mapped(const std::byte* start, std::size_t bytes);
 // Marks in touched[i] the blocks i of [start, start + bytes) that may differ from zero.
 void mark_touched_private(const std::byte* start, std::size_t bytes,
                           std::vector<std::uint8_t>& touched);
-// The same for memory shared with other processes, who may have touched it.
+// The same for memory shared with other processes, which may have touched it.
 void mark_touched_shared(const std::byte* start, std::size_t bytes,
                          std::vector<std::uint8_t>& touched);
 

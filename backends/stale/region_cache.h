@@ -4,7 +4,7 @@
 // Invariants: RC1 a byte of a valid line is dirty if image and twin differ there, or if it was
 //                 written by write() since the line was last exchanged with memory (`written_`).
 //             RC2 a line of an open region is always valid.
-//             RC3 what is exchanged with memory becomes both image and twin, but for dirty bytes.
+//             RC3 bytes exchanged with memory become both image and twin, but for dirty bytes.
 //             RC4 an image byte of an open region that a program changes meanwhile is left alone.
 //             RC5 a valid line holds this core's own write_throughs, on their way or not, so that
 //                 writing it back cannot undo them.
@@ -30,7 +30,7 @@ class RegionCache {
   };
   struct Image {
     std::byte* at;
-    bool of_program;  // its memory, with what it keeps there; else zeros
+    bool of_program;  // its memory, with the bytes it keeps there; else zeros
   };
   RegionCache(const machine::DataRegion& region, Image image, machine::Home home,
               Surroundings around);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: a helper thread of the process that finishes what its cores have deferred. Hardware's
-// store buffers empty without being asked; a core that releases a lock and then computes for an
-// hour must not keep the release to itself.
+// Purpose: a helper thread of the process that finishes the stores that its cores have deferred.
+// Hardware's store buffers empty without being asked; a core that releases a lock and then computes
+// for an hour must not keep the release to itself.
 //
 // Invariants: SE1 the thread starts with the first core of the process, and sleeps without waking
 //                 while nothing is deferred.
@@ -17,7 +17,7 @@ class Settleable {
  public:
   virtual ~Settleable() = default;
   virtual void settle() = 0;
-  // Settles unless somebody uses the core right now; false: try again later.
+  // Settles unless a thread uses the core right now; false: try again later.
   virtual bool settle_if_free() = 0;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what the machine `stale` must show. A test named Shows... proves that a mistake in an
-// algorithm (a forgotten publish, refresh, drain or fence) becomes visible, so that tests of the
-// algorithms on this machine mean something. backends/contract_test.cpp holds what it must not
-// show.
+// Purpose: the mistakes that the machine `stale` must show. A test named Shows... proves that a
+// mistake in an algorithm (a forgotten publish, refresh, drain or fence) becomes visible, so that
+// tests of the algorithms on this machine mean something. backends/contract_test.cpp tests that it
+// keeps the contract.
 #include "backends/stale/stale.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ std::uint64_t get(Core& core, DataPlace place) {
   expect_ok(core.read(place, &v, 8));
   return v;
 }
-// What is in memory, seen by a core that has no old copy.
+// The word in memory, seen by a core that has no old copy.
 std::uint64_t get_fresh(Core& core, DataPlace place) {
   core.refresh(place, 8);
   return get(core, place);
@@ -126,7 +126,7 @@ TEST(Stale, ShowsMistakesAlthoughLinesAreEvicted) {
   EXPECT_GT(undrained, rounds / 4);
 }
 
-// R1: what was written may reach memory without a publish.
+// R1: written bytes may reach memory without a publish.
 TEST(Stale, ShowsEarlyWriteBack) {
   int early = 0;
   Pair pair(5);
@@ -155,8 +155,8 @@ TEST(Stale, ShowsWriteThroughsOutOfOrder) {
 
 // ---- Store buffering (R3) ---------------------------------------------------------------------
 
-// Rounds in which neither of two cores saw the other's store. between(core) is what each does after
-// its store, look(core, word) returns what it then sees in the other's word.
+// Rounds in which neither of two cores saw the other's store. Each calls between(core) after its
+// store; look(core, word) returns the value that it then sees in the other's word.
 template <class Between, class Look>
 int rounds_unseen(std::uint64_t seed, Between&& between, Look&& look) {
   constexpr std::uint64_t rounds = 500;
@@ -206,7 +206,7 @@ TEST(Stale, ShowsAMissingFence) {
   }
 }
 
-// What a missing fence does to a lock of plain words (Peterson's): both cores are inside.
+// A missing fence breaks a lock of plain words (Peterson's): both cores are inside.
 TEST(Stale, ShowsABrokenLockWithoutItsFence) {
   SyncLayout layout(Core::reserved_sync_bytes(2));
   const auto wants = layout.take_lines(1);

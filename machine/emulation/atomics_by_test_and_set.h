@@ -2,11 +2,11 @@
 // Purpose: the contract's atomics for a machine with one test-and-set register for each home (the
 // Intel SCC): the register is the lock of the home's words.
 //
-// Base offers, besides what locked_atomics.h asks for:
+// Base offers, besides the operations that locked_atomics.h asks for:
 //   bool test_and_set(Home)   true if the register was clear; it is set now, by us
 //   void clear(Home)          after everything this core stored before is in memory
 //
-// Not fair: who asks at the right moment gets the register. Memory: none.
+// Not fair: the core that asks at the right moment gets the register. Memory: none.
 //
 // Invariants: TS1 while it waits, a core backs off, so that the holder is not kept from the memory.
 //             TS2 an error of the idle hook ends the wait as in bakery.h, BK4.

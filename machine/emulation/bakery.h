@@ -13,9 +13,9 @@
 // Each word has one writer. An idle lock is all zeros.
 //
 // Invariants: BK1 a core is inside only if no other core has a smaller (number, core).
-//             BK2 nobody passes a core that is choosing: it may be about to take a smaller number.
+//             BK2 no core passes a core that is choosing: it may be about to take a smaller number.
 //             BK3 numbers grow only while the lock is never idle: 2^64 is not reached.
-//             BK4 if the idle hook reports an error while a core waits (whoever holds the lock may
+//             BK4 if the idle hook reports an error while a core waits (the holder of the lock may
 //                 be dead), the core goes on as if it had the lock, so that it can report it:
 //                 error() holds it from then on. Exclusion is lost with the program.
 // Thread safety: as a core, one thread at a time.
@@ -43,7 +43,7 @@ class Bakery {
     const std::uint64_t mine = doorway(home);
     for (Home other = 0; other < base_.cores(); ++other)
       if (other != base_.self()) await_turn(home, other, mine);
-    // What the last holder stored was in memory before it left (release), and our loads come after
+    // The last holder's stores were in memory before it left (release), and our loads come after
     // our load of its number: the machine keeps loads in order (R3).
   }
 
@@ -75,8 +75,8 @@ class Bakery {
     return mine;
   }
 
-  // Once our number is in memory, `other` can only take a larger one: it makes us wait for what it
-  // had when we looked, and at most once more while it is choosing.
+  // Once our number is in memory, `other` can only take a larger one: it makes us wait for the
+  // number it had when we looked, and at most once more while it is choosing.
   void await_turn(Home home, Home other, std::uint64_t mine) {
     wait_while([&] {
       const std::uint64_t theirs = base_.load(word(home, other));

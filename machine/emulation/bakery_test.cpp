@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the bakery lock by itself: exclusion, order, and what happens when its holder dies.
+// Purpose: the bakery lock by itself: exclusion, order, and the death of its holder.
 #include "machine/emulation/bakery.h"
 
 #include <gtest/gtest.h>
@@ -75,7 +75,7 @@ TEST_P(BakeryExclusion, CountsWithPlainVariables) {
       for (int i = 0; i < rounds / static_cast<int>(shop.cores()); ++i) {
         const auto home = static_cast<Home>(random.below(shop.cores()));
         shop.lock(self).acquire(home);
-        // relaxed: only counts who is inside.
+        // relaxed: only counts the cores inside.
         inside_twice += inside[home].fetch_add(1, std::memory_order_relaxed) != 0 ? 1 : 0;
         ++counters[home];
         inside[home].fetch_sub(1, std::memory_order_relaxed);

@@ -4,7 +4,7 @@
 //
 //   class Core : public LockedAtomics<Base, Lock> ...   // see atomics_by_bakery.h
 //
-// Base: what contract.h asks of a core, less the three operations, with a copyable Word.
+// Base: a core of contract.h without the three operations, with a copyable Word.
 // Lock: Lock(base, first_byte, waiting, idle), acquire(home), release(home), error(),
 //       static bytes(cores): its share of the sync block, behind Base's own.
 //
