@@ -150,6 +150,7 @@ class Core {
   Attachment at_;
 };
 static_assert(machine::Core<Core>);
-static_assert(machine::extras_of<Core> == machine::Extras{.views_ranges = true, .maps_parts = true});
+static_assert(machine::extras_of<Core> ==
+              machine::Extras{.views_ranges = true, .maps_parts = true});
 
 }  // namespace tombolo::coherent

@@ -166,12 +166,12 @@ void CopyCore::lut_block(std::uint32_t which, SystemAddress from, SystemAddress 
     cpu_.compute(cpu_.timing().loop);
   }
   map(which, to);
-  // The line's own byte: it stays what it is, and the line becomes dirty.
+  // The line's own byte: its value stays, and the line becomes dirty.
   for (std::uint64_t at = 0; at < bytes; at += kLine) {
     cpu_.store(block + at, cpu_.load<std::uint8_t>(block + at));
     cpu_.compute(cpu_.timing().loop);
   }
-  cpu_.wbinvd();  // CC4: what L1 keeps dirty goes to L2 now, not among the fills of the next block
+  cpu_.wbinvd();  // CC4: dirty lines of L1 go to L2 now, not among the fills of the next block
 }
 
 void CopyCore::copy_by_lut(SystemAddress from, SystemAddress to, std::uint64_t bytes) {

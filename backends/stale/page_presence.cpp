@@ -114,8 +114,8 @@ void mark_touched_shared(const std::byte* start, std::size_t bytes,
   bool told = false;
   mark(start, bytes, touched, [&](std::uint64_t page, std::size_t pages, std::size_t i) {
     if (i == 0)
-      told = possible && mincore(reinterpret_cast<void*>(page * host::page_bytes()), pages * host::page_bytes(),
-                                 resident.data()) == 0;
+      told = possible && mincore(reinterpret_cast<void*>(page * host::page_bytes()),
+                                 pages * host::page_bytes(), resident.data()) == 0;
     return !told || (resident[i] & 1) != 0;
   });
 }

@@ -4,8 +4,7 @@
 //
 // Invariants: PG1 when in doubt a block counts as touched: where the kernel does not tell, where
 //                 memory could be in the swap, where an image is a mapped file.
-// Cost: two system calls for each MiB of the range; about 10 (image) to 40 (memory) nanoseconds a
-// page on an x86-64 of 2023.
+// Cost: two system calls for each MiB of the range.
 // Thread safety: yes.
 #pragma once
 

@@ -219,7 +219,7 @@ std::size_t resident_bytes() {
 TEST(StaleProcesses, HugeRegionsCostWhatIsTouched) {
   constexpr std::size_t bytes = std::size_t{8} << 30;
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "shadow memory of what is mapped would be the larger part";
+  GTEST_SKIP() << "shadow memory of the mapped range would be the larger part";
 #endif
   const Job job(2, bytes);
   const auto before = resident_bytes();

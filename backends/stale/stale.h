@@ -40,7 +40,7 @@
 // last. A process forked off later must not use the core; its copy's destructor does nothing.
 //
 // Cost: a publish or refresh looks at each line of its range; untouched pages of ranges from 4 MiB
-// on are skipped where the kernel tells (see page_presence.h): some 30 ms for 8 GiB.
+// on are skipped where the kernel tells (see page_presence.h).
 //
 // Thread safety: every operation may be called from several threads at once. A program's store into
 // a range while another of its threads refreshes that range may be dropped, as by real caches.

@@ -224,7 +224,7 @@ TEST(Stale, ShowsABrokenLockWithoutItsFence) {
       Pair pair(0, seed);
       const bool a_is_inside = enters(pair.a, with_fence);
       const bool b_is_inside = enters(pair.b, with_fence);
-      EXPECT_TRUE(a_is_inside) << "nobody else was there";
+      EXPECT_TRUE(a_is_inside) << "no other core was there";
       if (with_fence)
         EXPECT_FALSE(b_is_inside) << "seed " << seed;
       else
@@ -277,7 +277,7 @@ TEST(Stale, ShowsAndReportsALostUpdate) {
   pair.a.set_site(0xa);
   put(pair.a, {1, 64}, 5);
   pair.a.publish({1, 64}, 8);
-  EXPECT_EQ(get_fresh(pair.b, {1, 72}), 0u) << "a's stale line overwrote what b had put there";
+  EXPECT_EQ(get_fresh(pair.b, {1, 72}), 0u) << "a's stale line overwrote b's put";
   const Findings& findings = pair.a.findings();
   EXPECT_EQ(findings.lost_updates.lines, 1u);
   EXPECT_EQ(findings.lost_updates.bytes, 8u);

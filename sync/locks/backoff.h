@@ -21,7 +21,7 @@ namespace tombolo::sync {
 template <machine::Core C>
 class Backoff {
  public:
-  // `wait`: the number of the wait, for who makes a new object for each.
+  // `wait`: the number of the wait, for callers that make a new object for each.
   Backoff(C& core, const LockOptions& options, std::uint64_t wait = 0)
       : core_(core),
         options_(options),

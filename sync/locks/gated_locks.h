@@ -24,8 +24,8 @@
 //                 targets in opposite order, and a writer waiting at each, would wait for each
 //                 other for ever, though no order of locking forbids readers to meet.
 //             GL5 the core stays in the gate while it has or waits for a lock that relies on it,
-//                 and no longer: another thread may wait in the gate behind who waits for us to
-//                 leave.
+//                 and no longer: another thread may wait in the gate behind a core that waits for
+//                 us to leave.
 // Memory: 3 lines per home. After an error the core may still be queued: the locks of the window
 // can no longer be used.
 // Thread safety: as LockOptions::threads says: one thread waits in the queues, the others try.
@@ -173,7 +173,7 @@ class GatedLocks {
     return gate_first_;
   }
 
-  // The lock of `target` was taken without the gate: it may stay so if nobody uses lock-all.
+  // The lock of `target` was taken without the gate: it may stay so if no core uses lock-all.
   bool keep_without_gate(Home target) {
     const bool used = (core_.load(gate_word_) & lock_all_used) != 0;
     const std::lock_guard guard(state_);
@@ -205,14 +205,14 @@ class GatedLocks {
   Waiting<C> waiting_;
   Target target_;
   Gate gate_;
-  StateMutex state_;                  // guards what follows, but for settled_
+  StateMutex state_;                  // guards the members below, but for settled_
   std::uint32_t held_ = 0;            // single locks, of both kinds
   std::uint32_t exclusive_held_ = 0;  // of these, exclusive
   std::uint32_t coming_ = 0;          // exclusive locks that wait for their target, in the gate
   std::uint32_t in_gate_ = 0;         // how often this core has entered; once, but for threads
   bool gate_first_ = false;           // this core knows that the window uses lock-all
   Turn<C> turn_;
-  bool settled_ = false;  // this core knows that the gate is settled; for who has the turn
+  bool settled_ = false;  // this core knows that the gate is settled; used in the turn
 };
 
 }  // namespace tombolo::sync

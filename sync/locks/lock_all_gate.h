@@ -12,15 +12,16 @@
 // Invariants: LG1 a lock-all is held only while the exclusive count is 0 as of the atomic that
 //                 counted it, and an exclusive core is in only after the lock-all count was 0 while
 //                 it was counted itself. So the groups exclude each other.
-//             LG2 a stack is not empty only while the other group's count is not 0; whoever brings
-//                 that count to 0 takes the whole stack. (A failed attempt counts for a moment: its
-//                 withdrawal obeys the same rule.)
-//             LG3 when the word equals what was loaded, so does the top of a stack: since a stack
+//             LG2 a stack is not empty only while the other group's count is not 0; the core that
+//                 brings that count to 0 takes the whole stack. (A failed attempt counts for a
+//                 moment: its withdrawal obeys the same rule.)
+//             LG3 when the word equals the loaded value, so does the top of a stack: since a stack
 //                 is only taken whole, a push onto an equal top is right even if it was away
 //                 meanwhile.
-//             LG4 who has entered as exclusive waits in the gate only for lock-alls held, whose
-//                 holders wait for nobody (a core that holds lock-all asks for no lock); who waits
-//                 for lock-all holds nothing. So the gate closes no cycle of waiting.
+//             LG4 a core that has entered as exclusive waits in the gate only for lock-alls held,
+//                 whose holders wait for no core (a core that holds lock-all asks for no lock); a
+//                 core that waits for lock-all holds nothing. So the gate closes no cycle of
+//                 waiting.
 //             LG5 preference, and its price: after an exclusive core has counted itself, only
 //                 lock-alls that are held or were granted before enter, each core once; lock-all
 //                 may starve while exclusive locks overlap without end.

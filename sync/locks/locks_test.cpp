@@ -57,7 +57,7 @@ TYPED_TEST(ThreadedLocks, ThreadsOfOneCoreDoNotWaitForEachOther) {
     this->make(3, &deadline, 5);
     this->ensemble_->run([&](Core& core) {
       typename TestFixture::Family locks(core, this->at_, LockOptions{.threads = true});
-      this->use_by_threads(core, locks, 7, rounds);  // no lock-all yet, but for who is ahead
+      this->use_by_threads(core, locks, 7, rounds);  // no lock-all yet, but of cores that are ahead
       if (core.self() != 0) return this->use_by_threads(core, locks, 8, rounds);
       for (int i = 0; i < rounds; ++i) this->count_all(locks);
     });
@@ -236,7 +236,7 @@ TYPED_TEST(Locks, AdmitWhatDoesNotConflict) {
   });
 }
 
-// A core dies with an exclusive lock; everybody who waits gets the hook's error.
+// A core dies with an exclusive lock; every waiting core gets the hook's error.
 TYPED_TEST(ThreadedLocks, FaultOfTheHookEndsEveryWait) {
   using C = typename TestFixture::Machine;
   using L = typename TestFixture::Family;
@@ -355,7 +355,8 @@ TYPED_TEST(WriterPreferenceOnly, NoReaderOvertakesAWaitingWriter) {
       const bool waits = WriterPreferenceTargets<C>::writer_waits(core.load(state));
       ASSERT_TRUE(locks.lock(Access::shared, 3).ok());
       ++entries;
-      // The writer counts its entry before it leaves: who enters after it has let it pass.
+      // The writer counts its entry before it leaves: a reader that enters after it has let it
+      // pass.
       if (waits && asking == asked && entered < asking) ++overtaken;
       std::this_thread::yield();
       locks.unlock(Access::shared, 3);
@@ -382,7 +383,7 @@ TYPED_TEST(FifoOnly, EntersInOrderOfArrival) {
     std::vector<int> order(cores);
     std::vector<Access> access(cores, Access::exclusive);
     Random random(seed);
-    // Core 1 waits in any case, so that the others find somebody to overtake.
+    // Core 1 waits in any case, so that the others find a core to overtake.
     access[0] = seed % 2 == 0 ? Access::shared : Access::exclusive;
     for (Home core = 2; core < cores; ++core)
       access[core] = random.one_in(2) ? Access::shared : Access::exclusive;
