@@ -5,8 +5,7 @@
 //   Bakery<Base> bakery(base, first_byte, waiting, idle);   // the same first_byte in every core
 //   bakery.acquire(home);  ...  bakery.release(home);
 //
-//   away --doorway()--> waiting --all before me have left: await_turn()--> inside --release()-->
-//   away
+//   away --doorway()--> waiting --all before have left: await_turn()--> inside --release()--> away
 //
 // Memory: 1 word for each core and lock, hence n words at each of n homes. Lamport's two variables
 // (choosing, number) share the word, which is written in one piece: away 0, choosing 1, number 2...
