@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// One parameter: where it stands in the file, and what takes its value there. The function says
-// what would do, or nothing if it took the value.
+// One parameter: where it stands in the file, and the function that takes its value there. It
+// returns the values that it would accept, or nothing if it took the value.
 struct Field {
   std::string section;
   std::string key;
@@ -261,7 +261,7 @@ class Reader {
     return {};
   }
 
-  // What no parameter says alone.
+  // Conditions on several parameters.
   Status check(const fs::path& path) const {
     const Parameters::Layout& l = parameters_.layout;
     for (const simulator::Tile& tile : l.controllers)
@@ -286,10 +286,11 @@ class Reader {
     for (std::size_t i = 0; i < used.size(); ++i) {
       const std::int64_t end = i + 1 < used.size() ? used[i + 1].first : l.lut_entries;
       if (used[i].first + used[i].count > end)
-        return wrong(path, fmt::format("[layout] {}: {} lookup table entries from {} on reach into "
-                                       "those of {}",
+        return wrong(path, fmt::format("[layout] {}: {} lookup table entries from {} on reach {}",
                                        used[i].what, used[i].count, used[i].first,
-                                       i + 1 < used.size() ? used[i + 1].what : "nobody"));
+                                       i + 1 < used.size()
+                                           ? fmt::format("into those of {}", used[i + 1].what)
+                                           : "beyond the table"));
     }
     const std::int64_t cores_of_one =
         (parameters_.cores() + static_cast<std::int64_t>(l.controllers.size()) - 1) /
