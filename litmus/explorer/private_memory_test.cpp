@@ -323,6 +323,9 @@ TEST_F(PrivateMemoryOf, HashIsOfPlacesAndMasks) {
   second.write_through(1, LineBytes{}, unit_mask(1));
   EXPECT_NE(own.hash(), second.hash()) << "pieces of one content in different units";
   second.clear();
+  second.write_through(8, LineBytes{}, unit_mask(0));
+  EXPECT_NE(own.hash(), second.hash()) << "in different lines";
+  second.clear();
   second.write_through(0, LineBytes{}, 1);
   EXPECT_NE(own.hash(), second.hash()) << "a shorter piece";
 }

@@ -123,6 +123,22 @@ TEST(Steered, PauseDoesNotLastAfterAChangeThatItsCoreHasSeen) {
   EXPECT_EQ(two.after("0"), "1");
 }
 
+TEST(Steered, ChangeThatWasSeenIsNotForgottenByAnEqualLook) {
+  Steered word({[](Actor& core) { core.load(0), core.load(0), core.load(0), core.pause(); },
+                [](Actor& core) { core.add(0, 1), core.load(1); }});
+  EXPECT_EQ(word.after("0 1 0 0"), "0 1");
+  Steered line({[](Actor& core) { core.read(0), core.read(0), core.read(0), core.pause(); },
+                [](Actor& core) { core.through(0, 0, 1), core.drain(), core.load(1); }});
+  EXPECT_EQ(line.after("0v0 w1.0 1 0v0 0v0"), "0 1");
+}
+
+TEST(Steered, PauseAfterAChangeIsNoRetry) {
+  Steered two({[](Actor& core) { core.load(0), core.pause(), core.load(0), core.pause(); },
+               [](Actor& core) { core.add(0, 1), core.load(1); }},
+              {.evictions = 0, .retries = 1});
+  EXPECT_EQ(two.after("0 1 0 0"), "0 1") << "the retry is left";
+}
+
 TEST(Steered, OwnStoreIsNoChange) {
   Steered two({[](Actor& core) { core.load(0), core.store(0, 1), core.pause(); },
                [](Actor& core) { core.load(1); }});
@@ -356,6 +372,18 @@ TEST_F(Range, IsWrittenThroughUnitByUnit) {
   expect_in_memory(one.run.memory());
 }
 
+TEST_F(Range, LeavesTheOtherBytesOfItsUnitsAlone) {
+  Steered two({[&](Actor& core) {
+                 (void)core.core().write_through(place, pattern.data(), pattern.size()).ok();
+                 core.drain();
+               },
+               [](Actor& core) { core.through(0, 6, ~std::uint64_t{0}), core.drain(); }});
+  EXPECT_EQ(two.after("w1.6 1 w0.6"), "w0.7 w0.8 w0.9 w0.10");
+  const LineBytes line = two.run.memory().at(0, 2);
+  EXPECT_EQ(line[50], std::byte{255}) << "before the range";
+  EXPECT_EQ(line[51], pattern[0]);
+}
+
 TEST_F(Range, OfNoBytesIsNoStep) {
   Steered one({[&](Actor& core) {
     core.core().refresh(place, 0);
@@ -445,6 +473,14 @@ TEST(TheKey, TellsWhichEvictionsAreLeft) {
       [](Actor& core) { core.write(0, 0, 1), core.publish(0), core.load(0); }};
   // Line 0 is in memory either way, and the core is where it was.
   EXPECT_NE(key_after(body, "0v0 e0.0 0"), key_after(body, "0v0 0"));
+}
+
+TEST(TheKey, TellsWhichRetriesAreLeft) {
+  const std::vector<Bodies::Body> bodies{
+      [](Actor& core) { core.load(0), core.pause(), core.load(1); },
+      [](Actor& core) { core.add(0, 1), core.load(1); }};
+  // The pause before the change is a retry.
+  EXPECT_NE(key_after(bodies, "0 0 1", {.retries = 1}), key_after(bodies, "0 1 0", {.retries = 1}));
 }
 
 // What a core does next may depend on what came before its first operation.

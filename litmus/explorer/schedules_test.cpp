@@ -64,6 +64,13 @@ TEST(Schedules, OfTwoCoresAreAllInterleavings) {
     }
 }
 
+TEST(Schedules, PassAllStatesOnTheirWay) {
+  const Coverage coverage = explored({adds(0, 2), adds(0, 2)}, plain);
+  EXPECT_EQ(coverage.states, 1u + 2 + 4 + 6) << "the prefixes of all orders but the orders";
+  EXPECT_EQ(coverage.merged, 0u);
+  EXPECT_EQ(coverage.left_out, 0u);
+}
+
 TEST(Schedules, OfThreeCoresAreAllInterleavings) {
   const Coverage coverage = explored({adds(0, 2), adds(0, 2), adds(0, 2)}, plain);
   expect_executions(coverage, interleavings({2, 2, 2}));
