@@ -86,8 +86,8 @@ Status reserve_blocks(int descriptor, std::uint64_t offset, std::uint64_t bytes,
   if (failed != EOPNOTSUPP && failed != ENODEV && failed != EINVAL && failed != ENOSYS)
     return Status::io(
         fmt::format("fallocate of {} bytes in {}: {}", bytes, path, std::strerror(failed)));
-  // Not every file system reserves (a device's memory always exists). What there is to know is the
-  // free room now, if the file still has to grow into it.
+  // Not every file system reserves (a device's memory always exists). Then the
+  // free room of the moment counts, if the file still has to grow into it.
   struct stat shape = {};
   if (fstat(descriptor, &shape) != 0)
     return Status::io(fmt::format("fstat of {}: {}", path, std::strerror(errno)));
