@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Everything that a person does with this repository; `make help` lists it. Each target brings what
-# it needs; what is there already costs no time.
+# All tasks that a person does with this repository; `make help` lists them. Each target brings its
+# needs; those there already cost no time.
 #
 #   JOBS=n                 parallel compilations (default: all processors)
 #   SYSTEM_PACKAGES=skip   leave the system's packages alone
@@ -32,7 +32,7 @@ examples: env native ## All examples under the stock MPIs and under Tombolo on e
 	@$(TOMBOLO) demo --examples
 
 .PHONY: test
-test: ## All tests on every machine; what CI runs.
+test: ## All tests on every machine, as in CI.
 	@tools/test_all.py
 
 .PHONY: unit
@@ -87,7 +87,7 @@ explore: build ## Litmus verdicts, then every schedule of the algorithms and the
 # A figure is a target `figure-NAME`; `make figures` draws all of them.
 FIGURES := figure-one-sided figure-scc
 .PHONY: figures figures-quick $(FIGURES)
-figures: $(FIGURES) ## Every plot; on the simulated SCC only what is not measured yet.
+figures: $(FIGURES) ## Every plot; on the simulated SCC only missing points are measured.
 figure-one-sided: bench
 figure-scc: env scc
 	@$(TOMBOLO) scc figures
@@ -101,7 +101,7 @@ wheel: env-test ## The command and its libraries as one wheel, in dist/.
 	@ls dist/*.whl
 
 .PHONY: clean
-clean: ## Removes what was built; keeps the environments and the fetched test programs.
+clean: ## Removes the build folders; keeps the environments and the fetched test programs.
 	@rm -rf build dist
 
 .PHONY: distclean
@@ -126,7 +126,7 @@ scc: build/release/build.ninja ## The experiments on the simulated SCC.
 build: build/$(PRESET)/build.ninja ## All programs of one preset: make build PRESET=tsan.
 	@cmake --build build/$(PRESET) -j $(JOBS) -- --quiet
 
-# A build folder that came from another checkout, as a copy or a link, holds what was made from that
+# A build folder that came from another checkout, as a copy or a link, holds files made from that
 # one's sources: it is made anew, and a linked one is left to its owner. Compared is the folder of the
 # sources itself: it may have several names.
 sources = $(shell sed -n 's/^CMAKE_HOME_DIRECTORY:INTERNAL=//p' build/$1/CMakeCache.txt 2>/dev/null)

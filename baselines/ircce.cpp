@@ -58,7 +58,7 @@ void Ircce::push() {
     sends_.pop_front();
     return;
   }
-  if (in_buffer == 2) return;  // I2
+  if (in_buffer == 2) return;  // IC2
   put(t.place + t.moved * half_bytes(), rank(), t.moved % 2 * half_bytes(), chunk_bytes(t));
   ++t.moved;
   set_flag(t.other, kChunksSent, rank(), ++chunks_sent_[t.other]);

@@ -11,11 +11,11 @@
 //
 // Chunks are counted, modulo 256, by the sender at the receiver and by the receiver at the sender.
 //
-// Invariants: I1 one message of a process is in its buffer at a time; others wait their turn.
-//             I2 a half is written again after its last chunk was taken.
-//             I3 messages between two processes match in the order of their calls.
-//             I4 nothing moves but in the calls of this object. RCCE's own send and recv may be
-//                used while no isend is unfinished.
+// Invariants: IC1 one message of a process is in its buffer at a time; others wait their turn.
+//             IC2 a half is written again after its last chunk was taken.
+//             IC3 messages between two processes match in the order of their calls.
+//             IC4 nothing moves but in the calls of this object. RCCE's own send and recv may be
+//                 used while no isend is unfinished.
 // Thread safety: belongs to the program of its core.
 #pragma once
 
@@ -56,7 +56,7 @@ class Ircce : public Rcce {
 
   bool test(const IrcceRequest& request);
   void wait(const IrcceRequest& request);
-  // Of the list, which loses what it returns: null if none is done, or none is left.
+  // Takes a request from the list, and returns it: null if none is done, or none is left.
   IrcceRequest test_any(WaitList& list);
   IrcceRequest wait_any(WaitList& list);
   void wait_all(WaitList& list);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what tests leave out of a protocol to see that it is needed. Programs leave out nothing.
+// Purpose: steps of a protocol that tests leave out to see that they are needed. Programs leave out
+// none.
 // Thread safety: values.
 #pragma once
 

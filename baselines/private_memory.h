@@ -3,11 +3,11 @@
 // sent and into which they are received, and the copy loops between it and message passing buffers.
 //
 //   const Place in = memory.allocate(4096);          // the program sees its bytes at in.host
-//   const Place out = memory.allocate_simulated(64); // its bytes are what the caches say
+//   const Place out = memory.allocate_simulated(64); // its bytes are those of the caches
 //
-// Invariants: P1 nobody but its core reaches private memory, so that a copy of its bytes on the
-//                host is what the caches would return; the time is the chip's in both cases.
-//             P2 loops go line by line: a line is read before any of it is written.
+// Invariants: PR1 only its core reaches private memory, so that a copy of its bytes on the host is
+//                 equal to the caches' contents; the time is the chip's in both cases.
+//             PR2 loops go line by line: a line is read before any of it is written.
 // Thread safety: a memory belongs to the program of its core.
 #pragma once
 
@@ -37,7 +37,7 @@ struct Place {
 // Loads and stores of a program, for their bytes and their time.
 void load(Cpu& cpu, Place from, void* to, std::size_t bytes);
 void store(Cpu& cpu, Place to, const void* from, std::size_t bytes);
-// For their time alone: what a program does with bytes at `host`.
+// For the time alone of a program's accesses to bytes at `host`.
 void touch_read(Cpu& cpu, Place from, std::size_t bytes);
 void touch_write(Cpu& cpu, Place to, std::size_t bytes);
 

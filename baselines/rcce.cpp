@@ -48,7 +48,7 @@ void Rcce::flush() {
 // ---- Flags --------------------------------------------------------------------------------------
 
 void Rcce::set_flag(std::uint32_t process, Flag flag, std::uint32_t setter, std::uint8_t value) {
-  invalidate();  // R2
+  invalidate();  // RF2
   cpu_.store(flag_view(process, flag, setter), value);
   flush();  // a byte does not fill a line: it would stay in the combining buffer
 }
@@ -65,14 +65,14 @@ void Rcce::wait_for_flag(Flag which, std::uint32_t setter, std::uint8_t value) {
 // ---- The buffer ---------------------------------------------------------------------------------
 
 void Rcce::put(Place from, std::uint32_t process, std::size_t offset, std::size_t bytes) {
-  invalidate();  // R2
+  invalidate();  // RF2
   copy_out(cpu_, from, buffer_view(process, offset, bytes), bytes);
   flush();  // the last line may be in part
 }
 
 void Rcce::get(std::uint32_t process, std::size_t offset, Place to, std::size_t bytes,
                TargetLines lines) {
-  invalidate();  // what the buffer held before may be in L1
+  invalidate();  // the buffer's former contents may be in L1
   copy_in(cpu_, buffer_view(process, offset, bytes), to, bytes, lines);
 }
 

@@ -7,7 +7,7 @@
 namespace tombolo::baselines {
 namespace {
 
-// Tags of the library's own messages (T3).
+// Tags of the library's own messages (RK3).
 constexpr std::int32_t kBarrierTag = -100;
 constexpr std::int32_t kReduceTag = -200;
 constexpr std::int32_t kBroadcastTag = -201;
@@ -117,8 +117,8 @@ void Rckmpi::send_to_self(const Packet& packet, Place from) {
 
 Channel::Incoming Rckmpi::on_clear_to_send(std::uint32_t from, const Packet& packet) {
   const auto found = rendezvous_.find(static_cast<std::uint32_t>(packet.offset));
-  TOMBOLO_CHECK(found != rendezvous_.end(), "rank {}: rank {} agrees to what nobody asked", rank(),
-                from);
+  TOMBOLO_CHECK(found != rendezvous_.end(), "rank {}: rank {} agrees to a request never made",
+                rank(), from);
   const Rendezvous ours = found->second;
   rendezvous_.erase(found);
   Packet data{.type = PacketType::rendezvous_data,
@@ -215,7 +215,7 @@ void Rckmpi::agree(std::uint32_t from, const Packet& asked, Place to, const Requ
 
 Channel::Incoming Rckmpi::on_rendezvous_data(std::uint32_t from, const Packet& packet) {
   const auto found = rendezvous_.find(packet.request);
-  TOMBOLO_CHECK(found != rendezvous_.end(), "rank {}: data from rank {} that nobody waits for",
+  TOMBOLO_CHECK(found != rendezvous_.end(), "rank {}: data from rank {} that no request waits for",
                 rank(), from);
   const Rendezvous ours = found->second;
   rendezvous_.erase(found);
@@ -258,7 +258,7 @@ void Rckmpi::all_reduce(std::uint64_t* numbers, std::size_t count) {
   const Place ours = memory_.borrow(bytes);
   const Place theirs = memory_.borrow(bytes);
   store(cpu_, ours, numbers, bytes);
-  // Towards rank 0: whoever has the bit set hands on what it has.
+  // Towards rank 0: a process with the bit set hands on its sums.
   std::uint32_t bit = 1;
   for (; bit < size() && (rank() & bit) == 0; bit *= 2) {
     if (rank() + bit >= size()) continue;

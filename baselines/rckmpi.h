@@ -12,9 +12,9 @@
 // Short messages are sent at once (eager): into the buffer of the matching receive, or into one of
 // the library's if there is none yet. Longer ones ask first (rendezvous).
 //
-// Invariants: T1 messages from one process match receives in the order in which they were sent.
-//             T2 a receive has room for its message: it is the caller's mistake otherwise.
-//             T3 the library's own messages have tags below 0, which kAny does not match.
+// Invariants: RK1 messages from one process match receives in the order in which they were sent.
+//             RK2 a receive has room for its message: it is the caller's mistake otherwise.
+//             RK3 the library's own messages have tags below 0, which kAny does not match.
 // Thread safety: belongs to the program of its core.
 #pragma once
 
@@ -37,7 +37,7 @@ struct RequestState {
 };
 using Request = std::shared_ptr<RequestState>;
 
-// Whoever handles the packets that name a window.
+// The handler of packets that name a window.
 class WindowPackets {
  public:
   virtual Channel::Incoming on_packet(std::uint32_t from, const Packet& packet) = 0;
@@ -80,7 +80,7 @@ class Rckmpi {
   // Sums of `count` numbers over all processes, for all. Binomial trees.
   void all_reduce(std::uint64_t* numbers, std::size_t count);
 
-  // At the end of the program: what was sent reaches its process, and others are answered.
+  // At the end of the program: messages sent reach their process, and others are answered.
   void finish();
 
   // ---- For the layer above ----------------------------------------------------------------------

@@ -67,7 +67,7 @@ void Channel::send(std::uint32_t to, const Packet& packet, Place data, std::func
   if (peer.acknowledged == peer.sent) push(peer);
 }
 
-// The next fragment of what is first in the queue.
+// The next fragment of the first packet in the queue.
 void Channel::push(Peer& peer) {
   Outgoing& out = peer.queue.front();
   const std::size_t total = sizeof(Packet) + out.packet.data;
@@ -79,7 +79,7 @@ void Channel::push(Peer& peer) {
     const std::size_t done = out.pushed == 0 ? 0 : out.pushed - sizeof(Packet);
     copy_out(cpu_, out.data + done, payload + header, n - header);
   }
-  // The last line of the payload leaves the combining buffer before this one (C1).
+  // The last line of the payload leaves the combining buffer before this one (CH1).
   const std::uint32_t words[] = {++peer.sent, peer.taken, static_cast<std::uint32_t>(n)};
   cpu_.write(peer.outbox, words, sizeof words);
   flush();
@@ -100,7 +100,7 @@ void Channel::flush() {
 // ---- Progress -----------------------------------------------------------------------------------
 
 void Channel::progress() {
-  // What the sections held at the last look is still in L1: sequence and payload would be stale.
+  // The sections' contents at the last look are still in L1: sequence and payload would be stale.
   if (!omitted_.invalidation) cpu_.cl1invmb();
   for (std::uint32_t from = 0; from < size(); ++from)
     if (from != rank_) poll(from);
@@ -143,7 +143,7 @@ void Channel::begin_packet(std::uint32_t from) {
   Peer& peer = peers_[from];
   cpu_.compute(cpu_.timing().packet);
   const Handler& handler = handlers_.at(static_cast<std::size_t>(peer.packet.type));
-  TOMBOLO_CHECK(handler != nullptr, "rank {}: nobody handles packets of type {}", rank_,
+  TOMBOLO_CHECK(handler != nullptr, "rank {}: packets of type {} have no handler", rank_,
                 static_cast<int>(peer.packet.type));
   peer.arrived = sizeof(Packet);
   peer.incoming = handler(from, peer.packet);

@@ -13,16 +13,16 @@
 // that they get smaller with the number of processes; one fragment is under way at a time. The
 // receiver takes it out into a buffer of the channel, answers, and copies it to the buffer that the
 // device provides (000 section 4.1.2). The channel's loop loads the lines of its target first; the
-// second copy is the C library's and does not, so what is not cached there is stored by words.
+// second copy is the C library's and does not, so lines not cached there are stored by words.
 // Nothing happens but in progress(): a process that does not call in neither takes nor answers.
 //
-// Invariants: C1 a section has one writer, and so no lock: its words are in order because the
-//                stores of a core are (Cpu, CU3).
-//             C2 the payload is written again only after word 1 of the other side says that it was
-//                taken out.
-//             C3 a process never loads from a section of its own at another's buffer: stores do not
-//                hit stale lines in L1.
-//             C4 packets from one process are delivered in the order in which they were sent.
+// Invariants: CH1 a section has one writer, and so no lock: its words are in order because the
+//                 stores of a core are (Cpu, CU3).
+//             CH2 the payload is written again only after word 1 of the other side says that it was
+//                 taken out.
+//             CH3 a process never loads from a section of its own at another's buffer: stores do
+//                 not hit stale lines in L1.
+//             CH4 packets from one process are delivered in the order in which they were sent.
 // Thread safety: a channel belongs to the program of its core. One channel for each process and
 // run.
 #pragma once
@@ -63,7 +63,7 @@ struct Packet {
   std::uint8_t flags = 0;
   std::uint16_t window = 0;
   std::int32_t tag = 0;
-  std::uint32_t request = 0;  // of whoever is to be answered
+  std::uint32_t request = 0;  // of the process to be answered
   std::uint32_t data = 0;     // bytes behind the header
   std::uint64_t bytes = 0;    // of the message or the operation
   std::uint64_t offset = 0;   // in the window
@@ -72,8 +72,8 @@ static_assert(sizeof(Packet) == 32);
 
 class Channel {
  public:
-  // Where the data of a packet go, and what happens once they are there. Handlers and what they
-  // leave to be done may send, but make no progress.
+  // Where the data of a packet go, and the function called once they are there. Handlers and these
+  // functions may send, but make no progress.
   struct Incoming {
     Place to;
     std::function<void()> done;
@@ -96,7 +96,7 @@ class Channel {
 
   void handle(PacketType type, Handler handler);
 
-  // To another process. What has no room in the section now goes out in progress(); `data` stays
+  // To another process. Data without room in the section now go out in progress(); `data` stays
   // until `sent` is called, which is when the last of it is in the receiver's buffer.
   void send(std::uint32_t to, const Packet& packet, Place data = {},
             std::function<void()> sent = {});

@@ -203,7 +203,7 @@ TEST(Rckmpi, AReceiveWithoutASendEndsAtTheLimit) {
   EXPECT_FALSE(result.status.ok());
 }
 
-// Broken twins: without the invalidation the sequence in L1 stays what it was; without the flush
+// Broken twins: without the invalidation the sequence in L1 stays as it was; without the flush
 // the sequence stays in the combining buffer.
 TEST(Rckmpi, NeedsItsInvalidationAndItsFlush) {
   const auto exchange = [](Omitted omitted) {

@@ -63,7 +63,7 @@ void RckmpiWindow::control(std::uint32_t to, PacketType type, std::int32_t tag) 
   mpi_.channel().send(to, packet, {}, [this] { --unfinished_; });
 }
 
-// Sends what is queued for a target; the last of it carries the flags.
+// Sends the operations queued for a target; the last carries the flags.
 void RckmpiWindow::issue(std::uint32_t target, std::uint8_t last_flags) {
   std::vector<Operation> queue;
   queue.swap(peers_[target].queue);
@@ -169,7 +169,7 @@ void RckmpiWindow::fence() {
     origins[target] = 1;
   }
   mpi_.all_reduce(origins.data(), origins.size());
-  // An origin may have ended its part already: the sum is what counts.
+  // An origin may have ended its part already: only the sum counts.
   open_ += static_cast<std::int64_t>(origins[mpi_.rank()]);
   do_own_operations();
   issue_all(targets);

@@ -7,7 +7,7 @@
 //   target: window.post(origins);                  window.wait();
 //   origin: window.start(targets); window.put(from, 8, target, 0); window.complete();
 //
-// What is sent:
+// Messages:
 //   post, complete   post: a control message to each origin. complete: waits for those, then sends
 //                    the operations; the last carries the end of the epoch, or a message without
 //                    data does.
@@ -20,9 +20,9 @@
 // A put merged with its lock into one message, which MPICH sends if it is the only operation, is
 // left out.
 //
-// Invariants: W1 requests for a lock are granted in the order in which the target handles them.
-//             W2 an operation's data is not touched by the caller until the epoch is closed.
-//             W3 operations of one origin on one target happen in order.
+// Invariants: RW1 requests for a lock are granted in the order in which the target handles them.
+//             RW2 an operation's data is not touched by the caller until the epoch is closed.
+//             RW3 operations of one origin on one target happen in order.
 // Thread safety: belongs to the program of its core.
 #pragma once
 
@@ -67,8 +67,8 @@ class RckmpiWindow final : public WindowPackets {
   void lock(LockKind kind, std::uint32_t target);
   void unlock(std::uint32_t target);
 
-  // Collective, before the end of the window unless the run ends early: nobody sends to it any
-  // more, and nothing of its own waits to be sent.
+  // Collective, before the end of the window unless the run ends early: no process sends to it
+  // any more, and nothing of its own waits to be sent.
   void free() {
     mpi_.barrier();
     finish_operations();

@@ -128,7 +128,7 @@ TEST(RckmpiWindow, Gets) {
   EXPECT_TRUE(result.status.ok()) << result.status.message();
 }
 
-// The window's bytes are what the caches of its core say.
+// The window's bytes are those of its core's caches.
 TEST(RckmpiWindow, AWindowInTheSimulatedMemory) {
   const auto result = run(2, [](Rckmpi& mpi) {
     const Place memory = mpi.memory().allocate_simulated(1000);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what the tests of messages share: patterns of bytes, and runs that end.
+// Purpose: helpers of the tests of messages: patterns of bytes, and runs that end.
 // Thread safety: values.
 #pragma once
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # For `pip install .` (pyproject.toml has CMake read this file after project()): the headers of the
-# MPIs, if nobody named them, and the places of the libraries and of the experiments' files in the Python
+# MPIs, if none was named, and the places of the libraries and of the experiments' files in the Python
 # package. The experiments on the simulated chip take about as long to build as all the rest: they are
 # in it only on demand.
 option(TOMBOLO_WITH_SCC "Add the experiments on the simulated chip to the wheel" OFF)

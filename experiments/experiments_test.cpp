@@ -44,7 +44,7 @@ Point cheapest(const Experiment& experiment, const Context& context) {
                            [](const Point& a, const Point& b) { return a.seconds < b.seconds; });
 }
 
-// What an experiment's figures know: units by series, and the categories of x, if it has any.
+// The series of an experiment's figures: their units, and the categories of x, if it has any.
 struct Known {
   std::map<std::string, std::set<std::string>> units;
   std::set<std::string> categories;
@@ -117,7 +117,7 @@ TEST_P(EachExperiment, GivesRowsThatItsFiguresKnow) {
   }
 }
 
-// What the point gives if one call of MPI_Put took longer.
+// The point's rows if one call of MPI_Put took longer.
 std::vector<std::string> with_longer(scc::HalfCycles scc::Parameters::Software::*call,
                                      const std::string& experiment, const std::string& point) {
   Context context = test_context();

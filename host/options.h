@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what a user may set about this host: how shared memory is made and written back.
+// Purpose: the settings of this host: how shared memory is made and written back.
 // Thread safety: constants.
 #pragma once
 

@@ -9,7 +9,7 @@
 //   Core<full>  sync words are used with the host's atomics. Assumes that the pool keeps the words
 //               coherent (a coherent part of the device, atomics in the device, or one host only).
 //   Core<none>  a word is dropped from the cache before each load and stored past the cache; the
-//               atomics are built from that (machine/emulation). Assumes only FU1 of flush.h, which
+//               atomics are built from that (machine/emulation). Assumes only HF1 of flush.h, which
 //               on Arm asks for a mapping of the sync words that is not cacheable.
 //
 // Invariants: FL1 a plain load or store of a program through view() is a cached access: stale until
@@ -150,8 +150,8 @@ inline Common::Common(machine::Attachment attachment)
       by_(&flush::policy()),
       written_(std::make_unique<WrittenRegions>()),
       can_ring_(false) {
-  TOMBOLO_CHECK(by_->fault.ok(), "flushed: {}; ask host::flush::available() first",
-                by_->fault.message());
+  TOMBOLO_CHECK(by_->error.ok(), "flushed: {}; ask host::flush::available() first",
+                by_->error.message());
   // A wake-up without sleepers tells whether this kernel can find the memory behind the word.
   can_ring_ = !at_.several_hosts &&
               syscall(SYS_futex, &bell(at_.self).rings, FUTEX_WAKE, 0, nullptr, nullptr, 0) >= 0;

@@ -258,8 +258,8 @@ TEST(WriteWatchSetting, MayBeOnOrOff) {
   EXPECT_TRUE(choose_policy("clflush", "on").watch_writes);
   EXPECT_FALSE(choose_policy("clflush", "off").watch_writes);
   const Policy wrong = choose_policy("clflush", "maybe");
-  EXPECT_EQ(wrong.fault.code(), Code::bad_configuration);
-  EXPECT_NE(wrong.fault.message().find("maybe"), std::string::npos);
+  EXPECT_EQ(wrong.error.code(), Code::bad_configuration);
+  EXPECT_NE(wrong.error.message().find("maybe"), std::string::npos);
   EXPECT_NE(describe().find("publishes"), std::string::npos);
 }
 

@@ -221,7 +221,7 @@ def test_the_list_of_the_program_must_be_of_the_protocol(bench: Bench) -> None:
     (bench.folder / "lib" / "tombolo-scc").write_text("#!/bin/sh\necho hello\n")
     ended = bench.run("run", "gats")
     assert ended.returncode == 2
-    assert "`tombolo-scc list` printed what this command cannot read: hello" in ended.stderr
+    assert "`tombolo-scc list` printed a line that this command cannot read: hello" in ended.stderr
 
 
 def test_list_shows_how_many_points_there_are(bench: Bench) -> None:

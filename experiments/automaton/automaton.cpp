@@ -225,7 +225,7 @@ Status by_messages(const Context& context, const Messages& messages, std::uint32
   return {};
 }
 
-// What is computed, not how long it takes.
+// Tests the results, not the time.
 Status right(const Context& context, std::uint32_t processes, Recorder& recorder) {
   // Three steps in all: a line is stale the second time that its array is read.
   const AutomatonPlan plan{.own = scc::MemoryType::mpbt_wt, .steps = 2};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the cellular automaton of 000 section 4.4.5: a torus of lines of cells of one byte,
-// nine-point stencil, lines divided among processes; and what one process does in a time step,
-// whatever exchanges the boundary lines.
+// nine-point stencil, lines divided among processes; and one process's part of a time step, by
+// any exchange of the boundary lines.
 //
 // A process's region of data has two arrays, of the state before and after a step: a ghost line,
 // its own lines, a ghost line. A line is as long as a message: the cells, and at each end a copy of
@@ -9,18 +9,18 @@
 //
 // Time: each line of the cache is read for each of the three rows that need it, each cell is stored
 // by a byte. A store that hits no cache goes to memory by itself, and the next has to wait for it:
-// with 204 ns for a cell (401.05 s for 100 steps) that is what the time consists of; arithmetic
-// runs meanwhile.
+// with 204 ns for a cell (401.05 s for 100 steps) the time consists of that; arithmetic runs
+// meanwhile.
 //
 // The stack, the program's variables, those of the library and the kernel's are used once for each
-// line of cells, which throws them out of the first level in between. It matters for what stays in
-// the second: pseudo-LRU does not replace the neighbour way of a line that is hit all the time, so
-// that a ghost line which lies there is never fetched again (002 section 2.3.4 met the same in
-// flushes). Where their pages lie is chance, as under an operating system with pages of 4 KB (002
-// section 4.7).
+// line of cells, which throws them out of the first level in between. It matters for the lines that
+// stay in the second: pseudo-LRU does not replace the neighbour way of a line that is hit all the
+// time, so that a ghost line which lies there is never fetched again (002 section 2.3.4 met the
+// same in flushes). Where their pages lie is chance, as under an operating system with pages of 4
+// KB (002 section 4.7).
 //
-// Invariants: F1 cells are computed from what the core's own loads return: a stale line makes wrong
-//                cells.
+// Invariants: AF1 cells are computed from values of the core's own loads: a stale line makes wrong
+//                 cells.
 // Thread safety: values; a stepper belongs to its process's program.
 #pragma once
 
@@ -79,7 +79,7 @@ class AutomatonStepper {
 
   simulator::Duration computation() const { return computation_; }
   simulator::Duration exchange() const { return exchange_; }
-  // How many cells of array `array` differ from what they should be, as this core sees them.
+  // How many cells of array `array` are wrong, as this core sees them.
   std::uint64_t wrong_cells(int array, const AutomatonLines& expected);
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what each process of the cellular automaton does in a run, whatever brings the boundary
-// lines to their neighbours: the first exchange, steps to warm up, a barrier, steps that count, and
-// a look at the cells.
+// Purpose: the part of each process of the cellular automaton in a run, by any transport of the
+// boundary lines to their neighbours: the first exchange, steps to warm up, a barrier, steps that
+// count, and a look at the cells.
 // Thread safety: values; an outcome belongs to one thread.
 #pragma once
 

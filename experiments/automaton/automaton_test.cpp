@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The automaton computes what one process computes, if its windows are mapped so that the
+// The automaton's cells are those of one process alone, if its windows are mapped so that the
 // prototype's coherence operations have an effect, and with messages.
 #include "experiments/automaton/automaton.h"
 

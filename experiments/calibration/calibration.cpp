@@ -24,7 +24,7 @@ double core_cycles(const Chip& chip, Duration d) {
          static_cast<double>(chip.timing().core.period().in_ticks());
 }
 
-// Runs `body(cpu)` on core 0 alone; it says how long what it measured took, for each of `times`.
+// Runs `body(cpu)` on core 0 alone; it returns the measured time of one repetition.
 template <class Body>
 Status on_core_0(const Context& context, Recorder& recorder, double* cycles, Body&& body) {
   Chip chip(context.chip, options_of(context));
@@ -121,7 +121,7 @@ Status controllers(const Context& context, Recorder& recorder) {
   return {};
 }
 
-// What the parameters add up to, in core cycles: the least that a line takes.
+// The sum of the parameters, in core cycles: the least time of a line.
 Status least(const Context& context, Recorder& recorder) {
   const scc::Timing timing(context.chip);
   const Duration cycle = timing.core.period();

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what an experiment on a simulated chip is: a name, and points that can be run
-// independently of each other. A point runs programs against the public layers (windows, sync,
+// Purpose: an experiment on a simulated chip: a name, and points that can be run independently of
+// each other. A point runs programs against the public layers (windows, sync,
 // messages) and reports measured values as rows.
 //
 // Series, units and x values are those of NAME.toml in the experiment's folder, which has the
 // papers' numbers beside them. README.md says how to add an experiment.
 //
-// Invariants: X1 a point depends on its context alone: the same chip, seed and `quick` give the
-// same
-//                rows on any host, whatever else runs.
-//             X2 `quick` makes a point smaller (fewer repetitions), never another measurement.
+// Invariants: EX1 a point depends on its context alone: the same chip, seed and `quick` give the
+//                 same rows on any host, whatever else runs.
+//             EX2 `quick` makes a point smaller (fewer repetitions), never another measurement.
 // Thread safety: a point runs on one thread; different points may run at once in processes.
 #pragma once
 
@@ -48,7 +47,7 @@ struct Row {
   std::optional<scc::Parameters> chip = std::nullopt;  // if it is another than the context's
 };
 
-// What a simulation cost, for reports.
+// The cost of a simulation, for reports.
 struct Cost {
   std::uint64_t events = 0;
   double virtual_seconds = 0;
@@ -63,7 +62,7 @@ class Recorder {
   virtual void cost(const Cost& cost) = 0;
 };
 
-// How far one process of a point is, which the others go along with: told by the hundredth.
+// The progress of one process of a point, which stands for the others': told by the hundredth.
 class Progress {
  public:
   explicit Progress(Recorder& recorder) : recorder_(recorder) {}
@@ -80,8 +79,8 @@ class Progress {
 
 struct Point {
   std::string name;                // unique in the experiment
-  double seconds = 1;              // about what it takes on one core of a host
-  std::uint64_t memory_bytes = 0;  // about what it needs there
+  double seconds = 1;              // approximate, on one core of a host
+  std::uint64_t memory_bytes = 0;  // approximate, of that host
   std::function<Status(const Context&, Recorder&)> run;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: MPI's calls as a program on the chip meets them: the one-sided engine, and what the MPI
-// library around it costs (windows/ knows no MPI, and takes no time for it). All experiments that
+// Purpose: MPI's calls as a program on the chip meets them: the one-sided engine, and the costs of
+// the MPI library around it (windows/ knows no MPI, and takes no time for it). All experiments that
 // compare with the papers' MPI programs call the engine through this layer, and so do the papers'
 // own algorithms (published/): each has those of the engine's calls that its experiment makes.
 //
@@ -16,7 +16,7 @@
 //
 // The costs are those of the papers' software on a P54C: chips/scc.toml, [software].
 //
-// Invariants: L1 a cost is charged before the engine acts, on the core that calls.
+// Invariants: LC1 a cost is charged before the engine acts, on the core that calls.
 // Thread safety: as the engine.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what experiments have in common: medians and quartiles of samples, and the run of a job
-// whose failure becomes the point's.
+// Purpose: functions that all experiments use: medians and quartiles of samples, and the run of a
+// job whose failure becomes the point's.
 // Thread safety: values.
 #pragma once
 
@@ -41,7 +41,7 @@ inline Row row_of(std::string series, double x, const std::vector<double>& sampl
           .note = {}};
 }
 
-// What a simulated chip takes of the host's memory before programs use theirs. Caches of cores that
+// The host's memory that a simulated chip takes before programs use theirs. Caches of cores that
 // run nothing are never touched.
 inline std::uint64_t memory_of_chip(std::uint32_t cores) {
   return (std::uint64_t{32} << 20) + cores * (std::uint64_t{900} << 10);

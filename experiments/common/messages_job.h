@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the run of a program that passes messages, which becomes a point's rows or its failure.
 //
-// Invariants: J1 processes poll, so that one which waits in vain would never end: a run does, at a
-//                limit of virtual time.
+// Invariants: MJ1 processes poll, so that one which waits in vain would never end: a run does, at a
+//                 limit of virtual time.
 // Thread safety: values.
 #pragma once
 

@@ -112,7 +112,7 @@ Status passive_target(const Context& context, Recorder& recorder, const Mix& mix
       }));
       if (mpi.rank() == 0) progress.at(double(i + 1) / pairs);
     }
-    window.free();  // who is done still answers the others
+    window.free();  // a process that is done still answers the others
   }));
   Row row = row_of(
       fmt::format("{}/rckmpi{}", mix.name, requests == LockRequests::immediate ? "-immediate" : ""),
@@ -152,14 +152,14 @@ Place source(Rckmpi& mpi, std::uint64_t bytes) {
   return place;
 }
 
-// What a process receives in a repetition.
+// The bytes that a process receives in a repetition.
 struct Received {
   Place place;
   std::uint64_t bytes = 0;
 };
 
 // Runs `step` and returns the time of one repetition on rank 0, in microseconds. After each,
-// outside of that time, the process reads what it received, which brings it into the caches
+// outside of that time, the process reads the bytes received, which brings them into the caches
 // (decision 0013). `apart`: with a barrier between them, since rank 1 is not done with that when
 // rank 0 goes on.
 template <class Step>

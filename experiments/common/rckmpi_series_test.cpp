@@ -42,7 +42,8 @@ TEST(RckmpiSeries, WhatThePathLengthsAreDerivedFrom) {
   EXPECT_NEAR(gats.values.at("origin/rckmpi"), 89.2, 2);
 }
 
-// What the receiver has in its caches was chosen for these (decision 0013); no number was fitted.
+// The contents of the receiver's caches were chosen for these (decision 0013); no number was
+// fitted.
 TEST(RckmpiSeries, WhatFollows) {
   const Rows put = run(rckmpi_osu_points, "rckmpi-latency-one-sided-1");
   EXPECT_NEAR(put.values.at("latency/rckmpi-one-sided"), 24.8, 0.25 * 24.8);

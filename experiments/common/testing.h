@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what the tests of experiments have in common.
+// Purpose: helpers of the tests of experiments.
 // Thread safety: values.
 #pragma once
 
@@ -27,7 +27,7 @@ class NoRows final : public Recorder {
   void cost(const Cost&) override {}
 };
 
-// What a program says of how far it is.
+// The progress that a program reports.
 class Told final : public Recorder {
  public:
   void row(const Row&) override {}

@@ -22,10 +22,9 @@ using Ours = windows::Window<scc::Core>;
 
 constexpr std::uint32_t kLines = 1600;
 constexpr std::uint64_t kPitch = 8192;  // bytes from line to line
-// Scaled: the work between two synchronizations, which is 0.4 ms even so. All
-// iterations are needed: that processes wait for each other, and poll while those whom they wait
-// for work, spreads over the ring by a neighbour in each. Each cell is simulated: what it loads,
-// line by line, and its store.
+// Scaled: the work between two synchronizations, which is 0.4 ms even so. All iterations are
+// needed: the waiting of processes for each other, polling meanwhile, spreads over the ring by a
+// neighbour in each. Each cell is simulated: its loads, line by line, and its store.
 constexpr std::uint64_t kColumns = 64;
 constexpr std::uint64_t kQuickColumns = 32;
 constexpr int kIterations = 50;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the experiment `dht`: what readers that wait for a writer's lock cost the writer of a
-// distributed hash table (001 section 6.4).
+// Purpose: the experiment `dht`: the cost to the writer of a distributed hash table of readers that
+// wait for its lock (001 section 6.4).
 // Thread safety: see experiment.h.
 #pragma once
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the numbers of the NAS parallel benchmark FT: its classes with the published checksums,
 // its random numbers, one-dimensional transforms, damping and checksums. No time, no memory of a
-// chip: what is distributed over processes stands in ft_solver.h.
+// chip: the distribution over processes is in ft_solver.h.
 // Thread safety: values and pure functions; an FtTransform belongs to one thread.
 #pragma once
 
@@ -41,7 +41,7 @@ std::vector<Complex> ft_serial(const FtClass& problem, int iterations);
 // The initial state from element `first` on, x the fastest dimension, then y, then z.
 void ft_initial(std::uint64_t first, std::size_t count, Complex* to);
 
-// What damps a frequency in one iteration.
+// The factor that damps a frequency in one iteration.
 double ft_damping(const FtClass& problem, std::size_t x, std::size_t y, std::size_t z);
 
 // The j-th element of the checksum, j from 1 to kFtChecksumElements.

@@ -25,7 +25,7 @@ class PrivateTransport : public FtTransport {
 
   void barrier() override { mpi_.barrier(); }
 
-  // As a window's copy loop: what differs is the type of its memory.
+  // As a window's copy loop, but for the type of its memory.
   void read(std::uint64_t at, void* to, std::size_t bytes) override {
     std::byte ignored[kLine];
     const Place from = received_ + at;

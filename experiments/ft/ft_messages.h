@@ -5,8 +5,8 @@
 //               send for each block once its plane is, and a wait for all at the end
 //   one-sided   as with the windows of shared memory: post and start, puts, complete and wait
 //
-// What is received lies in private memory, cached in both levels, and so does what is sent, which
-// has to stay until the exchange is closed.
+// Blocks received lie in private memory, cached in both levels, and so do blocks sent, which have
+// to stay until the exchange is closed.
 //
 // Thread safety: see experiment.h.
 #pragma once

@@ -157,7 +157,7 @@ class Solver {
   }
 
   // Transforms the rows of a plane and sends each member of the group its columns: a block, which
-  // is [row][column], to the place(plane, sender) of what it receives. The own block goes to
+  // is [row][column], to the place(plane, sender) of its blocks. The own block goes to
   // `kept`.
   template <class Place>
   void send_plane(std::size_t plane, std::size_t rows, std::size_t n, const Group& group,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: NAS FT distributed over processes on the chip (000 section 4.4.4), whatever carries the
-// data between them.
+// Purpose: NAS FT distributed over processes on the chip (000 section 4.4.4), by any transport of
+// the data between them.
 //
 // Processes form a grid of 4 x 8. A transform goes through three one-dimensional ones; between them
 // data are exchanged within a row or a column of the grid, a plane as soon as it is transformed,
@@ -9,18 +9,18 @@
 //   to frequency   [z/4][y/8][x]  8 processes  [z/4][x/8][y]  4 processes  [x/8][y/4][z]
 //   to space       [x/8][y/4][z]  4 processes  [x/8][z/4][y]  8 processes  [z/4][y/8][x]
 //
-// What a process keeps of its own planes never travels. These are the messages of 000 Table 4.1:
-// per iteration nx/8 planes to 3 and to 7 others.
+// The blocks that a process keeps of its own planes never travel. These are the messages of 000
+// Table 4.1: per iteration nx/8 planes to 3 and to 7 others.
 //
 // Time: arithmetic by Timing::flop and the 5 n log2 n operations of a transform, whose passes stay
 // in the first level; each array is read and written once for each transform by touches of private
 // memory, doubles one by one. The sum of the checksums over the processes is made on the host: a
 // barrier stands for it.
 //
-// Invariants: Q1 only what the transport delivered is used of other processes' data: a stale byte
-//                makes a wrong checksum.
-//             Q2 what was sent stays as it is until the exchange is closed, as MPI asks: each plane
-//                has its own memory to be sent from (000 section 2.3.2).
+// Invariants: FT1 of other processes' data only the bytes that the transport delivered are used: a
+//                 stale byte makes a wrong checksum.
+//             FT2 data sent stay as they are until the exchange is closed, as MPI asks: each plane
+//                 has its own memory to be sent from (000 section 2.3.2).
 // Thread safety: a solver belongs to its process's program; FtResult to one thread.
 #pragma once
 
@@ -36,7 +36,7 @@ namespace tombolo::experiments {
 
 inline constexpr std::uint32_t kFtProcesses = 32;
 
-// What comes in an exchange, and where it is put.
+// The blocks that come in an exchange, and where they are put.
 struct FtArrival {
   machine::Home from = 0;
   std::uint64_t at = 0;
@@ -48,12 +48,12 @@ class FtTransport {
  public:
   virtual ~FtTransport() = default;
 
-  // An exchange: data go to peers, at an offset of what they receive, and come from them: the
+  // An exchange: data go to peers, at an offset in their arrivals, and come from them: the
   // arrivals of one peer in the order in which it sends them.
   virtual void open(std::span<const machine::Home> peers, std::span<const FtArrival> arrivals) = 0;
   virtual void send(machine::Home to, std::uint64_t at, const void* from, std::size_t bytes) = 0;
   virtual void close() = 0;
-  // After close: a part of what came, as a load of the program sees it.
+  // After close: a part of the arrivals, as a load of the program sees it.
   virtual void read(std::uint64_t at, void* to, std::size_t bytes) = 0;
   virtual void barrier() = 0;
 
@@ -76,7 +76,7 @@ struct FtTimes {
   }
 };
 
-// What all processes of a run write into.
+// The results of a run, which all its processes write into.
 struct FtResult {
   std::vector<Complex> checksums;  // by iteration
   FtTimes before;                  // until the first iteration, sums over processes

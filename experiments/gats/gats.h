@@ -13,13 +13,13 @@ namespace tombolo::experiments {
 // Microseconds. Of all iterations, and of all targets together.
 struct GatsTimes {
   std::vector<double> start, complete, post, wait;
-  // By target, over its posts: reads of the origin's register until it was got, and what the change
-  // of the match vector took with the register around it.
+  // By target, over its posts: reads of the origin's register until it was got, and the time of the
+  // change of the match vector with the register around it.
   std::vector<double> loops, modification;
 };
 
-// Whose post, start, complete and wait: the thesis's (published/match_vector_gats.h, on a machine
-// that spins on registers), or those of our windows.
+// The owner of post, start, complete and wait: the thesis's (published/match_vector_gats.h, on a
+// machine that spins on registers), or those of our windows.
 enum class Gats : std::uint8_t { published, ours };
 
 // Rank 0 on core 0 is the origin, rank r on core r a target.

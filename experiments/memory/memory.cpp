@@ -204,7 +204,7 @@ Status aggregates(const Context& context, std::uint32_t controllers, std::uint64
 // Of the quarter of core 0, each on a tile of its own.
 constexpr std::uint32_t kCopyCores[] = {2, 4, 12, 14};
 
-// What core 0 owns is copied in equal parts, one for each copy core.
+// The memory of core 0 is copied in equal parts, one for each copy core.
 Duration copy_in_parts(Cpu& cpu, CopyCommand command, std::uint32_t cores) {
   CopyClient client(cpu);
   std::vector<scc::Ticket> tickets;

@@ -30,8 +30,8 @@ struct Repetitions {
   std::string note;
 };
 
-// The paper's numbers, or fewer where a put is long: nothing varies between repetitions but what
-// the caches hold.
+// The paper's numbers, or fewer where a put is long: nothing varies between repetitions but the
+// caches' contents.
 Repetitions repetitions(const Context& context, std::uint64_t bytes_an_epoch) {
   constexpr int kMeasured = 50;
   Repetitions r{25, kMeasured, {}};
@@ -42,7 +42,7 @@ Repetitions repetitions(const Context& context, std::uint64_t bytes_an_epoch) {
   return r;
 }
 
-// What a put carries differs from put to put.
+// The bytes differ from put to put.
 void stamp(std::byte* message, std::uint64_t bytes, std::uint64_t number) {
   std::memcpy(message, &number, std::min<std::uint64_t>(bytes, sizeof number));
 }
@@ -67,7 +67,7 @@ struct Process {
       mpi.put(peer[0], size * static_cast<std::uint64_t>(n), message(n), size);
     }
   }
-  // Whether the own window, as this core sees it, has what the peer put.
+  // Whether the own window, as this core sees it, has the peer's bytes.
   bool arrived(std::uint64_t iteration) {
     std::vector<std::byte> expected(size);
     std::vector<std::byte> seen(size);

@@ -13,18 +13,18 @@
 // Each change is made under the register of the counter's owner, which is read until it is free.
 // With back-off there is a pause between two tries, up to 1 us at first and twice as long after
 // each further failure (001 section 6.2), and tries are rate-limited at the global counter, which
-// all share (001 section 7.1): who finds its register taken pauses likewise. No bound of the pauses
-// is stated, and there is none here. An unlock is no try. That the pauses apply at the register as
-// well follows from the paper's numbers. With exclusive locks each pair changes the global counter
-// twice, under one register, for some 0.45 us. So 48 processes take 43 us for a pair on average,
-// whatever the locks do; quartiles of 8.9, 12.3 and 19.2 us (001 Table 2) mean that most of the
-// waiting falls on a few pairs, as it does when a core that fails stays away for longer and longer.
-// That they do not apply to the counter of a target follows from Table 3: readers that wait for a
-// writer load the tile of its register as only reading it all the time does.
+// all share (001 section 7.1): a process that finds its register taken pauses likewise. No bound of
+// the pauses is stated, and there is none here. An unlock is no try. That the pauses apply at the
+// register as well follows from the paper's numbers. With exclusive locks each pair changes the
+// global counter twice, under one register, for some 0.45 us. So 48 processes take 43 us for a pair
+// on average, whatever the locks do; quartiles of 8.9, 12.3 and 19.2 us (001 Table 2) mean that
+// most of the waiting falls on a few pairs, as it does when a core that fails stays away for longer
+// and longer. That they do not apply to the counter of a target follows from Table 3: readers that
+// wait for a writer load the tile of its register as only reading it all the time does.
 //
-// Invariants: E1 bit 63 is set only by a change from 0.
-//             E2 tries are in the counts, so unlock subtracts. (The paper's "sets the local counter
-//                to zero" would lose them.)
+// Invariants: BE1 bit 63 is set only by a change from 0.
+//             BE2 tries are in the counts, so unlock subtracts. (The paper's "sets the local
+//                 counter to zero" would lose them.)
 // Lock-all is not part of the paper's measurements and is left out.
 // Thread safety: one call at a time per object.
 #pragma once

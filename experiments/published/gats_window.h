@@ -3,12 +3,12 @@
 // ours: MatchVectorGats or MatchListGats. Communication and coherence are those of
 // windows/window.h.
 //
-// Invariants: G1 the window's own epochs are never waited for: an access epoch is opened there with
-//                the promise that no lock conflicts.
-//             G2 puts are in memory before their targets hear of them: the window's epoch ends
-//                first.
-//             G3 what the program stored into its region is in memory before its post, and what
-//                others put there is seen after its wait: the window's sync does both.
+// Invariants: GW1 the window's own epochs are never waited for: an access epoch is opened there
+//                 with the promise that no lock conflicts.
+//             GW2 puts are in memory before their targets hear of them: the window's epoch ends
+//                 first.
+//             GW3 the program's stores into its region are in memory before its post, and others'
+//                 puts there are seen after its wait: the window's sync does both.
 // Thread safety: one call at a time per object.
 #pragma once
 
@@ -34,20 +34,20 @@ class GatsWindow : public WindowWith<C, Gats> {
     return window_.put(target, at, from, bytes);
   }
   Status post(std::span<const Home> origins, windows::Assertions promise = {}) {
-    TOMBOLO_TRY(window_.sync());  // G3
+    TOMBOLO_TRY(window_.sync());  // GW3
     return part_.post(origins, promise);
   }
   Status start(std::span<const Home> targets, windows::Assertions promise = {}) {
-    TOMBOLO_TRY(window_.lock_all({.no_check = true}));  // G1
+    TOMBOLO_TRY(window_.lock_all({.no_check = true}));  // GW1
     return part_.start(targets, promise);
   }
   Status complete() {
-    TOMBOLO_TRY(window_.unlock_all());  // G2
+    TOMBOLO_TRY(window_.unlock_all());  // GW2
     return part_.complete();
   }
   Status wait() {
     TOMBOLO_TRY(part_.wait());
-    return window_.sync();  // G3
+    return window_.sync();  // GW3
   }
 };
 

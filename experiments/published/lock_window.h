@@ -3,10 +3,10 @@
 // McsWriterPreference or BestEffort. Communication, coherence and the rest of an epoch are those of
 // windows/window.h.
 //
-// Invariants: W1 the window's own locks are never taken: each of its epochs is opened with the
-//                promise that no lock conflicts, which the published lock keeps.
-//             W2 an epoch's puts are in memory before its lock is given back.
-//             W3 one lock is held at a time.
+// Invariants: LW1 the window's own locks are never taken: each of its epochs is opened with the
+//                 promise that no lock conflicts, which the published lock keeps.
+//             LW2 an epoch's puts are in memory before its lock is given back.
+//             LW3 one lock is held at a time.
 // Thread safety: one call at a time per object.
 #pragma once
 
@@ -34,7 +34,7 @@ class LockWindow : public WindowWith<C, Locks> {
   }
   Status lock(sync::Access access, Home target, windows::Assertions promise) {
     TOMBOLO_CHECK(!held_, "published lock: core {} asks for lock {} and holds another",
-                  this->core().self(), target);  // W3
+                  this->core().self(), target);  // LW3
     held_ = true;
     access_ = access;
     TOMBOLO_TRY(part_.lock(access, target));

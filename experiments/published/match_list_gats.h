@@ -16,10 +16,10 @@
 // The list has an entry for each process, and a scan that finds nothing looks at all of them: the
 // thesis leaves both open.
 //
-// Invariants: L1 an entry holds 0 or the rank of a target, plus 1. Only its owner frees it, under
-//                the register: a try to take it that fails writes back what it read.
-//             L2 a counter is stored to only while no origin may change it: its last one has been
-//                counted, and none has found the entry of the next post.
+// Invariants: ML1 an entry holds 0 or the rank of a target, plus 1. Only its owner frees it, under
+//                 the register: a try to take it that fails writes back the value read.
+//             ML2 a counter is stored to only while no origin may change it: its last one has been
+//                 counted, and none has found the entry of the next post.
 // Thread safety: one call at a time per object.
 #pragma once
 

@@ -15,12 +15,12 @@
 // thereby how the register is got, the template's argument says. A byte of the thesis is a word
 // here, of which eight bits are used: an uncached access to either takes as long.
 //
-// Invariants: P1 a bit is 0 when its target sets it, and 1 when the origin clears it, so that both
-//                are additions. The clearing needs the register as well, though Algorithm 2 does
-//                not say so: other targets change the same byte.
-//             P2 a counter is stored to only while no origin may change it: its last one has been
-//                counted, and none has seen a bit of the next post.
-//             P3 the copy has no bit that the vector lacks: only the origin clears, in both.
+// Invariants: MG1 a bit is 0 when its target sets it, and 1 when the origin clears it, so that both
+//                 are additions. The clearing needs the register as well, though Algorithm 2 does
+//                 not say so: other targets change the same byte.
+//             MG2 a counter is stored to only while no origin may change it: its last one has been
+//                 counted, and none has seen a bit of the next post.
+//             MG3 the copy has no bit that the vector lacks: only the origin clears, in both.
 // Thread safety: one call at a time per object.
 #pragma once
 
@@ -100,7 +100,7 @@ class MatchVectorGats {
   Layout layout_;
   typename C::Word counter_;
   std::vector<Home> started_;
-  std::vector<std::uint64_t> copy_;  // P3
+  std::vector<std::uint64_t> copy_;  // MG3
 };
 
 }  // namespace tombolo::experiments::published

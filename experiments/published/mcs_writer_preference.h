@@ -16,14 +16,15 @@
 //
 // All changes of the words of a target are atomics, as the machine has them (001 section 5.5).
 //
-// Invariants: M1 a flag is clear when it is set and set when it is cleared, so that each atomic or
-//                and and of the original is an addition: a group of readers has one first, which
-//                says so before the list is taken; of the writers only the first of the queue sets
-//                flags, and only the last one clears them.
-//             M2 between "waiting readers" and the count of a group that lets itself in, a writer
-//                may become interested. It waits; the group says for it that no more readers enter.
-//             M3 a writer's node stays in the queue until it leaves. Hence a core holds one lock of
-//                this object at a time (checked).
+// Invariants: MS1 a flag is clear when it is set and set when it is cleared, so that each atomic or
+//                 and and of the original is an addition: a group of readers has one first, which
+//                 says so before the list is taken; of the writers only the first of the queue sets
+//                 flags, and only the last one clears them.
+//             MS2 between "waiting readers" and the count of a group that lets itself in, a writer
+//                 may become interested. It waits; the group says for it that no more readers
+//                 enter.
+//             MS3 a writer's node stays in the queue until it leaves. Hence a core holds one lock
+//                 of this object at a time (checked).
 // After a failed lock the core is still in a queue: the locks can no longer be used.
 // Thread safety: one call at a time per object.
 #pragma once
@@ -75,7 +76,7 @@ class McsWriterPreference {
   Word tail(Home target) { return core_.word({target, layout_.lock + 16}); }
   Word head(Home target) { return core_.word({target, layout_.lock + 24}); }
 
-  // A core's name in lock words; 0 is nobody.
+  // A core's name in lock words; 0 names none.
   std::uint64_t me() const { return std::uint64_t{core_.self()} + 1; }
   Word blocked(std::uint64_t name) {
     return core_.word({static_cast<Home>(name - 1), layout_.node});
@@ -104,7 +105,7 @@ class McsWriterPreference {
 
   void let_readers_in(Home target) {
     const std::uint64_t s = core_.fetch_add(state(target), reader - waiting);
-    if ((s & interested) != 0) core_.fetch_add(state(target), closed);  // M2
+    if ((s & interested) != 0) core_.fetch_add(state(target), closed);  // MS2
     let_in(core_.exchange(readers(target), 0));
   }
 
@@ -126,7 +127,7 @@ class McsWriterPreference {
 
   void set_next_writer(Home target, std::uint64_t writer) {
     sync::store_lone(core_, head(target), writer);
-    if ((core_.fetch_add(state(target), interested) & waiting) != 0) return;  // M2
+    if ((core_.fetch_add(state(target), interested) & waiting) != 0) return;  // MS2
     if (core_.fetch_add(state(target), closed) < reader) let_in(writer);
   }
 
@@ -138,7 +139,7 @@ class McsWriterPreference {
     if ((core_.fetch_add(state(target), minus(interested | closed)) & waiting) != 0)
       let_readers_in(target);
     if (core_.compare_exchange(tail(target), me(), 0) == me()) return {};
-    // Somebody is between its exchange and its link.
+    // Another writer is between its exchange and its link.
     TOMBOLO_TRY(core_.wait_until(next(me()), [](std::uint64_t v) { return v != 0; }));
     set_next_writer(target, core_.load(next(me())));
     return {};

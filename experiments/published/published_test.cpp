@@ -19,7 +19,7 @@ using simulator::Duration;
 
 constexpr int kLocks = 60;  // of each process
 
-// Who is in, by target.
+// The lock holders, by target.
 struct Inside {
   int readers = 0;
   int writers = 0;
@@ -141,7 +141,7 @@ struct Ring {
 };
 constexpr int kEpochs = 40;
 
-// What a process sees of the partners' epochs says that none ends before all have taken part in it.
+// A process's view of the partners' epochs shows that none ends before all have taken part in it.
 template <template <class> class Gats>
 void take_part(SpinningCore& core, Gats<SpinningCore>& gats, std::uint64_t seed,
                std::vector<int>* posted, std::vector<int>* completed) {
@@ -197,7 +197,7 @@ TEST_P(Published, PutsOfAnEpochAreSeenAfterIt) {
       for (std::uint64_t epoch = 1; epoch <= kEpochs; ++epoch) {
         ASSERT_TRUE(window.post(ring.origins).ok());
         ASSERT_TRUE(window.start(ring.targets).ok());
-        std::uint64_t own = 0;  // in the line of what comes, which is in the cache from now on
+        std::uint64_t own = 0;  // in the arrivals' line, which is in the cache from now on
         ASSERT_TRUE(window.core().read({ring.me, 16}, &own, sizeof own).ok());
         for (std::size_t n = 0; n < 2; ++n)
           ASSERT_TRUE(window.put(ring.targets[n], 8 * n, &epoch, sizeof epoch).ok());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the machine `scc` as the papers' programs use its test-and-set registers: whoever wants
-// one reads it again and again (001 section 5.5: "in a blocking fashion"), where the machine itself
-// backs off from 50 ns to 3.2 us (machine/emulation/atomics_by_test_and_set.h).
+// Purpose: the machine `scc` as the papers' programs use its test-and-set registers: a core that
+// wants one reads it again and again (001 section 5.5: "in a blocking fashion"), where the machine
+// itself backs off from 50 ns to 3.2 us (machine/emulation/atomics_by_test_and_set.h).
 //
-// Invariants: R1 a register is cleared only by the core that got it.
+// Invariants: SR1 a register is cleared only by the core that got it.
 // Thread safety: as scc::Core.
 #pragma once
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what the windows with a published part have in common: one of ours (windows/window.h),
-// and the part, whose synchronization data lie behind the window's own.
+// Purpose: the base of the windows with a published part: one of ours (windows/window.h), and the
+// part, whose synchronization data lie behind the window's own.
 //
-// Invariants: U1 the part and the window share one core: their accesses are in one order.
+// Invariants: UW1 the part and the window share one core: their accesses are in one order.
 // Thread safety: one call at a time per object.
 #pragma once
 

@@ -53,7 +53,7 @@ std::vector<Put> puts(const Context& context) {
           {"put-1m", std::uint64_t{1} << 20, context.repetitions(5, 1)}};
 }
 
-// What the bytes of one iteration are.
+// The bytes of one iteration.
 std::byte sign_of(int iteration) { return static_cast<std::byte>(1 + iteration % 255); }
 
 void put(Library& mpi, scc::Core& core, const Put& what) {
@@ -67,8 +67,8 @@ void put(Library& mpi, scc::Core& core, const Put& what) {
   }
 }
 
-// The target looks at what came, and stores into its window before it opens it again. False: what
-// it saw is not what was put.
+// The target looks at the bytes, and stores into its window before it opens it again. False: it saw
+// bytes that were not put.
 bool take(Library& mpi, scc::Core& core, const Put& what) {
   const Home origin[] = {0};
   std::array<std::byte, 32> line = {};
@@ -85,8 +85,8 @@ bool take(Library& mpi, scc::Core& core, const Put& what) {
   return right;
 }
 
-// Microseconds from one put to the next: what the origin waits for includes the target's look at
-// the bytes before.
+// Microseconds from one put to the next: the origin's wait includes the target's look at the bytes
+// before.
 Status time_put(const Context& context, Recorder& recorder, const scc::Placement& placement,
                 const Put& what, double* each) {
   scc::JobShape shape;
@@ -139,7 +139,7 @@ Status time_automaton(const Context& context, Recorder& recorder, const scc::Pla
                                 outcome.wrong_cells));
 }
 
-// What a program takes on the plain chip, and on the one with the recommendation.
+// The times of a program on the plain chip, and on the one with the recommendation.
 using Program = std::function<Status(const Context&, Recorder&, const scc::Placement&, double*)>;
 
 Status gain(const Context& context, Recorder& recorder, const Recommendation& recommendation,
@@ -160,8 +160,8 @@ Status gain(const Context& context, Recorder& recorder, const Recommendation& re
   return {};
 }
 
-// What can matter to FT, which never stores into its window but reads all of it: there is nothing
-// to write back, and what forgets lines of a range lets the window lie in both caches.
+// The features that can matter to FT, which never stores into its window but reads all of it: there
+// is nothing to write back, and forgetting lines of a range lets the window lie in both caches.
 std::vector<Recommendation> recommendations_for_ft() {
   std::vector<Recommendation> all = all_recommendations();
   std::erase_if(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the experiment `recommendations`: what each feature that 000 section 4.6 asks for
-// gains, as time on the plain chip over time on the chip that has it.
+// Purpose: the experiment `recommendations`: the gain of each feature that 000 section 4.6 asks
+// for, as time on the plain chip over time on the chip that has it.
 // Thread safety: see experiment.h.
 #pragma once
 

@@ -2,7 +2,7 @@
 // Purpose: a flow of control with its own stack, to which a thread switches and back.
 //
 //   Fibre here;                              // the thread's own flow
-//   Fibre other(65536, &body, &object);  // throws std::bad_alloc
+//   Fibre other(65536, &body, &object);      // throws std::bad_alloc
 //   here.switch_to(other);                   // runs body(&object) until that switches back
 //
 // The switch is Boost.Context's (jump_fcontext). Its classes fiber and continuation are not used:
@@ -10,10 +10,10 @@
 // and their sanitizer support needs a Boost that was built with ucontext, which distributions'
 // packages are not.
 //
-// Invariants: F1 switch_to is called on the fibre that runs.
-//             F2 a body never returns: it ends with finish(), after which the fibre may go.
-//             F3 exceptions belong to the fibre: each has its own caught and uncaught ones.
-//             F4 under the page at the end of the stack lies one that nobody may touch.
+// Invariants: FB1 switch_to is called on the fibre that runs.
+//             FB2 a body never returns: it ends with finish(), after which the fibre may go.
+//             FB3 exceptions belong to the fibre: each has its own caught and uncaught ones.
+//             FB4 the page below the end of the stack is protected: an overflow ends the program.
 // Thread safety: a fibre is used by the thread that created it.
 #pragma once
 
@@ -33,13 +33,13 @@ class Fibre {
   Fibre(const Fibre&) = delete;
   Fibre& operator=(const Fibre&) = delete;
 
-  // Runs `next` from where it left; returns when some fibre switches back to this one.
+  // Runs `next` from where it stopped; returns when some fibre switches back to this one.
   void switch_to(Fibre& next);
   // The same, never to be switched back to.
   [[noreturn]] void finish(Fibre& next);
 
  private:
-  // What the C++ ABI keeps for each thread (Itanium C++ ABI, 2.2.2).
+  // The C++ ABI keeps these for each thread (Itanium C++ ABI, 2.2.2).
   struct Exceptions {
     void* caught;
     unsigned int uncaught;

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Purpose: builds the tests of the flush instructions, of `flushed` and of the emulated atomics for 64-bit Arm and runs them in
-# qemu's user mode. It shows that the instructions assemble, are allowed to programs and copy the
-# right bytes; qemu has no caches and keeps accesses in order, so it cannot show a missing barrier.
+# Purpose: builds the tests of the flush instructions, of `flushed` and of the emulated atomics for
+# 64-bit Arm and runs them in qemu's user mode. It shows that the instructions assemble, are allowed
+# to programs and copy the right bytes; qemu has no caches and keeps accesses in order, so it cannot
+# show a missing barrier.
 #
 #   apt-get install g++-aarch64-linux-gnu qemu-user libgtest-dev libfmt-dev
 #   host/flush/arm_test.sh [FOLDER FOR BUILDS]

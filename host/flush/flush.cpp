@@ -26,7 +26,7 @@ constexpr std::array<Trial, Policy::classes> trials = {Trial{512, 16}, Trial{819
                                                        Trial{32768, 1}};
 constexpr std::size_t largest_trial = 32768;
 constexpr int bursts = 2;
-// Other processes may take the processor in between. What is not measured by then stays a guess.
+// Other processes may take the processor in between. A choice not measured by then stays a guess.
 constexpr auto time_limit = std::chrono::microseconds(500);
 
 // Two buffers of whole pages, touched.
@@ -77,11 +77,11 @@ void measure_class(Policy& policy, std::size_t index, const Buffers& buffers, bo
   for (std::size_t i = 0; i < cpu::write_backs.size(); ++i) {
     if (!worth_timing(i)) continue;
     const cpu::LineOperation& operation = cpu::write_backs[i];
-    // The copy is timed too: what drops the lines makes the next write fetch them again.
+    // The copy is timed too: an instruction that drops the lines makes the next write fetch them.
     const double ns = time_of(calls, [&, n = bytes] {
       std::memcpy(buffers.to(), buffers.from(), n);
       operation.apply(buffers.to(), buffers.to() + n);
-      cpu::write_back_fence();  // the time until the bytes are in memory is what counts
+      cpu::write_back_fence();  // the time counts until the bytes are in memory
     });
     if (ns < best) {
       best = ns;
@@ -132,15 +132,15 @@ std::string watching(const Policy& by) {
 
 Policy choose_policy(const std::string& setting, const std::string& watch) {
   Policy policy;
-  policy.fault = check(write_watch_option, watch);
-  if (!policy.fault.ok()) return policy;
+  policy.error = check(write_watch_option, watch);
+  if (!policy.error.ok()) return policy;
   policy.watch_writes = watch != "off";
   policy.write_back.fill(first_existing(cpu::write_backs));
   policy.invalidate = first_existing(cpu::invalidates);
   policy.stream = first_existing(cpu::streams);
   policy.stream_lines.fill(true);
   if (policy.write_back[0].apply == nullptr || policy.invalidate.apply == nullptr) {
-    policy.fault = Status::unsupported(
+    policy.error = Status::unsupported(
         "this processor has no instruction that writes back a cache line of at most 64 bytes (x86: "
         "clwb, clflushopt or clflush; Arm: dc cvac); use the machine 'coherent' or 'stale'");
     return policy;
@@ -162,7 +162,7 @@ Policy choose_policy(const std::string& setting, const std::string& watch) {
       if (setting == drop.name) policy.invalidate = drop;
     return policy;
   }
-  policy.fault = Status::bad_configuration(
+  policy.error = Status::bad_configuration(
       fmt::format("TOMBOLO_FLUSH is '{}'; on this host it may be {}", setting, choices()));
   return policy;
 }
@@ -172,11 +172,11 @@ const Policy& policy() {
   return chosen;
 }
 
-Status available() { return policy().fault; }
+Status available() { return policy().error; }
 
 std::string describe() {
   const Policy& by = policy();
-  if (!by.fault.ok()) return "flushed: " + by.fault.message();
+  if (!by.error.ok()) return "flushed: " + by.error.message();
   constexpr std::array<const char*, Policy::classes> names = {"to 1 KiB", "to 32 KiB", "above"};
   std::string text = fmt::format("flushed: refresh by {};", by.invalidate.name);
   for (std::size_t i = 0; i < Policy::classes; ++i)

@@ -3,19 +3,19 @@
 // them. This is the one place that selects a processor: flush_x86.h, flush_arm.h.
 //
 //   TOMBOLO_TRY(available());              // once; then
-//   publish(at, bytes);                    // what this host wrote there is in memory
-//   refresh(at, bytes);                    // what this host reads there next comes from memory
+//   publish(at, bytes);                    // this host's stores there are in memory
+//   refresh(at, bytes);                    // this host's next loads there come from memory
 //   write_through(to, from, bytes); drain();   // byte-exact, past the caches
 //
 // Which instruction is quickest depends on the processor and on the size. It is measured once for
-// each process, in some 100 microseconds, on private memory, and can be set (host/options.h).
+// each process, on private memory, and can be set (host/options.h).
 //
-// Invariants: F1 write_through changes memory in no byte but those named, whatever stale bytes the
-//                caches hold next to them (x86). On Arm this holds for whole lines, and for parts
-//                of lines only where the mapping is not cacheable: cached stores go back in whole
-//                lines.
-//             F2 publish, refresh and drain are complete when they return: fences included.
-//             F3 refresh is ordered after all earlier loads, and before all later ones.
+// Invariants: HF1 write_through changes memory in no byte but those named, whatever stale bytes the
+//                 caches hold next to them (x86). On Arm this holds for whole lines, and for parts
+//                 of lines only where the mapping is not cacheable: cached stores go back in whole
+//                 lines.
+//             HF2 publish, refresh and drain are complete when they return: fences included.
+//             HF3 refresh is ordered after all earlier loads, and before all later ones.
 // Thread safety: yes.
 #pragma once
 
@@ -39,7 +39,7 @@ namespace tombolo::host::flush {
 
 inline constexpr std::size_t line_bytes = 64;
 
-// What was chosen for this process.
+// The choices for this process.
 struct Policy {
   static constexpr std::size_t classes = 3;
   static constexpr std::array<std::size_t, classes - 1> class_ends = {1024, 32768};
@@ -54,10 +54,10 @@ struct Policy {
   std::array<bool, classes> stream_lines{};
   cpu::LineOperation invalidate{};
   cpu::CopyLines stream{};
-  bool watch_writes = true;  // publish of a region what was written, where the kernel can tell
+  bool watch_writes = true;  // publish the written pages of a region only, where the kernel knows
   bool measured = false;
   double microseconds = 0;  // that the measurement took
-  Status fault;             // why flushed memory cannot be used here
+  Status error;             // why flushed memory cannot be used here
 };
 
 // Chosen at the first call.
@@ -81,19 +81,19 @@ inline void publish(const Policy& by, const void* at, std::size_t bytes) {
   if (bytes == 0) return;
   const auto* end = static_cast<const std::byte*>(at) + bytes;
   by.write_back[Policy::class_of(bytes)].apply(line_of(at), end);
-  cpu::write_back_fence();  // F2: the lines are in memory before any later store
+  cpu::write_back_fence();  // HF2: the lines are in memory before any later store
 }
 
 inline void refresh(const Policy& by, const void* at, std::size_t bytes) {
   if (bytes == 0) return;
-  cpu::before_invalidate();  // F3: the load that told us to refresh is complete
+  cpu::before_invalidate();  // HF3: the load that told us to refresh is complete
   by.invalidate.apply(line_of(at), static_cast<const std::byte*>(at) + bytes);
-  cpu::invalidate_fence();  // F3: no later load finds a line that is still to be dropped
+  cpu::invalidate_fence();  // HF3: no later load finds a line that is still to be dropped
 }
 
 inline void drain() { cpu::write_back_fence(); }
 
-// Byte-exact (F1); in memory after drain().
+// Byte-exact (HF1); in memory after drain().
 inline void write_through(const Policy& by, void* to, const void* from, std::size_t bytes) {
   auto* out = static_cast<std::byte*>(to);
   const auto* in = static_cast<const std::byte*>(from);
@@ -109,7 +109,7 @@ inline void write_through(const Policy& by, void* to, const void* from, std::siz
     if (by.stream_lines[size_class]) {
       by.stream.copy(out + head, in + head, whole);
     } else {
-      // Whole lines, all bytes of them ours: a write-back of theirs carries nobody else's bytes.
+      // Whole lines, all bytes of them ours: their write-back carries no other core's bytes.
       std::memcpy(out + head, in + head, whole);
       by.write_back[size_class].apply(out + head, out + head + whole);
     }

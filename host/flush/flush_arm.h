@@ -8,10 +8,10 @@
 //
 // Neither stnp nor any other store to cacheable memory passes the caches, and a cache writes back
 // whole lines. Hence a part of a line is byte-exact only where the mapping is not cacheable, as
-// drivers map device memory (flush.h, F1). On a cacheable mapping stream_part drops the line before
-// it stores, so that the neighbours' bytes that go back are as new as they can be; another host's
-// store in between is lost.
-// Whole lines carry nobody else's bytes and are exact on any mapping.
+// drivers map device memory (flush.h, HF1). On a cacheable mapping stream_part drops the line
+// before it stores, so that the neighbours' bytes that go back are as new as they can be; another
+// host's store in between is lost.
+// Whole lines carry no neighbours' bytes and are exact on any mapping.
 //
 // Barriers are for the full system (sy): the other hosts are in no shareability domain of ours.
 // Thread safety: yes.
@@ -108,7 +108,7 @@ inline void stream_part(std::byte* to, const std::byte* from, std::size_t bytes)
 }
 inline void stream_word(std::byte* to, const std::byte* from) { stream_part(to, from, 8); }
 
-// dmb after the load: what is loaded or refreshed next comes after it (R5).
+// dmb after the load: later loads and refreshes come after it (R5).
 inline std::uint64_t load_ordered(const std::uint64_t* word) {
   const std::uint64_t v = __atomic_load_n(word, __ATOMIC_ACQUIRE);
   asm volatile("dmb sy" ::: "memory");

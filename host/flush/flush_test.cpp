@@ -38,7 +38,7 @@ TEST(WriteThrough, ChangesExactlyTheNamedBytes) {
   std::vector<std::byte> source(room);
   for (std::size_t i = 0; i < room; ++i) source[i] = static_cast<std::byte>(i * 7 + 1);
   for (const Policy& by : all_policies()) {
-    ASSERT_TRUE(by.fault.ok()) << by.fault.message();
+    ASSERT_TRUE(by.error.ok()) << by.error.message();
     for (std::size_t offset = 0; offset < 66; ++offset) {
       for (std::size_t bytes = 0; bytes <= 300; ++bytes) {
         std::memset(memory, 0xee, room);
@@ -76,10 +76,10 @@ TEST(WriteThrough, OfLargeRangesIsExactToo) {
   }
 }
 
-// F1 against a neighbour that changes meanwhile: an implementation that reads the neighbours and
-// writes them back undoes what the other thread stores.
+// HF1 against a neighbour that changes meanwhile: an implementation that reads the neighbours and
+// writes them back undoes the other thread's stores.
 TEST(WriteThrough, NeverUndoesAStoreToANeighbour) {
-  if (!cpu::byte_exact) GTEST_SKIP() << "not for parts of lines on this processor (F1)";
+  if (!cpu::byte_exact) GTEST_SKIP() << "not for parts of lines on this processor (HF1)";
   Line line = {};
   std::atomic<bool> stop = false;
   std::atomic<int> undone = 0;
@@ -110,7 +110,7 @@ TEST(Flush, ChoosesWithinAMillisecondOrSo) {
   best.microseconds = 1e9;
   for (int i = 0; i < 20; ++i) {
     const Policy by = choose_policy("auto");
-    EXPECT_TRUE(by.fault.ok());
+    EXPECT_TRUE(by.error.ok());
     EXPECT_TRUE(by.measured);
     if (by.microseconds < best.microseconds) best = by;
   }
@@ -131,9 +131,9 @@ TEST(Flush, TakesTheInstructionThatIsSet) {
 
 TEST(Flush, RefusesAnUnknownInstructionByName) {
   const Policy by = choose_policy("wbinvd");
-  EXPECT_EQ(by.fault.code(), Code::bad_configuration);
-  EXPECT_NE(by.fault.message().find("wbinvd"), std::string::npos);
-  EXPECT_NE(by.fault.message().find("auto, stream"), std::string::npos);
+  EXPECT_EQ(by.error.code(), Code::bad_configuration);
+  EXPECT_NE(by.error.message().find("wbinvd"), std::string::npos);
+  EXPECT_NE(by.error.message().find("auto, stream"), std::string::npos);
 }
 
 TEST(Flush, DescribesItsChoice) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: tells ThreadSanitizer what a word that is stored by an instruction it does not know
-// orders. Nothing in other builds.
+// Purpose: tells ThreadSanitizer which accesses are ordered by a word that is stored by an
+// instruction it does not know. Nothing in other builds.
 // Thread safety: yes.
 #pragma once
 

@@ -8,7 +8,7 @@
 //   maskmovdqu  the same for any choice of 16 bytes                   weakly ordered
 //
 // Non-temporal stores carry a mask of the bytes that they write, so that they never write back a
-// neighbour's byte (flush.h, F1).
+// neighbour's byte (flush.h, HF1).
 // Thread safety: yes.
 #pragma once
 
@@ -38,7 +38,7 @@ struct CopyLines {
   void (*copy)(std::byte* to, const std::byte* from, std::size_t bytes);
 };
 
-// True if partial lines are byte-exact whatever the mapping (flush.h, F1).
+// True if partial lines are byte-exact whatever the mapping (flush.h, HF1).
 inline constexpr bool byte_exact = true;
 inline constexpr const char* remark = "";
 
@@ -165,7 +165,7 @@ inline std::uint64_t load_ordered(const std::uint64_t* word) {
   return v;
 }
 // movnti writes these 8 bytes and no neighbours; sfence: they are in memory before a later store.
-// What was published or drained before is there already (its own fence).
+// Bytes published or drained before are there already (by their own fence).
 inline void store_ordered(std::uint64_t* word, std::uint64_t v, const LineOperation&) {
   tsan_release(word);
   asm volatile("movnti %1, %0" : "=m"(*word) : "r"(v) : "memory");

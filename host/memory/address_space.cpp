@@ -17,7 +17,7 @@
 namespace tombolo::host {
 namespace {
 
-// Takes what stands before `end` off the front of `text`, and `end` itself.
+// Takes the text before `end` off the front of `text`, and `end` itself.
 std::string_view take_until(std::string_view& text, char end) {
   const auto at = std::min(text.find(end), text.size());
   const std::string_view head = text.substr(0, at);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what the kernel says about this process's memory: its mappings, which of them could be
-// replaced by other memory without anybody noticing, and which of their pages hold something.
+// Purpose: the kernel's answers about this process's memory: its mappings, which of them could be
+// replaced by other memory without the program noticing, and which of their pages hold something.
 // Thread safety: yes; the answers are those of the moment.
 #pragma once
 
@@ -43,8 +43,8 @@ Status read_mappings(std::vector<Mapping>& out);
 // The pages of `page` bytes that lie entirely inside the range.
 AddressRange whole_pages(const AddressRange& range, std::uint64_t page);
 
-// True for private memory of this process without a file, to be read and written: what malloc, new,
-// mmap and uninitialized variables give. Not a stack, as far as it can be known.
+// True for private memory of this process without a file, to be read and written: the memory of
+// malloc, new, mmap and uninitialized variables. Not a stack, as far as it can be known.
 bool is_plain_memory(const Mapping& mapping);
 
 // The longest run of plain memory inside `within`, which may lie in several mappings; the first of
@@ -56,13 +56,13 @@ AddressRange longest_plain_run(const std::vector<Mapping>& mappings, const Addre
 // mapped, or the kernel counts pages as locked or pinned (`status` is that of /proc/self/status).
 bool memory_may_be_registered(const std::vector<Mapping>& mappings, std::string_view status);
 
-// What a page of private memory holds.
+// The contents of a page of private memory.
 enum class Page : std::uint8_t {
   absent,   // never touched: zero
   read,     // may be the kernel's shared page of zeros, or shared with a forked process
   present,  // the process's own page, in memory or swapped out
 };
-// For the pages that cover `range` (whole pages). A fault if the kernel does not tell.
+// For the pages that cover `range` (whole pages). An error if the kernel does not tell.
 Status read_pages(const AddressRange& range, std::uint64_t page, std::vector<Page>& out);
 
 // The whole text of a file of /proc.

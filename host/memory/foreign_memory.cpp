@@ -10,7 +10,7 @@
 namespace tombolo::host {
 namespace {
 
-Status fault(const char* call, std::int32_t pid, std::uint64_t address, std::size_t bytes) {
+Status failure(const char* call, std::int32_t pid, std::uint64_t address, std::size_t bytes) {
   const int error = errno;
   const auto what = fmt::format("{} of {} bytes at {:#x} of process {}: {}", call, bytes, address,
                                 pid, std::strerror(error));
@@ -29,7 +29,7 @@ Status copy(const char* name, Call call, std::int32_t pid, std::uint64_t remote,
     iovec here{local, bytes};
     iovec there{reinterpret_cast<void*>(remote), bytes};
     const ssize_t done = call(pid, &here, 1, &there, 1, 0);
-    if (done <= 0) return fault(name, pid, remote, bytes);
+    if (done <= 0) return failure(name, pid, remote, bytes);
     remote += static_cast<std::uint64_t>(done);
     local = static_cast<std::byte*>(local) + done;
     bytes -= static_cast<std::size_t>(done);

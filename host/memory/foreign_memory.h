@@ -11,11 +11,11 @@
 
 namespace tombolo::host {
 
-// Copies `bytes` from address `from` of process `pid`. Faults: out_of_range if nothing is mapped
+// Copies `bytes` from address `from` of process `pid`. Errors: out_of_range if nothing is mapped
 // there, process_failed if the process is gone, io otherwise.
 Status read_foreign(std::int32_t pid, std::uint64_t from, void* to, std::size_t bytes);
 
-// Copies `bytes` to address `to` of process `pid`; faults as read_foreign.
+// Copies `bytes` to address `to` of process `pid`; errors as read_foreign.
 Status write_foreign(std::int32_t pid, std::uint64_t to, const void* from, std::size_t bytes);
 
 }  // namespace tombolo::host

@@ -59,7 +59,7 @@ constexpr Names version_2{"memory.max", "memory.current", "active_file", "inacti
 constexpr Names version_1{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_active_file",
                           "total_inactive_file"};
 
-// What one control group still allows. Cached file pages count as used but are given back.
+// Bytes that one control group still allows. Cached file pages count as used but are given back.
 std::optional<std::uint64_t> room_in_group(const std::string& folder, const Names& names,
                                            std::uint64_t swap_free) {
   const auto limit = number_in(folder + "/" + names.limit);
@@ -108,7 +108,7 @@ MemoryRoom memory_room(const std::string& root) {
       apply_groups(root + "/sys/fs/cgroup/memory", path, version_1, swap_free, room);
     }
   }
-  // Touched pages of our segments are part of the host's "Shmem", so that what exceeds it is
+  // Touched pages of our segments are part of the host's "Shmem", so that bytes beyond it are
   // certainly untouched. relaxed: a counter, nothing is ordered by it.
   const std::uint64_t untouched =
       minus(promised.load(std::memory_order_relaxed), field_in(meminfo, "Shmem"));

@@ -2,9 +2,9 @@
 // Purpose: how much memory this process can still get, asked before a segment is created, so that
 // too large a segment is refused with a reason instead of a SIGBUS or a killed process later.
 //
-// Invariants: L1 the answer is an upper bound at the moment of the call: pages that others were
-//                promised and have not touched yet are not counted, except this process's own
-//                (Promise).
+// Invariants: MR1 the answer is an upper bound at the moment of the call: pages that others were
+//                 promised and have not touched yet are not counted, except this process's own
+//                 (Promise).
 // Thread safety: yes.
 #pragma once
 
@@ -15,14 +15,14 @@ namespace tombolo::host {
 
 struct MemoryRoom {
   std::uint64_t bytes = 0;
-  std::string limit;  // what limits it, for the message
+  std::string limit;  // the limit that was found, for the message
 };
 
 // The least of free memory and swap of the host and of the limits of this process's control groups
 // (version 1 and 2). `root` replaces "/" in tests.
 MemoryRoom memory_room(const std::string& root = "/");
 
-// True if the kernel grants no memory beyond what it has (vm.overcommit_memory = 2). Then only
+// True if the kernel grants no more memory than it has (vm.overcommit_memory = 2). Then only
 // reserved pages are safe: untouched ones may be refused at the first touch.
 bool strict_overcommit(const std::string& root = "/");
 

@@ -32,14 +32,14 @@ void OwnMemory::leave(const AddressRange& range) {
   replaced_.remove_if([&](ReplacedMemory& memory) {
     if (!memory.range().overlaps(range) || uses_of(memory.range()) != 0) return false;
     const Status given_back = memory.give_back();
-    if (fault_.ok()) fault_ = given_back;
+    if (error_.ok()) error_ = given_back;
     return true;
   });
 }
 
-Status OwnMemory::take_fault() {
+Status OwnMemory::take_error() {
   const std::lock_guard lock(mutex_);
-  return std::exchange(fault_, {});
+  return std::exchange(error_, {});
 }
 
 std::size_t OwnMemory::uses_of(const AddressRange& range) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: which of this process's memory peers may reach by its address, through which windows, so
-// that it is replaced by memory that they can map (replaced_memory.h) only while nobody else may
+// that it is replaced by memory that they can map (replaced_memory.h) only while no other use may
 // write to it.
 //
 //   OwnMemory::Use use = own_memory().enter(base, bytes);
@@ -49,13 +49,13 @@ class OwnMemory {
 
   Use enter(const void* start, std::uint64_t bytes);
 
-  // Replaces what can be of the use's range. Null if nothing could be, or if it overlaps another
-  // use; otherwise valid until the use ends. To be called once for a use.
+  // Replaces the pages of the use's range that can be. Null if none could be, or if it overlaps
+  // another use; otherwise valid until the use ends. To be called once for a use.
   ReplacedMemory* replace(const Use& use, std::uint64_t processes);
 
-  // What kept memory from being given back, if anything did since this was last asked. The memory
-  // stays shared, with its contents.
-  Status take_fault();
+  // The first error since the last call that kept memory from being given back. The memory stays
+  // shared, with its contents.
+  Status take_error();
 
  private:
   struct ByStart {
@@ -70,7 +70,7 @@ class OwnMemory {
   std::multiset<AddressRange, ByStart> uses_;
   std::uint64_t longest_ = 0;  // of all uses that ever were
   std::list<ReplacedMemory> replaced_;
-  Status fault_;
+  Status error_;
 };
 
 // That of this process; never destroyed, so that the end of a forked child changes nothing.

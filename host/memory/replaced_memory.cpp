@@ -90,7 +90,7 @@ class Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
   std::byte* data() const { return data_; }
-  // The memory in the place of what is at `to`. Afterwards it is no longer ours.
+  // Puts the memory in the place of the pages at `to`. Afterwards it is no longer ours.
   bool move_to(std::uint64_t to) {
     // Past the C library: UCX, which MPIs use, puts a function of four arguments in the place of
     // mremap, and the fifth, the new address, is then anything.
@@ -106,7 +106,7 @@ class Scratch {
   std::byte* data_ = nullptr;
 };
 
-// What never touched pages may amount to; see take().
+// The most bytes of pages never touched; see take().
 std::uint64_t most_absent_bytes(std::uint64_t processes) {
   // Then untouched pages are reserved, that is: occupied.
   if (strict_overcommit()) return few_bytes;
@@ -163,12 +163,12 @@ Status ReplacedMemory::take(const AddressRange& pages, std::uint64_t processes,
     memory.range_.high = part.high;
     return {};
   });
-  if (!moved.ok()) return moved;  // and what was moved is given back
+  if (!moved.ok()) return moved;  // and the moved pages are given back
   out = std::move(memory);
   return {};
 }
 
-// Copies what the pages hold and maps the copy in their place, by which the originals are freed.
+// Copies the pages' contents and maps the copy in their place, by which the originals are freed.
 Status ReplacedMemory::move_in(const AddressRange& part) {
   const std::uint64_t page = page_bytes();
   std::vector<Page> kinds;
@@ -180,19 +180,19 @@ Status ReplacedMemory::move_in(const AddressRange& part) {
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     const std::size_t first = i;
     while (i < kinds.size() && holds(i)) ++i;
-    // Cheaper than stores through a mapping, which take a fault for each page.
+    // Cheaper than stores through a mapping, which take a page fault each.
     TOMBOLO_TRY(write_file({part.low + first * page, part.low + i * page}));
   }
   const auto offset = static_cast<off_t>(part.low - range_.low);
   if (mmap(pointer(part.low), part.bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
            file_.get(), offset) != MAP_FAILED)
     return {};
-  const Status fault = refused("mmap", part);
+  const Status error = refused("mmap", part);
   // Some kernels unmap the old pages before they find that they cannot map the new ones.
   unsigned char residency = 0;
   if (mincore(pointer(part.low), page, &residency) != 0 && errno == ENOMEM)
-    TOMBOLO_CHECK(move_out(part).ok(), "the kernel took memory away: {}", fault.message());
-  return fault;
+    TOMBOLO_CHECK(move_out(part).ok(), "the kernel took memory away: {}", error.message());
+  return error;
 }
 
 Status ReplacedMemory::write_file(AddressRange from) const {
@@ -206,7 +206,7 @@ Status ReplacedMemory::write_file(AddressRange from) const {
   return {};
 }
 
-// Puts a private copy in the place of the pages, by which nobody ever finds them missing (RM4).
+// Puts a private copy in the place of the pages, so that no thread ever finds them missing (RM4).
 Status ReplacedMemory::move_out(const AddressRange& part) {
   const std::uint64_t page = page_bytes();
   Scratch scratch(part.bytes(), part.low);
@@ -232,17 +232,17 @@ Status ReplacedMemory::move_out(const AddressRange& part) {
     copy(0, part.bytes(), true);
   }
   if (!scratch.move_to(part.low)) {
-    const Status fault = refused("mremap", part);
-    TOMBOLO_CHECK(stays_mapped(part), "the kernel took memory away: {}", fault.message());
-    return fault;
+    const Status error = refused("mremap", part);
+    TOMBOLO_CHECK(stays_mapped(part), "the kernel took memory away: {}", error.message());
+    return error;
   }
-  // Nobody needs these bytes any more, unless a child that was forked meanwhile shares them.
+  // These bytes are needed no more, unless a child that was forked meanwhile shares them.
   if (forks() == forks_) madvise(alias(part.low), part.bytes(), MADV_REMOVE);
   return {};
 }
 
-// Some kernels unmap what is in the way before they find that they cannot move. The bytes are still
-// in the file.
+// Some kernels unmap the pages in the way before they find that they cannot move. The bytes are
+// still in the file.
 bool ReplacedMemory::stays_mapped(const AddressRange& part) const {
   std::array<unsigned char, chunk_bytes / 4096> residency;  // of pages of that size or larger
   if (mincore(pointer(part.low), part.bytes(), residency.data()) == 0 || errno != ENOMEM)
@@ -275,7 +275,7 @@ Status ReplacedMemory::give_back() {
 Status ReplacedMemory::give_back_mappings() {
   std::vector<Mapping> mappings;
   TOMBOLO_TRY(read_mappings(mappings));
-  Status first_fault;
+  Status first_error;
   for (const Mapping& mapping : mappings) {
     // RM2: only where our file is still where we put it.
     const AddressRange part = common_part(mapping.range, range_);
@@ -284,9 +284,9 @@ Status ReplacedMemory::give_back_mappings() {
       continue;
     const Status moved =
         for_each_chunk(part, [&](const AddressRange& chunk) { return move_out(chunk); });
-    if (first_fault.ok()) first_fault = moved;
+    if (first_error.ok()) first_error = moved;
   }
-  return first_fault;
+  return first_error;
 }
 
 }  // namespace tombolo::host

@@ -10,9 +10,9 @@
 //
 // Invariants: RM1 pages that the program never touched stay untouched, here and afterwards: a
 //                 sparse region costs no memory.
-//             RM2 what the program unmapped, or mapped anew, while we had it is left alone when the
-//                 memory is given back.
-//             RM3 a fault leaves the program's memory with its contents.
+//             RM2 pages that the program unmapped, or mapped anew, while we had them are left alone
+//                 when the memory is given back.
+//             RM3 an error leaves the program's memory with its contents.
 //             RM4 at every moment a load finds the program's bytes; a store of another thread
 //                 during take() or give_back() may be lost.
 // Thread safety: distinct objects may be used from distinct threads.
@@ -39,8 +39,8 @@ class ReplacedMemory {
   ~ReplacedMemory() { (void)give_back(); }
 
   // Replaces `pages`, all of them plain memory. Refused, among others, if the host lacks the
-  // memory, or if so much of it was never touched that we would claim what others may need: more
-  // than 64 MiB and more than an eighth of what is free, shared by `processes`.
+  // memory, or if so much of it was never touched that we would claim memory that others may need:
+  // more than 64 MiB and more than an eighth of the free memory, shared by `processes`.
   static Status take(const AddressRange& pages, std::uint64_t processes, ReplacedMemory& out);
 
   const AddressRange& range() const { return range_; }
@@ -48,9 +48,9 @@ class ReplacedMemory {
   // As Segment::seal().
   void seal() { segment_.seal(); }
 
-  // The program's memory is private again, with what was put there. Nothing happens in a forked
+  // The program's memory is private again, with the bytes put there. Nothing happens in a forked
   // child. If the kernel refuses, the memory stays shared, in whole or in part; its contents are
-  // the same, and the fault says what was refused.
+  // the same, and the error names the refused call.
   Status give_back();
 
  private:

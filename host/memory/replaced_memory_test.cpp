@@ -93,8 +93,8 @@ int in_child(const std::function<int()>& body) {
 }
 
 #if defined(__x86_64__)
-// From now on the kernel refuses to move memory of this process, and unmaps what was in the way:
-// as some do that run out of memory in between.
+// From now on the kernel refuses to move memory of this process, and unmaps the pages in the way,
+// as some kernels do that run out of memory in between.
 bool refuse_moves() {
   struct sigaction action = {};
   action.sa_flags = SA_SIGINFO;
@@ -270,8 +270,8 @@ TEST_F(ReplacedMemoryTest, StaysSharedWithItsContentsWhereTheKernelRefuses) {
       for (int descriptor = 3; closed && descriptor < 100; ++descriptor) close(descriptor);
       if (!refuse_moves()) return 100;
       use.end();
-      if (own.take_fault().code() != Code::io) return 2;
-      if (!own.take_fault().ok()) return 3;
+      if (own.take_error().code() != Code::io) return 2;
+      if (!own.take_error().ok()) return 3;
       if (!is_shared(plain.at(0)) || !is_shared(plain.at(2 * page))) return 4;
       return *plain.at(0) == 1 && *plain.at(page) == 0 && *plain.at(2 * page) == 3 ? 0 : 5;
     });

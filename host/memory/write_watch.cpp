@@ -48,10 +48,10 @@ constexpr std::uint64_t is_written = 2;  // PAGE_IS_...
 constexpr std::uint64_t is_present = 8;
 constexpr std::uint64_t is_huge = 64;
 
-// What one page table reaches, at least (x86 and pages of 4 KiB; it is more with larger pages).
+// The bytes that one page table reaches, at least (x86 and pages of 4 KiB; more with larger pages).
 constexpr std::uint64_t page_table_reach = std::uint64_t{2} << 20;
 
-// The process's descriptors and what they watch. Never destroyed: watches may outlive main().
+// The process's descriptors and the ranges they watch. Never destroyed: watches may outlive main().
 class Kernel {
  public:
   static Kernel& get() {
@@ -67,7 +67,7 @@ class Kernel {
   Status watch(std::uint64_t begin, std::uint64_t end, std::uint64_t& generation) {
     const std::lock_guard lock(mutex_);
     TOMBOLO_TRY(open_once());
-    // WW4: registering a range twice with one descriptor is no fault to the kernel.
+    // WW4: registering a range twice with one descriptor is no error to the kernel.
     const auto next = watched_.lower_bound(end);
     if (next != watched_.begin() && std::prev(next)->second > begin)
       return Status::unsupported(
@@ -75,7 +75,7 @@ class Kernel {
     uffdio_register range{};
     range.range = {.start = begin, .len = end - begin};
     range.mode = UFFDIO_REGISTER_MODE_WP;
-    if (ioctl(faults_, UFFDIO_REGISTER, &range) != 0)
+    if (ioctl(uffd_, UFFDIO_REGISTER, &range) != 0)
       return Status::unsupported(fmt::format("no write protection for {} bytes at {:#x}: {}",
                                              end - begin, begin, std::strerror(errno)));
     watched_.emplace(begin, end);
@@ -87,7 +87,7 @@ class Kernel {
     const std::lock_guard lock(mutex_);
     if (!is_current(generation)) return;  // WW5: not ours but the parent's
     uffdio_range range{.start = begin, .len = end - begin};
-    (void)ioctl(faults_, UFFDIO_UNREGISTER, &range);  // fails if it was unmapped: that ends it too
+    (void)ioctl(uffd_, UFFDIO_UNREGISTER, &range);  // fails if it was unmapped: that ends it too
     watched_.erase(begin);
   }
 
@@ -102,17 +102,17 @@ class Kernel {
 
  private:
   Status open_once() {
-    if (opened_ && (mark_ == nullptr || is_current(generation_))) return fault_;
-    // The first time, or a child's first time: what the parent opened acts on the parent's memory.
-    if (faults_ >= 0) close(faults_);
+    if (opened_ && (mark_ == nullptr || is_current(generation_))) return error_;
+    // The first time, or a child's first time: the parent's descriptors act on the parent's memory.
+    if (uffd_ >= 0) close(uffd_);
     if (pagemap_ >= 0) close(pagemap_);
-    faults_ = pagemap_ = -1;
+    uffd_ = pagemap_ = -1;
     watched_.clear();
-    fault_ = open();
+    error_ = open();
     opened_ = true;
-    if (mark_ == nullptr) return fault_;
+    if (mark_ == nullptr) return error_;
     std::atomic_ref(*mark_).store(++generation_, std::memory_order_relaxed);
-    return fault_;
+    return error_;
   }
 
   Status open() {
@@ -121,11 +121,11 @@ class Kernel {
     if (opened < 0)
       return lack("userfaultfd",
                   errno == EPERM ? "; the sandbox of a container may forbid it" : "");
-    faults_ = static_cast<int>(opened);
+    uffd_ = static_cast<int>(opened);
     uffdio_api api{};
     api.api = UFFD_API;
     api.features = wp_async | wp_unpopulated | wp_hugetlbfs_shmem;
-    if (ioctl(faults_, UFFDIO_API, &api) != 0)
+    if (ioctl(uffd_, UFFDIO_API, &api) != 0)
       return lack("asynchronous write protection by userfaultfd", "; it came with Linux 6.7");
     pagemap_ = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     if (pagemap_ < 0) return lack("/proc/self/pagemap", "");
@@ -136,7 +136,7 @@ class Kernel {
     return {};
   }
 
-  // A word that a fork sets to zero in the child, whoever forks and however.
+  // A word that every kind of fork, by any caller, sets to zero in the child.
   Status make_mark() {
     const std::size_t bytes = page_bytes();
     void* page = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -156,8 +156,8 @@ class Kernel {
 
   std::mutex mutex_;
   bool opened_ = false;
-  Status fault_;
-  int faults_ = -1;   // of userfaultfd
+  Status error_;
+  int uffd_ = -1;     // of userfaultfd
   int pagemap_ = -1;  // /proc/self/pagemap
   std::uint64_t* mark_ = nullptr;
   std::uint64_t generation_ = 0;
@@ -180,9 +180,9 @@ Status WriteWatch::open(std::byte* begin, std::size_t bytes, std::unique_ptr<Wri
 
 WriteWatch::~WriteWatch() { Kernel::get().unwatch(begin_, end_, generation_); }
 
-// Which pages to visit. What is asked for first is "not known to be protected": written, or not in
-// a page table, or part of a huge page. What is not in a page table may have been written and then
-// swapped out, and of a huge page the kernel may lose the protection when it splits it, or not
+// Which pages to visit. The first question is for pages "not known to be protected": written, or
+// not in a page table, or part of a huge page. A page in no page table may have been written and
+// then swapped out, and of a huge page the kernel may lose the protection when it splits it, or not
 // notice the write (a DAX device's).
 //
 // Once every page has been seen in a page table, "written" alone is asked for, which the kernel

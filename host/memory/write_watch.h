@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: says which pages of a range the processors of this process have written, by plain stores
-// that nobody instruments. The kernel does it: it protects pages against writing, resolves the
+// without instrumentation. The kernel does it: it protects pages against writing, resolves the
 // first write to each by itself (userfaultfd's asynchronous write protection), and hands out the
 // pages written since the last question while it protects them again (PAGEMAP_SCAN; both since
-// Linux 6.7). No thread and no signal handler take part. A scan costs 0.3 microseconds and some
-// nanoseconds for each page, the first write to a page after a scan 0.5 to 2 microseconds.
+// Linux 6.7). No thread and no signal handler take part. A scan costs a system call and little
+// for each page, the first write to a page after a scan a page fault inside the kernel.
 //
 //   std::unique_ptr<WriteWatch> watch;
 //   if (Status opened = WriteWatch::open(begin, bytes, watch); !opened.ok()) ...  // do without
 //   Status asked = watch->each_written([](std::byte* at, std::size_t n) { ... });
 //
 // Invariants: WW1 every page that was written before a call of each_written and after the one that
-//                 last visited it, or after open(), is visited by that call. So is what was written
+//                 last visited it, or after open(), is visited by that call. So are pages written
 //                 before open(): pages are visited unless they are known to be protected.
 //             WW2 a page may be visited that was not written: one that this process has not touched
 //                 yet, or that the kernel has moved, swapped out or mapped as part of a huge page.
-//             WW3 if each_written returns a fault, anything may have been written, and what this
-//                 call visited is not visited again. The watch is of no further use.
+//             WW3 if each_written returns an error, any page may have been written, and the pages
+//                 that this call visited are not visited again. The watch is of no further use.
 //             WW4 a page is watched by one watch of a process: two would take each other's answers.
-//             WW5 a forked child is not watched, and asking its copy of a watch is a fault: the
+//             WW5 a forked child is not watched, and asking its copy of a watch is an error: the
 //                 descriptors that it inherits act on the memory of its parent.
-// Seen are stores, and what the kernel stores for this process (read, recv). Not seen are devices
+// Seen are stores, also the kernel's for this process (read, recv). Not seen are devices
 // that were given the pages to write to before the last scan (memory registered with a network
 // adapter, say), and writes through other mappings of the same memory, by other processes above
 // all.
 // Resources: two descriptors for each process, whatever the number of watches; they stay open.
-// Thread safety: stores at any time by any thread. each_written by one thread at a time; what it
-// visits must be dealt with before the next call, which does not visit it again. open and
+// Thread safety: stores at any time by any thread. each_written by one thread at a time; the pages
+// it visits must be dealt with before the next call, which does not visit them again. open and
 // destruction at any time.
 #pragma once
 
@@ -45,8 +45,8 @@ class WriteWatch {
   static Status available();
 
   // Watches the pages of [begin, begin + bytes), which start and end at page boundaries, until
-  // destruction. They must stay mapped for as long. Faults: unsupported (available()'s reason, or
-  // the kernel does not do it for this memory), and what is watched already.
+  // destruction. They must stay mapped for as long. Errors: unsupported (available()'s reason, or
+  // the kernel does not do it for this memory), or pages that are watched already.
   static Status open(std::byte* begin, std::size_t bytes, std::unique_ptr<WriteWatch>& out);
   ~WriteWatch();
   WriteWatch(const WriteWatch&) = delete;

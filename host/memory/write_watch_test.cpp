@@ -216,7 +216,7 @@ TEST_P(WriteWatchOn, SeesWhatTheKernelStoresForTheProcess) {
   EXPECT_EQ(written(*watch, memory), Pages{6});
 }
 
-// What was written and has then left the page table is visited all the same, though it is no
+// A page that was written and has then left the page table is visited all the same, though it is no
 // longer known whether it was written.
 TEST_P(WriteWatchOn, ForgetsNoWriteWhenPagesLeaveThePageTable) {
   for (const std::size_t pages : {40u, 1500u}) {
@@ -337,7 +337,7 @@ TEST_F(WriteWatchTest, ClosesWithoutTroubleAfterItsMemoryIsGone) {
     watch = watch_on(memory);
   }
   watch.reset();
-  // Nor does it keep others from watching what comes there next.
+  // Nor does it keep others from watching the memory that comes there next.
   const Memory memory(10);
   settle(*watch_on(memory), memory);
 }

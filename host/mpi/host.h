@@ -5,11 +5,11 @@
 //   TOMBOLO_HOST(Win_create)(base, size, unit, info, comm, &win);   // stops if the host lacks it
 //   if (host().Put_c != nullptr) ...                                // asks first
 //
-// Invariants: H3 a member is null exactly where the running MPI does not define that PMPI_
-// function;
-//                functions that the header does not declare have no member (see functions.inc).
-//             H4 calls through the table reach PMPI_, so neither we nor another tool see them
-//             again.
+// Invariants: HM1 a member is null exactly where the running MPI does not define that PMPI_
+//                 function; functions that the header does not declare have no member
+//                 (functions.inc).
+//             HM2 calls through the table reach PMPI_, so neither we nor another tool see them
+//                 again.
 // Thread safety: host() may be called from any thread.
 #pragma once
 
@@ -44,8 +44,8 @@ Function require(Function function, const char* name) {
   return function;
 }
 
-// Ok if the MPI of this process has the handle ABI this library was compiled for; else says what
-// was found and what to preload instead. May be called before MPI_Init.
+// Ok if the MPI of this process has the handle ABI this library was compiled for; else an error
+// that names the MPI found and the library to preload instead. May be called before MPI_Init.
 Status check_host();
 
 }  // namespace tombolo::mpi

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the one place that includes the host MPI's header: <mpi_abi.h> (MPI-5 standard ABI) if
 // TOMBOLO_MPI_ABI is defined, else <mpi.h> of MPICH or Open MPI. Files of mpi/ include only this.
-// Invariants: H1 using a predefined handle or callback constant (MPI_INT, MPI_COMM_WORLD,
-//                MPI_WIN_NULL_COPY_FN, ...) leaves no undefined symbol behind: what Open MPI
-//                defines as the address of a global is looked up at run time, once per constant.
-//             H2 functions are reached through host/mpi/host.h, never by name.
+// Invariants: MH1 using a predefined handle or callback constant (MPI_INT, MPI_COMM_WORLD,
+//                 MPI_WIN_NULL_COPY_FN, ...) leaves no undefined symbol behind: a constant that
+//                 Open MPI defines as the address of a global is looked up once, at run time.
+//             MH2 functions are reached through host/mpi/host.h, never by name.
 // Thread safety: constants may be used from any thread, after the host MPI was loaded.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: implements host/mpi/symbols.h with the dynamic loader.
-// Invariants: Y1 (see there), by comparing the object a symbol came from with our own; no library
+// Invariants: SY1 (see there), by comparing the object a symbol came from with our own; no library
 // is ever loaded, only those already in the process are asked.
 // Thread safety: the loader's own.
 #include "host/mpi/symbols.h"
@@ -58,7 +58,7 @@ void* find_in_private_libraries(const char* name) {
 
 void* find_symbol(const char* name) {
   // The global scope first: a program may hold its own copy of an object of the library (a copy
-  // relocation), and then that copy is what everybody uses.
+  // relocation), and then all libraries use that copy.
   if (void* symbol = not_ours(dlsym(RTLD_DEFAULT, name)); symbol != nullptr) return symbol;
   if (void* symbol = not_ours(dlsym(RTLD_NEXT, name)); symbol != nullptr) return symbol;
   return find_in_private_libraries(name);

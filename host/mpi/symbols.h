@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: finds symbols of the host MPI at run time, wherever and however it was loaded.
-// Invariants: Y1 nothing of our own library is ever returned.
-//             Y2 a symbol that was not found is looked for again at the next use.
+// Invariants: SY1 nothing of our own library is ever returned.
+//             SY2 a symbol that was not found is looked for again at the next use.
 // Thread safety: all functions may be called from any thread.
 #pragma once
 

@@ -14,7 +14,7 @@
 namespace tombolo::host {
 namespace {
 
-// A file of /proc takes some 10 us.
+// Each look at one reads a file of /proc.
 constexpr std::size_t files_per_look = 64;
 // Descriptors that are asked whether they still stand for a process.
 constexpr std::size_t checks_per_look = 64;

@@ -6,7 +6,7 @@
 //   for (const std::size_t rank : peers.ended()) ...
 //
 // Invariants: PP1 this process has one descriptor for each process that it looks after, whatever
-//                 the number of windows, and in all at most a quarter of what it may have open.
+//                 the number of windows, and in all at most a quarter of those it may have open.
 //             PP2 a process that has another's number is not taken for it.
 // Thread safety: an object is used by one thread at a time; distinct ones by any.
 #pragma once

@@ -106,7 +106,7 @@ TEST(PeerProcesses, DescriptorsThatNowStandForSilentPipesAreNotWaitedFor) {
   EXPECT_EQ(peers.ended(), Ranks());
   children.end(1);
   EXPECT_EQ(peers.ended(), Ranks({1}));
-  // Nor does another window's watch take them for what they were.
+  // Nor does another window's watch take them for descriptors of processes.
   PeerProcesses others(0, children.names());
   EXPECT_EQ(others.ended(), Ranks({1}));
   for (int fd = 3; fd < 3 + before + 16; ++fd) close(fd);

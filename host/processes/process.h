@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: names a process so that another process of the same host can tell, much later, whether it
-// still lives: its number alone is reused.
+// Purpose: names a process so that another process of the same host can tell, much later, whether
+// it still lives: its number alone is reused.
 //
-// Invariants: O1 has_ended() is true only if the process is certainly dead.
+// Invariants: HP1 has_ended() is true only if the process is certainly dead.
 // Thread safety: yes.
 #pragma once
 

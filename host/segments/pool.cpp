@@ -36,8 +36,8 @@ Status system_refused(const std::string& call, const std::string& path) {
   return Status::io(fmt::format("{} of {}: {}", call, path, std::strerror(errno)));
 }
 
-// Hosts that share a pool do not see each other's caches: what this host wrote is put into memory,
-// and what it is about to read is taken from memory. On a host without such instructions the pool
+// Hosts that share a pool do not see each other's caches: this host's writes are put into memory,
+// and its reads are taken from memory. On a host without such instructions the pool
 // cannot be shared with another host, and its own processes need neither.
 void to_memory(const void* at, std::size_t bytes) {
   if (flush::available().ok()) flush::publish(at, bytes);
@@ -48,7 +48,7 @@ void from_memory(const void* at, std::size_t bytes) {
 
 }  // namespace
 
-// The locked and mapped table of a pool. Whoever changes a record puts it into memory: the next
+// The locked and mapped table of a pool. A changed record is put into memory at once: the next
 // holder of the lock may be another host.
 class Pool::Table {
  public:
@@ -288,7 +288,7 @@ Status Pool::allocate(std::uint64_t bytes, Extent& out) {
         "has a larger table (at most 8191)",
         path_, table.header().capacity));
   // First the record, then a look at who is the manager: a host that becomes one does the same in
-  // the other order (PO5). What is cleared takes long, and nobody else knows the extent yet.
+  // the other order (PO5). Clearing the extent takes long, and no other host knows the extent yet.
   Table::take(*record, extent, this_process());
   Status status = table.managed_here() ? clear(extent) : managed_elsewhere();
   if (!status.ok()) {
@@ -343,7 +343,7 @@ Status Pool::clear(const Extent& extent) {
 Status Pool::free(const Extent& extent) {
   Table table(*this);
   TOMBOLO_TRY(table.lock());
-  // A record that is not there was reclaimed by somebody who saw the creator dead: nothing to do.
+  // A missing record was reclaimed by a process that saw the creator dead: nothing to do.
   if (ExtentRecord* record = table.record_at(extent.offset, extent.nonce)) Table::release(*record);
   return {};
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: hands out extents of one pool: a regular file (also a PCI resource file of ivshmem) or a
-// DAX device that processes or hosts map together. A table at the head of the pool says who holds
-// which bytes.
+// DAX device that processes or hosts map together. A table at the head of the pool names the
+// holder of each extent.
 //
 //   Pool pool;  TOMBOLO_TRY(Pool::open("/dev/dax0.0", pool));
 //   Extent extent;  TOMBOLO_TRY(pool.allocate(bytes, extent));   // zero, aligned to be mapped
@@ -10,19 +10,19 @@
 // Layout: PoolHeader, then `capacity` ExtentRecords, then from `data_start` on the extents.
 //
 // Invariants: PO1 a record with bytes != 0 is in use; bytes is written last when a record is taken
-//                and first when it is freed, so that a process that dies in between leaves a table
-//                that holds.
+//                 and first when it is freed, so that a process that dies in between leaves a table
+//                 that holds.
 //             PO2 a pool that holds anything but zeros or our header is refused, never overwritten.
 //             PO3 extents in use do not overlap, and are multiples of the alignment.
 //             PO4 an extent is reclaimed when its creator is certainly dead (host_identity.h). The
-//                other processes of that program must not outlive the creator for long.
+//                 other processes of that program must not outlive the creator for long.
 //             PO5 the table is locked by flock, which excludes the processes of one host. So one
-//                host hands out extents, the manager, whom the header names; the others attach. A
-//                pool without extents in use goes to the next host that asks: it writes its name,
-//                then looks at the records, while a manager takes a record, then looks at the name.
-//                Two hosts that ask for an empty pool within `settling_ms` are told apart by that
-//                wait only: let one program come before the other. Records of other hosts and of
-//                earlier boots are never reclaimed.
+//                 host hands out extents, the manager, whom the header names; the others attach. A
+//                 pool without extents in use goes to the next host that asks: it writes its name,
+//                 then looks at the records, while a manager takes a record, then looks at the
+//                 name. Two hosts that ask for an empty pool within `settling_ms` are told apart by
+//                 that wait only: let one program come before the other. Records of other hosts and
+//                 of earlier boots are never reclaimed.
 // Thread safety: distinct Pool objects may be used from distinct threads and processes.
 #pragma once
 
@@ -49,7 +49,7 @@ struct PoolHeader {
   std::uint64_t bytes;     // of the pool, when it was formatted
   std::uint64_t alignment;
   std::uint64_t data_start;
-  std::uint64_t manager;  // boot_number() of the host that hands out extents; 0: nobody yet
+  std::uint64_t manager;  // boot_number() of the host that hands out extents; 0: none yet
   std::uint64_t unused[2];
 };
 static_assert(sizeof(PoolHeader) == 64);

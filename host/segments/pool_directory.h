@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: segments as files of a directory (a tmpfs, or a file system on shared memory), one file
-// each, with a name that tells who created it.
+// each, with a name that tells its creator.
 //
-// Invariants: D1 the file is created with O_EXCL and mode 0600 under a random name: nobody else's
-//                file or link is ever followed.
-//             D2 all its blocks are reserved before it is handed out (no SIGBUS for want of room).
-//             D3 files of creators that are certainly dead are removed at the next creation in the
-//                same directory by the same user.
+// Invariants: PD1 the file is created with O_EXCL and mode 0600 under a random name: no file
+//                 or link of another user is ever followed.
+//             PD2 all its blocks are reserved before it is handed out (no SIGBUS for want of room).
+//             PD3 files of creators that are certainly dead are removed at the next creation in the
+//                 same directory by the same user.
 // Thread safety: yes; also between processes.
 #pragma once
 
@@ -27,7 +27,7 @@ Status create_file_in(const std::string& directory, std::uint64_t bytes, Descrip
 Status reserve_blocks(int descriptor, std::uint64_t offset, std::uint64_t bytes,
                       const std::string& path);
 
-// Removes what dead creators have left in `directory` (D3); returns how many files.
+// Removes the files of dead creators in `directory` (PD3); returns how many.
 int remove_leftovers(const std::string& directory);
 
 }  // namespace tombolo::host

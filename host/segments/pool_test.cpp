@@ -200,7 +200,7 @@ TEST(Pool, OneHostHandsOutExtentsAndAnotherOnlyWhenNoneIsInUse) {
   munmap(memory, 8192);
 }
 
-// PO5: what another host writes while this one waits to become the manager.
+// PO5: another host's writes while this one waits to become the manager.
 TEST(Pool, AHostThatAsksForAnEmptyPoolSeesWhatAnotherDidMeanwhile) {
   for (const bool takes_extent : {false, true}) {
     PoolFile file(1 << 20);
@@ -255,7 +255,7 @@ TEST(Pool, IsSafeBetweenProcesses) {
     const pid_t child = fork();
     if (child == 0) {
       const bool good = allocate_and_check(file.path(), seed, 150);
-      if (seed == 6) kill(getpid(), SIGKILL);  // with whatever it holds
+      if (seed == 6) kill(getpid(), SIGKILL);  // with all extents it holds
       _exit(good ? 0 : 1);
     }
     children.push_back(child);

@@ -2,12 +2,12 @@
 // Purpose: memory shared by processes of one host, or by hosts through a pool device. One process
 // creates a segment and hands its name (plain bytes) to the others, which attach to it.
 //
-// Invariants: G1 an anonymous segment has no name in any file system, so that no exit, crash or
-//                signal can leave it behind; a segment in a pool directory is unlinked as soon as
-//                the last process attached (or reclaimed by the next user if all were killed).
-//             G2 creation fails with no_memory, naming the bytes needed and what there is, instead
-//                of a SIGBUS at a later access.
-//             G3 nobody but the creating user can attach.
+// Invariants: SG1 an anonymous segment has no name in any file system, so that no exit, crash or
+//                 signal can leave it behind; a segment in a pool directory is unlinked as soon as
+//                 the last process attached (or reclaimed by the next user if all were killed).
+//             SG2 creation fails with no_memory, naming the bytes needed and the bytes free,
+//                 instead of a SIGBUS at a later access.
+//             SG3 only the creating user can attach.
 // Thread safety: distinct segments may be used from distinct threads.
 #pragma once
 
@@ -20,7 +20,7 @@
 
 namespace tombolo::host {
 
-// What a peer needs to attach. Trivially copyable, so that it can be broadcast.
+// All that a peer needs to attach. Trivially copyable, so that it can be broadcast.
 struct SegmentName {
   std::uint64_t bytes = 0;
   std::uint64_t offset = 0;  // inside the file or device
@@ -59,7 +59,7 @@ class Segment {
 
   SegmentName name_;
   std::byte* data_ = nullptr;
-  std::uint64_t mapped_ = 0;  // bytes() rounded up to what can be mapped
+  std::uint64_t mapped_ = 0;  // bytes() rounded up to a size that can be mapped
   int descriptor_ = -1;       // open until seal(): a program may have many segments
   bool creator_ = false;      // in the process name_.pid only, not in its forked children
   bool sealed_ = false;

@@ -32,7 +32,7 @@ static_assert(std::is_trivially_copyable_v<SegmentName>);
 
 constexpr int skipped = 77;
 
-// Runs body() in a child process and returns what it returns (or 200 + signal).
+// Runs body() in a child process and returns its value (or 200 + signal).
 int in_child(const std::function<int()>& body) {
   const pid_t pid = fork();
   if (pid == 0) _exit(body());
@@ -48,7 +48,7 @@ std::set<std::string> entries(const std::string& directory) {
   return names;
 }
 
-// What of ours lies in /dev/shm.
+// Our files in /dev/shm.
 std::set<std::string> leftovers() {
   std::set<std::string> ours;
   for (const std::string& name : entries("/dev/shm"))
@@ -104,7 +104,7 @@ TEST_P(AnonymousSegment, CannotBeAttachedOnceSealed) {
   Segment segment;
   ASSERT_TRUE(Segment::create_anonymous(4096, "test", segment).ok());
   segment.seal();
-  EXPECT_EQ(leftovers(), before) << "G1: nothing is left in a file system";
+  EXPECT_EQ(leftovers(), before) << "SG1: nothing is left in a file system";
   Segment peer;
   const Status refused = Segment::attach(segment.name(), peer);
   EXPECT_FALSE(refused.ok());
@@ -132,7 +132,7 @@ TEST_P(AnonymousSegment, IsClosedToOtherUsers) {
     return refused.ok() ? 1 : refused.message().empty() ? 2 : 0;
   });
   if (result == skipped) GTEST_SKIP() << "this user may not become another";
-  EXPECT_EQ(result, 0) << "G3";
+  EXPECT_EQ(result, 0) << "SG3";
 }
 
 TEST(Segment, AForkedChildDoesNotFreeIt) {
@@ -243,7 +243,7 @@ TEST(Segment, InADirectoryIsSharedAndUnlinkedBySeal) {
   ASSERT_EQ(names.size(), 1u);
   struct stat shape = {};
   ASSERT_EQ(stat((folder.path() + "/" + *names.begin()).c_str(), &shape), 0);
-  EXPECT_EQ(shape.st_mode & 07777, 0600u) << "G3";
+  EXPECT_EQ(shape.st_mode & 07777, 0600u) << "SG3";
   EXPECT_EQ(in_child([&] {
               Segment peer;
               if (!Segment::attach(segment.name(), peer).ok()) return 1;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: lets a process sleep until a peer on the same host changes a word that it waits for.
 // A doorbell lies at the head of each home's sync block. The sleeper announces itself, looks once
-// more and sleeps on the ring count; the ringer looks whether somebody sleeps.
+// more and sleeps on the ring count; the ringer looks whether any process sleeps.
 //
-// Invariants: D1 a sleep is bounded, so a ring that misses the announcement costs time, not
-//                progress. Hence the ringer needs no fence between its store and its look at
-//                `sleepers`.
+// Invariants: DB1 a sleep is bounded, so a ring that misses the announcement costs time, not
+//                 progress. Hence the ringer needs no fence between its store and its look at
+//                 `sleepers`.
 // Thread safety: any number of sleepers and ringers, in any process that maps the block.
 #pragma once
 
@@ -33,11 +33,11 @@ struct alignas(64) Doorbell {
       const timespec limit{microseconds / 1000000, (microseconds % 1000000) * 1000L};
       syscall(SYS_futex, &rings, FUTEX_WAIT, seen, &limit, nullptr, 0);
     }
-    sleepers.fetch_sub(1, std::memory_order_relaxed);  // only a hint for ringers (D1)
+    sleepers.fetch_sub(1, std::memory_order_relaxed);  // only a hint for ringers (DB1)
   }
 
   void ring() {
-    // relaxed: D1 bounds what a missed announcement costs.
+    // relaxed: DB1 bounds the cost of a missed announcement.
     if (sleepers.load(std::memory_order_relaxed) == 0) [[likely]]
       return;
     rings.fetch_add(1, std::memory_order_release);

@@ -20,22 +20,22 @@ Status wait(const machine::WaitPolicy& policy, machine::IdleHook* hook, Doorbell
     return {};
   machine::Waiter waiter(policy, hook);
   while (!ready()) {
-    Status fault;
+    Status error;
     if (waiter.wants_sleep()) {
       bell.sleep(policy.sleep_us_max, ready);
-      fault = waiter.idle();
+      error = waiter.idle();
     } else {
-      fault = waiter.step();
+      error = waiter.step();
     }
     // A peer that has ended since the last look may have done its part before.
-    if (!fault.ok()) [[unlikely]]
-      return ready() ? Status{} : fault;
+    if (!error.ok()) [[unlikely]]
+      return ready() ? Status{} : error;
   }
   return {};
 }
 
 // Lets about `nanoseconds` pass. With more cores than processors the processor is given away at
-// once: whoever holds what we want may need it.
+// once: the core that we wait for may need it.
 inline Status pause(const machine::WaitPolicy& policy, machine::IdleHook* hook,
                     std::uint64_t nanoseconds) {
   using Clock = std::chrono::steady_clock;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: reads a datatype's envelope and contents from the host.
-// Invariants: C1 in contents.h.
+// Invariants: TC1 in contents.h.
 // Thread safety: see contents.h.
 #include "mpi/datatypes/contents.h"
 

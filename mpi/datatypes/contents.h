@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: private to this folder: the arguments with which a derived datatype was built, read
 // alike whether the constructor took int or MPI_Count arguments.
-// Invariants: C1 owned component handles are freed with the object.
+// Invariants: TC1 owned component handles are freed with the object.
 // Thread safety: an object is used by one thread.
 #pragma once
 
@@ -46,7 +46,7 @@ class Contents {
   std::vector<MPI_Datatype> types_;
 };
 
-// True for combiners of types that nobody may free: those with a name, and those that the host has
+// True for combiners of types that may not be freed: those with a name, and those that the host has
 // without one (MPI_Type_create_f90_real, MPI_Type_get_value_index).
 bool is_predefined(int combiner);
 // Of the latter, those of MPI_Type_create_f90_*.

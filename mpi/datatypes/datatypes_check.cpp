@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "mpi/datatypes/type_info.h"
 #include "host/mpi/host.h"
+#include "mpi/datatypes/type_info.h"
 
 namespace tombolo::mpi {
 namespace {
@@ -29,9 +29,8 @@ int failures = 0;
 int checks = 0;
 
 // Set when the type under test has a component of zero size, repeats one zero times, or is a
-// distributed array (some of whose pieces may be empty). Hosts then
-// differ in the true extent, and Open MPI packs several of them at other addresses than its own
-// extent says; so less is compared.
+// distributed array (some of whose pieces may be empty). Hosts then differ in the true extent, and
+// Open MPI packs several of them at other addresses than its own extent says; so less is compared.
 bool has_empty_part = false;
 
 void expect(bool good, const std::string& what) {

@@ -10,9 +10,9 @@
 #include <new>
 #include <stdexcept>
 
+#include "host/mpi/host.h"
 #include "mpi/datatypes/contents.h"
 #include "mpi/datatypes/predefined.h"
-#include "host/mpi/host.h"
 
 namespace tombolo::mpi {
 namespace {

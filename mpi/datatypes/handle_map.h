@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: private to this folder: a fixed table from MPI handles (integers or pointers) to values,
-// for lookups of a few nanoseconds.
-// Invariants: M1 at most half of the slots are used, so that a search ends soon.
+// for quick lookups.
+// Invariants: HA1 at most half of the slots are used, so that a search ends soon.
 // Thread safety: concurrent find() calls are safe once the last insert() is done.
 #pragma once
 

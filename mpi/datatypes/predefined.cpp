@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the predefined datatypes and operations: what they are, found by handle.
+// Purpose: the predefined datatypes and operations: their descriptions, found by handle.
 // Invariants: the tables are built at first use and never change; a type's description is made when
 // the type is first asked for, since a host may define handles of types that it does not offer.
 // Thread safety: see type_info.h.
@@ -8,8 +8,8 @@
 #include <atomic>
 #include <mutex>
 
-#include "mpi/datatypes/handle_map.h"
 #include "host/mpi/host.h"
+#include "mpi/datatypes/handle_map.h"
 
 namespace tombolo::mpi {
 namespace {

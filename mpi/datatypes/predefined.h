@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: private to this folder: the predefined datatypes.
-// Invariants: P1 a description found once stays valid until the process ends.
+// Invariants: PT1 a description found once stays valid until the process ends.
 // Thread safety: may be called from any thread that may call MPI.
 #pragma once
 

@@ -11,9 +11,9 @@
 #include <cstdint>
 #include <mutex>
 
+#include "host/mpi/host.h"
 #include "mpi/datatypes/flatten.h"
 #include "mpi/datatypes/predefined.h"
-#include "host/mpi/host.h"
 
 namespace tombolo::mpi {
 namespace {
@@ -79,9 +79,9 @@ int make_keyval() {
   return error;
 }
 
-// A send of one to nobody, which reads nothing, on a communicator that returns errors: the one way
-// to ask every host whether a datatype is valid and committed. Without MPI_Init (sessions) nothing
-// is asked.
+// A send of one to MPI_PROC_NULL, which reads nothing, on a communicator that returns errors: the
+// one way to ask every host whether a datatype is valid and committed. Without MPI_Init (sessions)
+// nothing is asked.
 int check_committed(MPI_Datatype datatype) {
   State& s = state();
   if (!s.has_probe) {

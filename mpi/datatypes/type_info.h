@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what an MPI datatype means: which bytes at which offsets, of which basic type.
+// Purpose: the meaning of an MPI datatype: which bytes at which offsets, of which basic type.
 //
 //   int error;
 //   const TypeInfo* info = type_info(datatype, &error);
 //   if (info == nullptr) return error;
 //   for_each_block(*info, count, [&](std::ptrdiff_t offset, std::size_t bytes) { ... });
 //
-// Invariants: T1 blocks are in type-map order, never empty, and neighbours that touch are merged.
-//             T2 the sum of the blocks' bytes is `size`.
-//             T3 `element` is set only if every basic component is that one type; every block is
-//             then a
-//                whole number of elements (pair types: see runs()).
+// Invariants: TF1 blocks are in type-map order, never empty, and neighbours that touch are merged.
+//             TF2 the sum of the blocks' bytes is `size`.
+//             TF3 `element` is set only if every basic component is that one type; every block is
+//                 then a whole number of elements (pair types: see runs()).
 // Thread safety: all functions may be called from any thread that may call MPI. A TypeInfo is
 // immutable. It lives as long as its datatype; keep shared_from_this() to outlive an MPI_Type_free.
 #pragma once
@@ -75,8 +74,7 @@ class TypeInfo : public std::enable_shared_from_this<TypeInfo> {
 
 // The description of `datatype`, or null with the MPI error code in `*error` (unless error is
 // null): MPI_ERR_TYPE for a null, freed or uncommitted type, MPI_ERR_NO_MEM if its list of blocks
-// does not fit in memory. Predefined types take a few nanoseconds; a derived type is taken apart at
-// first use.
+// does not fit in memory. A derived type is taken apart at first use.
 inline const TypeInfo* type_info(MPI_Datatype datatype, int* error = nullptr);
 
 // The basic type behind a predefined MPI datatype; nullopt for derived types.
@@ -85,7 +83,7 @@ std::optional<windows::Element> element_of(MPI_Datatype datatype);
 // The operation behind a predefined MPI_Op; nullopt for user-defined operations and MPI_OP_NULL.
 std::optional<windows::Op> op_of(MPI_Op op);
 
-// Forgets what is tied to one initialization of MPI (the attribute key). Call before PMPI_Finalize.
+// Forgets the state of one initialization of MPI (the attribute key). Call before PMPI_Finalize.
 void release_type_info();
 
 // Copies the data of `count` datatypes at `base` to `out`, size * count bytes, in type-map order.

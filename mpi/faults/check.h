@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what the fault programs share. Each is an ordinary MPI program that exits with 0 if what
-// it expects came true, and else says on stderr what did not. cli/tests/faults_test.py runs them.
+// Purpose: macros of the fault programs. Each is an ordinary MPI program that exits with 0 if its
+// expectations came true, and else writes the others to stderr. cli/tests/faults_test.py runs them.
 // Thread safety: EXPECT may be used from several threads.
 #pragma once
 #define _GNU_SOURCE

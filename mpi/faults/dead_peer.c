@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rank 1 is killed; what do the others hear who wait for it? Usage: dead_peer WHAT, with at least
-// four ranks, where WHAT is what they wait in:
+// Rank 1 is killed; which error do the ranks get that wait for it? Usage: dead_peer CALL, with at
+// least four ranks, where CALL is the call they wait in:
 //   lock      an exclusive, a shared and a lock-all request for a lock that the dead rank holds
 //   fence     MPI_Win_fence
 //   complete  MPI_Win_complete, with the dead rank as target that never posted
@@ -14,21 +14,21 @@
 static const double limit = 5;
 static MPI_Win win;
 
-static int wait_in(const char* what, MPI_Group dead, double* start) {
+static int wait_in(const char* call, MPI_Group dead, double* start) {
   const int value = 1;
   *start = now();
-  if (strcmp(what, "lock") == 0) {
+  if (strcmp(call, "lock") == 0) {
     if (rank == 2) return MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, win);
     if (rank == 3) return MPI_Win_lock_all(0, win);
     return MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
   }
-  if (strcmp(what, "fence") == 0) return MPI_Win_fence(0, win);
-  if (strcmp(what, "complete") == 0) {
+  if (strcmp(call, "fence") == 0) return MPI_Win_fence(0, win);
+  if (strcmp(call, "complete") == 0) {
     MPI_Win_start(dead, 0, win);
     if (rank == 0) return MPI_Win_complete(win);
     return MPI_Put(&value, 1, MPI_INT, 1, 0, 1, MPI_INT, win);
   }
-  if (strcmp(what, "wait") == 0) {
+  if (strcmp(call, "wait") == 0) {
     MPI_Win_post(dead, 0, win);
     return MPI_Win_wait(win);
   }
@@ -37,7 +37,7 @@ static int wait_in(const char* what, MPI_Group dead, double* start) {
 
 int main(int argc, char** argv) {
   begin(&argc, &argv);
-  const char* what = argc > 1 ? argv[1] : "lock";
+  const char* call = argc > 1 ? argv[1] : "lock";
   int* base;
   MPI_Win_allocate(64, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
   MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
@@ -47,7 +47,7 @@ int main(int argc, char** argv) {
   const int victim = 1;
   MPI_Comm_group(MPI_COMM_WORLD, &world);
   MPI_Group_incl(world, 1, &victim, &dead);
-  if (rank == victim && strcmp(what, "lock") == 0) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
+  if (rank == victim && strcmp(call, "lock") == 0) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, win);
   MPI_Barrier(MPI_COMM_WORLD);
   if (rank == victim) {
     pause_ms(300);  // the others wait by now
@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
   }
 
   double start;
-  const int error = wait_in(what, dead, &start);
+  const int error = wait_in(call, dead, &start);
   const double seconds = now() - start;
   EXPECT(error != MPI_SUCCESS, "after %.1f s", seconds);
   EXPECT(seconds < limit, "%.1f s", seconds);

@@ -100,7 +100,7 @@ static void odd_types(void) {
     MPI_Datatype pair, pairs;
     WORKS(MPI_Type_get_value_index(values[i], indices[i], &pair));
     if (pair == MPI_DATATYPE_NULL) continue;
-    // What a derived type is made of is looked at, and must be there afterwards.
+    // The components of a derived type are looked at, and must be there afterwards.
     for (int round = 0; round < 3; ++round) {
       WORKS(MPI_Type_contiguous(2, pair, &pairs));
       WORKS(MPI_Type_commit(&pairs));
@@ -182,7 +182,7 @@ static void epochs(void) {
   MPI_Group_free(&world);
 }
 
-// Freed inside an epoch by all, so that nobody is left behind where it is not refused.
+// Freed inside an epoch by all, so that no rank is left behind where it is not refused.
 static void freeing(void) {
   MPI_Win same = win;
   WORKS(MPI_Win_lock_all(0, win));
@@ -232,7 +232,7 @@ static void flavors(void) {
   WORKS(MPI_Win_free(&dynamic));
 }
 
-// Dynamic windows: accesses to what is attached, to what is not, and to what is later.
+// Dynamic windows: accesses to memory that is attached, is not, and is attached later.
 static void attached_ranges(void) {
   static int memory[64];
   const int next = (rank + 1) % ranks, left = (rank + ranks - 1) % ranks;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Window creation that fails half-way, at one process or at all: does everybody hear of it, once,
-// is what the host MPI had made by then freed, and does the next window work? The functions of the
-// host MPI below stand in front of the real ones and fail when told to.
+// Window creation that fails half-way, at one process or at all: do all processes hear of it, once,
+// are the host MPI's objects made by then freed, and does the next window work? The functions of
+// the host MPI below stand in front of the real ones and fail when told to.
 #include "mpi/faults/check.h"
 
 #include <dlfcn.h>
@@ -59,7 +59,7 @@ int PMPI_Group_free(MPI_Group* group) {
   return REAL(PMPI_Group_free)(group);
 }
 
-// What lies on pages: our window.
+// Only our windows lie on pages.
 void* aligned_alloc(size_t alignment, size_t bytes) {
   void* memory = NULL;
   if (fail_pages > 0 && alignment >= 4096) {

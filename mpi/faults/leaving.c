@@ -5,7 +5,7 @@
 //   exit      exit() without MPI_Finalize
 //   abort, segv, kill   each rank, by that signal
 //   one       rank 1 kills itself, the others wait for a lock of its
-//   loop      creates and frees windows until somebody ends the job
+//   loop      creates and frees windows until the job is ended
 #include "mpi/faults/check.h"
 
 #include <signal.h>

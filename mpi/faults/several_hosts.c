@@ -83,7 +83,7 @@ int main(int argc, char** argv) {
   for (int i = 1; i <= windows; ++i) {
     long* own;
     MPI_Win window;
-    // Sizes differ, so that what was one rank's memory becomes another's.
+    // Sizes differ, so that one rank's memory becomes another's.
     MPI_Win_allocate((kWords + i % 3 * 512) * (MPI_Aint)sizeof(long), sizeof(long), MPI_INFO_NULL,
                      MPI_COMM_WORLD, &own, &window);
     fences(window, own, i);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A process of another user tries to get at the memory of windows, by every name that it may have:
 // /proc/PID/fd of each rank and /dev/shm, while windows are created and freed. Needs root, to
-// become somebody else. Once a window exists, no rank holds a descriptor of its memory any more.
+// become another user. Once a window exists, no rank holds a descriptor of its memory any more.
 #include "mpi/faults/check.h"
 
 #include <dirent.h>
@@ -13,7 +13,7 @@
 
 enum { nobody = 65534, windows = 80 };
 
-// Files of ours in a folder: how many there are; and how many of them can be opened.
+// Files of ours in a folder: how many exist, and how many of them can be opened.
 static int look(const char* folder, int by_target, int* opened) {
   DIR* entries = opendir(folder);
   if (entries == NULL) return 0;

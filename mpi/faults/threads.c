@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several threads of each rank call MPI at once. Usage: threads WHAT [SEED]:
+// Several threads of each rank call MPI at once. Usage: threads TEST [SEED]:
 //   epoch        all operations in one lock-all epoch of one window
 //   windows      each thread locks targets of a window of its own
 //   targets      each thread locks its own targets of one window, so that several wait at once
@@ -215,7 +215,7 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   EXPECT(level == MPI_THREAD_MULTIPLE);
   alarm(patience_s);  // a deadlock is a failure
-  const char* what = argc > 1 ? argv[1] : "epoch";
+  const char* test = argc > 1 ? argv[1] : "epoch";
   if (argc > 2) seed = strtoull(argv[2], NULL, 10);
   const MPI_Aint words = 2 + ranks * threads;
   int64_t* base;
@@ -223,11 +223,11 @@ int main(int argc, char** argv) {
   MPI_Win_fence(0, shared_win);
   memset(base, 0, 8 * (size_t)words);
   MPI_Win_fence(MPI_MODE_NOSUCCEED, shared_win);
-  if (strcmp(what, "epoch") == 0) epoch();
-  if (strcmp(what, "windows") == 0) windows();
-  if (strcmp(what, "targets") == 0) targets(base);
-  if (strcmp(what, "independent") == 0) independent();
-  if (strcmp(what, "active") == 0) active(base);
+  if (strcmp(test, "epoch") == 0) epoch();
+  if (strcmp(test, "windows") == 0) windows();
+  if (strcmp(test, "targets") == 0) targets(base);
+  if (strcmp(test, "independent") == 0) independent();
+  if (strcmp(test, "active") == 0) active(base);
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Win_free(&shared_win);
   return end();

@@ -1,6 +1,6 @@
 ! SPDX-License-Identifier: Apache-2.0
 ! Windows from Fortran with `use mpi`, or with -DF08 `use mpi_f08`: every kind of epoch, flavor and predefined attribute.
-! Prints "No Errors" on rank 0, or says what is wrong. Wants the separate memory model only.
+! Prints "No Errors" on rank 0, or the failed expectations. Wants the separate memory model only.
 program windows
 #ifdef F08
   use mpi_f08

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what every file of this folder needs. Each stands for one MPI call: windows of ours are
-// served, all others go to the host MPI unchanged.
+// Purpose: declarations for every file of this folder. Each stands for one MPI call: windows of
+// ours are served, all others go to the host MPI unchanged.
 // Thread safety: as MPI asks of the call.
 #pragma once
 
@@ -11,8 +11,8 @@
 // A function of MPI's C interface, visible to the program in front of the host MPI's own.
 #define TOMBOLO_MPI_CALL extern "C" __attribute__((visibility("default")))
 
-// Short calls that programs repeat lie together, with what they call: one after a long computation
-// finds its code on a few pages.
+// Short calls that programs repeat lie together, with the functions they call: one after a long
+// computation finds its code on a few pages.
 extern "C" {
 #define TOMBOLO_HOT(call) [[gnu::hot]] decltype(call) call
 TOMBOLO_HOT(MPI_Put);

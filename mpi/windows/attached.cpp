@@ -76,7 +76,7 @@ bool AttachedView::covers(const host::AddressRange& range) const {
 }
 
 Status AttachedView::read(std::int32_t pid, std::uint64_t published) {
-  constexpr int tries = 20'000;  // a second
+  constexpr int tries = 20'000;  // about a second
   struct Seen {
     std::uint64_t version;
     std::uint64_t count;

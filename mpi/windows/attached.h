@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the memory that each process attached to one dynamic window: its own, published where
-// peers can read it by the kernel's copies, and what a process has read of a peer's.
+// peers can read it by the kernel's copies, and a process's copy of a peer's.
 //
 //   attached.add(base, bytes); ... send attached.published() to the peers ...
 //   AttachedView view;
 //   if (!view.covers(range)) TOMBOLO_TRY(view.read(pid, address));
 //
-// Attaching is local: nobody is told. A view is read again when a range is missing in it, and the
-// program synchronizes between attaching and the access, so that what it may access is found.
+// Attaching is local: no peer is told. A view is read again when a range is missing in it, and the
+// program synchronizes between attaching and the access, so that all it may access is found.
 //
-// Invariants: D1 attached ranges do not overlap (MPI: it is erroneous to attach overlapping
-//                memory).
-//             D2 a view holds what was attached at one moment.
+// Invariants: AT1 attached ranges do not overlap (MPI: it is erroneous to attach overlapping
+//                 memory).
+//             AT2 a view holds the ranges attached at one moment.
 // Thread safety: Attached: any thread, and readers in other processes. AttachedView: one thread.
 #pragma once
 
@@ -31,7 +31,7 @@ namespace tombolo::mpi {
 
 class Attached {
  public:
-  // What a peer reads. The version is odd while the rest is changed.
+  // Read by peers. The version is odd while the rest is changed.
   struct Table {
     std::atomic<std::uint64_t> version{0};
     std::atomic<std::uint64_t> count{0};

@@ -14,12 +14,12 @@ namespace {
 
 // The target side of one call, checked.
 class Target {
-  // Wider than any sum or product of what a call is given: one that wraps around must not end
+  // Wider than any sum or product of a call's arguments: one that wraps around must not end
   // inside the window.
   __extension__ using Wide = __int128;
 
  public:
-  // MPI_SUCCESS, or the error class of what is wrong.
+  // MPI_SUCCESS, or the class of the error.
   [[gnu::always_inline]] int open(MpiWindow& window, const Remote& remote) {
     if (remote.rank < 0 || remote.rank >= window.size) [[unlikely]]
       return MPI_ERR_RANK;
@@ -61,7 +61,7 @@ class Target {
   std::ptrdiff_t start = 0;  // byte displacement; an address for dynamic windows
 
  private:
-  // Of any type, and with the error of what is out of range.
+  // Of any type, and with the error of an access out of range.
   [[gnu::noinline]] int open_any(const Extent& peer, const Remote& remote) {
     if (remote.displacement < 0) return MPI_ERR_DISP;
     const Wide first = Wide{remote.displacement} * peer.disp_unit;
@@ -73,8 +73,8 @@ class Target {
     if (low < 0 || high > static_cast<Wide>(peer.bytes)) return MPI_ERR_RMA_RANGE;
     return MPI_SUCCESS;
   }
-  // What the process attached since its view was last read is looked for once. That a view cannot
-  // be read is for the access itself to find.
+  // Memory attached since the view was last read is looked for once. That a view cannot be read is
+  // for the access itself to find.
   [[gnu::noinline]] bool is_attached(MpiWindow& window) const {
     AttachedView& view = window.views[rank];
     std::unique_lock lock(window.views_mutex, std::defer_lock);

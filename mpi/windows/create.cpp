@@ -45,7 +45,7 @@ Regions regions_of(int flavor) {
   return flavor == MPI_WIN_FLAVOR_CREATE ? Regions::programs : Regions::anywhere;
 }
 
-// What each process tells the others. Trivially copyable.
+// The facts that each process tells the others. Trivially copyable.
 struct Contribution {
   runtime::Member member;
   PeerRecord record;
@@ -122,7 +122,7 @@ class Creator {
   Status attach();
   void finish();
   // The status for an error of the host MPI, whose code the program gets.
-  Status host_fault(int error);
+  Status host_error(int error);
   bool leave_to_host(const Status& why);
   int failure(const Status& why);
   bool fail(int error, int& result);
@@ -137,8 +137,8 @@ class Creator {
   int host_error_ = MPI_SUCCESS;
 };
 
-// Memory for the window, and for what the processes tell each other before they know whether all
-// can go on.
+// Memory for the window, and for the facts that the processes tell each other before they know
+// whether all can go on.
 Status Creator::reserve() {
   window_ = std::make_unique<MpiWindow>();
   MpiWindow& w = *window_;
@@ -194,7 +194,7 @@ bool Creator::is_ours() {
   return why.empty();
 }
 
-Status Creator::host_fault(int error) {
+Status Creator::host_error(int error) {
   if (error == MPI_SUCCESS) return {};
   host_error_ = error;
   return Status::io("the host MPI could not create the window");
@@ -220,7 +220,7 @@ Agreed Creator::carrier() {
     if (!all_.all(error != MPI_SUCCESS)) break;
   }
   return all_.step({Code::io, "the host MPI of another process could not create the window"},
-                   [&] { return host_fault(error); });
+                   [&] { return host_error(error); });
 }
 
 Status Creator::attach() {
@@ -241,7 +241,7 @@ Status Creator::attach() {
 // With all carriers there: all processes begin to use the window, or none does.
 Agreed Creator::begin() {
   return all_.step({Code::io, "another process could not begin to use the window"}, [&] {
-    TOMBOLO_TRY(host_fault(host().Win_get_group(window_->handle, &window_->group)));
+    TOMBOLO_TRY(host_error(host().Win_get_group(window_->handle, &window_->group)));
     return attach();
   });
 }
@@ -273,7 +273,7 @@ void Creator::finish() {
   register_window(std::move(window_));
 }
 
-// The code of a fault of the world, which is reported.
+// The code of an error of the world, which is reported.
 int Creator::failure(const Status& why) {
   job().reports().once(fmt::format("{}: {}", c_.call, why.message()));
   return error_code(why, c_.call);
@@ -323,13 +323,13 @@ bool Creator::run(int& result) {
 }  // namespace
 
 bool create_window(const Creation& creation, int& result) {
-  // Handles of another kind would be taken for what they are not, by us and then by the host.
+  // Handles of another kind would be mistaken, by us and then by the host.
   static const Status fits = check_host();
   if (!fits.ok()) {
     std::fprintf(stderr, "tombolo: %s\n", fits.message().c_str());
     std::_Exit(1);
   }
-  // What is plainly wrong gets the host's own error; so does an intercommunicator.
+  // Wrong arguments get the host's own error; so does an intercommunicator.
   if (creation.win == nullptr || creation.bytes < 0 || creation.disp_unit <= 0) return false;
   if (creation.comm == MPI_COMM_NULL) return false;
   if (has_own_memory(creation.flavor) && creation.base_out == nullptr) return false;
@@ -348,7 +348,7 @@ int free_window(MPI_Win* win) {
   if (!findings.empty())
     std::fprintf(stderr, "tombolo: rank %d, %s: %s", job().world_rank(), "MPI_Win_free",
                  findings.c_str());
-  // After everybody's last access, and before anything of the window goes away.
+  // After the last access of all processes, and before anything of the window goes away.
   const Status arrived = window->engine().barrier();
   if (!arrived.ok()) return raise(*window, arrived, "MPI_Win_free");
   if (window->group != MPI_GROUP_NULL) host().Group_free(&window->group);
@@ -356,7 +356,7 @@ int free_window(MPI_Win* win) {
   const int result = host().Win_free(win);
   if (result != MPI_SUCCESS) return result;
   unregister_window(window);
-  const Status given_back = host::own_memory().take_fault();
+  const Status given_back = host::own_memory().take_error();
   if (!given_back.ok())
     job().reports().own_once(fmt::format(
         "MPI_Win_free: memory of the program stays shared, with its contents, so that forked "

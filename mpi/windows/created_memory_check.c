@@ -5,7 +5,7 @@
 //   mpiexec -n 2 created_memory_check [shared | private]
 //
 // `shared`, `private`: how the whole pages of plain memory have to be mapped while a window is over
-// them; without it nobody looks. Prints `RESULT ok checks=N` or one line per failure.
+// them; without it this is not checked. Prints `RESULT ok checks=N` or one line per failure.
 // Thread safety: single-threaded.
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -305,7 +305,7 @@ static void holes_and_kinds(void) {
   const size_t page = (size_t)sysconf(_SC_PAGESIZE);
   char* const base =
       mmap(NULL, 16 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  // Shared memory of the program's own in the middle stays what it is.
+  // Shared memory of the program's own in the middle is left as it is.
   mmap(base + 5 * page, 2 * page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED,
        -1, 0);
   put_and_get(base + 24, 16 * page - 48, "several mappings");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what lies behind the handles of another library, found without a lock by many readers
-// while one writer changes it: a nanosecond or two for a look-up, whatever the number of entries.
+// Purpose: the objects behind the handles of another library, found without a lock by many readers
+// while one writer changes the table: look-ups are equally quick whatever the number of entries.
 //
 //   table.insert(handle, window);          one writer at a time
 //   Window* const window = table.find(handle);
@@ -11,11 +11,10 @@
 // last.
 //
 // Invariants: HT1 between the first slot of an entry's search and the entry no slot is free, as
-// long
-//                 as it is in the table: readers stop at free slots only.
+//                 long as it is in the table: readers stop at free slots only.
 //             HT2 a slot's handle is written while its value is null or `removed`, and before the
-//                 value: who reads the value first and then the handle has a pair that belongs
-//                 together, or one whose handle was not in the table when the search began.
+//                 value: a reader that loads the value first, then the handle, has a pair that
+//                 belongs together, or one whose handle was not in the table when the search began.
 //             HT3 at most half of the slots are not free.
 // Thread safety: find() from any thread at any time, for handles that are not inserted or erased
 // meanwhile (MPI: a handle is not used while it is made or freed). insert() and erase() by one
@@ -103,7 +102,7 @@ class HandleTable {
     std::atomic<Value*> value{nullptr};  // null: free, and the end of a search
   };
   struct Slots {
-    // Of somebody else.
+    // Slots owned elsewhere.
     constexpr Slots(Slot* slots, std::size_t n) : mask(n - 1), at(slots) {}
     explicit Slots(std::size_t n)
         : mask(n - 1), owned(std::make_unique<Slot[]>(n)), at(owned.get()) {}

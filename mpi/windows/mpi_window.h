@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: one MPI window that we serve: the engine behind it, and what MPI calls ask of it. The
+// Purpose: one MPI window that we serve: the engine behind it, and the data of MPI calls on it. The
 // handle that the program holds is a window of the host MPI without memory (the carrier), so that
 // names, attributes, error handlers and conversions stay the host's.
 //
-// Invariants: M1 a handle is in the registry exactly while we serve its window; all other handles
-//                are the host's.
-//             M2 all processes of a window agree on whether it is served.
-//             M3 what a call looks at is on one page: after a long computation each further page
-//                costs a walk through cold page tables. What is there for each process is
-//                elsewhere if there are many, and so is the engine of `stale`, which is large.
+// Invariants: MW1 a handle is in the registry exactly while we serve its window; all other handles
+//                 are the host's.
+//             MW2 all processes of a window agree on whether it is served.
+//             MW3 the data that a call looks at is on one page: after a long computation each
+//                 further page costs a walk through cold page tables. The data of each process is
+//                 elsewhere if there are many processes, and so is the engine of `stale`, which is
+//                 large.
 // Thread safety: the registry may be used from any thread; a window as its engine says.
 #pragma once
 
@@ -29,7 +30,7 @@
 
 namespace tombolo::mpi {
 
-// What each process contributes to a window besides its memory; exchanged at creation. Trivially
+// The data of each process in a window besides its memory; exchanged at creation. Trivially
 // copyable.
 struct PeerRecord {
   std::int64_t disp_unit = 1;
@@ -49,14 +50,14 @@ struct GroupRanks {
   std::vector<machine::Home> ranks;
 };
 
-// What a communication call asks about a peer.
+// The facts about a peer that a communication call needs.
 struct Extent {
   std::uint64_t bytes = 0;
   std::int64_t disp_unit = 1;
 };
 
-// The layout is dictated by M3: what every call looks at fills the first page, in this order, and the
-// object starts on a page. Everything else is an ordinary member of the second one.
+// The layout is dictated by MW3: the data that every call looks at fills the first page, in this
+// order, and the object starts on a page. All else is an ordinary member of the second one.
 class MpiWindow {
  public:
   static constexpr std::size_t page = 4096;
@@ -80,7 +81,7 @@ class MpiWindow {
   std::vector<PeerRecord> peers;
   MPI_Group group = MPI_GROUP_NULL;
 
-  // What the predefined attributes point at.
+  // The values of the predefined attributes.
   void* base = nullptr;
   MPI_Aint bytes = 0;
   int disp_unit = 1;
@@ -88,7 +89,7 @@ class MpiWindow {
   std::array<GroupRanks, 4> groups;
   std::size_t next_group = 0;
 
-  // Dynamic windows: the own memory, and what was seen of each process's.
+  // Dynamic windows: the own memory, and a view of each process's.
   Attached attached;
   std::mutex views_mutex;
   std::vector<AttachedView> views;
@@ -112,7 +113,7 @@ class MpiWindow {
   std::optional<runtime::PeerWatch> watch_;
   runtime::EnginePointer engine_;
 };
-static_assert(sizeof(MpiWindow) == 2 * MpiWindow::page, "the first page holds what M3 says");
+static_assert(sizeof(MpiWindow) == 2 * MpiWindow::page, "the first page holds the data of MW3");
 
 namespace detail {
 
@@ -126,7 +127,7 @@ inline constinit ServedWindows served_windows;
 
 }  // namespace detail
 
-// The window behind `handle`, or null if it is the host's. A nanosecond or two.
+// The window behind `handle`, or null if it is the host's.
 inline MpiWindow* find_window(MPI_Win handle) {
   return detail::served_windows.by_handle.find(handle);
 }
@@ -145,7 +146,7 @@ std::uint64_t call_site(const void* caller);
 // The MPI error code for a status, with its message as text.
 int error_code(const Status& status, const char* call);
 
-// For calls of the engine: MPI_SUCCESS, or what raise() returns.
+// For calls of the engine: MPI_SUCCESS, or the result of raise().
 inline int conclude(MpiWindow& window, const Status& status, const char* call) {
   if (status.ok()) [[likely]]
     return MPI_SUCCESS;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what a program may ask about a window of ours.
+// Purpose: a program's questions about a window of ours.
 // Thread safety: any thread.
 #pragma once
 

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: an operation of all processes of a job that may fail at any of them, at any step: they go
-// on together or stop together, and none waits for one that has left.
+// Purpose: an operation of all processes of a job that may fail at any of them, at any step: they
+// go on together or stop together, and none waits for one that has left.
 //
 //   Agreed make(Collective<MpiExchange>& all) {
 //     all.gather(mine, everyones);
 //     TOMBOLO_AGREE(all.step({Code::no_memory, "another process has no memory"},
-//                            [&] { return reserve(); }));        // local: talks to no other process
+//                            [&] { return reserve(); }));        // local: no exchange in it
 //     ...
 //     return all.done();
 //   }
 //
-// Invariants: CL1 a function that returns Agreed cannot return early with what this process alone has
-//                 met: only Collective makes an Agreed, and a Status does not become one. So the
-//                 processes leave it at the same step.
-//             CL2 a fault of the exchange itself, and one that was thrown for want of memory, ends
+// Invariants: CL1 a function that returns Agreed cannot return early with an error that this
+//                 process alone has met: only Collective makes an Agreed, and a Status does not
+//                 become one. So the processes leave it at the same step.
+//             CL2 an error of the exchange itself, and one that was thrown for want of memory, ends
 //                 the next step at all processes.
-//             CL3 decisions between two steps are made from what was gathered, broadcast or agreed,
-//                 which is the same at all processes.
+//             CL3 decisions between two steps are made from data gathered, broadcast or agreed,
+//                 which are the same at all processes.
 // Thread safety: one thread at a time.
 #pragma once
 
@@ -32,7 +32,7 @@
 
 namespace tombolo::runtime {
 
-// Ok at all processes, or a fault at all of them (whose texts differ).
+// Ok at all processes, or an error at all of them (whose texts differ).
 class [[nodiscard]] Agreed {
  public:
   bool ok() const { return status_.ok(); }
@@ -47,7 +47,7 @@ class [[nodiscard]] Agreed {
   Status status_;
 };
 
-// The fault at processes whose own part of a step went well.
+// The error at processes whose own part of a step went well.
 struct Elsewhere {
   Code code = Code::io;  // no_memory or io
   const char* message = "another process failed";
@@ -65,7 +65,7 @@ class Collective {
   int rank() const { return exchange_.rank(); }
   int size() const { return exchange_.size(); }
 
-  // By rank. After a fault of the exchange `everyones` holds what it held before, in part (CL2).
+  // By rank. After an error of the exchange `everyones` holds its old values, in part (CL2).
   template <class T>
   void gather(const T& mine, std::span<T> everyones) {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -89,7 +89,7 @@ class Collective {
     return Agreed(mine.ok() ? elsewhere.status() : std::move(mine));
   }
 
-  // Whether all processes say yes: a question, not a fault.
+  // Whether all processes say yes: a question, not an error.
   bool all(bool mine) { return exchange_.all(mine && pending_.ok()); }
 
   // Whether `local` goes well at all processes: tried, not insisted on.
@@ -109,7 +109,7 @@ class Collective {
   static Status guarded(Local&& local) try {
     return std::forward<Local>(local)();
   } catch (const std::bad_alloc&) {
-    return Status::no_memory("no memory for what the processes need to know of each other");
+    return Status::no_memory("no memory for the data that the processes exchange");
   }
 
   X& exchange_;

@@ -17,7 +17,7 @@ using testing::run_together;
 using testing::ThreadExchange;
 using All = Collective<ThreadExchange>;
 
-// CL1: what only this process has met does not leave a function that returns Agreed.
+// CL1: an error that only this process has met does not leave a function that returns Agreed.
 static_assert(!std::is_constructible_v<Agreed, Status>);
 static_assert(!std::is_convertible_v<Status, Agreed>);
 static_assert(!std::is_default_constructible_v<Agreed>);

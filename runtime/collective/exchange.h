@@ -3,8 +3,9 @@
 // one exchange (mpi/windows/mpi_exchange.h), sockets between processes of one host another
 // (socket_exchange.h).
 //
-// Invariants: XC1 every operation is collective: all processes call the same ones in the same order.
-//             XC2 a peer that has died is a fault where the exchange can tell, never a hang.
+// Invariants: XC1 every operation is collective: all processes call the same ones in the same
+//                 order.
+//             XC2 a peer that has died is an error where the exchange can tell, never a hang.
 // Thread safety: one thread at a time.
 #pragma once
 

@@ -105,8 +105,8 @@ void SharedMemory::lay_out() {
     region.foreign_address = request_.regions == Regions::anywhere ? 0 : member.address;
     regions_.push_back(region);
     if (!in_segment_) continue;
-    // Sizes are the program's. What no host has is refused when the segment is made; the sum of
-    // many of those must not come out as something small.
+    // Sizes are the program's. A size that no host has is refused when the segment is made; the sum
+    // of many of those must not come out as a small one.
     next = std::min(next + std::min(member.bytes, more_than_an_address_space),
                     more_than_an_address_space);
     if (!request_.contiguous) next = round_up(next, host::page_bytes());
@@ -145,7 +145,7 @@ Status SharedMemory::attach(const Offer& offer, const Options& options) {
       std::strncpy(name.path, options.pool.c_str(), sizeof name.path - 1);
     TOMBOLO_TRY(host::Segment::attach(name, segment_));
   }
-  // This host may still have lines of the memory from what was there before.
+  // This host may still have lines of the memory's former contents.
   if (several_hosts_) host::flush::refresh(segment_.data(), total_);
   return {};
 }

@@ -9,8 +9,8 @@
 //   TOMBOLO_AGREE(all.step({}, [&] { return memory.start_engine(surroundings, engine); }));
 //
 // Invariants: SM1 all processes decide alike: from the members alone, which all know.
-//             SM2 after a fault, which is one at all processes (CL1), the destructor frees what this
-//                 process had made by then.
+//             SM2 after an error, which is one at all processes (CL1), the destructor frees all
+//                 that this process had made by then.
 // Thread safety: one thread at a time.
 #pragma once
 
@@ -38,7 +38,7 @@ enum class Regions : std::uint8_t {
   anywhere,  // wherever the program says later: a region is all of a process's memory
 };
 
-// What each process brings. Trivially copyable, so that it can be gathered.
+// The data of one process. Trivially copyable, so that it can be gathered.
 struct Member {
   std::uint64_t host = 0;  // HostIdentity::digest()
   host::ProcessName process;
@@ -53,7 +53,7 @@ struct Member {
   bool threads = false;  // several threads may use the memory at once
 };
 
-// This process, with what the options say.
+// This process, with the settings of the options.
 Member this_member(const Options& options);
 
 class SharedMemory {
@@ -63,7 +63,7 @@ class SharedMemory {
     bool contiguous = false;  // Regions::shared: one region directly after the other
     bool may_replace = true;  // Regions::programs: no other user of the same memory forbids it
   };
-  // What an engine wants to know of its process.
+  // Facts of its process that an engine needs.
   struct Surroundings {
     machine::WaitPolicy waiting{};
     machine::IdleHook* idle = nullptr;  // may be null; outlives the engine
@@ -85,7 +85,7 @@ class SharedMemory {
   bool made() const { return made_; }
 
   // Whether each process reaches the memory of its neighbour, where that is needed at all. (One
-  // neighbour stands for all: what forbids it is a setting of the host.)
+  // neighbour stands for all: only a setting of the host forbids it.)
   template <Exchange X>
   bool reachable(Collective<X>& all) {
     return in_segment_ || all.all(reaches_neighbour());
@@ -104,7 +104,7 @@ class SharedMemory {
     Code code = Code::ok;
     char message[400] = {};
   };
-  // What of its region a process lets the others map.
+  // The part of its region that a process lets the others map.
   struct PartOffer {
     host::SegmentName name;
     std::uint64_t start = 0;  // in the region
@@ -149,13 +149,13 @@ class SharedMemory {
   // In the order of destruction, last first.
   host::Segment segment_;
   host::OwnMemory::Use use_;             // Regions::programs: of this process's memory
-  std::vector<host::Segment> mapped_;    // Regions::programs: of the peers' what could be mapped
+  std::vector<host::Segment> mapped_;    // Regions::programs: the peers' that could be mapped
   host::ReplacedMemory* own_ = nullptr;  // of use_
 };
 
 // The first process of each host offers a segment, in turn, until one can: a pool is handed out by
-// one host, which need not be the first. All go by what the creator says, not by what they meet
-// themselves, so that they agree which offer was the last.
+// one host, which need not be the first. All go by the creator's answer, not by their own errors,
+// so that they agree which offer was the last.
 template <Exchange X>
 void SharedMemory::agree_on_offer(Collective<X>& all, const Options& options, Offer& offer) {
   for (std::size_t r = 0; r < members_.size(); ++r) {
@@ -191,15 +191,15 @@ Agreed SharedMemory::make(Collective<X>& all, const Options& options) {
   return all.done();
 }
 
-// Regions::programs: each process offers what of its region peers can map, and maps what the others
-// offer. What cannot be mapped is reached by the kernel's copies, as without this.
+// Regions::programs: each process offers the part of its region that peers can map, and maps the
+// others' offers. The rest is reached by the kernel's copies, as without this.
 template <Exchange X>
 void SharedMemory::share_own(Collective<X>& all) {
   if (!replaces()) return;
   const PartOffer mine = replace_own();
   std::vector<PartOffer> offers(members_.size());
   all.gather(mine, std::span(offers));
-  // All or none: one that has mapped all regions may use atomics that the others must not (A3).
+  // All or none: one that has mapped all regions may use atomics that the others must not.
   keep_or_drop_parts(all.attempt([&] { return map_parts(offers); }));
 }
 

@@ -175,7 +175,7 @@ TEST(SharedMemory, OfAPoolThatIsNotThereIsRefusedEverywhere) {
   }));
 }
 
-// ---- What the members decide -----------------------------------------------------------------
+// ---- Decisions from the members --------------------------------------------------------------
 
 std::vector<Member> members_on(std::string_view machine, std::size_t n = 2) {
   return std::vector<Member>(n, this_member(on(machine)));

@@ -26,7 +26,7 @@ Status SocketExchange::make(int size, std::vector<Ends>& out) {
 
 Status SocketExchange::give_up(Status why) {
   broken_ = std::move(why);
-  ends_.clear();  // the peers' next call on these streams is a fault as well
+  ends_.clear();  // the peers' next call on these streams fails as well
   return broken_;
 }
 
@@ -91,7 +91,7 @@ Status SocketExchange::broadcast(void* data, std::size_t bytes, int root) {
 }
 
 bool SocketExchange::all(bool yes) {
-  // Of all answers, and back: process 0 alone needs the single ones.
+  // The conjunction of all answers, and back: process 0 alone needs the single ones.
   std::uint8_t answer = yes ? 1 : 0;
   if (rank_ != 0)
     return send(0, &answer, sizeof answer).ok() && receive(0, &answer, sizeof answer).ok() &&

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: an exchange over sockets, for processes of one host that the launcher has started: process
-// 0 has a stream to each other one.
+// Purpose: an exchange over sockets, for processes of one host that the launcher has started:
+// process 0 has a stream to each other one.
 //
 //   std::vector<SocketExchange::Ends> ends;   TOMBOLO_TRY(SocketExchange::make(n, ends));
 //   ... in process r:  SocketExchange exchange(r, n, std::move(ends[r]));
 //
-// Invariants: XC1, XC2 (exchange.h): a process that ends closes its stream, which is a fault at
+// Invariants: XC1, XC2 (exchange.h): a process that ends closes its stream, which is an error at
 //             process 0 and, since that gives up then, at all others.
 // Thread safety: one thread at a time.
 #pragma once
@@ -40,7 +40,7 @@ class SocketExchange {
   Status send(std::size_t end, const void* data, std::size_t bytes);
   Status receive(std::size_t end, void* data, std::size_t bytes);
   Status to_all_others(const void* data, std::size_t bytes, int but_for);
-  // The fault that ended the exchange: it is of no further use, and says so to the others.
+  // The error that ended the exchange: it is of no further use, and says so to the others.
   Status give_up(Status why);
   int peer_at(std::size_t end) const { return rank_ == 0 ? static_cast<int>(end) + 1 : 0; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what each process gets from an exchange over sockets, and what it hears of one that left.
-// Threads stand for the processes.
+// Purpose: the answers of an exchange over sockets, and its errors once a process has left. Threads
+// stand for the processes.
 #include "runtime/collective/socket_exchange.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: counts what a process does, by name, for the end of its run.
+// Purpose: counts the events of a process, by name, for the end of its run.
 //
 //   static Counter& served = counters().counter("windows_served");
 //   served.add();

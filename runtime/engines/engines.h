@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the machine that was chosen at run time: what it is like, and engines of windows on it.
+// Purpose: the machine that was chosen at run time: its properties, and engines of windows on it.
 // The machines themselves are listed in backends/machines.h.
 // Thread safety: stateless.
 #pragma once
@@ -23,7 +23,7 @@ struct DestroyInPlace {
 };
 using EnginePointer = std::unique_ptr<windows::Engine, DestroyInPlace>;
 
-// What some machines want to know besides; each takes what concerns it (machine/optional.h).
+// Facts that some machines need besides; each takes those that concern it (machine/optional.h).
 struct Particulars {
   std::byte* own_view = nullptr;                // KeepsViewsApart
   std::byte* shared = nullptr;                  // WantsSharedMemory
@@ -31,7 +31,7 @@ struct Particulars {
   std::pmr::vector<machine::RegionPart> parts;  // MapsParts
 };
 
-// What follows from the types of one machine with one kind of atomics.
+// Properties that follow from the types of one machine with one kind of atomics.
 struct Traits {
   bool coherent = false;           // the program's loads and stores reach memory itself
   bool keeps_views_apart = false;  // the program's view of a region is not its memory
@@ -60,7 +60,7 @@ class ServedMachine {
 
 struct MachineChoice {
   MachineId id;
-  bool native_atomics = true;  // else such as are built from loads and stores, where it has those
+  bool native_atomics = true;  // false: atomics built from loads and stores, where it has those
 };
 
 const ServedMachine& served(MachineChoice machine);

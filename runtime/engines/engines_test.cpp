@@ -71,7 +71,8 @@ TEST(Machines, ShareMemoryBesideTheRegionsOnlyIfTheyWantIt) {
   EXPECT_EQ(served({*machine_named("stale")}).shared_bytes(regions), 3u * 2 * 8) << "by line";
 }
 
-// What the calls of a window look at is where the window wants it, so that it shares a page.
+// The data that the calls of a window look at is where the window wants it, so that it shares a
+// page.
 TEST(Engines, KeepWhatCallsLookAtInTheMemoryTheyAreGiven) {
   for (const char* const name : {"coherent", "flushed"}) {
     const MachineChoice machine{*machine_named(name)};

@@ -19,7 +19,7 @@ std::optional<Statistics> statistics_named(std::string_view name) {
   return *on ? Statistics::text : Statistics::off;
 }
 
-// Puts what a text means into a field of the options; false if it means nothing.
+// Puts the value of a text into a field of the options; false if it has none.
 class Put {
  public:
   Put(Options& options, const OptionRow& row, std::string_view text)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what the user of a program has set: environment variables for the process, info keys for
-// a window. The values by name; runtime/options/table.h says what each means.
-// Invariants: N1 a value that is not understood is complained of, and the initial one is used.
+// Purpose: the settings of a program's user: environment variables for the process, info keys for
+// a window. The values by name; runtime/options/table.h has their meanings.
+// Invariants: SO1 a value that is not understood is reported, and the initial one is used.
 // Thread safety: plain values; read once.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what the environment and info keys set, and that the table and its page agree.
+// Purpose: the effect of the environment and info keys; the table and its page agree.
 #include "runtime/options/options.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the program `tombolo-settings`: what a user may set, as docs/settings.md has it, or with
+// Purpose: the program `tombolo-settings`: all settings, as docs/settings.md has them, or with
 // --json for programs. Exit status 2: an unknown argument.
 // Thread safety: one thread.
 #include <cstdio>

@@ -15,7 +15,7 @@ constexpr std::string_view on_off[] = {"on", "off"};
 constexpr std::string_view one[] = {"1"};
 constexpr std::string_view statistics_choices[] = {"1", "text", "json", "off", "0"};
 
-// In the order of the documents: what most users want first.
+// In the order of the documents: the most wanted first.
 const auto& rows() {
   static const std::array all = std::to_array<OptionRow>({
       {.option = {.variable = "TOMBOLO_MACHINE",
@@ -83,8 +83,8 @@ const auto& rows() {
            {.variable = "TOMBOLO_STATS",
             .choices = statistics_choices,
             .initial = "off",
-            .meaning = "at `MPI_Finalize`, on stderr: what was served and what was forwarded, "
-                       "and why; `1` and `text` for people, `json` for programs"},
+            .meaning = "at `MPI_Finalize`, on stderr: the windows served and those forwarded, "
+                       "with the reasons; `1` and `text` for people, `json` for programs"},
        .field = &Options::statistics},
       {.option = {.variable = "TOMBOLO_DISABLE",
                   .choices = one,
@@ -105,10 +105,12 @@ const auto& rows() {
                              "`MPI_Win_allocate_shared` starts on a page"},
        .field = &Options::shared_apart},
       {.option = scc::chips_option, .reader = Reader::chip},
-      {.option = {.variable = "TOMBOLO_HOME",
-                  .values = "a folder",
-                  .meaning = "holds the MPIs that the command installs, and what it compiles and "
-                             "fetches. Not set: the checkout, or the user's cache"},
+      {.option =
+           {
+               .variable = "TOMBOLO_HOME",
+               .values = "a folder",
+               .meaning = "holds the MPIs that the command installs, and all that it compiles and "
+                          "fetches. Not set: the checkout, or the user's cache"},
        .reader = Reader::command},
       {.option = {.variable = "TOMBOLO_RESULTS",
                   .values = "a folder",

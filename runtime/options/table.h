@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the one table of all options: what libraries, programs and the `tombolo` command read
+// Purpose: the one table of all options that libraries, programs and the `tombolo` command read
 // from the environment and from info keys. docs/settings.md is written from it (tombolo-settings).
 //
 // Invariants: TA1 every variable that any part of Tombolo reads for its users has one row here.
@@ -36,7 +36,8 @@ std::span<const OptionRow> option_table();
 
 // All of docs/settings.md.
 std::string options_as_markdown();
-// For programs: {"options": [{"variable": ..., "choices": [...], ...}], "machines": ["coherent", ...],
+// For programs: {"options": [{"variable": ..., "choices": [...], ...}],
+// "machines": ["coherent", ...],
 // "lock_families": [{"name": ..., "order": ..., "reader_bias": ...}]}.
 std::string options_as_json();
 

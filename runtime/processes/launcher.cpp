@@ -26,12 +26,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// Between a launcher and its processes, and for nobody else: rank, size and the numbers of the
+// Private to a launcher and its processes: rank, size and the numbers of the
 // descriptors, "3/4:17".
 constexpr Option member_option{.variable = "TOMBOLO_MEMBER", .values = "set by the launcher"};
 constexpr int cannot_start = 127;
 
-// What exec() wants: made before the fork, after which nothing may be allocated.
+// The arguments of exec(): made before the fork, after which nothing may be allocated.
 class Texts {
  public:
   explicit Texts(std::vector<std::string> texts) : texts_(std::move(texts)) {

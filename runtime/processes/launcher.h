@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: starts n processes of one program on this host, which find each other by an exchange over
-// sockets, and ends them together.
+// Purpose: starts n processes of one program on this host, which find each other by an exchange
+// over sockets, and ends them together.
 //
 //   Launcher launcher;
 //   TOMBOLO_TRY(Launcher::start({.command = {"./program", "argument"}, .size = 4}, launcher));
@@ -9,11 +9,11 @@
 //   std::unique_ptr<SocketExchange> exchange;          // in such a process
 //   TOMBOLO_TRY(join(exchange));
 //
-// Invariants: LA1 no process of it outlives the launcher's object, nor the launcher's process, however
-//                 that ends.
-//             LA2 when one process fails the others are ended: first asked (SIGTERM), then, after
-//                 `grace`, made to (SIGKILL).
-// Limits: what the processes start themselves is theirs to end.
+// Invariants: LA1 no process of it outlives the launcher's object, nor the launcher's process,
+//                 however that ends.
+//             LA2 when one process fails the others are ended: by SIGTERM, and after `grace` by
+//                 SIGKILL.
+// Limits: processes that these start themselves are theirs to end.
 // Thread safety: one thread at a time. LA1 holds as long as the thread that called start() lives.
 #pragma once
 
@@ -47,12 +47,12 @@ class Launcher {
   Launcher& operator=(Launcher&& other) noexcept;
   ~Launcher() { end(); }
 
-  // Faults: bad_configuration if the program cannot be started, io if the host has no processes or
+  // Errors: bad_configuration if the program cannot be started, io if the host has no processes or
   // descriptors left.
   static Status start(const Launch& launch, Launcher& out);
 
   // Until all have ended. Ok if all did so with status 0; else process_failed with the rank of the
-  // first that did not, and what became of it. `interrupt`, looked at now and then, ends them all.
+  // first that did not, and how it ended. `interrupt`, looked at now and then, ends them all.
   Status wait(const std::atomic<bool>* interrupt = nullptr);
 
   // Ends all that still run (LA2).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what a process does while it waits for the other processes of a job: it lets others make
-// progress (a message that a peer needs before it can arrive), and looks now and then whether all
-// peers live.
+// Purpose: the work of a process while it waits for the other processes of a job: it lets others
+// make progress (a message that a peer needs before it can arrive), and looks now and then whether
+// all peers live.
 // Thread safety: yes, if the progress hook is.
 #pragma once
 
@@ -23,7 +23,7 @@ class PeerWatch final : public machine::IdleHook {
   PeerWatch(const PeerWatch&) = delete;
   PeerWatch& operator=(const PeerWatch&) = delete;
 
-  // The fault of the progress hook, or process_failed, which ends the wait, once peers have died:
+  // The error of the progress hook, or process_failed, which ends the wait, once peers have died:
   // it names all of them, since one that gives up because of a dead one soon is dead as well.
   Status idle() override;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: tells the user on stderr what is wrong, each thing once.
+// Purpose: reports errors and refused settings on stderr, each once.
 // Invariants: RE1 each text is written at most once by a process.
 // Thread safety: yes.
 #pragma once
@@ -17,7 +17,7 @@ class Reports {
 
   // "tombolo: TEXT", by process 0 of the job only: all processes know it.
   void once(const std::string& text);
-  // "tombolo: rank R: TEXT", by this process: what concerns it alone.
+  // "tombolo: rank R: TEXT", by this process: for texts that concern it alone.
   void own_once(const std::string& text);
 
  private:

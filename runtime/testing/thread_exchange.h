@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: an exchange between threads that stand for processes, and one that fails on purpose, for
-// tests of what processes do together.
+// tests of collective operations.
 //
 //   run_together(3, [](ThreadExchange& exchange) { ... });
 //
-// A call that not all threads make ends by a fault after `patience`, so that a test fails instead of
-// hanging.
+// A call that not all threads make ends by an error after `patience`, so that a test fails instead
+// of hanging.
 // Thread safety: each exchange is used by its own thread.
 #pragma once
 
@@ -30,7 +30,7 @@ class Meeting {
 
   explicit Meeting(int size) : size_(size), slots_(static_cast<std::size_t>(size)) {}
 
-  // Puts down `mine`, and hands all that was put down to `take` once everybody is there.
+  // Puts down `mine`, and hands the data of all threads to `take` once all are there.
   template <class Take>
   Status meet(int rank, const char* call, std::vector<std::byte> mine, Take&& take) {
     std::unique_lock lock(mutex_);
@@ -52,7 +52,7 @@ class Meeting {
       return Status::io("the processes are not at the same call");
     }
     take(results_);
-    // Nobody begins the next round before all have taken the results of this one.
+    // No thread begins the next round before all have taken the results of this one.
     if (++taken_ == size_) {
       taken_ = 0;
       changed_.notify_all();
@@ -63,7 +63,7 @@ class Meeting {
     return {};
   }
 
-  // A thread that meets no more: the others must not wait for it.
+  // This thread meets no more: the others must not wait for it.
   void leave() {
     const std::lock_guard lock(mutex_);
     left_ = true;
@@ -88,7 +88,7 @@ class Meeting {
   bool paired_ = true;
 };
 
-// When an exchange says no although its process said yes: at one of its calls of all().
+// The call of all() at which an exchange says no although its process said yes.
 struct Failure {
   int rank = -1;
   int call = -1;  // counted from 0

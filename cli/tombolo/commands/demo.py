@@ -89,7 +89,7 @@ SITUATIONS = (
 
 @dataclass
 class Tally:
-    """What passed, what failed, and where Tombolo was the slower one."""
+    """The passed and failed runs, and those where Tombolo was the slower one."""
 
     passed: int = 0
     failures: list[str] = field(default_factory=list)
@@ -175,7 +175,7 @@ def counted(number_of: int, thing: str) -> str:
 
 @contextmanager
 def on_cores(count: int | None) -> Iterator[int]:
-    """What is started inside has at most that many cores; yields how many."""
+    """Processes started inside have at most that many cores; yields how many."""
     before = os.sched_getaffinity(0)
     if count is not None:
         os.sched_setaffinity(0, sorted(before)[:count])
@@ -241,7 +241,7 @@ def ratio_text(ratio: float) -> str:
 
 @dataclass(frozen=True)
 class Said:
-    """What one run of the example with the mistake said."""
+    """The output of one run of the example with the mistake."""
 
     result: str  # as `judge` has it
     values: str = ""  # "128 of 256 wrong"
@@ -301,9 +301,9 @@ def mistake_rows(
 
 
 def explain(said: list[Said], tally: Tally) -> None:
-    """What the table has no room for."""
+    """The facts that the table has no room for."""
     for loss in [each.loss for each in said if each.loss][:1]:
-        paragraph(f"What stale says first of the store without a lock: {loss}.")
+        paragraph(f"First report of stale on the store without a lock: {loss}.")
     if tally.slower:
         paragraph(f"Tombolo is slower here: {'; '.join(tally.slower)}.")
     paragraph(
@@ -378,7 +378,7 @@ def example_row(
 def as_expected(
     name: str, where: str | None, ranks: int, outcome: processes.Outcome
 ) -> tuple[bool, str]:
-    """Whether the result is what it should be, and a word for it."""
+    """Whether the result is right, and a word for it."""
     result, _ = judge(outcome)
     if name == MISTAKE and where == "stale" and ranks > 1:
         return (True, "mistake caught") if listen(outcome).caught else (False, "mistake not caught")
@@ -386,7 +386,7 @@ def as_expected(
 
 
 def judge(outcome: processes.Outcome) -> tuple[str, float | None]:
-    """`ok`, or what went wrong; and the seconds that the program says it took."""
+    """`ok`, or the error; and the seconds that the program says it took."""
     if outcome.status is None:
         return "time limit", None
     found = RESULT.search(outcome.stdout)

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Experiments on the simulated SCC: what the papers say, what the native program measures, and both
-side by side."""
+"""Experiments on the simulated SCC: the papers' values, the native program's, and both side by
+side."""

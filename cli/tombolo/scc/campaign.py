@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures what is missing of some experiments and keeps it."""
+"""Measures the missing points of some experiments and keeps them."""
 
 import shlex
 import sys
@@ -14,7 +14,7 @@ from tombolo.scc.native import Point, Setting
 from tombolo.scc.pool import Failure, Interrupted, Pool
 from tombolo.scc.store import Store
 
-MEMORY_SHARE = 0.9  # of what is free: the rest is for this command and for others
+MEMORY_SHARE = 0.9  # of the free memory: the rest is for this command and for others
 GIB = 1 << 30
 
 
@@ -40,7 +40,7 @@ def choose(program: Path, names: list[str]) -> list[str]:
 def run(names: list[str], setting: Setting, jobs: int | None, fresh: bool) -> Ended:
     """Measures the points of the experiments that are not in the file yet; all of them if `fresh`.
 
-    An interrupt keeps what is done, says how to go on and ends the command.
+    An interrupt keeps the finished points, says how to go on and ends the command.
     """
     program = native.locate()
     planned = [p for name in choose(program, names) for p in native.plan(program, name, setting)]

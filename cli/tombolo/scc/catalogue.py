@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the papers measured: figures, series, numbers and claims, one file beside the sources of each
-experiment; `experiments/README.md` describes the files."""
+"""The papers' measurements: figures, series, numbers and claims, one file beside the sources of
+each experiment; `experiments/README.md` describes the files."""
 
 import math
 import tomllib
@@ -67,7 +67,7 @@ class Number:
 
     @property
     def standing(self) -> str:
-        """What may be concluded from it, in a word."""
+        """The conclusion from it, in a word."""
         return "fitted" if self.fitted else "exact" if self.exact else "approximate"
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The parameter files of simulated chips, as far as this command needs them: what to name results
-after, and what to print with them. The native program checks them."""
+"""The parameter files of simulated chips, as far as this command needs them: the names of results,
+and the parameters printed with them. The native program checks the files."""
 
 import hashlib
 import json
@@ -61,7 +61,7 @@ def digest_with_others(chip: str) -> str:
     for path in sorted(folder().glob("*.toml")):
         try:
             digests.append(load(path.stem).digest)
-        except UserError:  # whoever needs this chip will be told
+        except UserError:  # the command that needs this chip reports it
             digests.append(hashlib.sha256(path.read_bytes()).hexdigest())
     return hashlib.sha256(" ".join(digests).encode()).hexdigest()[:8]
 

@@ -51,7 +51,7 @@ def save(drawn, stem: Path) -> None:
 
 
 def remove(stem: Path) -> None:
-    """Removes what `save` wrote before."""
+    """Removes the files that `save` wrote before."""
     for suffix in (".png", ".svg"):
         stem.with_suffix(suffix).unlink(missing_ok=True)
 

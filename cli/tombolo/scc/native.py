@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The native program `tombolo-scc`: what it offers, and how its lines are read."""
+"""The native program `tombolo-scc`: its experiments, and how its lines are read."""
 
 import hashlib
 import json
@@ -40,7 +40,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Setting:
-    """Under what points are measured: results of different settings are kept apart."""
+    """The setting under which points are measured: results of different settings are kept apart."""
 
     quick: bool = False
     seed: int = 1
@@ -58,7 +58,7 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """The label without that end, for what is made anew each time."""
+        """The label without that end, for files that are made anew each time."""
         mode = "quick" if self.quick else "full"
         return f"{mode}-seed{self.seed}-{chips.load(self.chip).name}"
 
@@ -72,7 +72,7 @@ def digest(path: Path) -> str:
 
 
 def offers(program: Path) -> dict[str, Offer]:
-    """What the program can run, by name, in its order."""
+    """The program's experiments, by name, in its order."""
     told = [_read(Offer, line, "list") for line in _ask(program, "list")]
     return {offer.experiment: offer for offer in told}
 
@@ -101,7 +101,7 @@ def parse(line: str) -> dict | None:
 
 
 def complete(record: dict) -> bool:
-    """Whether a line has what a measured value needs."""
+    """Whether a line has all fields of a measured value."""
     number = isinstance(record.get("value"), int | float)
     return number and all(field in record for field in LINE_FIELDS)
 
@@ -128,7 +128,7 @@ def _read(make, line: str, verb: str):
             return make(**record)
     except (TypeError, ValueError):
         pass
-    raise UserError(f"`{NAME} {verb}` printed what this command cannot read: {line[:120]}")
+    raise UserError(f"`{NAME} {verb}` printed a line that this command cannot read: {line[:120]}")
 
 
 def _ask(program: Path, *arguments: str) -> list[str]:

@@ -55,7 +55,7 @@ class Section:
 
 @dataclass
 class Report:
-    """All sections, and from what the numbers were made."""
+    """All sections, and the sources of the numbers."""
 
     about: dict[str, str]
     sections: list[Section]
@@ -180,7 +180,7 @@ def _data_uri(svg: Path) -> str:
 
 def _meanings(figure: Figure) -> str:
     rows = ([escape(series.name), escape(series.meaning)] for series in figure.series)
-    return _details("What the series are", _table(("series", "meaning"), rows))
+    return _details("The series", _table(("series", "meaning"), rows))
 
 
 def _details(title: str, inside: str, opened: bool = False) -> str:

@@ -2,7 +2,7 @@
 """Measures points in processes of their own, as many at once as asked for and as memory allows.
 
 The longest go first. A point that fails is remembered and the others go on; an interrupt ends the
-processes and leaves what was finished with the caller.
+processes and leaves the finished points with the caller.
 """
 
 import os
@@ -46,7 +46,7 @@ class Watcher(Protocol):
 
 @dataclass
 class Outcome:
-    """What one process left behind."""
+    """The output and end of one process."""
 
     lines: list[dict] = field(default_factory=list)
     about: dict | None = None  # the line that says the point is done
@@ -67,7 +67,7 @@ class Outcome:
 
 @dataclass
 class Process:
-    """A running point; its thread reads what it prints and tells the pool."""
+    """A running point; its thread reads its output and tells the pool."""
 
     point: Point
     child: subprocess.Popen

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was measured: one file of JSON lines for each setting and build of the native program.
+"""The measured values: one file of JSON lines for each setting and build of the native program.
 
 The lines of a point are written together when it is done, the last of them with `kind` "done"; a
 point without that line does not count.
@@ -35,7 +35,7 @@ class Done:
 
 @dataclass
 class Results:
-    """What files hold; of a point that was measured twice, the later."""
+    """The values in files; of a point that was measured twice, the later."""
 
     done: dict[Key, Done] = field(default_factory=dict)
 
@@ -67,7 +67,7 @@ class Store:
         return read([self.path] if self.path.is_file() else [])
 
     def begin(self) -> None:
-        """Notes where and from what the following points are made."""
+        """Notes the host and the sources of the following points."""
         self._append([records.context()])
 
     def keep(self, point: native.Point, lines: list[dict], about: dict) -> None:
@@ -101,7 +101,7 @@ def newest(setting: Setting) -> Results:
 
 
 def read(paths: list[Path]) -> Results:
-    """What the files hold; lines that are no JSON, left by a crash, are passed over."""
+    """The lines of the files; those that are no JSON, left by a crash, are passed over."""
     results = Results()
     for path in paths:
         pending: dict[Key, list[dict]] = {}

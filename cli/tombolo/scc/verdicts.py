@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares what was measured with the papers: deviations of numbers, and claims held or not."""
+"""Compares the measured values with the papers: deviations of numbers, and claims held or not."""
 
 import math
 from collections.abc import Callable
@@ -111,7 +111,7 @@ def deviations(catalogue: Catalogue, experiment: Experiment, measured: Measured)
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim and what was found: the values that should lie between its bounds."""
+    """A claim and its values, which should lie between its bounds."""
 
     experiment: str
     claim: Claim
