@@ -15,9 +15,9 @@ namespace tombolo {
 
 // Half of the smallest first level of the caches of hosts, and large enough that a call for each
 // does not count.
-inline constexpr std::size_t kWalkBlockBytes = 16384;
+inline constexpr std::size_t walk_block_bytes = 16384;
 // Up to this size a walk from the start is as fast.
-inline constexpr std::size_t kWalkFromBytes = 2 * kWalkBlockBytes;
+inline constexpr std::size_t walk_from_bytes = 2 * walk_block_bytes;
 
 namespace detail {
 // A bit for each of 64 groups of arrays by address, so that a loop with several turns each of them.
@@ -44,7 +44,7 @@ void walk(std::size_t elements, std::size_t per_block, bool from_the_end, Visit&
 
 // memcpy.
 [[gnu::noinline]] inline void copy_back_and_forth(void* to, const void* from, std::size_t bytes) {
-  walk(bytes, kWalkBlockBytes, walk_from_the_end(to), [&](std::size_t first, std::size_t n) {
+  walk(bytes, walk_block_bytes, walk_from_the_end(to), [&](std::size_t first, std::size_t n) {
     std::memcpy(static_cast<std::byte*>(to) + first, static_cast<const std::byte*>(from) + first,
                 n);
   });

@@ -51,12 +51,12 @@ TEST(BackAndForth, EachArrayAndThreadTurnsByItself) {
 }
 
 TEST(CopyBytes, CopiesEverySizeAndNothingElse) {
-  std::vector<unsigned char> from(kWalkFromBytes + 3 * kWalkBlockBytes);
+  std::vector<unsigned char> from(walk_from_bytes + 3 * walk_block_bytes);
   for (std::size_t i = 0; i < from.size(); ++i)
     from[i] = static_cast<unsigned char>(i * 7 + (i >> 8) + 1);
   for (const std::size_t bytes :
        {std::size_t{0}, std::size_t{1}, std::size_t{4}, std::size_t{8}, std::size_t{9},
-        kWalkFromBytes, kWalkFromBytes + 1, 3 * kWalkBlockBytes, from.size() - 1}) {
+        walk_from_bytes, walk_from_bytes + 1, 3 * walk_block_bytes, from.size() - 1}) {
     for (int turn = 0; turn < 2; ++turn) {
       std::vector<unsigned char> to(from.size() + 1, 0);
       copy_bytes(to.data() + 1, from.data(), bytes);

@@ -18,7 +18,7 @@ inline void copy_bytes(void* to, const void* from, std::size_t bytes) {
     std::memcpy(to, from, sizeof(std::uint64_t));
   } else if (bytes == sizeof(std::uint32_t)) {
     std::memcpy(to, from, sizeof(std::uint32_t));
-  } else if (bytes <= kWalkFromBytes) {
+  } else if (bytes <= walk_from_bytes) {
     std::memcpy(to, from, bytes);
   } else {
     copy_back_and_forth(to, from, bytes);

@@ -50,7 +50,7 @@ void Ircce::progress() {
 // Writes a chunk if a half is free.
 void Ircce::push() {
   Transfer& t = *sends_.front();
-  const std::uint8_t taken = flag(kChunksTaken, t.other);
+  const std::uint8_t taken = flag(chunks_taken, t.other);
   const auto in_buffer = static_cast<std::uint8_t>(chunks_sent_[t.other] - taken);
   if (t.moved == t.chunks) {
     if (in_buffer != 0) return;
@@ -61,16 +61,16 @@ void Ircce::push() {
   if (in_buffer == 2) return;  // IC2
   put(t.place + t.moved * half_bytes(), rank(), t.moved % 2 * half_bytes(), chunk_bytes(t));
   ++t.moved;
-  set_flag(t.other, kChunksSent, rank(), ++chunks_sent_[t.other]);
+  set_flag(t.other, chunks_sent, rank(), ++chunks_sent_[t.other]);
 }
 
 void Ircce::take(std::uint32_t from) {
   Transfer& t = *receives_[from].front();
-  if (flag(kChunksSent, from) == chunks_taken_[from]) return;
+  if (flag(chunks_sent, from) == chunks_taken_[from]) return;
   const std::size_t bytes = chunk_bytes(t);
   const Place to = t.place + t.moved * half_bytes();
   get(from, t.moved % 2 * half_bytes(), to, bytes, TargetLines::fetched);
-  set_flag(from, kChunksTaken, rank(), ++chunks_taken_[from]);
+  set_flag(from, chunks_taken, rank(), ++chunks_taken_[from]);
   if (++t.moved < t.chunks) return;
   t.done = true;
   receives_[from].pop_front();

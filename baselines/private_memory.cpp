@@ -8,13 +8,13 @@
 namespace tombolo::baselines {
 namespace {
 
-constexpr std::size_t kLine = 32;
+constexpr std::size_t line_size = 32;
 
 View view(Place place) { return {place.address, MemoryType::dcm}; }
 
 // The power of two of lines that hold `bytes`.
 std::size_t size_class(std::size_t bytes) {
-  return static_cast<std::size_t>(std::bit_width((bytes + kLine - 1) / kLine));
+  return static_cast<std::size_t>(std::bit_width((bytes + line_size - 1) / line_size));
 }
 
 // Calls use(done, n) for each part of a range that lies in one line.
@@ -22,7 +22,7 @@ template <class Use>
 void each_line(Address first, std::size_t bytes, Use&& use) {
   for (std::size_t done = 0; done < bytes;) {
     const std::size_t n =
-        std::min<std::size_t>(bytes - done, kLine - (first.byte() + done) % kLine);
+        std::min<std::size_t>(bytes - done, line_size - (first.byte() + done) % line_size);
     use(done, n);
     done += n;
   }
@@ -47,20 +47,20 @@ void store(Cpu& cpu, Place to, const void* from, std::size_t bytes) {
 }
 
 void touch_read(Cpu& cpu, Place from, std::size_t bytes) {
-  std::byte ignored[kLine];
+  std::byte ignored[line_size];
   each_line(from.address, bytes,
             [&](std::size_t done, std::size_t n) { cpu.read(view(from + done), ignored, n); });
 }
 
 void touch_write(Cpu& cpu, Place to, std::size_t bytes) {
-  constexpr std::byte kZeros[kLine] = {};
+  constexpr std::byte zeros[line_size] = {};
   TOMBOLO_CHECK(to.host != nullptr, "touch_write of simulated memory would overwrite it");
   each_line(to.address, bytes,
-            [&](std::size_t done, std::size_t n) { cpu.write(view(to + done), kZeros, n); });
+            [&](std::size_t done, std::size_t n) { cpu.write(view(to + done), zeros, n); });
 }
 
 void copy_out(Cpu& cpu, Place from, View to, std::size_t bytes) {
-  std::byte line[kLine];
+  std::byte line[line_size];
   each_line(to.first, bytes, [&](std::size_t done, std::size_t n) {
     load(cpu, from + done, line, n);
     cpu.copy_to(to + done, line, n);
@@ -68,7 +68,7 @@ void copy_out(Cpu& cpu, Place from, View to, std::size_t bytes) {
 }
 
 void copy_in(Cpu& cpu, View from, Place to, std::size_t bytes, TargetLines lines) {
-  std::byte line[kLine];
+  std::byte line[line_size];
   each_line(from.first, bytes, [&](std::size_t done, std::size_t n) {
     if (lines == TargetLines::fetched) cpu.load<std::uint8_t>(view(to + done));
     cpu.copy_from(from + done, line, n);
@@ -77,7 +77,7 @@ void copy_in(Cpu& cpu, View from, Place to, std::size_t bytes, TargetLines lines
 }
 
 void copy(Cpu& cpu, Place from, Place to, std::size_t bytes) {
-  std::byte line[kLine];
+  std::byte line[line_size];
   each_line(to.address, bytes, [&](std::size_t done, std::size_t n) {
     load(cpu, from + done, line, n);
     // The words of a copy loop cost more than their load and their store.
@@ -95,7 +95,7 @@ Place PrivateMemory::allocate(std::size_t bytes) {
 Place PrivateMemory::borrow(std::size_t bytes) {
   const std::size_t size = size_class(bytes);
   if (free_.size() <= size) free_.resize(size + 1);
-  if (free_[size].empty()) return allocate(kLine << size);
+  if (free_[size].empty()) return allocate(line_size << size);
   const Place place = free_[size].back();
   free_[size].pop_back();
   return place;

@@ -6,7 +6,7 @@
 namespace tombolo::baselines {
 namespace {
 
-constexpr std::size_t kLine = 32;
+constexpr std::size_t line_size = 32;
 
 }  // namespace
 
@@ -16,12 +16,12 @@ Rcce::Rcce(Cpu& cpu, std::uint32_t rank, const std::vector<CoreId>& cores, Omitt
       cores_(cores),
       rank_(rank),
       omitted_(omitted),
-      flag_bytes_((cores.size() + kLine - 1) / kLine * kLine) {
+      flag_bytes_((cores.size() + line_size - 1) / line_size * line_size) {
   const std::uint64_t mpb = cpu.chip().mpb_bytes();
-  TOMBOLO_CHECK(kFlags * flag_bytes_ + 2 * kLine <= mpb,
+  TOMBOLO_CHECK(flags * flag_bytes_ + 2 * line_size <= mpb,
                 "flags of {} processes leave no room in a message passing buffer of {} bytes",
                 cores.size(), mpb);
-  buffer_bytes_ = static_cast<std::size_t>(mpb) - kFlags * flag_bytes_;
+  buffer_bytes_ = static_cast<std::size_t>(mpb) - flags * flag_bytes_;
 }
 
 View Rcce::flag_view(std::uint32_t process, Flag flag, std::uint32_t setter) const {
@@ -34,7 +34,7 @@ View Rcce::buffer_view(std::uint32_t process, std::size_t offset, std::size_t by
   TOMBOLO_CHECK(process < size() && offset + bytes <= buffer_bytes_,
                 "{} bytes at {} of the buffer of rank {} of {}: it has {}", bytes, offset, process,
                 size(), buffer_bytes_);
-  return {cpu_.chip().mpb(cores_[process]) + (kFlags * flag_bytes_ + offset), MemoryType::mpbt_wb};
+  return {cpu_.chip().mpb(cores_[process]) + (flags * flag_bytes_ + offset), MemoryType::mpbt_wb};
 }
 
 void Rcce::invalidate() {
@@ -82,9 +82,9 @@ void Rcce::send(Place from, std::size_t bytes, std::uint32_t to) {
   for (std::size_t done = 0; done < bytes;) {
     const std::size_t n = std::min(bytes - done, buffer_bytes_);
     put(from + done, rank_, 0, n);
-    set_flag(to, kSent, rank_, 1);
-    wait_for_flag(kReady, to, 1);
-    set_flag(rank_, kReady, to, 0);
+    set_flag(to, sent, rank_, 1);
+    wait_for_flag(ready, to, 1);
+    set_flag(rank_, ready, to, 0);
     done += n;
   }
 }
@@ -92,10 +92,10 @@ void Rcce::send(Place from, std::size_t bytes, std::uint32_t to) {
 void Rcce::recv(Place to, std::size_t bytes, std::uint32_t from) {
   for (std::size_t done = 0; done < bytes;) {
     const std::size_t n = std::min(bytes - done, buffer_bytes_);
-    wait_for_flag(kSent, from, 1);
-    set_flag(rank_, kSent, from, 0);  // before the sender learns that it may set it again
+    wait_for_flag(sent, from, 1);
+    set_flag(rank_, sent, from, 0);  // before the sender learns that it may set it again
     get(from, 0, to + done, n);
-    set_flag(from, kReady, rank_, 1);
+    set_flag(from, ready, rank_, 1);
     done += n;
   }
 }
@@ -104,11 +104,11 @@ void Rcce::recv(Place to, std::size_t bytes, std::uint32_t from) {
 void Rcce::barrier() {
   ++barriers_;
   if (rank_ != 0) {
-    set_flag(0, kArrived, rank_, barriers_);
-    return wait_for_flag(kReleased, 0, barriers_);
+    set_flag(0, arrived, rank_, barriers_);
+    return wait_for_flag(released, 0, barriers_);
   }
-  for (std::uint32_t other = 1; other < size(); ++other) wait_for_flag(kArrived, other, barriers_);
-  for (std::uint32_t other = 1; other < size(); ++other) set_flag(other, kReleased, 0, barriers_);
+  for (std::uint32_t other = 1; other < size(); ++other) wait_for_flag(arrived, other, barriers_);
+  for (std::uint32_t other = 1; other < size(); ++other) set_flag(other, released, 0, barriers_);
 }
 
 }  // namespace tombolo::baselines

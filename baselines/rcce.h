@@ -47,8 +47,8 @@ class Rcce {
 
  protected:
   // Flags of a process, one for each other.
-  enum Flag : std::uint32_t { kSent, kReady, kArrived, kReleased, kChunksSent, kChunksTaken };
-  static constexpr std::uint32_t kFlags = 6;
+  enum Flag : std::uint32_t { sent, ready, arrived, released, chunks_sent, chunks_taken };
+  static constexpr std::uint32_t flags = 6;
 
   // The flag of `process` that `setter` sets.
   void set_flag(std::uint32_t process, Flag flag, std::uint32_t setter, std::uint8_t value);

@@ -23,12 +23,12 @@ simulator::RunResult run(std::uint32_t processes, Program&& program, Omitted omi
                             });
 }
 
-constexpr std::size_t kSizes[] = {1, 31, 32, 33, 3904, 4000, 7840, 7841, 20'001, 100'000};
+constexpr std::size_t sizes[] = {1, 31, 32, 33, 3904, 4000, 7840, 7841, 20'001, 100'000};
 
 TEST(Rcce, MessagesOfAllKindsOfSizes) {
   for (const std::uint32_t processes : {2u, 48u}) {
     const auto result = run<Rcce>(processes, [](Rcce& rcce) {
-      for (const std::size_t bytes : kSizes) {
+      for (const std::size_t bytes : sizes) {
         const Place place = rcce.memory().allocate(bytes);
         if (rcce.rank() == 0) {
           fill(place, bytes, bytes);
@@ -108,7 +108,7 @@ TEST(Rcce, BlockingSendsInARingEndAtTheLimit) {
 
 TEST(Ircce, MessagesOfAllKindsOfSizes) {
   const auto result = run<Ircce>(2, [](Ircce& ircce) {
-    for (const std::size_t bytes : kSizes) {
+    for (const std::size_t bytes : sizes) {
       const Place place = ircce.memory().allocate(bytes);
       if (ircce.rank() == 0) {
         fill(place, bytes, bytes);

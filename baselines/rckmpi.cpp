@@ -8,10 +8,10 @@ namespace tombolo::baselines {
 namespace {
 
 // Tags of the library's own messages (RK3).
-constexpr std::int32_t kBarrierTag = -100;
-constexpr std::int32_t kReduceTag = -200;
-constexpr std::int32_t kBroadcastTag = -201;
-constexpr std::int32_t kAllToAllTag = -202;
+constexpr std::int32_t barrier_tag = -100;
+constexpr std::int32_t reduce_tag = -200;
+constexpr std::int32_t broadcast_tag = -201;
+constexpr std::int32_t all_to_all_tag = -202;
 
 }  // namespace
 
@@ -26,7 +26,7 @@ Rckmpi::Rckmpi(Cpu& cpu, std::uint32_t rank, const std::vector<CoreId>& cores, O
   handle(PacketType::request_to_send, &Rckmpi::on_request_to_send);
   handle(PacketType::clear_to_send, &Rckmpi::on_clear_to_send);
   handle(PacketType::rendezvous_data, &Rckmpi::on_rendezvous_data);
-  for (auto type = static_cast<std::size_t>(PacketType::post); type < kPacketTypes; ++type)
+  for (auto type = static_cast<std::size_t>(PacketType::post); type < packet_types; ++type)
     handle(static_cast<PacketType>(type), &Rckmpi::on_window_packet);
 }
 
@@ -96,7 +96,7 @@ Request Rckmpi::start_send(Place from, std::uint64_t bytes, std::uint32_t to, st
     packet.data = static_cast<std::uint32_t>(bytes);
     send_to_self(packet, from);
     request->done = true;
-  } else if (bytes <= kEagerBytes) {
+  } else if (bytes <= eager_bytes) {
     packet.data = static_cast<std::uint32_t>(bytes);
     channel_.send(to, packet, from, [request] { request->done = true; });
   } else {
@@ -227,7 +227,7 @@ Channel::Incoming Rckmpi::on_rendezvous_data(std::uint32_t from, const Packet& p
 void Rckmpi::barrier() {
   enter();
   for (std::uint32_t distance = 1, round = 0; distance < size(); distance *= 2, ++round) {
-    const std::int32_t tag = kBarrierTag - static_cast<std::int32_t>(round);
+    const std::int32_t tag = barrier_tag - static_cast<std::int32_t>(round);
     const std::uint32_t from = (rank() + size() - distance) % size();
     const Request in = start_recv({}, 0, static_cast<std::int32_t>(from), tag);
     const Request out = start_send({}, 0, (rank() + distance) % size(), tag);
@@ -243,11 +243,11 @@ void Rckmpi::all_to_all(Place from, Place to, std::uint64_t bytes) {
   for (std::uint32_t i = 0; i < size(); ++i) {
     const std::uint32_t other = (rank() + size() - i) % size();
     requests.push_back(
-        start_recv(to + other * bytes, bytes, static_cast<std::int32_t>(other), kAllToAllTag));
+        start_recv(to + other * bytes, bytes, static_cast<std::int32_t>(other), all_to_all_tag));
   }
   for (std::uint32_t i = 0; i < size(); ++i) {
     const std::uint32_t other = (rank() + i) % size();
-    requests.push_back(start_send(from + other * bytes, bytes, other, kAllToAllTag));
+    requests.push_back(start_send(from + other * bytes, bytes, other, all_to_all_tag));
   }
   for (const Request& request : requests) finish_wait(request);
 }
@@ -262,19 +262,19 @@ void Rckmpi::all_reduce(std::uint64_t* numbers, std::size_t count) {
   std::uint32_t bit = 1;
   for (; bit < size() && (rank() & bit) == 0; bit *= 2) {
     if (rank() + bit >= size()) continue;
-    finish_wait(start_recv(theirs, bytes, static_cast<std::int32_t>(rank() + bit), kReduceTag));
+    finish_wait(start_recv(theirs, bytes, static_cast<std::int32_t>(rank() + bit), reduce_tag));
     std::vector<std::uint64_t> add(count);
     load(cpu_, theirs, add.data(), bytes);
     for (std::size_t i = 0; i < count; ++i) numbers[i] += add[i];
     store(cpu_, ours, numbers, bytes);
   }
   if (rank() != 0) {
-    finish_wait(start_send(ours, bytes, rank() - bit, kReduceTag));
-    finish_wait(start_recv(ours, bytes, static_cast<std::int32_t>(rank() - bit), kBroadcastTag));
+    finish_wait(start_send(ours, bytes, rank() - bit, reduce_tag));
+    finish_wait(start_recv(ours, bytes, static_cast<std::int32_t>(rank() - bit), broadcast_tag));
   }
   // And back.
   for (bit /= 2; bit > 0; bit /= 2)
-    if (rank() + bit < size()) finish_wait(start_send(ours, bytes, rank() + bit, kBroadcastTag));
+    if (rank() + bit < size()) finish_wait(start_send(ours, bytes, rank() + bit, broadcast_tag));
   load(cpu_, ours, numbers, bytes);
   memory_.give_back(ours, bytes);
   memory_.give_back(theirs, bytes);

@@ -3,8 +3,8 @@
 // sections 2.3.3, 3.4.1 and 4.1.2): the baseline of the papers.
 //
 //   Rckmpi mpi(cpu, rank, cores);
-//   Request received = mpi.irecv(ghost, bytes, left, kTag);
-//   Request sent = mpi.isend(line, bytes, right, kTag);
+//   Request received = mpi.irecv(ghost, bytes, left, message_tag);
+//   Request sent = mpi.isend(line, bytes, right, message_tag);
 //   ... compute: nothing moves meanwhile but the first fragment ...
 //   mpi.wait_all({received, sent});
 //   mpi.finish();
@@ -14,7 +14,7 @@
 //
 // Invariants: RK1 messages from one process match receives in the order in which they were sent.
 //             RK2 a receive has room for its message: it is the caller's mistake otherwise.
-//             RK3 the library's own messages have tags below 0, which kAny does not match.
+//             RK3 the library's own messages have tags below 0, which any does not match.
 // Thread safety: belongs to the program of its core.
 #pragma once
 
@@ -27,7 +27,7 @@
 
 namespace tombolo::baselines {
 
-inline constexpr std::int32_t kAny = -1;  // source or tag of a receive
+inline constexpr std::int32_t any = -1;  // source or tag of a receive
 
 struct RequestState {
   bool done = false;
@@ -48,7 +48,7 @@ class WindowPackets {
 
 class Rckmpi {
  public:
-  static constexpr std::uint64_t kEagerBytes = 131'072;  // MPICH 3.1.3: CH3_EAGER_MAX_MSG_SIZE
+  static constexpr std::uint64_t eager_bytes = 131'072;  // MPICH 3.1.3: CH3_EAGER_MAX_MSG_SIZE
 
   Rckmpi(Cpu& cpu, std::uint32_t rank, const std::vector<CoreId>& cores, Omitted omitted = {});
 
@@ -118,8 +118,8 @@ class Rckmpi {
   };
 
   static bool matches(std::int32_t from, std::int32_t tag, std::uint32_t of, std::int32_t has) {
-    return (from == kAny || from == static_cast<std::int32_t>(of)) &&
-           (tag == kAny ? has >= 0 : tag == has);
+    return (from == any || from == static_cast<std::int32_t>(of)) &&
+           (tag == any ? has >= 0 : tag == has);
   }
 
   Request start_send(Place from, std::uint64_t bytes, std::uint32_t to, std::int32_t tag);

@@ -7,9 +7,9 @@
 namespace tombolo::baselines {
 namespace {
 
-constexpr std::size_t kSentWord = 0;
-constexpr std::size_t kTakenWord = 4;
-constexpr std::size_t kBytesWord = 8;
+constexpr std::size_t sent_word = 0;
+constexpr std::size_t taken_word = 4;
+constexpr std::size_t bytes_word = 8;
 
 // Of two processes or more; one alone has no section.
 std::size_t section_of(std::uint64_t mpb_bytes, std::uint32_t processes) {
@@ -22,11 +22,11 @@ std::size_t section_of(std::uint64_t mpb_bytes, std::uint32_t processes) {
 Status Channel::fits(const scc::Parameters& parameters, std::uint32_t processes) {
   const auto mpb = static_cast<std::uint64_t>(parameters.layout.mpb_bytes_per_tile /
                                               parameters.layout.cores_per_tile);
-  if (section_of(mpb, processes) >= 2 * kLine) return {};
+  if (section_of(mpb, processes) >= 2 * line_size) return {};
   return Status::bad_configuration(
       fmt::format("chip {}: the {} bytes of a message passing buffer have no room for a section of "
                   "{} bytes for each of {} processes",
-                  parameters.name, mpb, 2 * kLine, processes));
+                  parameters.name, mpb, 2 * line_size, processes));
 }
 
 Channel::Channel(Cpu& cpu, std::uint32_t rank, const std::vector<CoreId>& cores, Omitted omitted)
@@ -72,7 +72,7 @@ void Channel::push(Peer& peer) {
   Outgoing& out = peer.queue.front();
   const std::size_t total = sizeof(Packet) + out.packet.data;
   const std::size_t n = std::min(total - out.pushed, fragment_bytes());
-  const View payload = peer.outbox + kLine;
+  const View payload = peer.outbox + line_size;
   const std::size_t header = out.pushed == 0 ? sizeof(Packet) : 0;
   if (header != 0) cpu_.copy_to(payload, &out.packet, header);
   if (n > header) {
@@ -110,8 +110,8 @@ void Channel::poll(std::uint32_t from) {
   Peer& peer = peers_[from];
   cpu_.compute(cpu_.timing().loop);
   std::uint32_t words[2];
-  cpu_.read(peer.inbox + kSentWord, words, sizeof words);
-  static_assert(kTakenWord == kSentWord + 4);
+  cpu_.read(peer.inbox + sent_word, words, sizeof words);
+  static_assert(taken_word == sent_word + 4);
   peer.acknowledged = words[1];
   if (words[0] != peer.taken) take(from);
   if (peer.acknowledged == peer.sent && !peer.queue.empty()) push(peer);
@@ -120,8 +120,8 @@ void Channel::poll(std::uint32_t from) {
 void Channel::take(std::uint32_t from) {
   Peer& peer = peers_[from];
   // In L1 since the look at the sequence: they are in the same line.
-  const std::size_t n = cpu_.load<std::uint32_t>(peer.inbox + kBytesWord);
-  copy_in(cpu_, peer.inbox + kLine, taken_, n, TargetLines::fetched);
+  const std::size_t n = cpu_.load<std::uint32_t>(peer.inbox + bytes_word);
+  copy_in(cpu_, peer.inbox + line_size, taken_, n, TargetLines::fetched);
   acknowledge(peer);
   std::size_t used = 0;
   if (peer.arrived == 0) {
@@ -151,7 +151,7 @@ void Channel::begin_packet(std::uint32_t from) {
 
 void Channel::acknowledge(Peer& peer) {
   const std::uint32_t taken = ++peer.taken;
-  cpu_.write(peer.outbox + kTakenWord, &taken, sizeof taken);
+  cpu_.write(peer.outbox + taken_word, &taken, sizeof taken);
   flush();
 }
 

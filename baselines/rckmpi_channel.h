@@ -56,7 +56,7 @@ enum class PacketType : std::uint8_t {
   unlock,
   unlock_done,
 };
-inline constexpr std::size_t kPacketTypes = 14;
+inline constexpr std::size_t packet_types = 14;
 
 struct Packet {
   PacketType type = PacketType::eager;
@@ -92,7 +92,7 @@ class Channel {
   std::uint32_t rank() const { return rank_; }
   std::uint32_t size() const { return static_cast<std::uint32_t>(cores_.size()); }
   // Bytes of a packet that go at once.
-  std::size_t fragment_bytes() const { return section_bytes_ - kLine; }
+  std::size_t fragment_bytes() const { return section_bytes_ - line_size; }
 
   void handle(PacketType type, Handler handler);
 
@@ -106,7 +106,7 @@ class Channel {
   bool idle() const { return waiting_ == 0; }
 
  private:
-  static constexpr std::size_t kLine = 32;
+  static constexpr std::size_t line_size = 32;
 
   struct Outgoing {
     Packet packet;
@@ -142,7 +142,7 @@ class Channel {
   std::vector<std::byte> taken_bytes_;
   Place taken_;  // the fragment taken out last
   std::vector<Peer> peers_;
-  std::vector<Handler> handlers_{kPacketTypes};
+  std::vector<Handler> handlers_{packet_types};
   std::size_t waiting_ = 0;
 };
 

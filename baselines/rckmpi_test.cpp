@@ -56,18 +56,18 @@ TEST(Rckmpi, BytesInTheSimulatedMemoryAndItsCaches) {
 
 // Requests of rank 1 to memory for a message of 4,096 bytes, by whether it has read its target.
 std::uint64_t written(bool read_before) {
-  constexpr std::size_t kBytes = 4096;
+  constexpr std::size_t message_bytes = 4096;
   std::uint64_t requests = 0;
   const auto result = run(2, [&](Rckmpi& mpi) {
-    const Place place = mpi.memory().allocate(kBytes);
+    const Place place = mpi.memory().allocate(message_bytes);
     for (int message = 0; message < 2; ++message) {  // the first fills the channel's buffer
       if (mpi.rank() == 0) {
-        mpi.send(place, kBytes, 1, 0);
+        mpi.send(place, message_bytes, 1, 0);
         continue;
       }
-      if (read_before) touch_read(mpi.cpu(), place, kBytes);
+      if (read_before) touch_read(mpi.cpu(), place, message_bytes);
       const std::uint64_t before = mpi.cpu().counters().requests_written;
-      mpi.recv(place, kBytes, 0, 0);
+      mpi.recv(place, message_bytes, 0, 0);
       requests = mpi.cpu().counters().requests_written - before;
     }
   });
@@ -111,14 +111,14 @@ TEST(Rckmpi, UnexpectedMessagesAndTagsOutOfOrder) {
 TEST(Rckmpi, RandomMessages) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     SCOPED_TRACE(seed);
-    constexpr int kMessages = 12;
+    constexpr int message_kinds = 12;
     const std::uint32_t processes = 2 + static_cast<std::uint32_t>(Random(seed).below(7));
     const auto bytes_of = [seed](std::uint32_t from, std::uint32_t to, int n) {
       return 1 + Random::stream(seed, from * 10'000 + to * 100 + n).below(n % 6 == 5 ? 9000 : 300);
     };
     const auto result = run(processes, [&](Rckmpi& mpi) {
       std::vector<Request> sends;
-      for (int n = 0; n < kMessages; ++n)
+      for (int n = 0; n < message_kinds; ++n)
         for (std::uint32_t to = 0; to < mpi.size(); ++to) {
           const std::size_t bytes = bytes_of(mpi.rank(), to, n);
           const Place place = mpi.memory().allocate(bytes);
@@ -128,16 +128,16 @@ TEST(Rckmpi, RandomMessages) {
       const Place in = mpi.memory().allocate(9000);
       if (seed % 2 == 0) {
         std::vector<int> next(mpi.size());
-        for (std::uint32_t i = 0; i < mpi.size() * kMessages; ++i) {
-          const RequestState got = mpi.recv(in, 9000, kAny, kAny);
+        for (std::uint32_t i = 0; i < mpi.size() * message_kinds; ++i) {
+          const RequestState got = mpi.recv(in, 9000, any, any);
           EXPECT_EQ(got.tag, next[got.from]++) << "T1";
           EXPECT_EQ(got.bytes, bytes_of(got.from, mpi.rank(), got.tag));
           EXPECT_TRUE(is(in, got.bytes, got.from * 100 + got.tag));
         }
       } else {
-        for (int n = kMessages - 1; n >= 0; --n)
+        for (int n = message_kinds - 1; n >= 0; --n)
           for (std::uint32_t i = 0; i < mpi.size(); ++i) {
-            const RequestState got = mpi.recv(in, 9000, kAny, n);
+            const RequestState got = mpi.recv(in, 9000, any, n);
             EXPECT_EQ(got.bytes, bytes_of(got.from, mpi.rank(), n));
             EXPECT_TRUE(is(in, got.bytes, got.from * 100 + n));
           }
@@ -153,7 +153,7 @@ TEST(Rckmpi, ManyToOne) {
     const Place place = mpi.memory().allocate(3000);
     if (mpi.rank() == 0) {
       for (std::uint32_t i = 1; i < mpi.size(); ++i) {
-        const RequestState got = mpi.recv(place, 3000, kAny, 1);
+        const RequestState got = mpi.recv(place, 3000, any, 1);
         EXPECT_TRUE(is(place, 3000, got.from));
       }
     } else {

@@ -89,7 +89,7 @@ void RckmpiWindow::issue_all(std::span<const std::uint32_t> targets) {
     if (peers_[target].queue.empty()) {
       control(target, PacketType::complete);
     } else {
-      issue(target, kEndsEpoch);
+      issue(target, ends_epoch);
     }
   }
 }
@@ -221,7 +221,7 @@ void RckmpiWindow::unlock(std::uint32_t target) {
   if (peer.queue.empty()) {
     control(target, PacketType::unlock);
   } else {
-    issue(target, kUnlocks);
+    issue(target, unlocks);
   }
   mpi_.progress_until([&] { return peer.unlocked; });
   finish_operations();
@@ -238,8 +238,8 @@ Place RckmpiWindow::at(std::uint64_t offset, std::uint64_t bytes) const {
 
 // The operation was the last of its origin's epoch, or a message said so.
 void RckmpiWindow::ended(std::uint32_t from, std::uint8_t flags) {
-  if ((flags & kEndsEpoch) != 0) --open_;
-  if ((flags & kUnlocks) == 0) return;
+  if ((flags & ends_epoch) != 0) --open_;
+  if ((flags & unlocks) == 0) return;
   control(from, PacketType::unlock_done);
   release_lock();
 }
@@ -336,7 +336,7 @@ Channel::Incoming RckmpiWindow::on_packet(std::uint32_t from, const Packet& pack
       ++peer.posts;
       return {};
     case PacketType::complete:
-      return {{}, [=, this] { ended(from, kEndsEpoch); }};
+      return {{}, [=, this] { ended(from, ends_epoch); }};
     case PacketType::put:
       return on_put(from, packet);
     case PacketType::accumulate:
@@ -351,7 +351,7 @@ Channel::Incoming RckmpiWindow::on_packet(std::uint32_t from, const Packet& pack
       peer.granted = true;
       return {};
     case PacketType::unlock:
-      return {{}, [=, this] { ended(from, kUnlocks); }};
+      return {{}, [=, this] { ended(from, unlocks); }};
     case PacketType::unlock_done:
       peer.unlocked = true;
       return {};

@@ -77,8 +77,8 @@ class RckmpiWindow final : public WindowPackets {
   Channel::Incoming on_packet(std::uint32_t from, const Packet& packet) override;
 
  private:
-  static constexpr std::uint8_t kEndsEpoch = 1;
-  static constexpr std::uint8_t kUnlocks = 2;
+  static constexpr std::uint8_t ends_epoch = 1;
+  static constexpr std::uint8_t unlocks = 2;
 
   struct Operation {
     Packet packet;

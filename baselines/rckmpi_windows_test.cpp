@@ -17,7 +17,7 @@ using testing::fill;
 using testing::is;
 using testing::run;
 
-constexpr LockRequests kBoth[] = {LockRequests::deferred, LockRequests::immediate};
+constexpr LockRequests both[] = {LockRequests::deferred, LockRequests::immediate};
 
 std::vector<std::uint32_t> all_ranks(std::uint32_t size) {
   std::vector<std::uint32_t> ranks(size);
@@ -28,24 +28,24 @@ std::vector<std::uint32_t> all_ranks(std::uint32_t size) {
 // Each puts a block of random size into its slot at each target, itself included.
 template <class Epoch>
 void exchange(std::uint32_t processes, std::uint64_t seed, Epoch&& epoch) {
-  constexpr std::size_t kSlot = 700;
+  constexpr std::size_t slot = 700;
   const auto bytes_of = [seed](std::uint32_t from, std::uint32_t to, int round) {
-    return 1 + Random::stream(seed, from * 10'000 + to * 100 + round).below(kSlot - 1);
+    return 1 + Random::stream(seed, from * 10'000 + to * 100 + round).below(slot - 1);
   };
   const auto result = run(processes, [&](Rckmpi& mpi) {
-    const Place memory = mpi.memory().allocate(kSlot * mpi.size());
-    RckmpiWindow window(mpi, memory, kSlot * mpi.size());
+    const Place memory = mpi.memory().allocate(slot * mpi.size());
+    RckmpiWindow window(mpi, memory, slot * mpi.size());
     for (int round = 0; round < 4; ++round) {
-      const Place out = mpi.memory().allocate(kSlot * mpi.size());
+      const Place out = mpi.memory().allocate(slot * mpi.size());
       epoch(window, [&] {
         for (std::uint32_t to = 0; to < mpi.size(); ++to) {
           const std::size_t bytes = bytes_of(mpi.rank(), to, round);
-          fill(out + to * kSlot, bytes, mpi.rank() * 10 + round);
-          window.put(out + to * kSlot, bytes, to, mpi.rank() * kSlot);
+          fill(out + to * slot, bytes, mpi.rank() * 10 + round);
+          window.put(out + to * slot, bytes, to, mpi.rank() * slot);
         }
       });
       for (std::uint32_t from = 0; from < mpi.size(); ++from)
-        EXPECT_TRUE(is(memory + from * kSlot, bytes_of(from, mpi.rank(), round), from * 10 + round))
+        EXPECT_TRUE(is(memory + from * slot, bytes_of(from, mpi.rank(), round), from * 10 + round))
             << "rank " << mpi.rank() << " from " << from << ", round " << round;
       mpi.barrier();
     }
@@ -153,7 +153,7 @@ TEST(RckmpiWindow, AWindowInTheSimulatedMemory) {
 }
 
 TEST(RckmpiWindow, AllAddToOne) {
-  for (const LockRequests requests : kBoth) {
+  for (const LockRequests requests : both) {
     const auto result = run(12, [&](Rckmpi& mpi) {
       const Place memory = mpi.memory().allocate(400);
       RckmpiWindow window(mpi, memory, 400, requests);
@@ -181,25 +181,26 @@ TEST(RckmpiWindow, AllAddToOne) {
 
 // Writers put a pattern in several pieces under an exclusive lock; readers see one writer's.
 TEST(RckmpiWindow, ExclusiveLocksKeepOthersOut) {
-  for (const LockRequests requests : kBoth) {
+  for (const LockRequests requests : both) {
     const auto result = run(10, [&](Rckmpi& mpi) {
-      constexpr std::size_t kBytes = 4000;
-      const Place memory = mpi.memory().allocate(kBytes);
-      if (mpi.rank() == 3) fill(memory, kBytes, 0);
-      RckmpiWindow window(mpi, memory, kBytes, requests);
-      const Place ours = mpi.memory().allocate(kBytes);
+      constexpr std::size_t message_bytes = 4000;
+      const Place memory = mpi.memory().allocate(message_bytes);
+      if (mpi.rank() == 3) fill(memory, message_bytes, 0);
+      RckmpiWindow window(mpi, memory, message_bytes, requests);
+      const Place ours = mpi.memory().allocate(message_bytes);
       Random random(mpi.rank());
       for (int i = 0; i < 10; ++i) {
         const bool writes = random.one_in(2);
         window.lock(writes ? LockKind::exclusive : LockKind::shared, 3);
-        if (writes) fill(ours, kBytes, mpi.rank());
-        for (std::size_t at = 0; at < kBytes; at += 1000) {
+        if (writes) fill(ours, message_bytes, mpi.rank());
+        for (std::size_t at = 0; at < message_bytes; at += 1000) {
           if (writes) window.put(ours + at, 1000, 3, at);
           if (!writes) window.get(ours + at, 1000, 3, at);
         }
         window.unlock(3);
         int writers = 0;
-        for (std::uint32_t rank = 0; rank < mpi.size(); ++rank) writers += is(ours, kBytes, rank);
+        for (std::uint32_t rank = 0; rank < mpi.size(); ++rank)
+          writers += is(ours, message_bytes, rank);
         EXPECT_EQ(writers, 1) << "rank " << mpi.rank() << ", epoch " << i;
       }
       mpi.barrier();
@@ -210,7 +211,7 @@ TEST(RckmpiWindow, ExclusiveLocksKeepOthersOut) {
 }
 
 TEST(RckmpiWindow, AnEmptyDeferredEpochSendsNothing) {
-  for (const LockRequests requests : kBoth) {
+  for (const LockRequests requests : both) {
     const auto result = run(2, [&](Rckmpi& mpi) {
       RckmpiWindow window(mpi, mpi.memory().allocate(8), 8, requests);
       if (mpi.rank() == 0) {

@@ -25,8 +25,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kWorld = 1;
-constexpr int kCaller = 2;
+constexpr int world = 1;
+constexpr int caller = 2;
 
 std::atomic<bool> interrupted{false};
 
@@ -89,14 +89,14 @@ const Experiment* find(const std::string& name) {
 int unknown_experiment(const std::string& name) {
   std::vector<std::string> names;
   for (const Experiment& experiment : all_experiments()) names.push_back(experiment.name);
-  return fail(kCaller, fmt::format("there is no experiment \"{}\"; there are {}", name,
-                                   fmt::join(names, ", ")));
+  return fail(caller, fmt::format("there is no experiment \"{}\"; there are {}", name,
+                                  fmt::join(names, ", ")));
 }
 
 int list(const Arguments& arguments) {
   Context context;
   if (Status s = scc::find_parameters(arguments.chip, &context.chip); !s.ok())
-    return fail(kCaller, s.message());
+    return fail(caller, s.message());
   for (const Experiment& experiment : all_experiments()) {
     context.quick = false;
     const std::size_t points = experiment.points(context).size();
@@ -114,7 +114,7 @@ int plan(const Arguments& arguments) {
   if (experiment == nullptr) return unknown_experiment(arguments.experiment);
   Context context{.chip = {}, .seed = arguments.seed, .quick = arguments.quick};
   if (Status s = scc::find_parameters(arguments.chip, &context.chip); !s.ok())
-    return fail(kCaller, s.message());
+    return fail(caller, s.message());
   for (const Point& point : experiment->points(context))
     print({{"experiment", experiment->name},
            {"point", point.name},
@@ -127,7 +127,7 @@ int run_point(const Context& context, const Experiment& experiment, const Point&
   const auto begin = std::chrono::steady_clock::now();
   Printer printer(context, experiment.name, point.name);
   if (Status s = point.run(context, printer); !s.ok())
-    return fail(s.code() == Code::bad_configuration ? kCaller : kWorld,
+    return fail(s.code() == Code::bad_configuration ? caller : world,
                 fmt::format("{} {}: {}", experiment.name, point.name, s.message()));
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   print({{"point_done", point.name},
@@ -144,14 +144,14 @@ int run(const Arguments& arguments) {
   Context context{
       .chip = {}, .seed = arguments.seed, .quick = arguments.quick, .interrupt = &interrupted};
   if (Status s = scc::find_parameters(arguments.chip, &context.chip); !s.ok())
-    return fail(kCaller, s.message());
+    return fail(caller, s.message());
   const std::vector<Point> points = experiment->points(context);
   for (const std::string& name : arguments.points) {
     const auto point =
         std::find_if(points.begin(), points.end(), [&](const Point& p) { return p.name == name; });
     if (point == points.end())
-      return fail(kCaller, fmt::format("experiment {} has no point \"{}\"; see tombolo-scc plan {}",
-                                       experiment->name, name, experiment->name));
+      return fail(caller, fmt::format("experiment {} has no point \"{}\"; see tombolo-scc plan {}",
+                                      experiment->name, name, experiment->name));
     if (const int status = run_point(context, *experiment, *point); status != 0) return status;
   }
   return 0;
@@ -181,14 +181,14 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kCaller;
+    return app.exit(error) == 0 ? 0 : caller;
   }
   try {
     if (lists->parsed()) return list(arguments);
     if (plans->parsed()) return plan(arguments);
     return run(arguments);
   } catch (const std::bad_alloc&) {
-    return fail(kWorld, "no memory: run fewer points at once, or a smaller chip");
+    return fail(world, "no memory: run fewer points at once, or a smaller chip");
   }
 }
 

@@ -16,24 +16,24 @@
 namespace tombolo::simulator {
 namespace {
 
-constexpr std::uint32_t kCores = 48;
-constexpr std::uint64_t kOperations = 20'000;  // of each core
-constexpr LineSize kLine{32};
-constexpr std::uint64_t kPrivateBytes = std::uint64_t{64} * 1024;  // of each core in memory
-constexpr std::uint64_t kHotBytes = std::uint64_t{8} * 1024;       // of these in the cache
-constexpr std::uint64_t kSharedWords = 1024;
+constexpr std::uint32_t core_count = 48;
+constexpr std::uint64_t operations = 20'000;  // of each core
+constexpr LineSize line_size{32};
+constexpr std::uint64_t private_bytes = std::uint64_t{64} * 1024;  // of each core in memory
+constexpr std::uint64_t hot_bytes = std::uint64_t{8} * 1024;       // of these in the cache
+constexpr std::uint64_t shared_words = 1024;
 
 class Chip {
  public:
-  Chip() : memory_(kCores * kPrivateBytes), words_(kSharedWords) {
-    const CacheShape shape{.bytes = std::size_t{16} * 1024, .ways = 4, .line_size = kLine};
-    caches_.assign(kCores, SetAssociativeCache(shape));
+  Chip() : memory_(core_count * private_bytes), words_(shared_words) {
+    const CacheShape shape{.bytes = std::size_t{16} * 1024, .ways = 4, .line_size = line_size};
+    caches_.assign(core_count, SetAssociativeCache(shape));
   }
 
   RunResult run(std::uint64_t shared_in_1000) {
-    for (std::uint32_t c = 0; c < kCores; ++c) {
+    for (std::uint32_t c = 0; c < core_count; ++c) {
       simulation_.spawn("core", [this, shared_in_1000](Core& core) {
-        for (std::uint64_t i = 0; i < kOperations; ++i) operate(core, shared_in_1000);
+        for (std::uint64_t i = 0; i < operations; ++i) operate(core, shared_in_1000);
       });
     }
     return simulation_.run();
@@ -42,18 +42,18 @@ class Chip {
  private:
   void operate(Core& core, std::uint64_t shared_in_1000) {
     const std::uint64_t draw = core.random().next();
-    const std::uint64_t base = core.id().index() * kPrivateBytes;
+    const std::uint64_t base = core.id().index() * private_bytes;
     if (draw % 1000 >= shared_in_1000) {
-      const Address address(base + (draw >> 32) % kHotBytes / 8 * 8);
+      const Address address(base + (draw >> 32) % hot_bytes / 8 * 8);
       if ((draw >> 20) % 4 == 0) {
         write(core, address, draw);
       } else {
         read(core, address);
       }
     } else if ((draw >> 20) % 2 == 0) {
-      read(core, Address(base + (draw >> 32) % kPrivateBytes / 8 * 8));
+      read(core, Address(base + (draw >> 32) % private_bytes / 8 * 8));
     } else {
-      store_word(core, (draw >> 32) % kSharedWords);
+      store_word(core, (draw >> 32) % shared_words);
     }
   }
 
@@ -65,10 +65,10 @@ class Chip {
       return;
     }
     through_memory(core);
-    const Line line = kLine.line(address);
-    const auto gone = cache.fill(line, 0, &memory_[kLine.first(line).byte()]);
+    const Line line = line_size.line(address);
+    const auto gone = cache.fill(line, 0, &memory_[line_size.first(line).byte()]);
     if (gone && gone->dirty) {
-      std::memcpy(&memory_[kLine.first(gone->line).byte()], gone->bytes, kLine.bytes());
+      std::memcpy(&memory_[line_size.first(gone->line).byte()], gone->bytes, line_size.bytes());
     }
   }
 
@@ -129,7 +129,7 @@ void memory_operations(benchmark::State& state) {
     chip.reset();
     state.ResumeTiming();
   }
-  state.SetItemsProcessed(static_cast<std::int64_t>(kCores * kOperations) * state.iterations());
+  state.SetItemsProcessed(static_cast<std::int64_t>(core_count * operations) * state.iterations());
 }
 BENCHMARK(memory_operations)
     ->ArgName("shared_in_1000")
@@ -142,13 +142,13 @@ BENCHMARK(memory_operations)
 
 // Nothing but turns, each of which goes to another core.
 void turns(benchmark::State& state) {
-  constexpr int kTurns = 10'000;
+  constexpr int turn_count = 10'000;
   const auto cores = static_cast<int>(state.range(0));
   for (auto _ : state) {
     Simulation simulation;
     for (int c = 0; c < cores; ++c) {
       simulation.spawn("core", [](Core& core) {
-        for (int i = 0; i < kTurns; ++i) {
+        for (int i = 0; i < turn_count; ++i) {
           core.advance(Duration::ticks(1));
           core.await_turn();
         }
@@ -156,7 +156,7 @@ void turns(benchmark::State& state) {
     }
     simulation.run();
   }
-  state.SetItemsProcessed(std::int64_t{kTurns} * cores * state.iterations());
+  state.SetItemsProcessed(std::int64_t{turn_count} * cores * state.iterations());
 }
 BENCHMARK(turns)->ArgName("cores")->Arg(1)->Arg(2)->Arg(48)->Arg(1024)->Unit(
     benchmark::kMillisecond);

@@ -3,7 +3,7 @@
 // every other operation of the family, of any size, from any process.
 //
 // The elements of a target are guarded by a fixed number of mutexes at its home: range i of `unit`
-// bytes by mutex i mod kMutexes. An operation takes one at a time, so that large operations run at
+// bytes by mutex i mod mutex_count. An operation takes one at a time, so that large operations run at
 // the speed of memory and small ones cost one atomic operation more than a bare one.
 //
 // Invariants: AU1 an element belongs to the range that its first byte lies in, so all operations on
@@ -13,7 +13,7 @@
 //             AU3 with a unit of one element, on a coherent machine, types with a native atomic use
 //                 it and all others take the mutex; a type is served one way or the other, never
 //                 both.
-// Memory: kMutexes words per process and window, whatever the number of processes.
+// Memory: mutex_count words per process and window, whatever the number of processes.
 // Thread safety: any number of threads, if the core's data operations allow it.
 #pragma once
 
@@ -33,14 +33,14 @@ namespace tombolo::windows {
 template <machine::Core C>
 class AtomicUpdates {
  public:
-  static constexpr std::size_t kMutexes = 8;
-  static constexpr std::uint64_t kDefaultUnit = 65536;
+  static constexpr std::size_t mutex_count = 8;
+  static constexpr std::uint64_t default_unit = 65536;
 
   struct Layout {
     machine::Offset mutexes;
   };
   // One line for each mutex: neighbours would slow each other down.
-  static Layout take(machine::SyncLayout& layout) { return {layout.take_lines(kMutexes * 8)}; }
+  static Layout take(machine::SyncLayout& layout) { return {layout.take_lines(mutex_count * 8)}; }
 
   // `unit`: bytes of target memory under one mutex, rounded down to a power of two; 0 for the
   // default. `all_mapped`: every process reaches every region by address; without that, no process
@@ -50,7 +50,7 @@ class AtomicUpdates {
       : core_(core),
         layout_(layout),
         own_(own),
-        unit_(unit == 0 ? kDefaultUnit : std::bit_floor(unit)),
+        unit_(unit == 0 ? default_unit : std::bit_floor(unit)),
         shift_(static_cast<unsigned>(std::countr_zero(unit_))),
         all_mapped_(all_mapped) {}
 
@@ -65,7 +65,7 @@ class AtomicUpdates {
     if (count == 1) [[likely]]  // by far the most frequent
       return guarded(at, at.offset >> shift_, [&] { return apply_one(at, op, element, in, out); });
     if (count == 0) return {};
-    const bool from_the_end = count * size > kWalkFrom && walk_from_the_end(from);
+    const bool from_the_end = count * size > walk_from && walk_from_the_end(from);
     const auto part = [&](std::uint64_t range, std::size_t first, std::size_t behind) {
       const machine::DataPlace place = at + first * size;
       const auto moved = [&](auto* p) { return p == nullptr ? p : p + first * size; };
@@ -100,7 +100,7 @@ class AtomicUpdates {
       return {};
     }
     return guarded(at, at.offset >> shift_, [&]() -> Status {
-      std::byte held[kLargest];
+      std::byte held[largest];
       TOMBOLO_TRY(fetch(at, held, size));
       windows::compare_and_swap(element, held, compare, desired, result);
       return store(at, held, size);
@@ -108,11 +108,11 @@ class AtomicUpdates {
   }
 
  private:
-  static constexpr std::size_t kLargest = 32;   // bytes of the largest element
-  static constexpr std::size_t kChunk = 16384;  // bytes that go through the stack at a time
+  static constexpr std::size_t largest = 32;         // bytes of the largest element
+  static constexpr std::size_t chunk_bytes = 16384;  // bytes that go through the stack at a time
   // Two arrays share the first level of the cache.
-  static constexpr std::size_t kWalkBlock = kWalkBlockBytes / 2;
-  static constexpr std::size_t kWalkFrom = kWalkFromBytes / 2;
+  static constexpr std::size_t walk_block = walk_block_bytes / 2;
+  static constexpr std::size_t walk_from = walk_from_bytes / 2;
 
   bool native(machine::DataPlace at, Op op, Element element) {
     if constexpr (!C::properties.coherent) return false;
@@ -141,7 +141,7 @@ class AtomicUpdates {
 
   template <class Body>
   [[gnu::always_inline]] Status guarded(machine::DataPlace at, std::uint64_t range, Body&& body) {
-    const auto word = core_.word({at.home, layout_.mutexes + (range % kMutexes) * 64});
+    const auto word = core_.word({at.home, layout_.mutexes + (range % mutex_count) * 64});
     sync::SpinMutex<C> mutex(core_);  // not a member: several threads may be here
     TOMBOLO_TRY(mutex.acquire(word));
     Status status = body();
@@ -171,10 +171,10 @@ class AtomicUpdates {
           if (out != nullptr) std::memcpy(out + first * size, p + first * size, n * size);
           combine(op, element, p + first * size, in == nullptr ? nullptr : in + first * size, n);
         };
-        if (count * size <= kWalkFrom)
+        if (count * size <= walk_from)
           update(0, count);
         else
-          walk(count, kWalkBlock / size, from_the_end, update);
+          walk(count, walk_block / size, from_the_end, update);
         return {};
       }
     }
@@ -185,9 +185,9 @@ class AtomicUpdates {
   [[gnu::noinline]] Status apply_in_chunks(machine::DataPlace at, Op op, Element element,
                                            const std::byte* in, std::byte* out, std::size_t count) {
     const std::size_t size = bytes(element);
-    alignas(64) std::byte chunk[kChunk];
+    alignas(64) std::byte chunk[chunk_bytes];
     while (count > 0) {
-      const std::size_t n = std::min(count, kChunk / size);
+      const std::size_t n = std::min(count, chunk_bytes / size);
       TOMBOLO_TRY(fetch(at, chunk, n * size));
       if (out != nullptr) std::memcpy(out, chunk, n * size);
       if (op != Op::no_op) {

@@ -133,7 +133,7 @@ TYPED_TEST(FaultsTest, EndAnAccumulateWhoseMutexTheDeadHold) {
   machine::SyncLayout sync(TypeParam::reserved_sync_bytes(2));
   const auto layout = AtomicUpdates<TypeParam>::take(sync);
   auto& core = static_cast<ProcessOn<TypeParam>&>(this->alive()).core();
-  for (std::size_t i = 0; i < AtomicUpdates<TypeParam>::kMutexes; ++i)
+  for (std::size_t i = 0; i < AtomicUpdates<TypeParam>::mutex_count; ++i)
     core.store(core.word({1, layout.mutexes + i * 64}), 2);
   const OwnCopies<TypeParam> own(core, OwnCopies<TypeParam>::take(sync), false, false);
   AtomicUpdates<TypeParam> updates(core, layout, own, 0, true);

@@ -201,8 +201,8 @@ void Chip::peek(CoreId core, Address physical, void* to, std::size_t bytes) {
   auto* out = static_cast<std::byte*>(to);
   for (std::size_t done = 0; done < bytes;) {
     const Target target = resolve(core, physical + done);
-    const std::size_t room =
-        simulator::SparseMemory::kPageBytes - target.offset % simulator::SparseMemory::kPageBytes;
+    const std::size_t room = simulator::SparseMemory::sparse_page_bytes -
+                             target.offset % simulator::SparseMemory::sparse_page_bytes;
     const std::size_t n = std::min(bytes - done, room);
     std::memcpy(out + done, target.memory(), n);
     done += n;
@@ -213,8 +213,8 @@ void Chip::poke(CoreId core, Address physical, const void* from, std::size_t byt
   const auto* in = static_cast<const std::byte*>(from);
   for (std::size_t done = 0; done < bytes;) {
     const Target target = resolve(core, physical + done);
-    const std::size_t room =
-        simulator::SparseMemory::kPageBytes - target.offset % simulator::SparseMemory::kPageBytes;
+    const std::size_t room = simulator::SparseMemory::sparse_page_bytes -
+                             target.offset % simulator::SparseMemory::sparse_page_bytes;
     const std::size_t n = std::min(bytes - done, room);
     std::memcpy(target.memory(), in + done, n);
     done += n;

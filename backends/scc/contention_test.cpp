@@ -29,14 +29,14 @@ std::vector<CoreId> domain(const Chip& chip) {
 // store. All go on until the first is done, so that the load stays the same.
 std::vector<double> accesses(Chip& chip, const std::vector<CoreId>& cores, std::size_t writers,
                              std::uint64_t stride) {
-  constexpr int kAccesses = 1000;
+  constexpr int access_count = 1000;
   std::vector<double> each(cores.size());
   bool over = false;
   for (std::size_t n = 0; n < cores.size(); ++n)
     chip.start(cores[n], [&, n, writes = n < writers](Cpu& cpu) {
       const View own{chip.shared(0) + n * stride, MemoryType::ncm};
       int done = 0;
-      for (; done < kAccesses && !over; ++done) {
+      for (; done < access_count && !over; ++done) {
         if (writes) {
           cpu.store<std::uint32_t>(own, 1);
         } else {
@@ -134,7 +134,7 @@ TEST(Contention, ABusTurnsBetweenWritesAndReads) {
 
 // Nanoseconds for a store of core 0, while 40 others read the register of `owner`, which is taken.
 double store_while_others_spin(CoreId owner) {
-  constexpr int kStores = 300;
+  constexpr int stores = 300;
   Chip chip(chip_parameters());
   bool over = false;
   double each = 0;
@@ -142,9 +142,8 @@ double store_while_others_spin(CoreId owner) {
     cpu.test_and_set(owner);
     cpu.compute_cycles(2000);  // the others have begun
     const Time begin = cpu.now();
-    for (int i = 0; i < kStores; ++i)
-      cpu.store<std::uint32_t>({chip.shared(0), MemoryType::ncm}, 1);
-    each = (cpu.now() - begin).in_nanoseconds() / kStores;
+    for (int i = 0; i < stores; ++i) cpu.store<std::uint32_t>({chip.shared(0), MemoryType::ncm}, 1);
+    each = (cpu.now() - begin).in_nanoseconds() / stores;
     over = true;
   });
   for (std::uint32_t core = 8; core < chip.cores(); ++core)

@@ -38,7 +38,7 @@ void Contract::pass_messages(const Message& message) {
   auto layout = this->layout(3);
   const auto full = layout.take_lines(1);
   const auto empty = layout.take_lines(1);
-  run({.cores = 3, .sync_bytes = layout.bytes(), .data_bytes = kPage + 8192}, [&](Core& core) {
+  run({.cores = 3, .sync_bytes = layout.bytes(), .data_bytes = page_size + 8192}, [&](Core& core) {
     const auto full_word = core.word({1, full});
     const auto empty_word = core.word({0, empty});
     Bytes heap(bytes);
@@ -83,7 +83,7 @@ TEST_P(Contract, MessagesPass) {
                                             {128, 64},
                                             {64, 1000},
                                             {3, 5000},
-                                            {kPage - 61, 192}}) {
+                                            {page_size - 61, 192}}) {
           SCOPED_TRACE(fmt::format("write_through {}, allocated {}, home {}, {} bytes at {}",
                                    through, allocated, home, bytes, offset));
           pass_messages({through, allocated, {home, offset}, bytes});
@@ -97,10 +97,10 @@ TEST_P(Contract, MessagesPass) {
 // R5, where neither core waits for the other.
 TEST_P(Contract, DataAreNoOlderThanTheWordLoadedBefore) {
   constexpr std::uint64_t rounds = 100;
-  constexpr Home cores = kFar + 1;
+  constexpr Home cores = far + 1;
   auto layout = this->layout(cores);
   const auto written = layout.take_lines(1);
-  for (const Home home : {0u, 1u, kFar}) {
+  for (const Home home : {0u, 1u, far}) {
     SCOPED_TRACE(fmt::format("home {}", home));
     with_seeds_and_stores([&](std::uint64_t seed, Store store) {
       const EnsembleShape shape{.cores = cores, .sync_bytes = layout.bytes(), .seed = seed};
@@ -242,17 +242,17 @@ void Contract::change_many_pages(Change&& change) {
   auto layout = this->layout(cores);
   const Barrier together(layout, {0, 1});
   const EnsembleShape shape{
-      .cores = cores, .sync_bytes = layout.bytes(), .data_bytes = pages * kPage};
+      .cores = cores, .sync_bytes = layout.bytes(), .data_bytes = pages * page_size};
   run(shape, [&](Core& core) {
     if (core.self() > 1) return;
     for (std::uint64_t n = 2 * pages; n < cores * pages; ++n) {
-      const DataPlace place{static_cast<Home>(n / pages), n % pages * kPage + 64};
+      const DataPlace place{static_cast<Home>(n / pages), n % pages * page_size + 64};
       if (core.self() == 0) get_word(core, place);
       ASSERT_TRUE(together.wait(core).ok());
       change(core, place, n);
       ASSERT_TRUE(together.wait(core).ok());
       core.refresh(place, 8);
-      ASSERT_EQ(get_word(core, place), n) << "page " << place.offset / kPage << " of home "
+      ASSERT_EQ(get_word(core, place), n) << "page " << place.offset / page_size << " of home "
                                           << place.home << ", core " << core.self();
     }
   });
@@ -403,17 +403,17 @@ TEST_P(Contract, ALockProtectsData) {
 // Peterson's lock: stands upon the fence alone.
 TEST_P(Contract, ALockOfPlainWordsProtectsData) {
   constexpr std::uint64_t rounds = 60;
-  constexpr Home cores = kFar + 1;
+  constexpr Home cores = far + 1;
   auto layout = this->layout(cores);
   const auto wants = layout.take_lines(1);
   const auto turn = layout.take_lines(1);
-  const Barrier together(layout, {0, kFar});
+  const Barrier together(layout, {0, far});
   with_seeds_and_stores([&](std::uint64_t seed, Store store) {
     const EnsembleShape shape{
         .cores = cores, .sync_bytes = layout.bytes(), .data_bytes = 64, .seed = seed};
     run(shape, [&](Core& core) {
-      if (core.self() != 0 && core.self() != kFar) return;
-      const Home other = kFar - core.self();
+      if (core.self() != 0 && core.self() != far) return;
+      const Home other = far - core.self();
       const auto mine = core.word({other, wants});
       const auto theirs = core.word({core.self(), wants});
       const auto turn_word = core.word({0, turn});

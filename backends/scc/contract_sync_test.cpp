@@ -66,12 +66,12 @@ TEST_P(Contract, EmptyRangesAreAllowed) {
 // ---- Sync words -------------------------------------------------------------------------------
 
 TEST_P(Contract, AtomicsReturnWhatWasThere) {
-  constexpr Home cores = kFar + 1;
+  constexpr Home cores = far + 1;
   auto layout = this->layout(cores);
   const auto at = layout.take_lines(1);
   run({.cores = cores, .sync_bytes = layout.bytes()}, [&](Core& core) {
     if (core.self() != 0) return;
-    for (const Home home : {0u, 1u, kFar}) {
+    for (const Home home : {0u, 1u, far}) {
       const auto word = core.word({home, at});
       expect_atomics_return_what_was_there(core, word);
     }
@@ -117,13 +117,13 @@ TEST_P(Contract, AtomicsLoseNothing) {
 // R3: stores reach memory in program order, loads are done in program order.
 TEST_P(Contract, StoresArriveInOrder) {
   constexpr std::uint64_t rounds = 1000;
-  constexpr Home cores = kFar + 1;
+  constexpr Home cores = far + 1;
   auto layout = this->layout(cores);
   const auto first = layout.take_lines(1);
   const auto second = layout.take_lines(1);
   with_seeds_and_stores([&](std::uint64_t seed, Store store) {
     run({.cores = cores, .sync_bytes = layout.bytes(), .seed = seed}, [&](Core& core) {
-      const auto a = core.word({kFar, first});
+      const auto a = core.word({far, first});
       const auto b = core.word({0, second});
       if (core.self() == 0) {
         Jitter jitter(core, seed);
@@ -148,17 +148,17 @@ TEST_P(Contract, StoresArriveInOrder) {
 template <class Between>
 void Contract::expect_a_store_before_a_later_load(Between&& between) {
   constexpr std::uint64_t rounds = 300;
-  constexpr Home cores = kFar + 1;
+  constexpr Home cores = far + 1;
   auto layout = this->layout(cores);
   const auto flag = layout.take_lines(1);
   const auto elsewhere = layout.take_lines(1);
-  const Barrier together(layout, {0, kFar});
+  const Barrier together(layout, {0, far});
   with_seeds_and_stores([&](std::uint64_t seed, Store store) {
     std::array<std::vector<std::uint64_t>, cores> seen;
     run({.cores = cores, .sync_bytes = layout.bytes(), .seed = seed}, [&](Core& core) {
-      if (core.self() != 0 && core.self() != kFar) return;
+      if (core.self() != 0 && core.self() != far) return;
       Jitter jitter(core, seed);
-      const auto mine = core.word({kFar - core.self(), flag});
+      const auto mine = core.word({far - core.self(), flag});
       const auto other = core.word({core.self(), flag});
       for (std::uint64_t i = 1; i <= rounds; ++i) {
         ASSERT_TRUE(together.wait(core).ok());
@@ -169,9 +169,9 @@ void Contract::expect_a_store_before_a_later_load(Between&& between) {
       }
     });
     ASSERT_EQ(seen[0].size(), rounds);
-    ASSERT_EQ(seen[kFar].size(), rounds);
+    ASSERT_EQ(seen[far].size(), rounds);
     for (std::uint64_t i = 0; i < rounds; ++i)
-      ASSERT_FALSE(seen[0][i] <= i && seen[kFar][i] <= i) << "in round " << i;
+      ASSERT_FALSE(seen[0][i] <= i && seen[far][i] <= i) << "in round " << i;
   });
 }
 
@@ -188,7 +188,7 @@ TEST_P(Contract, AnAtomicOrdersAStoreBeforeALaterLoad) {
 TEST_P(Contract, AStoreArrivesWithoutFurtherCalls) {
   auto layout = this->layout(2);
   const auto flag = layout.take_lines(1);
-  for (const Store store : kStores) {
+  for (const Store store : stores) {
     run({.cores = 2, .sync_bytes = layout.bytes()}, [&](Core& core) {
       const auto word = core.word({1, flag});
       if (core.self() == 0)
@@ -248,7 +248,7 @@ TEST_P(Contract, ATokenGoesRound) {
   constexpr std::uint64_t rounds = 20;
   auto layout = this->layout(cores);
   const auto token = layout.take_lines(1);
-  for (const Store store : kStores) {
+  for (const Store store : stores) {
     std::vector<Home> order;
     run({.cores = cores, .sync_bytes = layout.bytes()}, [&](Core& core) {
       const auto mine = core.word({core.self(), token});

@@ -6,12 +6,12 @@
 namespace tombolo::scc {
 namespace {
 
-constexpr std::uint64_t kLine = 32;
-constexpr std::uint64_t kSlots = 32;
-constexpr std::uint64_t kHead = kLine;
-constexpr std::uint64_t kTail = kLine + 8;
-constexpr std::uint64_t kCommands = 2 * kLine;
-constexpr std::uint64_t kDone = kCommands + kSlots * kLine;
+constexpr std::uint64_t line_size = 32;
+constexpr std::uint64_t slots = 32;
+constexpr std::uint64_t head_offset = line_size;
+constexpr std::uint64_t tail_offset = line_size + 8;
+constexpr std::uint64_t commands = 2 * line_size;
+constexpr std::uint64_t done_offset = commands + slots * line_size;
 
 // A command as it lies in its line.
 struct Slot {
@@ -22,17 +22,17 @@ struct Slot {
   std::uint32_t notify;
   std::uint32_t unused = 0;
 };
-static_assert(sizeof(Slot) == kLine);
+static_assert(sizeof(Slot) == line_size);
 
-constexpr unsigned kOffsetBits = 40;
+constexpr unsigned offset_bits = 40;
 
 std::uint64_t encode(SystemAddress a) {
-  return static_cast<std::uint64_t>(a.controller) << kOffsetBits | a.offset;
+  return static_cast<std::uint64_t>(a.controller) << offset_bits | a.offset;
 }
 
 SystemAddress decode(std::uint64_t a) {
-  return {static_cast<std::uint32_t>(a >> kOffsetBits),
-          a & ((std::uint64_t{1} << kOffsetBits) - 1)};
+  return {static_cast<std::uint32_t>(a >> offset_bits),
+          a & ((std::uint64_t{1} << offset_bits) - 1)};
 }
 
 SystemAddress later(SystemAddress a, std::uint64_t bytes) {
@@ -45,8 +45,8 @@ View word(Chip& chip, CoreId core, std::uint64_t at) {
 }
 
 View done_word(Chip& chip, CoreId notified, CoreId copy_core) {
-  const View at = word(chip, notified, kDone + copy_core.index() * std::uint64_t{8});
-  TOMBOLO_CHECK(kDone + chip.cores() * std::uint64_t{8} <= chip.mpb_bytes(),
+  const View at = word(chip, notified, done_offset + copy_core.index() * std::uint64_t{8});
+  TOMBOLO_CHECK(done_offset + chip.cores() * std::uint64_t{8} <= chip.mpb_bytes(),
                 "copy cores: the words of {} cores do not fit into {} bytes", chip.cores(),
                 chip.mpb_bytes());
   return at;
@@ -72,8 +72,8 @@ Ticket CopyClient::submit(CoreId copy_core, const CopyCommand& command, CoreId n
   std::uint64_t tail = 0;
   while (true) {
     while (!cpu_.test_and_set(copy_core)) pause();
-    tail = cpu_.load<std::uint64_t>(word(chip, copy_core, kTail));
-    if (tail - cpu_.load<std::uint64_t>(word(chip, copy_core, kHead)) < kSlots) break;
+    tail = cpu_.load<std::uint64_t>(word(chip, copy_core, tail_offset));
+    if (tail - cpu_.load<std::uint64_t>(word(chip, copy_core, head_offset)) < slots) break;
     cpu_.clear(copy_core);
     pause();
   }
@@ -83,9 +83,9 @@ Ticket CopyClient::submit(CoreId copy_core, const CopyCommand& command, CoreId n
                   .method = command.method,
                   .notify = notify.index()};
   // A whole line: the combining buffer sends it off by itself.
-  cpu_.copy_to({chip.mpb(copy_core) + (kCommands + tail % kSlots * kLine), MemoryType::mpbt_wt},
+  cpu_.copy_to({chip.mpb(copy_core) + (commands + tail % slots * line_size), MemoryType::mpbt_wt},
                &slot, sizeof slot);
-  cpu_.store(word(chip, copy_core, kTail), tail + 1);
+  cpu_.store(word(chip, copy_core, tail_offset), tail + 1);
   cpu_.clear(copy_core);
   return {copy_core, tail + 1};
 }
@@ -101,15 +101,15 @@ void CopyCore::serve() {
   Chip& chip = cpu_.chip();
   const CoreId self = cpu_.id();
   while (true) {
-    while (cpu_.load<std::uint64_t>(word(chip, self, kTail)) == done_)
+    while (cpu_.load<std::uint64_t>(word(chip, self, tail_offset)) == done_)
       cpu_.compute(cpu_.timing().loop);
     Slot slot{};
-    cpu_.copy_from(word(chip, self, kCommands + done_ % kSlots * kLine), &slot, sizeof slot);
+    cpu_.copy_from(word(chip, self, commands + done_ % slots * line_size), &slot, sizeof slot);
     if (slot.method == CopyMethod::memcpy)
       copy_by_memcpy(decode(slot.from), decode(slot.to), slot.bytes);
     if (slot.method == CopyMethod::lut) copy_by_lut(decode(slot.from), decode(slot.to), slot.bytes);
     ++done_;
-    cpu_.store(word(chip, self, kHead), done_);
+    cpu_.store(word(chip, self, head_offset), done_);
     cpu_.store(done_word(chip, CoreId(slot.notify), self), done_);  // CC2
     if (slot.method == CopyMethod::stop) return;
   }
@@ -135,9 +135,9 @@ void CopyCore::memcpy_part(SystemAddress from, SystemAddress to, std::uint64_t b
   cpu_.cl1invmb();  // CC3
   const View source{map(0, from), MemoryType::mpbt_wb};
   const View target{map(1, to), MemoryType::mpbt_wb};
-  std::byte held[kLine];
+  std::byte held[line_size];
   for (std::uint64_t done = 0; done < bytes;) {
-    const std::uint64_t n = std::min(bytes - done, room(later(to, done), kLine));
+    const std::uint64_t n = std::min(bytes - done, room(later(to, done), line_size));
     cpu_.copy_from(source + done, held, n);
     cpu_.write(target + done, held, n);
     done += n;
@@ -161,13 +161,13 @@ void CopyCore::copy_by_memcpy(SystemAddress from, SystemAddress to, std::uint64_
 void CopyCore::lut_block(std::uint32_t which, SystemAddress from, SystemAddress to,
                          std::uint64_t bytes) {
   const View block{map(which, from), MemoryType::dcm};
-  for (std::uint64_t at = 0; at < bytes; at += kLine) {
+  for (std::uint64_t at = 0; at < bytes; at += line_size) {
     cpu_.load<std::uint8_t>(block + at);
     cpu_.compute(cpu_.timing().loop);
   }
   map(which, to);
   // The line's own byte: its value stays, and the line becomes dirty.
-  for (std::uint64_t at = 0; at < bytes; at += kLine) {
+  for (std::uint64_t at = 0; at < bytes; at += line_size) {
     cpu_.store(block + at, cpu_.load<std::uint8_t>(block + at));
     cpu_.compute(cpu_.timing().loop);
   }
@@ -179,8 +179,8 @@ void CopyCore::copy_by_lut(SystemAddress from, SystemAddress to, std::uint64_t b
   const std::uint64_t page = cpu_.chip().page_bytes();
   // A line keeps its place in the page when the page is exchanged.
   if (from.offset % page != to.offset % page) return copy_by_memcpy(from, to, bytes);
-  const std::uint64_t head = std::min(bytes, (kLine - from.offset % kLine) % kLine);
-  const std::uint64_t tail = (bytes - head) % kLine;
+  const std::uint64_t head = std::min(bytes, (line_size - from.offset % line_size) % line_size);
+  const std::uint64_t tail = (bytes - head) % line_size;
   copy_by_memcpy(from, to, head);
   copy_by_memcpy(later(from, bytes - tail), later(to, bytes - tail), tail);
   if (head + tail == bytes) return;

@@ -26,9 +26,9 @@ std::int64_t instructions(Address first, std::size_t bytes) {
   return first.byte() / 8 == (first.byte() + bytes - 1) / 8 ? 1 : words(bytes);
 }
 
-constexpr std::size_t kWord = 4;
-constexpr std::size_t kDoubleWord = 8;
-constexpr std::uint64_t kWholeLine = 0xffffffff;
+constexpr std::size_t word_size = 4;
+constexpr std::size_t double_word = 8;
+constexpr std::uint64_t whole_line = 0xffffffff;
 
 std::uint64_t mask_of(std::size_t offset, std::size_t bytes) {
   return ((std::uint64_t{1} << bytes) - 1) << offset;
@@ -75,7 +75,7 @@ void Cpu::read(View from, void* to, std::size_t bytes) {
   auto* out = static_cast<std::byte*>(to);
   counters_.words_read += static_cast<std::uint64_t>(words(bytes));
   while (bytes > 0) {
-    const std::size_t n = std::min(bytes, kLineBytes - line_size_.offset(from.first));
+    const std::size_t n = std::min(bytes, core_line_bytes - line_size_.offset(from.first));
     read_in_line(from, out, n);
     from = from + n;
     out += n;
@@ -97,7 +97,7 @@ void Cpu::read_in_line(View from, std::byte* to, std::size_t bytes) {
 void Cpu::read_uncached(View from, std::byte* to, std::size_t bytes) {
   const bool first_word_only =
       from.type == MemoryType::ncm_wcb && chip_.parameters().errata.ncm_wcb_reads_first_word;
-  by_transactions(from.first, bytes, kDoubleWord, [&](std::size_t done, std::size_t n) {
+  by_transactions(from.first, bytes, double_word, [&](std::size_t done, std::size_t n) {
     Address at = from.first + done;
     if (first_word_only) at = line_size_.first(line_size_.line(at)) + at.byte() % 8;
     fibre_->advance(timing_.load);
@@ -113,18 +113,18 @@ Cpu::LineBytes Cpu::fill_l1(View of) {
   LineBytes bytes;
   std::optional<LeavingLine> out_of_l2;
   if (!scc::in_l2(of.type)) {
-    request_read(first, bytes.data(), kLineBytes);
-  } else if (l2_.read(first, bytes.data(), kLineBytes)) {
+    request_read(first, bytes.data(), core_line_bytes);
+  } else if (l2_.read(first, bytes.data(), core_line_bytes)) {
     fibre_->advance(timing_.l2);
   } else {
-    request_read(first, bytes.data(), kLineBytes);
-    const auto gone = l2_.fill(line, kNormal, bytes.data());
+    request_read(first, bytes.data(), core_line_bytes);
+    const auto gone = l2_.fill(line, normal, bytes.data());
     if (gone && gone->dirty) out_of_l2 = LeavingLine(*gone);
   }
-  const auto gone = l1_.fill(line, is_mpbt(of.type) ? kMpbt : kNormal, bytes.data());
+  const auto gone = l1_.fill(line, is_mpbt(of.type) ? mpbt : normal, bytes.data());
   std::optional<LeavingLine> out_of_l1;
   if (gone && gone->dirty) out_of_l1 = LeavingLine(*gone);
-  if (out_of_l2) post_write(line_size_.first(out_of_l2->line), kWholeLine, out_of_l2->bytes.data());
+  if (out_of_l2) post_write(line_size_.first(out_of_l2->line), whole_line, out_of_l2->bytes.data());
   if (out_of_l1) leave_l1(out_of_l1->seen());
   return bytes;
 }
@@ -132,12 +132,13 @@ Cpu::LineBytes Cpu::fill_l1(View of) {
 // A changed line of L1 goes to L2 if it is there, which allocates no line for a write.
 void Cpu::leave_l1(const CachedLine& line) {
   const Address first = line_size_.first(line.line);
-  if (line.kind == kNormal) {
+  if (line.kind == normal) {
     fibre_->advance(timing_.l2);
-    if (l2_.write(first, line.bytes, kLineBytes, WritePolicy::write_back) == WriteOutcome::kept)
+    if (l2_.write(first, line.bytes, core_line_bytes, WritePolicy::write_back) ==
+        WriteOutcome::kept)
       return;
   }
-  post_write(first, kWholeLine, line.bytes);
+  post_write(first, whole_line, line.bytes);
 }
 
 // ---- Stores -------------------------------------------------------------------------------------
@@ -146,7 +147,7 @@ void Cpu::write(View to, const void* from, std::size_t bytes) {
   const auto* in = static_cast<const std::byte*>(from);
   counters_.words_written += static_cast<std::uint64_t>(words(bytes));
   while (bytes > 0) {
-    const std::size_t n = std::min(bytes, kLineBytes - line_size_.offset(to.first));
+    const std::size_t n = std::min(bytes, core_line_bytes - line_size_.offset(to.first));
     write_in_line(to, in, n);
     to = to + n;
     in += n;
@@ -173,7 +174,7 @@ void Cpu::write_in_line(View to, const std::byte* from, std::size_t bytes) {
 }
 
 void Cpu::write_uncached(View to, const std::byte* from, std::size_t bytes) {
-  const std::size_t unit = scc::in_l1(to.type) ? kWord : kDoubleWord;
+  const std::size_t unit = scc::in_l1(to.type) ? word_size : double_word;
   by_transactions(to.first, bytes, unit, [&](std::size_t done, std::size_t n) {
     const Address at = to.first + done;
     const std::size_t offset = line_size_.offset(at);
@@ -246,19 +247,19 @@ void Cpu::request_read(Address from, std::byte* to, std::size_t bytes) {
 void Cpu::post_write(Address line, std::uint64_t mask, const std::byte* bytes) {
   ++counters_.requests_written;
   LineBytes held;
-  std::memcpy(held.data(), bytes, kLineBytes);
+  std::memcpy(held.data(), bytes, core_line_bytes);
   wait_for_writes();  // one outstanding
   fibre_->await_turn();
   const Target target = chip_.resolve(id_, line);
-  const Chip::Trip trip = send(target, now() + before(line), kLineBytes, 0);
+  const Chip::Trip trip = send(target, now() + before(line), core_line_bytes, 0);
   write_done_ = trip.reply + after(target);
   std::byte* const memory = target.memory();
   chip_.simulation().at(trip.effect, [held, memory, mask](Time) {
-    if (mask == kWholeLine) {
-      std::memcpy(memory, held.data(), kLineBytes);
+    if (mask == whole_line) {
+      std::memcpy(memory, held.data(), core_line_bytes);
       return;
     }
-    for (std::size_t i = 0; i < kLineBytes; ++i)
+    for (std::size_t i = 0; i < core_line_bytes; ++i)
       if ((mask >> i & 1) != 0) memory[i] = held[i];
   });
 }
@@ -267,7 +268,7 @@ void Cpu::post_write(Address line, std::uint64_t mask, const std::byte* bytes) {
 
 void Cpu::cl1invmb() {
   fibre_->advance(timing_.cl1invmb);
-  l1_.invalidate_kind(kMpbt);
+  l1_.invalidate_kind(mpbt);
 }
 
 std::int64_t Cpu::valid_lines() const {
@@ -299,14 +300,14 @@ void Cpu::flush_l2() {
 bool Cpu::l2_has_room() const {
   std::size_t lines = 0;
   l2_.visit([&](const CachedLine&) { ++lines; });
-  return lines * kLineBytes < l2_.shape().bytes;
+  return lines * core_line_bytes < l2_.shape().bytes;
 }
 
 // The two blocks in turn are the last of the private memory that is not public.
 void Cpu::read_flush_block() {
   const auto bytes = static_cast<std::uint64_t>(chip_.parameters().caches.l2_bytes);
   const Address block(chip_.private_bytes() - bytes * (1 + flush_blocks_++ % 2));
-  for (std::uint64_t at = 0; at < bytes; at += kLineBytes) {
+  for (std::uint64_t at = 0; at < bytes; at += core_line_bytes) {
     load<std::uint32_t>({block + at, MemoryType::dcm});
     fibre_->advance(timing_.flush_loop);
   }
@@ -320,7 +321,7 @@ void Cpu::flush_combined() {
   }
   // A line for each core at the end of its controller's legacy shared memory.
   const Address line = chip_.shared(chip_.controller_of(id_)) +
-                       (chip_.page_bytes() - (id_.index() + 1) * kLineBytes);
+                       (chip_.page_bytes() - (id_.index() + 1) * core_line_bytes);
   const std::uint32_t nothing = 0;
   write({line, MemoryType::mpbt_wb}, &nothing, sizeof nothing);
 }
@@ -346,7 +347,7 @@ void Cpu::write_line_back(simulator::Line line) {
   if (combined_.holds(line)) post(*combined_.drain());
   // L1 has the newer bytes: they go to L2, if it has the line, and on from there.
   if (const auto out = l1_.clean(line)) leave_l1(LeavingLine(*out).seen());
-  if (const auto out = l2_.clean(line)) post_write(line_size_.first(line), kWholeLine, out->bytes);
+  if (const auto out = l2_.clean(line)) post_write(line_size_.first(line), whole_line, out->bytes);
 }
 
 void Cpu::invalidate(View first, std::size_t bytes) {
@@ -356,7 +357,7 @@ void Cpu::invalidate(View first, std::size_t bytes) {
   each_line(first, bytes, [&](simulator::Line line) {
     // Stores to the rest of a line that is only partly in the range are not to be lost.
     const Address start = line_size_.first(line);
-    if (start < first.first || start + kLineBytes > end) write_line_back(line);
+    if (start < first.first || start + core_line_bytes > end) write_line_back(line);
     drop(start);
   });
 }
@@ -389,11 +390,11 @@ Cpu::LineBytes Cpu::engine_reads(View from) {
   LineBytes bytes;
   const simulator::Line line = line_size_.line(from.first);
   if (const auto held = l1_.look(line)) {
-    std::memcpy(bytes.data(), held->bytes, kLineBytes);
+    std::memcpy(bytes.data(), held->bytes, core_line_bytes);
   } else if (const auto below = l2_.look(line)) {
-    std::memcpy(bytes.data(), below->bytes, kLineBytes);
+    std::memcpy(bytes.data(), below->bytes, core_line_bytes);
   } else {
-    chip_.peek(id_, from.first, bytes.data(), kLineBytes);
+    chip_.peek(id_, from.first, bytes.data(), core_line_bytes);
   }
   return bytes;
 }
@@ -402,36 +403,36 @@ void Cpu::copy_by_engine(View from, View to, std::size_t bytes, const std::byte*
   TOMBOLO_CHECK(chip_.parameters().extensions.copy_engine,
                 "core {}: copy_by_engine on a chip without a copy engine", id_.index());
   TOMBOLO_CHECK(line_size_.offset(from.first) == 0 && line_size_.offset(to.first) == 0 &&
-                    bytes % kLineBytes == 0,
+                    bytes % core_line_bytes == 0,
                 "core {}: the copy engine moves whole lines", id_.index());
   fibre_->advance(timing_.copy_engine_start);
   // This core's earlier stores to these lines are older than the bytes that the engine brings.
   if (const auto out = combined_.drain()) post(*out);
-  for (std::size_t done = 0; done < bytes; done += kLineBytes) drop(to.first + done);
+  for (std::size_t done = 0; done < bytes; done += core_line_bytes) drop(to.first + done);
   wait_for_writes();
   fibre_->await_turn();
-  for (std::size_t done = 0; done < bytes; done += kLineBytes) {
+  for (std::size_t done = 0; done < bytes; done += core_line_bytes) {
     // As many lines under way as it remembers; the oldest makes room.
-    Time& slot = engine_lines_[done / kLineBytes % engine_lines_.size()];
+    Time& slot = engine_lines_[done / core_line_bytes % engine_lines_.size()];
     Time start = std::max(now(), slot);
     if (!l1_.look(line_size_.line(from.first + done)) &&
         !l2_.look(line_size_.line(from.first + done)))
-      start =
-          send(chip_.resolve(id_, from.first + done), start, 0, kLineBytes, Chip::Sender::engine)
-              .reply;
+      start = send(chip_.resolve(id_, from.first + done), start, 0, core_line_bytes,
+                   Chip::Sender::engine)
+                  .reply;
     const Target target = chip_.resolve(id_, to.first + done);
-    const Chip::Trip trip = send(target, start, kLineBytes, 0, Chip::Sender::engine);
+    const Chip::Trip trip = send(target, start, core_line_bytes, 0, Chip::Sender::engine);
     slot = trip.reply;
     write_done_ = std::max(write_done_, trip.reply);
     LineBytes held;
     if (data == nullptr) {
       held = engine_reads(from + done);
     } else {
-      std::memcpy(held.data(), data + done, kLineBytes);
+      std::memcpy(held.data(), data + done, core_line_bytes);
     }
     std::byte* const memory = target.memory();
-    chip_.simulation().at(trip.effect,
-                          [held, memory](Time) { std::memcpy(memory, held.data(), kLineBytes); });
+    chip_.simulation().at(
+        trip.effect, [held, memory](Time) { std::memcpy(memory, held.data(), core_line_bytes); });
   }
 }
 
@@ -479,7 +480,7 @@ void Cpu::set_lut(CoreId of, std::uint32_t entry, LutEntry to) {
 
 Address Cpu::allocate_private(std::size_t bytes) {
   const Address at(private_used_);
-  private_used_ += (bytes + kLineBytes - 1) / kLineBytes * kLineBytes;
+  private_used_ += (bytes + core_line_bytes - 1) / core_line_bytes * core_line_bytes;
   // The kernel's two blocks for flushes lie at the end.
   const auto reserved = 2 * static_cast<std::uint64_t>(chip_.parameters().caches.l2_bytes);
   TOMBOLO_CHECK(private_used_ + reserved <= chip_.private_bytes(),

@@ -137,10 +137,10 @@ class Cpu {
  private:
   friend class Chip;
 
-  static constexpr std::size_t kLineBytes = 32;
-  static constexpr simulator::LineKind kNormal = 0;
-  static constexpr simulator::LineKind kMpbt = 1;
-  using LineBytes = std::array<std::byte, kLineBytes>;
+  static constexpr std::size_t core_line_bytes = 32;
+  static constexpr simulator::LineKind normal = 0;
+  static constexpr simulator::LineKind mpbt = 1;
+  using LineBytes = std::array<std::byte, core_line_bytes>;
 
   void run(simulator::Core& fibre, const std::function<void(Cpu&)>& program);
 
@@ -153,7 +153,7 @@ class Cpu {
   // A line that has left a cache, by value: while it is on its way, others may use the cache.
   struct LeavingLine {
     explicit LeavingLine(const simulator::CachedLine& gone) : line(gone.line), kind(gone.kind) {
-      std::copy_n(gone.bytes, kLineBytes, bytes.data());
+      std::copy_n(gone.bytes, core_line_bytes, bytes.data());
     }
     simulator::CachedLine seen() const { return {line, kind, true, bytes.data()}; }
     simulator::Line line;
@@ -203,7 +203,7 @@ class Cpu {
   CoreId id_;
   bool caches_are_shared_;
   simulator::Core* fibre_ = nullptr;
-  simulator::LineSize line_size_{kLineBytes};
+  simulator::LineSize line_size_{core_line_bytes};
   simulator::SetAssociativeCache l1_;
   simulator::SetAssociativeCache l2_;
   simulator::WriteCombiningBuffer combined_{line_size_};

@@ -38,9 +38,9 @@ constexpr MemoryType type_of(PageBits bits) {
 }
 
 constexpr std::string_view name_of(MemoryType type) {
-  constexpr std::string_view kNames[] = {"DCM",     "DCM-WT",  "NCM", "NCM-WCB",
-                                         "MPBT-WB", "MPBT-WT", "WT"};
-  return kNames[static_cast<std::size_t>(type)];
+  constexpr std::string_view names[] = {"DCM",     "DCM-WT",  "NCM", "NCM-WCB",
+                                        "MPBT-WB", "MPBT-WT", "WT"};
+  return names[static_cast<std::size_t>(type)];
 }
 
 // The behaviour of a type.

@@ -39,14 +39,14 @@ std::string take_integer(const toml::node& node, std::int64_t least, std::int64_
 }
 
 std::string take_half_cycles(const toml::node& node, HalfCycles& to) {
-  constexpr double kMost = 10'000'000;
+  constexpr double most_allowed = 10'000'000;
   const auto value = node.value<double>();
-  if (node.is_number() && value && *value >= 0 && *value <= kMost &&
+  if (node.is_number() && value && *value >= 0 && *value <= most_allowed &&
       std::floor(*value * 2) == *value * 2) {
     to.halves = static_cast<std::int64_t>(*value * 2);
     return {};
   }
-  return fmt::format("a multiple of 0.5 from 0 to {}", kMost);
+  return fmt::format("a multiple of 0.5 from 0 to {}", most_allowed);
 }
 
 std::string take_bool(const toml::node& node, bool& to) {

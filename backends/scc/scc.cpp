@@ -7,10 +7,10 @@ namespace tombolo::scc::detail {
 namespace {
 
 // The bytes that a copy handles at a time: a line on each side.
-constexpr std::size_t kChunk = 32;
+constexpr std::size_t chunk_bytes = 32;
 // Below it a copy engine is not worth its start.
-constexpr std::size_t kEngineBytes = 256;
-constexpr std::uint64_t kPollsPerIdle = 64;
+constexpr std::size_t engine_bytes = 256;
+constexpr std::uint64_t polls_per_idle = 64;
 
 Cpu& cpu_of(const Attachment& at) {
   TOMBOLO_CHECK(at.cpu != nullptr, "scc: core {} was not attached by a scc::Job", at.self);
@@ -51,7 +51,7 @@ Status Base::pause(std::uint64_t ns) {
 }
 
 Status Base::idle() {
-  if (idle_ == nullptr || ++polls_ % kPollsPerIdle != 0) return {};
+  if (idle_ == nullptr || ++polls_ % polls_per_idle != 0) return {};
   return idle_->idle();
 }
 
@@ -117,7 +117,8 @@ Status Base::read(DataPlace place, void* out, std::size_t bytes) {
   each_page(place, bytes, [&](View from, std::size_t start, std::size_t n) {
     held(from.type).lines = true;  // now: to map the page may have made the caches forget all
     for (std::size_t done = 0; done < n;) {
-      const std::size_t chunk = std::min(n - done, kChunk - (from.first.byte() + done) % kChunk);
+      const std::size_t chunk =
+          std::min(n - done, chunk_bytes - (from.first.byte() + done) % chunk_bytes);
       cpu_.copy_from(from + done, to + start + done, chunk);
       if (buffer != nullptr) cpu_.write(view_of(*buffer, to + start + done), zeros, chunk);
       done += chunk;
@@ -172,18 +173,18 @@ void Base::copy_out(DataPlace place, const std::byte* in, std::size_t bytes, boo
     if (kept) held(to.type).stores = true;  // now: as for reads
     std::size_t done = 0;
     while (done < n) {
-      const std::size_t in_line = (to.first.byte() + done) % kChunk;
-      const std::size_t whole = (n - done) / kChunk * kChunk;
+      const std::size_t in_line = (to.first.byte() + done) % chunk_bytes;
+      const std::size_t whole = (n - done) / chunk_bytes * chunk_bytes;
       const bool aligned =
-          in_line == 0 &&
-          (buffer == nullptr || view_of(*buffer, in + start + done).first.byte() % kChunk == 0);
-      if (by_engine && aligned && whole >= kEngineBytes) {
+          in_line == 0 && (buffer == nullptr ||
+                           view_of(*buffer, in + start + done).first.byte() % chunk_bytes == 0);
+      if (by_engine && aligned && whole >= engine_bytes) {
         cpu_.copy_by_engine(view_of(*buffer, in + start + done), to + done, whole,
                             in + start + done);
         done += whole;
         continue;
       }
-      const std::size_t chunk = std::min(n - done, kChunk - in_line);
+      const std::size_t chunk = std::min(n - done, chunk_bytes - in_line);
       if (buffer != nullptr) touch_read(in + start + done, chunk);
       cpu_.copy_to(to + done, in + start + done, chunk);
       done += chunk;
@@ -282,18 +283,18 @@ View Base::view_of(const Buffer& buffer, const void* p) const {
 void Base::touch_read(const void* from, std::size_t bytes) {
   const Buffer* buffer = buffer_of(from);
   TOMBOLO_CHECK(buffer != nullptr, "scc: touch_read of memory that allocate() did not give");
-  std::byte ignored[kChunk];
+  std::byte ignored[chunk_bytes];
   const View first = view_of(*buffer, from);
-  for (std::size_t done = 0; done < bytes; done += kChunk)
-    cpu_.read(first + done, ignored, std::min(kChunk, bytes - done));
+  for (std::size_t done = 0; done < bytes; done += chunk_bytes)
+    cpu_.read(first + done, ignored, std::min(chunk_bytes, bytes - done));
 }
 
 void Base::touch_write(const void* to, std::size_t bytes) {
   const Buffer* buffer = buffer_of(to);
   TOMBOLO_CHECK(buffer != nullptr, "scc: touch_write of memory that allocate() did not give");
   const View first = view_of(*buffer, to);
-  for (std::size_t done = 0; done < bytes; done += kChunk)
-    cpu_.write(first + done, zeros, std::min(kChunk, bytes - done));
+  for (std::size_t done = 0; done < bytes; done += chunk_bytes)
+    cpu_.write(first + done, zeros, std::min(chunk_bytes, bytes - done));
 }
 
 }  // namespace tombolo::scc::detail

@@ -10,8 +10,8 @@
 namespace tombolo::scc {
 namespace {
 
-constexpr std::uint32_t kCores = 48;
-constexpr int kOperations = 20'000;  // of each core
+constexpr std::uint32_t core_count = 48;
+constexpr int operations = 20'000;  // of each core
 
 const Parameters& chip_parameters() {
   static const Parameters parameters = [] {
@@ -28,7 +28,7 @@ const Parameters& chip_parameters() {
 void operate(Cpu& cpu, std::uint64_t bytes, std::uint64_t shared_in_1000) {
   Random& random = cpu.fibre().random();
   const Address shared = cpu.chip().shared(cpu.chip().controller_of(cpu.id()));
-  for (int i = 0; i < kOperations; ++i) {
+  for (int i = 0; i < operations; ++i) {
     const std::uint64_t draw = random.next();
     const bool is_shared = draw % 1000 < shared_in_1000;
     const View view = is_shared ? View{shared + (draw >> 40) % 1024 * 4, MemoryType::ncm}
@@ -45,7 +45,7 @@ void memory_operations(benchmark::State& state) {
   for (auto _ : state) {
     state.PauseTiming();
     auto chip = std::make_unique<Chip>(chip_parameters());
-    for (std::uint32_t core = 0; core < kCores; ++core)
+    for (std::uint32_t core = 0; core < core_count; ++core)
       chip->start(CoreId(core), [&](Cpu& cpu) {
         operate(cpu, static_cast<std::uint64_t>(state.range(0)),
                 static_cast<std::uint64_t>(state.range(1)));
@@ -57,7 +57,7 @@ void memory_operations(benchmark::State& state) {
     chip.reset();
     state.ResumeTiming();
   }
-  state.SetItemsProcessed(std::int64_t{kCores} * kOperations * state.iterations());
+  state.SetItemsProcessed(std::int64_t{core_count} * operations * state.iterations());
 }
 // Within L1, within L2, beyond both; then with words that are shared.
 BENCHMARK(memory_operations)

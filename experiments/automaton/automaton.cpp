@@ -18,16 +18,16 @@ using Ours = windows::Window<scc::Core>;
 using machine::Home;
 using simulator::Duration;
 
-constexpr int kSteps = 100;  // of the paper
-constexpr std::uint32_t kProcesses[] = {1, 2, 4, 8, 12, 16, 24, 32, 40, 48};
-constexpr std::uint32_t kAll = 48;
+constexpr int step_count = 100;  // of the paper
+constexpr std::uint32_t process_counts[] = {1, 2, 4, 8, 12, 16, 24, 32, 40, 48};
+constexpr std::uint32_t all_cores = 48;
 
 struct Messages {
   const char* name;
   AutomatonMessages kind;
 };
-constexpr Messages kMessages[] = {{"rckmpi-two-sided", AutomatonMessages::two_sided},
-                                  {"rckmpi-one-sided", AutomatonMessages::one_sided}};
+constexpr Messages message_kinds[] = {{"rckmpi-two-sided", AutomatonMessages::two_sided},
+                                      {"rckmpi-one-sided", AutomatonMessages::one_sided}};
 
 double seconds(Duration d) { return d.in_nanoseconds() * 1e-9; }
 
@@ -59,13 +59,13 @@ class PutExchange final : public AutomatonExchange {
  private:
   // The source is in the own window, in the memory type of its mapping: read line by line.
   void put(int array, std::uint32_t line, Home target, std::uint32_t ghost) {
-    constexpr std::uint32_t kPart = 32;
-    std::byte part[kPart];
+    constexpr std::uint32_t part_width = 32;
+    std::byte part[part_width];
     const Home self = window_.core().self();
     mpi_.put(target, 0, nullptr, 0);  // the call; the bytes follow
-    for (std::uint32_t at = 0; at < field_.bytes_in_line; at += kPart) {
-      require(window_.core().read({self, field_.place(array, line) + at}, part, kPart));
-      require(window_.put(target, field_.place(array, ghost) + at, part, kPart));
+    for (std::uint32_t at = 0; at < field_.bytes_in_line; at += part_width) {
+      require(window_.core().read({self, field_.place(array, line) + at}, part, part_width));
+      require(window_.put(target, field_.place(array, ghost) + at, part, part_width));
     }
   }
 
@@ -112,10 +112,12 @@ void process(const AutomatonField& field, const AutomatonPlan& plan, const Autom
 }
 
 std::string note_of(const AutomatonPlan& plan) {
-  return fmt::format("of {} steps, scaled to {}", plan.steps, kSteps);
+  return fmt::format("of {} steps, scaled to {}", plan.steps, step_count);
 }
 
-double scaled(Duration d, const AutomatonPlan& plan) { return seconds(d) * kSteps / plan.steps; }
+double scaled(Duration d, const AutomatonPlan& plan) {
+  return seconds(d) * step_count / plan.steps;
+}
 
 AutomatonPlan serial_plan(const Context& context) {
   return {.serial = true, .steps = context.repetitions(2, 1)};
@@ -133,9 +135,9 @@ Status serial(const Context& context, std::uint32_t lines, Recorder& recorder, d
 
 // The serial program's time, from fewer lines: they fill the caches many times over.
 Status serial_time(const Context& context, Recorder& recorder, double* result) {
-  constexpr std::uint32_t kPart = 20;
-  TOMBOLO_TRY(serial(context, AutomatonField{}.lines / kPart, recorder, result));
-  *result *= kPart;
+  constexpr std::uint32_t part_width = 20;
+  TOMBOLO_TRY(serial(context, AutomatonField{}.lines / part_width, recorder, result));
+  *result *= part_width;
   return {};
 }
 
@@ -213,7 +215,7 @@ Status by_messages(const Context& context, const Messages& messages, std::uint32
   TOMBOLO_TRY(parallel(context, messages.name, run, processes, recorder, &outcome));
   const AutomatonPlan plan = parallel_plan(context);
   report_wrong_cells(recorder, messages.name, processes, plan, outcome);
-  if (messages.kind != AutomatonMessages::two_sided || processes != kAll) return {};
+  if (messages.kind != AutomatonMessages::two_sided || processes != all_cores) return {};
   for (std::uint32_t rank = 0; rank < processes; ++rank)
     recorder.row({"local",
                   double(rank),
@@ -241,13 +243,13 @@ Status right(const Context& context, std::uint32_t processes, Recorder& recorder
 std::vector<Point> points(const Context& context) {
   std::vector<Point> all = {
       {"serial", context.quick ? 0.5 : 9.0, automaton_memory(1), serial_point}};
-  for (const std::uint32_t processes : kProcesses) {
-    if (processes > context.chip.cores() || (context.quick && processes != kAll)) continue;
+  for (const std::uint32_t processes : process_counts) {
+    if (processes > context.chip.cores() || (context.quick && processes != all_cores)) continue;
     const double host_seconds = context.quick ? 10.0 : 15.0;
     all.push_back(
         {fmt::format("dcm-{}", processes), host_seconds, automaton_memory(processes),
          [processes](const Context& c, Recorder& r) { return by_windows(c, processes, r); }});
-    for (const Messages& messages : kMessages)
+    for (const Messages& messages : message_kinds)
       all.push_back({fmt::format("{}-{}", messages.name, processes), host_seconds,
                      automaton_memory(processes),
                      [processes, &messages](const Context& c, Recorder& r) {

@@ -9,14 +9,14 @@
 namespace tombolo::experiments {
 namespace {
 
-constexpr std::uint32_t kPart = 32;  // a line of the cache
+constexpr std::uint32_t part_width = 32;  // a line of the cache
 
-constexpr std::size_t kVariables = 256;  // of a page: a stack frame or two, say
-constexpr std::size_t kPage = 4096;
+constexpr std::size_t variables = 256;  // of a page: a stack frame or two, say
+constexpr std::size_t page_size = 4096;
 
 // Nine loads of a byte with extension (3 cycles on a P54C), eight additions, the rule's table, and
 // the loop around them.
-constexpr std::int64_t kCellCycles = 9 * 3 + 8 + 3 + 3;
+constexpr std::int64_t cell_cycles = 9 * 3 + 8 + 3 + 3;
 
 // Vichniac's twisted majority: of nine cells, 4 or more than 5 living ones make a living one.
 std::uint8_t rule(const std::uint8_t* above, const std::uint8_t* line, const std::uint8_t* below) {
@@ -74,10 +74,10 @@ AutomatonStepper::AutomatonStepper(scc::detail::Base& core, const AutomatonField
     : core_(core), field_(field), lines_(field.lines_of(core.self())) {
   // As many pages as a way of the second level has.
   const scc::Parameters::Caches& caches = core.cpu().chip().parameters().caches;
-  const auto pages = static_cast<std::size_t>(caches.l2_bytes / caches.ways) / kPage;
+  const auto pages = static_cast<std::size_t>(caches.l2_bytes / caches.ways) / page_size;
   Random random = Random::stream(field.seed, core.self());
   for (std::byte*& page : variables_)
-    page = core.allocate(pages * kPage) + random.below(pages) * kPage;
+    page = core.allocate(pages * page_size) + random.below(pages) * page_size;
   for (auto& row : rows_) row.resize(field.bytes_in_line);
 }
 
@@ -141,24 +141,24 @@ void AutomatonStepper::refresh_ends(int array, std::uint32_t line) {
 
 void AutomatonStepper::use_variables() {
   for (const std::byte* page : variables_) {
-    core_.touch_read(page, kVariables);
-    core_.touch_write(page, kVariables);
+    core_.touch_read(page, variables);
+    core_.touch_write(page, variables);
   }
 }
 
 void AutomatonStepper::load_part(int from, std::uint32_t line, std::uint32_t part) {
   for (std::uint32_t r = 0; r < rows_.size(); ++r)
-    read(from, line - 1 + r, part, &rows_[r][part], kPart);
+    read(from, line - 1 + r, part, &rows_[r][part], part_width);
 }
 
 void AutomatonStepper::next_line(int from, std::uint32_t line) {
-  const simulator::Duration cell_time = core_.cpu().timing().core.cycles(kCellCycles);
+  const simulator::Duration cell_time = core_.cpu().timing().core.cycles(cell_cycles);
   const std::uint32_t bytes = field_.bytes_in_line;
   use_variables();
   load_part(from, line, 0);
-  for (std::uint32_t part = 0; part < bytes; part += kPart) {
-    if (part + kPart < bytes) load_part(from, line, part + kPart);
-    for (std::uint32_t c = std::max(part, 1u); c < std::min(part + kPart, bytes - 1); ++c) {
+  for (std::uint32_t part = 0; part < bytes; part += part_width) {
+    if (part + part_width < bytes) load_part(from, line, part + part_width);
+    for (std::uint32_t c = std::max(part, 1u); c < std::min(part + part_width, bytes - 1); ++c) {
       const std::uint8_t cell = rule(&rows_[0][c], &rows_[1][c], &rows_[2][c]);
       core_.cpu().compute(cell_time);
       write(1 - from, line, c, &cell, 1);

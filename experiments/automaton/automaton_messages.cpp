@@ -44,14 +44,14 @@ class TwoSided final : public AutomatonExchange {
 
   void open(int array) override {
     requests_.push_back(mpi_.irecv(lines_.line(array, 0), lines_.bytes(),
-                                   static_cast<std::int32_t>(lines_.above()), kDown));
+                                   static_cast<std::int32_t>(lines_.above()), down));
     requests_.push_back(mpi_.irecv(lines_.line(array, lines_.last() + 1), lines_.bytes(),
-                                   static_cast<std::int32_t>(lines_.below()), kUp));
+                                   static_cast<std::int32_t>(lines_.below()), up));
   }
   void send(int array) override {
-    requests_.push_back(mpi_.isend(lines_.line(array, 1), lines_.bytes(), lines_.above(), kUp));
+    requests_.push_back(mpi_.isend(lines_.line(array, 1), lines_.bytes(), lines_.above(), up));
     requests_.push_back(
-        mpi_.isend(lines_.line(array, lines_.last()), lines_.bytes(), lines_.below(), kDown));
+        mpi_.isend(lines_.line(array, lines_.last()), lines_.bytes(), lines_.below(), down));
   }
   void close(int) override {
     mpi_.wait_all(requests_);
@@ -60,8 +60,8 @@ class TwoSided final : public AutomatonExchange {
 
  private:
   // Both neighbours may be one process.
-  static constexpr std::int32_t kUp = 1;
-  static constexpr std::int32_t kDown = 2;
+  static constexpr std::int32_t up = 1;
+  static constexpr std::int32_t down = 2;
 
   Rckmpi& mpi_;
   Lines lines_;

@@ -22,28 +22,28 @@ std::uint64_t wrong_cells(const AutomatonField& field, const AutomatonPlan& plan
 }
 
 // All of it stays in the caches. Lines are not shared out evenly.
-constexpr AutomatonField kSmall{.processes = 4, .lines = 18, .bytes_in_line = 256, .seed = 3};
+constexpr AutomatonField small{.processes = 4, .lines = 18, .bytes_in_line = 256, .seed = 3};
 
 TEST(Automaton, IsRightWithOneProcess) {
-  AutomatonField field = kSmall;
+  AutomatonField field = small;
   field.processes = 1;
   EXPECT_EQ(wrong_cells(field, {.serial = true, .steps = 4}), 0);
   EXPECT_EQ(wrong_cells(field, {.own = MemoryType::mpbt_wt, .steps = 4}), 0);
 }
 
 TEST(Automaton, IsRightWithTwoWhoAreNeighboursTwice) {
-  AutomatonField field = kSmall;
+  AutomatonField field = small;
   field.processes = 2;
   EXPECT_EQ(wrong_cells(field, {.own = MemoryType::mpbt_wt, .steps = 4}), 0);
 }
 
 TEST(Automaton, IsRightWithOwnWindowsWrittenThroughAndUncached) {
-  EXPECT_EQ(wrong_cells(kSmall, {.own = MemoryType::mpbt_wt, .steps = 4}), 0);
-  EXPECT_EQ(wrong_cells(kSmall, {.own = MemoryType::ncm, .steps = 4}), 0);
+  EXPECT_EQ(wrong_cells(small, {.own = MemoryType::mpbt_wt, .steps = 4}), 0);
+  EXPECT_EQ(wrong_cells(small, {.own = MemoryType::ncm, .steps = 4}), 0);
 }
 
 TEST(Automaton, IsWrongWithOwnWindowsInAllCaches) {
-  EXPECT_GT(wrong_cells(kSmall, {.own = MemoryType::dcm, .steps = 4}), 0);
+  EXPECT_GT(wrong_cells(small, {.own = MemoryType::dcm, .steps = 4}), 0);
 }
 
 TEST(Automaton, IsRightWithCachedWindowsAndTheirCoherence) {
@@ -58,7 +58,7 @@ TEST(Automaton, IsRightWithCachedWindowsAndTheirCoherence) {
     AutomatonOutcome outcome;
     NoRows rows;
     const AutomatonPlan plan{.own = c.own, .as_prototype = false, .steps = 4};
-    const Status status = run_automaton(test_context(c.chip), kSmall, plan, rows, &outcome);
+    const Status status = run_automaton(test_context(c.chip), small, plan, rows, &outcome);
     EXPECT_TRUE(status.ok()) << status.message();
     EXPECT_EQ(outcome.wrong_cells, 0) << c.chip;
   }
@@ -72,7 +72,7 @@ TEST(Automaton, FiguresHaveThePapersSynchronizationAndNotOurs) {
     NoRows rows;
     const AutomatonPlan plan{
         .own = MemoryType::ncm, .peers = MemoryType::ncm, .as_prototype = as_prototype};
-    AutomatonField narrow = kSmall;
+    AutomatonField narrow = small;
     narrow.bytes_in_line = 32;
     ASSERT_TRUE(run_automaton(test_context(), narrow, plan, rows, &outcome).ok());
     exchange[as_prototype] = outcome.exchange[0];
@@ -85,7 +85,7 @@ TEST(Automaton, SaysHowFarItIs) {
   Progress progress(told);
   AutomatonOutcome outcome;
   outcome.progress = &progress;
-  ASSERT_TRUE(run_automaton(test_context(), kSmall, {.steps = 4}, told, &outcome).ok());
+  ASSERT_TRUE(run_automaton(test_context(), small, {.steps = 4}, told, &outcome).ok());
   told.expect_all();
 }
 
@@ -99,7 +99,7 @@ AutomatonOutcome by_messages(const AutomatonField& field, AutomatonMessages mess
 }
 
 TEST(AutomatonMessages, AreRight) {
-  AutomatonField field = kSmall;
+  AutomatonField field = small;
   for (const std::uint32_t processes : {1u, 2u, 4u, 18u}) {
     field.processes = processes;
     for (const auto messages : {AutomatonMessages::two_sided, AutomatonMessages::one_sided})
@@ -109,17 +109,17 @@ TEST(AutomatonMessages, AreRight) {
 
 TEST(AutomatonMessages, TakeTheSameTimeAgain) {
   for (const auto messages : {AutomatonMessages::two_sided, AutomatonMessages::one_sided}) {
-    const AutomatonOutcome first = by_messages(kSmall, messages);
-    const AutomatonOutcome second = by_messages(kSmall, messages);
+    const AutomatonOutcome first = by_messages(small, messages);
+    const AutomatonOutcome second = by_messages(small, messages);
     EXPECT_EQ(first.longest, second.longest);
     EXPECT_EQ(first.exchange, second.exchange);
   }
 }
 
 TEST(Automaton, DividesLines) {
-  EXPECT_EQ(kSmall.lines_of(0), 5);
-  EXPECT_EQ(kSmall.lines_of(3), 4);
-  EXPECT_EQ(kSmall.first_line_of(3), 14);
+  EXPECT_EQ(small.lines_of(0), 5);
+  EXPECT_EQ(small.lines_of(3), 4);
+  EXPECT_EQ(small.first_line_of(3), 14);
 }
 
 }  // namespace

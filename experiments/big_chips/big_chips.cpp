@@ -9,8 +9,8 @@ namespace tombolo::experiments {
 namespace {
 
 // Fewer than on the SCC: with more processes they give as many samples.
-constexpr int kIterations = 11;
-constexpr int kPairs = 50;
+constexpr int iteration_count = 11;
+constexpr int pair_count = 50;
 
 struct BigChip {
   std::string name;  // of its file; none: the chip of the context
@@ -48,8 +48,8 @@ Status gats_point(const Context& context, Recorder& recorder, const BigChip& chi
   Context there;
   TOMBOLO_TRY(on_chip(context, chip, &there));
   GatsTimes times;
-  TOMBOLO_TRY(
-      measure_gats(there, recorder, gats, targets, context.repetitions(kIterations, 5), &times));
+  TOMBOLO_TRY(measure_gats(there, recorder, gats, targets, context.repetitions(iteration_count, 5),
+                           &times));
   const double origin = quartiles(times.start).median + quartiles(times.complete).median;
   const std::string by = gats == Gats::ours ? "" : "scosco/";
   recorder.row({fmt::format("origin/{}{}", by, chip.cores),
@@ -71,7 +71,7 @@ Status lock_point(const Context& context, Recorder& recorder, const BigChip& chi
   Context there;
   TOMBOLO_TRY(on_chip(context, chip, &there));
   std::vector<double> times;
-  TOMBOLO_TRY(measure_locks(there, recorder, processes, context.repetitions(kPairs, 10), mix,
+  TOMBOLO_TRY(measure_locks(there, recorder, processes, context.repetitions(pair_count, 10), mix,
                             scheme, &times));
   Row row =
       row_of(fmt::format("{}/{}/{}", mix.name, scheme.name, chip.cores), processes, times, "us");

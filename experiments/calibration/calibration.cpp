@@ -16,8 +16,8 @@ using simulator::CoreId;
 using simulator::Duration;
 using simulator::Time;
 
-constexpr std::uint64_t kWindow = std::uint64_t{16} << 20;  // 002 section 2.3.3
-constexpr double kMebibyte = 1 << 20;
+constexpr std::uint64_t window = std::uint64_t{16} << 20;  // 002 section 2.3.3
+constexpr double mebibyte = 1 << 20;
 
 double core_cycles(const Chip& chip, Duration d) {
   return static_cast<double>(d.in_ticks()) /
@@ -150,7 +150,7 @@ Status instructions(const Context& context, Recorder& recorder) {
 
 // 002 Table 2.1: core 0 goes over a window on one tile's buffer, which wraps around.
 Status tile(const Context& context, Recorder& recorder, std::uint32_t number) {
-  const auto bytes = context.quick ? kWindow / 16 : kWindow;
+  const auto bytes = context.quick ? window / 16 : window;
   const auto go = [&](int step, bool writes, double* cycles) {
     return on_core_0(context, recorder, cycles, [&](Chip& chip, Cpu& cpu) {
       const View there = mpb_of_tile(chip, number, MemoryType::mpbt_wb);
@@ -176,7 +176,7 @@ Status tile(const Context& context, Recorder& recorder, std::uint32_t number) {
     recorder.row({"mpb-word-" + kind, double(number), word, "cycles", {}, {}, {}});
     recorder.row({"mpb-" + kind + "-throughput",
                   double(number),
-                  4 / seconds / kMebibyte,
+                  4 / seconds / mebibyte,
                   "MiB/s",
                   {},
                   {},

@@ -14,7 +14,7 @@
 namespace tombolo::experiments {
 
 // Longer than any run of an experiment takes.
-inline constexpr std::int64_t kMessagesLimitSeconds = 20;
+inline constexpr std::int64_t messages_limit_seconds = 20;
 
 // Runs program(attachment, cpu, cores) in each process.
 template <class Program>
@@ -23,7 +23,7 @@ Status run_cores(const Context& context, Recorder& recorder, scc::JobShape shape
   TOMBOLO_TRY(scc::Job::fits(context.chip, shape));
   shape.options = options_of(context);
   shape.options.time_limit =
-      simulator::Time::after_start(simulator::Duration::seconds(kMessagesLimitSeconds));
+      simulator::Time::after_start(simulator::Duration::seconds(messages_limit_seconds));
   scc::Job job(context.chip, shape);
   const simulator::RunResult result =
       job.run([&](const scc::Attachment& at, scc::Cpu& cpu) { program(at, cpu, job.cores()); });

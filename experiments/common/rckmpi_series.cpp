@@ -24,8 +24,8 @@ using simulator::CoreId;
 using simulator::Duration;
 using simulator::Time;
 
-constexpr double kMegabyte = 1e6;  // OSU's
-constexpr double kMebibyte = 1 << 20;
+constexpr double megabyte = 1e6;  // OSU's
+constexpr double mebibyte = 1 << 20;
 
 scc::JobShape shape_of(std::uint32_t processes) {
   scc::JobShape shape;
@@ -91,7 +91,7 @@ struct Mix {
   const char* name;
   unsigned exclusive_of_two;  // of two locks, so many are exclusive
 };
-constexpr Mix kMixes[] = {{"shared", 0}, {"mixed", 1}, {"exclusive", 2}};
+constexpr Mix mixes[] = {{"shared", 0}, {"mixed", 1}, {"exclusive", 2}};
 
 Status passive_target(const Context& context, Recorder& recorder, const Mix& mix,
                       LockRequests requests, std::uint32_t processes) {
@@ -125,12 +125,12 @@ Status passive_target(const Context& context, Recorder& recorder, const Mix& mix
 
 // ---- osu: 000 sections 4.1.2 and 4.4.3 ----------------------------------------------------------
 
-constexpr std::uint64_t kLargest = 1 << 20;
-constexpr std::uint64_t kLarge = 8192;  // OSU's: fewer repetitions from here on
-constexpr int kSends = 64;              // OSU's windows of messages
-constexpr int kPuts = 32;
-constexpr std::uint32_t kFirst[] = {0};
-constexpr std::uint32_t kSecond[] = {1};
+constexpr std::uint64_t largest = 1 << 20;
+constexpr std::uint64_t large = 8192;  // OSU's: fewer repetitions from here on
+constexpr int sends = 64;              // OSU's windows of messages
+constexpr int put_count = 32;
+constexpr std::uint32_t first[] = {0};
+constexpr std::uint32_t second[] = {1};
 
 struct Repetitions {
   int warm_up;
@@ -140,7 +140,7 @@ struct Repetitions {
 // Times are virtual, and repeat: as many as fill the caches as far as they will be.
 Repetitions osu_repetitions(const Context& context, std::uint64_t bytes, bool bandwidth) {
   if (bandwidth && bytes > 65'536) return {1, 1};
-  if (bytes > kLarge || context.quick) return {2, context.repetitions(10, 3)};
+  if (bytes > large || context.quick) return {2, context.repetitions(10, 3)};
   return {25, 50};
 }
 
@@ -200,7 +200,7 @@ Status two_sided_bandwidth(const Context& context, Recorder& recorder, std::uint
     const Received received = {in, mpi.rank() == 1 ? bytes : 0};
     const double window = repeat(mpi, osu_repetitions(context, bytes, true), received, true, [&] {
       std::vector<Request> requests;
-      for (int i = 0; i < kSends; ++i)
+      for (int i = 0; i < sends; ++i)
         requests.push_back(mpi.rank() == 0 ? mpi.isend(out, bytes, 1, 1)
                                            : mpi.irecv(in, bytes, 0, 1));
       mpi.wait_all(requests);
@@ -211,7 +211,7 @@ Status two_sided_bandwidth(const Context& context, Recorder& recorder, std::uint
   }));
   recorder.row({"bandwidth/rckmpi-two-sided",
                 double(bytes),
-                kSends * double(bytes) / us * 1e6 / kMegabyte,
+                sends * double(bytes) / us * 1e6 / megabyte,
                 "MB/s",
                 {},
                 {},
@@ -237,11 +237,11 @@ Status one_sided_latency(const Context& context, Recorder& recorder, std::uint64
     const double both =
         repeat(mpi, osu_repetitions(context, bytes, false), {memory, bytes}, false, [&] {
           if (mpi.rank() == 0) {
-            puts(kSecond);
-            takes(kSecond);
+            puts(second);
+            takes(second);
           } else {
-            takes(kFirst);
-            puts(kFirst);
+            takes(first);
+            puts(first);
           }
         });
     if (mpi.rank() == 0) us = both / 2;
@@ -256,18 +256,18 @@ Status one_sided_bandwidth(const Context& context, Recorder& recorder, std::uint
   TOMBOLO_TRY(run_rckmpi(context, recorder, 2, [&](Rckmpi& mpi) {
     const Place out = source(mpi, bytes);
     // OSU's puts of an epoch go one behind the other, each to its own part.
-    const std::uint64_t all = bytes * kPuts;
+    const std::uint64_t all = bytes * put_count;
     const Place memory = mpi.memory().allocate(all);
     RckmpiWindow window(mpi, memory, all);
     const Received received = {memory, mpi.rank() == 1 ? all : 0};
     const double epoch = repeat(mpi, osu_repetitions(context, bytes, true), received, true, [&] {
       if (mpi.rank() == 1) {
-        window.post(kFirst);
+        window.post(first);
         window.wait();
         return;
       }
-      window.start(kSecond);
-      for (int i = 0; i < kPuts; ++i)
+      window.start(second);
+      for (int i = 0; i < put_count; ++i)
         window.put(out, bytes, 1, static_cast<std::uint64_t>(i) * bytes);
       window.complete();
     });
@@ -276,7 +276,7 @@ Status one_sided_bandwidth(const Context& context, Recorder& recorder, std::uint
   }));
   recorder.row({"bandwidth/rckmpi-one-sided",
                 double(bytes),
-                kPuts * double(bytes) / us * 1e6 / kMegabyte,
+                put_count * double(bytes) / us * 1e6 / megabyte,
                 "MB/s",
                 {},
                 {},
@@ -307,7 +307,7 @@ Status ping_pong(const Context& context, Recorder& recorder, const char* series,
                   }
                   if (rank == 0) us = microseconds(cpu.now() - begin) / measured / 2;
                 }));
-  recorder.row({series, double(bytes), double(bytes) / us * 1e6 / kMebibyte, "MiB/s", {}, {}, {}});
+  recorder.row({series, double(bytes), double(bytes) / us * 1e6 / mebibyte, "MiB/s", {}, {}, {}});
   return {};
 }
 
@@ -338,7 +338,7 @@ std::vector<Point> rckmpi_gats_points(const Context& context) {
 
 std::vector<Point> rckmpi_passive_target_points(const Context& context) {
   std::vector<Point> all;
-  for (const Mix& mix : kMixes)
+  for (const Mix& mix : mixes)
     for (const LockRequests requests : {LockRequests::deferred, LockRequests::immediate})
       for (const std::uint32_t n : processes_up_to(context, {2, 4, 6, 8, 12, 16, 24, 32, 40, 48})) {
         const bool immediate = requests == LockRequests::immediate;
@@ -359,25 +359,24 @@ std::vector<Point> rckmpi_osu_points(const Context& context) {
     Status (*run)(const Context&, Recorder&, std::uint64_t);
     double seconds_of_megabyte;
   };
-  constexpr Kind kKinds[] = {{"latency-two-sided", two_sided_latency, 3},
-                             {"latency-one-sided", one_sided_latency, 3},
-                             {"bandwidth-two-sided", two_sided_bandwidth, 20},
-                             {"bandwidth-one-sided", one_sided_bandwidth, 25}};
+  constexpr Kind kinds[] = {{"latency-two-sided", two_sided_latency, 3},
+                            {"latency-one-sided", one_sided_latency, 3},
+                            {"bandwidth-two-sided", two_sided_bandwidth, 20},
+                            {"bandwidth-one-sided", one_sided_bandwidth, 25}};
   std::vector<Point> all;
-  for (const Kind& kind : kKinds)
-    for (std::uint64_t bytes = 1; bytes <= kLargest; bytes *= context.quick ? 16 : 2)
+  for (const Kind& kind : kinds)
+    for (std::uint64_t bytes = 1; bytes <= largest; bytes *= context.quick ? 16 : 2)
       all.push_back(
           {fmt::format("rckmpi-{}-{}", kind.name, bytes),
-           0.2 + kind.seconds_of_megabyte * double(bytes) / kLargest,
-           memory_of_chip(2) + bytes * 64,
+           0.2 + kind.seconds_of_megabyte * double(bytes) / largest, memory_of_chip(2) + bytes * 64,
            [run = kind.run, bytes](const Context& c, Recorder& r) { return run(c, r, bytes); }});
   return all;
 }
 
 std::vector<Point> rcce_memory_points(const Context& context) {
   std::vector<Point> all;
-  for (std::uint64_t bytes = 32; bytes <= 4 * kLargest; bytes *= context.quick ? 8 : 2) {
-    const double seconds = 0.1 + 2 * double(bytes) / kLargest;
+  for (std::uint64_t bytes = 32; bytes <= 4 * largest; bytes *= context.quick ? 8 : 2) {
+    const double seconds = 0.1 + 2 * double(bytes) / largest;
     all.push_back({fmt::format("message-rcce-{}", bytes), seconds, memory_of_chip(2) + bytes * 2,
                    [bytes](const Context& c, Recorder& r) { return rcce(c, r, bytes); }});
     all.push_back({fmt::format("message-ircce-{}", bytes), seconds, memory_of_chip(2) + bytes * 2,

@@ -20,24 +20,24 @@ using simulator::Duration;
 using Prototype = published::GatsWindow<published::SpinningCore, published::MatchListGats>;
 using Ours = windows::Window<scc::Core>;
 
-constexpr std::uint32_t kLines = 1600;
-constexpr std::uint64_t kPitch = 8192;  // bytes from line to line
+constexpr std::uint32_t line_count = 1600;
+constexpr std::uint64_t pitch = 8192;  // bytes from line to line
 // Scaled: the work between two synchronizations, which is 0.4 ms even so. All iterations are
 // needed: the waiting of processes for each other, polling meanwhile, spreads over the ring by a
 // neighbour in each. Each cell is simulated: its loads, line by line, and its store.
-constexpr std::uint64_t kColumns = 64;
-constexpr std::uint64_t kQuickColumns = 32;
-constexpr int kIterations = 50;
-constexpr int kQuickIterations = 20;
-constexpr const char* kQuickNote = "32 of 8,192 columns, 20 of 50 iterations";
-constexpr const char* kNote = "64 of 8,192 columns, all 50 iterations";
+constexpr std::uint64_t column_count = 64;
+constexpr std::uint64_t quick_columns = 32;
+constexpr int iteration_count = 50;
+constexpr int quick_iterations = 20;
+constexpr const char* quick_note = "32 of 8,192 columns, 20 of 50 iterations";
+constexpr const char* note = "64 of 8,192 columns, all 50 iterations";
 // Derived from 000 section 4.4.5: 2,400 lines of 8,190 cells take 401.05 s for 100 iterations
 // alone, so 109 cycles for a cell, of which 7 are its part of three lines, and its store. That is
 // about as long as the store before is on its way, which misses both caches.
-constexpr std::int64_t kCellCycles = 102;
+constexpr std::int64_t cell_cycles = 102;
 
-constexpr int kNoSynchronization = -2;
-constexpr int kDistributed = -1;  // 0 and above: centralized, at that controller
+constexpr int no_synchronization = -2;
+constexpr int distributed = -1;  // 0 and above: centralized, at that controller
 
 // The lines of a process in its private memory, and one beyond at each end.
 class Field {
@@ -46,27 +46,26 @@ class Field {
       : core_(core),
         lines_(lines),
         columns_(columns),
-        from_(core.allocate((lines + 2) * kPitch)),
-        to_(core.allocate((lines + 2) * kPitch)) {}
+        from_(core.allocate((lines + 2) * pitch)),
+        to_(core.allocate((lines + 2) * pitch)) {}
 
   std::uint32_t lines() const { return lines_; }
   void swap() { std::swap(from_, to_); }
   // Line 1 is the first of its own.
   void update(std::uint32_t first, std::uint32_t last) {
     for (std::uint32_t line = first; line <= last; ++line)
-      for (std::uint64_t column = 0; column < columns_; column += kBlock)
-        update_block(line, column);
+      for (std::uint64_t column = 0; column < columns_; column += block) update_block(line, column);
   }
 
  private:
-  static constexpr std::uint64_t kBlock = 32;  // a cache line
+  static constexpr std::uint64_t block = 32;  // a cache line
 
   void update_block(std::uint32_t line, std::uint64_t column) {
     for (const std::uint32_t above : {line - 1, line, line + 1})
-      core_.touch_read(from_ + above * kPitch + column, kBlock);
-    for (std::uint64_t cell = 0; cell < kBlock; ++cell) {
-      core_.cpu().compute_cycles(kCellCycles);
-      core_.touch_write(to_ + line * kPitch + column + cell, 1);
+      core_.touch_read(from_ + above * pitch + column, block);
+    for (std::uint64_t cell = 0; cell < block; ++cell) {
+      core_.cpu().compute_cycles(cell_cycles);
+      core_.touch_write(to_ + line * pitch + column + cell, 1);
     }
   }
 
@@ -79,13 +78,13 @@ class Field {
 
 struct Stencil {
   std::uint32_t processes = 1;
-  int database = kNoSynchronization;
-  std::uint64_t columns = kColumns;
-  int iterations = kIterations;
+  int database = no_synchronization;
+  std::uint64_t columns = column_count;
+  int iterations = iteration_count;
 };
 
 std::uint32_t lines_of(Home process, std::uint32_t processes) {
-  return kLines / processes + (process < kLines % processes ? 1 : 0);
+  return line_count / processes + (process < line_count % processes ? 1 : 0);
 }
 
 // The boundaries first, the rest while they would travel.
@@ -144,7 +143,7 @@ Status measure(const Context& context, Recorder& recorder, const Stencil& stenci
     Progress progress(recorder);
     const Duration all = time_of(cpu, [&] {
       for (int i = 0; i < stencil.iterations; ++i) {
-        iterate(mpi, field, neighbours, stencil.database != kNoSynchronization);
+        iterate(mpi, field, neighbours, stencil.database != no_synchronization);
         if (at.self == 0 && stencil.processes > 1) progress.at(double(i + 1) / stencil.iterations);
       }
       cpu.wait_for_writes();
@@ -159,12 +158,12 @@ template <class Window>
 Status speedup(const Context& context, Recorder& recorder, const std::string& series,
                Stencil stencil) {
   if (context.quick) {
-    stencil.columns = kQuickColumns;
-    stencil.iterations = kQuickIterations;
+    stencil.columns = quick_columns;
+    stencil.iterations = quick_iterations;
   }
   Stencil sequential = stencil;
   sequential.processes = 1;
-  sequential.database = kNoSynchronization;
+  sequential.database = no_synchronization;
   sequential.iterations = 1;
   double alone = 0;
   double together = 0;
@@ -176,7 +175,7 @@ Status speedup(const Context& context, Recorder& recorder, const std::string& se
                 "",
                 {},
                 {},
-                context.quick ? kQuickNote : kNote});
+                context.quick ? quick_note : note});
   return {};
 }
 
@@ -187,9 +186,9 @@ struct Series {
 };
 
 std::vector<Point> points(const Context& context) {
-  std::vector<Series> all_series = {{"none", kNoSynchronization},
-                                    {"distributed", kDistributed},
-                                    {"distributed/tombolo", kDistributed, true},
+  std::vector<Series> all_series = {{"none", no_synchronization},
+                                    {"distributed", distributed},
+                                    {"distributed/tombolo", distributed, true},
                                     {"centralized/tombolo", 0, true}};
   for (std::size_t c = 0; c < context.chip.layout.controllers.size(); ++c)
     all_series.push_back({fmt::format("centralized/mc{}", c), static_cast<int>(c)});

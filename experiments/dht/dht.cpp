@@ -11,9 +11,9 @@ namespace {
 
 using scc::CoreId;
 
-constexpr int kWrites = 101;  // 001 section 6.4
-constexpr int kQuickWrites = 9;
-constexpr std::uint64_t kLargest = 1024;
+constexpr int write_count = 101;  // 001 section 6.4
+constexpr int quick_writes = 9;
+constexpr std::uint64_t largest = 1024;
 struct Readers {
   std::string name;
   std::vector<std::uint32_t> cores;
@@ -44,7 +44,7 @@ template <class Mpi>
 void write(Mpi& mpi, scc::detail::Base& core, std::uint64_t bytes, int writes,
            std::vector<double>* times) {
   scc::Cpu& cpu = core.cpu();
-  const std::byte* const entry = core.allocate(kLargest);
+  const std::byte* const entry = core.allocate(largest);
   for (int i = 0; i < writes; ++i) {
     mpi.barrier();
     mpi.lock(sync::Access::exclusive, 0);
@@ -58,7 +58,7 @@ void write(Mpi& mpi, scc::detail::Base& core, std::uint64_t bytes, int writes,
 
 template <class Mpi>
 void read(Mpi& mpi, scc::detail::Base& core, std::uint64_t bytes, int writes) {
-  std::byte* const entry = core.allocate(kLargest);
+  std::byte* const entry = core.allocate(largest);
   for (int i = 0; i < writes; ++i) {
     mpi.barrier();
     mpi.barrier();
@@ -70,12 +70,12 @@ void read(Mpi& mpi, scc::detail::Base& core, std::uint64_t bytes, int writes) {
 
 Status measure(const Context& context, Recorder& recorder, const LockScheme& scheme,
                const Readers& readers, std::uint64_t bytes, std::vector<double>* times) {
-  const int writes = context.repetitions(kWrites, kQuickWrites);
+  const int writes = context.repetitions(write_count, quick_writes);
   scc::JobShape shape;
   shape.processes = static_cast<std::uint32_t>(readers.cores.size()) + 1;
   shape.cores = {CoreId(0)};
   for (const std::uint32_t core : readers.cores) shape.cores.emplace_back(core);
-  shape.data_bytes = kLargest;
+  shape.data_bytes = largest;
   shape.placement.own = scc::MemoryType::ncm;
   shape.placement.peers = scc::MemoryType::ncm;
   return run_with_locks(context, recorder, shape, scheme, [&](auto& core, auto& mpi) {

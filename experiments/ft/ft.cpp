@@ -164,9 +164,9 @@ std::vector<Point> points(const Context& context) {
 template <class Window>
 Status run(const Context& context, Recorder& recorder, const scc::Placement& placement,
            const FtClass& problem, int iterations, FtResult* result) {
-  const scc::JobShape shape{.processes = kFtProcesses,
+  const scc::JobShape shape{.processes = ft_processes,
                             .cores = {},
-                            .sync_bytes = Window::sync_bytes(kFtProcesses),
+                            .sync_bytes = Window::sync_bytes(ft_processes),
                             .data_bytes = ft_bytes_received(problem),
                             .placement = placement,
                             .options = {},
@@ -182,7 +182,7 @@ Status run(const Context& context, Recorder& recorder, const scc::Placement& pla
 }  // namespace
 
 std::uint64_t ft_memory(const FtClass& problem) {
-  return memory_of_chip(kFtProcesses) + problem.points() * 160;
+  return memory_of_chip(ft_processes) + problem.points() * 160;
 }
 
 Status ft_by_windows(const Context& context, Recorder& recorder, const scc::Placement& placement,

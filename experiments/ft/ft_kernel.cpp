@@ -11,15 +11,15 @@ namespace tombolo::experiments {
 namespace {
 
 // x(k+1) = 5^13 x(k) mod 2^46, numbers x / 2^46.
-constexpr std::uint64_t kMultiplier = 1220703125;
-constexpr std::uint64_t kSeed = 314159265;
+constexpr std::uint64_t multiplier = 1220703125;
+constexpr std::uint64_t seed = 314159265;
 
 std::uint64_t step(std::uint64_t a, std::uint64_t x) {
   return a * x & ((std::uint64_t{1} << 46) - 1);
 }
 
 std::uint64_t jump(std::uint64_t x, std::uint64_t steps) {
-  for (std::uint64_t a = kMultiplier; steps > 0; steps >>= 1) {
+  for (std::uint64_t a = multiplier; steps > 0; steps >>= 1) {
     if ((steps & 1) != 0) x = step(a, x);
     a = step(a, a);
   }
@@ -81,7 +81,7 @@ class Serial {
 
   Complex checksum(const std::vector<Complex>& u) const {
     Complex sum;
-    for (std::size_t j = 1; j <= kFtChecksumElements; ++j) {
+    for (std::size_t j = 1; j <= ft_checksum_elements; ++j) {
       const FtElement e = ft_checksum_element(p_, j);
       const Complex& c = u[(e.z * p_.ny + e.y) * p_.nx + e.x];
       sum = {sum.re + c.re, sum.im + c.im};
@@ -153,9 +153,9 @@ std::vector<Complex> ft_serial(const FtClass& problem, int iterations) {
 }
 
 void ft_initial(std::uint64_t first, std::size_t count, Complex* to) {
-  std::uint64_t x = jump(kSeed, 2 * first);
+  std::uint64_t x = jump(seed, 2 * first);
   const auto next = [&x] {
-    x = step(kMultiplier, x);
+    x = step(multiplier, x);
     return std::ldexp(static_cast<double>(x), -46);
   };
   for (std::size_t i = 0; i < count; ++i) {
@@ -165,8 +165,8 @@ void ft_initial(std::uint64_t first, std::size_t count, Complex* to) {
 }
 
 double ft_damping(const FtClass& problem, std::size_t x, std::size_t y, std::size_t z) {
-  constexpr double kPi = std::numbers::pi;
-  return std::exp(-4e-6 * kPi * kPi *
+  constexpr double pi_value = std::numbers::pi;
+  return std::exp(-4e-6 * pi_value * pi_value *
                   (square_of_frequency(x, problem.nx) + square_of_frequency(y, problem.ny) +
                    square_of_frequency(z, problem.nz)));
 }

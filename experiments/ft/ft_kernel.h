@@ -44,8 +44,8 @@ void ft_initial(std::uint64_t first, std::size_t count, Complex* to);
 // The factor that damps a frequency in one iteration.
 double ft_damping(const FtClass& problem, std::size_t x, std::size_t y, std::size_t z);
 
-// The j-th element of the checksum, j from 1 to kFtChecksumElements.
-inline constexpr std::size_t kFtChecksumElements = 1024;
+// The j-th element of the checksum, j from 1 to ft_checksum_elements.
+inline constexpr std::size_t ft_checksum_elements = 1024;
 struct FtElement {
   std::size_t x, y, z;
 };

@@ -15,7 +15,7 @@ using baselines::Rckmpi;
 using baselines::Request;
 using machine::Home;
 
-constexpr std::size_t kLine = 32;
+constexpr std::size_t line_size = 32;
 
 // The memory of a process that uses RCKMPI, all of it private.
 class PrivateTransport : public FtTransport {
@@ -27,11 +27,11 @@ class PrivateTransport : public FtTransport {
 
   // As a window's copy loop, but for the type of its memory.
   void read(std::uint64_t at, void* to, std::size_t bytes) override {
-    std::byte ignored[kLine];
+    std::byte ignored[line_size];
     const Place from = received_ + at;
     for (std::size_t done = 0; done < bytes;) {
       const std::size_t n =
-          std::min<std::size_t>(bytes - done, kLine - (from.address + done).byte() % kLine);
+          std::min<std::size_t>(bytes - done, line_size - (from.address + done).byte() % line_size);
       mpi_.cpu().copy_from({from.address + done, scc::MemoryType::dcm}, ignored, n);
       done += n;
     }
@@ -79,10 +79,10 @@ class TwoSided final : public PrivateTransport {
   void open(std::span<const Home>, std::span<const FtArrival> arrivals) override {
     for (const FtArrival& a : arrivals)
       requests_.push_back(
-          mpi().irecv(received() + a.at, a.bytes, static_cast<std::int32_t>(a.from), kTag));
+          mpi().irecv(received() + a.at, a.bytes, static_cast<std::int32_t>(a.from), message_tag));
   }
   void send(Home to, std::uint64_t, const void* from, std::size_t bytes) override {
-    requests_.push_back(mpi().isend(place_of(from), bytes, to, kTag));
+    requests_.push_back(mpi().isend(place_of(from), bytes, to, message_tag));
   }
   void close() override {
     mpi().wait_all(requests_);
@@ -90,7 +90,7 @@ class TwoSided final : public PrivateTransport {
   }
 
  private:
-  static constexpr std::int32_t kTag = 1;
+  static constexpr std::int32_t message_tag = 1;
   std::vector<Request> requests_;
 };
 
@@ -121,7 +121,7 @@ class OneSided final : public PrivateTransport {
 Status ft_by_messages(const Context& context, Recorder& recorder, FtMessages messages,
                       const FtClass& problem, int iterations, FtResult* result) {
   scc::JobShape shape;
-  shape.processes = kFtProcesses;
+  shape.processes = ft_processes;
   TOMBOLO_TRY(run_rckmpi(context, recorder, shape, [&](Rckmpi& mpi, const machine::Attachment& at) {
     if (messages == FtMessages::two_sided) {
       TwoSided transport(mpi, problem);

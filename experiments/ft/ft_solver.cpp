@@ -11,15 +11,15 @@ namespace {
 using machine::Home;
 using simulator::Time;
 
-constexpr std::size_t kColumns = 8;
-constexpr std::size_t kRows = 4;
-static_assert(kColumns * kRows == kFtProcesses);
+constexpr std::size_t column_count = 8;
+constexpr std::size_t row_count = 4;
+static_assert(column_count * row_count == ft_processes);
 
 // Operations for each element, besides transforms: two random numbers of two multiplications of
 // split factors each; the exponential function and its argument; two multiplications.
-constexpr std::int64_t kInitialOperations = 40;
-constexpr std::int64_t kDampingOperations = 40;
-constexpr std::int64_t kEvolveOperations = 2;
+constexpr std::int64_t initial_operations = 40;
+constexpr std::int64_t damping_operations = 40;
+constexpr std::int64_t evolve_operations = 2;
 
 // One of the dimensions of the process grid, as a process sees it.
 struct Group {
@@ -56,15 +56,17 @@ class Solver {
         p_(problem),
         rank_(rank),
         transform_(std::max({problem.nx, problem.ny, problem.nz})) {
-    for (Home k = 0; k < kColumns; ++k) row_.members.push_back(rank / kColumns * kColumns + k);
-    for (Home k = 0; k < kRows; ++k) column_.members.push_back(k * kColumns + rank % kColumns);
-    row_.self = rank % kColumns;
-    column_.self = rank / kColumns;
-    const std::size_t local = p_.points() / kFtProcesses;
+    for (Home k = 0; k < column_count; ++k)
+      row_.members.push_back(rank / column_count * column_count + k);
+    for (Home k = 0; k < row_count; ++k)
+      column_.members.push_back(k * column_count + rank % column_count);
+    row_.self = rank % column_count;
+    column_.self = rank / column_count;
+    const std::size_t local = p_.points() / ft_processes;
     frequencies_ = array<Complex>(local);
     damping_ = array<double>(local);
-    kept_first_ = array<Complex>(local / kRows);
-    kept_second_ = array<Complex>(local / kRows);
+    kept_first_ = array<Complex>(local / row_count);
+    kept_second_ = array<Complex>(local / row_count);
     const std::size_t plane = largest_plane();
     work_ = array<Complex>(plane);
     stage_ = array<Complex>(local);
@@ -106,10 +108,10 @@ class Solver {
   }
 
   std::size_t largest_plane() const {
-    const std::size_t to_frequency =
-        std::max({p_.ny / kColumns * p_.nx, p_.nx / kColumns * p_.ny, p_.ny / kRows * p_.nz});
-    const std::size_t to_space =
-        std::max({p_.ny / kRows * p_.nz, p_.nz / kRows * p_.ny, p_.ny / kColumns * p_.nx});
+    const std::size_t to_frequency = std::max(
+        {p_.ny / column_count * p_.nx, p_.nx / column_count * p_.ny, p_.ny / row_count * p_.nz});
+    const std::size_t to_space = std::max(
+        {p_.ny / row_count * p_.nz, p_.nz / row_count * p_.ny, p_.ny / column_count * p_.nx});
     return std::max(to_frequency, to_space);
   }
 
@@ -218,7 +220,7 @@ class Solver {
   // result's.
   template <class Load, class Store>
   void transform(const Shape& s, Load&& load, Store&& store) {
-    const std::uint64_t second_area = p_.points() / kFtProcesses;
+    const std::uint64_t second_area = p_.points() / ft_processes;
     // At the receiver: [plane][sender] blocks, then [plane of all senders] blocks.
     const std::size_t first_block = s.rows() * s.columns();
     const auto first_place = [&](std::size_t a, std::size_t sender) {
@@ -293,19 +295,19 @@ class Solver {
   template <class Visit>
   void each_frequency(Visit&& visit) {
     std::size_t at = 0;
-    for (std::size_t x = 0; x < p_.nx / kColumns; ++x)
-      for (std::size_t y = 0; y < p_.ny / kRows; ++y)
+    for (std::size_t x = 0; x < p_.nx / column_count; ++x)
+      for (std::size_t y = 0; y < p_.ny / row_count; ++y)
         for (std::size_t z = 0; z < p_.nz; ++z)
           visit(at++, first_of(p_.nx, row_) + x, first_of(p_.ny, column_) + y, z);
   }
 
   void prepare_damping() {
     timed(times_.bookkeeping, [&] {
-      const std::size_t local = p_.points() / kFtProcesses;
+      const std::size_t local = p_.points() / ft_processes;
       each_frequency([&](std::size_t at, std::size_t x, std::size_t y, std::size_t z) {
         damping_[at] = ft_damping(p_, x, y, z);
       });
-      operations(kDampingOperations * local);
+      operations(damping_operations * local);
       writes(damping_, local);
     });
   }
@@ -325,7 +327,7 @@ class Solver {
     const std::size_t n = shape.rows() * p_.nx;
     const std::size_t y = first_of(p_.ny, row_);
     ft_initial(((first_of(p_.nz, column_) + z) * p_.ny + y) * p_.nx, n, work_);
-    operations(kInitialOperations * n);
+    operations(initial_operations * n);
     writes(work_, n);
   }
 
@@ -343,20 +345,20 @@ class Solver {
     const std::size_t n = shape.rows() * p_.nz;
     Complex* const u = frequencies_ + x * n;
     const double* const factor = damping_ + x * n;
-    constexpr std::size_t kStep = 4;  // elements of two lines
-    for (std::size_t i = 0; i < n; i += kStep) {
-      reads(u + i, kStep);
-      reads(factor + i, kStep);
-      for (std::size_t k = i; k < i + kStep; ++k)
+    constexpr std::size_t step = 4;  // elements of two lines
+    for (std::size_t i = 0; i < n; i += step) {
+      reads(u + i, step);
+      reads(factor + i, step);
+      for (std::size_t k = i; k < i + step; ++k)
         work_[k] = u[k] = {u[k].re * factor[k], u[k].im * factor[k]};
-      operations(kEvolveOperations * kStep);
-      writes(u + i, kStep);
-      writes(work_ + i, kStep);
+      operations(evolve_operations * step);
+      writes(u + i, step);
+      writes(work_ + i, step);
     }
   }
 
   void add_to_checksum(std::size_t z, std::size_t y, const Complex* row) {
-    for (std::size_t j = 1; j <= kFtChecksumElements; ++j) {
+    for (std::size_t j = 1; j <= ft_checksum_elements; ++j) {
       const FtElement e = ft_checksum_element(p_, j);
       if (e.z != z || e.y != y) continue;
       sum_ = {sum_.re + row[e.x].re, sum_.im + row[e.x].im};
@@ -387,13 +389,13 @@ class Solver {
 }  // namespace
 
 std::uint64_t ft_bytes_received(const FtClass& problem) {
-  return 2 * problem.points() / kFtProcesses * sizeof(Complex);
+  return 2 * problem.points() / ft_processes * sizeof(Complex);
 }
 
 void ft_solve(scc::Cpu& cpu, FtTransport& transport, const FtClass& problem, int iterations,
               machine::Home rank, FtResult& result) {
   result.partial.resize(static_cast<std::size_t>(iterations));
-  for (std::vector<Complex>& sums : result.partial) sums.resize(kFtProcesses);
+  for (std::vector<Complex>& sums : result.partial) sums.resize(ft_processes);
   transport.barrier();
   Solver(cpu, transport, problem, rank).solve(iterations, result);
 }

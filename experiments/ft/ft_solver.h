@@ -34,7 +34,7 @@
 
 namespace tombolo::experiments {
 
-inline constexpr std::uint32_t kFtProcesses = 32;
+inline constexpr std::uint32_t ft_processes = 32;
 
 // The blocks that come in an exchange, and where they are put.
 struct FtArrival {

@@ -16,8 +16,8 @@ namespace {
 using machine::Home;
 using simulator::Duration;
 
-constexpr int kIterations = 1001;  // 000 section 3.5.3
-constexpr int kQuickIterations = 21;
+constexpr int iteration_count = 1001;  // 000 section 3.5.3
+constexpr int quick_iterations = 21;
 
 // A machine, and the time of its last atomic: of the register, and of the word under it.
 template <class Core>
@@ -98,7 +98,7 @@ std::vector<Point> points_for(const Context& context, Report report) {
   std::vector<Point> all;
   for (const Gats gats : {Gats::published, Gats::ours})
     for (const std::uint32_t targets : numbers_of_targets(context)) {
-      const int iterations = context.repetitions(kIterations, kQuickIterations);
+      const int iterations = context.repetitions(iteration_count, quick_iterations);
       const double seconds = 0.1 + 1e-5 * iterations * targets * targets;
       const std::string suffix = gats == Gats::ours ? "/tombolo" : "";
       all.push_back({fmt::format("targets-{}{}", targets, gats == Gats::ours ? "-tombolo" : ""),

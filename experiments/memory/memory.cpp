@@ -25,11 +25,11 @@ using simulator::CoreId;
 using simulator::Duration;
 using simulator::Time;
 
-constexpr double kMebibyte = 1 << 20;
-constexpr std::uint64_t kLine = 32;
+constexpr double mebibyte = 1 << 20;
+constexpr std::uint64_t line_size = 32;
 
 double mebibytes_a_second(std::uint64_t bytes, Duration d) {
-  return static_cast<double>(bytes) / kMebibyte / (d.in_nanoseconds() * 1e-9);
+  return static_cast<double>(bytes) / mebibyte / (d.in_nanoseconds() * 1e-9);
 }
 
 Status run(Chip& chip, Recorder& recorder) {
@@ -82,7 +82,7 @@ struct Setting {
   bool repaired = false;  // a chip without the erratum of write-through pages
 };
 
-constexpr Setting kSettings[] = {
+constexpr Setting settings[] = {
     {"store/dcm", MemoryType::dcm, Access::store},
     {"store/ncm", MemoryType::ncm, Access::store},
     {"store/ncm-wcb", MemoryType::ncm_wcb, Access::store},
@@ -121,8 +121,8 @@ Status latency(const Context& context, std::uint32_t tile, Recorder& recorder) {
     double cycles = 0;
     chip.start(core, [&](Cpu& cpu) {
       const View there{chip.shared(c), MemoryType::dcm};
-      const std::uint64_t lines = bytes / kLine;
-      for (std::uint64_t at = 0; at < bytes; at += kLine) {
+      const std::uint64_t lines = bytes / line_size;
+      for (std::uint64_t at = 0; at < bytes; at += line_size) {
         cpu.load<std::uint8_t>(there + at);
         cpu.compute(cpu.timing().loop);
       }
@@ -147,7 +147,7 @@ Status latency(const Context& context, std::uint32_t tile, Recorder& recorder) {
 // ---- Many cores ---------------------------------------------------------------------------------
 
 // Two DIMMs of two ranks (002 section 4.3.3).
-constexpr std::uint64_t kRanks = 4;
+constexpr std::uint64_t rank_count = 4;
 
 // The n-th that reads at a controller: its memory, in the banks of so many ranks in turn, as the
 // load on them was even.
@@ -157,7 +157,7 @@ scc::LutEntry bank_in_turn(const Chip& chip, std::uint32_t controller, std::uint
   const auto banks = static_cast<std::uint64_t>(layout.banks_per_controller);
   const std::uint64_t bank_bytes =
       (static_cast<std::uint64_t>(layout.controller_megabytes) << 20) / banks;
-  const std::uint64_t used = banks * ranks / kRanks;
+  const std::uint64_t used = banks * ranks / rank_count;
   return {scc::DeviceKind::dram, controller, n % used * bank_bytes + n / used * chip.page_bytes()};
 }
 
@@ -178,9 +178,9 @@ Status aggregate(const Context& context, std::uint32_t controllers, std::uint64_
     });
   }
   TOMBOLO_TRY(run(chip, recorder));
-  const std::string series =
-      fmt::format("aggregate/{}-controller{}{}", controllers, controllers == 1 ? "" : "s",
-                  ranks == kRanks ? "" : fmt::format("-{}-rank{}", ranks, ranks == 1 ? "" : "s"));
+  const std::string series = fmt::format(
+      "aggregate/{}-controller{}{}", controllers, controllers == 1 ? "" : "s",
+      ranks == rank_count ? "" : fmt::format("-{}-rank{}", ranks, ranks == 1 ? "" : "s"));
   recorder.row({series,
                 double(cores),
                 mebibytes_a_second(bytes * cores, end.since_start()),
@@ -202,7 +202,7 @@ Status aggregates(const Context& context, std::uint32_t controllers, std::uint64
 // ---- Copy cores ---------------------------------------------------------------------------------
 
 // Of the quarter of core 0, each on a tile of its own.
-constexpr std::uint32_t kCopyCores[] = {2, 4, 12, 14};
+constexpr std::uint32_t copy_cores[] = {2, 4, 12, 14};
 
 // The memory of core 0 is copied in equal parts, one for each copy core.
 Duration copy_in_parts(Cpu& cpu, CopyCommand command, std::uint32_t cores) {
@@ -215,7 +215,7 @@ Duration copy_in_parts(Cpu& cpu, CopyCommand command, std::uint32_t cores) {
     one.bytes = part;
     one.from.offset += std::uint64_t{i} * part;
     one.to.offset += std::uint64_t{i} * part;
-    tickets.push_back(client.submit(CoreId(kCopyCores[i]), one));
+    tickets.push_back(client.submit(CoreId(copy_cores[i]), one));
   }
   for (const scc::Ticket& ticket : tickets) client.wait(ticket);
   return cpu.now() - begin;
@@ -255,10 +255,10 @@ Status copy(const Context& context, CopyMethod method, std::uint32_t cores, std:
     first.bytes = 4 << 10;
     copy_in_parts(cpu, first, cores);  // the copy cores empty their caches
     took = copy_in_parts(cpu, whole, cores);
-    for (std::uint32_t i = 0; i < cores; ++i) CopyClient(cpu).stop(CoreId(kCopyCores[i]));
+    for (std::uint32_t i = 0; i < cores; ++i) CopyClient(cpu).stop(CoreId(copy_cores[i]));
   });
   for (std::uint32_t i = 0; i < cores; ++i)
-    chip.start(CoreId(kCopyCores[i]), [](Cpu& cpu) { CopyCore(cpu).serve(); });
+    chip.start(CoreId(copy_cores[i]), [](Cpu& cpu) { CopyCore(cpu).serve(); });
   TOMBOLO_TRY(run(chip, recorder));
   if (!equal(chip, from, to, bytes))
     return Status::stopped(fmt::format("a copy of {} bytes differs from its source", bytes));
@@ -288,7 +288,7 @@ std::string point_name(std::string series) {
 
 std::vector<Point> points(const Context& context) {
   std::vector<Point> all;
-  for (const Setting& setting : kSettings)
+  for (const Setting& setting : settings)
     all.push_back(
         {point_name(setting.series), context.quick ? 0.2 : 2, memory_of_chip(1) + (4 << 20),
          [&setting](const Context& c, Recorder& r) { return bandwidths(c, setting, r); }});
@@ -300,7 +300,7 @@ std::vector<Point> points(const Context& context) {
     std::uint32_t controllers;
     std::uint64_t ranks;
   };
-  for (const Spread& s : {Spread{4, kRanks}, {4, 1}, {2, kRanks}, {1, kRanks}, {1, 1}})
+  for (const Spread& s : {Spread{4, rank_count}, {4, 1}, {2, rank_count}, {1, rank_count}, {1, 1}})
     if (s.controllers <= context.chip.layout.controllers.size())
       all.push_back({fmt::format("aggregate-{}{}", s.controllers, s.ranks == 1 ? "-1-rank" : ""),
                      context.quick ? 0.2 : 2, memory_of_chip(48) + (32 << 20),

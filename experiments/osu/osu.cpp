@@ -21,8 +21,8 @@ using Ours = windows::Window<scc::Core>;
 using simulator::Time;
 using windows::Home;
 
-constexpr std::uint64_t kMost = 1 << 20;
-constexpr int kPutsInEpoch = 32;  // OSU's default for one-sided bandwidth
+constexpr std::uint64_t most_allowed = 1 << 20;
+constexpr int puts_in_epoch = 32;  // OSU's default for one-sided bandwidth
 
 struct Repetitions {
   int warm_up;
@@ -33,12 +33,13 @@ struct Repetitions {
 // The paper's numbers, or fewer where a put is long: nothing varies between repetitions but the
 // caches' contents.
 Repetitions repetitions(const Context& context, std::uint64_t bytes_an_epoch) {
-  constexpr int kMeasured = 50;
-  Repetitions r{25, kMeasured, {}};
+  constexpr int measured_count = 50;
+  Repetitions r{25, measured_count, {}};
   if (bytes_an_epoch > (64 << 10)) r = {3, 8, {}};
   if (bytes_an_epoch > (2 << 20)) r = {1, 2, {}};
   if (context.quick) r = {1, 2, {}};
-  if (r.measured != kMeasured) r.note = fmt::format("{} iterations, not {}", r.measured, kMeasured);
+  if (r.measured != measured_count)
+    r.note = fmt::format("{} iterations, not {}", r.measured, measured_count);
   return r;
 }
 
@@ -154,9 +155,9 @@ Status latency(const Context& context, const std::string& by, std::uint64_t size
 template <class Window>
 Status bandwidth(const Context& context, const std::string& by, std::uint64_t size,
                  Recorder& recorder) {
-  const Repetitions times = repetitions(context, size * kPutsInEpoch);
+  const Repetitions times = repetitions(context, size * puts_in_epoch);
   double seconds = 0;
-  TOMBOLO_TRY(pair<Window>(context, recorder, size, kPutsInEpoch, [&](Process<Window>& p) {
+  TOMBOLO_TRY(pair<Window>(context, recorder, size, puts_in_epoch, [&](Process<Window>& p) {
     const int all = times.warm_up + times.measured;
     const bool origin = p.peer[0] == 1;
     Time begin;
@@ -174,7 +175,7 @@ Status bandwidth(const Context& context, const std::string& by, std::uint64_t si
     if (origin) seconds = (p.cpu.now() - begin).in_nanoseconds() * 1e-9;
     return origin || p.arrived(static_cast<std::uint64_t>(all - 1));
   }));
-  const double bytes = static_cast<double>(size) * kPutsInEpoch * times.measured;
+  const double bytes = static_cast<double>(size) * puts_in_epoch * times.measured;
   recorder.row({"bandwidth/" + by,
                 static_cast<double>(size),
                 bytes / seconds / 1e6,
@@ -188,7 +189,7 @@ Status bandwidth(const Context& context, const std::string& by, std::uint64_t si
 // The points of one window, whose series are named `by`.
 template <class Window>
 void add_points(const Context& context, const std::string& by, std::vector<Point>& all) {
-  for (std::uint64_t size = 1; size <= kMost; size *= context.quick ? 4 : 2) {
+  for (std::uint64_t size = 1; size <= most_allowed; size *= context.quick ? 4 : 2) {
     const double put_seconds = static_cast<double>(size) * 1e-7;
     all.push_back({fmt::format("{}-latency-{}", by, size), 0.1 + put_seconds,
                    memory_of_chip(2) + size * 4,

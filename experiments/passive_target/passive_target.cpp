@@ -9,8 +9,8 @@ namespace tombolo::experiments {
 namespace {
 
 using machine::Home;
-constexpr int kPairs = 1000;  // 001 section 6.2
-constexpr int kQuickPairs = 40;
+constexpr int pair_count = 1000;  // 001 section 6.2
+constexpr int quick_pairs = 40;
 
 std::vector<LockScheme> schemes() {
   return {gbh(), gbh_with_backoff(), mcs_wp(), our_best_effort(), our_writer_preference()};
@@ -29,7 +29,7 @@ std::vector<Point> points(const Context& context) {
     for (const LockScheme& scheme : schemes())
       for (const std::uint32_t processes : numbers_of_processes(context)) {
         const std::string series = mix.name + "/" + scheme.name;
-        const int pairs = context.repetitions(kPairs, kQuickPairs);
+        const int pairs = context.repetitions(pair_count, quick_pairs);
         all.push_back({fmt::format("{}-{}-{}", mix.name, scheme.name, processes),
                        2e-5 * pairs * processes, memory_of_chip(processes),
                        [=](const Context& c, Recorder& r) -> Status {

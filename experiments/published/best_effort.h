@@ -53,16 +53,16 @@ class BestEffort {
       : core_(core),
         layout_(layout),
         backoff_(backoff),
-        random_(Random::stream(kStream, core.self())) {}
+        random_(Random::stream(random_stream, core.self())) {}
 
   Status lock(sync::Access access, Home target) {
-    std::uint64_t pause_ns = kFirstPauseNs;
+    std::uint64_t pause_ns = first_pause_ns;
     for (;;) {
       bool entered = false;
       TOMBOLO_TRY(access == sync::Access::shared ? try_shared(target, &entered)
                                                  : try_exclusive(target, &entered));
       if (entered) return {};
-      TOMBOLO_TRY(backoff_ ? pause(&pause_ns) : core_.pause(random_.below(kJitterNs)));
+      TOMBOLO_TRY(backoff_ ? pause(&pause_ns) : core_.pause(random_.below(jitter_ns)));
     }
   }
 
@@ -71,18 +71,18 @@ class BestEffort {
       core_.fetch_add(word(target), minus(1));
       return {};
     }
-    core_.fetch_add(word(target), minus(kExclusive));
+    core_.fetch_add(word(target), minus(exclusive));
     core_.fetch_add(core_.word({0, layout_.global}), minus(1));
     return {};
   }
 
  private:
-  static constexpr std::uint64_t kExclusive = std::uint64_t{1} << 63;
-  static constexpr std::uint64_t kFirstPauseNs = 1000;
+  static constexpr std::uint64_t exclusive = std::uint64_t{1} << 63;
+  static constexpr std::uint64_t first_pause_ns = 1000;
   // Of a try without back-off. Real cores do not keep in step for ever; these do: two that hinder
   // each other in turn never stopped.
-  static constexpr std::uint64_t kJitterNs = 100;
-  static constexpr std::uint64_t kStream = 0x626573742d656666;
+  static constexpr std::uint64_t jitter_ns = 100;
+  static constexpr std::uint64_t random_stream = 0x626573742d656666;
   static constexpr std::uint64_t minus(std::uint64_t v) { return ~v + 1; }
 
   Word word(Home target) { return core_.word({target, layout_.target}); }
@@ -95,14 +95,14 @@ class BestEffort {
   }
 
   Status try_shared(Home target, bool* entered) {
-    *entered = (core_.fetch_add(word(target), 1) & kExclusive) == 0;
+    *entered = (core_.fetch_add(word(target), 1) & exclusive) == 0;
     if (!*entered) core_.fetch_add(word(target), minus(1));
     return {};
   }
 
   Status try_exclusive(Home target, bool* entered) {
     TOMBOLO_TRY(add_to_global(1));
-    *entered = core_.compare_exchange(word(target), 0, kExclusive) == 0;
+    *entered = core_.compare_exchange(word(target), 0, exclusive) == 0;
     return *entered ? Status() : add_to_global(minus(1));
   }
 
@@ -114,7 +114,7 @@ class BestEffort {
     }
     // As C's atomics do it, but for the pauses.
     scc::detail::Base& chip = core_;
-    std::uint64_t pause_ns = kFirstPauseNs;
+    std::uint64_t pause_ns = first_pause_ns;
     while (!chip.test_and_set(0)) TOMBOLO_TRY(pause(&pause_ns));
     chip.store(global.inner, chip.load(global.inner) + v);
     chip.clear(0);

@@ -17,7 +17,7 @@ namespace {
 using machine::Home;
 using simulator::Duration;
 
-constexpr int kLocks = 60;  // of each process
+constexpr int lock_count = 60;  // of each process
 
 // The lock holders, by target.
 struct Inside {
@@ -29,7 +29,7 @@ template <class Core, class Locks>
 void lock_at_random(Core& core, Locks& locks, std::uint64_t seed, unsigned exclusive_percent,
                     std::vector<Inside>* inside, int* entered) {
   Random random = Random::stream(seed, core.self());
-  for (int i = 0; i < kLocks; ++i) {
+  for (int i = 0; i < lock_count; ++i) {
     const auto target = static_cast<Home>(random.below(inside->size()));
     const bool exclusive = random.below(100) < exclusive_percent;
     const auto access = exclusive ? sync::Access::exclusive : sync::Access::shared;
@@ -75,7 +75,7 @@ class Published : public ::testing::TestWithParam<std::uint64_t> {
   void excludes(std::initializer_list<Home> numbers_of_targets, const Options&... options) {
     using Core = SpinningCore;
     using Locks = Algorithm<Core>;
-    constexpr Home kProcesses = 13;
+    constexpr Home process_count = 13;
     for (const unsigned exclusive_percent : {0u, 20u, 50u, 100u})
       for (const Home targets : numbers_of_targets) {
         std::vector<Inside> inside(targets);
@@ -83,8 +83,8 @@ class Published : public ::testing::TestWithParam<std::uint64_t> {
         const std::function<void(Core&, Locks&)> program = [&](Core& core, Locks& locks) {
           lock_at_random(core, locks, GetParam(), exclusive_percent, &inside, &entered);
         };
-        run<Locks, Core>(kProcesses, program, options...);
-        EXPECT_EQ(entered, int{kProcesses} * kLocks);
+        run<Locks, Core>(process_count, program, options...);
+        EXPECT_EQ(entered, int{process_count} * lock_count);
       }
   }
 };
@@ -103,7 +103,7 @@ TEST_P(Published, BestEffortExcludesAndLetsEverybodyIn) {
 // thousand microseconds.
 TEST_P(Published, BackOffDoublesAfterEachFailure) {
   using Locks = BestEffort<SpinningCore>;
-  constexpr std::int64_t kHeldNs = 1'000'000;
+  constexpr std::int64_t held_ns = 1'000'000;
   for (const bool at_register : {false, true}) {
     std::uint64_t tests = 0;
     const std::function<void(SpinningCore&, Locks&)> program = [&](SpinningCore& core,
@@ -116,11 +116,11 @@ TEST_P(Published, BackOffDoublesAfterEachFailure) {
         ASSERT_TRUE(locks.unlock(sync::Access::exclusive, 1).ok());
       } else if (at_register) {
         ASSERT_TRUE(cpu.test_and_set(scc::CoreId(0)));
-        cpu.compute(Duration::nanoseconds(kHeldNs));
+        cpu.compute(Duration::nanoseconds(held_ns));
         cpu.clear(scc::CoreId(0));
       } else {
         ASSERT_TRUE(locks.lock(sync::Access::exclusive, 1).ok());
-        cpu.compute(Duration::nanoseconds(kHeldNs));
+        cpu.compute(Duration::nanoseconds(held_ns));
         ASSERT_TRUE(locks.unlock(sync::Access::exclusive, 1).ok());
       }
     };
@@ -132,14 +132,14 @@ TEST_P(Published, BackOffDoublesAfterEachFailure) {
 
 // Each process is target of its two predecessors and origin of its two successors.
 struct Ring {
-  static constexpr Home kProcesses = 19;
+  static constexpr Home process_count = 19;
   explicit Ring(Home self) : me(self) {}
-  Home at(Home distance) const { return (me + distance) % kProcesses; }
+  Home at(Home distance) const { return (me + distance) % process_count; }
   Home me;
-  std::vector<Home> origins = {at(kProcesses - 1), at(kProcesses - 2)};
+  std::vector<Home> origins = {at(process_count - 1), at(process_count - 2)};
   std::vector<Home> targets = {at(1), at(2)};
 };
-constexpr int kEpochs = 40;
+constexpr int epochs = 40;
 
 // A process's view of the partners' epochs shows that none ends before all have taken part in it.
 template <template <class> class Gats>
@@ -147,7 +147,7 @@ void take_part(SpinningCore& core, Gats<SpinningCore>& gats, std::uint64_t seed,
                std::vector<int>* posted, std::vector<int>* completed) {
   const Ring ring(core.self());
   Random random = Random::stream(seed, ring.me);
-  for (int epoch = 1; epoch <= kEpochs; ++epoch) {
+  for (int epoch = 1; epoch <= epochs; ++epoch) {
     (*posted)[ring.me] = epoch;
     ASSERT_TRUE(gats.post(ring.origins).ok());
     ASSERT_TRUE(gats.start(ring.targets).ok());
@@ -163,14 +163,14 @@ void take_part(SpinningCore& core, Gats<SpinningCore>& gats, std::uint64_t seed,
 
 TEST_P(Published, EveryPostIsSeenAndCompletedOnce) {
   const auto check = [this]<template <class> class Gats>() {
-    std::vector<int> posted(Ring::kProcesses);
-    std::vector<int> completed(Ring::kProcesses);
+    std::vector<int> posted(Ring::process_count);
+    std::vector<int> completed(Ring::process_count);
     const std::function<void(SpinningCore&, Gats<SpinningCore>&)> program =
         [&](SpinningCore& core, Gats<SpinningCore>& gats) {
           take_part(core, gats, GetParam(), &posted, &completed);
         };
-    run<Gats<SpinningCore>, SpinningCore>(Ring::kProcesses, program);
-    EXPECT_EQ(completed, std::vector<int>(Ring::kProcesses, kEpochs));
+    run<Gats<SpinningCore>, SpinningCore>(Ring::process_count, program);
+    EXPECT_EQ(completed, std::vector<int>(Ring::process_count, epochs));
   };
   check.template operator()<MatchVectorGats>();
   check.template operator()<MatchListGats>();
@@ -184,7 +184,7 @@ TEST_P(Published, PutsOfAnEpochAreSeenAfterIt) {
     ASSERT_TRUE(scc::find_parameters("scc", &chip).ok());
     chip.errata.mpbt_wt_reads_uncached = erratum;
     scc::JobShape shape;
-    shape.processes = Ring::kProcesses;
+    shape.processes = Ring::process_count;
     shape.sync_bytes = Window::sync_bytes(shape.processes);
     shape.data_bytes = 64;
     shape.options.seed = GetParam();
@@ -194,7 +194,7 @@ TEST_P(Published, PutsOfAnEpochAreSeenAfterIt) {
       Window window(at);
       const Ring ring(at.self);
       Random random = Random::stream(GetParam(), ring.me);
-      for (std::uint64_t epoch = 1; epoch <= kEpochs; ++epoch) {
+      for (std::uint64_t epoch = 1; epoch <= epochs; ++epoch) {
         ASSERT_TRUE(window.post(ring.origins).ok());
         ASSERT_TRUE(window.start(ring.targets).ok());
         std::uint64_t own = 0;  // in the arrivals' line, which is in the cache from now on
@@ -212,7 +212,7 @@ TEST_P(Published, PutsOfAnEpochAreSeenAfterIt) {
       }
     });
     EXPECT_TRUE(result.status.ok()) << result.status.message();
-    EXPECT_EQ(seen, int{Ring::kProcesses} * kEpochs);
+    EXPECT_EQ(seen, int{Ring::process_count} * epochs);
   };
   for (const bool erratum : {true, false}) {
     check.template operator()<GatsWindow<SpinningCore, MatchVectorGats>>(erratum);

@@ -205,12 +205,13 @@ std::vector<Point> points(const Context& context) {
             return time_ft(c, r, placement, problem, each);
           });
     }
-  constexpr std::uint32_t kProcesses = 24;
+  constexpr std::uint32_t process_count = 24;
   for (const Recommendation& recommendation : recommendations_for_automaton())
     if (!context.quick)
-      add(recommendation, fmt::format("automaton-{}", kProcesses), 40, automaton_memory(kProcesses),
+      add(recommendation, fmt::format("automaton-{}", process_count), 40,
+          automaton_memory(process_count),
           [](const Context& c, Recorder& r, const scc::Placement& placement, double* each) {
-            return time_automaton(c, r, placement, kProcesses, each);
+            return time_automaton(c, r, placement, process_count, each);
           });
   return all;
 }

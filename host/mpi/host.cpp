@@ -44,7 +44,7 @@ namespace {
 
 enum class Abi { mpich, openmpi, standard };
 
-constexpr Abi kOurs =
+constexpr Abi ours =
 #if defined(TOMBOLO_MPI_ABI)
     Abi::standard;
 #elif defined(OPEN_MPI)
@@ -84,11 +84,11 @@ Status check_host() {
   if (find_symbol("PMPI_Init") == nullptr)
     return Status::unsupported("no MPI library is loaded in this process");
   const Abi found = abi_of_host();
-  if (found == kOurs) return {};
+  if (found == ours) return {};
   return Status::bad_configuration(
       fmt::format("this libtombolo_mpi was built for {}, but the program's MPI library has the "
                   "handles of {}; preload the library built for it",
-                  text(kOurs), text(found)));
+                  text(ours), text(found)));
 }
 
 }  // namespace tombolo::mpi

@@ -339,7 +339,7 @@ class FakeHost {
 
 TEST(MemoryRoom, IsTheLeastOfHostAndControlGroups) {
   FakeHost host;
-  host.file("proc/meminfo", "MemTotal: 9 kB\nMemAvailable: 1000 kB\nSwapFree: 24 kB\n");
+  host.file("proc/meminfo", "MemTotal: 9 b\nMemAvailable: 1000 b\nSwapFree: 24 b\n");
   EXPECT_EQ(memory_room(host.root()).bytes, 1024u * 1024);
   host.file("proc/self/cgroup", "0::/job/step\n");
   host.file("sys/fs/cgroup/job/step/memory.max", "max\n");
@@ -356,7 +356,7 @@ TEST(MemoryRoom, IsTheLeastOfHostAndControlGroups) {
 
 TEST(MemoryRoom, KnowsTheFirstVersionOfControlGroups) {
   FakeHost host;
-  host.file("proc/meminfo", "MemAvailable: 1000 kB\n");
+  host.file("proc/meminfo", "MemAvailable: 1000 b\n");
   host.file("proc/self/cgroup", "3:cpu,cpuacct:/other\n2:memory:/job\n");
   host.file("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "300000\n");
   host.file("sys/fs/cgroup/memory/job/memory.usage_in_bytes", "100000\n");

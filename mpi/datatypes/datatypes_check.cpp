@@ -559,16 +559,16 @@ double nanoseconds(int rounds, const std::function<void()>& f) {
 }
 
 void check_million() {
-  constexpr int kBlocks = 1000000;
-  std::vector<int> indices(kBlocks);
-  for (int i = 0; i < kBlocks; ++i) indices[static_cast<std::size_t>(i)] = 2 * i;
+  constexpr int block_count = 1000000;
+  std::vector<int> indices(block_count);
+  for (int i = 0; i < block_count; ++i) indices[static_cast<std::size_t>(i)] = 2 * i;
   MPI_Datatype type;
-  MPI_Type_create_indexed_block(kBlocks, 1, indices.data(), MPI_DOUBLE, &type);
+  MPI_Type_create_indexed_block(block_count, 1, indices.data(), MPI_DOUBLE, &type);
   MPI_Type_commit(&type);
   const TypeInfo* info = nullptr;
   const double first = nanoseconds(1, [&] { info = type_info(type); });
-  expect(info != nullptr && info->blocks.size() == kBlocks, "a million blocks");
-  std::vector<double> from(2 * kBlocks, 1.0), out(kBlocks);
+  expect(info != nullptr && info->blocks.size() == block_count, "a million blocks");
+  std::vector<double> from(2 * block_count, 1.0), out(block_count);
   const double packed = nanoseconds(
       3, [&] { pack(*info, from.data(), 1, reinterpret_cast<std::byte*>(out.data())); });
   expect(out.back() == 1.0, "a million blocks: pack");

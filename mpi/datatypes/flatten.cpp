@@ -21,7 +21,7 @@ using windows::Element;
 using Blocks = std::vector<Block>;
 
 // A list of blocks longer than this (2 GiB) is taken as lack of memory.
-constexpr std::size_t kMostBlocks = std::size_t{1} << 27;
+constexpr std::size_t most_blocks = std::size_t{1} << 27;
 
 void append(Blocks& list, std::ptrdiff_t at, std::size_t bytes) {
   if (!list.empty()) {
@@ -31,7 +31,7 @@ void append(Blocks& list, std::ptrdiff_t at, std::size_t bytes) {
       return;
     }
   }
-  if (list.size() >= kMostBlocks) throw std::bad_alloc();
+  if (list.size() >= most_blocks) throw std::bad_alloc();
   list.push_back({at, bytes});
 }
 
@@ -225,9 +225,9 @@ void add_darray(Builder& builder, const Contents& c, const Part& part) {
 }
 
 std::optional<Element> f90_element(const Contents& c, std::size_t size) {
-  constexpr int kLongDoubleDigits = 18;
+  constexpr int long_double_digits = 18;
   if (c.combiner() == MPI_COMBINER_F90_INTEGER) return integer_element(size);
-  const bool quad = c.integer(0) != MPI_UNDEFINED && c.integer(0) > kLongDoubleDigits;
+  const bool quad = c.integer(0) != MPI_UNDEFINED && c.integer(0) > long_double_digits;
   if (c.combiner() == MPI_COMBINER_F90_REAL) return real_element(size, quad);
   return complex_element(size, quad);
 }

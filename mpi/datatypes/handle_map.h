@@ -21,23 +21,23 @@ class HandleMap {
   void insert(Handle handle, const Value& value) {
     const std::uintptr_t key = key_of(handle);
     std::size_t at = slot_of(key);
-    while (slots_[at].key != 0 && slots_[at].key != key) at = (at + 1) % kSlots;
+    while (slots_[at].key != 0 && slots_[at].key != key) at = (at + 1) % slots;
     if (slots_[at].key == key) return;
-    TOMBOLO_CHECK(++used_ <= kSlots / 2, "handle table: {} entries are too many", used_);
+    TOMBOLO_CHECK(++used_ <= slots / 2, "handle table: {} entries are too many", used_);
     slots_[at] = {key, value};
   }
 
   // The value of `handle`, or null.
   const Value* find(Handle handle) const {
     const std::uintptr_t key = key_of(handle);
-    for (std::size_t at = slot_of(key); slots_[at].key != 0; at = (at + 1) % kSlots) {
+    for (std::size_t at = slot_of(key); slots_[at].key != 0; at = (at + 1) % slots) {
       if (slots_[at].key == key) return &slots_[at].value;
     }
     return nullptr;
   }
 
  private:
-  static constexpr std::size_t kSlots = std::size_t{1} << Bits;
+  static constexpr std::size_t slots = std::size_t{1} << Bits;
   struct Slot {
     std::uintptr_t key = 0;
     Value value{};
@@ -53,7 +53,7 @@ class HandleMap {
     return static_cast<std::size_t>(key * 0x9e3779b97f4a7c15u >> (64 - Bits));
   }
 
-  std::array<Slot, kSlots> slots_{};
+  std::array<Slot, slots> slots_{};
   std::size_t used_ = 0;
 };
 

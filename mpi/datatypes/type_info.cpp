@@ -39,8 +39,8 @@ struct Recent {
   std::uint64_t generation = 0;
   const TypeInfo* info = nullptr;
 };
-constexpr std::size_t kRecent = 16;
-thread_local Recent recent_types[kRecent];
+constexpr std::size_t recent_count = 16;
+thread_local Recent recent_types[recent_count];
 
 Recent& recent_of(MPI_Datatype datatype) {
   std::uintptr_t bits = 0;

@@ -101,8 +101,8 @@ namespace detail {
 
 // Predefined types by hash of their handles, each known once it was asked for: their meaning never
 // changes, so no reader needs a lock. Types whose hashes are equal take turns.
-inline constexpr std::size_t kKnownTypes = 256;
-inline constinit std::atomic<const TypeInfo*> known_types[kKnownTypes]{};
+inline constexpr std::size_t known_type_count = 256;
+inline constinit std::atomic<const TypeInfo*> known_types[known_type_count]{};
 inline std::atomic<const TypeInfo*>& known_type(MPI_Datatype datatype) {
   std::uintptr_t bits = 0;
   std::memcpy(&bits, &datatype, sizeof datatype);

@@ -52,7 +52,7 @@ inline windows::Assertions promises(int assertion) {
           .no_precede = (assertion & MPI_MODE_NOPRECEDE) != 0,
           .no_succeed = (assertion & MPI_MODE_NOSUCCEED) != 0};
 }
-constexpr int kAllModes =
+constexpr int all_modes =
     MPI_MODE_NOCHECK | MPI_MODE_NOSTORE | MPI_MODE_NOPUT | MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED;
 
 }  // namespace tombolo::mpi

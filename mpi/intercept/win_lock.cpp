@@ -7,7 +7,7 @@ TOMBOLO_MPI_CALL int MPI_Win_lock(int type, int rank, int assertion, MPI_Win win
   MpiWindow* const window = window_at_call(win, __builtin_return_address(0));
   if (window == nullptr) [[unlikely]]
     return host().Win_lock(type, rank, assertion, win);
-  if ((assertion & ~kAllModes) != 0) return raise(*window, MPI_ERR_ASSERT);
+  if ((assertion & ~all_modes) != 0) return raise(*window, MPI_ERR_ASSERT);
   if (type != MPI_LOCK_SHARED && type != MPI_LOCK_EXCLUSIVE)
     return raise(*window, MPI_ERR_LOCKTYPE);
   if (rank == MPI_PROC_NULL) return MPI_SUCCESS;

@@ -91,7 +91,7 @@ class HandleTable {
   std::size_t size() const { return entries_; }
   // Of all arrays that were ever made. For the writer.
   std::size_t slots() const {
-    std::size_t sum = kFew;
+    std::size_t sum = few;
     for (const auto& slots : all_) sum += slots->mask + 1;
     return sum;
   }
@@ -150,9 +150,9 @@ class HandleTable {
 
   // The first slots lie beside the table: a look-up after a long computation finds both on one
   // page.
-  static constexpr std::size_t kFew = 16;
-  std::array<Slot, kFew> few_{};
-  Slots first_{few_.data(), kFew};
+  static constexpr std::size_t few = 16;
+  std::array<Slot, few> few_{};
+  Slots first_{few_.data(), few};
   std::atomic<Slots*> current_{&first_};
   // The rest is the writer's.
   std::size_t entries_ = 0;

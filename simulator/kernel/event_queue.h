@@ -2,7 +2,7 @@
 // Purpose: events at a later time without a core: a posted write that reaches memory, a message
 // that arrives.
 // Invariants: EQ1 events come out by time, those of one time in the order in which they went in.
-//             EQ2 an event is a function object of at most Event::kBytes that can be copied byte by
+//             EQ2 an event is a function object of at most Event::payload_bytes that can be copied byte by
 //                 byte, so that no event allocates memory of its own.
 // Thread safety: one thread at a time.
 #pragma once
@@ -20,7 +20,8 @@ namespace tombolo::simulator {
 
 class Event {
  public:
-  static constexpr std::size_t kBytes = 96;  // a line of 64 bytes, its address and its receiver
+  static constexpr std::size_t payload_bytes =
+      96;  // a line of 64 bytes, its address and its receiver
 
   Event() = default;
   template <class Function>
@@ -29,7 +30,7 @@ class Event {
           (*std::launder(reinterpret_cast<const Function*>(object)))(now);
         }) {
     static_assert(std::is_trivially_copyable_v<Function>, "an event captures plain values (EQ2)");
-    static_assert(sizeof(Function) <= kBytes, "an event captures too much (EQ2)");
+    static_assert(sizeof(Function) <= payload_bytes, "an event captures too much (EQ2)");
     static_assert(alignof(Function) <= alignof(std::max_align_t));
     new (object_) Function(function);
   }
@@ -37,7 +38,7 @@ class Event {
 
  private:
   void (*call_)(const std::byte*, Time) = nullptr;
-  alignas(std::max_align_t) std::byte object_[kBytes];
+  alignas(std::max_align_t) std::byte object_[payload_bytes];
 };
 
 class EventQueue {

@@ -36,8 +36,8 @@ struct Outcome {
   bool operator==(const Outcome&) const = default;
 };
 
-constexpr std::uint64_t kWords = 4;
-constexpr std::uint64_t kEventEntry = 1000;
+constexpr std::uint64_t word_count = 4;
+constexpr std::uint64_t event_entry = 1000;
 
 std::vector<Program> random_programs(Random& random) {
   std::vector<Program> programs(1 + random.below(7));
@@ -45,7 +45,7 @@ std::vector<Program> random_programs(Random& random) {
     program.resize(random.below(40));
     for (Step& s : program) {
       s.kind = static_cast<Kind>(random.below(7));
-      s.word = random.below(kWords);
+      s.word = random.below(word_count);
       s.value = random.below(12);
       s.length = static_cast<std::int64_t>(random.below(6));
       if (s.kind == Kind::wait && !random.one_in(3)) s.length += 1;
@@ -60,7 +60,7 @@ class Reference {
  public:
   explicit Reference(const std::vector<Program>& programs)
       : programs_(programs), cores_(programs.size()) {
-    outcome_.words.resize(kWords);
+    outcome_.words.resize(word_count);
   }
 
   Outcome run() {
@@ -84,11 +84,11 @@ class Reference {
     std::int64_t time;
     std::uint64_t word, value;
   };
-  static constexpr std::int64_t kNever = INT64_MAX;
+  static constexpr std::int64_t never_time = INT64_MAX;
 
   std::int64_t next_time(std::size_t c) const {
     const State& s = cores_[c];
-    if (s.step == programs_[c].size()) return kNever;
+    if (s.step == programs_[c].size()) return never_time;
     return s.parked ? std::max(s.time, s.deadline) : s.time;
   }
 
@@ -104,11 +104,11 @@ class Reference {
       const Posted due = *event;
       posted_.erase(event);
       outcome_.words[due.word] += due.value;
-      outcome_.log.push_back({kEventEntry, 0, due.time, outcome_.words[due.word]});
+      outcome_.log.push_back({event_entry, 0, due.time, outcome_.words[due.word]});
       wake(due.word, due.time);
       return true;
     }
-    if (next_time(first) == kNever) return false;
+    if (next_time(first) == never_time) return false;
     execute(first);
     return true;
   }
@@ -151,7 +151,7 @@ class Reference {
         core.time = server_free_;
         break;
       case Kind::wait:
-        if (!core.waiting) core.deadline = s.length == 0 ? kNever : core.time + s.length;
+        if (!core.waiting) core.deadline = s.length == 0 ? never_time : core.time + s.length;
         core.waiting = true;
         if (word < s.value && core.time < core.deadline) {
           core.parked = true;
@@ -180,7 +180,7 @@ class Reference {
 class OnKernel {
  public:
   explicit OnKernel(const std::vector<Program>& programs) : programs_(programs) {
-    outcome_.words.resize(kWords);
+    outcome_.words.resize(word_count);
   }
 
   Outcome run() {
@@ -239,7 +239,7 @@ class OnKernel {
         core.post(length, [this, at = s.word, value = s.value](Time now) {
           outcome_.words[at] += value;
           outcome_.log.push_back(
-              {kEventEntry, 0, now.since_start().in_ticks(), outcome_.words[at]});
+              {event_entry, 0, now.since_start().in_ticks(), outcome_.words[at]});
           simulation_.wake(address(at));
         });
         break;
@@ -254,8 +254,8 @@ class OnKernel {
 
 TEST(RandomPrograms, HappenAsInAReferenceThatStepsOneByOne) {
   int deadlocks = 0;
-  constexpr int kRuns = 3000;
-  for (int seed = 0; seed < kRuns; ++seed) {
+  constexpr int runs = 3000;
+  for (int seed = 0; seed < runs; ++seed) {
     Random random(static_cast<std::uint64_t>(seed));
     const std::vector<Program> programs = random_programs(random);
     const Outcome expected = Reference(programs).run();
@@ -266,8 +266,8 @@ TEST(RandomPrograms, HappenAsInAReferenceThatStepsOneByOne) {
     ASSERT_TRUE(expected == seen) << "seed " << seed;
     deadlocks += expected.deadlock ? 1 : 0;
   }
-  EXPECT_GT(deadlocks, kRuns / 20);
-  EXPECT_LT(deadlocks, kRuns - kRuns / 20);
+  EXPECT_GT(deadlocks, runs / 20);
+  EXPECT_LT(deadlocks, runs - runs / 20);
 }
 
 }  // namespace

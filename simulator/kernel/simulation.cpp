@@ -10,10 +10,10 @@ namespace tombolo::simulator {
 namespace {
 
 // How far a core runs ahead before it looks at limits and the interrupt flag.
-constexpr Duration kFar = Duration::milliseconds(1);
-constexpr Time kBeforeStart = Time::after_start(Duration::ticks(-1));
+constexpr Duration far = Duration::milliseconds(1);
+constexpr Time before_start = Time::after_start(Duration::ticks(-1));
 // Waiting cores that a report of a deadlock names.
-constexpr int kNamed = 64;
+constexpr int named = 64;
 
 std::uint64_t word_number(Address a) { return a.byte() / 8; }
 
@@ -70,7 +70,7 @@ void Core::advance_far() {
   if (simulation_.check_interrupt() || now_ > simulation_.options_.time_limit) {
     wait_for_turn();
   } else {
-    check_at_ = std::min(now_ + kFar, simulation_.options_.time_limit);
+    check_at_ = std::min(now_ + far, simulation_.options_.time_limit);
   }
 }
 
@@ -103,9 +103,9 @@ bool Core::park(Address word, const char* what, Time deadline) {
 // ---- Simulation: turns --------------------------------------------------------------------------
 
 Simulation::Simulation(Options options) : options_(std::move(options)), limit_(Time::never()) {
-  TOMBOLO_CHECK(options_.time_limit <= kLatestTimeLimit, "a time limit of {}; {} at most",
-                to_string(options_.time_limit), to_string(kLatestTimeLimit));
-  check_events_at_ = std::min(kEventsBetweenChecks, options_.event_limit + 1);
+  TOMBOLO_CHECK(options_.time_limit <= latest_time_limit, "a time limit of {}; {} at most",
+                to_string(options_.time_limit), to_string(latest_time_limit));
+  check_events_at_ = std::min(events_between_checks, options_.event_limit + 1);
 }
 
 CoreId Simulation::spawn(std::string name, std::function<void(Core&)> program) {
@@ -122,7 +122,7 @@ RunResult Simulation::run() {
   main_.emplace();
   if (make_fibres()) {
     turns_ = TurnTree(cores() + 1);
-    turns_.set(kEvents, queue_.first());
+    turns_.set(events_entry, queue_.first());
     for (const auto& core : cores_) turns_.set(entrant(*core), core->now_);
     if (Core* first = choose()) main_->switch_to(*first->fibre_);
     cancel_unfinished();
@@ -169,7 +169,7 @@ Core* Simulation::choose() {
       return nullptr;
     }
     time_ = first.time;
-    if (first.entrant == kEvents) {
+    if (first.entrant == events_entry) {
       run_event();
       continue;
     }
@@ -190,7 +190,7 @@ Core* Simulation::choose() {
 
 void Simulation::set_limit() {
   if (stopped_) {
-    limit_ = kBeforeStart;
+    limit_ = before_start;
     return;
   }
   const TurnTree::Entry next = turns_.first();
@@ -208,14 +208,14 @@ void Simulation::insert(Time time, const Event& event) {
   TOMBOLO_CHECK(time >= now() && time < Time::never(), "an event for {}, and it is {}",
                 to_string(time), to_string(now()));
   queue_.push(time, event);
-  turns_.set(kEvents, queue_.first());
+  turns_.set(events_entry, queue_.first());
   if (running_ != nullptr) set_limit();
 }
 
 void Simulation::run_event() {
   const Event event = queue_.pop();
-  turns_.set(kEvents, queue_.first());
-  record(Action::event, kNoCore, time_, events_run_++);
+  turns_.set(events_entry, queue_.first());
+  record(Action::event, no_core, time_, events_run_++);
   try {
     event(time_);
   } catch (...) {
@@ -254,7 +254,7 @@ void Simulation::forget_parked(Core& core) {
 void Simulation::stop(Ending ending, Status status) {
   if (stopped_) return;
   stopped_ = true;
-  limit_ = kBeforeStart;
+  limit_ = before_start;
   result_.ending = ending;
   result_.status = std::move(status);
   result_.end = now();
@@ -280,7 +280,7 @@ void Simulation::check_events() {
                                      options_.event_limit, to_string(now()))));
   }
   check_interrupt();
-  check_events_at_ = std::min(events_ + kEventsBetweenChecks, options_.event_limit + 1);
+  check_events_at_ = std::min(events_ + events_between_checks, options_.event_limit + 1);
 }
 
 void Simulation::end_of_turns() {
@@ -290,7 +290,7 @@ void Simulation::end_of_turns() {
   for (const auto& core : cores_) {
     last = std::max(last, core->now_);
     if (core->finished_) continue;
-    if (++count > kNamed) continue;
+    if (++count > named) continue;
     waiting += fmt::format("\n  {} since {} for {} at {:#x}", label(*core), to_string(core->now_),
                            core->what_, core->word_.byte());
   }
@@ -298,7 +298,7 @@ void Simulation::end_of_turns() {
     result_.end = last;
     return;
   }
-  if (count > kNamed) waiting += fmt::format("\n  and {} more", count - kNamed);
+  if (count > named) waiting += fmt::format("\n  and {} more", count - named);
   stop(Ending::deadlock, Status::stopped(fmt::format("deadlock: {} of {} cores wait for ever:{}",
                                                      count, cores(), waiting)));
   result_.end = last;

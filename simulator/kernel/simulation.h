@@ -6,10 +6,10 @@
 //     core.advance(clock.cycles(100));   // own work: invisible to others, nothing is switched
 //     core.await_turn();                 // now all that happens earlier has happened
 //     flag = 1;                          // shared state is a plain variable
-//     simulation.wake(kFlag);            // a core that waits for a store to it goes on
+//     simulation.wake(flag);            // a core that waits for a store to it goes on
 //   });
 //   simulation.spawn("reader", [&](Core& core) {
-//     core.wait_until(kFlag, "the flag", [&] { return flag == 1; });
+//     core.wait_until(flag, "the flag", [&] { return flag == 1; });
 //   });
 //   RunResult result = simulation.run();
 //
@@ -81,12 +81,12 @@ enum class Ending : std::uint8_t {
 };
 
 // The largest limit on virtual time.
-inline constexpr Time kLatestTimeLimit = Time::after_start(Duration::seconds(14'400));
+inline constexpr Time latest_time_limit = Time::after_start(Duration::seconds(14'400));
 
 struct Options {
   std::uint64_t seed = 1;
   std::size_t stack_bytes = std::size_t{256} * 1024;  // of each core; occupied as far as it is used
-  Time time_limit = kLatestTimeLimit;
+  Time time_limit = latest_time_limit;
   std::uint64_t event_limit = ~std::uint64_t{0} - 1;
   // Looked at now and then, if not null: the run ends when it is true.
   const std::atomic<bool>* interrupt = nullptr;
@@ -106,7 +106,7 @@ struct RunResult {
 class Core {
  public:
   // The longest that a clock may be advanced in one call.
-  static constexpr Duration kLongestAdvance = Duration::seconds(3600);
+  static constexpr Duration longest_advance = Duration::seconds(3600);
 
   Core(Simulation& simulation, CoreId id, std::string name, std::uint64_t seed,
        std::function<void(Core&)> program);
@@ -214,8 +214,8 @@ class Simulation {
  private:
   friend class Core;
 
-  static constexpr std::uint64_t kEventsBetweenChecks = 1024;
-  static constexpr std::uint32_t kEvents = 0;  // their place in the tree; cores follow
+  static constexpr std::uint64_t events_between_checks = 1024;
+  static constexpr std::uint32_t events_entry = 0;  // their place in the tree; cores follow
   static std::uint32_t entrant(const Core& core) { return core.id_.index() + 1; }
 
   void record(Action action, CoreId core, Time time, std::uint64_t value) {
@@ -264,7 +264,7 @@ class Simulation {
 
 inline void Core::advance(Duration d) {
   TOMBOLO_CHECK(static_cast<std::uint64_t>(d.in_ticks()) <=
-                    static_cast<std::uint64_t>(kLongestAdvance.in_ticks()),
+                    static_cast<std::uint64_t>(longest_advance.in_ticks()),
                 "{}: advance by {} ticks", name_, d.in_ticks());
   now_ += d;
   if (now_ > check_at_) [[unlikely]]

@@ -13,7 +13,7 @@
 namespace tombolo::simulator {
 namespace {
 
-constexpr Address kWord{0x1000};
+constexpr Address word_size{0x1000};
 constexpr Duration ns(std::int64_t n) { return Duration::nanoseconds(n); }
 constexpr Time at_ns(std::int64_t n) { return Time::after_start(ns(n)); }
 
@@ -61,13 +61,13 @@ TEST(Simulation, SK1AnEventMayPostAndWake) {
   bool stored = false;
   Time woken;
   simulation.spawn("core", [&](Core& core) {
-    core.wait_until(kWord, "the event", [&] { return stored; });
+    core.wait_until(word_size, "the event", [&] { return stored; });
     woken = core.now();
   });
   simulation.at(at_ns(5), [&](Time now) {
     simulation.at(now + ns(5), [&](Time) {
       stored = true;
-      simulation.wake(kWord);
+      simulation.wake(word_size);
     });
   });
   EXPECT_TRUE(simulation.run().status.ok());
@@ -151,7 +151,7 @@ TEST(Simulation, SK4AParkedCoreGoesOnAtTheTimeOfTheStore) {
   Duration idle;
   simulation.spawn("waiter", [&](Core& core) {
     core.advance(ns(3));
-    EXPECT_TRUE(core.wait_until(kWord, "the word", [&] { return word == 2; }));
+    EXPECT_TRUE(core.wait_until(word_size, "the word", [&] { return word == 2; }));
     seen = core.now();
     idle = core.idle();
   });
@@ -160,7 +160,7 @@ TEST(Simulation, SK4AParkedCoreGoesOnAtTheTimeOfTheStore) {
       core.advance(ns(10));
       core.await_turn();
       ++word;
-      simulation.wake(kWord);
+      simulation.wake(word_size);
     }
   });
   EXPECT_TRUE(simulation.run().status.ok());
@@ -174,13 +174,14 @@ TEST(Simulation, SK4AStoreOfManyBytesWakesThoseAtItsWordsOnly) {
   for (const std::uint64_t offset : {0u, 12u, 31u, 32u}) {
     simulation.spawn("waiter", [&, offset](Core& core) {
       core.await_turn();
-      if (core.park(kWord + offset, "the line", at_ns(100))) woken += fmt::format("{} ", offset);
+      if (core.park(word_size + offset, "the line", at_ns(100)))
+        woken += fmt::format("{} ", offset);
     });
   }
   simulation.spawn("writer", [&](Core& core) {
     core.advance(ns(1));
     core.await_turn();
-    simulation.wake(kWord, 32, core.now() + ns(5));
+    simulation.wake(word_size, 32, core.now() + ns(5));
   });
   EXPECT_TRUE(simulation.run().status.ok());
   EXPECT_EQ(woken, "0 12 31 ");
@@ -191,7 +192,7 @@ TEST(Simulation, SK4ADeadlineEndsAWait) {
   Time end;
   simulation.spawn("waiter", [&](Core& core) {
     EXPECT_FALSE(core.wait_until(
-        kWord, "no store", [] { return false; }, at_ns(40)));
+        word_size, "no store", [] { return false; }, at_ns(40)));
     end = core.now();
   });
   EXPECT_TRUE(simulation.run().status.ok());
@@ -203,10 +204,10 @@ TEST(Simulation, SK4ADeadlockNamesEachWaitingCoreAndItsReason) {
   simulation.spawn("finishes", [](Core&) {});
   simulation.spawn("left", [](Core& core) {
     core.advance(ns(7));
-    core.wait_until(kWord, "the lock of right", [] { return false; });
+    core.wait_until(word_size, "the lock of right", [] { return false; });
   });
   simulation.spawn("right", [](Core& core) {
-    core.wait_until(kWord + 8, "the lock of left", [] { return false; });
+    core.wait_until(word_size + 8, "the lock of left", [] { return false; });
   });
   const RunResult result = simulation.run();
   EXPECT_EQ(result.ending, Ending::deadlock);
@@ -321,13 +322,13 @@ TEST(Simulation, SK6UnfinishedProgramsAreUnwoundAndTheirCallsDoNothing) {
     std::shared_ptr<int> held;
     ~Guard() noexcept(false) {
       core.advance(ns(1));
-      core.pause(Core::kLongestAdvance);
+      core.pause(Core::longest_advance);
       core.await_turn();
-      core.park(kWord, "nothing");
-      core.wait_until(kWord, "nothing", [] { return false; });
+      core.park(word_size, "nothing");
+      core.wait_until(word_size, "nothing", [] { return false; });
       core.post(ns(1), [](Time) {});
       core.note(1);
-      simulation.wake(kWord);
+      simulation.wake(word_size);
     }
   };
   auto held = std::make_shared<int>();
@@ -336,7 +337,7 @@ TEST(Simulation, SK6UnfinishedProgramsAreUnwoundAndTheirCallsDoNothing) {
     simulation.spawn("core", [&, i](Core& core) {
       const Guard guard{simulation, core, held};
       core.advance(ns(i));
-      core.wait_until(kWord, "no store", [] { return false; });
+      core.wait_until(word_size, "no store", [] { return false; });
     });
   }
   const RunResult result = simulation.run();
@@ -354,7 +355,7 @@ TEST(Simulation, SK6AnAbandonedRunLeavesItsStacksAsTheyAre) {
   Simulation simulation({.unfinished = Unfinished::abandon});
   simulation.spawn("core", [&](Core& core) {
     const Guard guard{&gone};
-    core.wait_until(kWord, "no store", [] { return false; });
+    core.wait_until(word_size, "no store", [] { return false; });
   });
   EXPECT_EQ(simulation.run().ending, Ending::deadlock);
   EXPECT_FALSE(gone);
@@ -399,7 +400,7 @@ TEST(SimulationDeathTest, MisuseStopsTheProcess) {
                "core 1 \\(culprit\\) at 0.005000 us calls at\\(\\) without having the turn");
   EXPECT_DEATH(run([](Simulation& s, Core& core) {
                  core.advance(ns(5));
-                 s.wake(kWord);
+                 s.wake(word_size);
                }),
                "calls wake\\(\\) without having the turn");
   EXPECT_DEATH(run([](Simulation& s, Core& core) {

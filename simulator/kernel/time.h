@@ -29,15 +29,15 @@
 
 namespace tombolo::simulator {
 
-inline constexpr std::int64_t kTicksPerNanosecond = std::int64_t{533} * 840;
-inline constexpr std::int64_t kTicksPerSecond = kTicksPerNanosecond * 1'000'000'000;
+inline constexpr std::int64_t ticks_per_nanosecond = std::int64_t{533} * 840;
+inline constexpr std::int64_t ticks_per_second = ticks_per_nanosecond * 1'000'000'000;
 
 class Duration {
  public:
   constexpr Duration() = default;
   static constexpr Duration ticks(std::int64_t n) { return Duration(n); }
   static constexpr Duration nanoseconds(std::int64_t n) {
-    return Duration(n * kTicksPerNanosecond);
+    return Duration(n * ticks_per_nanosecond);
   }
   static constexpr Duration microseconds(std::int64_t n) { return nanoseconds(n * 1'000); }
   static constexpr Duration milliseconds(std::int64_t n) { return nanoseconds(n * 1'000'000); }
@@ -46,7 +46,7 @@ class Duration {
   constexpr std::int64_t in_ticks() const { return ticks_; }
   // For reports only: it rounds.
   constexpr double in_nanoseconds() const {
-    return static_cast<double>(ticks_) / static_cast<double>(kTicksPerNanosecond);
+    return static_cast<double>(ticks_) / static_cast<double>(ticks_per_nanosecond);
   }
 
   constexpr bool operator==(const Duration&) const = default;
@@ -84,7 +84,7 @@ class Time {
 
 // "12.345678 us", cut to whole picoseconds; the same text on every host.
 inline std::string to_string(Duration d) {
-  const auto whole = static_cast<__int128>(d.in_ticks()) * 1000 / kTicksPerNanosecond;
+  const auto whole = static_cast<__int128>(d.in_ticks()) * 1000 / ticks_per_nanosecond;
   const auto picoseconds = static_cast<std::int64_t>(whole);
   const char* sign = picoseconds < 0 ? "-" : "";
   const std::int64_t size = picoseconds < 0 ? -picoseconds : picoseconds;
@@ -102,15 +102,15 @@ class Clock {
       return Status::bad_configuration(
           fmt::format("a clock of {}/{} Hz: both numbers must be positive", hertz, divisor));
     }
-    const auto product = static_cast<__int128>(kTicksPerSecond) * divisor;
+    const auto product = static_cast<__int128>(ticks_per_second) * divisor;
     if (product % hertz != 0) {
       return Status::bad_configuration(
           fmt::format("a clock of {}/{} Hz: its period is not a whole number of ticks (1/{} s); "
                       "simulator/kernel/time.h lists the frequencies whose period is",
-                      hertz, divisor, kTicksPerSecond));
+                      hertz, divisor, ticks_per_second));
     }
     const __int128 period = product / hertz;
-    if (period > kTicksPerSecond) {
+    if (period > ticks_per_second) {
       return Status::bad_configuration(
           fmt::format("a clock of {}/{} Hz: slower than 1 Hz", hertz, divisor));
     }

@@ -24,7 +24,7 @@ enum class Action : std::uint8_t {
 };
 
 // The core of an Action::event.
-inline constexpr CoreId kNoCore{0xffffffffu};
+inline constexpr CoreId no_core{0xffffffffu};
 
 struct TraceRecord {
   Action action;

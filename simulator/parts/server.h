@@ -11,7 +11,7 @@
 // Invariants: SV1 no two slots overlap; a slot begins no earlier than its request arrives.
 //             SV2 requests handed in by arrival are served first come, first served, at once when
 //                 the server is idle.
-//             SV3 it remembers the last kGaps idle stretches; of one that is taken in part it
+//             SV3 it remembers the last gaps idle stretches; of one that is taken in part it
 //                 remembers the longer rest. A forgotten stretch counts as busy.
 // Thread safety: one thread at a time. A core has the turn when it calls serve.
 #pragma once
@@ -27,7 +27,7 @@ namespace tombolo::simulator {
 
 class Server {
  public:
-  static constexpr std::uint32_t kGaps = 8;
+  static constexpr std::uint32_t gaps = 8;
 
   struct Slot {
     Time begin;
@@ -42,7 +42,7 @@ class Server {
       if (const Gap* gap = find(arrival, service))
         return take(gaps_[static_cast<std::size_t>(gap - gaps_.data())], arrival, service);
     } else if (arrival > free_) {
-      gaps_[newest_++ % kGaps] = {free_, arrival};
+      gaps_[newest_++ % gaps] = {free_, arrival};
     }
     const Time begin = std::max(arrival, free_);
     free_ = begin + service;
@@ -77,9 +77,9 @@ class Server {
   // The earliest gap that has room. They are sorted; most requests end at the newest.
   const Gap* find(Time arrival, Duration service) const {
     const Gap* found = nullptr;
-    const std::uint64_t oldest = newest_ > kGaps ? newest_ - kGaps : 0;
+    const std::uint64_t oldest = newest_ > gaps ? newest_ - gaps : 0;
     for (std::uint64_t i = newest_; i > oldest; --i) {
-      const Gap& gap = gaps_[(i - 1) % kGaps];
+      const Gap& gap = gaps_[(i - 1) % gaps];
       if (gap.end <= arrival) break;
       if (std::max(gap.begin, arrival) + service <= gap.end) found = &gap;
     }
@@ -98,7 +98,7 @@ class Server {
   }
 
   Time free_;
-  std::array<Gap, kGaps> gaps_;
+  std::array<Gap, gaps> gaps_;
   std::uint64_t newest_ = 0;  // gaps so far
   std::uint64_t served_ = 0;
   Duration busy_;

@@ -63,7 +63,7 @@ struct CacheShape {
 
 class SetAssociativeCache {
  public:
-  static constexpr std::size_t kKinds = 16;
+  static constexpr std::size_t kinds = 16;
 
   explicit SetAssociativeCache(const CacheShape& shape)
       : shape_(shape),
@@ -84,7 +84,7 @@ class SetAssociativeCache {
   // The bytes lie in one line. False: a miss.
   bool read(Address from, void* to, std::size_t bytes) {
     const std::size_t at = hit(from, bytes);
-    if (at == kMiss) return false;
+    if (at == miss) return false;
     copy_bytes(to, data(at) + shape_.line_size.offset(from), bytes);
     return true;
   }
@@ -92,7 +92,7 @@ class SetAssociativeCache {
   // The bytes lie in one line.
   WriteOutcome write(Address to, const void* from, std::size_t bytes, WritePolicy policy) {
     const std::size_t at = hit(to, bytes);
-    if (at == kMiss) {
+    if (at == miss) {
       return shape_.allocate_on_write_miss ? WriteOutcome::must_fill : WriteOutcome::sent_on;
     }
     copy_bytes(data(at) + shape_.line_size.offset(to), from, bytes);
@@ -103,8 +103,8 @@ class SetAssociativeCache {
 
   // Puts a line that is not there into the cache, clean; returns the line that had to go for it.
   std::optional<CachedLine> fill(Line line, LineKind kind, const std::byte* bytes) {
-    TOMBOLO_CHECK(kind < kKinds, "a line of kind {}: there are {}", kind, kKinds);
-    TOMBOLO_CHECK(find(line) == kMiss, "line {:#x} is filled and already there", line.number());
+    TOMBOLO_CHECK(kind < kinds, "a line of kind {}: there are {}", kind, kinds);
+    TOMBOLO_CHECK(find(line) == miss, "line {:#x} is filled and already there", line.number());
     const std::size_t at = place(set_of(line));
     const std::optional<CachedLine> gone = take_out(at);
     std::memcpy(data(at), bytes, line_bytes());
@@ -116,19 +116,19 @@ class SetAssociativeCache {
   // The cache's copy of a line, without touching it.
   std::optional<CachedLine> look(Line line) const {
     const std::size_t at = find(line);
-    if (at == kMiss) return std::nullopt;
+    if (at == miss) return std::nullopt;
     return view(at);
   }
 
   // Removes one line; the caller writes it back or not.
   std::optional<CachedLine> evict(Line line) {
     const std::size_t at = find(line);
-    if (at == kMiss) return std::nullopt;
+    if (at == miss) return std::nullopt;
     return take_out(at);
   }
 
   void invalidate_kind(LineKind kind) {
-    TOMBOLO_CHECK(kind < kKinds, "lines of kind {}: there are {}", kind, kKinds);
+    TOMBOLO_CHECK(kind < kinds, "lines of kind {}: there are {}", kind, kinds);
     if (++generations_[kind] != 0) return;
     // Old numbers come up again: remove the lines that still have one.
     for (Tag& tag : tags_) tag.valid = tag.valid && tag.kind != kind;
@@ -143,7 +143,7 @@ class SetAssociativeCache {
   // The line as it was, if it was dirty; it stays, clean.
   std::optional<CachedLine> clean(Line line) {
     const std::size_t at = find(line);
-    if (at == kMiss || !tags_[at].dirty) return std::nullopt;
+    if (at == miss || !tags_[at].dirty) return std::nullopt;
     const CachedLine was = view(at);
     tags_[at].dirty = false;
     return was;
@@ -176,7 +176,7 @@ class SetAssociativeCache {
   }
 
  private:
-  static constexpr std::size_t kMiss = ~std::size_t{0};
+  static constexpr std::size_t miss = ~std::size_t{0};
 
   struct Tag {
     Line line;
@@ -199,7 +199,7 @@ class SetAssociativeCache {
     for (std::size_t at = first; at < first + shape_.ways; ++at) {
       if (tags_[at].line == line && alive(tags_[at])) return at;
     }
-    return kMiss;
+    return miss;
   }
 
   void touch(std::size_t at) {
@@ -212,7 +212,7 @@ class SetAssociativeCache {
                   "{} bytes at {:#x} are not in one line of {} bytes", bytes, address.byte(),
                   line_bytes());
     const std::size_t at = find(shape_.line_size.line(address));
-    if (at != kMiss) touch(at);
+    if (at != miss) touch(at);
     return at;
   }
 
@@ -243,7 +243,7 @@ class SetAssociativeCache {
   CacheShape shape_;
   std::size_t sets_;
   TreePlru plru_;
-  std::array<std::uint32_t, kKinds> generations_{};
+  std::array<std::uint32_t, kinds> generations_{};
   std::vector<Tag> tags_;
   std::vector<std::uint64_t> plru_states_;
   std::vector<std::byte> data_;

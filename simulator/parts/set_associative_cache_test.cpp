@@ -17,14 +17,14 @@
 namespace tombolo::simulator {
 namespace {
 
-constexpr std::size_t kLine = 32;
-constexpr LineKind kPlain = 0;
-constexpr LineKind kMessages = 1;
-constexpr CacheShape kSmall{.bytes = 8 * kLine, .ways = 4, .line_size = LineSize(kLine)};
+constexpr std::size_t line_size = 32;
+constexpr LineKind plain = 0;
+constexpr LineKind message_kinds = 1;
+constexpr CacheShape small{.bytes = 8 * line_size, .ways = 4, .line_size = LineSize(line_size)};
 
 using Bytes = std::vector<std::byte>;
 
-Bytes filled(int value) { return Bytes(kLine, static_cast<std::byte>(value)); }
+Bytes filled(int value) { return Bytes(line_size, static_cast<std::byte>(value)); }
 
 int byte_at(SetAssociativeCache& cache, std::uint64_t address) {
   std::byte value{};
@@ -37,17 +37,17 @@ WriteOutcome put(SetAssociativeCache& cache, std::uint64_t address, int value, W
 }
 
 TEST(SetAssociativeCache, ReturnsWhatItWasFilledWithWhateverMemorySaysNow) {
-  SetAssociativeCache cache(kSmall);
+  SetAssociativeCache cache(small);
   Bytes memory = filled(1);
   EXPECT_EQ(byte_at(cache, 5), -1);
-  EXPECT_FALSE(cache.fill(Line(0), kPlain, memory.data()).has_value());
+  EXPECT_FALSE(cache.fill(Line(0), plain, memory.data()).has_value());
   memory = filled(2);
   EXPECT_EQ(byte_at(cache, 5), 1);
 }
 
 TEST(SetAssociativeCache, AWriteIsKeptOrSentOnByItsPolicy) {
-  SetAssociativeCache cache(kSmall);
-  cache.fill(Line(0), kPlain, filled(1).data());
+  SetAssociativeCache cache(small);
+  cache.fill(Line(0), plain, filled(1).data());
   EXPECT_EQ(put(cache, 3, 7, WritePolicy::write_through), WriteOutcome::sent_on);
   EXPECT_EQ(byte_at(cache, 3), 7);
   EXPECT_FALSE(cache.look(Line(0))->dirty);
@@ -57,61 +57,61 @@ TEST(SetAssociativeCache, AWriteIsKeptOrSentOnByItsPolicy) {
 }
 
 TEST(SetAssociativeCache, AWriteMissAllocatesOnlyWhereTheCacheDoes) {
-  SetAssociativeCache without(kSmall);
+  SetAssociativeCache without(small);
   EXPECT_EQ(put(without, 3, 7, WritePolicy::write_back), WriteOutcome::sent_on);
   EXPECT_EQ(byte_at(without, 3), -1);
-  CacheShape shape = kSmall;
+  CacheShape shape = small;
   shape.allocate_on_write_miss = true;
   SetAssociativeCache with(shape);
   EXPECT_EQ(put(with, 3, 7, WritePolicy::write_back), WriteOutcome::must_fill);
 }
 
 TEST(SetAssociativeCache, C2AVictimIsAnInvalidWayElseByPseudoLru) {
-  SetAssociativeCache cache(kSmall);  // 2 sets: even lines in the first
+  SetAssociativeCache cache(small);  // 2 sets: even lines in the first
   for (std::uint64_t n : {0, 2, 4, 6}) {
-    EXPECT_FALSE(cache.fill(Line(n), kPlain, filled(static_cast<int>(n)).data()).has_value());
+    EXPECT_FALSE(cache.fill(Line(n), plain, filled(static_cast<int>(n)).data()).has_value());
   }
-  put(cache, 4 * kLine + 1, 99, WritePolicy::write_back);
-  EXPECT_EQ(cache.fill(Line(8), kPlain, filled(8).data())->line, Line(0));
-  const auto victim = cache.fill(Line(10), kPlain, filled(10).data());
+  put(cache, 4 * line_size + 1, 99, WritePolicy::write_back);
+  EXPECT_EQ(cache.fill(Line(8), plain, filled(8).data())->line, Line(0));
+  const auto victim = cache.fill(Line(10), plain, filled(10).data());
   ASSERT_TRUE(victim.has_value());
   EXPECT_EQ(victim->line, Line(6));
   cache.evict(Line(8));
-  EXPECT_FALSE(cache.fill(Line(12), kPlain, filled(12).data()).has_value());
+  EXPECT_FALSE(cache.fill(Line(12), plain, filled(12).data()).has_value());
   EXPECT_TRUE(cache.look(Line(4))->dirty);
 }
 
 TEST(SetAssociativeCache, ADirtyVictimCarriesItsWholeLine) {
-  SetAssociativeCache cache({.bytes = kLine, .ways = 1, .line_size = LineSize(kLine)});
-  cache.fill(Line(0), kMessages, filled(1).data());
+  SetAssociativeCache cache({.bytes = line_size, .ways = 1, .line_size = LineSize(line_size)});
+  cache.fill(Line(0), message_kinds, filled(1).data());
   put(cache, 2, 9, WritePolicy::write_back);
-  const auto victim = cache.fill(Line(1), kPlain, filled(3).data());
+  const auto victim = cache.fill(Line(1), plain, filled(3).data());
   ASSERT_TRUE(victim && victim->dirty);
-  EXPECT_EQ(victim->kind, kMessages);
+  EXPECT_EQ(victim->kind, message_kinds);
   Bytes expected = filled(1);
   expected[2] = std::byte{9};
-  EXPECT_EQ(Bytes(victim->bytes, victim->bytes + kLine), expected);
+  EXPECT_EQ(Bytes(victim->bytes, victim->bytes + line_size), expected);
 }
 
 TEST(SetAssociativeCache, C3InvalidatingAKindLosesItsDirtyBytesAndSparesOthers) {
-  SetAssociativeCache cache(kSmall);
-  cache.fill(Line(0), kMessages, filled(1).data());
-  cache.fill(Line(1), kPlain, filled(2).data());
+  SetAssociativeCache cache(small);
+  cache.fill(Line(0), message_kinds, filled(1).data());
+  cache.fill(Line(1), plain, filled(2).data());
   put(cache, 0, 9, WritePolicy::write_back);
-  cache.invalidate_kind(kMessages);
+  cache.invalidate_kind(message_kinds);
   EXPECT_EQ(byte_at(cache, 0), -1);
-  EXPECT_EQ(byte_at(cache, kLine), 2);
+  EXPECT_EQ(byte_at(cache, line_size), 2);
   int written = 0;
   cache.flush([&](const CachedLine&) { ++written; });
   EXPECT_EQ(written, 0);
-  cache.fill(Line(0), kMessages, filled(4).data());
+  cache.fill(Line(0), message_kinds, filled(4).data());
   EXPECT_EQ(byte_at(cache, 0), 4) << "lines filled after it are there";
 }
 
 TEST(SetAssociativeCache, FlushHandsOutDirtyLinesAndEmptiesTheCache) {
-  SetAssociativeCache cache(kSmall);
-  for (std::uint64_t n = 0; n < 4; ++n) cache.fill(Line(n), kPlain, filled(0).data());
-  put(cache, 3 * kLine, 1, WritePolicy::write_back);
+  SetAssociativeCache cache(small);
+  for (std::uint64_t n = 0; n < 4; ++n) cache.fill(Line(n), plain, filled(0).data());
+  put(cache, 3 * line_size, 1, WritePolicy::write_back);
   put(cache, 0, 1, WritePolicy::write_back);
   std::string written;
   cache.flush([&](const CachedLine& l) { written += std::to_string(l.line.number()); });
@@ -122,10 +122,10 @@ TEST(SetAssociativeCache, FlushHandsOutDirtyLinesAndEmptiesTheCache) {
 }
 
 TEST(SetAssociativeCache, WriteBackOfSomeLeavesThemCleanAndTheRestDirty) {
-  SetAssociativeCache cache(kSmall);
+  SetAssociativeCache cache(small);
   for (std::uint64_t n = 0; n < 2; ++n) {
-    cache.fill(Line(n), kPlain, filled(0).data());
-    put(cache, n * kLine, 5, WritePolicy::write_back);
+    cache.fill(Line(n), plain, filled(0).data());
+    put(cache, n * line_size, 5, WritePolicy::write_back);
   }
   int written = 0;
   cache.write_back_if([](const CachedLine& l) { return l.line == Line(1); },
@@ -133,7 +133,7 @@ TEST(SetAssociativeCache, WriteBackOfSomeLeavesThemCleanAndTheRestDirty) {
   EXPECT_EQ(written, 1);
   EXPECT_TRUE(cache.look(Line(0))->dirty);
   EXPECT_FALSE(cache.look(Line(1))->dirty);
-  EXPECT_EQ(byte_at(cache, kLine), 5);
+  EXPECT_EQ(byte_at(cache, line_size), 5);
 }
 
 // ---- Against a naive model ----------------------------------------------------------------------
@@ -363,11 +363,11 @@ TEST(SetAssociativeCacheDeathTest, MisuseStopsTheProcess) {
                            CacheShape{.bytes = 256, .ways = 3, .line_size = LineSize(32)}),
                        0),
                "3 ways");
-  SetAssociativeCache cache(kSmall);
+  SetAssociativeCache cache(small);
   Bytes two(2);
   EXPECT_DEATH(cache.read(Address(31), two.data(), 2), "not in one line");
-  cache.fill(Line(1), kPlain, filled(0).data());
-  EXPECT_DEATH(cache.fill(Line(1), kPlain, filled(0).data()), "already there");
+  cache.fill(Line(1), plain, filled(0).data());
+  EXPECT_DEATH(cache.fill(Line(1), plain, filled(0).data()), "already there");
 }
 
 }  // namespace

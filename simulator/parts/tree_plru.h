@@ -16,13 +16,13 @@ namespace tombolo::simulator {
 
 class TreePlru {
  public:
-  static constexpr std::uint32_t kMostWays = 64;
+  static constexpr std::uint32_t most_ways = 64;
 
   // Of all sets with `ways` ways. Bit n of a set's state belongs to node n; the root is node 1, the
   // children of n are 2n and 2n + 1, and a bit that is set points to the latter.
   explicit TreePlru(std::uint32_t ways) : levels_(std::countr_zero(ways)) {
-    TOMBOLO_CHECK(std::has_single_bit(ways) && ways <= kMostWays,
-                  "pseudo-LRU over {} ways: a power of two up to {}", ways, kMostWays);
+    TOMBOLO_CHECK(std::has_single_bit(ways) && ways <= most_ways,
+                  "pseudo-LRU over {} ways: a power of two up to {}", ways, most_ways);
   }
 
   std::uint64_t touched(std::uint64_t state, std::uint32_t way) const {

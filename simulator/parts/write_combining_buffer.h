@@ -24,18 +24,18 @@
 namespace tombolo::simulator {
 
 struct CombinedLine {
-  static constexpr std::size_t kMostBytes = 64;
+  static constexpr std::size_t most_bytes = 64;
   Line line;
   std::uint64_t mask = 0;
-  std::array<std::byte, kMostBytes> bytes{};
+  std::array<std::byte, most_bytes> bytes{};
 };
 
 class WriteCombiningBuffer {
  public:
   explicit WriteCombiningBuffer(LineSize line_size) : line_size_(line_size) {
-    TOMBOLO_CHECK(line_size.bytes() <= CombinedLine::kMostBytes,
+    TOMBOLO_CHECK(line_size.bytes() <= CombinedLine::most_bytes,
                   "a write-combining buffer of {} bytes: {} at most", line_size.bytes(),
-                  CombinedLine::kMostBytes);
+                  CombinedLine::most_bytes);
   }
 
   bool empty() const { return held_.mask == 0; }

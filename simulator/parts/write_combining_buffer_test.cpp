@@ -11,10 +11,10 @@
 namespace tombolo::simulator {
 namespace {
 
-constexpr LineSize kLine{32};
+constexpr LineSize line_size{32};
 
 TEST(WriteCombiningBuffer, CombinesWritesToOneLineAndLetsItGoForAnother) {
-  WriteCombiningBuffer buffer(kLine);
+  WriteCombiningBuffer buffer(line_size);
   const std::uint32_t value = 0x01020304;
   EXPECT_FALSE(buffer.drain().has_value());
   EXPECT_FALSE(buffer.write(Address(4), &value, 4).has_value());
@@ -45,17 +45,18 @@ TEST(WriteCombiningBuffer, B1MemoryIsAsIfItWereWrittenDirectly) {
   Random random(11);
   std::vector<std::byte> direct(256);
   std::vector<std::byte> combined(256);
-  WriteCombiningBuffer buffer(kLine);
+  WriteCombiningBuffer buffer(line_size);
   const auto leave = [&](const std::optional<CombinedLine>& out) {
     if (!out) return;
-    for (std::size_t i = 0; i < kLine.bytes(); ++i) {
-      if ((out->mask >> i & 1) != 0) combined[kLine.first(out->line).byte() + i] = out->bytes[i];
+    for (std::size_t i = 0; i < line_size.bytes(); ++i) {
+      if ((out->mask >> i & 1) != 0)
+        combined[line_size.first(out->line).byte() + i] = out->bytes[i];
     }
   };
   for (int step = 0; step < 20000; ++step) {
     const std::size_t bytes = 1 + random.below(8);
     const Address to(random.below(direct.size() - bytes));
-    if (!kLine.within_one(to, bytes)) continue;
+    if (!line_size.within_one(to, bytes)) continue;
     const std::uint64_t value = random.next();
     std::memcpy(direct.data() + to.byte(), &value, bytes);
     leave(buffer.write(to, &value, bytes));
@@ -68,7 +69,7 @@ TEST(WriteCombiningBuffer, B1MemoryIsAsIfItWereWrittenDirectly) {
 
 TEST(WriteCombiningBufferDeathTest, AWriteAcrossLinesIsAMistake) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  WriteCombiningBuffer buffer(kLine);
+  WriteCombiningBuffer buffer(line_size);
   const std::uint64_t value = 0;
   EXPECT_DEATH(buffer.write(Address(28), &value, 8), "not in one line of 32 bytes");
 }

@@ -90,7 +90,7 @@ void step(void* target_address, const void* in_address, void* old) {
 }
 
 using Step = void (*)(void* target, const void* in, void* old);
-using Table = std::array<std::array<Step, kElements>, kOps>;
+using Table = std::array<std::array<Step, elements>, op_count>;
 
 template <Op op, typename T>
 constexpr Step step_of() {
@@ -107,7 +107,7 @@ constexpr Step step_of() {
 template <std::size_t... ops>
 constexpr Table make_table(std::index_sequence<ops...>) {
   Table table{};
-  for (std::size_t e = 0; e < kElements; ++e) {
+  for (std::size_t e = 0; e < elements; ++e) {
     scalar::with_type(static_cast<Element>(e), [&]<typename T>() {
       ((table[ops][e] = step_of<static_cast<Op>(ops), T>()), ...);
     });
@@ -115,10 +115,10 @@ constexpr Table make_table(std::index_sequence<ops...>) {
   return table;
 }
 
-constexpr Table kSteps = make_table(std::make_index_sequence<kOps>());
+constexpr Table step_table = make_table(std::make_index_sequence<op_count>());
 
 Step find(Op op, Element element) {
-  return kSteps[static_cast<std::size_t>(op)][static_cast<std::size_t>(element)];
+  return step_table[static_cast<std::size_t>(op)][static_cast<std::size_t>(element)];
 }
 
 template <typename W>

@@ -94,12 +94,12 @@ constexpr Kernel kernel() {
   }
 }
 
-using Row = std::array<Kernel, kElements>;
-using Table = std::array<Row, kOps>;
+using Row = std::array<Kernel, elements>;
+using Table = std::array<Row, op_count>;
 
 template <Level level, Op op>
 constexpr void fill(Table& table) {
-  for (std::size_t e = 0; e < kElements; ++e) {
+  for (std::size_t e = 0; e < elements; ++e) {
     scalar::with_type(static_cast<Element>(e), [&]<typename T>() {
       table[static_cast<std::size_t>(op)][e] = kernel<level, op, T>();
     });
@@ -124,10 +124,10 @@ constexpr Table make_table() {
   return table;
 }
 
-constexpr Table kBaseline = make_table<Level::baseline>();
+constexpr Table baseline_table = make_table<Level::baseline>();
 #if defined(__x86_64__)
-constexpr Table kAvx2 = make_table<Level::avx2>();
-constexpr Table kAvx512 = make_table<Level::avx512>();
+constexpr Table avx2_table = make_table<Level::avx2>();
+constexpr Table avx512_table = make_table<Level::avx512>();
 #endif
 
 const Table& table_of_this_processor() {
@@ -135,10 +135,10 @@ const Table& table_of_this_processor() {
   __builtin_cpu_init();
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-    return kAvx512;
-  if (__builtin_cpu_supports("avx2")) return kAvx2;
+    return avx512_table;
+  if (__builtin_cpu_supports("avx2")) return avx2_table;
 #endif
-  return kBaseline;
+  return baseline_table;
 }
 
 // The loop that serves a pair of operation and element, and how many of its elements one is.

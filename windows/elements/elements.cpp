@@ -31,7 +31,7 @@ constexpr Traits traits(Element element, const char* name, Class kind) {
   return t;
 }
 
-constexpr std::array<Traits, kElements> kTraits = {{
+constexpr std::array<Traits, elements> element_traits = {{
     traits(Element::i8, "i8", Class::integer),
     traits(Element::u8, "u8", Class::integer),
     traits(Element::i16, "i16", Class::integer),
@@ -71,9 +71,9 @@ constexpr std::array<Traits, kElements> kTraits = {{
     traits(Element::two_integer, "two_integer", Class::pair),
 }};
 
-constexpr std::array<const char*, kOps> kOpNames = {"sum",    "prod",   "min",     "max",  "land",
-                                                    "lor",    "lxor",   "band",    "bor",  "bxor",
-                                                    "minloc", "maxloc", "replace", "no_op"};
+constexpr std::array<const char*, op_count> op_names = {
+    "sum",  "prod", "min",  "max",    "land",   "lor",     "lxor",
+    "band", "bor",  "bxor", "minloc", "maxloc", "replace", "no_op"};
 
 constexpr bool allowed(Op op, Class kind) {
   switch (op) {
@@ -103,22 +103,22 @@ constexpr bool allowed(Op op, Class kind) {
 
 template <typename T, class Make>
 constexpr auto by_element(Make&& make) {
-  std::array<T, kElements> all{};
-  for (std::size_t e = 0; e < kElements; ++e) all[e] = make(kTraits[e]);
+  std::array<T, elements> all{};
+  for (std::size_t e = 0; e < elements; ++e) all[e] = make(element_traits[e]);
   return all;
 }
 
-const Traits& of(Element element) { return kTraits[static_cast<std::size_t>(element)]; }
+const Traits& of(Element element) { return element_traits[static_cast<std::size_t>(element)]; }
 
 }  // namespace
 
-constexpr std::array<std::uint8_t, kElements> detail::element_bytes =
+constexpr std::array<std::uint8_t, elements> detail::element_bytes =
     by_element<std::uint8_t>([](const Traits& t) { return t.bytes; });
 
-constexpr std::array<std::uint16_t, kElements> detail::valid_ops =
+constexpr std::array<std::uint16_t, elements> detail::valid_ops =
     by_element<std::uint16_t>([](const Traits& t) {
       unsigned ops = 0;
-      for (unsigned op = 0; op < kOps; ++op)
+      for (unsigned op = 0; op < op_count; ++op)
         if (allowed(static_cast<Op>(op), t.kind)) ops |= 1u << op;
       return static_cast<std::uint16_t>(ops);
     });
@@ -129,7 +129,7 @@ bool is_pair(Element element) { return of(element).kind == Class::pair; }
 
 const char* name(Element element) { return of(element).name; }
 
-const char* name(Op op) { return kOpNames[static_cast<std::size_t>(op)]; }
+const char* name(Op op) { return op_names[static_cast<std::size_t>(op)]; }
 
 bool valid_compare_and_swap(Element element) {
   const Class kind = of(element).kind;

@@ -61,7 +61,7 @@ enum class Element : std::uint8_t {
   two_double_precision,
   two_integer,
 };
-inline constexpr std::size_t kElements = static_cast<std::size_t>(Element::two_integer) + 1;
+inline constexpr std::size_t elements = static_cast<std::size_t>(Element::two_integer) + 1;
 
 enum class Op : std::uint8_t {
   sum,
@@ -79,11 +79,11 @@ enum class Op : std::uint8_t {
   replace,
   no_op,
 };
-inline constexpr std::size_t kOps = static_cast<std::size_t>(Op::no_op) + 1;
+inline constexpr std::size_t op_count = static_cast<std::size_t>(Op::no_op) + 1;
 
 namespace detail {
-extern const std::array<std::uint8_t, kElements> element_bytes;
-extern const std::array<std::uint16_t, kElements> valid_ops;  // bit i: the operation i
+extern const std::array<std::uint8_t, elements> element_bytes;
+extern const std::array<std::uint16_t, elements> valid_ops;  // bit i: the operation i
 
 template <class T>
 void add(void* inout, const void* in) {  // at any alignment (EL1)

@@ -104,7 +104,7 @@ void for_every_element(F f) {
   f.template operator()<IntInt>(Element::two_integer, Kind::pair);
 }
 
-constexpr Op kAllOps[] = {Op::sum,    Op::prod,   Op::min,     Op::max,  Op::land,
+constexpr Op all_ops[] = {Op::sum,    Op::prod,   Op::min,     Op::max,  Op::land,
                           Op::lor,    Op::lxor,   Op::band,    Op::bor,  Op::bxor,
                           Op::minloc, Op::maxloc, Op::replace, Op::no_op};
 
@@ -239,13 +239,13 @@ using Combine = void (*)(Op, Element, void*, const void*, std::size_t);
 template <typename T>
 void check_array(Op op, Element element, std::size_t count, std::size_t shift, Random& random,
                  Combine combined = combine) {
-  constexpr std::size_t kGuard = 64;
+  constexpr std::size_t guard = 64;
   std::vector<T> a(count), b(count);
   for (T& v : a) v = random_value<T>(random);
   for (T& v : b) v = random_value<T>(random);
-  std::vector<unsigned char> target(count * sizeof(T) + shift + 2 * kGuard, 0xa5);
-  std::vector<unsigned char> origin(count * sizeof(T) + shift + kGuard, 0);
-  unsigned char* at = target.data() + kGuard + shift;
+  std::vector<unsigned char> target(count * sizeof(T) + shift + 2 * guard, 0xa5);
+  std::vector<unsigned char> origin(count * sizeof(T) + shift + guard, 0);
+  unsigned char* at = target.data() + guard + shift;
   unsigned char* in = origin.data() + (shift * 3) % 5;
   if (count != 0) {
     std::memcpy(at, a.data(), count * sizeof(T));
@@ -261,8 +261,8 @@ void check_array(Op op, Element element, std::size_t count, std::size_t shift, R
         << i;
   }
   for (std::size_t i = 0; i < target.size(); ++i) {
-    const std::size_t inside = i - kGuard - shift;
-    const bool outside = i < kGuard + shift || inside >= count * sizeof(T);
+    const std::size_t inside = i - guard - shift;
+    const bool outside = i < guard + shift || inside >= count * sizeof(T);
     if (outside || is_padding<T>(inside % sizeof(T))) {
       ASSERT_EQ(target[i], before[i]) << name(element) << " " << name(op) << " stray byte " << i;
     }
@@ -277,14 +277,14 @@ TEST(Elements, SizesAndAlignmentsAreThoseOfC) {
     EXPECT_EQ(alignment(element), alignof(T)) << name(element);
     EXPECT_EQ(is_pair(element), kind == Kind::pair) << name(element);
   });
-  EXPECT_EQ(seen, kElements);
+  EXPECT_EQ(seen, elements);
   EXPECT_EQ(bytes(Element::double_int), 16u);
   EXPECT_EQ(bytes(Element::long_double_int), 32u);
 }
 
 TEST(Elements, ValidityFollowsTheStandard) {
   for_every_element([&]<typename T>(Element element, Kind kind) {
-    for (const Op op : kAllOps)
+    for (const Op op : all_ops)
       EXPECT_EQ(valid(op, element), allowed(op, kind)) << name(element) << name(op);
     EXPECT_EQ(valid_compare_and_swap(element),
               kind == Kind::integer || kind == Kind::logical || kind == Kind::byte);
@@ -294,7 +294,7 @@ TEST(Elements, ValidityFollowsTheStandard) {
 TEST(Elements, CombineMatchesReference) {
   Random random(20240607);
   for_every_element([&]<typename T>(Element element, Kind) {
-    for (const Op op : kAllOps) {
+    for (const Op op : all_ops) {
       if (!valid(op, element)) continue;
       for (const std::size_t count : {0, 1, 2, 3, 7, 16, 33, 129, 1000, 4099}) {
         for (const std::size_t shift : {0, 1, 5, 8})
@@ -310,7 +310,7 @@ TEST(Elements, CombineOneMatchesReference) {
   };
   Random random(20240608);
   for_every_element([&]<typename T>(Element element, Kind) {
-    for (const Op op : kAllOps) {
+    for (const Op op : all_ops) {
       if (!valid(op, element)) continue;
       for (const std::size_t shift : {0, 1, 5, 8})
         for (int round = 0; round < 20; ++round)
@@ -335,7 +335,7 @@ TEST(Elements, AtomicMatchesReferenceAndReturnsOld) {
   Random random(77);
   for_every_element([&]<typename T>(Element element, Kind kind) {
     const bool word = sizeof(T) <= 8 && kind != Kind::pair && kind != Kind::complex;
-    for (const Op op : kAllOps) {
+    for (const Op op : all_ops) {
       ASSERT_EQ(native_atomic(op, element), word && valid(op, element))
           << name(element) << name(op);
       for (int i = 0; i < 200 && native_atomic(op, element); ++i) {
@@ -381,19 +381,19 @@ TEST(Elements, CompareAndSwapComparesBits) {
 }
 
 TEST(Elements, AtomicsOfThreadsAreNeverLost) {
-  constexpr int kThreads = 4;
-  constexpr int kRounds = 20000;
+  constexpr int thread_count = 4;
+  constexpr int rounds = 20000;
   alignas(8) std::int64_t sum = 0;
   alignas(8) double real = 0;
   alignas(8) std::int16_t narrow = 0;
   alignas(8) std::uint32_t swapped = 0;
   std::vector<std::thread> threads;
-  for (int t = 0; t < kThreads; ++t) {
+  for (int t = 0; t < thread_count; ++t) {
     threads.emplace_back([&] {
       const std::int64_t one = 1;
       const double half = 0.5;
       const std::int16_t step = 1;
-      for (int i = 0; i < kRounds; ++i) {
+      for (int i = 0; i < rounds; ++i) {
         combine_atomic(Op::sum, Element::i64, &sum, &one, nullptr);
         combine_atomic(Op::sum, Element::f64, &real, &half, nullptr);
         combine_atomic(Op::sum, Element::i16, &narrow, &step, nullptr);
@@ -410,10 +410,10 @@ TEST(Elements, AtomicsOfThreadsAreNeverLost) {
     });
   }
   for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(sum, kThreads * kRounds);
-  EXPECT_EQ(real, kThreads * kRounds / 2.0);
-  EXPECT_EQ(narrow, static_cast<std::int16_t>(kThreads * kRounds));
-  EXPECT_EQ(swapped, static_cast<std::uint32_t>(kThreads * kRounds));
+  EXPECT_EQ(sum, thread_count * rounds);
+  EXPECT_EQ(real, thread_count * rounds / 2.0);
+  EXPECT_EQ(narrow, static_cast<std::int16_t>(thread_count * rounds));
+  EXPECT_EQ(swapped, static_cast<std::uint32_t>(thread_count * rounds));
 }
 
 }  // namespace

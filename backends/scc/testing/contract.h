@@ -33,13 +33,13 @@ using machine::testing::put_word_through;
 using Host = machine::testing::Host<Core>;
 
 // The first core whose memory is behind another controller than that of core 0.
-inline constexpr Home kFar = 6;
+inline constexpr Home far = 6;
 // The bytes that an entry of a lookup table maps.
-inline constexpr std::uint64_t kPage = std::uint64_t{16} << 20;
+inline constexpr std::uint64_t page_size = std::uint64_t{16} << 20;
 
 // A way to store to a word: in turn with the atomic operations on it, or where there are none.
 using Store = void (Core::*)(Core::Word, std::uint64_t);
-inline constexpr std::array<Store, 2> kStores{&Core::store, &Core::store_alone};
+inline constexpr std::array<Store, 2> stores{&Core::store, &Core::store_alone};
 
 inline Bytes get(Core& core, DataPlace place, std::size_t bytes) {
   Bytes data(bytes);
@@ -94,12 +94,12 @@ class Barrier {
 class Patience final : public machine::IdleHook {
  public:
   Status idle() override {
-    if (++calls_ > kMost) return Status::process_failed(-1, "waited for too long");
+    if (++calls_ > most_allowed) return Status::process_failed(-1, "waited for too long");
     return {};
   }
 
  private:
-  static constexpr int kMost = 2000;
+  static constexpr int most_allowed = 2000;
   int calls_ = 0;
 };
 
@@ -126,9 +126,9 @@ class SccContract : public ::testing::TestWithParam<std::uint32_t> {
   }
   template <class Test>
   void with_seeds_and_stores(Test&& test) {
-    for (std::size_t n = 0; n < kStores.size(); ++n) {
+    for (std::size_t n = 0; n < stores.size(); ++n) {
       SCOPED_TRACE(fmt::format("store {}", n));
-      with_seeds([&](std::uint64_t seed) { test(seed, kStores[n]); });
+      with_seeds([&](std::uint64_t seed) { test(seed, stores[n]); });
     }
   }
 };
