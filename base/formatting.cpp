@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the functions of fmt 9, compiled once; with fmt/format.h alone each file that formats
-// compiles them anew. Debian has them as a shared library only, and a library preloaded into
-// programs must need none. The instantiations are those that the headers declare extern.
+// compiles them anew. Debian has them as a shared library only, and a library that is preloaded
+// into programs must need none. The instantiations are those that the headers declare extern.
 #include <fmt/format-inl.h>
 
 #include <locale>

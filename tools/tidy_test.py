@@ -116,8 +116,8 @@ def test_plain_sentences_pass(text):
 def test_prose_is_looked_at_in_clean_folders_only():
     text = LONG + "// what a\n//    riddle\n"
     assert len(list(tidy.whole_comments(Path("base/a.h"), text))) == 1
-    for path in (Path("dirty/a.h"), Path("cli/tombolo/scc/a.h")):
-        assert list(tidy.no_riddles(path, text)) + list(tidy.whole_comments(path, text)) == []
+    dirty = Path("dirty/a.h")
+    assert list(tidy.no_riddles(dirty, text)) + list(tidy.whole_comments(dirty, text)) == []
 
 
 def test_a_makefile_may_hold_tabs():

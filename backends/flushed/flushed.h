@@ -9,12 +9,12 @@
 //   Core<full>  sync words are used with the host's atomics. Assumes that the pool keeps the words
 //               coherent (a coherent part of the device, atomics in the device, or one host only).
 //   Core<none>  a word is dropped from the cache before each load and stored past the cache; the
-//               atomics are built from that (machine/emulation). Assumes nothing but HF1 of flush.h,
+//               atomics are built from that (machine/emulation). Assumes nothing but F1 of flush.h,
 //               which on Arm asks for a mapping of the sync words that is not cacheable.
 //
 // Invariants: FL1 a plain load or store of a program through view() is a cached access: stale until
 //                 refresh, in memory after publish.
-//             FL2 the doorbells are only hints: a sleep is bounded (doorbell.h, DB1), so that a core
+//             FL2 the doorbells are only hints: a sleep is bounded (doorbell.h, D1), so that a core
 //                 on another host, which no ring reaches, is late but never stuck. Where the kernel
 //                 cannot sleep on the pool's memory, cores sleep by time.
 //             FL3 regions without a mapping are memory of this host, reached by the kernel.

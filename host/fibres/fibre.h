@@ -10,10 +10,10 @@
 // and their sanitizer support needs a Boost that was built with ucontext, which distributions'
 // packages are not.
 //
-// Invariants: FI1 switch_to is called on the fibre that runs.
-//             FI2 a body never returns: it ends with finish(), after which the fibre may go.
-//             FI3 exceptions belong to the fibre: each has its own caught and uncaught ones.
-//             FI4 the page below the end of the stack is protected: an overflow ends the program.
+// Invariants: FB1 switch_to is called on the fibre that runs.
+//             FB2 a body never returns: it ends with finish(), after which the fibre may go.
+//             FB3 exceptions belong to the fibre: each has its own caught and uncaught ones.
+//             FB4 the page below the end of the stack is protected: an overflow ends the program.
 // Thread safety: a fibre is used by the thread that created it.
 #pragma once
 

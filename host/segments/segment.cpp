@@ -55,7 +55,7 @@ Status create_memfd(std::uint64_t bytes, const std::string& purpose, Descriptor&
   const std::string name = "tombolo:" + purpose.substr(0, 200);
   Descriptor file(memfd_create(name.c_str(), MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file.valid()) return refused("memfd_create");
-  if (fchmod(file.get(), 0600) != 0) return refused("fchmod of a memfd");  // SE3
+  if (fchmod(file.get(), 0600) != 0) return refused("fchmod of a memfd");  // SG3
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes > limit.rlim_cur)  // else SIGXFSZ ends us
     return Status::no_memory(fmt::format(
@@ -63,7 +63,7 @@ Status create_memfd(std::uint64_t bytes, const std::string& purpose, Descriptor&
   if (ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
     return refused(fmt::format("ftruncate of a memfd to {} bytes", bytes));
   if (strict_overcommit()) TOMBOLO_TRY(reserve_blocks(file.get(), 0, bytes, "a memfd"));
-  // SE2: no peer can make the file shorter below our mapping.
+  // SG2: no peer can make the file shorter below our mapping.
   if (fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW) != 0)
     return refused("sealing a memfd");
   if (!reachable(file.get())) return Status::unsupported("/proc is not usable");

@@ -2,12 +2,12 @@
 // Purpose: memory shared by processes of one host, or by hosts through a pool device. One process
 // creates a segment and hands its name (plain bytes) to the others, which attach to it.
 //
-// Invariants: SE1 an anonymous segment has no name in any file system, so that no exit, crash or
+// Invariants: SG1 an anonymous segment has no name in any file system, so that no exit, crash or
 //                 signal can leave it behind; a segment in a pool directory is unlinked as soon as
 //                 the last process attached (or reclaimed by the next user if all were killed).
-//             SE2 creation fails with no_memory, naming the bytes needed and the bytes free,
+//             SG2 creation fails with no_memory, naming the bytes needed and the bytes free,
 //                 instead of a SIGBUS at a later access.
-//             SE3 only the creating user can attach.
+//             SG3 only the creating user can attach.
 // Thread safety: distinct segments may be used from distinct threads.
 #pragma once
 

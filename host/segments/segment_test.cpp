@@ -104,7 +104,7 @@ TEST_P(AnonymousSegment, CannotBeAttachedOnceSealed) {
   Segment segment;
   ASSERT_TRUE(Segment::create_anonymous(4096, "test", segment).ok());
   segment.seal();
-  EXPECT_EQ(leftovers(), before) << "SE1: nothing is left in a file system";
+  EXPECT_EQ(leftovers(), before) << "SG1: nothing is left in a file system";
   Segment peer;
   const Status refused = Segment::attach(segment.name(), peer);
   EXPECT_FALSE(refused.ok());
@@ -132,7 +132,7 @@ TEST_P(AnonymousSegment, IsClosedToOtherUsers) {
     return refused.ok() ? 1 : refused.message().empty() ? 2 : 0;
   });
   if (result == skipped) GTEST_SKIP() << "this user may not become another";
-  EXPECT_EQ(result, 0) << "SE3";
+  EXPECT_EQ(result, 0) << "SG3";
 }
 
 TEST(Segment, AForkedChildDoesNotFreeIt) {
@@ -211,7 +211,7 @@ TEST(Segment, AnotherFileUnderItsNameIsRefused) {
   EXPECT_NE(refused.message().find("not the segment"), std::string::npos);
 }
 
-TEST(Segment, OfADeadCreatorIsAProcessFault) {
+TEST(Segment, OfADeadCreatorIsAProcessFailure) {
   int channel[2];
   ASSERT_EQ(pipe(channel), 0);
   in_child([&] {
@@ -243,7 +243,7 @@ TEST(Segment, InADirectoryIsSharedAndUnlinkedBySeal) {
   ASSERT_EQ(names.size(), 1u);
   struct stat shape = {};
   ASSERT_EQ(stat((folder.path() + "/" + *names.begin()).c_str(), &shape), 0);
-  EXPECT_EQ(shape.st_mode & 07777, 0600u) << "SE3";
+  EXPECT_EQ(shape.st_mode & 07777, 0600u) << "SG3";
   EXPECT_EQ(in_child([&] {
               Segment peer;
               if (!Segment::attach(segment.name(), peer).ok()) return 1;

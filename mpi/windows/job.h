@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the facts of one process about its MPI job: options, how many threads may call, windows
 // served and forwarded; and progress of the host MPI while a process waits.
-// Invariants: JB1 no MPI call is made before the first window is created, nor after MPI_Finalize.
+// Invariants: JO1 no MPI call is made before the first window is created, nor after MPI_Finalize.
 // Thread safety: all members, after the first call of job().
 #pragma once
 
