@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what every machine must do, whatever it is: the rules of machine/contract.h as tests.
-// They are written for the most hostile machine, so nothing here may depend on luck or on time.
+// Purpose: the rules of machine/contract.h as tests, for every machine. They are written for the
+// most hostile machine, so nothing here may depend on luck or on time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ class Contract : public ::testing::Test {
       }
     }
   }
-  // Room for words after what the machine keeps for itself.
+  // Room for words after the machine's own bytes.
   static SyncLayout layout(Home cores) { return SyncLayout(C::reserved_sync_bytes(cores)); }
 };
 using Machines = AllMachines::apply<::testing::Types>;
@@ -322,7 +322,7 @@ TYPED_TEST(Contract, PlainStoresPass) {
   this->with_seeds({.cores = 2, .sync_bytes = layout.bytes(), .data_bytes = 4096}, test);
 }
 
-// The owner finds in its view what others put into its memory, after a refresh.
+// The owner finds in its view the bytes that others put into its memory, after a refresh.
 TYPED_TEST(Contract, OwnerSeesPutsAfterRefresh) {
   auto layout = this->layout(3);
   const auto arrived = layout.take_lines(1);
@@ -366,7 +366,7 @@ TYPED_TEST(Contract, WriteThroughNeverTouchesNeighbours) {
                        std::vector<std::uint8_t> all(bytes);
                        for (std::size_t round = 0; round < 6; ++round) {
                          expect_ok(core.read({1, 0}, all.data(),
-                                             bytes));  // whatever it is, it is in a cache now
+                                             bytes));  // whatever its value, it is in a cache now
                          together.arrive_and_wait();
                          machine::testing::write_own_pieces(core, 1, bytes, round);
                          core.drain();
@@ -525,7 +525,7 @@ TYPED_TEST(Contract, APredicateThatHoldsNeedsNoWait) {
   EXPECT_EQ(hook.calls(), 0);
 }
 
-// R6: more cores than processors hand a token round; everybody sleeps and is woken.
+// R6: more cores than processors hand a token round; every core sleeps and is woken.
 TYPED_TEST(Contract, ATokenGoesRound) {
   constexpr Home cores = 6;
   auto layout = this->layout(cores);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the list of all machines. A machine that is in ServedMachines can be chosen for programs
-// (TOMBOLO_MACHINE), and every test over AllMachines and every litmus test runs on it. A new machine
-// is a folder here with NAME/machine.h, and its line in the list (machine/PORTING.md).
+// Purpose: the list of all machines. A machine in ServedMachines can be chosen for programs
+// (TOMBOLO_MACHINE), and every test over AllMachines and every litmus test runs on it. A new
+// machine is a folder here with NAME/machine.h, and its line in the list (machine/PORTING.md).
 //
 // NAME/machine.h defines tombolo::NAME::Machine:
-//   name          what a user calls it
+//   name          the user's word for it
 //   Cores         its core types; the first is taken unless another kind of atomics is asked for
 //   takes_pools   optional: its memory may come from a pool
 //   available()   optional: ok if this host can be the machine
@@ -22,7 +22,7 @@
 
 namespace tombolo {
 
-// The first is what programs run on unless they choose.
+// The first is the machine of programs that choose none.
 using ServedMachines = TypeList<  //
     coherent::Machine,            //
     flushed::Machine,             //

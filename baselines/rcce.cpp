@@ -48,7 +48,7 @@ void Rcce::flush() {
 // ---- Flags --------------------------------------------------------------------------------------
 
 void Rcce::set_flag(std::uint32_t process, Flag flag, std::uint32_t setter, std::uint8_t value) {
-  invalidate();  // RR2
+  invalidate();  // RF2
   cpu_.store(flag_view(process, flag, setter), value);
   flush();  // a byte does not fill a line: it would stay in the combining buffer
 }
@@ -65,7 +65,7 @@ void Rcce::wait_for_flag(Flag which, std::uint32_t setter, std::uint8_t value) {
 // ---- The buffer ---------------------------------------------------------------------------------
 
 void Rcce::put(Place from, std::uint32_t process, std::size_t offset, std::size_t bytes) {
-  invalidate();  // RR2
+  invalidate();  // RF2
   copy_out(cpu_, from, buffer_view(process, offset, bytes), bytes);
   flush();  // the last line may be in part
 }

@@ -9,11 +9,11 @@
 // A message goes chunk by chunk in lockstep: the sender copies a chunk into its own buffer and sets
 // a flag at the receiver, which copies it out of the sender's buffer and sets a flag there.
 //
-// Invariants: RR1 each flag is a byte with one core that sets it; bytes of other flags in its line
+// Invariants: RF1 each flag is a byte with one core that sets it; bytes of other flags in its line
 //                 are not written along.
-//             RR2 before a store into a buffer the lines of buffers in L1 are invalidated: a store
+//             RF2 before a store into a buffer the lines of buffers in L1 are invalidated: a store
 //                 that hit one would stay there, and be lost.
-//             RR3 both sides name each other and the same number of bytes: the caller's part.
+//             RF3 both sides name each other and the same number of bytes: the caller's part.
 // Thread safety: belongs to the program of its core. One for each core and run.
 #pragma once
 

@@ -17,7 +17,7 @@
 // Nothing happens but in progress(): a process that does not call in neither takes nor answers.
 //
 // Invariants: CH1 a section has one writer, and so no lock: its words are in order because the
-//                 stores of a core are (Cpu, U3).
+//                 stores of a core are (Cpu, CU3).
 //             CH2 the payload is written again only after word 1 of the other side says that it was
 //                 taken out.
 //             CH3 a process never loads from a section of its own at another's buffer: stores do

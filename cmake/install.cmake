@@ -47,6 +47,9 @@ function(tombolo_install)
     install(TARGETS ${name} LIBRARY DESTINATION tombolo/lib COMPONENT tombolo)
     add_dependencies(tombolo_wheel ${name})
   endforeach()
+  # The table of settings, from which the command learns machines and lock families.
+  install(TARGETS tombolo-settings RUNTIME DESTINATION tombolo/lib COMPONENT tombolo)
+  add_dependencies(tombolo_wheel tombolo-settings)
   if(TOMBOLO_WITH_SCC)
     if(NOT TARGET tombolo-scc)
       message(FATAL_ERROR "TOMBOLO_WITH_SCC needs Boost.Context, toml++, CLI11 and nlohmann's JSON: on Debian "

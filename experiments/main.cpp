@@ -8,7 +8,7 @@
 //
 // A point's rows count once its line {"point_done": ...} has come.
 //
-// Invariants: XP1 exit status 2: the caller's mistake, 1: the world's; one sentence on stderr.
+// Invariants: EM1 exit status 2: the caller's mistake, 1: the world's; one sentence on stderr.
 // Thread safety: one thread; SIGINT and SIGTERM end the simulation at its next look.
 #include <CLI/CLI.hpp>
 #include <atomic>

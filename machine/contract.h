@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the machine contract: what a machine without cache coherence offers to an algorithm.
-// An algorithm is a template over a type that satisfies `Core`; it never names a machine. What a
-// machine may offer beyond it is in machine/optional.h; machine/example_machine.h is the annotated
-// example, machine/PORTING.md the guide.
+// Purpose: the machine contract: the operations of a machine without cache coherence.
+// An algorithm is a template over a type that satisfies `Core`; it never names a machine. The
+// operations that a machine may offer beyond it are in machine/optional.h;
+// machine/example_machine.h is the annotated example, machine/PORTING.md the guide.
 //
 // A core is one execution context with its own private caches: a thread, a process, a simulated
 // core. It uses memory in two ways:
@@ -13,16 +13,17 @@
 // Rules that hold on every machine:
 //   R1  A cached line may be evicted at any moment: written data may reach memory early, and its
 //       stale neighbours in the line with it. Nothing may rely on a line staying.
-//   R2  Write-back works in whole lines of `properties.line_bytes`. Who must not touch its
+//   R2  Write-back works in whole lines of `properties.line_bytes`. A core that must not touch its
 //       neighbours' bytes uses write_through.
 //   R3  load and store are done in memory in program order, but a load may overtake an earlier
 //       store to another word (as on x86); fence() and every atomic operation prevent that.
 //   R4  A store or atomic operation is ordered after everything this core published or drained
 //       before it, not after a write_through that was not drained, nor a write not published.
-//   R5  What a core refreshes after it has loaded a word is no older than what was in memory when
+//   R5  Bytes that a core refreshes after it has loaded a word are no older than memory was when
 //       the word was stored.
-//   R6  wait_until waits on words of the core's own home only. Who changes such a word calls
-//       notify(home) afterwards; without it the waiter may sleep up to WaitPolicy::sleep_us_max.
+//   R6  wait_until waits on words of the core's own home only. A core that changes such a word
+//       calls notify(home) afterwards; without it the waiter may sleep up to
+//       WaitPolicy::sleep_us_max.
 // Thread safety: a core may be used by one thread at a time unless its machine says more.
 #pragma once
 
@@ -47,7 +48,7 @@ struct Properties {
   // publish, refresh and drain cost nothing, and view() is the memory itself. Algorithms use it
   // only to leave out bookkeeping that serves nothing but later publishes and refreshes.
   bool coherent;
-  Atomics native_atomics;  // what exists; the contract's atomics work in any case
+  Atomics native_atomics;  // the hardware's; the contract's atomics work in any case
   std::size_t line_bytes;
 };
 
@@ -65,8 +66,8 @@ struct AttachmentOf<C> {
 
 }  // namespace detail
 
-// What a core of type C is made of: `C::Attachment` if it names one, which adds to machine's what
-// this machine alone needs, else machine::Attachment.
+// The argument of the constructor of a core of type C: `C::Attachment` if it names one, which adds
+// the needs of this machine alone, else machine::Attachment.
 template <class C>
 using AttachmentOf = typename detail::AttachmentOf<C>::type;
 
@@ -81,7 +82,7 @@ concept HasIdentity = requires(const C& core, Home cores) {
 
 template <class C>
 concept HasSyncWords = requires(C& core, typename C::Word word, SyncPlace place, std::uint64_t v) {
-  // A handle on a word, to be kept by whoever uses the word often.
+  // A handle on a word, to be kept by code that uses the word often.
   { core.word(place) } -> std::same_as<typename C::Word>;
   { core.load(word) } -> std::same_as<std::uint64_t>;
   { core.store(word, v) } -> std::same_as<void>;
@@ -97,7 +98,7 @@ concept HasSyncWords = requires(C& core, typename C::Word word, SyncPlace place,
 template <class C>
 concept CanWait = requires(C& core, typename C::Word word, bool (*predicate)(std::uint64_t),
                            std::uint64_t ns, Home home) {
-  // Returns when predicate(load(word)) is true, or with the idle hook's fault (R6).
+  // Returns when predicate(load(word)) is true, or with the idle hook's error (R6).
   { core.wait_until(word, predicate) } -> std::same_as<Status>;
   // Lets about `ns` nanoseconds pass without touching memory; gives the processor away where it is
   // shared. For back-off between attempts on words of other homes. Runs the idle hook.
@@ -108,7 +109,7 @@ concept CanWait = requires(C& core, typename C::Word word, bool (*predicate)(std
 
 template <class C>
 concept HasData = requires(C& core, DataPlace place, void* out, const void* in, std::size_t bytes) {
-  // Cached read: may return stale bytes unless the range was refreshed. A fault means that the
+  // Cached read: may return stale bytes unless the range was refreshed. An error means that the
   // region could not be reached (only where DataRegion::memory is null).
   { core.read(place, out, bytes) } -> std::same_as<Status>;
   // Cached write: in memory after publish, or earlier, in whole lines (R1, R2).

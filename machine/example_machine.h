@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the smallest machine that satisfies the contract, annotated for whoever writes another
+// Purpose: the smallest machine that satisfies the contract, annotated for the author of another
 // one. Cores are threads of one process; nothing is cached, so there is nothing to publish, refresh
-// or drain. Each operation says what a machine with caches has to do in its place.
-// machine/PORTING.md walks through the same list. Copy this file to backends/NAME/NAME.h to begin.
+// or drain. Each operation names the work of a machine with caches in its place. machine/PORTING.md
+// walks through the same list. Copy this file to backends/NAME/NAME.h to begin.
 //
-// Invariants: X1 every byte has one copy: its memory. view() is the memory itself.
+// Invariants: XM1 every byte has one copy: its memory. view() is the memory itself.
 // Thread safety: every operation may be called from several threads at once.
 #pragma once
 
@@ -30,18 +30,18 @@ class Core {
       // True only if the three data operations cost nothing and view() is the memory. Algorithms
       // then leave out bookkeeping, never a publish or refresh itself.
       .coherent = true,
-      // What the hardware has. The atomics below work in any case: a machine with `none` builds
+      // The hardware's. The atomics below work in any case: a machine with `none` builds
       // them upon a lock of plain words, in the bytes that it reserves for itself.
       .native_atomics = Atomics::full,
-      // What a write-back writes. Algorithms keep apart by this what different cores write.
+      // The unit of write-back. Algorithms keep the data of different cores apart by it.
       .line_bytes = 64};
 
-  // What the machine needs at the head of each home's sync block: doorbells, locks, nothing. It may
+  // The machine's own bytes at the head of each home's sync block: doorbells, locks, none. They may
   // grow with the number of cores. The block is zero when the first core starts.
   static std::size_t reserved_sync_bytes(Home) { return 0; }
 
-  // A core is made of an Attachment and nothing else. Keep a copy: what it points at outlives the
-  // core, the Attachment itself does not.
+  // A core is made of an Attachment and nothing else. Keep a copy: the memory it points at outlives
+  // the core, the Attachment itself does not.
   explicit Core(const Attachment& attachment) : at_(attachment) {}
 
   Home self() const { return at_.self; }
@@ -49,26 +49,26 @@ class Core {
 
   // ---- Sync words (R3, R4, R5) ----------------------------------------------------------------
 
-  // The address is computed: nobody stores an address for each home.
+  // The address is computed: no core stores an address for each home.
   Word word(SyncPlace place) {
     return reinterpret_cast<Word>(at_.sync + place.home * at_.sync_bytes_per_home + place.offset);
   }
 
-  // R5: what is refreshed after this load is no older than memory was when the word was stored.
-  // Here the acquire does it. Without coherence: read around the caches, then keep later reads of
-  // data from starting earlier.
+  // R5: data that is refreshed after this load is no older than memory was when the word was
+  // stored. Here the acquire does it. Without coherence: read around the caches, then keep later
+  // reads of data from starting earlier.
   std::uint64_t load(Word word) { return word->load(std::memory_order_acquire); }
 
-  // R4: ordered after what was published and drained. Here the release does it. Without coherence:
-  // wait for outstanding write-backs, then write around the caches. It need not wait for its own
-  // effect: a later load of another word may overtake it (R3).
+  // R4: ordered after everything published and drained. Here the release does it. Without
+  // coherence: wait for outstanding write-backs, then write around the caches. It need not wait for
+  // its own effect: a later load of another word may overtake it (R3).
   void store(Word word, std::uint64_t v) { word->store(v, std::memory_order_release); }
 
-  // The atomics return what was there before. Each is also a fence for sync words (R3).
+  // The atomics return the value before. Each is also a fence for sync words (R3).
   std::uint64_t fetch_add(Word word, std::uint64_t v) { return word->fetch_add(v); }
   std::uint64_t exchange(Word word, std::uint64_t v) { return word->exchange(v); }
   std::uint64_t compare_exchange(Word word, std::uint64_t expected, std::uint64_t desired) {
-    word->compare_exchange_strong(expected, desired);  // leaves in `expected` what it found
+    word->compare_exchange_strong(expected, desired);  // leaves in `expected` the value it found
     return expected;
   }
 
@@ -79,9 +79,8 @@ class Core {
   // ---- Waiting (R6) ---------------------------------------------------------------------------
 
   // Never a bare loop: a Waiter polls briefly, gives the processor away and runs the idle hook,
-  // whose fault ends the wait. Once it wants to sleep, sleep as the machine can: here without
-  // being woken, for a time that bounds what that costs. `host/waiting` has a futex for cores on
-  // one host.
+  // whose error ends the wait. Once it wants to sleep, sleep as the machine can: here without
+  // being woken, for a bounded time. `host/waiting` has a futex for cores on one host.
   template <class Predicate>
   Status wait_until(Word word, Predicate&& predicate) {
     Waiter waiter(at_.waiting, at_.idle);
@@ -98,13 +97,13 @@ class Core {
     return at_.idle != nullptr ? at_.idle->idle() : Status{};
   }
 
-  // A hint: a waiter that misses it must wake by itself. Nobody sleeps for a bell here.
+  // A hint: a waiter that misses it must wake by itself. No core sleeps for a bell here.
   void notify(Home) {}
 
   // ---- Data (R1, R2) --------------------------------------------------------------------------
 
-  // May come from a cache. Whatever it returns was in memory, or written by this core, at some time
-  // since the last refresh of the range or before.
+  // May come from a cache. The bytes it returns were in memory, or written by this core, at some
+  // time since the last refresh of the range or before.
   Status read(DataPlace place, void* out, std::size_t bytes) {
     std::memcpy(out, memory(place), bytes);
     return {};
@@ -127,7 +126,7 @@ class Core {
   void publish(DataPlace, std::size_t) { keep_order(); }
 
   // With caches: make every line of the range come from memory when next read, without writing back
-  // what is stale. And keep later reads from having started before.
+  // stale bytes. And keep later reads from starting before it.
   void refresh(DataPlace, std::size_t) { keep_order(); }
 
   // With write-combining: empty the buffers and wait for them.
@@ -145,9 +144,9 @@ class Core {
   Attachment at_;
 };
 
-// The compiler says here what is missing.
+// The compiler names missing operations here.
 static_assert(machine::Core<Core>);
-// And here which of machine/optional.h it has: none.
+// And here it compares the operations of machine/optional.h: none.
 static_assert(machine::extras_of<Core> == machine::Extras{});
 
 }  // namespace tombolo::machine::example

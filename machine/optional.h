@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what a machine may offer beyond the contract. Each operation has a concept, and says
-// what it promises, when it may be called, and what an algorithm does where the machine lacks it.
-// An algorithm asks by the concept, never by whether a name happens to exist; each machine states
-// by `extras_of` which it has, so that a misspelt one is found where the machine is compiled.
+// Purpose: the operations that a machine may offer beyond the contract. Each has a concept, and
+// says its promise, when it may be called, and how an algorithm does without it. An algorithm asks
+// by the concept, never by whether a name happens to exist; each machine states by `extras_of`
+// which ones it has, so that a misspelt one is found where the machine is compiled.
 // machine/PORTING.md has the table of them.
 //
 // Thread safety: the operations are as thread-safe as the machine's others.
@@ -20,19 +20,19 @@ namespace tombolo::machine {
 
 // ---- Data ---------------------------------------------------------------------------------------
 
-// publish({home, 0}, data_bytes(home)) for less than that costs, where the machine can tell what
-// was written. What the program stored by plain stores through view(), and what this core wrote by
-// write, is in memory when it returns: all of it from before the call, whether or not an earlier
-// call brought it there, and stores of other threads that are ordered before the call. A machine
-// that is not sure publishes everything. It may be called wherever publish may.
+// publish({home, 0}, data_bytes(home)) at less cost, where the machine can tell which bytes were
+// written. Bytes that the program stored by plain stores through view(), and bytes that this core
+// wrote by write, are in memory when it returns: all of them from before the call, whether or not
+// an earlier call brought them there, and stores of other threads that are ordered before the call.
+// A machine that is not sure publishes everything. It may be called wherever publish may.
 // Without it: publish of the whole region.
 template <class C>
 concept PublishesWritten = requires(C& core, Home home) {
   { core.publish_written(home) } -> std::same_as<void>;
 };
 
-// True if a refresh of any range costs about as much as the load of a word. An algorithm that keeps
-// word of whether a refresh is needed may then leave that out and refresh. The answer is the same
+// True if a refresh of any range costs about as much as the load of a word. An algorithm that
+// remembers whether a refresh is needed may then leave that out and refresh. The answer is the same
 // for as long as the core lives.
 // Without it: a refresh costs as much as its range is large.
 template <class C>
@@ -58,7 +58,7 @@ concept ViewsRanges = requires(C& core, DataPlace place, std::size_t bytes) {
 
 // A region without a mapping may be mapped in part: `parts` of the attachment says which part, by
 // home, for other processes' regions; it may be empty.
-// Without it: what is mapped in part is reached as if nothing of it were.
+// Without it: a region that is mapped in part is reached as if nothing of it were mapped.
 template <class C>
 concept MapsParts = requires(AttachmentOf<C>& at) {
   { at.parts } -> std::same_as<std::pmr::vector<RegionPart>&>;
@@ -66,7 +66,7 @@ concept MapsParts = requires(AttachmentOf<C>& at) {
 
 // The program's loads and stores through view() touch a copy that is this core's own, which publish
 // and refresh exchange with memory. Where a window is over memory that the program has already, the
-// regions lie elsewhere, and `own_view` of the attachment says where the program has its own; its
+// regions lie elsewhere, and `own_view` of the attachment says where the program's memory is; its
 // bytes become memory's when the core is made. Null: the machine makes that copy as well.
 // Without it: view() is the memory itself, and a window over the program's memory has it as region.
 template <class C>
@@ -77,7 +77,7 @@ concept KeepsViewsApart = requires(AttachmentOf<C>& at) {
 // ---- Sync words ---------------------------------------------------------------------------------
 
 // store() to a word that no core ever changes by an atomic operation (one that does may be lost):
-// for less, where atomics are built upon a lock which a store must take as well.
+// cheaper, where atomics are built upon a lock which a store must take as well.
 // Without it: store.
 template <class C>
 concept StoresAlone = requires(C& core, typename C::Word word, std::uint64_t v) {
@@ -127,8 +127,8 @@ concept EvictsAtRandom = requires(AttachmentOf<C>& at) {
 // The machine sees when written bytes are lost. close() ends the use of data and looks for writes
 // that were never published or drained: the last call that touches data, while the memory is still
 // there. findings().clean() is false if an update was lost or a write dropped; findings().report()
-// also tells what close() found, and is empty if there is nothing to tell.
-// Without it: what is lost is lost in silence, and there is nothing to close.
+// also tells the findings of close(), and is empty if there is nothing to tell.
+// Without it: bytes are lost in silence, and there is nothing to close.
 template <class C>
 concept TellsLosses = requires(C& core, const C& seen) {
   { core.close() } -> std::same_as<void>;
@@ -136,9 +136,9 @@ concept TellsLosses = requires(C& core, const C& seen) {
   { seen.findings().report() } -> std::same_as<std::string>;
 };
 
-// set_site(): what the program is doing now, for findings: any 48-bit number, for example a return
-// address. May be called before any operation.
-// Without it: nobody need find out where a call comes from.
+// set_site(): the call that the program makes now, for findings: any 48-bit number, for example a
+// return address. May be called before any operation.
+// Without it: the origin of a call is not looked up.
 template <class C>
 concept NamesSites = requires(C& core, std::uint64_t site) {
   { core.set_site(site) } -> std::same_as<void>;
@@ -146,7 +146,7 @@ concept NamesSites = requires(C& core, std::uint64_t site) {
 
 // -------------------------------------------------------------------------------------------------
 
-// Which of them a machine has. Each machine asserts its own:
+// The optional operations of a machine. Each machine asserts its own:
 //   static_assert(machine::extras_of<Core> == machine::Extras{.views_ranges = true});
 struct Extras {
   bool publishes_written = false;

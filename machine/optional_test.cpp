@@ -21,7 +21,7 @@ class Example : public example::Core {
  public:
   using example::Core::Core;
 };
-// Given more than the others.
+// Its attachment has more members than the others'.
 struct MoreAttachment : Attachment {
   std::byte* own_view = nullptr;
   std::byte* shared = nullptr;
@@ -78,7 +78,7 @@ struct Sited : Example {
   using Example::Example;
   void set_site(std::uint64_t) {}
 };
-// Also of what its attachment must have room for.
+// Also for the members that its attachment must have.
 struct Sharing : GivenMore {
   using GivenMore::GivenMore;
   static std::size_t shared_bytes(std::span<const DataRegion> regions) {
@@ -86,7 +86,7 @@ struct Sharing : GivenMore {
   }
 };
 
-// Recognised, alone, and handed on by who stands on it.
+// Recognised, alone, and handed on by a machine that stands on it.
 template <class C>
 void expect_extras(const Extras& expected) {
   static_assert(Core<C>);
@@ -111,7 +111,7 @@ TEST(Optional, EachIsRecognised) {
       {.keeps_views_apart = true, .wants_shared_memory = true, .evicts_at_random = true});
 }
 
-// Each lacks something without which a call would not do what it promises.
+// Each lacks something without which a call would break its promise.
 struct HasViews : Example {
   using Example::Example;
   static constexpr bool has_views = true;
@@ -136,7 +136,7 @@ TEST(Optional, NearMissesAreNot) {
   expect_extras<PublishesOneHome>({});
 }
 
-// A type of that name which is none.
+// A type of that name which is no attachment.
 struct Misnamed : Example {
   using Example::Example;
   using Attachment = int;

@@ -6,11 +6,12 @@
 // region of data. A place never holds a pointer: cores may map the same memory at different
 // addresses.
 //
-// Invariants: P1 every home has a sync block of the same size, so that the address of a peer's sync
-//                word is computed and no core stores n addresses for it (000 section 3.4.6).
-//             P2 the first `Core::reserved_sync_bytes(cores)` of a sync block belong to the
-//                machine.
-//             P3 sync blocks start on a 64-byte boundary and are zero before the first core starts.
+// Invariants: PL1 every home has a sync block of the same size, so that the address of a peer's
+//                 sync word is computed and no core stores n addresses for it (000 section 3.4.6).
+//             PL2 the first `Core::reserved_sync_bytes(cores)` of a sync block belong to the
+//                 machine.
+//             PL3 sync blocks start on a 64-byte boundary and are zero before the first core
+//                 starts.
 // Thread safety: plain values.
 #pragma once
 
@@ -60,8 +61,8 @@ struct RegionPart {
   std::uint64_t bytes = 0;
 };
 
-// What every core is given when it starts. Everything pointed at outlives the core. A machine that
-// needs more derives from it and names the type in its core: AttachmentOf in contract.h.
+// Given to every core when it starts. Everything pointed at outlives the core. A machine that needs
+// more derives from it and names the type in its core: AttachmentOf in contract.h.
 struct Attachment {
   Home self = 0;
   Home cores = 1;
@@ -69,7 +70,7 @@ struct Attachment {
   std::size_t sync_bytes_per_home = 0;
   std::pmr::vector<DataRegion> data;  // by home; a move keeps the memory it is in, a copy does not
   WaitPolicy waiting{};
-  bool several_hosts = false;  // whom this host's kernel can neither wake nor look after
+  bool several_hosts = false;  // some cores are beyond this host's kernel
   IdleHook* idle = nullptr;    // may be null
   std::uint64_t seed = 1;      // for machines that make random choices
 };

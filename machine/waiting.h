@@ -5,9 +5,9 @@
 //   Waiter waiter(policy, idle_hook);
 //   while (!ready()) TOMBOLO_TRY(waiter.step());   // or sleep when waiter.wants_sleep()
 //
-// Invariants: W1 between two calls of the idle hook a waiter gives the processor away at most
-//                `WaitPolicy::yields_per_idle` times, so a dead peer is noticed and other work of
-//                the process (the host MPI's progress) goes on while a core waits.
+// Invariants: WA1 between two calls of the idle hook a waiter gives the processor away at most
+//                 `WaitPolicy::yields_per_idle` times, so a dead peer is noticed and other work of
+//                 the process (the host MPI's progress) goes on while a core waits.
 // Thread safety: a Waiter belongs to one thread; an IdleHook says its own.
 #pragma once
 
@@ -33,7 +33,7 @@ struct WaitPolicy {
   std::uint32_t sleep_us_max = 1000;  // longest single sleep, microseconds
 
   // For `cores` cores on `processors` processors: with a processor each, poll for a few
-  // microseconds; else hardly at all, since whom we wait for may need this processor.
+  // microseconds; else hardly at all, since the core we wait for may need this processor.
   static WaitPolicy for_host(std::uint32_t cores, std::uint32_t processors) {
     WaitPolicy policy;
     if (cores > processors) policy.polls = 20;

@@ -35,8 +35,8 @@ def definitions(text: str) -> list[tuple[int, str, str]]:
     return found
 
 
-def check(files: Mapping[Path, str], clean: tuple[str, ...] | None = None) -> list[str]:
-    """Problems of these files; single letters are problems only below the folders `clean`."""
+def check(files: Mapping[Path, str]) -> list[str]:
+    """Problems of these files."""
     problems = []
     owners: dict[str, Path] = {}
     labels: dict[str, str] = {}
@@ -46,8 +46,7 @@ def check(files: Mapping[Path, str], clean: tuple[str, ...] | None = None) -> li
         for line, letters, digit in definitions(text):
             label = letters + digit
             if len(letters) == 1:
-                if clean is None or str(path).startswith(clean):
-                    problems.append(f"{path}:{line}: {label}: two letters that no other file has")
+                problems.append(f"{path}:{line}: {label}: two letters that no other file has")
             elif owners.setdefault(letters, path) != path:
                 problems.append(f"{path}:{line}: {label}: {owners[letters]} has these letters")
             elif label in labels:

@@ -4,11 +4,14 @@
 
     tools/test_all.py [SECTION...]      all sections, or those named (env is always run)
 
-A failing section does not keep the others from running; the exit status is 0 if none failed.
+A failing section does not keep the others from running; the exit status is 0 if none failed. The
+table at the end says of each section how long it took (`time`) and how many seconds the processors
+worked for it (`cpu`): a section whose cpu is far below time times cores waits, or runs on one core.
 """
 
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -68,6 +71,7 @@ class Result:
     seconds: float
     note: str = ""
     failures: tuple[str, ...] = ()  # the names that the program gave
+    cpu_seconds: float = 0  # of all its processes that were waited for
 
 
 def names_of_failures(output: str) -> tuple[str, ...]:
@@ -92,9 +96,14 @@ def counts(output: str, status: int) -> tuple[int, int]:
     return passed, failed
 
 
+def cpu_seconds_of_children() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def run(section: Section) -> Result:
     """Shows the output as it comes and keeps it for counting."""
-    start = time.monotonic()
+    start, cpu_start = time.monotonic(), cpu_seconds_of_children()
     process = subprocess.Popen(
         section.command,
         shell=True,
@@ -120,7 +129,8 @@ def run(section: Section) -> Result:
     passed, failed = counts(output, status)
     stopped = status == -signal.SIGKILL and seconds >= section.minutes * MINUTE
     note = f"stopped after {section.minutes} min" if stopped else ""
-    return Result(passed, failed, seconds, note, names_of_failures(output))
+    cpu_seconds = cpu_seconds_of_children() - cpu_start
+    return Result(passed, failed, seconds, note, names_of_failures(output), cpu_seconds)
 
 
 def chosen(names: list[str]) -> list[Section]:
@@ -130,13 +140,19 @@ def chosen(names: list[str]) -> list[Section]:
     return [s for s in SECTIONS if not names or s.required or s.name in names]
 
 
+def minutes_and_seconds(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), MINUTE)
+    return f"{minutes}:{rest:02}"
+
+
 def summary(results: dict[str, Result]) -> str:
-    lines = ["", f"{'section':<14} {'passed':>7} {'failed':>7} {'time':>7}"]
+    lines = ["", f"{'section':<14} {'passed':>7} {'failed':>7} {'time':>7} {'cpu':>7}"]
     for name, r in results.items():
-        minutes, seconds = divmod(round(r.seconds), MINUTE)
-        lines.append(f"{name:<14} {r.passed:>7} {r.failed:>7} {minutes:>4}:{seconds:02} {r.note}")
-    minutes, seconds = divmod(round(sum(r.seconds for r in results.values())), MINUTE)
-    lines += [f"total time {minutes}:{seconds:02}", ""]
+        time_and_cpu = f"{minutes_and_seconds(r.seconds):>7} {minutes_and_seconds(r.cpu_seconds):>7}"
+        lines.append(f"{name:<14} {r.passed:>7} {r.failed:>7} {time_and_cpu} {r.note}".rstrip())
+    total = minutes_and_seconds(sum(r.seconds for r in results.values()))
+    total_cpu = minutes_and_seconds(sum(r.cpu_seconds for r in results.values()))
+    lines += [f"total time {total}, cpu {total_cpu} on {CORES} cores", ""]
     for name, r in results.items():
         lines += [f"failed in {name}: {failure}" for failure in r.failures]
     passed = sum(r.passed for r in results.values())

@@ -35,6 +35,17 @@ def test_the_summary_ends_with_the_sum():
     assert "1:01" in text
 
 
+def test_the_summary_tells_the_work_from_the_time():
+    idle = test_all.run(Section("idle", "sleep 1", 1))
+    busy = test_all.run(Section("busy", "timeout 1 sh -c 'while :; do :; done'; true", 1))
+    assert idle.seconds > 0.9 and idle.cpu_seconds < 0.5
+    assert 0.05 < busy.cpu_seconds <= busy.seconds * 1.1
+    text = test_all.summary({"a": Result(1, 0, 61, cpu_seconds=122.4), "b": Result(1, 0, 1, cpu_seconds=3)})
+    row, total = text.splitlines()[2], text.splitlines()[4]
+    assert row.split() == ["a", "1", "0", "1:01", "2:02"]
+    assert total.startswith("total time 1:02, cpu 2:05 on ")
+
+
 def test_the_summary_names_what_failed():
     output = """
 The following tests did not run:

@@ -16,34 +16,6 @@ from pathlib import Path
 
 import labels
 
-# The folders and files whose comments are in plain English and whose labels are unique. The rules
-# on prose look at these alone; once the list holds all folders it goes.
-CLEAN = (
-    "CAVEATS.md",
-    "CMakeLists.txt",
-    "Makefile",
-    "base/",
-    "baselines/",
-    "bench/",
-    "cli/",
-    "cmake/",
-    "docs/",
-    "examples/",
-    "experiments/",
-    "host/",
-    "litmus/",
-    "mpi/",
-    "runtime/",
-    "simulator/",
-    "sync/CATALOGUE.md",
-    "sync/barriers/",
-    "sync/epochs/",
-    "sync/lone_word.h",
-    "sync/sync_bench.cpp",
-    "sync/testing/",
-    "tools/",
-    "windows/",
-)
 CODE = {".h", ".hpp", ".c", ".cpp", ".inc", ".py", ".sh", ".f90", ".toml"}
 TEXT = CODE | {".md", ".txt", ".json", ".cmake", ".yml", ".yaml"}
 NAMED = {"Makefile", "CMakeLists.txt", "tombolo", "run", ".clang-tidy"}
@@ -117,13 +89,9 @@ def no_place_of_one_person(path: Path, text: str) -> Iterator[str]:
             yield f"{path}:{number}: a download address: use apt or pip as the host has them set up"
 
 
-def is_clean(path: Path) -> bool:
-    return str(path).startswith(CLEAN)
-
-
 def whole_comments(path: Path, text: str) -> Iterator[str]:
     """Finds comments that a formatter has broken: a word or two, then a line that lies deeper."""
-    if path.suffix not in CODE or not is_clean(path):
+    if path.suffix not in CODE:
         return
     lines = text.splitlines()
     comments = [COMMENT.match(line) for line in lines]
@@ -173,8 +141,6 @@ def docstring_lines(text: str) -> set[int]:
 
 
 def no_riddles(path: Path, text: str) -> Iterator[str]:
-    if not is_clean(path):
-        return
     before, last = "", 0
     for number, line in prose(path, text):
         before = before if number == last + 1 else ""
@@ -221,7 +187,7 @@ def files(root: Path) -> list[Path]:
 def check(root: Path) -> list[str]:
     texts = {path: (root / path).read_text() for path in files(root)}
     problems = [p for path, text in texts.items() for p in check_file(path, text)]
-    return problems + labels.check(texts, CLEAN)
+    return problems + labels.check(texts)
 
 
 def main() -> int:

@@ -113,13 +113,6 @@ def test_plain_sentences_pass(text):
     assert list(tidy.no_riddles(Path("base/a.h"), text)) == []
 
 
-def test_prose_is_looked_at_in_clean_folders_only():
-    text = LONG + "// what a\n//    riddle\n"
-    assert len(list(tidy.whole_comments(Path("base/a.h"), text))) == 1
-    dirty = Path("dirty/a.h")
-    assert list(tidy.no_riddles(dirty, text)) + list(tidy.whole_comments(dirty, text)) == []
-
-
 def test_a_makefile_may_hold_tabs():
     assert problems("Makefile", "a:\n\tb\n") == []
 

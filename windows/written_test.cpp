@@ -10,7 +10,7 @@
 #include "backends/flushed/testing/far_memory.h"
 #include "base/random.h"
 #include "host/memory/page.h"
-#include "windows/testing/processes.h"
+#include "windows/testing/process_on.h"
 
 namespace tombolo::windows::testing {
 namespace {
@@ -52,23 +52,24 @@ class FarRegions {
 template <class C, class Call>
 void check(const char* name, const EngineOptions& options, const Call& call) {
   FarRegions far;
-  run_once<C>({.processes = 2, .bytes = large, .options = options}, {}, [&](Process& p) {
-    SCOPED_TRACE(name);
-    far.add(p);
-    Random random(p.self() + 1);
-    for (int round = 1; round <= 60; ++round) {
-      // Few places, for some rounds many; the ends always.
-      for (std::size_t i = round / 20 == 1 ? 2000 : random.below(8); i > 0; --i)
-        p.store(random.below(large / 4) * 4, round);
-      p.store(0, round);
-      p.store(large - 4, round);
-      call(p);
-      p.barrier();
-      EXPECT_EQ(far.of(p.right()).first_difference(), large) << "round " << round;
-      p.barrier();
-    }
-    far.drop(p);
-  });
+  run_once_with_own_engine<C>(
+      {.processes = 2, .bytes = large, .options = options}, {}, [&](Process& p) {
+        SCOPED_TRACE(name);
+        far.add(p);
+        Random random(p.self() + 1);
+        for (int round = 1; round <= 60; ++round) {
+          // Few places, for some rounds many; the ends always.
+          for (std::size_t i = round / 20 == 1 ? 2000 : random.below(8); i > 0; --i)
+            p.store(random.below(large / 4) * 4, round);
+          p.store(0, round);
+          p.store(large - 4, round);
+          call(p);
+          p.barrier();
+          EXPECT_EQ(far.of(p.right()).first_difference(), large) << "round " << round;
+          p.barrier();
+        }
+        far.drop(p);
+      });
 }
 
 TYPED_TEST(WrittenTest, FenceBringsAllStoresToMemory) {
@@ -108,30 +109,31 @@ TYPED_TEST(WrittenTest, SyncBringsStoresToPeersRegionsToMemory) {
 #endif
   FarRegions far;
   const EngineOptions options{.program_reads_peers = true};
-  run_once<TypeParam>({.processes = 2, .bytes = large, .options = options}, {}, [&](Process& p) {
-    far.add(p);
-    Random random(p.self() + 1);
-    for (int round = 1; round <= 40; ++round) {
-      // Whole lines of its own.
-      for (std::size_t i = random.below(8); i > 0; --i)
-        p.store_at(static_cast<Home>(random.below(2)),
-                   random.below(large / 128) * 128 + 64 * p.self(), round);
-      p.sync();
-      p.barrier();
-      for (Home home = 0; home < 2; ++home) {
-        EXPECT_EQ(far.of(home).first_difference(), large) << "round " << round;
-      }
-      p.barrier();
-    }
-    far.drop(p);
-  });
+  run_once_with_own_engine<TypeParam>(
+      {.processes = 2, .bytes = large, .options = options}, {}, [&](Process& p) {
+        far.add(p);
+        Random random(p.self() + 1);
+        for (int round = 1; round <= 40; ++round) {
+          // Whole lines of its own.
+          for (std::size_t i = random.below(8); i > 0; --i)
+            p.store_at(static_cast<Home>(random.below(2)),
+                       random.below(large / 128) * 128 + 64 * p.self(), round);
+          p.sync();
+          p.barrier();
+          for (Home home = 0; home < 2; ++home) {
+            EXPECT_EQ(far.of(home).first_difference(), large) << "round " << round;
+          }
+          p.barrier();
+        }
+        far.drop(p);
+      });
 }
 
 // No more than the written pages: 0 stores one word, 1 nothing.
 TYPED_TEST(WrittenTest, UnlockLeavesOutWhatWasNotWritten) {
   if (!host::WriteWatch::available().ok()) GTEST_SKIP() << host::WriteWatch::available().message();
   FarRegions far;
-  run_once<TypeParam>({.processes = 2, .bytes = large}, {}, [&](Process& p) {
+  run_once_with_own_engine<TypeParam>({.processes = 2, .bytes = large}, {}, [&](Process& p) {
     far.add(p);
     const auto epoch = [&] {
       p.lock_shared(p.right());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what a core of the machine `coherent` is given beyond what every core is.
+// Purpose: the attachment of a core of the machine `coherent`, with more than every core is given.
 // Thread safety: plain values.
 #pragma once
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the machine `coherent`: one host whose hardware keeps the caches coherent. Cores are
-// threads or processes. publish, refresh and drain cost no instruction on x86; what makes
-// memory visible is hardware coherence, ordered by the sync words.
+// threads or processes. publish, refresh and drain cost no instruction on x86; hardware coherence
+// makes memory visible, ordered by the sync words.
 //
-// Invariants: C1 a region without a mapping (DataRegion::memory == null) is reached by the kernel's
-//                copies, but for the part that is mapped (Attachment::parts); its home itself
-//                reaches it by address.
+// Invariants: CV1 a region without a mapping (DataRegion::memory == null) is reached by the
+//                 kernel's copies, but for the part that is mapped (Attachment::parts); its home
+//                 itself reaches it by address.
 // Thread safety: every operation may be called from several threads at once.
 #pragma once
 
@@ -150,6 +150,7 @@ class Core {
   Attachment at_;
 };
 static_assert(machine::Core<Core>);
-static_assert(machine::extras_of<Core> == machine::Extras{.views_ranges = true, .maps_parts = true});
+static_assert(machine::extras_of<Core> ==
+              machine::Extras{.views_ranges = true, .maps_parts = true});
 
 }  // namespace tombolo::coherent

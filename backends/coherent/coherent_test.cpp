@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: regions that are mapped in part: which bytes come from the mapping and which by the
-// kernel's copies. The mapping and the memory behind the kernel's copies are different here, so
-// that it shows.
+// kernel's copies. The mapping and the memory behind the kernel's copies differ here, so that a
+// wrong way shows.
 #include "backends/coherent/coherent.h"
 
 #include <gtest/gtest.h>

@@ -9,14 +9,14 @@
 //   Core<full>  sync words are used with the host's atomics. Assumes that the pool keeps the words
 //               coherent (a coherent part of the device, atomics in the device, or one host only).
 //   Core<none>  a word is dropped from the cache before each load and stored past the cache; the
-//               atomics are built from that (machine/emulation). Assumes nothing but F1 of flush.h,
-//               which on Arm asks for a mapping of the sync words that is not cacheable.
+//               atomics are built from that (machine/emulation). Assumes only HF1 of flush.h, which
+//               on Arm asks for a mapping of the sync words that is not cacheable.
 //
 // Invariants: FL1 a plain load or store of a program through view() is a cached access: stale until
 //                 refresh, in memory after publish.
-//             FL2 the doorbells are only hints: a sleep is bounded (doorbell.h, D1), so that a core
-//                 on another host, which no ring reaches, is late but never stuck. Where the kernel
-//                 cannot sleep on the pool's memory, cores sleep by time.
+//             FL2 the doorbells are only hints: a sleep is bounded (doorbell.h, DB1), so that a
+//                 core on another host, which no ring reaches, is late but never stuck. Where the
+//                 kernel cannot sleep on the pool's memory, cores sleep by time.
 //             FL3 regions without a mapping are memory of this host, reached by the kernel.
 //             FL4 refresh writes a dirty line back before it drops it, more than the contract asks:
 //                 a store that another thread makes between a publish and a refresh is not lost. It
@@ -44,7 +44,7 @@ namespace tombolo::flushed {
 
 namespace flush = host::flush;
 
-// Everything but the sync words.
+// All operations but those of the sync words.
 class Common {
  public:
   static constexpr machine::Properties properties_with(machine::Atomics atomics) {
@@ -152,7 +152,7 @@ inline Common::Common(machine::Attachment attachment)
       can_ring_(false) {
   TOMBOLO_CHECK(by_->error.ok(), "flushed: {}; ask host::flush::available() first",
                 by_->error.message());
-  // A wake-up of nobody tells whether this kernel can find the memory behind the word.
+  // A wake-up without sleepers tells whether this kernel can find the memory behind the word.
   can_ring_ = !at_.several_hosts &&
               syscall(SYS_futex, &bell(at_.self).rings, FUTEX_WAKE, 0, nullptr, nullptr, 0) >= 0;
 }
@@ -163,17 +163,17 @@ Status Common::wait_by_time(Ready&& ready) {
   machine::Waiter waiter(at_.waiting, at_.idle);
   std::uint32_t us = shortest_us;
   while (!ready()) {
-    Status fault;
+    Status error;
     if (!waiter.wants_sleep()) {
-      fault = waiter.step();
+      error = waiter.step();
     } else {
       std::this_thread::sleep_for(std::chrono::microseconds(us));
       us = std::min(us * 2, std::max(shortest_us, at_.waiting.sleep_us_max));
-      fault = waiter.idle();
+      error = waiter.idle();
     }
     // As in host::wait.
-    if (!fault.ok()) [[unlikely]]
-      return ready() ? Status{} : fault;
+    if (!error.ok()) [[unlikely]]
+      return ready() ? Status{} : error;
   }
   return {};
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what `flushed` costs beside the bare instructions, one thread, memory of one segment.
+// Purpose: the cost of `flushed` beside that of the bare instructions, one thread, memory of one
+// segment.
 //
 //   ninja -C build/release backends_flushed_flushed_bench
 //   backends_flushed_flushed_bench --benchmark_enable_random_interleaving=true
-//   --benchmark_repetitions=9
-//                 --benchmark_report_aggregates_only=true
+//       --benchmark_repetitions=9 --benchmark_report_aggregates_only=true
 //
 // Compare put/ours with the least of put/copy+... and put/stream, publish/ours with publish/...,
 // get/ours with get/clflushopt, region/whole (all lines of a region) with region/written (those
@@ -104,7 +104,7 @@ void get_ours(benchmark::State& state) {
   }
 }
 
-// What a synchronization call pays for the program's own stores to a region of state.range(0)
+// The cost of a synchronization call for the program's own stores to a region of state.range(0)
 // bytes, of which it has written one word in each of state.range(1) pages.
 template <bool whole>
 void region(benchmark::State& state) {
@@ -125,7 +125,7 @@ void region(benchmark::State& state) {
   }
 }
 
-// The baselines: what a hand-written loop would do, with nothing around it.
+// The baselines: a hand-written loop with nothing around it.
 void copy_and(benchmark::State& state, const cpu::LineOperation& operation) {
   auto& f = fixture<Full>();
   const std::size_t bytes = size_of(state);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the machine `flushed` on this host: messages through published data, both kinds of atomics,
-// waiting without futex.
+// Purpose: the machine `flushed` on this host: messages through published data, both kinds of
+// atomics, waiting without futex.
 #include "backends/flushed/flushed.h"
 
 #include <gtest/gtest.h>

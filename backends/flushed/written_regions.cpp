@@ -8,11 +8,10 @@
 namespace tombolo::flushed {
 namespace {
 
-// In units of the write-back of a page whose lines are clean, measured on x86: what a look costs,
-// what each written page costs beside its write-back (above all the fault), and what the
-// translation of a page costs that the processor has to forget. If one is written, Linux has it
-// forget those of the rest of the range one by one, unless they are so many that it drops all it
-// has.
+// In units of the write-back of a page whose lines are clean, measured on x86: the cost of a look,
+// of each written page beside its write-back (above all the page fault), and of the translation of
+// a page that the processor has to forget. If one page is written, Linux has the processor forget
+// those of the rest of the range one by one, unless they are so many that it drops all.
 constexpr std::uint64_t cost_of_look = 2;
 constexpr std::uint64_t cost_of_written_page = 6;
 constexpr std::uint64_t most_forgotten_pages = 33;
@@ -28,7 +27,7 @@ std::uint64_t cost_of(std::uint64_t written, std::uint64_t pages) {
 void WrittenRegions::publish(const host::flush::Policy& by, machine::Home home,
                              const std::byte* memory, std::uint64_t bytes) {
   if (bytes < least_bytes || !by.watch_writes) {
-    // What the program stored goes to memory with everything else.
+    // The program's stores go to memory with everything else.
     host::flush::publish(by, memory, bytes);
     return;
   }
@@ -56,11 +55,11 @@ WrittenRegions::Region::Region(machine::Home home, const std::byte* memory, std:
 
 void WrittenRegions::Region::publish(const host::flush::Policy& by) {
   if (watch_ != nullptr && publish_written(by)) return;
-  // WR2, or a rest: what the program stored goes to memory with everything else.
+  // WR2, or a rest: the program's stores go to memory with everything else.
   host::flush::publish(by, memory_, bytes_);
 }
 
-// False if nothing may be concluded about what was not published.
+// False if nothing may be concluded about the bytes that were not published.
 bool WrittenRegions::Region::publish_written(const host::flush::Policy& by) {
   if (rest_ > 0) {
     --rest_;

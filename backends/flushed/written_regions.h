@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: publishes of a large region only what the program has written to it since the last time,
-// as far as the kernel can tell (host/memory/write_watch.h), instead of all its lines.
+// Purpose: publishes of a large region only the pages that the program has written to since the
+// last time, as far as the kernel can tell (host/memory/write_watch.h), instead of all its lines.
 //
 //   regions.publish(by, home, memory, bytes);      // as host::flush::publish(by, memory, bytes)
 //
-// What pays is decided by what was found: a page that was written costs a page fault more than its
-// lines cost to write back. So small regions are published whole, and so is one of which much is
-// written each time, but for a look now and then whether that is still so.
+// The choice follows the pages that were found: a page that was written costs a page fault more
+// than its lines cost to write back. So small regions are published whole, and so is one of which
+// much is written each time, but for a look now and then whether it still is.
 //
 // Invariants: WR1 when publish returns, all that this process stored to the region before the call
-//                 is in memory (what write_watch.h says is not seen excepted): it was written back
-//                 by this call, by an earlier one after the store, or by one that ended before this
-//                 one began to look. Hence one call at a time, write-backs included.
-//             WR2 whatever goes wrong, the whole region is published: no permission, an old kernel,
-//                 memory that cannot be watched, a forked child.
+//                 is in memory (but for the stores that write_watch.h says are not seen): it was
+//                 written back by this call, by an earlier one after the store, or by one that
+//                 ended before this one began to look. Hence one call at a time, write-backs
+//                 included.
+//             WR2 whenever something goes wrong, the whole region is published: no permission, an
+//                 old kernel, memory that cannot be watched, a forked child.
 // Thread safety: yes.
 #pragma once
 

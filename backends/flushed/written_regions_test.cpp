@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: publishes of what was written: nothing that was stored is missing in memory as another
-// host sees it, and not much else is written back.
+// Purpose: publishes of written pages: no stored byte is missing in memory as another host sees it,
+// and not much else is written back.
 #include "backends/flushed/written_regions.h"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ class WrittenRegionsTest : public ::testing::Test {
   std::byte* memory_;
 };
 
-// A region that was published until only what is written is written back.
+// A region that was published until only written pages are written back.
 class SettledRegionTest : public WrittenRegionsTest {
  protected:
   static constexpr std::size_t bytes = 1 << 20;
@@ -61,7 +61,7 @@ class SettledRegionTest : public WrittenRegionsTest {
   Regions regions_;
 };
 
-// What only a watch can do.
+// Tests that need a watch.
 class WatchedRegionTest : public SettledRegionTest {
  protected:
   void SetUp() override {
@@ -230,8 +230,8 @@ Policy hesitating() {
   return by;
 }
 
-// What a thread stored is in memory when its own publish returns, although another thread's look
-// may have found it first.
+// A thread's stores are in memory when its own publish returns, although another thread's look may
+// have found them first.
 TEST_F(SettledRegionTest, EachThreadFindsItsStoresInMemoryAfterItsPublish) {
   constexpr std::size_t threads = 4;
   const Policy by = hesitating();

@@ -148,14 +148,14 @@ simulator::Server& Chip::bank(const Target& to) {
   return banks[to.offset / (to.device->memory->bytes() / banks.size()) % banks.size()];
 }
 
-// What the bus of a controller has to turn for before a request that comes at `arrives`. Whether it
-// has turned is judged by the order in which requests are handed in.
+// The time that the bus of a controller takes to turn before a request that comes at `arrives`.
+// Whether it has turned is judged by the order in which requests are handed in.
 Duration Chip::turn_bus(Device& device, bool writes, Time arrives) {
   if (writes == device.written_last) return {};
   device.written_last = writes;
   const Time turned =
       device.server.free_from() + (writes ? timing_.read_to_write : timing_.write_to_read);
-  if (arrives >= turned) return {};  // while nobody used it
+  if (arrives >= turned) return {};  // while it was unused
   return turned - std::max(arrives, device.server.free_from());
 }
 
@@ -166,7 +166,7 @@ Chip::Admission Chip::admit(const Target& to, bool writes, Time arrives, Sender 
   Device& device = *to.device;
   const Duration turns = sender == Sender::core ? turn_bus(device, writes, arrives) : Duration();
   Admission found{arrives, turns};
-  for (;;) {  // who stalls longer may not fit into a gap, and may stall less after it
+  for (;;) {  // a request that stalls longer may not fit into a gap, and stall less after it
     const Time begin = device.server.begin_of(found.begin, found.stalls + device.timing.busy);
     const Time next = begin + turns;
     const Duration stalls = bank(to).begin_of(next, timing_.bank_busy) - begin;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what the cores of a chip share: the mesh, the memory controllers with their memory, the
-// message passing buffers, the configuration registers with the test-and-set bits, and the lookup
-// tables, in virtual time.
+// Purpose: the parts of a chip that its cores share: the mesh, the memory controllers with their
+// memory, the message passing buffers, the configuration registers with the test-and-set bits, and
+// the lookup tables, in virtual time.
 //
 //   Chip chip(parameters, {.seed = 7});
 //   const CoreId c = chip.start(CoreId(0), [&](Cpu& cpu) { cpu.write(view, &value, 4); });
@@ -16,9 +16,9 @@
 // other, and all that its own cores request elsewhere leaves through it: cores that spin on a
 // register slow down the tile that it belongs to (001 Table 3: wherever their own memory lies).
 //
-// Invariants: C1 a request reserves the links of its way, its slot at the device and the way back
-//                when it is sent; its effect on memory happens at the begin of its slot, in the
-//                order of virtual time.
+// Invariants: CP1 a request reserves the links of its way, its slot at the device and the way back
+//                 when it is sent; its effect on memory happens at the begin of its slot, in the
+//                 order of virtual time.
 // Thread safety: one chip belongs to one thread.
 #pragma once
 
@@ -92,7 +92,7 @@ class Chip {
   simulator::Simulation& simulation() { return simulation_; }
 
   // Before run(): lets `program` run on a core that has none yet. The core's fibre gets the next
-  // number, which is what decides between cores at equal times.
+  // number, which decides between cores at equal times.
   void start(CoreId core, std::function<void(Cpu&)> program);
   simulator::RunResult run();
   Cpu& cpu(CoreId core) { return *cpus_.at(core.index()); }
@@ -160,7 +160,7 @@ class Chip {
   Trip send(CoreId from, const Target& to, Time start, std::size_t out, std::size_t back,
             Sender sender = Sender::core);
 
-  // One bit for each core; true: set by somebody.
+  // One bit for each core; true: set by a core.
   std::vector<std::uint8_t>& test_and_set_bits() { return test_and_set_; }
 
   // Memory without time, for set-up and for looking at results. The range lies within one page.

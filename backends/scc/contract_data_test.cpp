@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of machine/contract.h for scc::Core: message passing, lines, mutual exclusion. What
-// backends/contract_test.cpp asks of the other machines, told as programs in virtual time.
+// The rules of machine/contract.h for scc::Core: message passing, lines, mutual exclusion. The
+// demands of backends/contract_test.cpp on the other machines, as programs in virtual time.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -94,7 +94,7 @@ TEST_P(Contract, MessagesPass) {
   }
 }
 
-// R5, without anybody waiting for the other.
+// R5, where neither core waits for the other.
 TEST_P(Contract, DataAreNoOlderThanTheWordLoadedBefore) {
   constexpr std::uint64_t rounds = 100;
   constexpr Home cores = kFar + 1;
@@ -128,8 +128,8 @@ TEST_P(Contract, DataAreNoOlderThanTheWordLoadedBefore) {
   }
 }
 
-// The owner finds what others put into its memory, after a refresh, and keeps what it wrote to
-// other lines.
+// The owner finds the bytes that others put into its memory, after a refresh, and keeps its own
+// writes to other lines.
 TEST_P(Contract, OwnerSeesPutsAfterRefresh) {
   constexpr Home cores = 3;
   constexpr std::size_t bytes = 256;
@@ -158,7 +158,7 @@ TEST_P(Contract, OwnerSeesPutsAfterRefresh) {
   });
 }
 
-// A refresh loses what this core wrote to its range, not what it wrote beside it.
+// A refresh loses this core's writes to its range, not those beside it.
 TEST_P(Contract, ARefreshKeepsWritesBesideItsRange) {
   auto layout = this->layout(2);
   const Barrier together(layout, {0, 1});
@@ -180,7 +180,7 @@ TEST_P(Contract, ARefreshKeepsWritesBesideItsRange) {
   });
 }
 
-// What publish() does is not changed by a publish() of another range, or a drain(), before it.
+// A publish() does the same after a publish() of another range, or a drain().
 TEST_P(Contract, PutsArePublishedOneByOne) {
   for (const bool drain : {false, true}) {
     SCOPED_TRACE(fmt::format("drain {}", drain));
@@ -297,7 +297,7 @@ TEST_P(Contract, WriteThroughNeverTouchesNeighbours) {
     run(shape, [&](Core& core) {
       Jitter jitter(core, seed);
       for (std::size_t round = 0; round < 4; ++round) {
-        get(core, {1, 0}, bytes);  // whatever it is, it may be in a cache now
+        get(core, {1, 0}, bytes);  // whatever its value, it may be in a cache now
         ASSERT_TRUE(together.wait(core).ok());
         ASSERT_TRUE(jitter.pause(3000).ok());
         machine::testing::write_own_pieces(core, 1, bytes, round);

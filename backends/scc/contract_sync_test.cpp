@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of machine/contract.h for scc::Core: identity, sync words, waiting. What
-// backends/contract_test.cpp asks of the other machines, told as programs in virtual time.
+// The rules of machine/contract.h for scc::Core: identity, sync words, waiting. The demands of
+// backends/contract_test.cpp on the other machines, as programs in virtual time.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -143,8 +143,8 @@ TEST_P(Contract, StoresArriveInOrder) {
   });
 }
 
-// R3: with between(core, ...) between its store and its load, one of two cores sees the other. What
-// they store goes further than what they load.
+// R3: with between(core, ...) between its store and its load, one of two cores sees the other.
+// Their stores go further than their loads.
 template <class Between>
 void Contract::expect_a_store_before_a_later_load(Between&& between) {
   constexpr std::uint64_t rounds = 300;
@@ -242,7 +242,7 @@ TEST_P(Contract, APredicateThatHoldsNeedsNoWait) {
   EXPECT_EQ(hook.calls(), 0);
 }
 
-// R6: a token goes round; who does not have it waits.
+// R6: a token goes round; a core without it waits.
 TEST_P(Contract, ATokenGoesRound) {
   constexpr Home cores = 6;
   constexpr std::uint64_t rounds = 20;

@@ -110,7 +110,7 @@ void CopyCore::serve() {
     if (slot.method == CopyMethod::lut) copy_by_lut(decode(slot.from), decode(slot.to), slot.bytes);
     ++done_;
     cpu_.store(word(chip, self, kHead), done_);
-    cpu_.store(done_word(chip, CoreId(slot.notify), self), done_);  // Y2
+    cpu_.store(done_word(chip, CoreId(slot.notify), self), done_);  // CC2
     if (slot.method == CopyMethod::stop) return;
   }
 }
@@ -132,7 +132,7 @@ Address CopyCore::map(std::uint32_t which, SystemAddress to) {
 // through the combining buffer. With cacheable pages each word of the target would go to memory by
 // itself, as the caches allocate no line for a store.
 void CopyCore::memcpy_part(SystemAddress from, SystemAddress to, std::uint64_t bytes) {
-  cpu_.cl1invmb();  // Y3
+  cpu_.cl1invmb();  // CC3
   const View source{map(0, from), MemoryType::mpbt_wb};
   const View target{map(1, to), MemoryType::mpbt_wb};
   std::byte held[kLine];
@@ -143,7 +143,7 @@ void CopyCore::memcpy_part(SystemAddress from, SystemAddress to, std::uint64_t b
     done += n;
   }
   cpu_.flush_combined();
-  cpu_.cl1invmb();  // Y3
+  cpu_.cl1invmb();  // CC3
 }
 
 void CopyCore::copy_by_memcpy(SystemAddress from, SystemAddress to, std::uint64_t bytes) {
@@ -166,12 +166,12 @@ void CopyCore::lut_block(std::uint32_t which, SystemAddress from, SystemAddress 
     cpu_.compute(cpu_.timing().loop);
   }
   map(which, to);
-  // The line's own byte: it stays what it is, and the line becomes dirty.
+  // The line's own byte: its value stays, and the line becomes dirty.
   for (std::uint64_t at = 0; at < bytes; at += kLine) {
     cpu_.store(block + at, cpu_.load<std::uint8_t>(block + at));
     cpu_.compute(cpu_.timing().loop);
   }
-  cpu_.wbinvd();  // Y4: what L1 keeps dirty goes to L2 now, not among the fills of the next block
+  cpu_.wbinvd();  // CC4: dirty lines of L1 go to L2 now, not among the fills of the next block
 }
 
 void CopyCore::copy_by_lut(SystemAddress from, SystemAddress to, std::uint64_t bytes) {
@@ -190,14 +190,14 @@ void CopyCore::copy_by_lut(SystemAddress from, SystemAddress to, std::uint64_t b
     emptied_ = true;
   }
   // Blocks end where they fill L2 exactly, so that all but the first and the last are whole, and
-  // each that a third one follows has been pushed out by the second (Y3).
+  // each that a third one follows has been pushed out by the second (CC3).
   std::uint32_t which = 0;
   for (std::uint64_t done = head; done < bytes - tail; which = 1 - which) {
     const std::uint64_t n = std::min(bytes - tail - done, room(later(from, done), most));
     lut_block(which, later(from, done), later(to, done), n);
     done += n;
   }
-  cpu_.flush_l2();  // Y2
+  cpu_.flush_l2();  // CC2
 }
 
 }  // namespace tombolo::scc

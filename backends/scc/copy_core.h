@@ -22,14 +22,15 @@
 // table, lets the entry lead to the target, and makes the lines dirty: they leave the cache for
 // their new place. The next block goes through a second entry, and pushes them out.
 //
-// Invariants: Y1 commands of one copy core are done in the order in which they were taken in.
-//             Y2 what was copied is in memory before anybody hears that it is done. What the sender
-//                has in its caches is not: it writes back first, and forgets lines of the target.
-//             Y3 an entry of the lookup table leads elsewhere only when no line that came through
-//                it is in a cache of the copy core, but for the one change in the midst of a LUT
-//                copy, for which the stale lines are the point.
-//             Y4 while L2 takes in a block, nothing else touches it: pseudo-LRU then replaces each
-//                line of a set once, so that all of the block before leaves and all of it stays.
+// Invariants: CC1 commands of one copy core are done in the order in which they were taken in.
+//             CC2 copied bytes are in memory before any core hears that the copy is done. Dirty
+//                 lines of the sender are not copied: it writes them back first, and forgets lines
+//                 of the target.
+//             CC3 an entry of the lookup table leads elsewhere only when no line that came through
+//                 it is in a cache of the copy core, but for the one change in the midst of a LUT
+//                 copy, for which the stale lines are the point.
+//             CC4 while L2 takes in a block, nothing else touches it: pseudo-LRU then replaces each
+//                 line of a set once, so that all of the block before leaves and all of it stays.
 // Thread safety: as Cpu.
 #pragma once
 
@@ -39,7 +40,7 @@
 
 namespace tombolo::scc {
 
-// A byte of main memory, whoever looks: a controller, and an offset in its memory.
+// A byte of main memory, the same for every core: a controller, and an offset in its memory.
 struct SystemAddress {
   std::uint32_t controller = 0;
   std::uint64_t offset = 0;
@@ -74,7 +75,7 @@ class CopyClient {
   }
   // On the core that hears of it.
   void wait(const Ticket& ticket);
-  // Lets the copy core's program end when it has done what came before.
+  // Lets the copy core's program end when it has done the commands before.
   void stop(CoreId copy_core) { submit(copy_core, {.method = CopyMethod::stop}); }
 
  private:
@@ -100,7 +101,7 @@ class CopyCore {
 
   Cpu& cpu_;
   std::uint64_t done_ = 0;
-  bool emptied_ = false;  // L2, of what was there before this core became a copy core
+  bool emptied_ = false;  // L2, of its lines from before this core became a copy core
 };
 
 }  // namespace tombolo::scc

@@ -86,7 +86,7 @@ void Cpu::read(View from, void* to, std::size_t bytes) {
 void Cpu::read_in_line(View from, std::byte* to, std::size_t bytes) {
   see_others();
   if (combined_.holds(line_size_.line(from.first))) [[unlikely]]
-    post(*combined_.drain());  // U4
+    post(*combined_.drain());  // CU4
   if (reads_uncached(from.type)) return read_uncached(from, to, bytes);
   fibre_->advance(timing_.load * instructions(from.first, bytes));
   if (l1_.read(from.first, to, bytes)) return;
@@ -105,8 +105,8 @@ void Cpu::read_uncached(View from, std::byte* to, std::size_t bytes) {
   });
 }
 
-// The bytes as they were fetched: while what had to make room is on its way, others may take the
-// line away again.
+// The bytes as they were fetched: while the line that had to make room is on its way, others may
+// take this one away again.
 Cpu::LineBytes Cpu::fill_l1(View of) {
   const simulator::Line line = line_size_.line(of.first);
   const Address first = line_size_.first(line);
@@ -223,7 +223,7 @@ Chip::Trip Cpu::send(const Target& target, Time start, std::size_t out, std::siz
 }
 
 // The turn to hand in a request that the core waits for, and when it leaves the tile: not before
-// the write before it is done (U3). It is handed in `before` earlier, as a posted write is: else a
+// the write before it is done (CU3). It is handed in `before` earlier, as a posted write is: else a
 // device that is busy all the time would serve writes before reads that came at the same time.
 Time Cpu::await_request(Address to) {
   fibre_->advance_to(write_done_ - before(to));
@@ -384,7 +384,7 @@ void Cpu::invalidate_at(CoreId other, Address first, std::size_t bytes) {
 
 // ---- Copy engine --------------------------------------------------------------------------------
 
-// The engine sits beside L2 and sees what this core's caches hold.
+// The engine sits beside L2 and sees the contents of this core's caches.
 Cpu::LineBytes Cpu::engine_reads(View from) {
   LineBytes bytes;
   const simulator::Line line = line_size_.line(from.first);
@@ -405,7 +405,7 @@ void Cpu::copy_by_engine(View from, View to, std::size_t bytes, const std::byte*
                     bytes % kLineBytes == 0,
                 "core {}: the copy engine moves whole lines", id_.index());
   fibre_->advance(timing_.copy_engine_start);
-  // What this core stored to these lines before is older than what the engine brings.
+  // This core's earlier stores to these lines are older than the bytes that the engine brings.
   if (const auto out = combined_.drain()) post(*out);
   for (std::size_t done = 0; done < bytes; done += kLineBytes) drop(to.first + done);
   wait_for_writes();

@@ -11,13 +11,13 @@
 // posted: the core goes on, but has one write outstanding at most, so that the next store to leave,
 // or to be combined, waits until it is done; a load may look into the caches meanwhile.
 //
-// Invariants: U1 what a load returns is what this hardware would return: a line that stays in a
-//                cache, or memory that somebody's cache or buffer has not written to yet, is stale.
-//             U2 a line leaves a cache whole; the combining buffer writes just the bytes it has.
-//             U3 this core's own accesses to memory are in order: a request is sent when the write
-//                before it is done.
-//             U4 a load of bytes that wait in this core's combining buffer sends them off first
-//                (assumed: the papers do not say it, and one core's own order would break).
+// Invariants: CU1 a load returns the bytes that this hardware would return: a line that stays in a
+//                 cache, or memory that a core's cache or buffer has not written to yet, is stale.
+//             CU2 a line leaves a cache whole; the combining buffer writes just the bytes it has.
+//             CU3 this core's own accesses to memory are in order: a request is sent when the write
+//                 before it is done.
+//             CU4 a load of bytes that wait in this core's combining buffer sends them off first
+//                 (assumed: the papers do not say it, and one core's own order would break).
 // Thread safety: used from its program only, or before and after the run.
 #pragma once
 
@@ -34,7 +34,7 @@
 
 namespace tombolo::scc {
 
-// What a core did, for reports.
+// The operations of a core, counted for reports.
 struct Counters {
   std::uint64_t words_read = 0;
   std::uint64_t words_written = 0;
@@ -102,7 +102,7 @@ class Cpu {
   void flush_l2();
   // Empties the combining buffer by a store to a line of no other use (002 section 2.3.1).
   void flush_combined();
-  // Until this core's writes are in memory; what is combined or cached is none yet.
+  // Until this core's writes are in memory; bytes still combined or cached do not count.
   void wait_for_writes() { fibre_->advance_to(write_done_); }
 
   // On a chip that has them (000 section 4.6). The range is in this core's physical memory.
@@ -113,7 +113,7 @@ class Cpu {
   void invalidate_at(CoreId other, Address first, std::size_t bytes);
   // The tile's copy engine moves whole lines while the core goes on. They have arrived when
   // wait_for_writes() returns. `data`: their bytes, where the simulated memory at `from` stands
-  // only for the time that it takes; null: what is there.
+  // only for the time that it takes; null: the bytes that are there.
   void copy_by_engine(View from, View to, std::size_t bytes, const std::byte* data = nullptr);
 
   // ---- Registers --------------------------------------------------------------------------------
@@ -122,7 +122,7 @@ class Cpu {
   bool test_and_set(CoreId of);
   void clear(CoreId of);
   // Changes an entry of a core's lookup table. It counts when wait_for_writes() returns; lines in
-  // caches stay, with what they hold.
+  // caches stay, with their bytes.
   void set_lut(CoreId of, std::uint32_t entry, LutEntry to);
 
   // ---- Memory of its own ------------------------------------------------------------------------
@@ -130,7 +130,7 @@ class Cpu {
   // Takes bytes of the core's private memory, from a new line on, for good.
   Address allocate_private(std::size_t bytes);
 
-  // What the caches hold of a line, without touching anything: for tests.
+  // The caches' bytes of a line, without touching anything: for tests.
   bool in_l1(Address a) const { return l1_.look(line_size_.line(a)).has_value(); }
   bool in_l2(Address a) const { return l2_.look(line_size_.line(a)).has_value(); }
 
@@ -186,13 +186,13 @@ class Cpu {
   void each_line(View first, std::size_t bytes, Visit&& visit);
   template <class Body>
   void copy(std::size_t bytes, Body&& body) {
-    // What a word costs beyond the load or the store itself.
+    // The cost of a word beyond the load or the store itself.
     fibre_->advance((timing_.copy_word - timing_.load) *
                     static_cast<std::int64_t>((bytes + 3) / 4));
     body();
   }
 
-  // Where others reach into these caches, what they did before now must have happened.
+  // Where others reach into these caches, their operations before now must have happened.
   void see_others() {
     if (caches_are_shared_) [[unlikely]]
       fibre_->await_turn();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what the simulated cores do with memory: what each type caches, combines and leaves
-// stale, what each instruction drops or writes back, and the documented errata.
+// Purpose: the simulated cores' use of memory: the lines that each type caches, combines and leaves
+// stale, those that each instruction drops or writes back, and the documented errata.
 #include "backends/scc/cpu.h"
 
 #include <gtest/gtest.h>
@@ -139,7 +139,7 @@ TEST_F(CpuTest, TheCombiningBufferHoldsStoresBack) {
   });
 }
 
-// U4: one's own order holds across the buffer.
+// CU4: one's own order holds across the buffer.
 TEST_F(CpuTest, ALoadSeesOnesOwnCombinedStore) {
   for (const MemoryType type : {mpbt_wb, mpbt_wt}) {
     alone(scc_, [&](Chip& chip, Cpu& cpu) {
@@ -180,7 +180,8 @@ TEST_F(CpuTest, Cl1invmbDropsChangedMpbtLinesAlone) {
   });
 }
 
-// WBINVD and INVD: L1 alone; the line in L2 keeps what WBINVD wrote back, memory does not get it.
+// WBINVD and INVD: L1 alone; the line in L2 keeps the bytes that WBINVD wrote back, memory does not
+// get it.
 TEST_F(CpuTest, WbinvdWritesIntoL2AndInvdDrops) {
   for (const bool writes_back : {true, false}) {
     alone(scc_, [&](Chip& chip, Cpu& cpu) {
@@ -262,7 +263,7 @@ TEST_F(CpuTest, TheCopyEngineOverwritesWhatTheCoreStoredBefore) {
 }
 
 // 000 section 2.2.2: caches hold physical addresses, so a line that is read before an entry changes
-// is what is read after it, and a changed line is written to the new place.
+// is read after it as well, and a changed line is written to the new place.
 TEST_F(CpuTest, LinesSurviveARemap) {
   alone(scc_, [&](Chip& chip, Cpu& cpu) {
     const std::uint32_t entry = chip.first_free_entry();
@@ -341,7 +342,7 @@ TEST_F(CpuTest, OneWriteIsOutstanding) {
   });
 }
 
-// Controllers queue: what one core reads in a while, many read more slowly.
+// Controllers queue: many cores read more slowly than one.
 TEST_F(CpuTest, AControllerServesOneAtATime) {
   const auto slowest = [&](std::uint32_t cores) {
     Chip chip(scc_);

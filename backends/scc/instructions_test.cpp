@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What takes one instruction costs one: 8 aligned bytes as much as 4, in every place that they are
-// found.
+// One instruction costs one: 8 aligned bytes as much as 4, wherever they lie.
 #include <gtest/gtest.h>
 
 #include "backends/scc/cpu.h"
@@ -79,7 +78,7 @@ std::pair<std::uint64_t, std::uint64_t> requests(MemoryType type, std::uint64_t 
 TEST(Instructions, DoublewordsGoToUncachedMemory) {
   EXPECT_EQ(requests(MemoryType::ncm, 0), std::pair(4ul, 4ul));
   EXPECT_EQ(requests(MemoryType::ncm, 4), std::pair(5ul, 5ul));
-  // Combined to a line; what is read is uncached by the erratum.
+  // Combined to a line; reads are uncached by the erratum.
   EXPECT_EQ(requests(MemoryType::mpbt_wt, 0), std::pair(1ul, 4ul));
 }
 

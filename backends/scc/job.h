@@ -9,8 +9,8 @@
 //     ...
 //   });
 //
-// Invariants: J1 sync memory is zero before the first process starts, and each process starts at
-//                time 0.
+// Invariants: JB1 sync memory is zero before the first process starts, and each process starts at
+//                 time 0.
 // Thread safety: one job belongs to one thread.
 #pragma once
 
@@ -38,7 +38,7 @@ class Job {
   // Ends the process if the shape asks for more cores or memory than the chip has: see fits().
   Job(const Parameters& parameters, const JobShape& shape);
 
-  // bad_configuration, with what there is, if a job of this shape has no room on the chip.
+  // bad_configuration, with the chip's size, if a job of this shape has no room on the chip.
   static Status fits(const Parameters& parameters, const JobShape& shape);
 
   Chip& chip() { return chip_; }

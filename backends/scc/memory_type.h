@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the memory types of the SCC (000 section 2.2.4): what the bits of a page table entry
-// mean for loads and stores, and a place in a core's physical memory together with its type. Thread
-// safety: values.
+// Purpose: the memory types of the SCC (000 section 2.2.4): the meaning of the bits of a page table
+// entry for loads and stores, and a place in a core's physical memory together with its type.
+// Thread safety: values.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ constexpr std::string_view name_of(MemoryType type) {
   return kNames[static_cast<std::size_t>(type)];
 }
 
-// What a type does.
+// The behaviour of a type.
 constexpr bool in_l1(MemoryType t) { return t != MemoryType::ncm && t != MemoryType::ncm_wcb; }
 constexpr bool in_l2(MemoryType t) {
   return t == MemoryType::dcm || t == MemoryType::dcm_wt || t == MemoryType::wt;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what a user may set about simulated chips. Thread safety: constants.
+// Purpose: the settings of simulated chips.
+// Thread safety: constants.
 #pragma once
 
 #include "base/options.h"
@@ -9,7 +10,8 @@ namespace tombolo::scc {
 inline constexpr Option chips_option{
     .variable = "TOMBOLO_CHIPS",
     .values = "a folder",
-    .meaning = "where chips of the simulated SCC's kind are found by name: one TOML file each. Not "
-               "set: those that come with Tombolo"};
+    .meaning =
+        "where chips of the simulated SCC's kind are found by name: one TOML file each. Not "
+        "set: those that come with Tombolo"};
 
 }  // namespace tombolo::scc

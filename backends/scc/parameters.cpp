@@ -17,8 +17,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// One parameter: where it stands in the file, and what takes its value there. The function says
-// what would do, or nothing if it took the value.
+// One parameter: where it stands in the file, and the function that takes its value there. It
+// returns the values that it would accept, or nothing if it took the value.
 struct Field {
   std::string section;
   std::string key;
@@ -261,8 +261,17 @@ class Reader {
     return {};
   }
 
-  // What no parameter says alone.
+  // Conditions on several parameters.
   Status check(const fs::path& path) const {
+    TOMBOLO_TRY(check_layout(path));
+    TOMBOLO_TRY(check_table(path));
+    TOMBOLO_TRY(check_controllers(path));
+    TOMBOLO_TRY(check_caches(path));
+    TOMBOLO_TRY(check_ways(path));
+    return check_clocks(path);
+  }
+
+  Status check_layout(const fs::path& path) const {
     const Parameters::Layout& l = parameters_.layout;
     for (const simulator::Tile& tile : l.controllers)
       if (tile.x >= l.mesh_columns || tile.y >= l.mesh_rows)
@@ -271,6 +280,12 @@ class Reader {
                                  tile.x, tile.y, l.mesh_columns, l.mesh_rows));
     if (l.public_pages >= l.private_pages)
       return wrong(path, "[layout] public_pages are the last of private_pages: they must be fewer");
+    return {};
+  }
+
+  // The parts of the lookup table.
+  Status check_table(const fs::path& path) const {
+    const Parameters::Layout& l = parameters_.layout;
     struct Entries {
       const char* what;
       std::int64_t first, count;
@@ -286,11 +301,17 @@ class Reader {
     for (std::size_t i = 0; i < used.size(); ++i) {
       const std::int64_t end = i + 1 < used.size() ? used[i + 1].first : l.lut_entries;
       if (used[i].first + used[i].count > end)
-        return wrong(path, fmt::format("[layout] {}: {} lookup table entries from {} on reach into "
-                                       "those of {}",
+        return wrong(path, fmt::format("[layout] {}: {} lookup table entries from {} on reach {}",
                                        used[i].what, used[i].count, used[i].first,
-                                       i + 1 < used.size() ? used[i + 1].what : "nobody"));
+                                       i + 1 < used.size()
+                                           ? fmt::format("into those of {}", used[i + 1].what)
+                                           : "beyond the table"));
     }
+    return {};
+  }
+
+  Status check_controllers(const fs::path& path) const {
+    const Parameters::Layout& l = parameters_.layout;
     const std::int64_t cores_of_one =
         (parameters_.cores() + static_cast<std::int64_t>(l.controllers.size()) - 1) /
         static_cast<std::int64_t>(l.controllers.size());
@@ -301,14 +322,19 @@ class Reader {
                                      "of {} MB each need {}, not {}",
                                      cores_of_one, l.private_pages, l.lut_page_megabytes, needed,
                                      l.controller_megabytes));
-    for (const std::int64_t bytes : {parameters_.caches.l1_bytes, parameters_.caches.l2_bytes}) {
-      const std::int64_t sets = bytes / parameters_.caches.line_bytes / parameters_.caches.ways;
-      if (sets < 1 || (sets & (sets - 1)) != 0 ||
-          sets * parameters_.caches.line_bytes * parameters_.caches.ways != bytes)
-        return wrong(path, fmt::format("[caches] {} bytes in {} ways are no power of two of sets",
-                                       bytes, parameters_.caches.ways));
-    }
+    return {};
+  }
+
+  Status check_caches(const fs::path& path) const {
     const Parameters& p = parameters_;
+    const Parameters::Layout& l = p.layout;
+    for (const std::int64_t bytes : {p.caches.l1_bytes, p.caches.l2_bytes}) {
+      const std::int64_t sets = bytes / p.caches.line_bytes / p.caches.ways;
+      if (sets < 1 || (sets & (sets - 1)) != 0 ||
+          sets * p.caches.line_bytes * p.caches.ways != bytes)
+        return wrong(path, fmt::format("[caches] {} bytes in {} ways are no power of two of sets",
+                                       bytes, p.caches.ways));
+    }
     if ((p.caches.ways & (p.caches.ways - 1)) != 0)
       return wrong(path, fmt::format("[caches] ways: {} is no power of two", p.caches.ways));
     const std::int64_t part = l.mpb_bytes_per_tile / l.cores_per_tile;
@@ -321,6 +347,12 @@ class Reader {
       return wrong(path,
                    "[caches] l2_bytes: twice as much does not fit into the private pages that "
                    "are not public");
+    return {};
+  }
+
+  // The times of the ways through the chip.
+  Status check_ways(const fs::path& path) const {
+    const Parameters& p = parameters_;
     for (const auto& [name, path_of] :
          {std::pair{"mpb", p.path.mpb}, {"register", p.path.registers}, {"dram", p.path.dram}})
       if (path_of.halves < p.core.l2.halves)
@@ -330,6 +362,10 @@ class Reader {
                                  name, static_cast<double>(p.core.l2.halves) / 2));
     if (p.software.copy_word.halves < p.core.load.halves)
       return wrong(path, "[software] copy_word_core_cycles: the load is part of it");
+    return {};
+  }
+
+  Status check_clocks(const fs::path& path) const {
     for (const std::int64_t megahertz :
          {parameters_.clocks.core_megahertz * 2, parameters_.clocks.mesh_megahertz,
           parameters_.clocks.memory_megahertz}) {

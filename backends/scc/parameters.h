@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what describes a chip of the SCC's kind: read from a TOML file in which each parameter
-// stands with its source (chips/scc.toml). A file may name another as its base and state only what
-// differs.
+// Purpose: the parameters of a chip of the SCC's kind: read from a TOML file in which each stands
+// with its source (chips/scc.toml). A file may name another as its base and state only the
+// differences.
 //
-// Invariants: P1 a file without a base states every parameter; an unknown one, or one of the wrong
-//                kind or out of its range, is refused with the file, the name and what would do.
-//             P2 core cycles may be halves, so that a Duration holds them exactly.
+// Invariants: PA1 a file without a base states every parameter; an unknown one, or one of the wrong
+//                 kind or out of its range, is refused with the file, the name and the values
+//                 allowed.
+//             PA2 core cycles may be halves, so that a Duration holds them exactly.
 // Thread safety: values.
 #pragma once
 
@@ -83,7 +84,7 @@ struct Parameters {
   }
 };
 
-// Reads `path`, and its base from the same folder. bad_configuration: see P1.
+// Reads `path`, and its base from the same folder. bad_configuration: see PA1.
 Status read_parameters(const std::string& path, Parameters* parameters);
 
 // A chip by its name among those of the project ("scc", "mesh-8x8", ...), or by the path of a file

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: files of parameters: those of the project are read, wrong ones are refused with what
-// would do.
+// Purpose: files of parameters: those of the project are read, wrong ones are refused with the
+// values allowed.
 #include "backends/scc/parameters.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ class ParametersTest : public ::testing::Test {
   }
   ~ParametersTest() override { fs::remove_all(folder_); }
 
-  // Reads a file of this text; what was said against it.
+  // Reads a file of this text; returns the objection to it.
   std::string refusal(const std::string& text) {
     const fs::path path = folder_ / "tried.toml";
     std::ofstream(path) << text;

@@ -6,7 +6,7 @@
 namespace tombolo::scc::detail {
 namespace {
 
-// What a copy handles at a time: a line on each side.
+// The bytes that a copy handles at a time: a line on each side.
 constexpr std::size_t kChunk = 32;
 // Below it a copy engine is not worth its start.
 constexpr std::size_t kEngineBytes = 256;
@@ -46,7 +46,7 @@ Base::Base(const Attachment& at)
 
 Status Base::pause(std::uint64_t ns) {
   cpu_.fibre().pause(Duration::nanoseconds(static_cast<std::int64_t>(ns)));
-  cpu_.fibre().await_turn();  // what it waits for may be no simulated memory
+  cpu_.fibre().await_turn();  // it may wait for more than simulated memory
   return idle();
 }
 
@@ -81,13 +81,13 @@ std::uint32_t Base::map_peer_page(Home home, std::uint32_t page) {
                          [](const Mapping& a, const Mapping& b) { return a.uses < b.uses; });
     if (least->key >= 0) {
       entry_of_page_[static_cast<std::size_t>(least->key)] = -1;
-      cpu_.flush_combined();  // S2: writes to the old page, before the entry leads elsewhere
+      cpu_.flush_combined();  // SC2: writes to the old page, before the entry leads elsewhere
       forget_lines(
-          placement_.peers);  // S2: its lines carry the addresses that will be the new page's
+          placement_.peers);  // SC2: its lines carry the addresses that will be the new page's
     }
     *least = {static_cast<std::int64_t>(home * pages + page), 0};
     entry = static_cast<std::int32_t>(least - mappings_.begin());
-    cpu_.wait_for_writes();  // S2
+    cpu_.wait_for_writes();  // SC2
     cpu_.compute(cpu_.timing().system_call);
     cpu_.set_lut(cpu_.id(), chip_.first_free_entry() + static_cast<std::uint32_t>(entry),
                  chip_.public_page(core_of(home), page));
@@ -150,8 +150,8 @@ void Base::note_put(DataPlace place, std::size_t bytes, std::vector<Put>& puts) 
     puts.push_back({place, bytes});
 }
 
-// What this core's caches may have kept of a range is in memory now, or on its way. What was put
-// beyond the range as well is not, and has to be told of again.
+// Bytes of a range that this core's caches may have kept are in memory now, or on their way. Bytes
+// put beyond the range are not, and have to be told of again.
 void Base::note_published(DataPlace place, std::size_t bytes) {
   std::erase_if(cached_puts_, [&](const Put& put) {
     const machine::Offset end = put.place.offset + put.bytes;
@@ -163,7 +163,7 @@ void Base::note_published(DataPlace place, std::size_t bytes) {
   });
 }
 
-// `kept`: lines in the caches may keep what is stored.
+// `kept`: lines in the caches may keep the stored bytes.
 void Base::copy_out(DataPlace place, const std::byte* in, std::size_t bytes, bool kept,
                     bool by_engine) {
   const Buffer* buffer = buffer_of(in);
@@ -210,7 +210,7 @@ void Base::forget_lines(MemoryType type) {
     return;
   }
   if (lines.stores) {
-    cpu_.wbinvd();  // S1
+    cpu_.wbinvd();  // SC1
   } else {
     cpu_.cl1invmb();
   }
@@ -235,7 +235,7 @@ void Base::refresh(DataPlace place, std::size_t bytes) {
   const MemoryType type = type_of_home(place.home);
   if (placement_.as_prototype) return cpu_.cl1invmb();
   if (!in_l1(type)) return;
-  // Whoever put to this core's data takes the lines out of its caches.
+  // A core that put to this core's data takes the lines out of its caches.
   if (place.home == self_ && chip_.parameters().extensions.remote_invalidation) return;
   // By the line costs more than all lines at once, if that is one instruction.
   const bool cheap = !scc::in_l2(type) && !held(type).stores;
@@ -254,9 +254,9 @@ void Base::drain() {
     cpu_.invalidate_at(core_of(put.place.home),
                        chip_.public_memory() + (placement_.data_offset + put.place.offset),
                        put.bytes);
-  if (!puts_.empty()) cpu_.wait_for_writes();  // they are gone before anybody is told of the put
+  if (!puts_.empty()) cpu_.wait_for_writes();  // they are gone before any core is told of the put
   puts_.clear();
-  cpu_.fibre().await_turn();  // it has happened also for who is told of it by other means
+  cpu_.fibre().await_turn();  // it has happened also for a core told of it by other means
 }
 
 // ---- The program's own memory -------------------------------------------------------------------

@@ -7,7 +7,7 @@
 //   data         in the public pages of their home (POPSHM), mapped as Job says; a peer's pages are
 //                mapped into free entries of the lookup table when they are first used
 //
-// What the data operations are, by memory type:
+// The data operations, by memory type:
 //                publish             refresh                   write_through
 //   NCM          wait                -                         store
 //   MPBT-WT      dummy store, wait   CL1INVMB                  store
@@ -20,11 +20,11 @@
 // the papers' prototype whatever the type: the dummy store and CL1INVMB (000 section 4.3.3), which
 // do nothing for DCM and drop stores that hit MPBT-WB lines.
 //
-// Invariants: S1 a store that waits in L1 for its write-back is never dropped by CL1INVMB (but by
-//                the prototype's): this machine knows whether there may be one, and writes L1 back
-//                instead.
-//             S2 an entry of the lookup table gets another page only after this core's writes are
-//                in memory and its MPBT lines are gone.
+// Invariants: SC1 a store that waits in L1 for its write-back is never dropped by CL1INVMB (but by
+//                 the prototype's): this machine knows whether there may be one, and writes L1 back
+//                 instead.
+//             SC2 an entry of the lookup table gets another page only after this core's writes are
+//                 in memory and its MPBT lines are gone.
 // Thread safety: a core belongs to its program.
 #pragma once
 
@@ -49,7 +49,7 @@ struct Placement {
   std::uint64_t data_offset = 0;  // of the first byte in the public pages of each home
 };
 
-// What a core is given beyond what every machine's is: by a Job.
+// The attachment of a core, from a Job, with more than every machine's.
 struct Attachment : machine::Attachment {
   Cpu* cpu = nullptr;
   Placement placement = {};
@@ -85,7 +85,7 @@ class Base {
   Word word(machine::SyncPlace place) const { return {sync(place)}; }
   std::uint64_t load(Word word) { return cpu_.load<std::uint64_t>(word.view); }
   void store(Word word, std::uint64_t v) { cpu_.store(word.view, v); }
-  // This core's stores are in order, and a load waits for the store before it (Cpu, U3).
+  // This core's stores are in order, and a load waits for the store before it (Cpu, CU3).
   void fence() { cpu_.wait_for_writes(); }
 
   template <class Predicate>
@@ -98,7 +98,7 @@ class Base {
     return {};
   }
   Status pause(std::uint64_t ns);
-  void notify(Home) {}  // whoever waits polls
+  void notify(Home) {}  // waiters poll
 
   bool test_and_set(Home home) { return cpu_.test_and_set(core_of(home)); }
   void clear(Home home) { cpu_.clear(core_of(home)); }
@@ -112,12 +112,13 @@ class Base {
   std::byte* view(DataPlace) { return nullptr; }
   std::uint64_t data_bytes(Home home) const { return data_bytes_.at(home); }
 
-  // A region is as cheap to refresh as a word is to load: nobody need find out whether it must be.
+  // A region is as cheap to refresh as a word is to load: there is no need to find out whether it
+  // must be.
   bool refreshes_at_once() const;
 
-  // Memory of this core's own, in which the program keeps what it puts from and gets into. Reads
-  // and writes of data that come from or go to it pay for it as for cached memory. The bytes are
-  // the host's; the time is the chip's.
+  // Memory of this core's own, in which the program keeps the data that it puts from and gets into.
+  // Reads and writes of data that come from or go to it pay for it as for cached memory. The bytes
+  // are the host's; the time is the chip's.
   std::byte* allocate(std::size_t bytes);
   // The program's own loads and stores of such memory, for their time.
   void touch_read(const void* from, std::size_t bytes);
@@ -172,15 +173,16 @@ class Base {
   };
   std::vector<Mapping> mappings_;            // by free entry of the lookup table
   std::vector<std::int32_t> entry_of_page_;  // by home and page; -1: not mapped
-  // What caches may hold of data: of memory that L2 holds as well, and of memory that only L1 does.
+  // The data that caches may hold: of memory that L2 holds as well, and of memory that only L1
+  // does.
   struct Held {
     bool lines = false;   // that were read since they were last invalidated
-    bool stores = false;  // S1: that hit such lines since they were last written back
+    bool stores = false;  // SC1: that hit such lines since they were last written back
   };
   Held& held(MemoryType type) { return held_[scc::in_l2(type) ? 1 : 0]; }
   Held held_[2];
-  // Whose lines others' caches are to lose once the bytes are in memory: at the next drain, or,
-  // where this core's caches may keep the bytes, after their publish.
+  // Data whose lines others' caches are to lose once the bytes are in memory: at the next drain,
+  // or, where this core's caches may keep the bytes, after their publish.
   std::vector<Put> puts_;
   std::vector<Put> cached_puts_;
   std::vector<Buffer> buffers_;

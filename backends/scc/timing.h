@@ -9,7 +9,7 @@
 namespace tombolo::scc {
 
 // A device as a requester sees it: `path` is spent at the core's tile (without the miss itself),
-// `access` at the device until the data are there, for `busy` of it nobody else is served.
+// `access` at the device until the data are there, for `busy` of it no other request is served.
 struct DeviceTiming {
   simulator::Duration path;
   simulator::Duration access;

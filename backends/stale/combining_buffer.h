@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the write-combining buffer of a core: byte-exact pieces of lines on their way to memory.
 //
-// Invariants: M1 at most one entry per line, so that writes to the same byte stay in order; between
-//                lines there is no order.
-//             M2 an entry that leaves writes exactly the bytes that were put in.
+// Invariants: CB1 at most one entry per line, so that writes to the same byte stay in order;
+//                 between lines there is no order.
+//             CB2 an entry that leaves writes exactly the bytes that were put in.
 // Thread safety: none of its own; stale::Core uses it under its lock.
 #pragma once
 

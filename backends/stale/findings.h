@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what the machine `stale` has seen go wrong: bytes that were lost, and who lost them.
+// Purpose: the mistakes that the machine `stale` has seen: bytes that were lost, and the cores that
+// lost them.
 // A correct program on a correct algorithm has none.
 //
-// Invariants: F1 the counts are exact; the details stop after `Findings::details_max`.
-//             F2 neighbouring lines lost in the same way by the same writers are one detail.
+// Invariants: FI1 the counts are exact; the details stop after `Findings::details_max`.
+//             FI2 neighbouring lines lost in the same way by the same writers are one detail.
 // Thread safety: none of its own; stale::Core writes it under its lock. Read it when the core
 // rests.
 #pragma once
@@ -16,10 +17,10 @@
 
 namespace tombolo::stale {
 
-// Who wrote a line of memory, and at which call site (see Core::set_site).
+// The core that wrote a line of memory, and its call site (see Core::set_site).
 struct Writer {
   static constexpr machine::Home nobody = 0xffffffff;
-  machine::Home rank = nobody;  // nobody: not known
+  machine::Home rank = nobody;  // `nobody`: not known
   std::uint64_t site = 0;
   bool operator==(const Writer&) const = default;
 };
@@ -39,7 +40,7 @@ struct Finding {
   std::uint64_t bytes = 0;  // lost bytes between them
   bool evicted = false;     // lost_update: by a random eviction, not by a publish
   Writer culprit;           // the core whose operation lost the bytes
-  Writer victim;            // lost_update: who wrote the bytes that were lost
+  Writer victim;            // lost_update: the core that wrote the lost bytes
 };
 
 struct Tally {
@@ -58,8 +59,8 @@ class Findings {
 
   // The first details_max findings.
   const std::vector<Finding>& details() const { return details_; }
-  // No update was lost and no write dropped. What was left unpublished at the end harms nobody who
-  // does not look for it, so it does not count here.
+  // No update was lost and no write dropped. Bytes left unpublished at the end harm only cores that
+  // look for them, so they do not count here.
   bool clean() const { return lost_updates.lines == 0 && dropped_writes.lines == 0; }
 
   void add(const Finding& one_line);

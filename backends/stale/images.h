@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the images of all mapped regions of one core: what its reads and writes touch, and the
-// program's own loads and stores.
+// Purpose: the images of all mapped regions of one core: the memory that its reads and writes
+// touch, and the program's own loads and stores.
 //
 // Invariants: IM1 regions that follow each other in memory do so in the images, since programs step
 //                 from one to the next (MPI_Win_allocate_shared). Of larger gaps between regions

@@ -2,8 +2,8 @@
 // Purpose: how one core reaches the shared memory of all data regions: line by line, signing the
 // ledger for each line that it writes.
 //
-// Invariants: B1 a ledger entry is 8 bytes: rank + 1 in the upper 16 bits, call site in the lower
-//                48; 0: nobody. Entries lie in the order of the regions and of their lines.
+// Invariants: BU1 a ledger entry is 8 bytes: rank + 1 in the upper 16 bits, call site in the lower
+//                 48; 0: no core. Entries lie in the order of the regions and of their lines.
 // Thread safety: for the shared side yes; set_site by one thread at a time.
 #pragma once
 
@@ -61,13 +61,13 @@ class MemoryBus {
     }
   }
 
-  // Stores a whole line. `old`: what it replaced. Returns who wrote the line last before us.
+  // Stores a whole line. `old`: the bytes it replaced. Returns the writer of the line before us.
   Writer replace(machine::Home home, Line line, const std::byte* data, std::byte* old) {
     const Writer before = sign(home, line);
     shared::swap(memory(home, line), data, old, bytes_of(home, line));
     if (before.rank != Writer::nobody && before.rank != self_) return before;
-    // Whoever signed after us has not stored yet or was just overwritten. Else the line was written
-    // by another, then by us, and the ledger no longer knows.
+    // A core that signed after us has not stored yet or was just overwritten. Else the line was
+    // written by another, then by us, and the ledger no longer knows.
     const Writer after = read_ledger(home, line);
     return after.rank != self_ ? after : Writer{};
   }
@@ -94,7 +94,7 @@ class MemoryBus {
     if (entry == 0) return {};
     return {static_cast<machine::Home>((entry >> 48) - 1), entry & site_mask};
   }
-  // Signing comes before storing, so that whose bytes are found lost is known already.
+  // Signing comes before storing, so that the owner of bytes found lost is known already.
   Writer sign(machine::Home home, Line line) {
     if (ledger_ == nullptr) return {};
     const std::uint64_t mine = (std::uint64_t{self_} + 1) << 48 | site_;

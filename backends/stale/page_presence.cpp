@@ -62,7 +62,7 @@ bool swap_is_unused() {
 bool is_mapped(const std::byte* start, std::size_t bytes) {
   const auto address = reinterpret_cast<std::uint64_t>(start);
   const std::uint64_t first = address / host::page_bytes() * host::page_bytes();
-  // Does nothing but to look whether there are holes.
+  // Only looks whether there are holes.
   return msync(reinterpret_cast<void*>(first), address + bytes - first, MS_ASYNC) == 0 ||
          errno != ENOMEM;
 }
@@ -91,7 +91,8 @@ bool is_anonymous(const std::byte* image, std::size_t bytes) {
 
 void mark_touched_private(const std::byte* start, std::size_t bytes,
                           std::vector<std::uint8_t>& touched) {
-  // Opened each time: it shows the address space of whoever opened it, and we may be a fork.
+  // Opened each time: it shows the address space of the process that opened it, and we may be a
+  // fork.
   const File pagemap("/proc/self/pagemap");
   constexpr std::uint64_t present_or_swapped = std::uint64_t{3} << 62;
   std::vector<std::uint64_t> entries(std::min(pages_at_once, bytes / host::page_bytes() + 2));
@@ -113,8 +114,8 @@ void mark_touched_shared(const std::byte* start, std::size_t bytes,
   bool told = false;
   mark(start, bytes, touched, [&](std::uint64_t page, std::size_t pages, std::size_t i) {
     if (i == 0)
-      told = possible && mincore(reinterpret_cast<void*>(page * host::page_bytes()), pages * host::page_bytes(),
-                                 resident.data()) == 0;
+      told = possible && mincore(reinterpret_cast<void*>(page * host::page_bytes()),
+                                 pages * host::page_bytes(), resident.data()) == 0;
     return !told || (resident[i] & 1) != 0;
   });
 }

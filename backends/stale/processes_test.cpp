@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the machine `stale` between processes, and with regions far larger than what is used of
-// them: the ways in which MPI windows use it.
+// Purpose: the machine `stale` between processes, and with regions far larger than their used part:
+// the ways in which MPI windows use it.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -89,7 +89,7 @@ bool in_processes(Home cores, Body&& body) {
   return good;
 }
 
-// Everybody puts into everybody else's memory and finds in its own what the others put there.
+// Each core puts into the others' memory and finds in its own the bytes that the others put there.
 bool exchange(const Job& job, Home self, std::uint64_t seed, std::uint64_t evictions) {
   Core core(job.attach(self, seed, evictions));
   const auto counter = [&](Home home) {
@@ -115,7 +115,7 @@ bool exchange(const Job& job, Home self, std::uint64_t seed, std::uint64_t evict
     core.refresh({self, 0}, job.data_bytes);
     for (Home peer = 0; peer < job.cores; ++peer)
       good = good && own[peer] == round * 1000 + peer * 10 + self;
-    good = everybody_told(2 * round + 1) && good;  // nobody puts before all have looked
+    good = everybody_told(2 * round + 1) && good;  // no core puts before all have looked
   }
   core.close();
   if (!core.findings().clean()) std::fputs(core.findings().report().c_str(), stderr);
@@ -171,7 +171,7 @@ TEST(StaleProcesses, AComputingProcessKeepsNoStore) {
       const auto word = core.word({1, Core::reserved_sync_bytes(2)});
       if (self == 0) {
         core.store(word, seed);
-        while (end < seed) std::this_thread::yield();  // computes, calls nobody
+        while (end < seed) std::this_thread::yield();  // computes without a call
       } else {
         if (!core.wait_until(word, [&](std::uint64_t v) { return v == seed; }).ok()) return false;
         end = static_cast<std::uint32_t>(seed);
@@ -219,7 +219,7 @@ std::size_t resident_bytes() {
 TEST(StaleProcesses, HugeRegionsCostWhatIsTouched) {
   constexpr std::size_t bytes = std::size_t{8} << 30;
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "shadow memory of what is mapped would be the larger part";
+  GTEST_SKIP() << "shadow memory of the mapped range would be the larger part";
 #endif
   const Job job(2, bytes);
   const auto before = resident_bytes();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the lines that a core used lately, from which evictions are chosen: evicting what is in
-// use shows more than evicting what is not.
+// Purpose: the lines that a core used lately, from which evictions are chosen: evicting lines in
+// use shows more than evicting others.
 // Thread safety: none of its own; stale::Core uses it under its lock.
 #pragma once
 

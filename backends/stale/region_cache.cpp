@@ -138,7 +138,7 @@ void RegionCache::take(Line line, const Bytes& before, const Bytes& fresh, ByteM
 void RegionCache::fill(Line line) {
   Bytes fresh;
   around_.bus.load(home_, line, fresh.at);
-  around_.combining.overlay(home_, line, fresh.at);  // K5
+  around_.combining.overlay(home_, line, fresh.at);  // RC5
   take(line, fresh, fresh, 0);
   valid_word(line) |= std::uint64_t{1} << line % 64;
 }
@@ -147,7 +147,7 @@ void RegionCache::write_back(Line line, bool evicted) {
   const Bytes image = seen(line);
   const ByteMask changed = dirty(line, image);
   if (changed == 0) return;
-  around_.combining.send(home_, line);  // what was written through earlier must not come later
+  around_.combining.send(home_, line);  // bytes written through earlier must not come later
   const std::size_t bytes = bytes_of(line);
   Bytes old;
   const Writer victim = around_.bus.replace(home_, line, image.at, old.at);
@@ -171,7 +171,7 @@ void RegionCache::drop(Line line, ByteMask range) {
   }
   Bytes fresh;
   around_.bus.load(home_, line, fresh.at);
-  around_.combining.overlay(home_, line, fresh.at);  // K5
+  around_.combining.overlay(home_, line, fresh.at);  // RC5
   if (changed == 0 && std::memcmp(fresh.at, image.at, bytes_of(line)) == 0) return;
   take(line, image, fresh, keep);
 }
@@ -281,7 +281,7 @@ Line RegionCache::candidate(Random& random) {
   const Line start = random.below(lines());
   const Line end = std::min(lines(), start + scanned);
   if (sparse_) {
-    // Looking at a page that nobody uses would make it exist.
+    // Looking at an unused page would make it exist.
     touched_.assign(2, 0);
     mark_touched_private(image_of(start), 1, touched_);
     if (touched_[0] == 0) return lines();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: one core's cache of one data region: image, twin and which lines are valid.
 //
-// Invariants: K1 a byte of a valid line is dirty if image and twin differ there, or if it was
-//                written by write() since the line was last exchanged with memory (`written_`).
-//             K2 a line of an open region is always valid.
-//             K3 what is exchanged with memory becomes both image and twin, but for dirty bytes.
-//             K4 an image byte of an open region that a program changes meanwhile is left alone.
-//             K5 a valid line holds this core's own write_throughs, on their way or not, so that
-//                writing it back cannot undo them.
+// Invariants: RC1 a byte of a valid line is dirty if image and twin differ there, or if it was
+//                 written by write() since the line was last exchanged with memory (`written_`).
+//             RC2 a line of an open region is always valid.
+//             RC3 bytes exchanged with memory become both image and twin, but for dirty bytes.
+//             RC4 an image byte of an open region that a program changes meanwhile is left alone.
+//             RC5 a valid line holds this core's own write_throughs, on their way or not, so that
+//                 writing it back cannot undo them.
 // Thread safety: none of its own; stale::Core uses it under its lock.
 #pragma once
 
@@ -30,7 +30,7 @@ class RegionCache {
   };
   struct Image {
     std::byte* at;
-    bool of_program;  // its memory, with what it keeps there; else zeros
+    bool of_program;  // its memory, with the bytes it keeps there; else zeros
   };
   RegionCache(const machine::DataRegion& region, Image image, machine::Home home,
               Surroundings around);
@@ -104,7 +104,7 @@ class RegionCache {
   bool written_used_ = false;  // a bit of `written_` was ever set
   host::ZeroMemory twin_;
   host::ZeroMemory valid_;    // a bit per line; unused once the region is open
-  host::ZeroMemory written_;  // by line (K1)
+  host::ZeroMemory written_;  // by line (RC1)
   std::vector<std::uint8_t> touched_;
 };
 

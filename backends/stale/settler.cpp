@@ -27,7 +27,7 @@ struct State {
   std::atomic<bool> resting{false};
 };
 
-// Storage that is never destroyed (T2) and can be constructed anew in a forked child (T3).
+// Storage that is never destroyed (SE2) and can be constructed anew in a forked child (SE3).
 alignas(State) unsigned char storage[sizeof(State)];
 
 State& state() {

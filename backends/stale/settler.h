@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: a helper thread of the process that finishes what its cores have deferred. Hardware's
-// store buffers empty without being asked; a core that releases a lock and then computes for an
-// hour must not keep the release to itself.
+// Purpose: a helper thread of the process that finishes the stores that its cores have deferred.
+// Hardware's store buffers empty without being asked; a core that releases a lock and then computes
+// for an hour must not keep the release to itself.
 //
-// Invariants: T1 the thread starts with the first core of the process, and sleeps
-//                without waking while nothing is deferred.
-//             T2 it is never joined and its state never destroyed: it may outlive main().
-//             T3 in a forked child the state starts anew; the parent's cores are not known there.
-//             T4 lock order: the settler's registry, then a core (only tried, never waited for).
+// Invariants: SE1 the thread starts with the first core of the process, and sleeps without waking
+//                 while nothing is deferred.
+//             SE2 it is never joined and its state never destroyed: it may outlive main().
+//             SE3 in a forked child the state starts anew; the parent's cores are not known there.
+//             SE4 lock order: the settler's registry, then a core (only tried, never waited for).
 // Thread safety: yes.
 #pragma once
 
@@ -17,7 +17,7 @@ class Settleable {
  public:
   virtual ~Settleable() = default;
   virtual void settle() = 0;
-  // Settles unless somebody uses the core right now; false: try again later.
+  // Settles unless a thread uses the core right now; false: try again later.
   virtual bool settle_if_free() = 0;
 };
 

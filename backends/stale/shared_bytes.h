@@ -70,19 +70,19 @@ inline void store(std::byte* memory, const std::byte* from, std::size_t bytes) {
   });
 }
 
-// Stores and returns in `old` exactly what was replaced.
+// Stores and returns in `old` exactly the bytes that were replaced.
 inline void swap(std::byte* memory, const std::byte* from, std::byte* old, std::size_t bytes) {
   in_units(memory, bytes, [&]<class T>(std::size_t i) {
     T v;
     std::memcpy(&v, from + i, sizeof v);
     T before = at<T>(memory + i).load(std::memory_order_relaxed);
-    // What is there already needs no exchange: the store took place at that moment.
+    // A value that is there already needs no exchange: the store took place at that moment.
     if (before != v) before = at<T>(memory + i).exchange(v, std::memory_order_relaxed);
     std::memcpy(old + i, &before, sizeof before);
   });
 }
 
-// Replaces `seen` by `wanted` unit by unit, and leaves alone what is no longer as it was seen.
+// Replaces `seen` by `wanted` unit by unit, and leaves alone units that have changed since.
 inline void replace(std::byte* memory, const std::byte* seen, const std::byte* wanted,
                     std::size_t bytes) {
   in_units(memory, bytes, [&]<class T>(std::size_t i) {

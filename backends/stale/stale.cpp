@@ -120,7 +120,7 @@ bool Core::settle_if_free() {
   return lock.owns_lock();
 }
 
-// What happens by itself -------------------------------------------------------------------------
+// Random events ----------------------------------------------------------------------------------
 
 void Core::let_things_happen() {
   if (!stores_.empty() && (stores_.waited_long_enough() || random_.one_in(release_one_in)))

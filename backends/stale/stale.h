@@ -3,10 +3,10 @@
 // as hostile as the rules R1-R6 of machine/contract.h allow. Cores are threads or processes.
 //
 // How it works. Shared memory is DataRegion::memory. Each core has an image of every region, which
-// is what reads, writes and a program's plain accesses through view() touch, and a twin: the bytes
-// as last exchanged with memory. Bytes that were written are found by comparing the two.
+// reads, writes and a program's plain accesses through view() touch, and a twin: the bytes as last
+// exchanged with memory. Bytes that were written are found by comparing the two.
 //
-// What is emulated, and how hostile:
+// The emulation, and how hostile it is:
 //   caches            a line stays in the image until it is refreshed or evicted, however old it is
 //   write-back        whole lines: the stale neighbours of a written byte overwrite memory
 //   eviction          one in `Attachment::evictions` operations evicts a random line, preferably a
@@ -17,33 +17,33 @@
 //                     of other words overtake them (R3), a notify() does not
 //
 // Invariants:
-//   L1  Where the own region's image is the program's memory (Attachment::own_view), it is the
+//   ST1 Where the own region's image is the program's memory (Attachment::own_view), it is the
 //       truth when the core is constructed: memory is made equal to it. Otherwise memory is the
 //       truth. No core may touch the data of a home before that home's core exists.
-//   L2  A region is `open` if a program's plain loads reach it: the own region always, others after
+//   ST2 A region is `open` if a program's plain loads reach it: the own region always, others after
 //       expose() or view(). Since loads cannot be trapped, its lines are always in the image; an
 //       eviction or refresh brings them from memory at once. In other regions a line comes from
 //       memory when it is next read.
-//   L3  A deferred store never hangs anybody. It is done at the latest: at the next atomic, fence,
+//   ST3 A deferred store never hangs a waiter. It is done at the latest: at the next atomic, fence,
 //       pause, settle or close; when wait_until has to wait; 16 operations later; some milliseconds
-//       later by a helper thread, even if the core never calls again. What notify() would wake
+//       later by a helper thread, even if the core never calls again. The wake-up of a notify()
 //       waits for the stores before it. settle() makes all that immediate.
-//   L4  Memory is touched by relaxed atomic accesses only; images by plain ones (an image word is
+//   ST4 Memory is touched by relaxed atomic accesses only; images by plain ones (an image word is
 //       replaced by compare-and-swap, so that a program's store at that moment is never lost).
-//   L5  A region without mapping (DataRegion::memory == null) is uncached: the kernel's copies do
+//   ST5 A region without mapping (DataRegion::memory == null) is uncached: the kernel's copies do
 //       every access at once, and publish and refresh have nothing to do.
-//   L6  A refresh drops the written bytes of its range, not their neighbours in the same line.
-//   L7  A core sees its own write_throughs at once, in memory they are later.
+//   ST6 A refresh drops the written bytes of its range, not their neighbours in the same line.
+//   ST7 A core sees its own write_throughs at once, in memory they are later.
 //
 // Limits: a program's plain store of the value that is already in its image is no write (write()
 // has no such blind spot). Where two others wrote the lost bytes of a line, a finding names the
 // last. A process forked off later must not use the core; its copy's destructor does nothing.
 //
 // Cost: a publish or refresh looks at each line of its range; untouched pages of ranges from 4 MiB
-// on are skipped where the kernel tells (see page_presence.h): some 30 ms for 8 GiB.
+// on are skipped where the kernel tells (see page_presence.h).
 //
-// Thread safety: every operation may be called from several threads at once. What a program stores
-// into a range while another of its threads refreshes that range may be dropped, as by real caches.
+// Thread safety: every operation may be called from several threads at once. A program's store into
+// a range while another of its threads refreshes that range may be dropped, as by real caches.
 #pragma once
 
 #include <sys/types.h>
@@ -127,11 +127,11 @@ class Core final : private Settleable {
 
   // Beyond the contract (machine/optional.h) ----------------------------------------------------
 
-  // Brings all lines of the region into the image, for programs that load from it (L2).
+  // Brings all lines of the region into the image, for programs that load from it (ST2).
   void expose(machine::Home home);
   void settle() override;
   void set_site(std::uint64_t site);
-  // What was never drained is brought to memory, as hardware would. The destructor does it
+  // Bytes that were never drained are brought to memory, as hardware would. The destructor closes
   // otherwise.
   void close();
   const Findings& findings() const { return findings_; }
@@ -143,12 +143,12 @@ class Core final : private Settleable {
   host::Doorbell& bell(machine::Home home) {
     return *reinterpret_cast<host::Doorbell*>(block(home));
   }
-  // What may happen by itself does so at the start of an operation.
+  // Random events happen at the start of an operation.
   void let_things_happen();
   void evict_something();
   void check(const char* operation, machine::DataPlace place, std::size_t bytes) const;
   void remember(machine::DataPlace place, std::size_t bytes);
-  bool settle_if_free() override;  // called by the helper thread (L3)
+  bool settle_if_free() override;  // called by the helper thread (ST3)
   Status read_foreign(machine::DataPlace place, void* out, std::size_t bytes);
   Status write_foreign(machine::DataPlace place, const void* in, std::size_t bytes);
 

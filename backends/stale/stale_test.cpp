@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what the machine `stale` must show. A test named Shows... proves that a mistake in an
-// algorithm (a forgotten publish, refresh, drain or fence) becomes visible, so that tests of the
-// algorithms on this machine mean something. backends/contract_test.cpp holds what it must not
-// show.
+// Purpose: the mistakes that the machine `stale` must show. A test named Shows... proves that a
+// mistake in an algorithm (a forgotten publish, refresh, drain or fence) becomes visible, so that
+// tests of the algorithms on this machine mean something. backends/contract_test.cpp tests that it
+// keeps the contract.
 #include "backends/stale/stale.h"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ std::uint64_t get(Core& core, DataPlace place) {
   expect_ok(core.read(place, &v, 8));
   return v;
 }
-// What is in memory, seen by a core that has no old copy.
+// The word in memory, seen by a core that has no old copy.
 std::uint64_t get_fresh(Core& core, DataPlace place) {
   core.refresh(place, 8);
   return get(core, place);
@@ -126,7 +126,7 @@ TEST(Stale, ShowsMistakesAlthoughLinesAreEvicted) {
   EXPECT_GT(undrained, rounds / 4);
 }
 
-// R1: what was written may reach memory without a publish.
+// R1: written bytes may reach memory without a publish.
 TEST(Stale, ShowsEarlyWriteBack) {
   int early = 0;
   Pair pair(5);
@@ -155,8 +155,8 @@ TEST(Stale, ShowsWriteThroughsOutOfOrder) {
 
 // ---- Store buffering (R3) ---------------------------------------------------------------------
 
-// Rounds in which neither of two cores saw the other's store. between(core) is what each does after
-// its store, look(core, word) returns what it then sees in the other's word.
+// Rounds in which neither of two cores saw the other's store. Each calls between(core) after its
+// store; look(core, word) returns the value that it then sees in the other's word.
 template <class Between, class Look>
 int rounds_unseen(std::uint64_t seed, Between&& between, Look&& look) {
   constexpr std::uint64_t rounds = 500;
@@ -206,7 +206,7 @@ TEST(Stale, ShowsAMissingFence) {
   }
 }
 
-// What a missing fence does to a lock of plain words (Peterson's): both cores are inside.
+// A missing fence breaks a lock of plain words (Peterson's): both cores are inside.
 TEST(Stale, ShowsABrokenLockWithoutItsFence) {
   SyncLayout layout(Core::reserved_sync_bytes(2));
   const auto wants = layout.take_lines(1);
@@ -224,7 +224,7 @@ TEST(Stale, ShowsABrokenLockWithoutItsFence) {
       Pair pair(0, seed);
       const bool a_is_inside = enters(pair.a, with_fence);
       const bool b_is_inside = enters(pair.b, with_fence);
-      EXPECT_TRUE(a_is_inside) << "nobody else was there";
+      EXPECT_TRUE(a_is_inside) << "no other core was there";
       if (with_fence)
         EXPECT_FALSE(b_is_inside) << "seed " << seed;
       else
@@ -243,7 +243,7 @@ TEST(Stale, OwnStoresAreSeenAtOnce) {
   }
 }
 
-// L3: within some operations, and without any within some milliseconds.
+// ST3: within some operations, and without any within some milliseconds.
 TEST(Stale, NoStoreStaysForever) {
   Pair pair;
   const auto word = pair.a.word({0, 128});
@@ -277,7 +277,7 @@ TEST(Stale, ShowsAndReportsALostUpdate) {
   pair.a.set_site(0xa);
   put(pair.a, {1, 64}, 5);
   pair.a.publish({1, 64}, 8);
-  EXPECT_EQ(get_fresh(pair.b, {1, 72}), 0u) << "a's stale line overwrote what b had put there";
+  EXPECT_EQ(get_fresh(pair.b, {1, 72}), 0u) << "a's stale line overwrote b's put";
   const Findings& findings = pair.a.findings();
   EXPECT_EQ(findings.lost_updates.lines, 1u);
   EXPECT_EQ(findings.lost_updates.bytes, 8u);
@@ -402,7 +402,7 @@ TEST(Stale, DetailsAreBoundedAndCountsExact) {
 
 // ---- Ranges and lines -------------------------------------------------------------------------
 
-// L6: a refresh of bytes 0 to 7 keeps the unpublished byte 8 of the same line.
+// ST6: a refresh of bytes 0 to 7 keeps the unpublished byte 8 of the same line.
 TEST(Stale, ARefreshKeepsWhatWasWrittenBesideItsRange) {
   Pair pair;
   for (const Home home : {0u, 1u}) {
@@ -515,7 +515,7 @@ TEST(Stale, ClosesAfterItsImageIsGone) {
   munmap(image, bytes);
 }
 
-// K4: an eviction never undoes a store that a program does at that moment.
+// RC4: an eviction never undoes a store that a program does at that moment.
 TEST(Stale, EvictionsLoseNoStoreOfAnotherThread) {
   constexpr std::uint64_t rounds = 20000;
   Pair pair(1, 1, 64);
@@ -542,7 +542,7 @@ TEST(Stale, EvictionsLoseNoStoreOfAnotherThread) {
   for (std::size_t w = 0; w < 8; w += 2) EXPECT_EQ(get_fresh(pair.b, {0, w * 8}), rounds);
 }
 
-// ---- Regions without mapping (L5) -------------------------------------------------------------
+// ---- Regions without mapping (ST5) -------------------------------------------------------------
 
 TEST(Stale, RegionsOfOtherProcessesAreUncached) {
   std::vector<std::byte> sync(2 * 4096 + 64);

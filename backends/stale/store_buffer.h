@@ -2,8 +2,8 @@
 // Purpose: the store buffer of a core: stores to sync words that later loads overtake (rule R3),
 // and the rings of doorbells that must not come before them.
 //
-// Invariants: Q1 stores and rings leave in the order in which they came.
-//             Q2 a store is either done at once, if the buffer is empty, or joins it.
+// Invariants: SQ1 stores and rings leave in the order in which they came.
+//             SQ2 a store is either done at once, if the buffer is empty, or joins it.
 // Thread safety: none of its own; stale::Core uses it under its lock.
 #pragma once
 

@@ -16,14 +16,14 @@
 //
 // All changes of the words of a target are atomics, as the machine has them (001 section 5.5).
 //
-// Invariants: MP1 a flag is clear when it is set and set when it is cleared, so that each atomic or
+// Invariants: MS1 a flag is clear when it is set and set when it is cleared, so that each atomic or
 //                 and and of the original is an addition: a group of readers has one first, which
 //                 says so before the list is taken; of the writers only the first of the queue sets
 //                 flags, and only the last one clears them.
-//             MP2 between "waiting readers" and the count of a group that lets itself in, a writer
+//             MS2 between "waiting readers" and the count of a group that lets itself in, a writer
 //                 may become interested. It waits; the group says for it that no more readers
 //                 enter.
-//             MP3 a writer's node stays in the queue until it leaves. Hence a core holds one lock
+//             MS3 a writer's node stays in the queue until it leaves. Hence a core holds one lock
 //                 of this object at a time (checked).
 // After a failed lock the core is still in a queue: the locks can no longer be used.
 // Thread safety: one call at a time per object.
@@ -105,7 +105,7 @@ class McsWriterPreference {
 
   void let_readers_in(Home target) {
     const std::uint64_t s = core_.fetch_add(state(target), reader - waiting);
-    if ((s & interested) != 0) core_.fetch_add(state(target), closed);  // MP2
+    if ((s & interested) != 0) core_.fetch_add(state(target), closed);  // MS2
     let_in(core_.exchange(readers(target), 0));
   }
 
@@ -127,7 +127,7 @@ class McsWriterPreference {
 
   void set_next_writer(Home target, std::uint64_t writer) {
     sync::store_lone(core_, head(target), writer);
-    if ((core_.fetch_add(state(target), interested) & waiting) != 0) return;  // MP2
+    if ((core_.fetch_add(state(target), interested) & waiting) != 0) return;  // MS2
     if (core_.fetch_add(state(target), closed) < reader) let_in(writer);
   }
 

@@ -23,11 +23,11 @@ class SpinningRegister {
     while (!base_.test_and_set(home)) base_.cpu().compute(base_.cpu().timing().loop);
   }
   void release(machine::Home home) { base_.clear(home); }
-  const Status& fault() const { return fault_; }
+  const Status& error() const { return error_; }
 
  private:
   Base& base_;
-  Status fault_;
+  Status error_;
 };
 
 using SpinningCore = machine::LockedAtomics<scc::detail::Base, SpinningRegister>;

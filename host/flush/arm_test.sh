@@ -37,7 +37,7 @@ flags=(-std=c++20 -O2 -Wall -Wextra -Wshadow -Werror -DFMT_HEADER_ONLY -static
   "$compiler" -std=c++20 -O1 -I"$gtest" -c "$gtest/src/gtest_main.cc" -o "$build/main.o"
 
 objects=("$build/gtest.o" "$build/main.o")
-for source in "$root"/base/*.cpp "$root"/host/{flush,memory,processes,segments}/*.cpp "$root"/backends/flushed/*.cpp; do
+for source in "$root"/base/options.cpp "$root"/host/{flush,memory,processes,segments}/*.cpp "$root"/backends/flushed/*.cpp; do
   case $source in *_test.cpp | *_bench.cpp) continue ;; esac
   objects+=("$build/$(basename "$source" .cpp).o")
   "$compiler" "${flags[@]}" -c "$source" -o "${objects[-1]}"

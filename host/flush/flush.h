@@ -10,12 +10,12 @@
 // Which instruction is quickest depends on the processor and on the size. It is measured once for
 // each process, on private memory, and can be set (host/options.h).
 //
-// Invariants: FU1 write_through changes memory in no byte but those named, whatever stale bytes the
+// Invariants: HF1 write_through changes memory in no byte but those named, whatever stale bytes the
 //                 caches hold next to them (x86). On Arm this holds for whole lines, and for parts
 //                 of lines only where the mapping is not cacheable: cached stores go back in whole
 //                 lines.
-//             FU2 publish, refresh and drain are complete when they return: fences included.
-//             FU3 refresh is ordered after all earlier loads, and before all later ones.
+//             HF2 publish, refresh and drain are complete when they return: fences included.
+//             HF3 refresh is ordered after all earlier loads, and before all later ones.
 // Thread safety: yes.
 #pragma once
 
@@ -81,19 +81,19 @@ inline void publish(const Policy& by, const void* at, std::size_t bytes) {
   if (bytes == 0) return;
   const auto* end = static_cast<const std::byte*>(at) + bytes;
   by.write_back[Policy::class_of(bytes)].apply(line_of(at), end);
-  cpu::write_back_fence();  // FU2: the lines are in memory before any later store
+  cpu::write_back_fence();  // HF2: the lines are in memory before any later store
 }
 
 inline void refresh(const Policy& by, const void* at, std::size_t bytes) {
   if (bytes == 0) return;
-  cpu::before_invalidate();  // FU3: the load that told us to refresh is complete
+  cpu::before_invalidate();  // HF3: the load that told us to refresh is complete
   by.invalidate.apply(line_of(at), static_cast<const std::byte*>(at) + bytes);
-  cpu::invalidate_fence();  // FU3: no later load finds a line that is still to be dropped
+  cpu::invalidate_fence();  // HF3: no later load finds a line that is still to be dropped
 }
 
 inline void drain() { cpu::write_back_fence(); }
 
-// Byte-exact (FU1); in memory after drain().
+// Byte-exact (HF1); in memory after drain().
 inline void write_through(const Policy& by, void* to, const void* from, std::size_t bytes) {
   auto* out = static_cast<std::byte*>(to);
   const auto* in = static_cast<const std::byte*>(from);

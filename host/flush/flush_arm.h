@@ -8,7 +8,7 @@
 //
 // Neither stnp nor any other store to cacheable memory passes the caches, and a cache writes back
 // whole lines. Hence a part of a line is byte-exact only where the mapping is not cacheable, as
-// drivers map device memory (flush.h, FU1). On a cacheable mapping stream_part drops the line
+// drivers map device memory (flush.h, HF1). On a cacheable mapping stream_part drops the line
 // before it stores, so that the neighbours' bytes that go back are as new as they can be; another
 // host's store in between is lost.
 // Whole lines carry no neighbours' bytes and are exact on any mapping.

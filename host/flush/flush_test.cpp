@@ -76,10 +76,10 @@ TEST(WriteThrough, OfLargeRangesIsExactToo) {
   }
 }
 
-// FU1 against a neighbour that changes meanwhile: an implementation that reads the neighbours and
+// HF1 against a neighbour that changes meanwhile: an implementation that reads the neighbours and
 // writes them back undoes the other thread's stores.
 TEST(WriteThrough, NeverUndoesAStoreToANeighbour) {
-  if (!cpu::byte_exact) GTEST_SKIP() << "not for parts of lines on this processor (FU1)";
+  if (!cpu::byte_exact) GTEST_SKIP() << "not for parts of lines on this processor (HF1)";
   Line line = {};
   std::atomic<bool> stop = false;
   std::atomic<int> undone = 0;

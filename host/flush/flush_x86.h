@@ -8,7 +8,7 @@
 //   maskmovdqu  the same for any choice of 16 bytes                   weakly ordered
 //
 // Non-temporal stores carry a mask of the bytes that they write, so that they never write back a
-// neighbour's byte (flush.h, FU1).
+// neighbour's byte (flush.h, HF1).
 // Thread safety: yes.
 #pragma once
 
@@ -38,7 +38,7 @@ struct CopyLines {
   void (*copy)(std::byte* to, const std::byte* from, std::size_t bytes);
 };
 
-// True if partial lines are byte-exact whatever the mapping (flush.h, FU1).
+// True if partial lines are byte-exact whatever the mapping (flush.h, HF1).
 inline constexpr bool byte_exact = true;
 inline constexpr const char* remark = "";
 

@@ -69,6 +69,21 @@ Status check_tmpfs(int descriptor, std::uint64_t bytes, const std::string& path)
                   room.bytes, room.limit));
 }
 
+// Not every file system reserves (a device's memory always exists). What there is to know is the
+// free room now, if the file still has to grow into it.
+Status grow_unreserved(int descriptor, std::uint64_t end, std::uint64_t bytes,
+                       const std::string& path) {
+  struct stat shape = {};
+  if (fstat(descriptor, &shape) != 0)
+    return Status::io(fmt::format("fstat of {}: {}", path, std::strerror(errno)));
+  if (static_cast<std::uint64_t>(shape.st_size) >= end) return {};
+  if (bytes > free_bytes(descriptor)) return no_room(path, bytes, descriptor);
+  if (ftruncate(descriptor, static_cast<off_t>(end)) != 0)
+    return Status::io(
+        fmt::format("ftruncate of {} to {} bytes: {}", path, end, std::strerror(errno)));
+  return {};
+}
+
 }  // namespace
 
 Status reserve_blocks(int descriptor, std::uint64_t offset, std::uint64_t bytes,
@@ -80,23 +95,23 @@ Status reserve_blocks(int descriptor, std::uint64_t offset, std::uint64_t bytes,
                  ? errno
                  : 0;
   } while (failed == EINTR);
-  if (failed == 0) return {};
-  if (failed == ENOSPC || failed == EFBIG || failed == EDQUOT || failed == ENOMEM)
-    return no_room(path, bytes, descriptor);
-  if (failed != EOPNOTSUPP && failed != ENODEV && failed != EINVAL && failed != ENOSYS)
-    return Status::io(
-        fmt::format("fallocate of {} bytes in {}: {}", bytes, path, std::strerror(failed)));
-  // Not every file system reserves (a device's memory always exists). Then the
-  // free room of the moment counts, if the file still has to grow into it.
-  struct stat shape = {};
-  if (fstat(descriptor, &shape) != 0)
-    return Status::io(fmt::format("fstat of {}: {}", path, std::strerror(errno)));
-  if (static_cast<std::uint64_t>(shape.st_size) >= offset + bytes) return {};
-  if (bytes > free_bytes(descriptor)) return no_room(path, bytes, descriptor);
-  if (ftruncate(descriptor, static_cast<off_t>(offset + bytes)) != 0)
-    return Status::io(
-        fmt::format("ftruncate of {} to {} bytes: {}", path, offset + bytes, std::strerror(errno)));
-  return {};
+  switch (failed) {
+    case 0:
+      return {};
+    case ENOSPC:
+    case EFBIG:
+    case EDQUOT:
+    case ENOMEM:
+      return no_room(path, bytes, descriptor);
+    case EOPNOTSUPP:
+    case ENODEV:
+    case EINVAL:
+    case ENOSYS:
+      return grow_unreserved(descriptor, offset + bytes, bytes, path);
+    default:
+      return Status::io(
+          fmt::format("fallocate of {} bytes in {}: {}", bytes, path, std::strerror(failed)));
+  }
 }
 
 Status create_file_in(const std::string& directory, std::uint64_t bytes, Descriptor& out,

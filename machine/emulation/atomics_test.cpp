@@ -81,7 +81,7 @@ TYPED_TEST(EmulatedAtomics, GiveEachTicketOnce) {
   EXPECT_EQ(all.size(), std::size_t{rounds} * this->cores);
 }
 
-// E1: core 0 stores into the upper half while the others add to the lower half of the same word. A
+// LK1: core 0 stores into the upper half while the others add to the lower half of the same word. A
 // store that fell between the load and the store of an addition would be undone.
 TYPED_TEST(EmulatedAtomics, LoseNoPlainStore) {
   constexpr std::uint64_t rounds = 3000;
@@ -163,9 +163,9 @@ TYPED_TEST(EmulatedAtomics, ReportAHolderThatDiedAtTheNextWait) {
   auto& core = failing.core(0);
   const auto word = core.word({0, this->first});
   core.fetch_add(word, 1);  // comes back
-  const Status fault = core.wait_until(word, [](std::uint64_t) { return true; });
-  EXPECT_EQ(fault.code(), Code::process_failed) << "E3";
-  EXPECT_EQ(fault.rank(), 2);
+  const Status error = core.wait_until(word, [](std::uint64_t) { return true; });
+  EXPECT_EQ(error.code(), Code::process_failed) << "LK3";
+  EXPECT_EQ(error.rank(), 2);
 }
 
 // From here on under every reordering the contract allows. Each seed is one schedule.
@@ -192,7 +192,7 @@ TEST(EmulatedAtomicsReplayed, LoseNeitherAdditionsNorPlainStores) {
       }
       sum = core.load(core.word({0, reserved}));  // the last to leave has the last word
     });
-    ASSERT_EQ(lost, 0u) << "E1, seed " << seed;
+    ASSERT_EQ(lost, 0u) << "LK1, seed " << seed;
     ASSERT_EQ(sum, 8u * cores) << "seed " << seed;
   }
 }

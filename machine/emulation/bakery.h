@@ -5,19 +5,18 @@
 //   Bakery<Base> bakery(base, first_byte, waiting, idle);   // the same first_byte in every core
 //   bakery.acquire(home);  ...  bakery.release(home);
 //
-//   away --doorway()--> waiting --all before me have left: await_turn()--> inside --release()-->
-//   away
+//   away --doorway()--> waiting --all before have left: await_turn()--> inside --release()--> away
 //
 // Memory: 1 word for each core and lock, hence n words at each of n homes. Lamport's two variables
 // (choosing, number) share the word, which is written in one piece: away 0, choosing 1, number 2...
 // Each word has one writer. An idle lock is all zeros.
 //
-// Invariants: B1 a core is inside only if no other core has a smaller (number, core).
-//             B2 nobody passes a core that is choosing: it may be about to take a smaller number.
-//             B3 numbers grow only while the lock is never idle: 2^64 is not reached.
-//             B4 if the idle hook reports a fault while a core waits (whoever holds the lock may be
-//                dead), the core goes on as if it had the lock, so that it can report the fault:
-//                fault() holds it from then on. Exclusion is lost with the program.
+// Invariants: BK1 a core is inside only if no other core has a smaller (number, core).
+//             BK2 no core passes a core that is choosing: it may be about to take a smaller number.
+//             BK3 numbers grow only while the lock is never idle: 2^64 is not reached.
+//             BK4 if the idle hook reports an error while a core waits (the holder of the lock may
+//                 be dead), the core goes on as if it had the lock, so that it can report it:
+//                 error() holds it from then on. Exclusion is lost with the program.
 // Thread safety: as a core, one thread at a time.
 #pragma once
 
@@ -43,7 +42,7 @@ class Bakery {
     const std::uint64_t mine = doorway(home);
     for (Home other = 0; other < base_.cores(); ++other)
       if (other != base_.self()) await_turn(home, other, mine);
-    // What the last holder stored was in memory before it left (release), and our loads come after
+    // The last holder's stores were in memory before it left (release), and our loads come after
     // our load of its number: the machine keeps loads in order (R3).
   }
 
@@ -52,7 +51,7 @@ class Bakery {
     base_.store(word(home, base_.self()), away);
   }
 
-  const Status& fault() const { return fault_; }
+  const Status& error() const { return error_; }
 
  private:
   static constexpr std::uint64_t away = 0;
@@ -66,7 +65,7 @@ class Bakery {
   std::uint64_t doorway(Home home) {
     const Home self = base_.self();
     base_.store(word(home, self), choosing);
-    base_.fence();  // B2: "choosing" is in memory before we look at the numbers
+    base_.fence();  // BK2: "choosing" is in memory before we look at the numbers
     std::uint64_t mine = first_number;
     for (Home other = 0; other < base_.cores(); ++other)
       if (other != self) mine = std::max(mine, base_.load(word(home, other)) + 1);
@@ -75,28 +74,28 @@ class Bakery {
     return mine;
   }
 
-  // Once our number is in memory, `other` can only take a larger one: it makes us wait for what it
-  // had when we looked, and at most once more while it is choosing.
+  // Once our number is in memory, `other` can only take a larger one: it makes us wait for the
+  // number it had when we looked, and at most once more while it is choosing.
   void await_turn(Home home, Home other, std::uint64_t mine) {
     wait_while([&] {
       const std::uint64_t theirs = base_.load(word(home, other));
-      // "choosing" is smaller than any number (B2).
+      // "choosing" is smaller than any number (BK2).
       return theirs != away && std::pair(theirs, other) < std::pair(mine, base_.self());
     });
   }
 
   template <class Condition>
   void wait_while(Condition&& condition) {
-    if (!condition() || !fault_.ok()) return;
+    if (!condition() || !error_.ok()) return;
     Waiter waiter(waiting_, idle_);
-    while (fault_.ok() && condition()) fault_ = waiter.step();
+    while (error_.ok() && condition()) error_ = waiter.step();
   }
 
   Base& base_;
   Offset first_;
   const WaitPolicy& waiting_;
   IdleHook* idle_;
-  Status fault_;  // B4
+  Status error_;  // BK4
 };
 
 }  // namespace tombolo::machine

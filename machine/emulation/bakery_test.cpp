@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the bakery lock by itself: exclusion, order, and what happens when its holder dies.
+// Purpose: the bakery lock by itself: exclusion, order, and the death of its holder.
 #include "machine/emulation/bakery.h"
 
 #include <gtest/gtest.h>
@@ -75,7 +75,7 @@ TEST_P(BakeryExclusion, CountsWithPlainVariables) {
       for (int i = 0; i < rounds / static_cast<int>(shop.cores()); ++i) {
         const auto home = static_cast<Home>(random.below(shop.cores()));
         shop.lock(self).acquire(home);
-        // relaxed: only counts who is inside.
+        // relaxed: only counts the cores inside.
         inside_twice += inside[home].fetch_add(1, std::memory_order_relaxed) != 0 ? 1 : 0;
         ++counters[home];
         inside[home].fetch_sub(1, std::memory_order_relaxed);
@@ -84,7 +84,7 @@ TEST_P(BakeryExclusion, CountsWithPlainVariables) {
     });
   }
   for (auto& thread : threads) thread.join();
-  EXPECT_EQ(inside_twice, 0u) << "B1";
+  EXPECT_EQ(inside_twice, 0u) << "BK1";
   EXPECT_EQ(counters, expected);
   for (Home home = 0; home < shop.cores(); ++home)
     for (Home core = 0; core < shop.cores(); ++core)
@@ -110,7 +110,7 @@ TEST(Bakery, ExcludesWhateverTheStoreBuffersDo) {
         lock.release(0);
       }
     });
-    ASSERT_EQ(violations, 0) << "B1, seed " << seed;
+    ASSERT_EQ(violations, 0) << "BK1, seed " << seed;
   }
 }
 
@@ -150,10 +150,10 @@ TEST(Bakery, GoesOnWithAFaultWhenTheHolderIsDead) {
   DeadPeer hook;
   Shop shop(2, &hook);
   shop.lock(0).acquire(0);  // and never releases it
-  EXPECT_TRUE(shop.lock(1).fault().ok());
+  EXPECT_TRUE(shop.lock(1).error().ok());
   shop.lock(1).acquire(0);
-  EXPECT_EQ(shop.lock(1).fault().code(), Code::process_failed);
-  EXPECT_EQ(shop.lock(1).fault().rank(), 0);
+  EXPECT_EQ(shop.lock(1).error().code(), Code::process_failed);
+  EXPECT_EQ(shop.lock(1).error().rank(), 0);
   shop.lock(1).release(0);
   shop.lock(1).acquire(0);  // at once from now on
 }

@@ -4,16 +4,16 @@
 //
 //   class Core : public LockedAtomics<Base, Lock> ...   // see atomics_by_bakery.h
 //
-// Base: what contract.h asks of a core, less the three operations, with a copyable Word.
-// Lock: Lock(base, first_byte, waiting, idle), acquire(home), release(home), fault(),
+// Base: a core of contract.h without the three operations, with a copyable Word.
+// Lock: Lock(base, first_byte, waiting, idle), acquire(home), release(home), error(),
 //       static bytes(cores): its share of the sync block, behind Base's own.
 //
-// Invariants: E1 every store takes the lock of the word's home too. A store that came between the
-//                load and the store of an emulated operation would be lost; algorithms do mix them
-//                on one word. Loads need no lock: a word always holds the value before or after.
-//             E2 an operation is in memory when the lock is released, and the lock is released when
-//                the operation returns: program order (R3) and R4 hold as for Base's stores.
-//             E3 a fault met inside a lock is returned by the next wait_until or pause.
+// Invariants: LK1 every store takes the lock of the word's home too. A store that came between the
+//                 load and the store of an emulated operation would be lost; algorithms do mix them
+//                 on one word. Loads need no lock: a word always holds the value before or after.
+//             LK2 an operation is in memory when the lock is released, and the lock is released
+//                 when the operation returns: program order (R3) and R4 hold as for Base's stores.
+//             LK3 an error met inside a lock is returned by the next wait_until or pause.
 // Cost: a store costs as much as an atomic operation. A word that never sees an atomic operation
 // need not pay: store_alone().
 // Thread safety: as Base.
@@ -52,7 +52,7 @@ class LockedAtomics : public Base {
   Word word(SyncPlace place) { return {Base::word(place), place.home}; }
   std::uint64_t load(Word word) { return Base::load(word.inner); }
   void store(Word word, std::uint64_t v) {
-    lock_.acquire(word.home);  // E1
+    lock_.acquire(word.home);  // LK1
     Base::store(word.inner, v);
     lock_.release(word.home);
   }
@@ -71,11 +71,11 @@ class LockedAtomics : public Base {
 
   template <class Predicate>
   Status wait_until(Word word, Predicate&& predicate) {
-    TOMBOLO_TRY(lock_.fault());  // E3
+    TOMBOLO_TRY(lock_.error());  // LK3
     return Base::wait_until(word.inner, std::forward<Predicate>(predicate));
   }
   Status pause(std::uint64_t ns) {
-    TOMBOLO_TRY(lock_.fault());  // E3
+    TOMBOLO_TRY(lock_.error());  // LK3
     return Base::pause(ns);
   }
 

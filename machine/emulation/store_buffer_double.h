@@ -120,7 +120,7 @@ class StoreBufferMemory {
   std::vector<std::unique_ptr<std::binary_semaphore>> turns_;
 };
 
-// Loads, stores and a fence; what the emulation asks of a machine.
+// Loads, stores and a fence: the operations that the emulation needs of a machine.
 class StoreBufferDouble {
  public:
   using Word = std::size_t;

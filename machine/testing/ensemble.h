@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: n cores of one machine for tests and benchmarks: threads of this process, or whatever a
-// machine's own Host runs them as.
+// Purpose: n cores of one machine for tests and benchmarks: threads of this process, or as a
+// machine's own Host runs them.
 //
 //   Ensemble<stale::Core> ensemble({.cores = 3, .sync_bytes = layout.bytes(), .data_bytes = 256});
 //   ensemble.run([&](auto& core) { ... });        // one thread per core, joined on return
@@ -26,10 +26,10 @@ struct EnsembleShape {
   std::uint64_t evictions = 7;
   IdleHook* idle = nullptr;
   std::uint32_t processors = 2;
-  std::uint32_t configuration = 0;  // which of its own, for a machine that has several
+  std::uint32_t configuration = 0;  // its number, for a machine that has several
 };
 
-// The machine of what an ensemble is made of: C itself, or what C says that it stands upon.
+// The machine of an ensemble of Cs: C itself, or the machine that C says it stands upon.
 template <class C>
 struct MachineOf {
   using type = C;
@@ -40,8 +40,8 @@ struct MachineOf<C> {
   using type = typename C::Machine;
 };
 
-// Memory for n cores and a way to run them: here threads. A machine that runs otherwise has a
-// specialization (backends/scc/testing/host.h).
+// Memory for n cores and a way to run them: here threads. A machine whose cores are no threads has
+// a specialization (backends/scc/testing/host.h).
 template <class M>
 class Host {
  public:
@@ -117,7 +117,7 @@ class Ensemble {
     host_.run([&](Home home) {
       C& core = *cores_[home];
       body(core);
-      // A machine may hold back the last stores of a body; whoever looks after run() wants them.
+      // A machine may hold back the last stores of a body; code after run() may look at them.
       if constexpr (DefersStores<C>) core.settle();
     });
   }

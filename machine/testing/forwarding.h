@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: a machine that hands every operation on to another, for tests that change one of them:
-// derive from it and write that one anew. Deriving from a machine itself is no way: one that starts
-// threads in its constructor must not be the base of anything.
+// derive from it and write that one anew. A machine itself is no base: one that starts threads in
+// its constructor must not be derived from.
 //
 // Invariants: those of C.
 // Thread safety: that of C.
@@ -53,7 +53,7 @@ class Forwarding {
   std::byte* view(DataPlace place) { return core_.view(place); }
   std::uint64_t data_bytes(Home home) const { return core_.data_bytes(home); }
 
-  // What C offers beyond the contract, and no more.
+  // The operations that C offers beyond the contract, and no more.
   static constexpr bool has_views = !HasNoViews<C>;
   static std::size_t shared_bytes(std::span<const DataRegion> regions) requires
       WantsSharedMemory<C> {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what the tests of the machine contract do on every machine, however its cores are run:
-// short forms for words in data, bytes to recognise, and the parts of tests that one core carries
-// out.
+// Purpose: parts of the tests of the machine contract that are the same on every machine, however
+// its cores are run: short forms for words in data, bytes to recognise, and the parts of tests that
+// one core carries out.
 // Thread safety: as the core that is handed in; CountingHook: any.
 #pragma once
 
@@ -45,7 +45,7 @@ inline Bytes pattern(std::size_t bytes, std::uint64_t salt) {
   return data;
 }
 
-// Of a word that is 0 before and after.
+// The word is 0 before and after.
 template <class C>
 void expect_atomics_return_what_was_there(C& core, typename C::Word word) {
   EXPECT_EQ(core.load(word), 0u);
@@ -61,12 +61,12 @@ void expect_atomics_return_what_was_there(C& core, typename C::Word word) {
   EXPECT_EQ(core.load(word), 0u);
 }
 
-// Of byte i of a region whose cores write a part of it each.
+// The value of byte i of a region whose cores write a part of it each.
 inline std::uint8_t value_of_byte(std::size_t i, std::size_t round) {
   return static_cast<std::uint8_t>(i * 7 + round * 31);
 }
-// Writes the core's own through: pieces of 1 to 8 bytes, of which piece k is that of core k modulo
-// their number.
+// Writes the core's own pieces through: pieces of 1 to 8 bytes, of which piece k is that of core k
+// modulo their number.
 template <class C>
 void write_own_pieces(C& core, Home home, std::size_t bytes, std::size_t round) {
   std::size_t piece = 0;

@@ -20,39 +20,53 @@ static void use(MPI_Win win, MPI_Aint at) {
   MPI_Win_unlock(right, win);
 }
 
+// Of four flavors in turn; the second four of eight have 0 bytes.
+static int flavor_of(int i) { return i % 4; }
+static int has_bytes(int i) { return i % 8 < 4; }
+static int is_used(int i) { return flavor_of(i) != 3 && has_bytes(i); }
+
+static void make(int i, int* own, int** base, MPI_Win* win) {
+  const MPI_Aint bytes = has_bytes(i) ? 64 : 0;
+  int error = MPI_SUCCESS;
+  switch (flavor_of(i)) {
+    case 0:
+      error = MPI_Win_allocate(bytes, 4, MPI_INFO_NULL, MPI_COMM_WORLD, base, win);
+      break;
+    case 1:
+      error = MPI_Win_allocate_shared(bytes, 4, MPI_INFO_NULL, MPI_COMM_WORLD, base, win);
+      break;
+    case 2:
+      error = MPI_Win_create(bytes > 0 ? own : NULL, bytes > 0 ? 4 : 0, 4, MPI_INFO_NULL,
+                             MPI_COMM_WORLD, win);
+      *base = own;
+      break;
+    default:
+      error = MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, win);
+  }
+  EXPECT(error == MPI_SUCCESS, "window %d", i);
+}
+
+static void expect_put(int i, const int* base, MPI_Win win) {
+  const int left = (rank + ranks - 1) % ranks;
+  MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win);
+  EXPECT(*base == 7 + left, "window %d: %d", i, *base);
+  MPI_Win_unlock(rank, win);
+}
+
 int main(int argc, char** argv) {
   begin(&argc, &argv);
   const int n = argc > 1 ? atoi(argv[1]) : 1000;
-  const int left = (rank + ranks - 1) % ranks;
   MPI_Win* wins = calloc((size_t)n, sizeof *wins);
   int** bases = calloc((size_t)n, sizeof *bases);
   int* own = calloc((size_t)n, sizeof *own);
   const double start = now();
-  for (int i = 0; i < n; ++i) {
-    const MPI_Aint bytes = i % 8 < 4 ? 64 : 0;
-    int error = MPI_SUCCESS;
-    if (i % 4 == 0)
-      error = MPI_Win_allocate(bytes, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &bases[i], &wins[i]);
-    else if (i % 4 == 1)
-      error = MPI_Win_allocate_shared(bytes, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &bases[i], &wins[i]);
-    else if (i % 4 == 2)
-      error = MPI_Win_create(bytes > 0 ? &own[i] : NULL, bytes > 0 ? 4 : 0, 4, MPI_INFO_NULL,
-                             MPI_COMM_WORLD, &wins[i]);
-    else
-      error = MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &wins[i]);
-    EXPECT(error == MPI_SUCCESS, "window %d", i);
-    if (i % 4 == 2) bases[i] = &own[i];
-  }
+  for (int i = 0; i < n; ++i) make(i, &own[i], &bases[i], &wins[i]);
   const double created = now();
   const int before = open_descriptors();
-  for (int i = 0; i < n; ++i) use(wins[i], i % 4 != 3 && i % 8 < 4 ? 0 : -1);
+  for (int i = 0; i < n; ++i) use(wins[i], is_used(i) ? 0 : -1);
   MPI_Barrier(MPI_COMM_WORLD);
-  for (int i = 0; i < n; ++i) {
-    if (i % 4 == 3 || i % 8 >= 4) continue;
-    MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, wins[i]);
-    EXPECT(*bases[i] == 7 + left, "window %d: %d", i, *bases[i]);
-    MPI_Win_unlock(rank, wins[i]);
-  }
+  for (int i = 0; i < n; ++i)
+    if (is_used(i)) expect_put(i, bases[i], wins[i]);
   // Rank 0 comes late to some, so that the others look for its end.
   for (int i = 0; i < n && i < 8; ++i) {
     if (rank == 0) pause_ms(250);

@@ -2,8 +2,13 @@
 #include "mpi/windows/attached.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <chrono>
 #include <memory>
 #include <random>
 #include <thread>
@@ -56,6 +61,105 @@ TEST_F(AttachedTest, RefusesWhatOverlapsAndWhatIsNotThere) {
   EXPECT_TRUE(attached_->add(memory_ + 10, 0));
   EXPECT_TRUE(attached_->remove(memory_ + 10));
   EXPECT_FALSE(attached_->remove(memory_ + 10));
+}
+
+TEST_F(AttachedTest, NeighboursMayTouchAndOverlapByNoByte) {
+  ASSERT_TRUE(attached_->add(memory_ + 100, 50));
+  EXPECT_TRUE(attached_->add(memory_ + 150, 1)) << "begins where the other ends";
+  EXPECT_TRUE(attached_->add(memory_ + 99, 1)) << "ends where the other begins";
+  EXPECT_FALSE(attached_->add(memory_ + 100, 50)) << "the same again";
+  EXPECT_FALSE(attached_->add(memory_ + 98, 2));
+  EXPECT_FALSE(attached_->add(memory_ + 90, 100)) << "around all";
+  EXPECT_FALSE(attached_->add(memory_ + 120, 0)) << "of no bytes, but inside";
+  ASSERT_TRUE(read().ok());
+  EXPECT_TRUE(covers(99, 52)) << "what was refused changes nothing";
+  EXPECT_FALSE(covers(98, 1));
+  EXPECT_FALSE(covers(151, 1));
+}
+
+TEST_F(AttachedTest, RangesGoInAnyOrderAndTheRestStays) {
+  constexpr std::size_t n = 8;
+  std::array<std::size_t, n> order{};
+  for (std::size_t i = 0; i < n; ++i) order[i] = i;
+  std::mt19937 random(5);
+  for (int turn = 0; turn < 20; ++turn) {
+    std::shuffle(order.begin(), order.end(), random);
+    for (const std::size_t i : order) ASSERT_TRUE(attached_->add(memory_ + 100 * i, 40 + i));
+    std::shuffle(order.begin(), order.end(), random);
+    for (std::size_t gone = 0; gone < n; ++gone) {
+      ASSERT_TRUE(attached_->remove(memory_ + 100 * order[gone]));
+      EXPECT_FALSE(attached_->remove(memory_ + 100 * order[gone])) << "it is gone";
+      ASSERT_TRUE(read().ok());
+      for (std::size_t i = 0; i < n; ++i) {
+        const std::size_t at = order[i];
+        EXPECT_EQ(covers(100 * at, 40 + at), i > gone) << turn << " " << gone << " " << at;
+        EXPECT_FALSE(covers(100 * at, 41 + at));
+      }
+    }
+  }
+}
+
+TEST_F(AttachedTest, OfNoBytesIsCountedAndCoversNothing) {
+  ASSERT_TRUE(attached_->add(memory_ + 10, 0));
+  ASSERT_TRUE(attached_->add(memory_ + 10, 0));
+  ASSERT_TRUE(attached_->add(memory_ + 10, 5)) << "no byte of it was attached";
+  ASSERT_TRUE(read().ok());
+  EXPECT_TRUE(covers(10, 5));
+  ASSERT_TRUE(attached_->remove(memory_ + 10)) << "that with bytes goes first";
+  ASSERT_TRUE(read().ok());
+  EXPECT_FALSE(covers(10, 1));
+  EXPECT_TRUE(attached_->remove(memory_ + 10));
+  EXPECT_TRUE(attached_->remove(memory_ + 10));
+  EXPECT_FALSE(attached_->remove(memory_ + 10));
+}
+
+TEST_F(AttachedTest, EachIsAUseOfTheProcessesMemory) {
+  // Memory that is attached must not be replaced by a window over it, until it is detached.
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  void* const plain =
+      mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(plain, MAP_FAILED);
+  host::OwnMemory& own = host::own_memory();
+  {
+    const auto use = own.enter(plain, page);
+    if (own.replace(use, 2) == nullptr) GTEST_SKIP() << "nothing can be replaced here";
+  }
+  ASSERT_TRUE(attached_->add(static_cast<char*>(plain) + 8, 8));
+  {
+    const auto use = own.enter(plain, page);
+    EXPECT_EQ(own.replace(use, 2), nullptr);
+  }
+  ASSERT_TRUE(attached_->remove(static_cast<char*>(plain) + 8));
+  {
+    const auto use = own.enter(plain, page);
+    EXPECT_NE(own.replace(use, 2), nullptr);
+  }
+  munmap(plain, page);
+}
+
+TEST_F(AttachedTest, AViewOfAnEndedProcessIsAFaultAndStaysAsItWas) {
+  ASSERT_TRUE(attached_->add(memory_ + 100, 50));
+  ASSERT_TRUE(read().ok());
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  waitpid(child, nullptr, 0);
+  EXPECT_EQ(view_.read(child, attached_->published()).code(), Code::process_failed);
+  EXPECT_EQ(view_.read(getpid(), 8).code(), Code::out_of_range);
+  EXPECT_TRUE(covers(100, 50));
+}
+
+TEST_F(AttachedTest, ATableThatIsBeingChangedIsWaitedFor) {
+  ASSERT_TRUE(attached_->add(memory_ + 100, 50));
+  auto& table = *reinterpret_cast<Attached::Table*>(attached_->published());
+  ++table.version;  // odd: a change has begun
+  std::thread changer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    ++table.version;
+  });
+  ASSERT_TRUE(read().ok());
+  EXPECT_EQ(table.version % 2, 0u) << "it was read before the change was over";
+  changer.join();
+  EXPECT_TRUE(covers(100, 50));
 }
 
 TEST_F(AttachedTest, AViewReadMeanwhileIsThatOfOneMoment) {

@@ -108,6 +108,10 @@ class Target {
   }
 };
 
+[[gnu::always_inline]] inline std::byte* address_of(const Buffer& buffer) {
+  return static_cast<std::byte*>(const_cast<void*>(buffer.address));
+}
+
 [[gnu::always_inline]] inline int open_origin(const Buffer& buffer, const TypeInfo*& type) {
   if (buffer.count < 0) return MPI_ERR_COUNT;
   int error = MPI_SUCCESS;
@@ -131,7 +135,7 @@ template <class Piece>
 template <class Piece>
 [[gnu::always_inline]] inline Status for_each_piece(const Target& target, const TypeInfo& type,
                                                     const Buffer& origin, const Piece& piece) {
-  auto* const base = static_cast<std::byte*>(const_cast<void*>(origin.address));
+  std::byte* const base = address_of(origin);
   const auto count = static_cast<std::size_t>(origin.count);
   if (type.contiguous && target.type->contiguous) [[likely]]
     return piece(target.at(0), base, std::min(type.size * count, target.type->size * target.count));
@@ -182,6 +186,16 @@ int same_element(const TypeInfo& side, const Target& target) {
 std::size_t elements_of(const TypeInfo& type, MPI_Count count) {
   return type.elements() * static_cast<std::size_t>(count);
 }
+// The same for one that has as many elements on all sides: of fewer it would read or write behind a
+// buffer's end.
+[[gnu::always_inline]] inline int as_many_elements(const TypeInfo& side, MPI_Count count,
+                                                   const Target& target) {
+  if (&side == target.type && static_cast<std::size_t>(count) >= target.count) [[likely]]
+    return MPI_SUCCESS;
+  if (const int error = same_element(side, target); error != MPI_SUCCESS) return error;
+  return elements_of(side, count) < target.type->elements() * target.count ? MPI_ERR_COUNT
+                                                                           : MPI_SUCCESS;
+}
 
 // As many elements as there are datatypes, one behind the other.
 [[gnu::always_inline]] inline bool is_array_of_elements(const TypeInfo& type) {
@@ -218,6 +232,54 @@ Status update(MpiWindow& window, const Target& target, const Arithmetic& arithme
     if (status.ok()) status = one(offset, n);
   });
   return status;
+}
+
+// All sides of one get_accumulate, checked.
+struct Fetch {
+  Target target;
+  const TypeInfo* type = nullptr;  // null where the target is only read
+  const TypeInfo* result_type = nullptr;
+  Arithmetic arithmetic{};
+
+  // MPI_SUCCESS, or the error class of what is wrong. Where there is nothing to do at the target,
+  // that is all that is looked at.
+  [[gnu::always_inline]] int open(MpiWindow& window, const Buffer& origin, const Buffer& result,
+                                  const Remote& remote, MPI_Op op) {
+    int error = op == MPI_NO_OP ? MPI_SUCCESS : open_origin(origin, type);
+    if (error == MPI_SUCCESS) error = open_origin(result, result_type);
+    if (error == MPI_SUCCESS) error = target.open(window, remote);
+    if (error != MPI_SUCCESS || target.empty()) return error;
+    error = open_arithmetic(op, target, arithmetic);
+    if (error == MPI_SUCCESS && type != nullptr)
+      error = as_many_elements(*type, origin.count, target);
+    if (error == MPI_SUCCESS) error = as_many_elements(*result_type, result.count, target);
+    return error;
+  }
+  [[gnu::always_inline]] bool is_of_arrays() const {
+    return result_type == target.type && (type == nullptr || type == target.type) &&
+           is_array_of_elements(*target.type);
+  }
+};
+
+// Of layouts of any kind.
+[[gnu::noinline]] Status fetch_and_update(MpiWindow& window, const Fetch& fetch,
+                                          const Buffer& origin, const Buffer& result) {
+  const Target& target = fetch.target;
+  std::vector<std::byte> storage;
+  const std::byte* const from =
+      fetch.type == nullptr ? nullptr : gather(*fetch.type, origin, fetch.arithmetic.op, storage);
+  const std::size_t elements = target.type->elements() * target.count;
+  std::byte* const base = address_of(result);
+  const TypeInfo& type = *fetch.result_type;
+  if (type.contiguous || type.predefined)
+    return update(window, target, fetch.arithmetic, from, base, elements);
+  // A result buffer for more elements than there are keeps the rest.
+  const auto results = static_cast<std::size_t>(result.count);
+  std::vector<std::byte> former(type.element_bytes(results));
+  pack_elements(type, base, results, former.data());
+  TOMBOLO_TRY(update(window, target, fetch.arithmetic, from, former.data(), elements));
+  unpack_elements(type, former.data(), base, results);
+  return {};
 }
 
 }  // namespace
@@ -287,38 +349,19 @@ int accumulate(MpiWindow& window, const Buffer& origin, const Remote& remote, MP
 int get_accumulate(MpiWindow& window, const Buffer& origin, const Buffer& result,
                    const Remote& remote, MPI_Op op, const char* call) {
   if (remote.rank == MPI_PROC_NULL) return MPI_SUCCESS;
-  const TypeInfo* type = nullptr;
-  const TypeInfo* result_type = nullptr;
-  Target target;
-  Arithmetic arithmetic{};
-  const bool reads_only = op == MPI_NO_OP;
-  int error = reads_only ? MPI_SUCCESS : open_origin(origin, type);
-  if (error == MPI_SUCCESS) error = open_origin(result, result_type);
-  if (error == MPI_SUCCESS) error = target.open(window, remote);
-  if (error == MPI_SUCCESS && target.empty()) return MPI_SUCCESS;
-  if (error == MPI_SUCCESS) error = open_arithmetic(op, target, arithmetic);
-  if (error == MPI_SUCCESS && !reads_only) error = same_element(*type, target);
-  if (error == MPI_SUCCESS) error = same_element(*result_type, target);
-  // As many elements at all three places; fewer would be read or written behind a buffer's end.
-  if (error == MPI_SUCCESS &&
-      ((!reads_only &&
-        elements_of(*type, origin.count) < elements_of(*target.type, remote.count)) ||
-       elements_of(*result_type, result.count) < elements_of(*target.type, remote.count)))
-    error = MPI_ERR_COUNT;
-  if (error != MPI_SUCCESS) return raise(window, error);
-  std::vector<std::byte> storage;
-  const std::byte* from = reads_only ? nullptr : gather(*type, origin, arithmetic.op, storage);
-  const std::size_t elements = target.type->elements() * target.count;
-  auto* const base = static_cast<std::byte*>(const_cast<void*>(result.address));
-  if (result_type->contiguous || (result_type->predefined && result_type->element))
-    return conclude(window, update(window, target, arithmetic, from, base, elements), call);
-  // A result buffer for more elements than there are keeps the rest.
-  const auto results = static_cast<std::size_t>(result.count);
-  std::vector<std::byte> former(result_type->element_bytes(results));
-  pack_elements(*result_type, base, results, former.data());
-  const Status status = update(window, target, arithmetic, from, former.data(), elements);
-  if (status.ok()) unpack_elements(*result_type, former.data(), base, results);
-  return conclude(window, status, call);
+  Fetch fetch;
+  if (const int error = fetch.open(window, origin, result, remote, op); error != MPI_SUCCESS)
+    return raise(window, error);
+  const Target& target = fetch.target;
+  if (target.empty()) return MPI_SUCCESS;
+  if (fetch.is_of_arrays()) [[likely]]
+    return conclude(window,
+                    window.engine().get_accumulate(target.rank, target.at(0), fetch.arithmetic.op,
+                                                   fetch.arithmetic.element,
+                                                   fetch.type == nullptr ? nullptr : origin.address,
+                                                   address_of(result), target.count),
+                    call);
+  return conclude(window, fetch_and_update(window, fetch, origin, result), call);
 }
 
 int fetch_and_op(MpiWindow& window, const void* origin, void* result, MPI_Datatype type, int rank,

@@ -98,10 +98,6 @@ class SharedMemory {
   Status start_engine(const Surroundings& surroundings, const Options& options,
                       const windows::EngineOptions& engine_options, EnginePointer& out);
 
-  // Regions::programs: the error that kept memory from being given back after this or an earlier
-  // use.
-  static Status take_error() { return host::own_memory().take_error(); }
-
  private:
   struct Offer {
     host::SegmentName name;

@@ -26,8 +26,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// Private to a launcher and its processes: rank, size and the numbers of the descriptors,
-// "3/4:17".
+// Private to a launcher and its processes: rank, size and the numbers of the
+// descriptors, "3/4:17".
 constexpr Option member_option{.variable = "TOMBOLO_MEMBER", .values = "set by the launcher"};
 constexpr int cannot_start = 127;
 

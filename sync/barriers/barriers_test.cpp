@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: one validator for all barriers on all machines: no core leaves before all have arrived,
-// seen through counters and through data; faults; memory. Thread safety: -
+// seen through counters and through data; errors; memory. Thread safety: -
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -2,11 +2,11 @@
 // Purpose: exponential back-off between attempts on words of other homes (001 section 4.2), the one
 // way to wait where R6 rules out wait_until.
 //
-// Invariants: B1 the pauses of one wait double from `backoff_first_ns` up to `backoff_max_ns`. Each
-//                is drawn from the upper half of its length: two cores that stepped back for each
-//                other do not meet again in step.
-//             B2 without back-off, one pause in `steps_per_idle` is long enough for a machine to
-//                run the idle hook, so that a dead holder is noticed.
+// Invariants: BF1 the pauses of one wait double from `backoff_first_ns` up to `backoff_max_ns`.
+//                 Each is drawn from the upper half of its length: two cores that stepped back for
+//                 each other do not meet again in step.
+//             BF2 without back-off, one pause in `steps_per_idle` is long enough for a machine to
+//                 run the idle hook, so that a dead holder is noticed.
 // Thread safety: one object per thread.
 #pragma once
 
@@ -21,7 +21,7 @@ namespace tombolo::sync {
 template <machine::Core C>
 class Backoff {
  public:
-  // `wait`: the number of the wait, for who makes a new object for each.
+  // `wait`: the number of the wait, for callers that make a new object for each.
   Backoff(C& core, const LockOptions& options, std::uint64_t wait = 0)
       : core_(core),
         options_(options),

@@ -9,17 +9,18 @@
 // A machine without atomics also runs every other lock, since it builds its atomics from a bakery;
 // these are for code that must not pay for emulation where it is not needed, and to compare.
 //
-// Accesses when nobody is in the way, n cores: mutex 3 stores + 3n loads, 1 store; shared one mutex
-// pair on the target; exclusive two (on home 0 and on the target). Memory: 2n words at each home
-// and lock. That is the price: mutual exclusion of n cores by loads and stores needs n words (Burns
-// and Lynch, 1993).
+// Accesses without contention, n cores: mutex 3 stores + 3n loads, 1 store; shared one mutex pair
+// on the target; exclusive two (on home 0 and on the target). Memory: 2n words at each home and
+// lock. That is the price: mutual exclusion of n cores by loads and stores needs n words (Burns and
+// Lynch, 1993).
 //
-// Invariants: K1 the counts are changed and compared only inside the bakery of their home, so they
-//                are exact: there are no attempts to withdraw.
-//             K2 an exclusive lock and a lock-all exclude each other by the counts at home 0, as in
-//                best_effort_lock.h: both look and count in one critical section.
-//             K3 whoever waits holds nothing that it did not hold before the call, and backs off.
-//                Not fair, therefore, although the bakery is: the lock is not the critical section.
+// Invariants: BL1 the counts are changed and compared only inside the bakery of their home, so they
+//                 are exact: there are no attempts to withdraw.
+//             BL2 an exclusive lock and a lock-all exclude each other by the counts at home 0, as
+//                 in best_effort_lock.h: both look and count in one critical section.
+//             BL3 a core that waits holds nothing that it did not hold before the call, and backs
+//                 off. Not fair, therefore, although the bakery is: the lock is not the critical
+//                 section.
 // No fences here: the bakery has them. Its counts are read after its number was seen (R3).
 // Thread safety: one call at a time per object.
 #pragma once
@@ -49,18 +50,18 @@ class BakeryMutexes {
   BakeryMutexes(const BakeryMutexes&) = delete;
   BakeryMutexes& operator=(const BakeryMutexes&) = delete;
 
-  // After a fault the lock is not held, and every further acquire fails in the same way.
+  // After an error the lock is not held, and every further acquire fails in the same way.
   Status acquire(Home target) {
     bakery_.acquire(target);
-    if (bakery_.fault().ok()) [[likely]]
+    if (bakery_.error().ok()) [[likely]]
       return {};
     bakery_.release(target);
-    return bakery_.fault();
+    return bakery_.error();
   }
   void release(Home target) { bakery_.release(target); }
 
  private:
-  // What the bakery needs of a core; its words see no atomics.
+  // The operations that the bakery needs of a core; its words see no atomics.
   class Words {
    public:
     explicit Words(C& core) : core_(core) {}
@@ -170,7 +171,7 @@ class BakeryLocks {
     return {};
   }
 
-  // A fault here means that the window's cores are lost; the next lock reports it.
+  // An error here means that the window's cores are lost; the next lock reports it.
   void change(Home home, Word word, std::uint64_t v) {
     if (!mutexes_.acquire(home).ok()) return;
     store_lone(core_, word, core_.load(word) + v);

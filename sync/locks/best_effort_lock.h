@@ -12,23 +12,23 @@
 //   lock-all     add 1 to the lock-all half of the global word; if there are exclusive locks,
 //                subtract it and try later
 //
-// Accesses when nobody is in the way: shared 1 + 1, exclusive 2 + 1 (of which one a load) until the
-// first lock-all of the window and 2 + 2 after it (sync/locks/first_lock_all.h), lock-all 1 + 1.
-// Not fair: everybody may be overtaken without bound. Memory: 2 lines per home.
+// Accesses without contention: shared 1 + 1, exclusive 2 + 1 (of which one a load) until the first
+// lock-all of the window and 2 + 2 after it (sync/locks/first_lock_all.h), lock-all 1 + 1. Not
+// fair: every core may be overtaken without bound. Memory: 2 lines per home.
 //
-// Invariants: E1 the exclusive bit is set only by a compare_exchange from 0: no shared lock is held
-//                then, and a shared attempt that comes later sees the bit and withdraws.
-//             E2 attempts are in the counts as well, so a count may be too high for a moment, never
-//                too low; unlock therefore subtracts. (The paper's "sets the local counter to zero"
-//                would lose the attempts.)
-//             E3 a lock-all is held only if the exclusive half was 0 when it registered, and an
-//                exclusive lock only if the lock-all half was 0 when it did, or by L1 of
-//                first_lock_all.h: one of the two atomics on the global word comes first, and the
-//                other sees it.
-//             E4 whoever waits holds nothing that it did not hold before the call, so lock-all adds
-//                no deadlock, and a fault leaves nothing behind.
-//             E5 what the object remembers changes together with the words, under `state_`, and
-//                never across a pause. So threads of one core need nothing else (callers.h).
+// Invariants: BT1 the exclusive bit is set only by a compare_exchange from 0: no shared lock is
+//                 held then, and a shared attempt that comes later sees the bit and withdraws.
+//             BT2 attempts are in the counts as well, so a count may be too high for a moment,
+//                 never too low; unlock therefore subtracts. (The paper's "sets the local counter
+//                 to zero" would lose the attempts.)
+//             BT3 a lock-all is held only if the exclusive half was 0 when it registered, and an
+//                 exclusive lock only if the lock-all half was 0 when it did, or by FA1 of
+//                 first_lock_all.h: one of the two atomics on the global word comes first, and the
+//                 other sees it.
+//             BT4 a core that waits holds nothing that it did not hold before the call, so lock-all
+//                 adds no deadlock, and an error leaves nothing behind.
+//             BT5 the object's counts and flags change together with the words, under `state_`, and
+//                 never across a pause. So threads of one core need nothing else (callers.h).
 // Thread safety: as LockOptions::threads says.
 #pragma once
 
@@ -141,7 +141,7 @@ class BestEffortLocks {
     return true;
   }
 
-  // On failure everything is as before the call (E4).
+  // On failure everything is as before the call (BT4).
   bool try_exclusive(Word word) {
     if (register_first_ && !register_exclusive()) return false;
     if (core_.compare_exchange(word, 0, exclusive_bit) != 0) {
@@ -171,7 +171,7 @@ class BestEffortLocks {
     registered_ = false;
   }
 
-  // What a lock that is free takes comes first, on few lines of the cache.
+  // The members that a free lock takes come first, on few lines of the cache.
   C& core_;
   Layout layout_;
   Word global_;

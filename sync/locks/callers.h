@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: lets several threads of one core call a lock family at once. What a family remembers for
-// its core is guarded by `state`, for moments only, never while somebody waits. What a core waits
-// with (wait_node.h) exists once, so one thread at a time has the `turn` to wait with it; the
-// others try again and again, without queueing, until they get the lock or the turn.
+// Purpose: lets several threads of one core call a lock family at once. A family's members for its
+// core are guarded by `state`, for moments only, never during a wait. The node of a waiting core
+// (wait_node.h) exists once, so one thread at a time has the `turn` to wait with it; the others try
+// again and again, without queueing, until they get the lock or the turn.
 //
-// Invariants: P1 nobody waits for another thread of its own core: a thread that blocks, for however
-//                long, keeps no other from a lock that is free.
-//             P2 whoever tries leaves nothing behind when it fails.
+// Invariants: CA1 no thread waits for another of its own core: a thread that blocks, for however
+//                 long, keeps no other from a lock that is free.
+//             CA2 an attempt that fails leaves nothing behind.
 // Price: of one core's threads only the one that has the turn is in the order of the lock; as long
 // as it waits, the others may be overtaken without bound.
 // With one thread nothing of it costs more than a test.

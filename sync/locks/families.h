@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the list of all readers-writer lock families: what stands here can be chosen for a
-// window, by the setting TOMBOLO_PASSIVE_SYNC and by its info key, and is validated, measured and
-// explored with all others. A new one is a file and a line in the list (sync/CATALOGUE.md).
+// Purpose: the list of all readers-writer lock families: each can be chosen for a window, by the
+// setting TOMBOLO_PASSIVE_SYNC and by its info key, and is validated, measured and explored with
+// all others. A new one is a file and a line in the list (sync/CATALOGUE.md).
 //
-// Invariants: F1 a LockKind is a place in WindowLockFamilies. It means the same only to processes
-//                that have the same list, so it goes into no file.
-//             F2 the first family is the default, LockKind{}.
+// Invariants: LF1 a LockKind is a place in WindowLockFamilies. It means the same only to processes
+//                 that have the same list, so it goes into no file.
+//             LF2 the first family is the default, LockKind{}.
 // Thread safety: types and constants.
 #pragma once
 
@@ -63,7 +63,7 @@ using LockFamilies = LockFamilyList<BestEffortFamily,        // the default
                                     FifoFamily,              //
                                     BakeryFamily>;
 
-// --- What follows from it ----------------------------------------------------------------------
+// --- Derived from it ---------------------------------------------------------------------------
 
 namespace detail {
 

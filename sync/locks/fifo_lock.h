@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: readers-writer locks in the order of arrival, as message-based implementations give them
-// (001 section 4.4): neighbouring readers share, nobody overtakes. After the fair queue locks of
+// (001 section 4.4): neighbouring readers share, no core overtakes. After the fair queue locks of
 // Mellor-Crummey and Scott, PPoPP 1991, section 2, with the ends of the queue and the counts in one
 // word.
 //
@@ -8,26 +8,27 @@
 //
 // A lock admits any number of members of group 0, or members of group 1: one (a readers-writer
 // lock), or any number (the gate between lock-alls and cores with exclusive locks). To enter, a
-// core counts itself; if the other group is in or somebody waits, it takes that back and joins the
-// queue in the same atomic. Whoever makes the first one admissible grants it; the granted one
+// core counts itself; if the other group is in or a core waits, it takes that back and joins the
+// queue in the same atomic. The core that makes the first one admissible grants it; the granted one
 // leaves the queue, names its successor, and grants that too if it may.
 //
-// Every core waits on a word of its own home. Accesses when nobody is in the way: shared 1 + 1,
-// exclusive 1 + 1 and a load (2 + 2 once the window uses lock-all), lock-all 1 + 1. Memory: 3 lines
-// per home (gated_locks.h); nodes are free once the lock is granted (N1).
+// Every core waits on a word of its own home. Accesses without contention: shared 1 + 1, exclusive
+// 1 + 1 and a load (2 + 2 once the window uses lock-all), lock-all 1 + 1. Memory: 3 lines per home
+// (gated_locks.h); nodes are free once the lock is granted (WN1).
 //
-// Invariants: O1 a group is counted only in a state in which the other is absent (and, for a limit
-//                of one, itself), but for failed attempts, which have not entered.
-//             O2 arrival is the atomic that enters or joins. It enters only if nobody waits, and
-//                the queue is granted from its first to its last. So nobody overtakes, but for O4.
-//             O3 kind is 0 while `first` has been granted and has not left the queue: nobody is
-//                granted twice, and whoever arrives still sees that somebody waits.
-//             O4 a core that already holds a lock of the window enters the gate, or a lock as a
-//                reader, at once: it counts itself and waits for the other group to leave. Were it
-//                to queue behind one that waits for a core that waits for this one, all would be
-//                stuck (G4 of gated_locks.h). So who waits in the gate's queue holds nothing, and
-//                the gate closes no cycle of waiting.
-//             O5 whoever lowers a count settles: grants the first if it may enter now.
+// Invariants: FQ1 a group is counted only in a state in which the other is absent (and, for a limit
+//                 of one, itself), but for failed attempts, which have not entered.
+//             FQ2 arrival is the atomic that enters or joins. It enters only if no core waits, and
+//                 the queue is granted from its first to its last. So no core overtakes, but for
+//                 FQ4.
+//             FQ3 kind is 0 while `first` has been granted and has not left the queue: no core is
+//                 granted twice, and an arriving core still sees that another waits.
+//             FQ4 a core that already holds a lock of the window enters the gate, or a lock as a
+//                 reader, at once: it counts itself and waits for the other group to leave. Were it
+//                 to queue behind one that waits for a core that waits for this one, all would be
+//                 stuck (GL4 of gated_locks.h). So a core that waits in the gate's queue holds
+//                 nothing, and the gate closes no cycle of waiting.
+//             FQ5 a core that lowers a count settles: it grants the first if that may enter now.
 // A change of the word is a compare_exchange while others change it too: arrival is lock-free, not
 // wait-free.
 // Thread safety: that of gated_locks.h.
@@ -59,15 +60,15 @@ class FifoGroupLock {
     return queue(word, group, s + count(group).one());
   }
 
-  // For a core that holds other locks (O4). Polls, since the queue is no place for it.
+  // For a core that holds other locks (FQ4). Polls, since the queue is no place for it.
   Status enter_at_once(Word word, Group group) {
     const Group other = group == Group::zero ? Group::one : Group::zero;
     std::uint64_t s = core_.fetch_add(word, count(group).one());
     backoff_.reset();
     for (; has(s, other); s = core_.load(word)) {
-      if (Status fault = backoff_.pause(); !fault.ok()) {
+      if (Status error = backoff_.pause(); !error.ok()) {
         leave(word, group);
-        return fault;
+        return error;
       }
     }
     return {};

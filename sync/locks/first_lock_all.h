@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: lets exclusive locks stay off the window's global word until somebody calls lock-all.
+// Purpose: lets exclusive locks stay off the window's global word until the first lock-all.
 //
 // Every lock family excludes lock-all from exclusive locks by one global word in which both
 // register (001 section 4.2). Most programs never call lock-all; for them the word would only be a
@@ -13,13 +13,13 @@
 //     used: give the lock back and      3 register as every later lock-all does
 //       from now on register first
 //
-// Invariants: L1 an exclusive lock that is not registered was taken (1) before its holder loaded
-//                the word without `used` (2), hence before `used` was set. Whoever sees the target
-//                free after that knows that every later holder is registered. So once `settled` is
-//                set, the registrations are complete.
-//             L2 both sides first write, then look: an atomic keeps the load from overtaking it
-//                (R3), so no fence is needed.
-//             L3 nothing is held while waiting in step 2, so it adds no deadlock.
+// Invariants: FA1 an exclusive lock that is not registered was taken (1) before its holder loaded
+//                 the word without `used` (2), hence before `used` was set. A core that sees the
+//                 target free after that knows that every later holder is registered. So once
+//                 `settled` is set, the registrations are complete.
+//             FA2 both sides first write, then look: an atomic keeps the load from overtaking it
+//                 (R3), so no fence is needed.
+//             FA3 nothing is held while waiting in step 2, so it adds no deadlock.
 // Thread safety: as the family that calls it.
 #pragma once
 

@@ -14,18 +14,19 @@
 //   Gate:   Gate(C&, Word, Waiting<C>&), Status enter_exclusive(bool holding), leave_exclusive(),
 //           Status enter_all(), leave_all(), bool try_exclusive(bool holding), bool try_all()
 //
-// Invariants: G1 while a core holds an exclusive lock and the gate is settled, it is in the gate,
-//                so no lock-all is held; L1 of first_lock_all.h covers the time before.
-//             G2 the gate is entered before the target's lock is waited for, and left after it.
-//             G3 a core waits in the gate or at one target, never in both: one node serves (N1).
-//             G4 a core that holds a lock of the window (`holding`) and asks for a shared lock or
-//                the gate waits for those that are in, not for those that wait: it counts itself at
-//                once, which keeps others out. Otherwise two readers that lock the same two targets
-//                in opposite order, and a writer waiting at each, would wait for each other for
-//                ever, though no order of locking forbids readers to meet.
-//             G5 the core stays in the gate while it has or waits for a lock that relies on it, and
-//                no longer: another thread may wait in the gate behind who waits for us to leave.
-// Memory: 3 lines per home. After a fault the core may still be in a queue: the locks of the window
+// Invariants: GL1 while a core holds an exclusive lock and the gate is settled, it is in the gate,
+//                 so no lock-all is held; FA1 of first_lock_all.h covers the time before.
+//             GL2 the gate is entered before the target's lock is waited for, and left after it.
+//             GL3 a core waits in the gate or at one target, never in both: one node serves (WN1).
+//             GL4 a core that holds a lock of the window (`holding`) and asks for a shared lock or
+//                 the gate waits for those that are in, not for those that wait: it counts itself
+//                 at once, which keeps others out. Otherwise two readers that lock the same two
+//                 targets in opposite order, and a writer waiting at each, would wait for each
+//                 other for ever, though no order of locking forbids readers to meet.
+//             GL5 the core stays in the gate while it has or waits for a lock that relies on it,
+//                 and no longer: another thread may wait in the gate behind a core that waits for
+//                 us to leave.
+// Memory: 3 lines per home. After an error the core may still be queued: the locks of the window
 // can no longer be used.
 // Thread safety: as LockOptions::threads says: one thread waits in the queues, the others try.
 #pragma once
@@ -172,7 +173,7 @@ class GatedLocks {
     return gate_first_;
   }
 
-  // The lock of `target` was taken without the gate: it may stay so if nobody uses lock-all.
+  // The lock of `target` was taken without the gate: it may stay so if no core uses lock-all.
   bool keep_without_gate(Home target) {
     const bool used = (core_.load(gate_word_) & lock_all_used) != 0;
     const std::lock_guard guard(state_);
@@ -193,7 +194,7 @@ class GatedLocks {
     return true;
   }
 
-  // Under `state_` (G5).
+  // Under `state_` (GL5).
   void leave_gate() {
     if (exclusive_held_ != 0 || coming_ != 0) return;
     for (; in_gate_ != 0; --in_gate_) gate_.leave_exclusive();
@@ -204,14 +205,14 @@ class GatedLocks {
   Waiting<C> waiting_;
   Target target_;
   Gate gate_;
-  StateMutex state_;                  // guards what follows, but for settled_
+  StateMutex state_;                  // guards the members below, but for settled_
   std::uint32_t held_ = 0;            // single locks, of both kinds
   std::uint32_t exclusive_held_ = 0;  // of these, exclusive
   std::uint32_t coming_ = 0;          // exclusive locks that wait for their target, in the gate
   std::uint32_t in_gate_ = 0;         // how often this core has entered; once, but for threads
   bool gate_first_ = false;           // this core knows that the window uses lock-all
   Turn<C> turn_;
-  bool settled_ = false;  // this core knows that the gate is settled; for who has the turn
+  bool settled_ = false;  // this core knows that the gate is settled; used in the turn
 };
 
 }  // namespace tombolo::sync

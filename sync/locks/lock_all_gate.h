@@ -9,20 +9,22 @@
 // lock-all waits until no such core is left. Waiting cores form two stacks through their nodes, and
 // a granted one grants the next. One atomic to enter, one to leave when the other group is absent.
 //
-// Invariants: T1 a lock-all is held only while the exclusive count is 0 as of the atomic that
-//                counted it, and an exclusive core is in only after the lock-all count was 0 while
-//                it was counted itself. So the groups exclude each other.
-//             T2 a stack is not empty only while the other group's count is not 0; whoever brings
-//                that count to 0 takes the whole stack. (A failed attempt counts for a moment: its
-//                withdrawal obeys the same rule.)
-//             T3 when the word equals what was loaded, so does the top of a stack: since a stack is
-//                only taken whole, a push onto an equal top is right even if it was away meanwhile.
-//             T4 who has entered as exclusive waits in the gate only for lock-alls held, whose
-//                holders wait for nobody (a core that holds lock-all asks for no lock); who waits
-//                for lock-all holds nothing. So the gate closes no cycle of waiting.
-//             T5 preference, and its price: after an exclusive core has counted itself, only
-//                lock-alls that are held or were granted before enter, each core once; lock-all may
-//                starve while exclusive locks overlap without end.
+// Invariants: LG1 a lock-all is held only while the exclusive count is 0 as of the atomic that
+//                 counted it, and an exclusive core is in only after the lock-all count was 0 while
+//                 it was counted itself. So the groups exclude each other.
+//             LG2 a stack is not empty only while the other group's count is not 0; the core that
+//                 brings that count to 0 takes the whole stack. (A failed attempt counts for a
+//                 moment: its withdrawal obeys the same rule.)
+//             LG3 when the word equals the loaded value, so does the top of a stack: since a stack
+//                 is only taken whole, a push onto an equal top is right even if it was away
+//                 meanwhile.
+//             LG4 a core that has entered as exclusive waits in the gate only for lock-alls held,
+//                 whose holders wait for no core (a core that holds lock-all asks for no lock); a
+//                 core that waits for lock-all holds nothing. So the gate closes no cycle of
+//                 waiting.
+//             LG5 preference, and its price: after an exclusive core has counted itself, only
+//                 lock-alls that are held or were granted before enter, each core once; lock-all
+//                 may starve while exclusive locks overlap without end.
 // Thread safety: that of gated_locks.h.
 #pragma once
 
@@ -38,7 +40,7 @@ class LockAllGate {
   LockAllGate(C& core, typename C::Word word, Waiting<C>& waiting)
       : core_(core), word_(word), node_(waiting.node) {}
 
-  // Whether the core holds a lock of the window makes no difference: see T4.
+  // Whether the core holds a lock of the window makes no difference: see LG4.
   Status enter_exclusive(bool /*holding*/) {
     const std::uint64_t s = core_.fetch_add(word_, exclusives.one()) + exclusives.one();
     if (lock_alls.get(s) == 0) [[likely]]

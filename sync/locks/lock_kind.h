@@ -9,7 +9,7 @@
 //   Status lock(Access, Home target);   void unlock(Access, Home target);
 //   Status lock_all();                  void unlock_all();
 //
-// Beside it, in the same file, lies what the family says of itself, which families.h lists:
+// Beside it, in the same file, lies the description of the family, which families.h lists:
 //
 //   struct NameFamily {
 //     template <machine::Core C> using Locks = NameLocks<C>;
@@ -17,7 +17,7 @@
 //   };
 //
 // Rules for the caller: a core may hold locks of several targets, one of each; it holds lock-all or
-// single locks, not both. A fault of lock or lock_all comes from the idle hook of the core's
+// single locks, not both. An error of lock or lock_all comes from the idle hook of the core's
 // machine and means that the lock was not acquired. Data: lock is a load or atomic that happens
 // before the caller's refresh (R5), unlock is an atomic or a store that happens after the caller's
 // publish and drain (R4). Hence no family calls any of the three.
@@ -34,11 +34,11 @@ namespace tombolo::sync {
 enum class LockKind : std::uint8_t {};
 enum class Access : std::uint8_t { shared, exclusive };
 
-// Whom a family lets pass a core that waits.
+// The cores that a family lets pass a waiting one.
 enum class LockOrder : std::uint8_t {
-  none,           // anybody, without bound
+  none,           // any core, without bound
   writers_first,  // no reader that comes later passes a waiting writer
-  arrival,        // nobody that comes later
+  arrival,        // no core that comes later
 };
 
 struct LockFamilyTraits {
@@ -47,10 +47,10 @@ struct LockFamilyTraits {
   bool in_windows = true;    // a window may use it
   bool threads = true;       // it knows LockOptions::threads
   bool atomics = true;       // else it needs loads and stores only, and many of them
-  bool reader_bias = false;  // who waits holds no place in a queue: reader_bias.h may be around it
+  bool reader_bias = false;  // waiters are in no queue: reader_bias.h may be around it
 };
 
-// How a core waits for a lock that it must poll at another home, and who calls.
+// How a core waits for a lock that it must poll at another home, and its calling threads.
 struct LockOptions {
   bool backoff = true;                     // off: only give the processor away between attempts
   std::uint64_t backoff_first_ns = 1000;   // the first pause; each further one is twice as long

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: one validator for all readers-writer lock families on all machines: exclusion seen
 // through protected data and through counters, lock-all, several targets at once, no deadlock,
-// faults; and the bounds of those families that promise one.
+// errors; and the bounds of those families that promise one.
 // Thread safety: -
 #include <gtest/gtest.h>
 
@@ -57,7 +57,7 @@ TYPED_TEST(ThreadedLocks, ThreadsOfOneCoreDoNotWaitForEachOther) {
     this->make(3, &deadline, 5);
     this->ensemble_->run([&](Core& core) {
       typename TestFixture::Family locks(core, this->at_, LockOptions{.threads = true});
-      this->use_by_threads(core, locks, 7, rounds);  // no lock-all yet, but for who is ahead
+      this->use_by_threads(core, locks, 7, rounds);  // no lock-all yet, but of cores that are ahead
       if (core.self() != 0) return this->use_by_threads(core, locks, 8, rounds);
       for (int i = 0; i < rounds; ++i) this->count_all(locks);
     });
@@ -186,7 +186,7 @@ TYPED_TEST(ThreadedLocks, WaitingReadersEnterTogether) {
   });
 }
 
-// G4: readers that hold one target and ask for another, with writers waiting for both.
+// GL4: readers that hold one target and ask for another, with writers waiting for both.
 TYPED_TEST(Locks, CrossingReadersPassWaitingWriters) {
   using C = typename TestFixture::Machine;
   using L = typename TestFixture::Family;
@@ -236,7 +236,7 @@ TYPED_TEST(Locks, AdmitWhatDoesNotConflict) {
   });
 }
 
-// A core dies with an exclusive lock; everybody who waits gets the hook's fault.
+// A core dies with an exclusive lock; every waiting core gets the hook's error.
 TYPED_TEST(ThreadedLocks, FaultOfTheHookEndsEveryWait) {
   using C = typename TestFixture::Machine;
   using L = typename TestFixture::Family;
@@ -303,7 +303,7 @@ TYPED_TEST_SUITE(BestEffortOnly, BestEffortCases, testing::CaseNames);
 TYPED_TEST_SUITE(WriterPreferenceOnly, WriterPreferenceCases, testing::CaseNames);
 TYPED_TEST_SUITE(FifoOnly, FifoCases, testing::CaseNames);
 
-// E4: the locks are usable after a fault. Pauses long enough for every machine to run the hook.
+// BT4: the locks are usable after an error. Pauses long enough for every machine to run the hook.
 TYPED_TEST(BestEffortOnly, FaultLeavesNothingBehind) {
   using L = typename TestFixture::Family;
   Obituary obituary(seconds(20));
@@ -325,7 +325,7 @@ TYPED_TEST(BestEffortOnly, FaultLeavesNothingBehind) {
   }
 }
 
-// W5: a reader that asks while a writer is next does not enter before it.
+// WP5: a reader that asks while a writer is next does not enter before it.
 TYPED_TEST(WriterPreferenceOnly, NoReaderOvertakesAWaitingWriter) {
   using C = typename TestFixture::Machine;
   using L = typename TestFixture::Family;
@@ -355,7 +355,8 @@ TYPED_TEST(WriterPreferenceOnly, NoReaderOvertakesAWaitingWriter) {
       const bool waits = WriterPreferenceTargets<C>::writer_waits(core.load(state));
       ASSERT_TRUE(locks.lock(Access::shared, 3).ok());
       ++entries;
-      // The writer counts its entry before it leaves: who enters after it has let it pass.
+      // The writer counts its entry before it leaves: a reader that enters after it has let it
+      // pass.
       if (waits && asking == asked && entered < asking) ++overtaken;
       std::this_thread::yield();
       locks.unlock(Access::shared, 3);
@@ -369,7 +370,7 @@ TYPED_TEST(WriterPreferenceOnly, NoReaderOvertakesAWaitingWriter) {
   ::testing::Test::RecordProperty("most_entries_while_writer_asks", std::to_string(passed.back()));
 }
 
-// O2: cores enter in the order in which they joined.
+// FQ2: cores enter in the order in which they joined.
 TYPED_TEST(FifoOnly, EntersInOrderOfArrival) {
   using C = typename TestFixture::Machine;
   using L = typename TestFixture::Family;
@@ -382,7 +383,7 @@ TYPED_TEST(FifoOnly, EntersInOrderOfArrival) {
     std::vector<int> order(cores);
     std::vector<Access> access(cores, Access::exclusive);
     Random random(seed);
-    // Core 1 waits in any case, so that the others find somebody to overtake.
+    // Core 1 waits in any case, so that the others find a core to overtake.
     access[0] = seed % 2 == 0 ? Access::shared : Access::exclusive;
     for (Home core = 2; core < cores; ++core)
       access[core] = random.one_in(2) ? Access::shared : Access::exclusive;

@@ -6,11 +6,12 @@
 // Uncontended: one exchange, one compare_exchange. Contended: the exchange and two stores, whatever
 // the number of waiters. Memory: two lines per home.
 //
-// Invariants: Q1 the tail names the last core of the queue, 0 if there is none. Whoever exchanges 0
-//                holds the lock; every other core links itself behind the one it found.
-//             Q2 a core's node stays in the queue while it holds the lock. Hence a core holds one
-//                lock of this object at a time (checked).
-// After a fault of acquire the core is still in the queue: the locks can no longer be used.
+// Invariants: MC1 the tail names the last core of the queue, 0 if there is none. The core that
+//                 exchanges 0 holds the lock; every other core links itself behind the one it
+//                 found.
+//             MC2 a core's node stays in the queue while it holds the lock. Hence a core holds one
+//                 lock of this object at a time (checked).
+// After an error of acquire the core is still in the queue: the locks can no longer be used.
 // Data: exchange and the wait come before the caller's refresh (R5), release after its publish and
 // drain (R4).
 // Thread safety: one call at a time per object.
@@ -51,7 +52,7 @@ class McsLock {
     held_ = false;
     if (node_.next() == 0) {
       if (core_.compare_exchange(tail(target), node_.name(), 0) == node_.name()) return {};
-      // Somebody is between its exchange and its link.
+      // A core is between its exchange and its link.
       TOMBOLO_TRY(node_.wait_linked());
     }
     node_.grant(node_.next());

@@ -7,17 +7,16 @@
 //   ...
 //   mutex.release(word);
 //
-// Uncontended: one compare_exchange, one store. Not fair: whoever asks next after a release gets
-// it.
+// Uncontended: one compare_exchange, one store. Not fair: the next to ask after a release gets it.
 //
-// Invariants: M1 the word holds home + 1 of the holder, or 0. Only a compare_exchange from 0 makes
-//                a holder, so there is at most one; only the holder stores 0.
-//             M2 release may be a plain store although others try to compare_exchange: theirs
-//                expect 0, so they write nothing while there is a holder, also where the machine
-//                builds compare_exchange from loads and stores under a lock of its own.
-// Data: release is a store, ordered after what the holder published or drained (R4).
+// Invariants: MX1 the word holds home + 1 of the holder, or 0. Only a compare_exchange from 0 makes
+//                 a holder, so there is at most one; only the holder stores 0.
+//             MX2 release may be a plain store although others try to compare_exchange: theirs
+//                 expect 0, so they write nothing while there is a holder, also where the machine
+//                 builds compare_exchange from loads and stores under a lock of its own.
+// Data: release is a store, ordered after everything that the holder published or drained (R4).
 // Thread safety: one object per thread. The holder is a core, so two threads of one core exclude
-// each other (M1 needs no more), but holder() does not tell them apart.
+// each other (MX1 needs no more), but holder() does not tell them apart.
 #pragma once
 
 #include "machine/contract.h"
@@ -34,7 +33,7 @@ class SpinMutex {
                                                             .backoff_max_ns = 20'000})
       : core_(core), options_(options) {}
 
-  // Blocks. A fault is the idle hook's; the mutex is not held then.
+  // Blocks. An error is the idle hook's; the mutex is not held then.
   Status acquire(Word word) {
     if (core_.compare_exchange(word, 0, self()) == 0) [[likely]]
       return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: one validator for all mutexes on all machines: exclusion seen through protected data and
-// through a counter, no deadlock, faults.
+// through a counter, no deadlock, errors.
 // Thread safety: -
 #include <gtest/gtest.h>
 
@@ -170,7 +170,7 @@ TYPED_TEST(McsOnly, ReleaseWaitsForTheLink) {
       ASSERT_TRUE(mutex.release(1).ok());
       return;
     }
-    // What acquire does, step by step; 2 is the name of core 1.
+    // The steps of acquire, one by one; 2 is the name of core 1.
     WaitNode<C> node(core, at.node);
     node.arm(0);
     const auto tail = core.word({1, at.tail});

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: several numbers in one sync word, so that one atomic operation sees and changes them
-// together. Cores are stored as home + 1; 0 means nobody.
+// together. Cores are stored as home + 1; 0 means no core.
 //
-// Invariants: F1 counts never exceed the number of cores, and `max_cores` fits a field, so that
-//                adding to one field never carries into the next.
+// Invariants: PW1 counts never exceed the number of cores, and `max_cores` fits a field, so that
+//                 adding to one field never carries into the next.
 // Thread safety: plain functions.
 #pragma once
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: lets readers announce themselves at their own home instead of counting themselves at the
-// target, as long as nobody writes: Dice and Kogan, "BRAVO: Biased Locking for Reader-Writer
-// Locks", USENIX ATC 2019. Around a family (`Locks`) in which nobody waits while it holds a place
-// in a queue, that is BestEffortLocks.
+// target, as long as no core writes: Dice and Kogan, "BRAVO: Biased Locking for Reader-Writer
+// Locks", USENIX ATC 2019. Around a family (`Locks`) in which no core waits in a queue, that is
+// BestEffortLocks.
 //
 //   bias of each target          none; set: announced readers count; ending: they do, but no new
 //                                one
@@ -11,8 +11,8 @@
 //   shared       if the bias is set, announce the target and look at the bias again: still set,
 //                done. Otherwise withdraw, and lock the target itself
 //   exclusive    lock the target; no bias: done. Otherwise let it end and look at all
-//                announcements: nobody announces the target: no bias, done. Otherwise give the lock
-//                back, wait until nobody does, and try again
+//                announcements: none names the target: no bias, done. Otherwise give the lock back,
+//                wait until none does, and try again
 //   lock-all     the family's
 //   back again   a core sets the bias while it holds the target's shared lock, after `bias_after`
 //                times the number of cores such locks: ending it looks at each core once, so a
@@ -21,18 +21,18 @@
 // Two readers of a target no longer take its line from each other: a lock costs one atomic on a
 // line that stays in the reader's cache.
 //
-// Invariants: B1 the bias changes from none to set only by a holder of the shared lock, and
-//                otherwise only by a holder of the exclusive lock: never both at once.
-//             B2 a reader announces, then looks at the bias; a writer ends it, then looks at the
-//                announcements. Both first steps are atomics, which keep the looks from overtaking
-//                them (R3), so one of the two sees the other.
-//             B3 where there is no bias, nobody announces the target but who will withdraw.
-//             B4 a reader that finds the bias set comes after the one that set it, and this one
-//                after the last writer, so its refresh is as new (R5); a withdrawn announcement
-//                comes after what its reader drained (R4).
-//             B5 a writer waits for announced readers without the lock: they may wait for other
-//                targets, and readers that hold those for this one.
-// Memory: 2 lines per home and that of the family. After a fault as usable as the family.
+// Invariants: RB1 the bias changes from none to set only by a holder of the shared lock, and
+//                 otherwise only by a holder of the exclusive lock: never both at once.
+//             RB2 a reader announces, then looks at the bias; a writer ends it, then looks at the
+//                 announcements. Both first steps are atomics, which keep the looks from overtaking
+//                 them (R3), so one of the two sees the other.
+//             RB3 where there is no bias, only a core that will withdraw announces the target.
+//             RB4 a reader that finds the bias set comes after the one that set it, and this one
+//                 after the last writer, so its refresh is as new (R5); a withdrawn announcement
+//                 comes after its reader's drains (R4).
+//             RB5 a writer waits for announced readers without the lock: they may wait for other
+//                 targets, and readers that hold those for this one.
+// Memory: 2 lines per home and that of the family. After an error as usable as the family.
 // Thread safety: as LockOptions::threads says: announcements are claimed by an atomic.
 #pragma once
 
@@ -114,7 +114,7 @@ class ReaderBias {
     for (unsigned i = 0; i < announced_at_once; ++i) {
       const Word mine = announcement(core_.self(), i);
       if (core_.compare_exchange(mine, 0, target + std::uint64_t{1}) != 0) continue;
-      if (core_.load(biased) == set) [[likely]]  // B2
+      if (core_.load(biased) == set) [[likely]]  // RB2
         return true;
       core_.store(mine, 0);
       return false;
@@ -122,7 +122,7 @@ class ReaderBias {
     return false;
   }
 
-  // The target's shared lock is held (B1). relaxed: the count is of this core alone, and a read
+  // The target's shared lock is held (RB1). relaxed: the count is of this core alone, and a read
   // that another of its threads counts at the same time may be missed.
   void count_read(Home target) {
     if (options_.bias_after == 0) return;
@@ -135,9 +135,9 @@ class ReaderBias {
     if (core_.load(bias(target)) == none) core_.store(bias(target), set);
   }
 
-  // The target's exclusive lock is held (B1). True if there is no bias any more.
+  // The target's exclusive lock is held (RB1). True if there is no bias any more.
   bool end_bias(Home target) {
-    core_.exchange(bias(target), ending);  // B2
+    core_.exchange(bias(target), ending);  // RB2
     if (announced(target)) return false;
     core_.store(bias(target), none);
     return true;
@@ -150,7 +150,7 @@ class ReaderBias {
     return false;
   }
 
-  // The target's exclusive lock is held; given back while waiting (B5).
+  // The target's exclusive lock is held; given back while waiting (RB5).
   Status wait_for_announced(Home target) {
     Backoff<C> backoff(core_, options_);
     do {
@@ -164,7 +164,7 @@ class ReaderBias {
   }
 
  private:
-  LockOptions options_;  // first: what a free lock takes follows in one piece
+  LockOptions options_;  // first: the members of a free lock follow in one piece
 
  protected:
   C& core_;
@@ -175,7 +175,7 @@ class ReaderBias {
   Locks locks_;
 };
 
-// A family with the bias around it, as a family of its own: for whoever names it, never by a
+// A family with the bias around it, as a family of its own: for code that names it, never by a
 // setting, since windows put the bias around where it applies.
 template <class Family>
 struct BiasedFamily {

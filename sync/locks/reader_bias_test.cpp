@@ -27,7 +27,7 @@ using testing::Locks;
 using testing::Obituary;
 
 // A core that is interrupted between its steps now and then, so that others come between a look and
-// what follows from it.
+// the steps that follow from it.
 template <class M>
 class Restless : public machine::testing::Forwarding<M> {
   using Base = machine::testing::Forwarding<M>;
@@ -93,7 +93,7 @@ class Biased : public Locks<Case> {};
 using BiasedCases = testing::CasesOf<EagerlyBiased<BestEffortFamily>>::On<AllMachines>;
 TYPED_TEST_SUITE(Biased, BiasedCases, testing::CaseNames);
 
-// While nobody writes, the target's own words are left alone, and a core may announce more locks
+// While no core writes, the target's own words are left alone, and a core may announce more locks
 // than it has room for.
 TYPED_TEST(Biased, ReadersAnnounceThemselvesUntilSomebodyWrites) {
   using C = typename TestFixture::Machine;
@@ -134,7 +134,7 @@ TYPED_TEST(Biased, ReadersAnnounceThemselvesUntilSomebodyWrites) {
   }
 }
 
-// B3: a writer that gave up has not made the announced reader invisible to the next one.
+// RB3: a writer that gave up has not made the announced reader invisible to the next one.
 TYPED_TEST(Biased, AReaderStaysInAfterAWriterGaveUp) {
   using L = typename TestFixture::Family;
   Obituary obituary(seconds(20));

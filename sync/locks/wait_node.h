@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what a core waits on in a queue or stack of waiting cores, at its own home: the node of
-// Mellor-Crummey and Scott's locks (001 section 4.3, figure 4).
+// Purpose: the words on which a core waits in a queue or stack of waiting cores, at its own home:
+// the node of Mellor-Crummey and Scott's locks (001 section 4.3, figure 4).
 //
 //   word 0  granted   1 once the core may go on
-//   word 1  next      whom it must take care of afterwards (0: nobody), as the lock defines
+//   word 1  next      the core it must take care of afterwards (0: none), as the lock defines
 //
-// Invariants: N1 a core waits for one thing at a time and a lock releases the node before its lock
-//                call returns. Hence one node per core serves all locks of a window: memory does
-//                not grow with the number of cores, nor with the locks held.
-//             N2 the words are only stored and loaded, never changed by atomics: by the owner
-//                before it makes the node known, then each word by one other core at most.
+// Invariants: WN1 a core waits for one thing at a time and a lock releases the node before its lock
+//                 call returns. Hence one node per core serves all locks of a window: memory does
+//                 not grow with the number of cores, nor with the locks held.
+//             WN2 the words are only stored and loaded, never changed by atomics: by the owner
+//                 before it makes the node known, then each word by one other core at most.
 // `arm` needs no fence: the owner makes the node known by an atomic, and atomics come after earlier
 // stores (R3).
 // Thread safety: one call at a time per object.
@@ -50,7 +50,7 @@ class WaitNode {
 
   // Lets the core of that name go on.
   void grant(std::uint64_t name) { set(name, layout_.words, 1); }
-  // Tells the core `name` whom it must take care of.
+  // Tells the core `name` the core it must take care of.
   void link(std::uint64_t name, std::uint64_t next) { set(name, layout_.words + 8, next); }
 
  private:
@@ -67,7 +67,7 @@ class WaitNode {
   typename C::Word next_;
 };
 
-// What a core waits with: it waits for one thing at a time (N1).
+// The tools of a waiting core: it waits for one thing at a time (WN1).
 template <machine::Core C>
 struct Waiting {
   WaitNode<C> node;

@@ -13,27 +13,28 @@
 //            and names its successor.
 //   leaving writer    hands the lock to the next writer; only if there is none, to the readers
 //
-// Every core waits on a word of its own home. Accesses when nobody is in the way: shared 1 + 1,
-// exclusive 1 + 1 and a load (2 + 2 once the window uses lock-all), lock-all 1 + 1. Memory: 3 lines
-// per home (gated_locks.h), since nodes are free once the lock is granted (N1): the original's
-// writers keep theirs in the queue until they release, and a core that may hold locks of n targets
-// would need n nodes.
+// Every core waits on a word of its own home. Accesses without contention: shared 1 + 1, exclusive
+// 1 + 1 and a load (2 + 2 once the window uses lock-all), lock-all 1 + 1. Memory: 3 lines per home
+// (gated_locks.h), since nodes are free once the lock is granted (WN1): the original's writers keep
+// theirs in the queue until they release, and a core that may hold locks of n targets would need n
+// nodes.
 //
-// Invariants: W1 "active" is set only in a state without readers; a reader that has counted itself
-//                enters in a state without active writer. Each by one atomic on the state.
-//             W2 readers are on the stack only while a writer is active or next: they push in such
-//                a state, and the one who clears "active" with no next writer takes the stack.
-//             W3 next writer is the first of the queue: set by itself if the queue was empty, else
-//                by its predecessor, which has the lock then. So it is 0 when it is set, and adding
-//                sets it.
-//             W4 whoever leaves a state with a next writer and nobody in, grants: the last reader
-//                (failed attempts included), or the next writer itself when it has set itself.
-//             W5 bound: once a writer is next, every new reader waits. Before it enter at most the
-//                readers that are in and those already granted through the stack: each other core
-//                once. Later writers queue behind it. The exception are readers that hold other
-//                locks of the window (G4 of gated_locks.h).
-//             W6 a push onto an equal state is right even if the top was away meanwhile: the stack
-//                is only taken whole.
+// Invariants: WP1 "active" is set only in a state without readers; a reader that has counted itself
+//                 enters in a state without active writer. Each by one atomic on the state.
+//             WP2 readers are on the stack only while a writer is active or next: they push in such
+//                 a state, and the core that clears "active" with no next writer takes the stack.
+//             WP3 next writer is the first of the queue: set by itself if the queue was empty, else
+//                 by its predecessor, which has the lock then. So it is 0 when it is set, and
+//                 adding sets it.
+//             WP4 the core that leaves a state with a next writer and no core in, grants: the last
+//                 reader (failed attempts included), or the next writer itself when it has set
+//                 itself.
+//             WP5 bound: once a writer is next, every new reader waits. Before it enter at most the
+//                 readers that are in and those already granted through the stack: each other core
+//                 once. Later writers queue behind it. The exception are readers that hold other
+//                 locks of the window (GL4 of gated_locks.h).
+//             WP6 a push onto an equal state is right even if the top was away meanwhile: the stack
+//                 is only taken whole.
 // Readers starve while writers come without end: that is the preference.
 // Lock-all: one atomic on a gate that prefers exclusive locks too (lock_all_gate.h). A shared lock
 // on every target would cost n atomics and, holding some while waiting for others, add deadlocks.
@@ -89,7 +90,7 @@ class WriterPreferenceTargets {
   }
   bool has_exclusive(Home target) { return (core_.load(state_word(target)) & active) != 0; }
 
-  // The lock, if it is free for whoever does not wait (callers.h).
+  // The lock, if it is free for a caller that does not wait (callers.h).
   bool try_shared(Home target, bool holding) {
     const Word state = state_word(target);
     const std::uint64_t in_the_way = holding ? active : active | next_writer.mask();
@@ -119,14 +120,14 @@ class WriterPreferenceTargets {
   Word state_word(Home target) { return core_.word({target, layout_.words}); }
   Word tail_word(Home target) { return core_.word({target, layout_.words + 8}); }
 
-  // By a reader that has counted itself and holds other locks (G4): only the active writer, if
+  // By a reader that has counted itself and holds other locks (GL4): only the active writer, if
   // there is one, goes first.
   Status wait_for_active(Home target) {
     backoff_.reset();
     while (has_exclusive(target)) {
-      if (Status fault = backoff_.pause(); !fault.ok()) {
+      if (Status error = backoff_.pause(); !error.ok()) {
         unlock_shared(target);
-        return fault;
+        return error;
       }
     }
     return {};
@@ -140,13 +141,13 @@ class WriterPreferenceTargets {
       const std::uint64_t want = waiting_readers.set(s - readers.one(), node_.name());
       const std::uint64_t seen = core_.compare_exchange(state, s, want);
       if (seen == s) {
-        admit_writer(state, want);  // the count may have been what kept a writer out (W4)
+        admit_writer(state, want);  // the count may have kept a writer out (WP4)
         break;
       }
       s = seen;
     }
     TOMBOLO_TRY(node_.wait_granted());
-    // Who granted this reader has counted it; it does the same for the next of the stack.
+    // The core that granted this reader has counted it; it does the same for the next of the stack.
     if (const std::uint64_t next = node_.next(); next != 0) {
       core_.fetch_add(state, readers.one());
       node_.grant(next);
@@ -167,13 +168,13 @@ class WriterPreferenceTargets {
     TOMBOLO_TRY(node_.wait_granted());
     if (node_.next() == 0) {
       if (core_.compare_exchange(tail, node_.name(), 0) == node_.name()) return {};
-      TOMBOLO_TRY(node_.wait_linked());  // somebody is between its exchange and its link
+      TOMBOLO_TRY(node_.wait_linked());  // a core is between its exchange and its link
     }
     core_.fetch_add(state, next_writer.one() * node_.next());
     return {};
   }
 
-  // Gives the lock to the next writer if nobody is in.
+  // Gives the lock to the next writer if no core is in.
   void admit_writer(Word state, std::uint64_t s) {
     while (readers.get(s) == 0 && (s & active) == 0 && next_writer.get(s) != 0) {
       const std::uint64_t seen = core_.compare_exchange(state, s, next_writer.set(s, 0) | active);

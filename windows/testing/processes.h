@@ -32,6 +32,7 @@
 
 #include "machine/contract.h"
 #include "machine/optional.h"
+#include "machine/testing/ensemble.h"
 #include "sync/locks/families.h"
 #include "windows/engine.h"
 #include "windows/testing/machines.h"

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: shows what a publish forgets although this host's caches are coherent: memory as another
-// host would see it. Lines come there only by the write-back operation of a policy, so that what
-// was stored and not published is missing.
+// Purpose: shows the bytes that a publish forgets although this host's caches are coherent: memory
+// as another host would see it. Lines come there only by the write-back operation of a policy, so
+// that bytes stored and not published are missing.
 //
 //   FarMemory far(memory, bytes);
 //   ... flush::publish(FarMemory::policy(), memory + 8, 4); ...
 //   EXPECT_EQ(far.first_difference(), bytes);   // the same
 //
-// What is streamed past the caches (write_through) does not come there.
-// Thread safety: any; of what is stored while its line is written back, either value arrives.
+// Bytes that are streamed past the caches (write_through) do not come there.
+// Thread safety: any; of a byte that is stored while its line is written back, either value
+// arrives.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -51,14 +52,14 @@ class FarMemory {
     return by;
   }
 
-  // The offset of the first byte that is not yet what this host's caches hold; the size if none.
+  // The offset of the first byte that differs from this host's caches; the size if none.
   std::size_t first_difference() const {
     const auto* far = reinterpret_cast<const std::byte*>(far_.data());
     for (std::size_t i = 0; i < bytes_; ++i)
       if (far[i] != memory_[i]) return i;
     return bytes_;
   }
-  // relaxed: what orders it with the publish is the caller's affair.
+  // relaxed: the caller orders it with the publish.
   std::uint64_t word(std::size_t offset) {
     return std::atomic_ref(far_[offset / 8]).load(std::memory_order_relaxed);
   }

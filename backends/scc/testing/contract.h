@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what the tests of machine/contract.h for scc::Core share: programs in virtual time, for
-// every pair of memory types that Host<scc::Core> knows.
+// Purpose: the common parts of the tests of machine/contract.h for scc::Core: programs in virtual
+// time, for every pair of memory types that Host<scc::Core> knows.
 // Thread safety: as scc::Job.
 #pragma once
 
@@ -34,7 +34,7 @@ using Host = machine::testing::Host<Core>;
 
 // The first core whose memory is behind another controller than that of core 0.
 inline constexpr Home kFar = 6;
-// What an entry of a lookup table maps.
+// The bytes that an entry of a lookup table maps.
 inline constexpr std::uint64_t kPage = std::uint64_t{16} << 20;
 
 // A way to store to a word: in turn with the atomic operations on it, or where there are none.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: runs an ensemble of scc::Core on the simulated chip: what a test does in run() happens
-// in virtual time. It runs once, and only inside run() may a core be used. Thread safety: as
-// scc::Job.
+// Purpose: runs an ensemble of scc::Core on the simulated chip: the steps of a test in run() happen
+// in virtual time. It runs once, and only inside run() may a core be used.
+// Thread safety: as scc::Job.
 #pragma once
 
 #include <gtest/gtest.h>

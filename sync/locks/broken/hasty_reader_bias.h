@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: WRONG on purpose, for the validator of sync/locks only: ReaderBias without the second
-// look at the bias (B2).
+// look at the bias (RB2).
 //
 // The error: a writer may have ended the bias and looked at the announcements between the
 // reader's look and its announcement; both are in.

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: bytes copied to and from another process, and the fault for each way that can fail.
+#include "host/memory/foreign_memory.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "host/memory/page.h"
+
+namespace tombolo::host {
+namespace {
+
+// A forked child has its copy of our memory at the same addresses, and waits until it is ended.
+class Child {
+ public:
+  Child() : pid_(fork()) {
+    if (pid_ == 0)
+      for (;;) pause();
+  }
+  ~Child() { end(); }
+  Child(const Child&) = delete;
+  Child& operator=(const Child&) = delete;
+  void end() {
+    if (!lives_) return;
+    lives_ = false;
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_;
+  bool lives_ = true;
+};
+
+std::uint64_t at(const void* address) { return reinterpret_cast<std::uint64_t>(address); }
+
+class ForeignMemory : public testing::Test {
+ protected:
+  void SetUp() override {
+    pages_ = static_cast<char*>(mmap(nullptr, 3 * page_bytes(), PROT_READ | PROT_WRITE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    ASSERT_NE(pages_, MAP_FAILED);
+    for (std::size_t i = 0; i < 3 * page_bytes(); ++i) pages_[i] = static_cast<char>(i * 7);
+    // The child has no third page.
+    ASSERT_EQ(madvise(pages_ + 2 * page_bytes(), page_bytes(), MADV_DONTFORK), 0);
+    child_.emplace();
+    char byte = 0;
+    const Status status = read_foreign(child_->pid(), at(pages_), &byte, 1);
+    if (!status.ok()) GTEST_SKIP() << status.message();
+  }
+  void TearDown() override { munmap(pages_, 3 * page_bytes()); }
+
+  char* pages_ = nullptr;
+  std::optional<Child> child_;
+};
+
+TEST_F(ForeignMemory, IsReadAndWrittenAtItsAddresses) {
+  const std::size_t bytes = page_bytes() + 100;
+  const std::vector<char> before(pages_, pages_ + 2 * page_bytes());
+  std::vector<char> mine(bytes);
+  std::iota(mine.begin(), mine.end(), char{1});
+  ASSERT_TRUE(write_foreign(child_->pid(), at(pages_ + 50), mine.data(), bytes).ok());
+  EXPECT_EQ(std::memcmp(pages_, before.data(), before.size()), 0) << "ours is not the child's";
+  std::vector<char> seen(2 * page_bytes());
+  ASSERT_TRUE(read_foreign(child_->pid(), at(pages_), seen.data(), seen.size()).ok());
+  for (std::size_t i = 0; i < seen.size(); ++i)
+    ASSERT_EQ(seen[i], i >= 50 && i < 50 + bytes ? mine[i - 50] : before[i]) << i;
+}
+
+TEST_F(ForeignMemory, OfNoBytesAsksNobody) {
+  EXPECT_TRUE(read_foreign(child_->pid(), 0, nullptr, 0).ok());
+  child_->end();
+  EXPECT_TRUE(write_foreign(child_->pid(), 8, nullptr, 0).ok());
+}
+
+TEST_F(ForeignMemory, ThatIsNotMappedIsOutOfRange) {
+  std::vector<char> bytes(3 * page_bytes());
+  const Status behind = read_foreign(child_->pid(), at(pages_), bytes.data(), bytes.size());
+  EXPECT_EQ(behind.code(), Code::out_of_range);
+  // What is told is where the memory ends, not where the copy began.
+  EXPECT_NE(behind.message().find(std::to_string(child_->pid())), std::string::npos)
+      << behind.message();
+  EXPECT_EQ(write_foreign(child_->pid(), at(pages_ + 2 * page_bytes()), bytes.data(), 1).code(),
+            Code::out_of_range);
+  EXPECT_EQ(read_foreign(child_->pid(), 0, bytes.data(), 1).code(), Code::out_of_range);
+}
+
+TEST_F(ForeignMemory, ThatMayOnlyBeReadIsNotWritten) {
+  ASSERT_EQ(mprotect(pages_, page_bytes(), PROT_READ), 0);
+  const Child another;
+  char byte = 0;
+  EXPECT_TRUE(read_foreign(another.pid(), at(pages_ + 3), &byte, 1).ok());
+  EXPECT_EQ(byte, pages_[3]);
+  EXPECT_EQ(write_foreign(another.pid(), at(pages_ + 3), &byte, 1).code(), Code::out_of_range);
+}
+
+TEST_F(ForeignMemory, OfAProcessThatHasEndedIsAProcessFault) {
+  child_->end();
+  char byte = 0;
+  for (const Status& status : {read_foreign(child_->pid(), at(pages_), &byte, 1),
+                               write_foreign(child_->pid(), at(pages_), &byte, 1)}) {
+    EXPECT_EQ(status.code(), Code::process_failed);
+    EXPECT_EQ(status.rank(), -1) << "it is known by its number only";
+  }
+}
+
+}  // namespace
+}  // namespace tombolo::host

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: an ordinary MPI program that asks windows of each flavor for what a program may know of
+// them: attributes, the regions of the processes, the hints in use.
+// cli/tests/window_checks_test.py runs it.
+//
+//   mpiexec -n 3 queries_check MACHINE
+//
+// MACHINE: the one that windows are on; without it the hints are not looked at.
+// Thread safety: single-threaded.
+#include "mpi/faults/check.h"
+
+static const char* machine = "";
+static int is_coherent;
+
+#define GIVES(class, call)                                                                   \
+  do {                                                                                       \
+    const int error_ = (call);                                                               \
+    EXPECT(class_of(error_) == (class), "%s: class %d, not %s: %s", #call, class_of(error_), \
+           #class, text_of(error_));                                                         \
+  } while (0)
+#define WORKS(call) GIVES(MPI_SUCCESS, call)
+
+// --- Attributes ----------------------------------------------------------------------------------
+
+static void expect_attributes(const char* what, MPI_Win win, const void* base, MPI_Aint bytes,
+                              int unit, int flavor) {
+  void* seen_base = &seen_base;
+  MPI_Aint* seen_bytes = NULL;
+  int *seen_unit = NULL, *seen_flavor = NULL, *model = NULL;
+  int found[5] = {0};
+  WORKS(MPI_Win_get_attr(win, MPI_WIN_BASE, &seen_base, &found[0]));
+  WORKS(MPI_Win_get_attr(win, MPI_WIN_SIZE, &seen_bytes, &found[1]));
+  WORKS(MPI_Win_get_attr(win, MPI_WIN_DISP_UNIT, &seen_unit, &found[2]));
+  WORKS(MPI_Win_get_attr(win, MPI_WIN_CREATE_FLAVOR, &seen_flavor, &found[3]));
+  WORKS(MPI_Win_get_attr(win, MPI_WIN_MODEL, &model, &found[4]));
+  for (int i = 0; i < 5; ++i) EXPECT(found[i], "%s: attribute %d", what, i);
+  EXPECT(seen_base == base, "%s: %p, not %p", what, seen_base, base);
+  EXPECT(*seen_bytes == bytes, "%s: %ld, not %ld", what, (long)*seen_bytes, (long)bytes);
+  EXPECT(*seen_unit == unit, "%s: %d, not %d", what, *seen_unit, unit);
+  EXPECT(*seen_flavor == flavor, "%s: %d", what, *seen_flavor);
+  EXPECT(*model == (is_coherent ? MPI_WIN_UNIFIED : MPI_WIN_SEPARATE), "%s: %d", what, *model);
+}
+
+// Keys of the program's own are the host's matter, on the same handle.
+static void expect_own_key(MPI_Win win) {
+  int key = MPI_KEYVAL_INVALID, found = 1;
+  static int value;
+  int* seen = NULL;
+  WORKS(MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, MPI_WIN_NULL_DELETE_FN, &key, NULL));
+  WORKS(MPI_Win_get_attr(win, key, &seen, &found));
+  EXPECT(!found);
+  WORKS(MPI_Win_set_attr(win, key, &value));
+  WORKS(MPI_Win_get_attr(win, key, &seen, &found));
+  EXPECT(found && seen == &value);
+  WORKS(MPI_Win_delete_attr(win, key));
+  WORKS(MPI_Win_free_keyval(&key));
+}
+
+// --- Regions -------------------------------------------------------------------------------------
+
+struct region {
+  MPI_Aint bytes;
+  int unit;
+  char* base;
+};
+
+static struct region region_of(MPI_Win win, int of) {
+  struct region region = {-1, -1, (char*)&region};
+  WORKS(MPI_Win_shared_query(win, of, &region.bytes, &region.unit, &region.base));
+  return region;
+}
+
+static void expect_region(const char* what, struct region region, MPI_Aint bytes, int unit,
+                          const void* base) {
+  EXPECT(region.bytes == bytes, "%s: %ld, not %ld", what, (long)region.bytes, (long)bytes);
+  EXPECT(region.unit == unit, "%s: %d, not %d", what, region.unit, unit);
+  EXPECT(region.base == base, "%s: %p, not %p", what, (void*)region.base, base);
+}
+
+// Rank 0 has no bytes, the others some, each in units of its own.
+static MPI_Aint bytes_of(int of) { return 24 * of; }
+static int unit_of(int of) { return 1 << of; }
+
+static void shared_one_behind_the_other(void) {
+  MPI_Win win;
+  char* base = NULL;
+  WORKS(MPI_Win_allocate_shared(bytes_of(rank), unit_of(rank), MPI_INFO_NULL, MPI_COMM_WORLD, &base,
+                                &win));
+  MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+  expect_attributes("shared", win, base, bytes_of(rank), unit_of(rank), MPI_WIN_FLAVOR_SHARED);
+  char* const start = region_of(win, 0).base;
+  EXPECT(start != NULL, "where the others' memory begins");
+  char* at = start;
+  for (int of = 0; of < ranks; ++of) {
+    expect_region("shared", region_of(win, of), bytes_of(of), unit_of(of), at);
+    if (of == rank) EXPECT(at == base, "%p, not %p", (void*)base, (void*)at);
+    at += bytes_of(of);
+  }
+  expect_region("lowest with bytes", region_of(win, MPI_PROC_NULL), bytes_of(1), unit_of(1), start);
+  struct region region;
+  GIVES(MPI_ERR_RANK, MPI_Win_shared_query(win, ranks, &region.bytes, &region.unit, &region.base));
+  GIVES(MPI_ERR_RANK, MPI_Win_shared_query(win, -7, &region.bytes, &region.unit, &region.base));
+  // What is reached there is the others' memory.
+  WORKS(MPI_Win_fence(0, win));
+  for (MPI_Aint i = 0; i < bytes_of(rank); ++i) base[i] = (char)(10 * rank + i);
+  WORKS(MPI_Win_fence(0, win));
+  for (int of = 0; of < ranks; ++of)
+    for (MPI_Aint i = 0; i < bytes_of(of); ++i)
+      EXPECT(region_of(win, of).base[i] == (char)(10 * of + i), "byte %ld of %d", (long)i, of);
+  WORKS(MPI_Win_fence(0, win));
+  expect_own_key(win);
+  WORKS(MPI_Win_free(&win));
+}
+
+static void shared_apart(void) {
+  MPI_Win win;
+  char* base = NULL;
+  MPI_Info info;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "alloc_shared_noncontig", "true");
+  WORKS(MPI_Win_allocate_shared(bytes_of(rank), 1, info, MPI_COMM_WORLD, &base, &win));
+  MPI_Info_free(&info);
+  expect_region("apart, without bytes", region_of(win, 0), 0, 1, NULL);
+  expect_attributes("apart", win, base, bytes_of(rank), 1, MPI_WIN_FLAVOR_SHARED);
+  EXPECT((base == NULL) == (rank == 0), "%p", (void*)base);
+  // Each on pages of its own, wherever this process sees them.
+  const MPI_Aint page = sysconf(_SC_PAGESIZE);
+  for (int of = 1; of < ranks; ++of) {
+    const struct region region = region_of(win, of);
+    EXPECT(region.bytes == bytes_of(of), "%ld", (long)region.bytes);
+    if (of == 1) continue;
+    const MPI_Aint distance = region.base - region_of(win, of - 1).base;
+    EXPECT(distance > 0 && distance % page == 0, "%ld", (long)distance);
+  }
+  expect_region("own", region_of(win, rank), bytes_of(rank), 1, base);
+  WORKS(MPI_Win_free(&win));
+}
+
+static void nobody_has_bytes(void) {
+  MPI_Win win;
+  char* base = (char*)&win;
+  WORKS(MPI_Win_allocate_shared(0, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+  const struct region region = region_of(win, MPI_PROC_NULL);
+  EXPECT(region.bytes == 0 && region.unit == 4, "%ld", (long)region.bytes);
+  WORKS(MPI_Win_free(&win));
+}
+
+static void allocated(void) {
+  MPI_Win win;
+  char* base = NULL;
+  WORKS(MPI_Win_allocate(bytes_of(rank), 8, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+  MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+  expect_attributes("allocated", win, base, bytes_of(rank), 8, MPI_WIN_FLAVOR_ALLOCATE);
+  EXPECT((base == NULL) == (rank == 0), "%p", (void*)base);
+  struct region region;
+  if (is_coherent) {
+    expect_region("allocated, own", region_of(win, rank), bytes_of(rank), 8, base);
+    expect_region("allocated, without bytes", region_of(win, 0), 0, 8, NULL);
+    region = region_of(win, MPI_PROC_NULL);
+    EXPECT(region.bytes == bytes_of(1) && region.base != NULL, "%ld", (long)region.bytes);
+  } else {
+    GIVES(MPI_ERR_RMA_FLAVOR,
+          MPI_Win_shared_query(win, rank, &region.bytes, &region.unit, &region.base));
+  }
+  WORKS(MPI_Win_free(&win));
+}
+
+static void created_and_dynamic(void) {
+  static char memory[64];
+  MPI_Win win;
+  WORKS(MPI_Win_create(memory, 8 + 8 * rank, 2, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+  MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+  expect_attributes("created", win, memory, 8 + 8 * rank, 2, MPI_WIN_FLAVOR_CREATE);
+  struct region region;
+  if (is_coherent)
+    expect_region("created, own", region_of(win, rank), 8 + 8 * rank, 2, memory);
+  else
+    GIVES(MPI_ERR_RMA_FLAVOR,
+          MPI_Win_shared_query(win, rank, &region.bytes, &region.unit, &region.base));
+  expect_region("created, another's", region_of(win, (rank + 1) % ranks), 0, 1, NULL);
+  WORKS(MPI_Win_free(&win));
+
+  WORKS(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+  MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+  expect_attributes("dynamic", win, MPI_BOTTOM, 0, 1, MPI_WIN_FLAVOR_DYNAMIC);
+  GIVES(MPI_ERR_RMA_FLAVOR,
+        MPI_Win_shared_query(win, rank, &region.bytes, &region.unit, &region.base));
+  WORKS(MPI_Win_free(&win));
+}
+
+// --- Hints ---------------------------------------------------------------------------------------
+
+static void expect_hint(MPI_Win win, const char* key, const char* wanted) {
+  MPI_Info info = MPI_INFO_NULL;
+  char value[MPI_MAX_INFO_VAL + 1] = "";
+  int found = 0;
+  WORKS(MPI_Win_get_info(win, &info));
+  WORKS(MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &found));
+  EXPECT(found && strcmp(value, wanted) == 0, "%s is '%s', not '%s'", key, value, wanted);
+  WORKS(MPI_Info_free(&info));
+}
+
+// What rank 0 asks for is what all get; the others ask for something else here.
+static void hints(void) {
+  static const char* const keys[] = {"tombolo_passive_sync", "tombolo_backoff",
+                                     "tombolo_reader_bias", "mpi_accumulate_granularity"};
+  static const char* const asked[][4] = {{"fifo", "off", "on", "128"},
+                                         {"writer-preference", "on", "off", "1"},
+                                         {"best-effort", "on", "on", "64"}};
+  if (machine[0] == '\0') return;
+  for (int turn = 0; turn < 3; ++turn) {
+    MPI_Info info;
+    MPI_Win win;
+    char* base = NULL;
+    MPI_Info_create(&info);
+    for (int i = 0; i < 4; ++i)
+      MPI_Info_set(info, keys[i], asked[rank == 0 ? turn : (turn + rank) % 3][i]);
+    WORKS(MPI_Win_allocate(64, 1, info, MPI_COMM_WORLD, &base, &win));
+    MPI_Info_free(&info);
+    for (int i = 0; i < 4; ++i) expect_hint(win, keys[i], asked[turn][i]);
+    expect_hint(win, "tombolo_machine", machine);
+    WORKS(MPI_Win_free(&win));
+  }
+}
+
+int main(int argc, char** argv) {
+  begin(&argc, &argv);
+  if (argc > 1) machine = argv[1];
+  is_coherent = machine[0] == '\0' || strcmp(machine, "coherent") == 0;
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  shared_one_behind_the_other();
+  shared_apart();
+  nobody_has_bytes();
+  allocated();
+  created_and_dynamic();
+  hints();
+  return end();
+}
