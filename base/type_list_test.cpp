@@ -21,7 +21,7 @@ static_assert(std::is_same_v<JoinedLists<Numbers>, Numbers>);
 static_assert(std::is_same_v<JoinedLists<Numbers, None, Letters, Numbers>,
                              TypeList<int, double, char, int, double>>);
 
-// What the lists are for: one test for each type of several lists.
+// The purpose of the lists: one test for each type of several lists.
 template <class T>
 class EachType : public testing::Test {};
 TYPED_TEST_SUITE(EachType, JoinedLists<Numbers>::apply<testing::Types>);

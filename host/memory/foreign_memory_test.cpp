@@ -86,7 +86,7 @@ TEST_F(ForeignMemory, ThatIsNotMappedIsOutOfRange) {
   std::vector<char> bytes(3 * page_bytes());
   const Status behind = read_foreign(child_->pid(), at(pages_), bytes.data(), bytes.size());
   EXPECT_EQ(behind.code(), Code::out_of_range);
-  // What is told is where the memory ends, not where the copy began.
+  // The message names the address where the memory ends, not where the copy began.
   EXPECT_NE(behind.message().find(std::to_string(child_->pid())), std::string::npos)
       << behind.message();
   EXPECT_EQ(write_foreign(child_->pid(), at(pages_ + 2 * page_bytes()), bytes.data(), 1).code(),

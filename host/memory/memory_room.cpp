@@ -112,7 +112,8 @@ MemoryRoom memory_room(const std::string& root) {
   // certainly untouched. relaxed: a counter, nothing is ordered by it.
   const std::uint64_t untouched =
       minus(promised.load(std::memory_order_relaxed), field_in(meminfo, "Shmem"));
-  if (untouched > 0) room.limit += ", less what earlier segments of this process may still use";
+  if (untouched > 0)
+    room.limit += ", less the bytes that earlier segments of this process may still use";
   room.bytes = minus(room.bytes, untouched);
   return room;
 }

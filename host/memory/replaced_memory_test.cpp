@@ -338,7 +338,7 @@ TEST_F(OwnMemoryTest, IsGivenBackWithTheLastUseOfOverlappingOnes) {
   ASSERT_NE(own.replace(first, 2), nullptr);
   auto second = own.enter(plain.at(page), 3 * page);
   EXPECT_EQ(own.replace(second, 2), nullptr);
-  EXPECT_FALSE(is_shared(plain.at(3 * page))) << "peers may be writing to what overlaps";
+  EXPECT_FALSE(is_shared(plain.at(3 * page))) << "peers may be writing to the overlap";
   first.end();
   EXPECT_TRUE(is_shared(plain.at(0))) << "the second use may bring writes at any time";
   second.end();

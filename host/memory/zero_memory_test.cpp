@@ -28,7 +28,7 @@ bool is_mapped(const void* address) {
 
 TEST(ZeroMemory, OfAnySizeReadsAsZerosAndCanBeWritten) {
   for (const std::size_t bytes : {std::size_t{1}, mapped_from - 1, mapped_from, mapped_from + 1}) {
-    // The second one may get what the first one gave back.
+    // The second one may get the addresses that the first one gave back.
     for (int turn = 0; turn < 2; ++turn) {
       const ZeroMemory memory(bytes);
       ASSERT_TRUE(memory);
@@ -67,7 +67,7 @@ TEST(ZeroMemory, MovesWithItsContentsAndGoesOnce) {
     auto* const at = first.as<char>();
     ZeroMemory second(std::move(first));
     EXPECT_EQ(second.as<char>(), at);
-    EXPECT_FALSE(first);  // NOLINT(bugprone-use-after-move): what is left is what is tested
+    EXPECT_FALSE(first);  // NOLINT(bugprone-use-after-move): the moved-from state is tested
     ZeroMemory third;
     third = std::move(second);
     EXPECT_EQ(third.as<char>()[bytes - 1], 7);
@@ -75,7 +75,7 @@ TEST(ZeroMemory, MovesWithItsContentsAndGoesOnce) {
 }
 
 TEST(ZeroMemory, IsUnmappedAtItsEnd) {
-  constexpr std::size_t large = std::size_t{1} << 30;  // allocators reuse what is smaller
+  constexpr std::size_t large = std::size_t{1} << 30;  // allocators reuse smaller pieces
   char* at = nullptr;
   {
     const ZeroMemory memory(large);

@@ -210,7 +210,7 @@ Status Pool::open(const std::string& path, Pool& out) {
   if (pool.bytes_ < pool.table_bytes() + pool.alignment_)
     return Status::bad_configuration(fmt::format(
         "the pool {} has {} bytes; it needs more than {} for its table alone. Enlarge it while "
-        "nobody uses it: truncate -s 1G {}",
+        "it is unused: truncate -s 1G {}",
         path, pool.bytes_, pool.table_bytes(), path));
   if (!pool.device_)  // PO1 and no SIGBUS: the table's own blocks must exist before it is mapped
     TOMBOLO_TRY(reserve_blocks(pool.descriptor(), 0, pool.table_bytes(), path));
@@ -232,9 +232,8 @@ Status Pool::format(Table& table) {
       return {};
     return Status::bad_configuration(fmt::format(
         "the pool {} was formatted with version {}, {} bytes, alignment {}; here it has version "
-        "{}, {} bytes, alignment {}. If nobody uses it, empty its head: dd if=/dev/zero of={} "
-        "bs=1M "
-        "count=1 conv=notrunc",
+        "{}, {} bytes, alignment {}. If it is unused, empty its head: dd if=/dev/zero of={} "
+        "bs=1M count=1 conv=notrunc",
         path_, header.version, header.bytes, header.alignment, version, bytes_, alignment_, path_));
   }
   const auto* bytes = reinterpret_cast<const char*>(&header);
@@ -275,10 +274,9 @@ Status Pool::allocate(std::uint64_t bytes, Extent& out) {
   if (extent.offset == 0)
     return Status::no_memory(
         fmt::format("the pool {} has no {} bytes in one piece; the largest free piece has {} "
-                    "bytes. Enlarge the "
-                    "pool. Pieces of another host or of an earlier boot are never reclaimed: if "
-                    "nobody uses the "
-                    "pool, empty its head: dd if=/dev/zero of={} bs=1M count=1 conv=notrunc",
+                    "bytes. Enlarge the pool. Pieces of another host or of an earlier boot are "
+                    "never reclaimed: if the pool is unused, empty its head: dd if=/dev/zero of={} "
+                    "bs=1M count=1 conv=notrunc",
                     path_, extent.bytes, largest, path_));
   ExtentRecord* const record =
       std::find_if(table.begin(), table.end(), [](const ExtentRecord& r) { return r.bytes == 0; });
@@ -317,7 +315,7 @@ Status Pool::managed_elsewhere() const {
       "another host, or this one before its last boot, hands out the pool {}. A window over "
       "several "
       "hosts needs a process on the one that does; windows of one host a pool of their own. If "
-      "nobody uses the pool, empty its head: dd if=/dev/zero of={} bs=1M count=1 conv=notrunc",
+      "the pool is unused, empty its head: dd if=/dev/zero of={} bs=1M count=1 conv=notrunc",
       path_, path_));
 }
 

@@ -69,8 +69,8 @@ Status check_tmpfs(int descriptor, std::uint64_t bytes, const std::string& path)
                   room.bytes, room.limit));
 }
 
-// Not every file system reserves (a device's memory always exists). What there is to know is the
-// free room now, if the file still has to grow into it.
+// Not every file system reserves (a device's memory always exists). Else only the free
+// room of the moment is known, if the file still has to grow into it.
 Status grow_unreserved(int descriptor, std::uint64_t end, std::uint64_t bytes,
                        const std::string& path) {
   struct stat shape = {};

@@ -104,13 +104,13 @@ TEST(Pool, ThatHasNoFreeRecordSaysSo) {
 
 TEST(Pool, WithForeignContentsIsRefusedAndLeftAlone) {
   PoolFile file(1 << 20);
-  std::fstream(file.path(), std::ios::in | std::ios::out) << "somebody's data";
+  std::fstream(file.path(), std::ios::in | std::ios::out) << "stranger's data";
   Pool pool;
   const Status refused = Pool::open(file.path(), pool);
   EXPECT_EQ(refused.code(), Code::bad_configuration);
   std::string text;
   std::ifstream(file.path()) >> text;
-  EXPECT_EQ(text.substr(0, 8), "somebody") << "PO2";
+  EXPECT_EQ(text.substr(0, 8), "stranger") << "PO2";
 }
 
 TEST(Pool, ThatIsTooSmallSaysHowToEnlargeIt) {

@@ -211,7 +211,7 @@ TEST(Segment, AnotherFileUnderItsNameIsRefused) {
   EXPECT_NE(refused.message().find("not the segment"), std::string::npos);
 }
 
-TEST(Segment, OfADeadCreatorIsAProcessFault) {
+TEST(Segment, OfADeadCreatorIsAProcessFailure) {
   int channel[2];
   ASSERT_EQ(pipe(channel), 0);
   in_child([&] {

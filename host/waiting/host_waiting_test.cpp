@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: how a core of this host waits and pauses: what it looks at, in which order, and when it
-// lets others go on.
+// Purpose: how a core of this host waits and pauses: its looks, their order, and when it lets
+// others go on.
 #include "host/waiting/host_waiting.h"
 
 #include <gtest/gtest.h>

@@ -241,8 +241,8 @@ struct Fetch {
   const TypeInfo* result_type = nullptr;
   Arithmetic arithmetic{};
 
-  // MPI_SUCCESS, or the error class of what is wrong. Where there is nothing to do at the target,
-  // that is all that is looked at.
+  // MPI_SUCCESS, or the class of the error. Where there is nothing to do at the target, only that
+  // is looked at.
   [[gnu::always_inline]] int open(MpiWindow& window, const Buffer& origin, const Buffer& result,
                                   const Remote& remote, MPI_Op op) {
     int error = op == MPI_NO_OP ? MPI_SUCCESS : open_origin(origin, type);

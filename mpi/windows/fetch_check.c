@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: an ordinary MPI program that fetches and updates with each shape of buffers: arrays of
-// one type, layouts with gaps on any side, pairs, buffers longer or shorter than what is asked.
+// one type, layouts with gaps on any side, pairs, buffers longer or shorter than the request.
 // After each, all bytes around are looked at. cli/tests/window_checks_test.py runs it.
 //
 //   mpiexec -n 2 fetch_check
@@ -44,8 +44,8 @@ static void end_epoch(int* theirs) {
   MPI_Win_unlock(next, win);
 }
 
-// `n` elements from `at` on are `first`, `first + step`, ...; all others what fill() or
-// untouched() made of them.
+// `n` elements from `at` on are `first`, `first + step`, ...; all others are as fill() or
+// untouched() left them.
 static void expect_run(const char* what, const int* numbers, int filled, int at, int n, int first,
                        int step) {
   for (int i = 0; i < kInts; ++i) {
@@ -145,7 +145,7 @@ static void gaps(void) {
   }
   expect_run("gaps at the origin: target", theirs, 1, 0, 0, 0, 0);
 
-  // At the result, which has room for two elements more: they and the gaps keep what they hold.
+  // At the result, which has room for two elements more: they and the gaps keep their contents.
   begin_epoch();
   untouched(former);
   WORKS(MPI_Get_accumulate(from, 6, MPI_INT, former, 4, type, next, 5, 6, MPI_INT, MPI_SUM, win));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: an ordinary MPI program that asks windows of each flavor for what a program may know of
-// them: attributes, the regions of the processes, the hints in use.
+// Purpose: an ordinary MPI program that asks windows of each flavor for all that a program may know
+// of them: attributes, the regions of the processes, the hints in use.
 // cli/tests/window_checks_test.py runs it.
 //
 //   mpiexec -n 3 queries_check MACHINE
@@ -100,7 +100,7 @@ static void shared_one_behind_the_other(void) {
   struct region region;
   GIVES(MPI_ERR_RANK, MPI_Win_shared_query(win, ranks, &region.bytes, &region.unit, &region.base));
   GIVES(MPI_ERR_RANK, MPI_Win_shared_query(win, -7, &region.bytes, &region.unit, &region.base));
-  // What is reached there is the others' memory.
+  // The memory reached there is the others'.
   WORKS(MPI_Win_fence(0, win));
   for (MPI_Aint i = 0; i < bytes_of(rank); ++i) base[i] = (char)(10 * rank + i);
   WORKS(MPI_Win_fence(0, win));
@@ -200,7 +200,7 @@ static void expect_hint(MPI_Win win, const char* key, const char* wanted) {
   WORKS(MPI_Info_free(&info));
 }
 
-// What rank 0 asks for is what all get; the others ask for something else here.
+// All get the hints of rank 0; the others ask for other ones here.
 static void hints(void) {
   static const char* const keys[] = {"tombolo_passive_sync", "tombolo_backoff",
                                      "tombolo_reader_bias", "mpi_accumulate_granularity"};
