@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: runs the command `tombolo-litmus` as its users do: what it takes, what it prints, and
-// the status it ends with.
+// Purpose: runs the command `tombolo-litmus` as its users do: the arguments it takes, the lines it
+// prints, and the status it ends with.
 // Thread safety: -
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -3,8 +3,8 @@
 // every other operation of the family, of any size, from any process.
 //
 // The elements of a target are guarded by a fixed number of mutexes at its home: range i of `unit`
-// bytes by mutex i mod mutex_count. An operation takes one at a time, so that large operations run at
-// the speed of memory and small ones cost one atomic operation more than a bare one.
+// bytes by mutex i mod mutex_count. An operation takes one at a time, so that large operations run
+// at the speed of memory and small ones cost one atomic operation more than a bare one.
 //
 // Invariants: AU1 an element belongs to the range that its first byte lies in, so all operations on
 //                 it take the same mutex; none holds two, hence no deadlock.

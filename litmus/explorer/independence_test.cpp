@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: shows that what the explorer takes for independent is so, by doing both in both orders
-// at every state of random programs; and that it takes for dependent only what shares a word, a
-// line or a buffer, since the reduction would be none otherwise.
+// Purpose: shows that steps that the explorer takes for independent are so, by doing both in both
+// orders at every state of random programs; and that it takes for dependent only steps that share a
+// word, a line or a buffer, since the reduction would be none otherwise.
 // Thread safety: -
 #include <gtest/gtest.h>
 
@@ -22,9 +22,9 @@ using Transitions = std::vector<Transition>;
 
 // ---- Both orders --------------------------------------------------------------------------------
 
-// Either writes to the cache or past it, and no fence, drain or publish: where these have nothing to
-// do they are no step, so that one state has several keys. A core alone stores to its word, since a
-// store notes whether the word has changed.
+// Either writes to the cache or past it, and no fence, drain or publish: where these have nothing
+// to do they are no step, so that one state has several keys. A core alone stores to its word,
+// since a store notes whether the word has changed.
 void one_operation(Actor& core, Random& random, bool cached, unsigned number) {
   const auto word = static_cast<unsigned>(random.below(3));
   const auto line = static_cast<unsigned>(random.below(2));
@@ -81,7 +81,7 @@ void do_what_is_forced(Run& run, Transitions& choices) {
 }
 
 // The state after the path, then `first`, then `second`; 0 if the second is not possible then.
-// Nothing if the first is the end: what could still be evicted is not waited for.
+// Nothing if the first is the end: evictions that are still possible are not waited for.
 std::optional<std::uint64_t> key_after(Run& run, const Transitions& path, const Transition& first,
                                        const Transition& second) {
   run.restart();
@@ -144,7 +144,7 @@ TEST(Independent, TransitionsMayBeDoneInBothOrders) {
 struct Pair {
   const char* what;
   Bodies::Body first, second;  // of cores 0 and 1
-  const char* path;            // what is done before
+  const char* path;            // the steps before
   const char* a;
   const char* b;
   bool dependent;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: shows what one core sees and what it brings to memory: its store buffer, its dirty
-// copies, and what it wrote through; and that its hash tells apart what can go on differently.
+// Purpose: shows which values one core sees and which it brings to memory: its store buffer, its
+// dirty copies, and its writes through; and that its hash tells apart states that can go on
+// differently.
 // Thread safety: -
 #include "litmus/explorer/private_memory.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: shows that what is found is what is replayed, and how it is told; that a shorter
-// counterexample is one of the same failure; and how a result is stated.
+// Purpose: shows that a replay ends in the failure that was found, and how it is told; that a
+// shorter counterexample is one of the same failure; and how a result is stated.
 // Thread safety: -
 #include <gtest/gtest.h>
 
@@ -157,7 +157,7 @@ TEST(Replay, SaysAFailureOnTheWay) {
 
 // ---- Counterexamples ----------------------------------------------------------------------------
 
-// Core 1 fails once it sees what core 0 did; core 2 has nothing to do with it.
+// Core 1 fails once it sees the store of core 0; core 2 has nothing to do with it.
 std::vector<Bodies::Body> seen_too_early() {
   return {[](Actor& core) { core.load(1), core.store(0, 1), core.load(1); },
           [](Actor& core) {
@@ -193,7 +193,7 @@ TEST(Shorten, LeavesOutWhatNeedNotHappen) {
   const Counterexample shorter = shorten(program, {}, {.what = "early: seen", .path = path});
   EXPECT_EQ(to_text(shorter.path), "0 s0 1");
   EXPECT_EQ(shorter.what, "early: seen");
-  // What comes after the failure need not happen either.
+  // The steps after the failure need not happen either.
   ASSERT_TRUE(from_text("0 s0 1 2", path));
   EXPECT_EQ(to_text(shorten(program, {}, {.what = "early: seen", .path = path}).path), "0 s0 1");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: steers single executions, and shows after each step what can be chosen: what waits for
-// what, what a core sees, when one is held back, and when it is let go on.
+// Purpose: steers single executions, and shows after each step the possible choices: which step
+// waits for which other, which values a core sees, when one is held back, and when it is let go on.
 // Thread safety: -
 #include "litmus/explorer/run.h"
 
@@ -403,7 +403,7 @@ TEST(TheRun, KeepsTheFirstFailure) {
   EXPECT_EQ(one.run.failure(), "");
 }
 
-// What a given-up core does on its way out is none of the next execution's.
+// The operations of a given-up core on its way out are no part of the next execution.
 TEST(TheRun, ForgetsWhatItGivesUp) {
   struct AtTheEnd {
     Actor& core;
@@ -483,7 +483,7 @@ TEST(TheKey, TellsWhichRetriesAreLeft) {
   EXPECT_NE(key_after(bodies, "0 0 1", {.retries = 1}), key_after(bodies, "0 1 0", {.retries = 1}));
 }
 
-// What a core does next may depend on what came before its first operation.
+// The next operation of a core may depend on the code before its first operation.
 TEST(TheKey, TellsWhatACoreIsAboutToDo) {
   const auto about = [](const Bodies::Body& body) { return key_after({body, nothing}, ""); };
   const std::vector<std::uint64_t> keys{

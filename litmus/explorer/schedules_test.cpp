@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: counts the executions and states of small programs against closed formulas: every
-// schedule is visited, none twice, each bound leaves out what it says, and with all reductions one
-// execution of each kind is left.
+// schedule is visited, none twice, each bound leaves out the executions that it says, and with all
+// reductions one execution of each kind is left.
 // Thread safety: -
 #include <gtest/gtest.h>
 
@@ -114,7 +114,7 @@ TEST(Schedules, OfStoresKeepTheOrderOfTheirCore) {
   expect_executions(coverage, interleavings({3, 3}));
 }
 
-// What was written through settles in any order, and all of it before the drain is done.
+// Writes through settle in any order, and all of them before the drain is done.
 TEST(Schedules, OfWritesThroughHaveNoOrderBeforeDrain) {
   const auto through = [](bool drains) {
     return [=](Actor& core) {
@@ -197,7 +197,8 @@ TEST(Bound, OnPreemptionsCountsTurnsThatAreTaken) {
   EXPECT_EQ(orders({3, 3}, 5), interleavings({3, 3}));
 }
 
-// A core that waits only for its own stores or writes to leave could go on: to take its turn counts.
+// A core that waits only for its own stores or writes to leave could go on: to take its turn
+// counts.
 TEST(Bound, OnPreemptionsIsNotEvadedByAFence) {
   const auto fenced = [](Actor& core) {
     core.store(0, 1);
@@ -239,7 +240,7 @@ TEST(Bound, OnRetriesCountsPausesAfterWhichNothingHasChanged) {
       core.pause();
     }
   };
-  // The other's operation comes before any of what core 0 may do first, or after that.
+  // The other's operation comes before any of the steps that core 0 may do first, or after them.
   const std::uint64_t free_steps[] = {1, 3, 4};
   for (const std::uint32_t retries : {0u, 1u, 2u}) {
     SCOPED_TRACE(retries);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: shows that the programs ask what they say: each judge accepts what is right and names
-// what is wrong, of algorithms that do nothing at all as well; and that the scripts, the epochs and
-// the broken machines are what their comments say.
+// Purpose: shows that the programs ask what they say: each judge accepts right results and names
+// the fault of wrong ones, of algorithms that do nothing at all as well; and that the scripts, the
+// epochs and the broken machines are as their comments say.
 // Thread safety: -
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ namespace {
 
 using machine::Home;
 
-// What the explorer finds: the failure, or all outcomes.
+// The explorer's result: the failure, or all outcomes.
 std::string found(Program& program, const Bounds& bounds = {}) {
   const Coverage coverage = explore(program, bounds);
   if (coverage.counterexample) return coverage.counterexample->what;
@@ -92,7 +92,7 @@ TEST(JudgeOfLocks, NamesDataThatIsLostOrStale) {
   EXPECT_EQ(without<Omit::publish>(Writing::cached), lost);
   EXPECT_EQ(without<Omit::refresh>(Writing::cached), lost);
   EXPECT_EQ(without<Omit::drain>(Writing::through), lost);
-  // What this way of writing does not need is no loss.
+  // Operations that this way of writing does not need are no loss.
   const std::string completed = "sections completed: 2 0; ";
   EXPECT_EQ(without<Omit::publish>(Writing::through), completed);
   EXPECT_EQ(without<Omit::drain>(Writing::cached), completed);
@@ -231,7 +231,7 @@ TEST(Scripts, AreWhatTheirCommentsSay) {
 
 // ---- Broken machines ----------------------------------------------------------------------------
 
-// Six times a store and a fence: what comes out says after which of them the store is in memory.
+// Six times a store and a fence: the outcome says after which of them the store is in memory.
 template <class C>
 class Fences final : public Program {
  public:
@@ -288,7 +288,7 @@ TEST(List, HasEachNameOnceAndSaysWhatIsBroken) {
             lock_programs().size() + other_programs().size() + broken_programs().size());
 }
 
-// A twin that fell by another failure than its own would show nothing of what it leaves out.
+// A twin that fell by another failure than its own would show nothing of the step it leaves out.
 TEST(Twins, FallByWhatTheyLeaveOut) {
   const auto ends_with = [](const std::string& name, const std::string& end) {
     return name.size() > end.size() && name.substr(name.size() - end.size()) == end;

@@ -2,8 +2,8 @@
 // Purpose: events at a later time without a core: a posted write that reaches memory, a message
 // that arrives.
 // Invariants: EQ1 events come out by time, those of one time in the order in which they went in.
-//             EQ2 an event is a function object of at most Event::payload_bytes that can be copied byte by
-//                 byte, so that no event allocates memory of its own.
+//             EQ2 an event is a function object of at most Event::payload_bytes that can be copied
+//                 byte by byte, so that no event allocates memory of its own.
 // Thread safety: one thread at a time.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: a program from one lambda per core, for tests of the explorer: words and lines have
-// numbers, and what a core says it saw is its part of the outcome.
+// numbers, and the values that a core says it saw are its part of the outcome.
 //
 //   Bodies program({[](Actor& core) { core.store(0, 1); },
 //                   [](Actor& core) { core.saw(core.load(0)); }});
@@ -105,15 +105,15 @@ class Bodies final : public Program {
   std::string refused_ = "none";
 };
 
-// What can be chosen now, in the order of the explorer.
+// The possible choices now, in the order of the explorer.
 inline std::string choices_of(Run& run) {
   std::vector<Transition> choices;
   run.enabled(choices);
   return to_text(choices);
 }
 
-// Applies the transitions that the text names, each of which must be possible. Returns what can be
-// chosen then, or why it could not go on.
+// Applies the transitions that the text names, each of which must be possible. Returns the choices
+// that are possible then, or why it could not go on.
 inline std::string steer(Run& run, const std::string& text) {
   std::vector<Transition> path;
   if (!from_text(text, path)) return "no path: " + text;
