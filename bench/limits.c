@@ -497,35 +497,41 @@ static void help(void) {
       "  --help         this text\n");
 }
 
-int main(int argc, char** argv) {
-  static Limits limits = {.budget_s = 0.5};
-  const char *pattern = "", *pool = NULL;
-  int list = 0, c, matching = 0;
+struct chosen {
+  const char* pattern;  // of the rows' names
+  const char* pool;
+  double budget_s;
+  int list;
+};
+
+static struct chosen parse(int argc, char** argv) {
+  struct chosen chosen = {.pattern = "", .budget_s = 0.5};
   static const struct option known[] = {
       {"rows", required_argument, NULL, 'r'},     {"list", no_argument, NULL, 'l'},
       {"budget-s", required_argument, NULL, 'b'}, {"pool", required_argument, NULL, 'p'},
       {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0}};
+  int c;
   opterr = 0;
   while ((c = getopt_long(argc, argv, ":", known, NULL)) != -1) {
     char* end = NULL;
     switch (c) {
       case 'r':
-        pattern = optarg;
+        chosen.pattern = optarg;
         break;
       case 'l':
-        list = 1;
+        chosen.list = 1;
         break;
       case 'p':
-        pool = optarg;
+        chosen.pool = optarg;
         break;
       case 'b':
-        limits.budget_s = strtod(optarg, &end);
-        if (end == optarg || *end != '\0' || !(limits.budget_s > 0 && limits.budget_s <= 3600))
+        chosen.budget_s = strtod(optarg, &end);
+        if (end == optarg || *end != '\0' || !(chosen.budget_s > 0 && chosen.budget_s <= 3600))
           reject("--budget-s wants a number above 0, up to 3600, not '%s'", optarg);
         break;
       case 'h':
         help();
-        return 0;
+        exit(0);
       case ':':
         reject("option %s lacks its value (see --help)", argv[optind - 1]);
       default:
@@ -533,24 +539,32 @@ int main(int argc, char** argv) {
     }
   }
   if (optind < argc) reject("unexpected argument '%s' (see --help)", argv[optind]);
+  return chosen;
+}
+
+int main(int argc, char** argv) {
+  static Limits limits;
+  const struct chosen chosen = parse(argc, argv);
+  int matching = 0;
+  limits.budget_s = chosen.budget_s;
   regex_t regex;
-  if (regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB) != 0)
-    reject("--rows: '%s' is not a regular expression", pattern);
-  if (!list) {
-    map_memory(&limits, pool);
+  if (regcomp(&regex, chosen.pattern, REG_EXTENDED | REG_NOSUB) != 0)
+    reject("--rows: '%s' is not a regular expression", chosen.pattern);
+  if (!chosen.list) {
+    map_memory(&limits, chosen.pool);
     find_cpus(&limits);
     measure_timer(&limits);
   }
   for (int r = 0; r < kRowCount; ++r) {
     if (regexec(&regex, kRows[r].name, 0, NULL, 0) != 0) continue;
     ++matching;
-    if (list)
+    if (chosen.list)
       printf("%s\n", kRows[r].name);
     else
       run_row(&limits, &kRows[r]);
   }
   regfree(&regex);
   free(limits.private);
-  if (matching == 0) reject("--rows: no row matches '%s' (see --list)", pattern);
+  if (matching == 0) reject("--rows: no row matches '%s' (see --list)", chosen.pattern);
   return 0;
 }

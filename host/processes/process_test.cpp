@@ -62,6 +62,7 @@ TEST(ProcessName, TellsWhenTheProcessWasStarted) {
   const std::uint64_t after = ticks_since_boot();
   const ProcessName name = process_named(child.pid());
   EXPECT_EQ(name.pid, child.pid());
+  ASSERT_NE(name.started, 0u);
   if (name.started + 100 < before || name.started > after + 100)
     GTEST_SKIP() << "the kernel of this host counts its ticks otherwise";
   EXPECT_GE(name.started + 2, before);

@@ -323,54 +323,5 @@ TEST(Segment, OnAFullSharedMemoryMountFallsBackToNoMemory) {
   EXPECT_EQ(result, 0);
 }
 
-// A tree of files in place of /proc and /sys.
-class FakeHost {
- public:
-  void file(const std::string& name, const std::string& text) {
-    const std::filesystem::path path = folder_.path() + "/" + name;
-    std::filesystem::create_directories(path.parent_path());
-    std::ofstream(path) << text;
-  }
-  std::string root() const { return folder_.path(); }
-
- private:
-  Folder folder_{"/tmp"};
-};
-
-TEST(MemoryRoom, IsTheLeastOfHostAndControlGroups) {
-  FakeHost host;
-  host.file("proc/meminfo", "MemTotal: 9 b\nMemAvailable: 1000 b\nSwapFree: 24 b\n");
-  EXPECT_EQ(memory_room(host.root()).bytes, 1024u * 1024);
-  host.file("proc/self/cgroup", "0::/job/step\n");
-  host.file("sys/fs/cgroup/job/step/memory.max", "max\n");
-  host.file("sys/fs/cgroup/job/step/memory.current", "4096\n");
-  EXPECT_EQ(memory_room(host.root()).bytes, 1024u * 1024);
-  host.file("sys/fs/cgroup/job/memory.max", "500000\n");
-  host.file("sys/fs/cgroup/job/memory.current", "300000\n");
-  host.file("sys/fs/cgroup/job/memory.swap.max", "0\n");
-  host.file("sys/fs/cgroup/job/memory.stat", "anon 7\nactive_file 30\ninactive_file 12\n");
-  const MemoryRoom room = memory_room(host.root());
-  EXPECT_EQ(room.bytes, 200042u);
-  EXPECT_NE(room.limit.find("memory.max"), std::string::npos);
-}
-
-TEST(MemoryRoom, KnowsTheFirstVersionOfControlGroups) {
-  FakeHost host;
-  host.file("proc/meminfo", "MemAvailable: 1000 b\n");
-  host.file("proc/self/cgroup", "3:cpu,cpuacct:/other\n2:memory:/job\n");
-  host.file("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "300000\n");
-  host.file("sys/fs/cgroup/memory/job/memory.usage_in_bytes", "100000\n");
-  host.file("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
-  host.file("sys/fs/cgroup/memory/memory.usage_in_bytes", "100000\n");
-  EXPECT_EQ(memory_room(host.root()).bytes, 200000u);
-}
-
-TEST(MemoryRoom, KnowsStrictOvercommit) {
-  FakeHost host;
-  EXPECT_FALSE(strict_overcommit(host.root()));
-  host.file("proc/sys/vm/overcommit_memory", "2\n");
-  EXPECT_TRUE(strict_overcommit(host.root()));
-}
-
 }  // namespace
 }  // namespace tombolo::host

@@ -100,7 +100,7 @@ static void strangers(void) {
   MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &pair);
   WORKS(MPI_Win_allocate(4, 4, MPI_INFO_NULL, pair, &memory, &other));
   MPI_Win_set_errhandler(other, MPI_ERRORS_RETURN);
-  const int outside = (rank + 2) % ranks, partner = rank ^ 1, both[] = {partner, outside};
+  const int outside = (rank + 2) % ranks, partner = rank ^ 1, both[] = {rank, outside};
   MPI_Group none = group_of(both, 2), one = group_of(&partner, 1);
   for (int turn = 0; turn < 6; ++turn) {
     EXPECT(class_of(MPI_Win_post(none, 0, other)) == MPI_ERR_GROUP, "turn %d", turn);
