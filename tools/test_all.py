@@ -47,7 +47,7 @@ SECTIONS = (
     Section("env", "make env-test", 10, required=True),
     Section("build", "make build PRESET=release", 30),
     Section("unit tests", f"ctest --test-dir build/release --output-on-failure -j {CORES}", 10, after="build"),
-    Section("python tests", "make python-test", 5),
+    Section("python tests", "make python-test", 15),
     Section("layers", "tools/check_layers.py", 1),
     Section("tidy", "tools/tidy.py", 1),
     Section("format", "tools/check_format.sh", 2),
