@@ -123,7 +123,7 @@ class Creator {
   void finish();
   // The status for an error of the host MPI, whose code the program gets.
   Status host_error(int error);
-  bool leave_to_host(const Status& why);
+  bool leave_to_host(const Agreed& why);
   int failure(const Status& why);
   bool fail(int error, int& result);
 
@@ -280,8 +280,8 @@ int Creator::failure(const Status& why) {
 }
 
 // The hosts turn out to have no pool in common, or not enough of one.
-bool Creator::leave_to_host(const Status& why) {
-  job().reports().own_once(fmt::format("{}: {}", c_.call, why.message()));
+bool Creator::leave_to_host(const Agreed& why) {
+  if (why.own()) job().reports().own_once(fmt::format("{}: {}", c_.call, why.status().message()));
   job().count_forwarded("no room in one pool for several hosts", !has_own_memory(c_.flavor));
   return false;
 }
@@ -304,7 +304,7 @@ bool Creator::run(int& result) {
   }();
   MpiWindow& w = *window_;
   if (!made.ok()) {
-    if (w.memory->several_hosts() && !w.memory->made()) return leave_to_host(made.status());
+    if (w.memory->several_hosts() && !w.memory->made()) return leave_to_host(made);
     if (w.group != MPI_GROUP_NULL) host().Group_free(&w.group);
     if (has_carrier_) host().Win_free(&w.handle);
     return fail(host_error_ != MPI_SUCCESS ? host_error_ : failure(made.status()), result);

@@ -37,14 +37,17 @@ class [[nodiscard]] Agreed {
  public:
   bool ok() const { return status_.ok(); }
   const Status& status() const { return status_; }
+  // This process's own part went wrong: the others know no cause.
+  bool own() const { return own_; }
 
  private:
   template <Exchange X>
   friend class Collective;
   Agreed() = default;
-  explicit Agreed(Status status) : status_(std::move(status)) {}
+  Agreed(Status status, bool own) : status_(std::move(status)), own_(own) {}
 
   Status status_;
+  bool own_ = false;
 };
 
 // The error at processes whose own part of a step went well.
@@ -86,7 +89,8 @@ class Collective {
     Status mine = std::exchange(pending_, {});
     if (mine.ok()) mine = guarded(std::forward<Local>(local));
     if (exchange_.all(mine.ok())) return Agreed();
-    return Agreed(mine.ok() ? elsewhere.status() : std::move(mine));
+    if (mine.ok()) return Agreed(elsewhere.status(), false);
+    return Agreed(std::move(mine), true);
   }
 
   // Whether all processes say yes: a question, not an error.

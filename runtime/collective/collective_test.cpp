@@ -51,6 +51,7 @@ TEST(Collective, AFailureAnywhereIsAFailureEverywhere) {
       const bool here = exchange.rank() == failing;
       EXPECT_EQ(done.status().message(), here ? "here" : "elsewhere");
       EXPECT_EQ(done.status().code(), here ? Code::unsupported : Code::no_memory);
+      EXPECT_EQ(done.own(), here);
       EXPECT_FALSE(all.all(exchange.rank() != failing));
       EXPECT_FALSE(
           all.attempt([&] { return exchange.rank() == failing ? Status::io("tried") : Status(); }));
