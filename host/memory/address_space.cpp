@@ -48,7 +48,7 @@ bool parse_line(std::string_view line, Mapping& mapping) {
   return true;
 }
 
-// "VmLck:\t       0 b"; 0 if absent.
+// "VmLck:\t       0 kB"; 0 if absent.
 std::uint64_t kilobytes(std::string_view status, std::string_view key) {
   const auto at = status.find(key);
   if (at == std::string_view::npos) return 0;

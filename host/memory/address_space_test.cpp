@@ -104,11 +104,11 @@ TEST(PlainRun, LeavesOutTheStackOfTheCaller) {
 }
 
 TEST(RegisteredMemory, IsSuspectedWhereDevicesAreMappedOrPagesPinned) {
-  constexpr std::string_view free = "VmPeak:\t 12 b\nVmLck:\t       0 b\nVmPin:\t       0 b\n";
+  constexpr std::string_view free = "VmPeak:\t 12 kB\nVmLck:\t       0 kB\nVmPin:\t       0 kB\n";
   const auto mappings = parse_mappings(maps);
   EXPECT_FALSE(memory_may_be_registered(mappings, free));
-  EXPECT_TRUE(memory_may_be_registered(mappings, "VmLck:\t       4 b\nVmPin:\t       0 b\n"));
-  EXPECT_TRUE(memory_may_be_registered(mappings, "VmLck:\t       0 b\nVmPin:\t       64 b\n"));
+  EXPECT_TRUE(memory_may_be_registered(mappings, "VmLck:\t       4 kB\nVmPin:\t       0 kB\n"));
+  EXPECT_TRUE(memory_may_be_registered(mappings, "VmLck:\t       0 kB\nVmPin:\t       64 kB\n"));
   EXPECT_TRUE(memory_may_be_registered(
       parse_mappings("7f0000000000-7f0000001000 rw-s 0000 00:05 9 /dev/infiniband/uverbs0\n"),
       free));

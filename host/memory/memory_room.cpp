@@ -33,7 +33,7 @@ std::optional<std::uint64_t> number_in(const std::string& path) {
   return value;
 }
 
-// The value behind `key` in a file of lines "key value" or "key: value b"; 0 if absent.
+// The value behind `key` in a file of lines "key value" or "key: value kB"; 0 if absent.
 std::uint64_t field_in(const std::string& path, const std::string& key) {
   std::ifstream file(path);
   std::string line;
@@ -44,7 +44,7 @@ std::uint64_t field_in(const std::string& path, const std::string& key) {
     std::uint64_t value = 0;
     if (!(words >> name >> value)) continue;
     if (name == key || name == key + ":")
-      return words >> unit && unit == "b" ? value * 1024 : value;
+      return words >> unit && unit == "kB" ? value * 1024 : value;
   }
   return 0;
 }

@@ -190,11 +190,11 @@ struct BiasedFamily {
     return text;
   }();
   static constexpr LockFamilyTraits biased() {
-    LockFamilyTraits traits = Family::traits;
-    traits.name = {name.data(), name.size()};
-    traits.in_windows = false;
-    traits.reader_bias = false;
-    return traits;
+    LockFamilyTraits changed = Family::traits;
+    changed.name = {name.data(), name.size()};
+    changed.in_windows = false;
+    changed.reader_bias = false;
+    return changed;
   }
 
  public:

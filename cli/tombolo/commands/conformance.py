@@ -43,8 +43,8 @@ def conformance(
 ) -> None:
     """Run MPICH's one-sided tests; fail when one passes under the stock MPI and not under us."""
     chosen = mpis.need(mpi)
-    settings = settings_for(machine, tuple(seed or DEFAULT_SEEDS), stock)
-    if not build_only and any(setting.choice for setting in settings):
+    runs = settings_for(machine, tuple(seed or DEFAULT_SEEDS), stock)
+    if not build_only and any(setting.choice for setting in runs):
         libraries.need(chosen.kind)  # before the first test rather than in its time
     where = suite_build.build(chosen, console.print)
     if build_only:
@@ -58,7 +58,7 @@ def conformance(
     known = judge.StockVerdicts(where)
     expected = judge.expected_failures()
     rows = []
-    for setting in settings:
+    for setting in runs:
         console.rule(f"{chosen.label}, {setting.label}: {len(tests)} tests", align="left")
         start = time.monotonic()
         verdicts = []
@@ -90,10 +90,10 @@ def settings_for(
         settings.check_machine(name, "stock")
     if (stock is None and not machines) or stock:
         named = ["stock", *named]
-    settings = []
+    runs = []
     for name in dict.fromkeys(named):
-        settings += [Setting(name, s) for s in seeds] if name == "stale" else [Setting(name)]
-    return settings
+        runs += [Setting(name, s) for s in seeds] if name == "stale" else [Setting(name)]
+    return runs
 
 
 def report(verbose: bool, listed: dict[str, str]):
