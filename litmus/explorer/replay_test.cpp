@@ -81,8 +81,8 @@ TEST(Replay, TellsEachStep) {
       "0v0     core 0  writes 5 to line 0:64 + 8: in its cache; "
       "writes 6 through to line 0:0 + 16: on its way",
       "0       core 0  writes 9 through to line 0:0 + 16: on its way",
-      "w0.2    core 0  what it wrote through to line 0:0 + 16 reaches memory: 9",
-      "0       core 0  drain: what it wrote through is in memory",
+      "w0.2    core 0  its write-through to line 0:0 + 16 reaches memory: 9",
+      "0       core 0  drain: its write-throughs are in memory",
       "0       core 0  publishes line 0:64: all of it is in memory",
       "s0      core 0  its store of 7 to word 0:0 reaches memory",
       "0       core 0  fence: its store buffer is empty",
@@ -112,11 +112,11 @@ TEST(Replay, TellsWhatWasOldAndWhatIsLost) {
                   }});
   const Lines expected{
       "start   core 0  writes 6 through to line 0:0 + 0: on its way",
-      "w0.0    core 0  what it wrote through to line 0:0 + 0 reaches memory: 6",
-      "0       core 0  drain: what it wrote through is in memory",
+      "w0.0    core 0  its write-through to line 0:0 + 0 reaches memory: 6",
+      "0       core 0  drain: its write-throughs are in memory",
       "1v1     core 1  reads line 0:0 + 0: 0 (as it was 1 changes ago)",
       "1v0     core 1  writes 3 to line 0:0 + 8: in its cache",
-      "1       core 1  refreshes line 0:0: what it wrote there is lost",
+      "1       core 1  refreshes line 0:0: its unpublished bytes there are lost",
       "1       core 1  loads 0 from word 0:0",
       "outcome: | 0 | 0 0",
   };
