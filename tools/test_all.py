@@ -4,18 +4,19 @@
 
     tools/test_all.py [SECTION...]      all sections, or those named (env is always run)
 
-A failing section does not keep the others from running; the exit status is 0 if none failed. The
-table at the end says of each section how long it took (`time`) and how many seconds the processors
+A failing section does not keep the others from running; the exit status is 0 if none failed. A section
+may run beside another that leaves the processors idle at times; its output follows that one's. The table at the end says of each section how long it took (`time`) and how many seconds the processors
 worked for it (`cpu`): a section whose cpu is far below time times cores waits, or runs on one core.
 """
 
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +42,7 @@ class Section:
     minutes: int  # it is stopped after them
     required: bool = False  # without it nothing else makes sense
     after: str | None = None  # the section that must have passed
+    beside: str | None = None  # the section during which it runs, at low priority
 
 
 SECTIONS = (
@@ -51,7 +53,7 @@ SECTIONS = (
     Section("layers", "tools/check_layers.py", 1),
     Section("tidy", "tools/tidy.py", 1),
     Section("format", "tools/check_format.sh", 2),
-    Section("clang-tidy", "tools/check_tidy.sh", 12, after="build"),
+    Section("clang-tidy", "tools/check_tidy.sh", 20, after="build", beside="python tests"),
     Section("demo", "./tombolo demo", 6, after="build"),
     Section("examples", "./tombolo demo --examples", 12, after="build"),
     Section("experiments", "./tombolo scc run calibration gats passive-target --quick --fresh", 5, after="build"),
@@ -96,16 +98,18 @@ def counts(output: str, status: int) -> tuple[int, int]:
     return passed, failed
 
 
-def cpu_seconds_of_children() -> float:
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+def stop(process: subprocess.Popen) -> None:
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:  # it has just ended
+        pass
 
 
-def run(section: Section) -> Result:
-    """Shows the output as it comes and keeps it for counting."""
-    start, cpu_start = time.monotonic(), cpu_seconds_of_children()
+def run(section: Section, show: bool = True) -> tuple[Result, str]:
+    """The result and the output, which is shown as it comes unless told otherwise."""
+    start = time.monotonic()
     process = subprocess.Popen(
-        section.command,
+        section.command if show else f"nice -n 19 {section.command}",
         shell=True,
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
@@ -115,22 +119,24 @@ def run(section: Section) -> Result:
         errors="replace",
         start_new_session=True,
     )
-    signal.signal(signal.SIGALRM, lambda *_: os.killpg(process.pid, signal.SIGKILL))
-    signal.alarm(section.minutes * MINUTE)
+    limit = threading.Timer(section.minutes * MINUTE, stop, [process])
+    limit.start()
     lines = []
     for line in process.stdout:
         lines.append(line)
-        sys.stdout.write(line)
-        sys.stdout.flush()
-    status = process.wait()
-    signal.alarm(0)
+        if show:
+            sys.stdout.write(line)
+            sys.stdout.flush()
+    _, ended, usage = os.wait4(process.pid, 0)
+    limit.cancel()
+    status = process.returncode = os.waitstatus_to_exitcode(ended)
     seconds = time.monotonic() - start
     output = "".join(lines)
     passed, failed = counts(output, status)
     stopped = status == -signal.SIGKILL and seconds >= section.minutes * MINUTE
     note = f"stopped after {section.minutes} min" if stopped else ""
-    cpu_seconds = cpu_seconds_of_children() - cpu_start
-    return Result(passed, failed, seconds, note, names_of_failures(output), cpu_seconds)
+    cpu_seconds = usage.ru_utime + usage.ru_stime
+    return Result(passed, failed, seconds, note, names_of_failures(output), cpu_seconds), output
 
 
 def chosen(names: list[str]) -> list[Section]:
@@ -145,14 +151,14 @@ def minutes_and_seconds(seconds: float) -> str:
     return f"{minutes}:{rest:02}"
 
 
-def summary(results: dict[str, Result]) -> str:
+def summary(results: dict[str, Result], seconds: float) -> str:
+    """`seconds`: the time from the first section's start to the last one's end."""
     lines = ["", f"{'section':<14} {'passed':>7} {'failed':>7} {'time':>7} {'cpu':>7}"]
     for name, r in results.items():
         time_and_cpu = f"{minutes_and_seconds(r.seconds):>7} {minutes_and_seconds(r.cpu_seconds):>7}"
         lines.append(f"{name:<14} {r.passed:>7} {r.failed:>7} {time_and_cpu} {r.note}".rstrip())
-    total = minutes_and_seconds(sum(r.seconds for r in results.values()))
     total_cpu = minutes_and_seconds(sum(r.cpu_seconds for r in results.values()))
-    lines += [f"total time {total}, cpu {total_cpu} on {CORES} cores", ""]
+    lines += [f"total time {minutes_and_seconds(seconds)}, cpu {total_cpu} on {CORES} cores", ""]
     for name, r in results.items():
         lines += [f"failed in {name}: {failure}" for failure in r.failures]
     passed = sum(r.passed for r in results.values())
@@ -160,20 +166,57 @@ def summary(results: dict[str, Result]) -> str:
     return "\n".join([*lines, f"{passed} passed, {failed} failed"])
 
 
-def main() -> int:
-    results: dict[str, Result] = {}
-    for section in chosen(sys.argv[1:]):
+class Run:
+    """Runs sections, and keeps their results."""
+
+    def __init__(self, sections: list[Section]) -> None:
+        self.sections = sections
+        self.results: dict[str, Result] = {}
+
+    def all(self) -> None:
+        names = {section.name for section in self.sections}
+        for section in self.sections:
+            if section.beside in names:
+                continue
+            with ThreadPoolExecutor() as pool:
+                others = [s for s in self.sections if s.beside == section.name]
+                started = [(s, pool.submit(run, s, False)) for s in others if self.may_run(s)]
+                if self.may_run(section):
+                    self.head(section)
+                    self.note(section, run(section)[0])
+                for other, future in started:
+                    self.show(other, future)
+            if section.required and self.results[section.name].failed:
+                break
+
+    def may_run(self, section: Section) -> bool:
+        before = self.results.get(section.after) if section.after else None
+        if not before or not before.failed:
+            return True
+        self.head(section)
+        self.results[section.name] = Result(0, 1, 0, f"not run: {section.after} failed")
+        return False
+
+    def show(self, section: Section, future: Future) -> None:
+        result, output = future.result()
+        self.head(section)
+        print(output, end="")
+        self.note(section, result)
+
+    def head(self, section: Section) -> None:
         print(f"\n=== {section.name}: {section.command}", flush=True)
-        before = results.get(section.after) if section.after else None
-        if before and before.failed:
-            results[section.name] = Result(0, 1, 0, f"not run: {section.after} failed")
-            continue
-        results[section.name] = run(section)
-        print(f"--- {section.name}: {results[section.name].seconds:.0f} s", flush=True)
-        if section.required and results[section.name].failed:
-            break
-    print(summary(results))
-    return 1 if any(result.failed for result in results.values()) else 0
+
+    def note(self, section: Section, result: Result) -> None:
+        self.results[section.name] = result
+        print(f"--- {section.name}: {result.seconds:.0f} s", flush=True)
+
+
+def main() -> int:
+    start = time.monotonic()
+    sections = Run(chosen(sys.argv[1:]))
+    sections.all()
+    print(summary(sections.results, time.monotonic() - start))
+    return 1 if any(result.failed for result in sections.results.values()) else 0
 
 
 if __name__ == "__main__":

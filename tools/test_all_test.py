@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+import time
+
 import pytest
 import test_all
 from test_all import Result, Section
@@ -24,23 +26,23 @@ def test_results_are_counted_from_what_the_program_says(output, status, expected
 
 def test_a_section_that_takes_too_long_fails(monkeypatch):
     monkeypatch.setattr(test_all, "MINUTE", 1)
-    result = test_all.run(Section("slow", "sleep 20", 1))
+    result, _ = test_all.run(Section("slow", "sleep 20", 1))
     assert result.failed == 1
     assert "stopped" in result.note
 
 
 def test_the_summary_ends_with_the_sum():
-    text = test_all.summary({"a": Result(3, 0, 61), "b": Result(4, 1, 2)})
+    text = test_all.summary({"a": Result(3, 0, 61), "b": Result(4, 1, 2)}, 63)
     assert text.splitlines()[-1] == "7 passed, 1 failed"
     assert "1:01" in text
 
 
 def test_the_summary_tells_the_work_from_the_time():
-    idle = test_all.run(Section("idle", "sleep 1", 1))
-    busy = test_all.run(Section("busy", "timeout 1 sh -c 'while :; do :; done'; true", 1))
+    idle, _ = test_all.run(Section("idle", "sleep 1", 1))
+    busy, _ = test_all.run(Section("busy", "timeout 1 sh -c 'while :; do :; done'; true", 1))
     assert idle.seconds > 0.9 and idle.cpu_seconds < 0.5
     assert 0.05 < busy.cpu_seconds <= busy.seconds * 1.1
-    text = test_all.summary({"a": Result(1, 0, 61, cpu_seconds=122.4), "b": Result(1, 0, 1, cpu_seconds=3)})
+    text = test_all.summary({"a": Result(1, 0, 61, cpu_seconds=122.4), "b": Result(1, 0, 1, cpu_seconds=3)}, 62)
     row, total = text.splitlines()[2], text.splitlines()[4]
     assert row.split() == ["a", "1", "0", "1:01", "2:02"]
     assert total.startswith("total time 1:02, cpu 2:05 on ")
@@ -60,7 +62,7 @@ FAILED cli/tests/x_test.py::test_y[1] - AssertionError: z
 """
     names = test_all.names_of_failures(output)
     assert [name[:10] for name in names] == ["b.IsFound<", "b.Hangs", "b.Crashes", "c_NOT_BUIL", "cli/tests/"]
-    text = test_all.summary({"a": Result(3, 5, 61, failures=names)})
+    text = test_all.summary({"a": Result(3, 5, 61, failures=names)}, 61)
     assert "failed in a: b.Hangs\n" in text
     assert text.splitlines()[-1] == "3 passed, 5 failed"
 
@@ -69,3 +71,33 @@ def test_each_prerequisite_comes_before_what_needs_it():
     names = [section.name for section in test_all.SECTIONS]
     for section in test_all.SECTIONS:
         assert section.after is None or names.index(section.after) < names.index(section.name)
+        assert section.beside is None or section.beside in names
+
+
+def test_a_section_beside_another_takes_no_time_of_its_own(capsys):
+    start = time.monotonic()
+    both = test_all.Run([Section("a", "sleep 1; echo in a", 1), Section("b", "sleep 1", 1, beside="a")])
+    both.all()
+    assert time.monotonic() - start < 1.8
+    assert list(both.results) == ["a", "b"]
+    told = capsys.readouterr().out
+    assert told.index("in a") < told.index("=== b")
+
+
+def test_a_section_beside_another_runs_alone_where_that_was_not_asked_for(capsys):
+    alone = test_all.Run([Section("b", "echo in b", 1, beside="a")])
+    alone.all()
+    assert alone.results["b"].passed == 1
+    assert "in b" in capsys.readouterr().out
+
+
+def test_what_needs_a_failed_section_does_not_run_beside_another_either(capsys):
+    sections = [
+        Section("build", "false", 1),
+        Section("a", "echo in a", 1),
+        Section("b", "echo in b", 1, after="build", beside="a"),
+    ]
+    run = test_all.Run(sections)
+    run.all()
+    assert run.results["b"].note == "not run: build failed"
+    assert "\nin b" not in capsys.readouterr().out
