@@ -63,9 +63,12 @@ TEST(Images, TheProgramsMemoryIsItsOwn) {
   EXPECT_EQ(images.of(2), images.of(0) + 200);
 }
 
+// The thread sanitizer looks up its own memory for such a range before the kernel refuses it.
+#if !defined(__SANITIZE_THREAD__)
 TEST(Images, TooLargeOnesAreNoMemory) {
   EXPECT_THROW(Images(attached({region(base, std::uint64_t{1} << 60)})), std::bad_alloc);
 }
+#endif
 
 }  // namespace
 }  // namespace tombolo::stale
