@@ -24,7 +24,7 @@ namespace tombolo {
 struct Option {
   std::string_view variable = {};                  // empty: set by the info key alone
   std::string_view info_key = {};                  // of MPI windows; empty: none
-  std::span<const std::string_view> choices = {};  // empty: `values` says what it may be
+  std::span<const std::string_view> choices = {};  // empty: see `values`
   std::string_view values = {};                    // "a number from 0", "a path"
   std::string_view initial = {};                   // if it is not set; empty: see `meaning`
   std::string_view meaning = {};                   // a sentence or two, in Markdown

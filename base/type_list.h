@@ -20,17 +20,16 @@ namespace detail {
 
 template <class... Lists>
 struct Joined;
-template <class... Ts>
-struct Joined<TypeList<Ts...>> {
-  using type = TypeList<Ts...>;
+template <template <class...> class List, class... Ts>
+struct Joined<List<Ts...>> {
+  using type = List<Ts...>;
 };
-template <class... Ts, class... Us, class... Rest>
-struct Joined<TypeList<Ts...>, TypeList<Us...>, Rest...> : Joined<TypeList<Ts..., Us...>, Rest...> {
-};
+template <template <class...> class List, class... Ts, class... Us, class... Rest>
+struct Joined<List<Ts...>, List<Us...>, Rest...> : Joined<List<Ts..., Us...>, Rest...> {};
 
 }  // namespace detail
 
-// One list of the types of several.
+// One list of the types of several; TypeList or another template of lists.
 template <class... Lists>
 using JoinedLists = typename detail::Joined<Lists...>::type;
 

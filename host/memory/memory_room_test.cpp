@@ -97,7 +97,7 @@ TEST(MemoryRoom, IsLimitedByAllGroupsUpToTheRoot) {
   host.group("/a/b/c", "1", "0");
   EXPECT_EQ(memory_room(host.root()).bytes, 400'000u) << "this process is in neither";
   host.group("/a/b", "700000", "800000");
-  EXPECT_EQ(memory_room(host.root()).bytes, 0u) << "a limit that was lowered below what is used";
+  EXPECT_EQ(memory_room(host.root()).bytes, 0u) << "a limit that was lowered below the use";
 }
 
 TEST(MemoryRoom, IsThatOfTheHostWhereAGroupSaysNothing) {
@@ -105,7 +105,7 @@ TEST(MemoryRoom, IsThatOfTheHostWhereAGroupSaysNothing) {
   host.file("proc/meminfo", "MemAvailable: 1000 kB\n");
   host.file("proc/self/cgroup", "no group\n0::/a\n");
   host.file("sys/fs/cgroup/a/memory.max", "7\n");
-  EXPECT_EQ(memory_room(host.root()).bytes, free_bytes) << "what is used is not known";
+  EXPECT_EQ(memory_room(host.root()).bytes, free_bytes) << "the use is not known";
   host.group("/a", "max", "0");
   EXPECT_EQ(memory_room(host.root()).bytes, free_bytes);
   host.group("/a", "much", "0");
@@ -132,7 +132,7 @@ TEST(MemoryRoom, IsLessByWhatWasPromisedAndNotTouched) {
   FakeHost host;
   host.file("proc/meminfo", "MemAvailable: 1000 kB\nShmem: 10 kB\n");
   promise_memory(10'240);
-  EXPECT_EQ(memory_room(host.root()).bytes, free_bytes) << "all of it may be what the host counts";
+  EXPECT_EQ(memory_room(host.root()).bytes, free_bytes) << "the host may count all of it";
   promise_memory(4096);
   const MemoryRoom room = memory_room(host.root());
   EXPECT_EQ(room.bytes, free_bytes - 4096);

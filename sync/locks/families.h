@@ -16,6 +16,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "base/type_list.h"
 #include "sync/locks/bakery_lock.h"
 #include "sync/locks/best_effort_lock.h"
 #include "sync/locks/fifo_lock.h"
@@ -67,20 +68,10 @@ using LockFamilies = LockFamilyList<BestEffortFamily,        // the default
 
 namespace detail {
 
-template <class...>
-struct Joined;
-template <class... Families>
-struct Joined<LockFamilyList<Families...>> {
-  using type = LockFamilyList<Families...>;
-};
-template <class... As, class... Bs, class... Lists>
-struct Joined<LockFamilyList<As...>, LockFamilyList<Bs...>, Lists...>
-    : Joined<LockFamilyList<As..., Bs...>, Lists...> {};
-
 template <bool condition, class Family>
 using If = std::conditional_t<condition, LockFamilyList<Family>, LockFamilyList<>>;
 template <class... Families>
-using ForWindows = typename Joined<If<Families::traits.in_windows, Families>...>::type;
+using ForWindows = JoinedLists<If<Families::traits.in_windows, Families>...>;
 
 }  // namespace detail
 
@@ -91,9 +82,8 @@ static_assert(LockFamilies::names_differ());
 template <template <class> class Biased>
 struct WithBias {
   template <class... Families>
-  using Of =
-      typename detail::Joined<LockFamilyList<Families...>,
-                              detail::If<Families::traits.reader_bias, Biased<Families>>...>::type;
+  using Of = JoinedLists<LockFamilyList<Families...>,
+                         detail::If<Families::traits.reader_bias, Biased<Families>>...>;
   using type = LockFamilies::apply<Of>;
 };
 using EveryLockFamily = WithBias<BiasedFamily>::type;
