@@ -25,10 +25,10 @@ using EnginePointer = std::unique_ptr<windows::Engine, DestroyInPlace>;
 
 // Facts that some machines need besides; each takes those that concern it (machine/optional.h).
 struct Particulars {
-  std::byte* own_view = nullptr;                // KeepsViewsApart
-  std::byte* shared = nullptr;                  // WantsSharedMemory
-  std::uint64_t evictions = 0;                  // EvictsAtRandom
-  std::pmr::vector<machine::RegionPart> parts;  // MapsParts
+  std::byte* own_view = nullptr;                     // KeepsViewsApart
+  std::byte* shared = nullptr;                       // WantsSharedMemory
+  std::uint64_t evictions = 0;                       // EvictsAtRandom
+  std::pmr::vector<machine::RegionPart> parts = {};  // MapsParts
 };
 
 // Properties that follow from the types of one machine with one kind of atomics.

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <memory_resource>
 #include <utility>
 #include <vector>
@@ -104,6 +105,49 @@ TEST(Engines, KeepWhatCallsLookAtInTheMemoryTheyAreGiven) {
       EXPECT_EQ(result, value);
     }
   }
+}
+
+// A window of two processes of which this one is the first. The region of the other has no mapping
+// and no process behind it, so that only the part that is mapped can be reached.
+TEST(Engines, UseThePartsThatAreMapped) {
+  const MachineChoice coherent{*machine_named("coherent")};
+  Alone alone(coherent, 2);
+  std::pmr::monotonic_buffer_resource memory;
+  machine::Attachment at = alone.attachment(2, memory);
+  at.data[1].memory = nullptr;
+  at.data[1].pid = -1;
+  alignas(8) std::array<std::byte, 16> part{};
+  Particulars particulars{.parts = {2, machine::RegionPart{}, &memory}};
+  particulars.parts[1] = {part.data(), 8, part.size()};
+  const EnginePointer engine =
+      served(coherent).engine(std::move(at), std::move(particulars), {}, memory);
+  const int value = 7;
+  ASSERT_TRUE(engine->lock(sync::Access::exclusive, 1, {}).ok());
+  EXPECT_TRUE(engine->put(1, 12, &value, sizeof value).ok());
+  EXPECT_FALSE(engine->put(1, 0, &value, sizeof value).ok()) << "before the part";
+  ASSERT_TRUE(engine->unlock(1).ok());
+  int found = 0;
+  std::memcpy(&found, part.data() + 4, sizeof found);
+  EXPECT_EQ(found, value);
+}
+
+// `stale` notes in the shared memory which core wrote a line.
+TEST(Engines, HandTheSharedMemoryToTheMachine) {
+  const MachineChoice stale{*machine_named("stale")};
+  Alone alone(stale, 1);
+  std::pmr::monotonic_buffer_resource memory;
+  machine::Attachment at = alone.attachment(1, memory);
+  alignas(8) std::array<std::uint64_t, 8> shared{};
+  ASSERT_LE(served(stale).shared_bytes(at.data), sizeof shared);
+  const EnginePointer engine = served(stale).engine(
+      std::move(at), {.shared = reinterpret_cast<std::byte*>(shared.data())}, {}, memory);
+  engine->set_site(42);
+  const int value = 7;
+  ASSERT_TRUE(engine->lock(sync::Access::exclusive, 0, {}).ok());
+  ASSERT_TRUE(engine->put(0, 8, &value, sizeof value).ok());
+  ASSERT_TRUE(engine->unlock(0).ok());
+  EXPECT_NE(shared, decltype(shared){});
+  engine->close();
 }
 
 }  // namespace
