@@ -3,6 +3,8 @@
 #include "host/flush/flush.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstddef>
@@ -103,6 +105,29 @@ TEST(WriteThrough, NeverUndoesAStoreToANeighbour) {
   stop = true;
   neighbour.join();
   EXPECT_EQ(undone, 0);
+}
+
+// An instruction that is given a line asks for the right to read it: a page without it shows which
+// lines a range has, since nothing else tells a line that was flushed from one that was not.
+TEST(FlushDeathTest, GivesEveryLineOfARangeToTheProcessor) {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  void* const memory =
+      mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  auto* const end = static_cast<std::byte*>(memory) + page;
+  ASSERT_EQ(mprotect(end, page, PROT_NONE), 0);
+  for (const Policy& by : all_policies()) {
+    // Up to the last line of the page that may be read, and one byte further.
+    for (const std::size_t before : {1u, 64u, 100u, 2000u}) {
+      publish(by, end - before, before);
+      refresh(by, end - before, before);
+      EXPECT_DEATH(publish(by, end - before, before + 1), "") << by.write_back[0].name;
+      EXPECT_DEATH(refresh(by, end - before, before + 1), "") << by.invalidate.name;
+    }
+    EXPECT_DEATH(publish(by, end, 1), "") << "the only line";
+    EXPECT_DEATH(refresh(by, end + 63, 1), "") << "the only line";
+  }
+  munmap(memory, 2 * page);
 }
 
 TEST(Flush, ChoosesWithinAMillisecondOrSo) {

@@ -12,6 +12,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "host/memory/raw_calls.h"
 #include "host/segments/descriptor.h"
 
 namespace tombolo::host {
@@ -64,6 +65,31 @@ bool starts_with_any(std::string_view name, std::initializer_list<std::string_vi
                      [&](std::string_view head) { return name.starts_with(head); });
 }
 
+// False and errno if the kernel does not tell.
+bool read_pagemap(int file, const AddressRange& range, std::uint64_t page, std::span<Page> out) {
+  // From the kernel's Documentation/admin-guide/mm/pagemap.rst.
+  constexpr std::uint64_t in_memory = std::uint64_t{1} << 63;
+  constexpr std::uint64_t swapped = std::uint64_t{1} << 62;
+  constexpr std::uint64_t mapped_once = std::uint64_t{1} << 56;  // never set for the page of zeros
+  std::array<std::uint64_t, 4096> entries;
+  for (std::size_t done = 0; done < out.size();) {
+    const std::size_t wanted = std::min(entries.size(), out.size() - done);
+    const std::uint64_t at = (range.low / page + done) * sizeof entries[0];
+    const long n = raw::read(file, entries.data(), wanted * sizeof entries[0], at);
+    if (n >= 0 && n < static_cast<long>(sizeof entries[0])) errno = ENODATA;
+    if (n < static_cast<long>(sizeof entries[0])) return false;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(n) / sizeof entries[0]; ++i) {
+      const std::uint64_t entry = entries[i];
+      if ((entry & swapped) != 0 || ((entry & in_memory) != 0 && (entry & mapped_once) != 0)) {
+        out[done++] = Page::present;
+      } else {
+        out[done++] = (entry & in_memory) != 0 ? Page::read : Page::absent;
+      }
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 AddressRange common_part(const AddressRange& a, const AddressRange& b) {
@@ -112,25 +138,6 @@ bool is_plain_memory(const Mapping& mapping) {
          (mapping.name.empty() || mapping.name == "[heap]" || mapping.name.starts_with("[anon:"));
 }
 
-AddressRange longest_plain_run(const std::vector<Mapping>& mappings, const AddressRange& within,
-                               std::uint64_t stack) {
-  AddressRange longest;
-  AddressRange run;
-  for (const Mapping& mapping : mappings) {
-    const bool has_stack = mapping.range.low <= stack && stack < mapping.range.high;
-    if (!is_plain_memory(mapping) || has_stack) continue;
-    const AddressRange part = common_part(mapping.range, within);
-    if (part.empty()) continue;
-    if (run.high == part.low) {
-      run.high = part.high;
-    } else {
-      run = part;
-    }
-    if (run.bytes() > longest.bytes()) longest = run;
-  }
-  return longest;
-}
-
 bool memory_may_be_registered(const std::vector<Mapping>& mappings, std::string_view status) {
   if (kilobytes(status, "VmLck:") > 0 || kilobytes(status, "VmPin:") > 0) return true;
   return std::any_of(mappings.begin(), mappings.end(), [](const Mapping& mapping) {
@@ -140,34 +147,19 @@ bool memory_may_be_registered(const std::vector<Mapping>& mappings, std::string_
 }
 
 Status read_pages(const AddressRange& range, std::uint64_t page, std::vector<Page>& out) {
-  const Descriptor file(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC));
-  if (!file.valid())
-    return Status::unsupported(fmt::format("open of /proc/self/pagemap: {}", std::strerror(errno)));
-  // From the kernel's Documentation/admin-guide/mm/pagemap.rst.
-  constexpr std::uint64_t in_memory = std::uint64_t{1} << 63;
-  constexpr std::uint64_t swapped = std::uint64_t{1} << 62;
-  constexpr std::uint64_t mapped_once = std::uint64_t{1} << 56;  // never set for the page of zeros
-  const std::uint64_t pages = range.bytes() / page;
-  out.clear();
-  out.reserve(pages);
-  std::array<std::uint64_t, 4096> entries;
-  while (out.size() < pages) {
-    const std::size_t wanted = std::min<std::uint64_t>(entries.size(), pages - out.size());
-    const auto at = static_cast<off_t>((range.low / page + out.size()) * sizeof entries[0]);
-    const ssize_t n = pread(file.get(), entries.data(), wanted * sizeof entries[0], at);
-    if (n < static_cast<ssize_t>(sizeof entries[0]))
-      return Status::unsupported(
-          fmt::format("read of /proc/self/pagemap: {}", n < 0 ? std::strerror(errno) : "nothing"));
-    for (std::size_t i = 0; i < static_cast<std::size_t>(n) / sizeof entries[0]; ++i) {
-      const std::uint64_t entry = entries[i];
-      if ((entry & swapped) != 0 || ((entry & in_memory) != 0 && (entry & mapped_once) != 0)) {
-        out.push_back(Page::present);
-      } else {
-        out.push_back((entry & in_memory) != 0 ? Page::read : Page::absent);
-      }
-    }
-  }
-  return {};
+  out.resize(range.bytes() / page);
+  if (read_pages(range, page, std::span(out))) return {};
+  return Status::unsupported(fmt::format("read of /proc/self/pagemap: {}", std::strerror(errno)));
+}
+
+bool read_pages(const AddressRange& range, std::uint64_t page, std::span<Page> out) {
+  const int file = raw::open("/proc/self/pagemap");
+  if (file < 0) return false;
+  const bool read = read_pagemap(file, range, page, out);
+  const int error = errno;
+  raw::close(file);
+  errno = error;
+  return read;
 }
 
 }  // namespace tombolo::host

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,11 +48,6 @@ AddressRange whole_pages(const AddressRange& range, std::uint64_t page);
 // malloc, new, mmap and uninitialized variables. Not a stack, as far as it can be known.
 bool is_plain_memory(const Mapping& mapping);
 
-// The longest run of plain memory inside `within`, which may lie in several mappings; the first of
-// equals. A mapping that contains `stack` is left out.
-AddressRange longest_plain_run(const std::vector<Mapping>& mappings, const AddressRange& within,
-                               std::uint64_t stack);
-
 // True if a device may use this process's memory by its physical address: a device's file is
 // mapped, or the kernel counts pages as locked or pinned (`status` is that of /proc/self/status).
 bool memory_may_be_registered(const std::vector<Mapping>& mappings, std::string_view status);
@@ -64,6 +60,8 @@ enum class Page : std::uint8_t {
 };
 // For the pages that cover `range` (whole pages). An error if the kernel does not tell.
 Status read_pages(const AddressRange& range, std::uint64_t page, std::vector<Page>& out);
+// The same without allocating: false and errno if the kernel does not tell.
+bool read_pages(const AddressRange& range, std::uint64_t page, std::span<Page> out);
 
 // The whole text of a file of /proc.
 Status read_proc(const std::string& path, std::string& out);

@@ -82,27 +82,6 @@ TEST(Mappings, OfThisProcessAreFound) {
   EXPECT_TRUE(found);
 }
 
-TEST(PlainRun, GoesOnOverNeighbouringMappings) {
-  const auto mappings = parse_mappings(maps);
-  EXPECT_EQ(longest_plain_run(mappings, {0x11000, 0x14000}, 0), (AddressRange{0x11000, 0x14000}));
-}
-
-TEST(PlainRun, IsTheLongestIfMemoryOfAnotherKindIsBetween) {
-  const auto mappings = parse_mappings(maps);
-  EXPECT_EQ(longest_plain_run(mappings, {0, ~std::uint64_t{0}}, 0),
-            (AddressRange{0x10000, 0x15000}));
-  EXPECT_EQ(longest_plain_run(mappings, {0x14000, 0x19000}, 0), (AddressRange{0x16000, 0x18000}));
-  EXPECT_EQ(longest_plain_run(mappings, {0x13000, 0x18000}, 0), (AddressRange{0x13000, 0x15000}))
-      << "the first of equals";
-}
-
-TEST(PlainRun, LeavesOutTheStackOfTheCaller) {
-  const auto mappings = parse_mappings(maps);
-  EXPECT_EQ(longest_plain_run(mappings, {0x10000, 0x15000}, 0x12008),
-            (AddressRange{0x10000, 0x12000}));
-  EXPECT_TRUE(longest_plain_run(mappings, {0x7ffc00000000, 0x7ffc00021000}, 0).empty());
-}
-
 TEST(RegisteredMemory, IsSuspectedWhereDevicesAreMappedOrPagesPinned) {
   constexpr std::string_view free = "VmPeak:\t 12 kB\nVmLck:\t       0 kB\nVmPin:\t       0 kB\n";
   const auto mappings = parse_mappings(maps);

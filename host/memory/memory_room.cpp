@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <atomic>
 #include <fstream>
-#include <limits>
+#include <iterator>
 #include <optional>
 #include <sstream>
 
 namespace tombolo::host {
 namespace {
 
-constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t unlimited = MemoryRoom::unlimited;
 
 // All anonymous segments of this process; see promise_memory.
 std::atomic<std::uint64_t> promised{0};
@@ -33,11 +33,17 @@ std::optional<std::uint64_t> number_in(const std::string& path) {
   return value;
 }
 
-// The value behind `key` in a file of lines "key value" or "key: value kB"; 0 if absent.
-std::uint64_t field_in(const std::string& path, const std::string& key) {
+// A file read once, so that its fields are of one moment; empty if it cannot be read.
+std::string text_of(const std::string& path) {
   std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The value behind `key` in lines "key value" or "key: value kB"; nullopt if absent.
+std::optional<std::uint64_t> field_in(const std::string& text, const std::string& key) {
+  std::istringstream lines(text);
   std::string line;
-  while (std::getline(file, line)) {
+  while (std::getline(lines, line)) {
     std::istringstream words(line);
     std::string name;
     std::string unit;
@@ -46,7 +52,7 @@ std::uint64_t field_in(const std::string& path, const std::string& key) {
     if (name == key || name == key + ":")
       return words >> unit && unit == "kB" ? value * 1024 : value;
   }
-  return 0;
+  return {};
 }
 
 struct Names {
@@ -59,16 +65,19 @@ constexpr Names version_2{"memory.max", "memory.current", "active_file", "inacti
 constexpr Names version_1{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_active_file",
                           "total_inactive_file"};
 
-// Bytes that one control group still allows. Cached file pages count as used but are given back.
+// Bytes that one control group still allows; nullopt if that is not known. Cached file pages count
+// as used but are given back.
 std::optional<std::uint64_t> room_in_group(const std::string& folder, const Names& names,
                                            std::uint64_t swap_free) {
   const auto limit = number_in(folder + "/" + names.limit);
   const auto used = number_in(folder + "/" + names.used);
   // Version 1 writes "no limit" as a number near 2^63.
   if (!limit || !used || *limit >= unlimited / 4) return {};
-  const std::string statistics = folder + "/memory.stat";
-  const std::uint64_t cached =
-      field_in(statistics, names.active_file) + field_in(statistics, names.inactive_file);
+  const std::string statistics = text_of(folder + "/memory.stat");
+  const auto active = field_in(statistics, names.active_file);
+  const auto inactive = field_in(statistics, names.inactive_file);
+  if (!active || !inactive) return {};
+  const std::uint64_t cached = *active + *inactive;
   std::uint64_t swap = swap_free;
   if (const auto most = number_in(folder + "/memory.swap.max"); most && *most != unlimited)
     swap = std::min(swap, minus(*most, number_in(folder + "/memory.swap.current").value_or(0)));
@@ -91,9 +100,12 @@ void apply_groups(const std::string& mount, std::string path, const Names& names
 }  // namespace
 
 MemoryRoom memory_room(const std::string& root) {
-  const std::string meminfo = root + "/proc/meminfo";
-  const std::uint64_t swap_free = field_in(meminfo, "SwapFree");
-  MemoryRoom room{plus(field_in(meminfo, "MemAvailable"), swap_free), "the host's free memory"};
+  const std::string meminfo = text_of(root + "/proc/meminfo");
+  const std::uint64_t swap_free =
+      field_in(meminfo, "SwapFree").value_or(meminfo.empty() ? unlimited : 0);
+  MemoryRoom room;
+  if (const auto available = field_in(meminfo, "MemAvailable"))
+    room = {plus(*available, swap_free), "the host's free memory"};
   std::ifstream groups(root + "/proc/self/cgroup");
   std::string line;
   while (std::getline(groups, line)) {  // "number:controllers:path"
@@ -108,10 +120,11 @@ MemoryRoom memory_room(const std::string& root) {
       apply_groups(root + "/sys/fs/cgroup/memory", path, version_1, swap_free, room);
     }
   }
+  if (room.bytes == unlimited) return room;
   // Touched pages of our segments are part of the host's "Shmem", so that bytes beyond it are
   // certainly untouched. relaxed: a counter, nothing is ordered by it.
-  const std::uint64_t untouched =
-      minus(promised.load(std::memory_order_relaxed), field_in(meminfo, "Shmem"));
+  const std::uint64_t touched = field_in(meminfo, "Shmem").value_or(unlimited);
+  const std::uint64_t untouched = minus(promised.load(std::memory_order_relaxed), touched);
   if (untouched > 0)
     room.limit += ", less the bytes that earlier segments of this process may still use";
   room.bytes = minus(room.bytes, untouched);

@@ -5,17 +5,21 @@
 // Invariants: MR1 the answer is an upper bound at the moment of the call: pages that others were
 //                 promised and have not touched yet are not counted, except this process's own
 //                 (Promise).
+//             MR2 a limit that cannot be read (no /proc, no descriptor left) is none: to go on
+//                 may end in a SIGBUS, but to refuse would end all jobs of such a host.
 // Thread safety: yes.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 
 namespace tombolo::host {
 
 struct MemoryRoom {
-  std::uint64_t bytes = 0;
-  std::string limit;  // the limit that was found, for the message
+  static constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t bytes = unlimited;  // also where no limit is known
+  std::string limit;                // the limit that was found, for the message
 };
 
 // The least of free memory and swap of the host and of the limits of this process's control groups

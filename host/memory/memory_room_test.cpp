@@ -2,12 +2,16 @@
 // Purpose: how much memory is left, as hosts and control groups of both versions say it.
 #include "host/memory/memory_room.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <vector>
+
+#include "host/segments/descriptor.h"
 
 namespace tombolo::host {
 namespace {
@@ -31,7 +35,9 @@ class FakeHost {
   void group(const std::string& path, const std::string& most, const std::string& used) {
     file("sys/fs/cgroup" + path + "/memory.max", most + "\n");
     file("sys/fs/cgroup" + path + "/memory.current", used + "\n");
+    file("sys/fs/cgroup" + path + "/memory.stat", "active_file 0\ninactive_file 0\n");
   }
+  void remove(const std::string& name) { std::filesystem::remove(root_ + "/" + name); }
   const std::string& root() const { return root_; }
 
  private:
@@ -61,9 +67,11 @@ TEST(MemoryRoom, KnowsTheFirstVersionOfControlGroups) {
   host.file("proc/self/cgroup", "3:cpu,cpuacct:/other\n2:memory:/job\n");
   host.file("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "300000\n");
   host.file("sys/fs/cgroup/memory/job/memory.usage_in_bytes", "100000\n");
+  host.file("sys/fs/cgroup/memory/job/memory.stat",
+            "active_file 5\ninactive_file 5\ntotal_active_file 1\ntotal_inactive_file 6\n");
   host.file("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
   host.file("sys/fs/cgroup/memory/memory.usage_in_bytes", "100000\n");
-  EXPECT_EQ(memory_room(host.root()).bytes, 200000u);
+  EXPECT_EQ(memory_room(host.root()).bytes, 200007u);
 }
 
 TEST(MemoryRoom, KnowsStrictOvercommit) {
@@ -75,12 +83,41 @@ TEST(MemoryRoom, KnowsStrictOvercommit) {
 
 constexpr std::uint64_t free_bytes = std::uint64_t{1000} * 1024;
 
-TEST(MemoryRoom, OfAHostThatSaysNothingIsNone) {
+TEST(MemoryRoom, OfAHostThatSaysNothingIsNotLimited) {
   FakeHost host;
-  EXPECT_EQ(memory_room(host.root()).bytes, 0u);
+  EXPECT_EQ(memory_room(host.root()).bytes, MemoryRoom::unlimited) << "MR2";
+  promise_memory(4096);
+  EXPECT_EQ(memory_room(host.root()).bytes, MemoryRoom::unlimited);
+  release_promise(4096);
+  host.file("proc/meminfo", "MemTotal: 9 kB\nSwapFree: 100 kB\n");
+  EXPECT_EQ(memory_room(host.root()).bytes, MemoryRoom::unlimited) << "an old kernel";
   host.file("proc/meminfo", "MemAvailable: lots\nMemAvailable: 1000 kB\n");
   EXPECT_EQ(memory_room(host.root()).bytes, free_bytes) << "lines without a number are left out";
   EXPECT_EQ(memory_room(host.root()).limit, "the host's free memory");
+}
+
+// The files of the kernel, and no descriptor to read them by.
+TEST(MemoryRoom, IsNotLimitedWhereNoDescriptorIsLeft) {
+  if (memory_room().bytes == MemoryRoom::unlimited) GTEST_SKIP() << "no limit is known here";
+  std::vector<Descriptor> all;
+  while (true) {
+    Descriptor one(open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (!one.valid()) break;
+    all.push_back(std::move(one));
+  }
+  const std::uint64_t bytes = memory_room().bytes;
+  all.clear();
+  EXPECT_EQ(bytes, MemoryRoom::unlimited) << "MR2";
+  EXPECT_LT(memory_room().bytes, MemoryRoom::unlimited);
+}
+
+TEST(MemoryRoom, IsThatOfTheGroupWhereTheHostSaysNothing) {
+  FakeHost host;
+  host.file("proc/self/cgroup", "0::/a\n");
+  host.group("/a", "300000", "100000");
+  EXPECT_EQ(memory_room(host.root()).bytes, MemoryRoom::unlimited) << "the swap is not known";
+  host.file("sys/fs/cgroup/a/memory.swap.max", "0\n");
+  EXPECT_EQ(memory_room(host.root()).bytes, 200'000u);
 }
 
 TEST(MemoryRoom, IsLimitedByAllGroupsUpToTheRoot) {
@@ -110,6 +147,10 @@ TEST(MemoryRoom, IsThatOfTheHostWhereAGroupSaysNothing) {
   EXPECT_EQ(memory_room(host.root()).bytes, free_bytes);
   host.group("/a", "much", "0");
   EXPECT_EQ(memory_room(host.root()).bytes, free_bytes);
+  host.group("/a", "7", "7");
+  EXPECT_EQ(memory_room(host.root()).bytes, 0u);
+  host.remove("sys/fs/cgroup/a/memory.stat");
+  EXPECT_EQ(memory_room(host.root()).bytes, free_bytes) << "how much of the use can be given back";
 }
 
 TEST(MemoryRoom, CountsTheSwapThatTheGroupMayUse) {

@@ -1,40 +1,238 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/memory/own_memory.h"
 
+#include <pthread.h>
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <new>
+
+#include "base/check.h"
+#include "base/rounding.h"
+#include "host/memory/mapping_query.h"
+#include "host/memory/memory_room.h"
+#include "host/memory/page.h"
+#include "host/memory/write_hold.h"
 
 namespace tombolo::host {
+namespace {
 
+// The pages that hold a byte of the range; none if they would go past the last address.
+AddressRange outer_pages(const AddressRange& range) {
+  const std::uint64_t page = page_bytes();
+  if (range.empty() || range.high > ~std::uint64_t{0} - page) return {};
+  return {range.low / page * page, round_up(range.high, page)};
+}
+
+constinit std::atomic<bool> any_memory{false};  // of own_memory()
+
+template <class Do>
+void at_fork(Do&& handle) {
+  if (any_memory) handle(own_memory());
+}
+
+// Asked for when the library is loaded: handlers before a fork run in the reverse order, and after
+// ours none of a library that came later stores to the heap.
+const bool forks_are_seen =
+    pthread_atfork([] { at_fork([](OwnMemory& memory) { memory.before_fork(); }); },
+                   [] { at_fork([](OwnMemory& memory) { memory.after_fork(false); }); },
+                   [] { at_fork([](OwnMemory& memory) { memory.after_fork(true); }); }) == 0;
+
+}  // namespace
+
+// The copies of pages for a child, in memory of their own: while they are made and put in place,
+// nothing of them may be in a page that is copied, as the heap may. Between the first copy and the
+// fork nothing may be allocated or freed: the child's heap would be of two moments.
+class OwnMemory::ForChild {
+ public:
+  // Null without memory.
+  static ForChild* make() {
+    void* const memory =
+        mmap(nullptr, page_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? nullptr : new (memory) ForChild;
+  }
+
+  template <class Wanted>
+  void list(const std::vector<Wanted>& wanted) {
+    count_ = 0;
+    complete_ = wanted.empty();
+    if (complete_) return;
+    bytes_ = round_up(wanted.size() * sizeof(Piece), page_bytes());
+    void* const memory =
+        mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) return;
+    pieces_ = static_cast<Piece*>(memory);
+    for (const Wanted& want : wanted) pieces_[count_++] = {want.pages, want.exact, nullptr};
+    complete_ = true;
+  }
+  template <class CopyOf>
+  void copy(CopyOf&& copy_of) {
+    for (std::size_t i = 0; i < count_; ++i)
+      if (pieces_[i].exact) pieces_[i].copy = copy_of(pieces_[i].pages);
+  }
+  // False if the child would share pages with its parent.
+  template <class Put>
+  bool put(Put&& put) {
+    for (std::size_t i = 0; i < count_; ++i)
+      complete_ = put(pieces_[i].pages, pieces_[i].copy) && complete_;
+    free_list();
+    return complete_;
+  }
+  void drop() {
+    for (std::size_t i = 0; i < count_; ++i)
+      if (pieces_[i].copy != nullptr) munmap(pieces_[i].copy, pieces_[i].pages.bytes());
+    free_list();
+  }
+
+ private:
+  struct Piece {
+    AddressRange pages;
+    bool exact;
+    std::byte* copy;  // null: the child sees those of the image
+  };
+  void free_list() {
+    if (count_ > 0) munmap(pieces_, bytes_);
+    count_ = 0;
+  }
+  Piece* pieces_ = nullptr;
+  std::size_t count_ = 0;
+  std::uint64_t bytes_ = 0;
+  bool complete_ = true;
+};
 OwnMemory::Use OwnMemory::enter(const void* start, std::uint64_t bytes) {
   const auto low = reinterpret_cast<std::uint64_t>(start);
   Use use;
   use.owner_ = this;
   use.range_ = {low, low + bytes};
   const std::lock_guard lock(mutex_);
-  uses_.insert(use.range_);
+  ++uses_[use.range_];
   longest_ = std::max(longest_, bytes);
   return use;
 }
 
-ReplacedMemory* OwnMemory::replace(const Use& use, std::uint64_t processes) {
+template <class F>
+void OwnMemory::aside(F&& f) {
+  if (!stack_) stack_.emplace();
+  if (stack_->valid())
+    stack_->run(f);
+  else
+    f();
+}
+
+ImageName OwnMemory::image() {
   const std::lock_guard lock(mutex_);
-  if (uses_of(use.range()) > 1) return nullptr;  // OM1
-  const AddressRange part = replaceable_part(use.range());
-  ReplacedMemory memory;
-  if (part.empty() || !ReplacedMemory::take(part, processes, memory).ok()) return nullptr;
-  return &replaced_.emplace_back(std::move(memory));
+  return image_.is_open() ? image_.name() : ImageName{};
+}
+
+bool OwnMemory::can_share() {
+  if (for_child_ == nullptr) for_child_ = ForChild::make();
+  return forks_are_seen && for_child_ != nullptr && image_.open().ok();
+}
+
+bool OwnMemory::has_image() {
+  const std::lock_guard lock(mutex_);
+  return in_image_.size() > 0;
+}
+
+AddressRange OwnMemory::share(const Use& use, Moving moving) {
+  const char here = 0;
+  const std::lock_guard lock(mutex_);
+  if (!can_share()) return {};
+  if (!stack_) stack_.emplace();
+  const std::uint64_t stack = stack_->valid() ? reinterpret_cast<std::uint64_t>(&here) : 0;
+  const AddressRange outer = outer_pages(use.range());
+  const AddressRange inner = whole_pages(use.range(), page_bytes());
+  if (!outer.empty() && move_in(outer, moving, outer != inner, stack)) return use.range();
+  if (!inner.empty() && outer != inner && move_in(inner, moving, false, stack)) return inner;
+  return {};
+}
+
+// Whether all of the pages are in the image afterwards. `edges`: some hold other variables, too.
+bool OwnMemory::move_in(const AddressRange& pages, Moving moving, bool edges, std::uint64_t stack) {
+  std::vector<PrivatePages> missing;
+  if (!find_private_pages(image_, pages, edges, stack, missing)) return false;
+  for (const PrivatePages& part : missing)
+    if (uses_of(part.range) > 1) return false;  // OM1
+  if (!missing.empty()) {
+    const bool must_hold = edges || moving == Moving::held;
+    if (moving == Moving::no || (must_hold && !can_hold_writes()) || memory_may_be_registered() ||
+        would_overcommit(missing))
+      return false;
+    if (!move_in_now(missing, edges).ok()) {
+      let_go(pages);
+      return false;
+    }
+  }
+  kept_.remove(pages);
+  return true;
+}
+
+// Where the kernel promises no more memory than there is, it has promised the program's untouched
+// pages. It promises none of the image's.
+bool OwnMemory::would_overcommit(const std::vector<PrivatePages>& pages) {
+  if (!strict_overcommit()) return false;
+  std::uint64_t untouched = 0;
+  std::vector<Page> kinds;
+  for (const PrivatePages& part : pages) {
+    if (!read_pages(part.range, page_bytes(), kinds).ok()) return true;
+    untouched += page_bytes() *
+                 static_cast<std::uint64_t>(std::count(kinds.begin(), kinds.end(), Page::absent));
+  }
+  return untouched > most_untouched_bytes;
+}
+
+Status OwnMemory::move_in_now(const std::vector<PrivatePages>& pages, bool edges) {
+  for (const PrivatePages& part : pages) {
+    spare_.remove(part.range);
+    in_image_.add(part.range);
+    may_stay_.remove(part.range);
+    mixed_.remove(part.range);
+    if (part.may_stay) may_stay_.add(part.range);
+    if (edges) mixed_.add(part.range);
+  }
+  const auto hold = can_hold_writes() ? MemoryImage::Hold::yes : MemoryImage::Hold::no;
+  Status moved;
+  aside([&] {
+    for (const PrivatePages& part : pages)
+      if (moved.ok()) moved = image_.move_in(part.range, hold, part.of_file);
+  });
+  return moved;
 }
 
 void OwnMemory::leave(const AddressRange& range) {
   const std::lock_guard lock(mutex_);
   const auto found = uses_.find(range);
-  if (found != uses_.end()) uses_.erase(found);
-  replaced_.remove_if([&](ReplacedMemory& memory) {
-    if (!memory.range().overlaps(range) || uses_of(memory.range()) != 0) return false;
-    const Status given_back = memory.give_back();
-    if (error_.ok()) error_ = given_back;
-    return true;
-  });
+  if (found != uses_.end() && --found->second == 0) uses_.erase(found);
+  let_go(outer_pages(range));
+}
+
+// Pages that have perhaps lost their last use.
+void OwnMemory::let_go(const AddressRange& pages) {
+  RangeSet needed = used_within(pages);
+  for (const AddressRange& part : allocated_.parts(pages)) needed.add(part);
+  for (const AddressRange& part : kept_.parts(pages)) needed.add(part);
+  for (const AddressRange& part : in_image_.parts(pages))
+    for (const AddressRange& unused : needed.gaps(part)) move_out(unused);
+}
+
+// OM2.
+void OwnMemory::move_out(const AddressRange& pages) {
+  const bool may_stay = may_stay_.gaps(pages).empty() && kept_.size() < most_kept_ranges &&
+                        kept_.bytes() + pages.bytes() <= most_kept_bytes;
+  if (may_stay) return kept_.add(pages);
+  const bool must_hold = mixed_.overlaps(pages);
+  const auto hold = must_hold || can_hold_writes() ? MemoryImage::Hold::yes : MemoryImage::Hold::no;
+  Status moved;
+  aside([&] { moved = image_.move_out(pages, hold); });
+  if (error_.ok()) error_ = moved;
+  if (!moved.ok()) return;
+  in_image_.remove(pages);
+  if (spare_.bytes() + pages.bytes() <= most_spare_bytes)
+    spare_.add(pages);
+  else
+    image_.forget(pages);
 }
 
 Status OwnMemory::take_error() {
@@ -42,17 +240,126 @@ Status OwnMemory::take_error() {
   return std::exchange(error_, {});
 }
 
-std::size_t OwnMemory::uses_of(const AddressRange& range) const {
-  const std::uint64_t from = range.low - std::min(range.low, longest_);
+// Those whose pages overlap the range.
+RangeSet OwnMemory::used_within(const AddressRange& range) const {
+  RangeSet used;
+  const std::uint64_t reach = longest_ + page_bytes();
+  const std::uint64_t from = range.low - std::min(range.low, reach);
+  for (auto use = uses_.lower_bound({from, 0}); use != uses_.end() && use->first.low < range.high;
+       ++use)
+    used.add(common_part(outer_pages(use->first), range));
+  return used;
+}
+
+std::size_t OwnMemory::uses_of(const AddressRange& pages) const {
+  const std::uint64_t reach = longest_ + page_bytes();
+  const std::uint64_t from = pages.low - std::min(pages.low, reach);
   std::size_t n = 0;
-  for (auto use = uses_.lower_bound({from, 0}); use != uses_.end() && use->low < range.high; ++use)
-    if (use->overlaps(range)) ++n;
+  for (auto use = uses_.lower_bound({from, 0}); use != uses_.end() && use->first.low < pages.high;
+       ++use)
+    if (outer_pages(use->first).overlaps(pages)) n += use->second;
   return n;
 }
 
+void* OwnMemory::allocate(std::uint64_t bytes) {
+  const std::uint64_t rounded = round_up(bytes, page_bytes());
+  if (bytes == 0 || rounded < bytes) return nullptr;
+  const std::lock_guard lock(mutex_);
+  if (!can_share()) return nullptr;
+  std::byte* const memory = image_.allocate(rounded);
+  if (memory == nullptr) return nullptr;
+  const auto low = reinterpret_cast<std::uint64_t>(memory);
+  in_image_.add({low, low + rounded});
+  allocated_.add({low, low + rounded});
+  blocks_.emplace(low, low + rounded);
+  return memory;
+}
+
+bool OwnMemory::free(void* memory) {
+  const std::lock_guard lock(mutex_);
+  const auto found = blocks_.find(reinterpret_cast<std::uint64_t>(memory));
+  if (found == blocks_.end()) return false;
+  const AddressRange pages{found->first, found->second};
+  blocks_.erase(found);
+  allocated_.remove(pages);
+  in_image_.remove(pages);
+  kept_.remove(pages);
+  image_.release(pages);
+  return true;
+}
+
+// OM4. The kernel is asked for its mappings: programs may have unmapped or moved pages.
+void OwnMemory::before_fork() {
+  mutex_.lock();
+  if (for_child_ == nullptr) return;
+  for_child_->list(wanted_of_child());
+  for_child_->copy([this](const AddressRange& pages) { return image_.copied(pages); });
+}
+
+std::vector<AddressRange> OwnMemory::pages_at_home() const {
+  std::vector<AddressRange> parts;
+  std::vector<Mapping> mappings;
+  for (const AddressRange& range : in_image_.all()) {
+    if (!read_mappings(range, mappings).ok()) continue;
+    for (const Mapping& mapping : mappings)
+      if (image_.is_at_home(mapping)) parts.push_back(common_part(mapping.range, range));
+  }
+  return parts;
+}
+
+std::vector<OwnMemory::Copy> OwnMemory::wanted_of_child() const {
+  const std::vector<AddressRange> parts = pages_at_home();
+  std::uint64_t bytes = 0;
+  for (const AddressRange& part : parts) bytes += part.bytes();
+  RangeSet owned;
+  if (bytes > most_copied_bytes && image_.is_open()) {
+    for (const AddressRange& block : allocated_.all()) owned.add(block);
+    for (const auto& [use, times] : uses_) owned.add(whole_pages(use, page_bytes()));
+  }
+  std::vector<Copy> wanted;
+  for (const AddressRange& pages : parts) {
+    for (const AddressRange& part : owned.parts(pages)) wanted.push_back({part, false});
+    for (const AddressRange& part : owned.gaps(pages)) wanted.push_back({part, true});
+  }
+  return wanted;
+}
+
+void OwnMemory::after_fork(bool in_child) {
+  if (for_child_ == nullptr) return mutex_.unlock();
+  if (!in_child) {
+    for_child_->drop();
+    return mutex_.unlock();
+  }
+  const bool own = for_child_->put([this](const AddressRange& pages, std::byte* copy) {
+    return image_.leave_in_child(pages, copy);
+  });
+  TOMBOLO_CHECK(own, "fork: no memory for the child's own copy of memory that windows use");
+  for (RangeSet* set : {&in_image_, &may_stay_, &mixed_, &kept_, &spare_, &allocated_})
+    set->clear();
+  image_.abandon();  // blocks_ stay: the child may free memory that its parent allocated
+  mutex_.unlock();
+}
+
 OwnMemory& own_memory() {
-  static auto* const the_memory = new OwnMemory;
+  static OwnMemory* const the_memory = [] {
+    auto* const made = new OwnMemory;
+    any_memory = true;
+    return made;
+  }();
   return *the_memory;
+}
+
+int forked_aside(int (*fork)()) {
+  OtherStack stack;
+  if (!stack.valid()) return fork();
+  int process = -1;
+  int error = 0;
+  stack.run([&] {
+    process = fork();
+    error = errno;
+  });
+  errno = error;
+  return process;
 }
 
 }  // namespace tombolo::host

@@ -1,30 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: which of this process's memory peers may reach by its address, through which windows, so
-// that it is replaced by memory that they can map (replaced_memory.h) only while no other use may
-// write to it.
+// Purpose: which of this process's memory peers may reach by its address, through which windows,
+// and which of it is in the image that they can map (memory_image.h): moved there for a window,
+// back when no window uses it, and private to the children of a fork.
 //
 //   OwnMemory::Use use = own_memory().enter(base, bytes);
-//   if (const ReplacedMemory* memory = own_memory().replace(use, processes)) offer(memory->name());
+//   const AddressRange part = own_memory().share(use);
+//   if (!part.empty()) offer(own_memory().image(), part);
 //
-// Invariants: OM1 memory is replaced, and given back, only while no other use overlaps it: a peer's
-//                 write by the kernel's copies would be lost.
-//             OM2 replaced memory is given back when the last use that overlaps it ends.
+// Invariants: OM1 pages are moved in only while no other use overlaps them, and back only while no
+//                 use does: a peer's write by the kernel's copies would be lost.
+//             OM2 pages that no use overlaps any more move back, but for up to `most_kept_bytes` of
+//                 those that may stay (PrivatePages::may_stay): the next window over them costs
+//                 nothing.
+//             OM3 the image keeps the memory of up to `most_spare_bytes` of pages that moved back:
+//                 to move them in again costs a copy only.
+//             OM4 a forked child has its own copy of all pages in the image before it runs on, as
+//                 of any memory. Of more than `most_copied_bytes` those that one use or allocation
+//                 covers follow the parent's stores until the child stores to them; the child's
+//                 stores are its own.
 // Thread safety: yes.
 #pragma once
 
 #include <cstdint>
-#include <list>
+#include <map>
 #include <mutex>
-#include <set>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "host/memory/address_space.h"
-#include "host/memory/replaced_memory.h"
+#include "host/memory/memory_image.h"
+#include "host/memory/other_stack.h"
+#include "host/memory/range_set.h"
+#include "host/memory/shareable.h"
 
 namespace tombolo::host {
 
 class OwnMemory {
  public:
+  static constexpr std::uint64_t most_kept_bytes = std::uint64_t{16} << 20;
+  static constexpr std::size_t most_kept_ranges = 256;
+  static constexpr std::uint64_t most_spare_bytes = std::uint64_t{16} << 20;
+  static constexpr std::uint64_t most_untouched_bytes = std::uint64_t{64} << 20;
+  static constexpr std::uint64_t most_copied_bytes = std::uint64_t{64} << 20;
+
   // A range that peers may reach, from enter() to its destruction.
   class Use {
    public:
@@ -49,13 +68,32 @@ class OwnMemory {
 
   Use enter(const void* start, std::uint64_t bytes);
 
-  // Replaces the pages of the use's range that can be. Null if none could be, or if it overlaps
-  // another use; otherwise valid until the use ends. To be called once for a use.
-  ReplacedMemory* replace(const Use& use, std::uint64_t processes);
+  enum class Moving : std::uint8_t {
+    no,    // peers may reach the memory in ways that are not known here
+    held,  // only while other threads are kept from storing
+    yes,   // the program has no other threads; those of libraries store to other variables only
+  };
+  // Moves the pages of the use's range to the image, if they may be. The part of the range that is
+  // there, until the use ends: all of it, its whole pages, or nothing.
+  AddressRange share(const Use& use, Moving moving = Moving::yes);
+  // Without an image, a name that is none.
+  ImageName image();
+  // Some pages are in the image.
+  bool has_image();
+
+  // Memory that is in the image from the start, for windows to come: zeros, on whole pages. Null if
+  // there is none; the caller has other memory then.
+  void* allocate(std::uint64_t bytes);
+  // False if allocate() has not given it.
+  bool free(void* memory);
 
   // The first error since the last call that kept memory from being given back. The memory stays
   // shared, with its contents.
   Status take_error();
+
+  // For pthread_atfork().
+  void before_fork();
+  void after_fork(bool in_child);
 
  private:
   struct ByStart {
@@ -63,17 +101,50 @@ class OwnMemory {
       return a.low != b.low ? a.low < b.low : a.high < b.high;
     }
   };
+  // Pages for a child.
+  struct Copy {
+    AddressRange pages;
+    bool exact;  // as they are before the fork
+  };
+
+  class ForChild;
+
+  bool can_share();
+  static bool would_overcommit(const std::vector<PrivatePages>& pages);
   void leave(const AddressRange& range);
   std::size_t uses_of(const AddressRange& range) const;
+  RangeSet used_within(const AddressRange& range) const;
+  bool move_in(const AddressRange& pages, Moving moving, bool edges, std::uint64_t stack);
+  Status move_in_now(const std::vector<PrivatePages>& pages, bool edges);
+  void let_go(const AddressRange& pages);
+  void move_out(const AddressRange& pages);
+  // Runs f where no store of its own goes to pages that move.
+  template <class F>
+  void aside(F&& f);
+  std::vector<AddressRange> pages_at_home() const;
+  std::vector<Copy> wanted_of_child() const;
 
   std::mutex mutex_;
-  std::multiset<AddressRange, ByStart> uses_;
-  std::uint64_t longest_ = 0;  // of all uses that ever were
-  std::list<ReplacedMemory> replaced_;
+  std::map<AddressRange, std::size_t, ByStart> uses_;  // how many of a range
+  std::uint64_t longest_ = 0;                          // of all uses that ever were
+  MemoryImage image_;
+  RangeSet in_image_;  // moved there or allocated there, though the program may have unmapped some
+  RangeSet may_stay_;
+  RangeSet mixed_;  // pages of uses and of other variables, which other threads may store to
+  RangeSet kept_;   // without a use
+  RangeSet spare_;  // that have moved back
+  RangeSet allocated_;
+  std::map<std::uint64_t, std::uint64_t> blocks_;  // of allocate(): ends, by start
+  std::optional<OtherStack> stack_;
+  ForChild* for_child_ = nullptr;  // never freed
   Status error_;
 };
 
 // That of this process; never destroyed, so that the end of a forked child changes nothing.
 OwnMemory& own_memory();
+
+// fork() as `fork` does it, on another stack than the caller's if there is memory for one, since
+// the pages of the caller's may be in the image.
+int forked_aside(int (*fork)());
 
 }  // namespace tombolo::host

@@ -30,7 +30,7 @@ namespace tombolo::host {
 namespace {
 
 constexpr std::array<char, 8> magic = {'t', 'o', 'm', 'b', 'o', 'l', 'o', '\0'};
-constexpr std::uint32_t version = 1;
+constexpr std::uint32_t version = 2;
 
 Status system_refused(const std::string& call, const std::string& path) {
   return Status::io(fmt::format("{} of {}: {}", call, path, std::strerror(errno)));
@@ -44,6 +44,13 @@ void to_memory(const void* at, std::size_t bytes) {
 }
 void from_memory(const void* at, std::size_t bytes) {
   if (flush::available().ok()) flush::refresh(at, bytes);
+}
+
+// PO6
+Status check_user(const ExtentRecord& record, const std::string& path) {
+  if (record.user == geteuid() || geteuid() == 0) return {};
+  return Status::io(fmt::format("the segment at offset {} of the pool {} belongs to user {}",
+                                record.offset, path, record.user));
 }
 
 }  // namespace
@@ -107,7 +114,8 @@ class Pool::Table {
     record.offset = extent.offset;
     record.nonce = extent.nonce;
     record.boot = owner.host.boot;
-    record.pid_namespace = owner.host.pid_namespace;
+    record.pid_namespace = static_cast<std::uint32_t>(owner.host.pid_namespace);  // as the kernel's
+    record.user = geteuid();
     record.start_time = owner.process.started;
     record.pid = owner.process.pid;
     record.sealed = 0;
@@ -116,8 +124,8 @@ class Pool::Table {
     to_memory(&record, sizeof record);
   }
 
-  // Frees the extents of dead creators (PO4). Most records have the same few creators, so that the
-  // last answer is kept.
+  // Frees the extents of dead creators that are not mapped (PO4). Most records have the same few
+  // creators, so that the last answer is kept.
   void reclaim() {
     std::optional<Owner> asked;
     bool dead = false;
@@ -128,7 +136,7 @@ class Pool::Table {
         asked = owner;
         dead = gone(owner);
       }
-      if (dead) release(record);
+      if (dead && !extent_is_held(pool_.descriptor(), record.offset, record.bytes)) release(record);
     }
   }
 
@@ -207,11 +215,7 @@ Status Pool::open(const std::string& path, Pool& out) {
     return Status::bad_configuration(
         path + " cannot be a pool; a pool is a directory, a regular file or a /dev/dax device");
   }
-  if (pool.bytes_ < pool.table_bytes() + pool.alignment_)
-    return Status::bad_configuration(fmt::format(
-        "the pool {} has {} bytes; it needs more than {} for its table alone. Enlarge it while "
-        "it is unused: truncate -s 1G {}",
-        path, pool.bytes_, pool.table_bytes(), path));
+  if (pool.bytes_ < pool.table_bytes() + pool.alignment_) return pool.too_small();
   if (!pool.device_)  // PO1 and no SIGBUS: the table's own blocks must exist before it is mapped
     TOMBOLO_TRY(reserve_blocks(pool.descriptor(), 0, pool.table_bytes(), path));
   {
@@ -221,6 +225,34 @@ Status Pool::open(const std::string& path, Pool& out) {
   }  // unlocked before the descriptor moves on
   out = std::move(pool);
   return {};
+}
+
+// Only zeros, as far as the head of a pool reaches or the file does.
+bool Pool::head_is_zero() const {
+  std::vector<char> head(std::min(bytes_, table_bytes()));
+  const ssize_t read = pread(descriptor(), head.data(), head.size(), 0);
+  return read == static_cast<ssize_t>(head.size()) &&
+         std::all_of(head.begin(), head.end(), [](char c) { return c == 0; });
+}
+
+// No advice that would destroy the data of a file that was named by mistake.
+Status Pool::not_a_pool() const {
+  return Status::bad_configuration(
+      fmt::format("{} holds other data than a pool's, and is left as it is. Name a DAX device, a "
+                  "directory, or a "
+                  "file made for it: truncate -s 1G NEW_FILE",
+                  path_));
+}
+
+Status Pool::too_small() const {
+  std::array<char, magic.size()> start{};
+  const ssize_t read = pread(descriptor(), start.data(), start.size(), 0);
+  const bool pool = read == static_cast<ssize_t>(start.size()) && start == magic;
+  if (!pool && !head_is_zero()) return not_a_pool();
+  return Status::bad_configuration(fmt::format(
+      "the pool {} has {} bytes; it needs more than {} for its table alone. Enlarge it while "
+      "it is unused: truncate -s 1G {}",
+      path_, bytes_, table_bytes(), path_));
 }
 
 // Checks the header, or writes it into an empty pool (PO2). The table is locked.
@@ -238,10 +270,7 @@ Status Pool::format(Table& table) {
   }
   const auto* bytes = reinterpret_cast<const char*>(&header);
   if (!std::all_of(bytes, bytes + table_bytes(), [](char c) { return c == 0; }))
-    return Status::bad_configuration(fmt::format(
-        "{} holds other data, and is not overwritten. If it is of no use, empty its head: dd "
-        "if=/dev/zero of={} bs=1M count=1 conv=notrunc",
-        path_, path_));
+    return not_a_pool();
   struct stat shape = {};
   if (fstat(descriptor(), &shape) == 0 && S_ISREG(shape.st_mode) && shape.st_uid == geteuid())
     if (fchmod(descriptor(), 0600) != 0 && errno != EPERM && errno != EROFS)
@@ -257,7 +286,7 @@ Status Pool::format(Table& table) {
   return {};
 }
 
-Status Pool::allocate(std::uint64_t bytes, Extent& out) {
+Status Pool::allocate(std::uint64_t bytes, Extent& out, ExtentHold* hold) {
   if (bytes > bytes_)
     return Status::no_memory(fmt::format(
         "the pool {} has {} bytes in all; {} are needed. Use a larger pool", path_, bytes_, bytes));
@@ -289,6 +318,7 @@ Status Pool::allocate(std::uint64_t bytes, Extent& out) {
   // the other order (PO5). Clearing the extent takes long, and no other host knows the extent yet.
   Table::take(*record, extent, this_process());
   Status status = table.managed_here() ? clear(extent) : managed_elsewhere();
+  if (status.ok() && hold != nullptr) status = hold->take(path_, extent.offset, extent.bytes);
   if (!status.ok()) {
     Table::release(*record);
     return status;
@@ -342,11 +372,14 @@ Status Pool::free(const Extent& extent) {
   Table table(*this);
   TOMBOLO_TRY(table.lock());
   // A missing record was reclaimed by a process that saw the creator dead: nothing to do.
-  if (ExtentRecord* record = table.record_at(extent.offset, extent.nonce)) Table::release(*record);
+  ExtentRecord* const record = table.record_at(extent.offset, extent.nonce);
+  if (record == nullptr) return {};
+  TOMBOLO_TRY(check_user(*record, path_));
+  Table::release(*record);
   return {};
 }
 
-Status Pool::find(std::uint64_t offset, std::uint64_t nonce, Extent& out) {
+Status Pool::find(std::uint64_t offset, std::uint64_t nonce, Extent& out, ExtentHold* hold) {
   Table table(*this);
   TOMBOLO_TRY(table.lock());
   const ExtentRecord* record = table.record_at(offset, nonce);
@@ -354,6 +387,8 @@ Status Pool::find(std::uint64_t offset, std::uint64_t nonce, Extent& out) {
     return Status::io(fmt::format(
         "the segment at offset {} of the pool {} is gone or sealed: its creator freed it, or died",
         offset, path_));
+  TOMBOLO_TRY(check_user(*record, path_));
+  if (hold != nullptr) TOMBOLO_TRY(hold->take(path_, record->offset, record->bytes));
   out = {record->offset, record->bytes, record->nonce};
   return {};
 }
@@ -361,10 +396,11 @@ Status Pool::find(std::uint64_t offset, std::uint64_t nonce, Extent& out) {
 Status Pool::seal(const Extent& extent) {
   Table table(*this);
   TOMBOLO_TRY(table.lock());
-  if (ExtentRecord* record = table.record_at(extent.offset, extent.nonce)) {
-    record->sealed = 1;
-    to_memory(record, sizeof *record);
-  }
+  ExtentRecord* const record = table.record_at(extent.offset, extent.nonce);
+  if (record == nullptr) return {};
+  TOMBOLO_TRY(check_user(*record, path_));
+  record->sealed = 1;
+  to_memory(record, sizeof *record);
   return {};
 }
 

@@ -14,8 +14,8 @@
 //                 that holds.
 //             PO2 a pool that holds anything but zeros or our header is refused, never overwritten.
 //             PO3 extents in use do not overlap, and are multiples of the alignment.
-//             PO4 an extent is reclaimed when its creator is certainly dead (host_identity.h). The
-//                 other processes of that program must not outlive the creator for long.
+//             PO4 an extent is reclaimed when its creator is certainly dead (host_identity.h) and
+//                 no process of this host has it mapped (extent_hold.h).
 //             PO5 the table is locked by flock, which excludes the processes of one host. So one
 //                 host hands out extents, the manager, whom the header names; the others attach. A
 //                 pool without extents in use goes to the next host that asks: it writes its name,
@@ -23,6 +23,8 @@
 //                 name. Two hosts that ask for an empty pool within `settling_ms` are told apart by
 //                 that wait only: let one program come before the other. Records of other hosts and
 //                 of earlier boots are never reclaimed.
+//             PO6 an extent belongs to the user of its creator: only that user and root may attach
+//                 to it and give it back, however many may open the file.
 // Thread safety: distinct Pool objects may be used from distinct threads and processes.
 #pragma once
 
@@ -33,6 +35,7 @@
 #include "base/status.h"
 #include "host/processes/host_identity.h"
 #include "host/segments/descriptor.h"
+#include "host/segments/extent_hold.h"
 
 namespace tombolo::host {
 
@@ -59,7 +62,8 @@ struct ExtentRecord {
   std::uint64_t bytes;  // 0: free (PO1)
   std::uint64_t offset;
   std::uint64_t nonce;
-  std::uint64_t pid_namespace;
+  std::uint32_t pid_namespace;
+  std::uint32_t user;  // of the creator
   std::uint64_t start_time;
   std::array<std::uint8_t, 16> boot;
   std::int32_t pid;
@@ -73,11 +77,12 @@ class Pool {
   // formatted and belongs to this user is made accessible to this user only.
   static Status open(const std::string& path, Pool& out);
 
-  // bad_configuration if another host manages the pool.
-  Status allocate(std::uint64_t bytes, Extent& out);
+  // bad_configuration if another host manages the pool. `hold`: as in find().
+  Status allocate(std::uint64_t bytes, Extent& out, ExtentHold* hold = nullptr);
   Status free(const Extent& extent);
-  // Checks that the extent is in use and not sealed, and fills in its bytes.
-  Status find(std::uint64_t offset, std::uint64_t nonce, Extent& out);
+  // Checks that the extent is in use, this user's and not sealed, and fills in its bytes. `hold`:
+  // keeps it from being reclaimed while this process maps it.
+  Status find(std::uint64_t offset, std::uint64_t nonce, Extent& out, ExtentHold* hold = nullptr);
   Status seal(const Extent& extent);
 
   int descriptor() const { return file_.get(); }
@@ -92,6 +97,9 @@ class Pool {
   Status manage(Table& table);
   Status managed_elsewhere() const;
   Status clear(const Extent& extent);
+  Status too_small() const;
+  Status not_a_pool() const;
+  bool head_is_zero() const;
 
   Descriptor file_;
   std::string path_;

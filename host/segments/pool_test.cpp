@@ -111,6 +111,19 @@ TEST(Pool, WithForeignContentsIsRefusedAndLeftAlone) {
   std::string text;
   std::ifstream(file.path()) >> text;
   EXPECT_EQ(text.substr(0, 8), "stranger") << "PO2";
+  // No command that would destroy it.
+  EXPECT_EQ(refused.message().find("dd "), std::string::npos) << refused.message();
+  EXPECT_EQ(refused.message().find("-s 1G " + file.path()), std::string::npos);
+}
+
+TEST(Pool, ThatIsNoneIsNeverToBeTruncated) {
+  PoolFile file(0);
+  std::ofstream(file.path()) << "root:x:0:0:root:/root:/bin/bash\n";
+  Pool pool;
+  const Status refused = Pool::open(file.path(), pool);
+  EXPECT_EQ(refused.code(), Code::bad_configuration);
+  EXPECT_NE(refused.message().find("other data"), std::string::npos) << refused.message();
+  EXPECT_EQ(refused.message().find("-s 1G " + file.path()), std::string::npos);
 }
 
 TEST(Pool, ThatIsTooSmallSaysHowToEnlargeIt) {
@@ -155,6 +168,91 @@ TEST(Pool, ExtentsOfAKilledProcessAreReclaimed) {
   const Status made = Segment::create_in_pool(file.path(), 3 << 18, segment);
   ASSERT_TRUE(made.ok()) << made.message();
   for (std::uint64_t i = 0; i < segment.bytes(); ++i) ASSERT_EQ(segment.data()[i], std::byte{0});
+}
+
+// PO4: the creator has ended, but another process may still write to the extent.
+TEST(Pool, ExtentsThatAreMappedAreNotReclaimed) {
+  PoolFile file(1 << 20);
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    Segment segment;
+    if (!Segment::create_in_pool(file.path(), 3 << 18, segment).ok()) _exit(1);
+    const SegmentName name = segment.name();
+    if (write(ends[1], &name, sizeof name) != sizeof name) _exit(1);
+    pause();
+  }
+  SegmentName name;
+  ASSERT_EQ(read(ends[0], &name, sizeof name), static_cast<ssize_t>(sizeof name));
+  Segment more;
+  const auto is_kept = [&] {
+    return Segment::create_in_pool(file.path(), 3 << 18, more).code() == Code::no_memory;
+  };
+  {
+    Segment first;
+    ASSERT_TRUE(Segment::attach(name, first).ok());
+    Segment second;
+    ASSERT_TRUE(Segment::attach(name, second).ok());
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+    EXPECT_TRUE(is_kept());
+    { const Segment gone = std::move(first); }
+    EXPECT_TRUE(is_kept()) << "EH2";
+    // A child of this process has the mapping too; that it ends gives nothing back (EH1).
+    const pid_t other = fork();
+    if (other == 0) {
+      { const Segment mine = std::move(second); }
+      _exit(0);
+    }
+    waitpid(other, nullptr, 0);
+    EXPECT_TRUE(is_kept());
+  }
+  EXPECT_TRUE(Segment::create_in_pool(file.path(), 3 << 18, more).ok());
+  close(ends[0]);
+  close(ends[1]);
+}
+
+// PO6
+TEST(Pool, ExtentsBelongToTheirUserWhoeverMayOpenTheFile) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
+  constexpr uid_t nobody = 65534;
+  PoolFile file(1 << 20);
+  Segment segment;
+  ASSERT_TRUE(Segment::create_in_pool(file.path(), 4096, segment).ok());
+  ASSERT_EQ(chmod(file.path().c_str(), 0666), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    if (setgid(nobody) != 0 || setuid(nobody) != 0) _exit(2);
+    Segment stolen;
+    if (Segment::attach(segment.name(), stolen).ok()) _exit(3);
+    Pool pool;
+    if (!Pool::open(file.path(), pool).ok()) _exit(4);
+    const Extent extent{segment.name().offset, 4096, segment.name().inode};
+    if (pool.seal(extent).ok() || pool.free(extent).ok()) _exit(5);
+    Segment own;  // another extent is this user's
+    _exit(Segment::create_in_pool(file.path(), 4096, own).ok() ? 0 : 6);
+  }
+  int state = 0;
+  waitpid(child, &state, 0);
+  EXPECT_TRUE(WIFEXITED(state) && WEXITSTATUS(state) == 0) << WEXITSTATUS(state);
+  Segment peer;
+  EXPECT_TRUE(Segment::attach(segment.name(), peer).ok());
+}
+
+TEST(Pool, ThatIsTruncatedWhileInUseIsNamedBeforeTheProcessEnds) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "sanitizers have a handler of their own";
+#endif
+  PoolFile file(1 << 20);
+  const auto use = [&] {
+    Segment segment;
+    if (!Segment::create_in_pool(file.path(), 1 << 18, segment).ok()) _exit(1);
+    if (truncate(file.path().c_str(), 4096) != 0) _exit(2);
+    segment.data()[70000] = std::byte{1};
+    _exit(3);
+  };
+  EXPECT_EXIT(use(), ::testing::KilledBySignal(SIGBUS), "the pool " + file.path() + " has lost");
 }
 
 TEST(Pool, ExtentsOfAnotherBootAreKept) {

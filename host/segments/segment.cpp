@@ -16,10 +16,12 @@
 
 #include "base/check.h"
 #include "base/rounding.h"
+#include "host/memory/memory_grants.h"
 #include "host/memory/memory_room.h"
 #include "host/memory/page.h"
 #include "host/options.h"
 #include "host/segments/descriptor.h"
+#include "host/segments/lost_memory.h"
 #include "host/segments/pool.h"
 #include "host/segments/pool_directory.h"
 
@@ -37,8 +39,14 @@ std::string descriptor_path(std::int32_t pid, int descriptor) {
 }
 
 Status check_room(std::uint64_t bytes) {
+  static MemoryGrants grants;
+  const auto now = MemoryGrants::Clock::now();
+  if (grants.take(bytes, now)) return {};
   const MemoryRoom room = memory_room();
-  if (bytes <= room.bytes) return {};
+  if (bytes <= room.bytes) {
+    grants.looked(room.bytes, bytes, now);
+    return {};
+  }
   return Status::no_memory(fmt::format("a segment needs {} bytes of memory; {} bytes are left ({})",
                                        bytes, room.bytes, room.limit));
 }
@@ -83,13 +91,14 @@ Status create_nameless(std::uint64_t bytes, Descriptor& out) {
 
 // memfd where it works, else a nameless file, else a file with a random name until seal().
 // TOMBOLO_SEGMENT allows only one of them.
-Status create_file(std::uint64_t bytes, const std::string& purpose, Descriptor& out,
-                   std::string& path) {
+Status create_file(std::uint64_t bytes, const std::string& purpose, Segment::Found found,
+                   Descriptor& out, std::string& path) {
   const std::string only = text_of(segment_option);
   TOMBOLO_TRY(check(segment_option, only));
-  Status tried;
+  Status tried = Status::unsupported("TOMBOLO_SEGMENT allows no file with a name");
   for (const std::string_view way : segment_option.choices) {
     if (only != "" && only != way) continue;
+    if (found == Segment::Found::by_path && way != "named") continue;
     if (way == "memfd") {
       tried = create_memfd(bytes, purpose, out);
     } else if (way == "nameless") {
@@ -106,15 +115,39 @@ Status create_file(std::uint64_t bytes, const std::string& purpose, Descriptor& 
                   tried.message(), shared_memory));
 }
 
-Status map(int descriptor, std::uint64_t offset, std::uint64_t bytes, std::byte*& out) {
-  void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor,
-                  static_cast<off_t>(offset));
+Status mapping_refused(std::uint64_t bytes) {
+  const auto what = fmt::format("mmap of {} bytes", bytes);
+  if (errno == ENOMEM)
+    return Status::no_memory(what + ": no address space left; see ulimit -v and vm.max_map_count");
+  return refused(what);
+}
+
+// Room for `bytes` bytes at a multiple of `alignment`, to be mapped over.
+Status reserve_aligned(std::uint64_t bytes, std::uint64_t alignment, std::byte*& out) {
+  const std::uint64_t all = bytes + alignment;
+  void* const start =
+      mmap(nullptr, all, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (start == MAP_FAILED) return mapping_refused(all);
+  auto* const low = static_cast<std::byte*>(start);
+  const std::uint64_t before =
+      (alignment - reinterpret_cast<std::uintptr_t>(low) % alignment) % alignment;
+  if (before > 0) munmap(low, before);
+  munmap(low + before + bytes, alignment - before);
+  out = low + before;
+  return {};
+}
+
+Status map(int descriptor, std::uint64_t offset, std::uint64_t bytes, std::uint64_t alignment,
+           std::byte*& out) {
+  std::byte* wanted = nullptr;
+  if (alignment > page_bytes()) TOMBOLO_TRY(reserve_aligned(bytes, alignment, wanted));
+  void* const at =
+      mmap(wanted, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | (wanted != nullptr ? MAP_FIXED : 0),
+           descriptor, static_cast<off_t>(offset));
   if (at == MAP_FAILED) {
-    const auto what = fmt::format("mmap of {} bytes", bytes);
-    if (errno == ENOMEM)
-      return Status::no_memory(what +
-                               ": no address space left; see ulimit -v and vm.max_map_count");
-    return refused(what);
+    const Status failed = mapping_refused(bytes);
+    if (wanted != nullptr) munmap(wanted, bytes);
+    return failed;
   }
   out = static_cast<std::byte*>(at);
   return {};
@@ -144,10 +177,13 @@ Status open_file(const SegmentName& name, Descriptor& out) {
     if (anonymous && kill(name.pid, 0) != 0 && errno == ESRCH)
       return Status::process_failed(
           -1, fmt::format("process {}, which created the segment, has ended", name.pid));
-    return Status::io(fmt::format(
+    const auto what = fmt::format(
         "open of {}: {}; a segment is open to processes of its creator's user on its host, until "
         "it is sealed",
-        path, std::strerror(error)));
+        path, std::strerror(error));
+    // The creator is there: namespaces, PR_SET_DUMPABLE or another /dev/shm are in the way.
+    const bool kept_out = error == EACCES || error == EPERM || error == ENOENT;
+    return kept_out ? Status::unsupported(what) : Status::io(what);
   }
   struct stat shape = {};
   if (fstat(file.get(), &shape) != 0) return refused("fstat of " + path);
@@ -173,11 +209,13 @@ Segment& Segment::operator=(Segment&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
   std::swap(creator_, other.creator_);
   std::swap(sealed_, other.sealed_);
+  std::swap(hold_, other.hold_);
   return *this;
 }
 
 Segment::~Segment() {
   if (data_ == nullptr) return;
+  if (name_.path[0] != '\0') is_unmapped(data_);
   munmap(data_, mapped_);
   // A forked child has the mapping and the descriptor, but is not the creator.
   const bool creator = creator_ && name_.pid == getpid();
@@ -198,7 +236,8 @@ Segment::~Segment() {
 
 std::uint64_t Segment::promised_bytes() const { return name_.path[0] == '\0' ? mapped_ : 0; }
 
-Status Segment::create_anonymous(std::uint64_t bytes, const std::string& purpose, Segment& out) {
+Status Segment::create_anonymous(std::uint64_t bytes, const std::string& purpose, Segment& out,
+                                 std::uint64_t alignment, Found found) {
   TOMBOLO_CHECK(bytes > 0, "segment '{}' of 0 bytes", purpose);
   Segment segment;
   segment.mapped_ = round_up(bytes, page_bytes());
@@ -207,9 +246,10 @@ Status Segment::create_anonymous(std::uint64_t bytes, const std::string& purpose
   TOMBOLO_TRY(check_room(segment.mapped_));
   Descriptor file;
   std::string path;
-  TOMBOLO_TRY(create_file(segment.mapped_, purpose, file, path));
+  TOMBOLO_TRY(create_file(segment.mapped_, purpose, found, file, path));
   Status mapped = keep_path(path, segment.name_);
-  if (mapped.ok()) mapped = map(file.get(), 0, segment.mapped_, segment.data_);
+  segment.name_.alignment = alignment;
+  if (mapped.ok()) mapped = map(file.get(), 0, segment.mapped_, alignment, segment.data_);
   if (!mapped.ok()) {
     if (!path.empty()) unlink(path.c_str());
     return mapped;
@@ -225,21 +265,23 @@ Status Segment::create_anonymous(std::uint64_t bytes, const std::string& purpose
   return {};
 }
 
-Status Segment::create_in_pool(const std::string& pool, std::uint64_t bytes, Segment& out) {
+Status Segment::create_in_pool(const std::string& pool, std::uint64_t bytes, Segment& out,
+                               std::uint64_t alignment) {
   TOMBOLO_CHECK(bytes > 0, "segment of 0 bytes in pool {}", pool);
   struct stat shape = {};
   if (stat(pool.c_str(), &shape) != 0)
     return Status::bad_configuration(fmt::format(
         "the pool {}: {}. A pool is a directory, a /dev/dax device or a file (truncate -s 1G {})",
         pool, std::strerror(errno), pool));
-  if (!S_ISDIR(shape.st_mode)) return create_extent(pool, bytes, out);
+  if (!S_ISDIR(shape.st_mode)) return create_extent(pool, bytes, alignment, out);
   Segment segment;
   segment.mapped_ = round_up(bytes, page_bytes());
   Descriptor file;
   std::string path;
   TOMBOLO_TRY(create_file_in(pool, segment.mapped_, file, path));
   Status mapped = keep_path(path, segment.name_);
-  if (mapped.ok()) mapped = map(file.get(), 0, segment.mapped_, segment.data_);
+  segment.name_.alignment = alignment;
+  if (mapped.ok()) mapped = map(file.get(), 0, segment.mapped_, alignment, segment.data_);
   if (!mapped.ok()) {
     unlink(path.c_str());
     return mapped;
@@ -253,21 +295,24 @@ Status Segment::create_in_pool(const std::string& pool, std::uint64_t bytes, Seg
 }
 
 // Takes an extent of a pool file or device.
-Status Segment::create_extent(const std::string& path, std::uint64_t bytes, Segment& out) {
+Status Segment::create_extent(const std::string& path, std::uint64_t bytes, std::uint64_t alignment,
+                              Segment& out) {
   Segment segment;
   TOMBOLO_TRY(keep_path(path, segment.name_));
   Pool pool;
   TOMBOLO_TRY(Pool::open(path, pool));
   Extent extent;
-  TOMBOLO_TRY(pool.allocate(bytes, extent));
-  if (Status mapped = map(pool.descriptor(), extent.offset, extent.bytes, segment.data_);
+  TOMBOLO_TRY(pool.allocate(bytes, extent, &segment.hold_));
+  if (Status mapped = map(pool.descriptor(), extent.offset, extent.bytes, alignment, segment.data_);
       !mapped.ok()) {
     (void)pool.free(extent).ok();
     return mapped;
   }
+  tell_if_lost(segment.data_, extent.bytes, path);
   segment.mapped_ = extent.bytes;
   segment.name_.bytes = bytes;
   segment.name_.offset = extent.offset;
+  segment.name_.alignment = alignment;
   segment.name_.pid = getpid();
   segment.name_.inode = extent.nonce;
   segment.creator_ = true;
@@ -283,17 +328,18 @@ Status Segment::attach(const SegmentName& name, Segment& out) {
     Pool pool;
     TOMBOLO_TRY(Pool::open(name.path, pool));
     Extent extent;
-    TOMBOLO_TRY(pool.find(name.offset, name.inode, extent));
+    TOMBOLO_TRY(pool.find(name.offset, name.inode, extent, &segment.hold_));
     if (extent.bytes < name.bytes)
       return Status::io(fmt::format("the segment at offset {} of the pool {} has {} bytes, not {}",
                                     name.offset, name.path, extent.bytes, name.bytes));
-    TOMBOLO_TRY(map(pool.descriptor(), extent.offset, extent.bytes, segment.data_));
+    TOMBOLO_TRY(map(pool.descriptor(), extent.offset, extent.bytes, name.alignment, segment.data_));
+    tell_if_lost(segment.data_, extent.bytes, name.path);
     segment.mapped_ = extent.bytes;
   } else {
     Descriptor file;
     TOMBOLO_TRY(open_file(name, file));
     segment.mapped_ = round_up(name.bytes, page_bytes());
-    TOMBOLO_TRY(map(file.get(), 0, segment.mapped_, segment.data_));
+    TOMBOLO_TRY(map(file.get(), 0, segment.mapped_, name.alignment, segment.data_));
   }
   out = std::move(segment);
   return {};

@@ -17,6 +17,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "host/segments/extent_hold.h"
 
 namespace tombolo::host {
 
@@ -26,8 +27,9 @@ struct SegmentName {
   std::uint64_t offset = 0;  // inside the file or device
   std::int32_t pid = 0;      // of the creator, for anonymous segments
   std::int32_t descriptor = -1;
-  std::uint64_t inode = 0;  // of the anonymous file: guards against a reused pid or descriptor
-  char path[200] = {};      // of the pool file or device; empty for anonymous segments
+  std::uint64_t inode = 0;      // of the anonymous file: guards against a reused pid or descriptor
+  std::uint64_t alignment = 0;  // of the mapping in every process; a power of 2, or 0: of a page
+  char path[200] = {};          // of the pool file or device; empty for anonymous segments
 };
 
 class Segment {
@@ -37,12 +39,21 @@ class Segment {
   Segment& operator=(Segment&&) noexcept;
   ~Segment();  // unmaps; the memory is freed with the last process that maps it
 
+  // The way by which peers come to an anonymous segment.
+  enum class Found : std::uint8_t {
+    by_descriptor,  // /proc/PID/fd of the creator, where that works here
+    by_path,        // a name in /dev/shm until seal(): where processes may not open each other's
+  };
+
   // Anonymous memory of `bytes` > 0 bytes, zero, mapped here. `purpose` shows up in
   // /proc/self/maps.
-  static Status create_anonymous(std::uint64_t bytes, const std::string& purpose, Segment& out);
+  static Status create_anonymous(std::uint64_t bytes, const std::string& purpose, Segment& out,
+                                 std::uint64_t alignment = 0, Found found = Found::by_descriptor);
   // Memory in `pool`: a directory (one file per segment), a regular file or a DAX device.
-  static Status create_in_pool(const std::string& pool, std::uint64_t bytes, Segment& out);
-  // Maps the segment that a peer created.
+  static Status create_in_pool(const std::string& pool, std::uint64_t bytes, Segment& out,
+                               std::uint64_t alignment = 0);
+  // Maps the segment that a peer created. unsupported: the peer is there, but this process may not
+  // open its file.
   static Status attach(const SegmentName& name, Segment& out);
 
   const SegmentName& name() const { return name_; }
@@ -54,7 +65,8 @@ class Segment {
   std::uint64_t bytes() const { return name_.bytes; }
 
  private:
-  static Status create_extent(const std::string& path, std::uint64_t bytes, Segment& out);
+  static Status create_extent(const std::string& path, std::uint64_t bytes, std::uint64_t alignment,
+                              Segment& out);
   std::uint64_t promised_bytes() const;
 
   SegmentName name_;
@@ -63,6 +75,7 @@ class Segment {
   int descriptor_ = -1;       // open until seal(): a program may have many segments
   bool creator_ = false;      // in the process name_.pid only, not in its forked children
   bool sealed_ = false;
+  ExtentHold hold_;  // of an extent of a pool
 };
 
 }  // namespace tombolo::host

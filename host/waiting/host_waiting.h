@@ -41,8 +41,7 @@ inline Status pause(const machine::WaitPolicy& policy, machine::IdleHook* hook,
   using Clock = std::chrono::steady_clock;
   constexpr std::uint64_t sleep_from_ns = 50000;
   constexpr std::uint64_t idle_from_ns = 4000;
-  constexpr std::uint32_t polls_of_owner = 1000;
-  if (policy.polls < polls_of_owner) {
+  if (!policy.has_processor()) {
     sched_yield();
   } else if (nanoseconds < sleep_from_ns) {
     const auto end = Clock::now() + std::chrono::nanoseconds(nanoseconds);

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/memory/mapping_query.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <sys/sysmacros.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "host/segments/descriptor.h"
+
+namespace tombolo::host {
+namespace {
+
+// The kernel's struct procmap_query, which headers older than the kernel lack.
+struct Query {
+  std::uint64_t size = sizeof(Query);
+  std::uint64_t flags = 0;
+  std::uint64_t address = 0;
+  std::uint64_t start = 0;
+  std::uint64_t end = 0;
+  std::uint64_t access = 0;
+  std::uint64_t page_bytes = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t inode = 0;
+  std::uint32_t device_major = 0;
+  std::uint32_t device_minor = 0;
+  std::uint32_t name_bytes = 0;
+  std::uint32_t build_id_bytes = 0;
+  std::uint64_t name = 0;
+  std::uint64_t build_id = 0;
+};
+static_assert(sizeof(Query) == 104);
+constexpr unsigned long query_request = _IOWR('f', 17, Query);
+constexpr std::uint64_t readable = 0x01;
+constexpr std::uint64_t writable = 0x02;
+constexpr std::uint64_t executable = 0x04;
+constexpr std::uint64_t shared = 0x08;
+constexpr std::uint64_t or_next = 0x10;
+constexpr std::uint64_t of_file = 0x20;
+
+Mapping mapping_of(const Query& query, const char* name) {
+  const auto letter = [&](std::uint64_t flag, char yes) {
+    return (query.access & flag) != 0 ? yes : '-';
+  };
+  Mapping mapping;
+  mapping.range = {query.start, query.end};
+  mapping.access = {letter(readable, 'r'), letter(writable, 'w'), letter(executable, 'x'),
+                    (query.access & shared) != 0 ? 's' : 'p'};
+  mapping.offset = query.offset;
+  mapping.device = makedev(query.device_major, query.device_minor);
+  mapping.inode = query.inode;
+  mapping.name = name;
+  return mapping;
+}
+
+// False if this kernel has no such call.
+bool query_mappings(const AddressRange& within, std::uint64_t kind, std::vector<Mapping>& out,
+                    Status& status) {
+  const Descriptor file(open("/proc/self/maps", O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) {
+    status = Status::io(fmt::format("open of /proc/self/maps: {}", std::strerror(errno)));
+    return true;
+  }
+  out.clear();
+  std::array<char, 4096> name;
+  for (std::uint64_t at = within.low; at < within.high;) {
+    Query query;
+    query.flags = kind | or_next;
+    query.address = at;
+    query.name = reinterpret_cast<std::uint64_t>(name.data());
+    query.name_bytes = name.size();
+    if (ioctl(file.get(), query_request, &query) != 0) {
+      if (errno == EINTR) continue;
+      if (errno == ENOENT) break;  // no further mapping
+      if (errno == ENOTTY || errno == EINVAL) return false;
+      status = Status::io(fmt::format("query of /proc/self/maps: {}", std::strerror(errno)));
+      return true;
+    }
+    if (query.start >= within.high) break;
+    out.push_back(mapping_of(query, query.name_bytes == 0 ? "" : name.data()));
+    at = query.end;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::vector<Mapping> overlapping(std::vector<Mapping> all, const AddressRange& within) {
+  std::erase_if(all, [&](const Mapping& mapping) { return !mapping.range.overlaps(within); });
+  return all;
+}
+
+std::vector<Mapping> shared_files(std::vector<Mapping> all) {
+  std::erase_if(
+      all, [](const Mapping& mapping) { return mapping.access[3] != 's' || mapping.inode == 0; });
+  return all;
+}
+
+Status read_mappings(const AddressRange& within, std::vector<Mapping>& out) {
+  Status status;
+  if (query_mappings(within, 0, out, status)) return status;
+  std::vector<Mapping> all;
+  TOMBOLO_TRY(read_mappings(all));
+  out = overlapping(std::move(all), within);
+  return {};
+}
+
+Status read_shared_files(std::vector<Mapping>& out) {
+  Status status;
+  if (query_mappings({0, ~std::uint64_t{0}}, shared | of_file, out, status)) return status;
+  std::vector<Mapping> all;
+  TOMBOLO_TRY(read_mappings(all));
+  out = shared_files(std::move(all));
+  return {};
+}
+
+}  // namespace tombolo::host

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: keeps the other threads of this process from storing to pages while the pages are
+// replaced by others with the same contents: libraries have threads of their own, also in programs
+// that have one. A thread that stores meanwhile waits.
+//
+//   WriteHold hold;
+//   if (hold.take(pages)) { ... copy, map the copy in their place ... }
+//
+// Means: the pages are protected, and a handler of SIGSEGV lets a store be tried again. The
+// kernel's own stores for another thread (a read() into the pages) fail with EFAULT meanwhile, a
+// matter of microseconds.
+//
+// Invariants: WH1 a hold is refused where a thread that blocks SIGSEGV would die of a store, and
+//                 where the program has put a handler of its own over ours.
+//             WH2 any other fault goes to the handler that the program had before.
+//             WH3 after the hold the pages can be read and written, whatever is mapped there.
+// Thread safety: one hold at a time in a process.
+#pragma once
+
+#include "host/memory/address_space.h"
+
+namespace tombolo::host {
+
+class WriteHold {
+ public:
+  WriteHold() = default;
+  ~WriteHold() { release(); }
+  WriteHold(const WriteHold&) = delete;
+  WriteHold& operator=(const WriteHold&) = delete;
+
+  // False if other threads cannot be kept from storing. True at once if there is no other thread.
+  bool take(const AddressRange& pages);
+  void release();
+
+ private:
+  AddressRange pages_;  // protected
+};
+
+// As take(), without protecting anything yet.
+bool can_hold_writes();
+
+}  // namespace tombolo::host
