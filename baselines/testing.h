@@ -26,7 +26,7 @@ inline bool is(Place from, std::size_t bytes, std::uint64_t key) {
 
 // Polling never ends by itself: nothing here takes so long in virtual time.
 inline simulator::Time time_limit() {
-  return simulator::Time::after_start(simulator::Duration::milliseconds(200));
+  return simulator::Time::after_start(simulator::Duration::milliseconds(100));
 }
 
 // Runs program(cpu, rank, cores) on as many cores.

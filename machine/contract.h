@@ -16,7 +16,8 @@
 //   R2  Write-back works in whole lines of `properties.line_bytes`. A core that must not touch its
 //       neighbours' bytes uses write_through.
 //   R3  load and store are done in memory in program order, but a load may overtake an earlier
-//       store to another word (as on x86); fence() and every atomic operation prevent that.
+//       store to another word, publish or drain (as on x86, where a store fence holds back no
+//       load); fence() and every atomic operation prevent that.
 //   R4  A store or atomic operation is ordered after everything this core published or drained
 //       before it, not after a write_through that was not drained, nor a write not published.
 //   R5  Bytes that a core refreshes after it has loaded a word are no older than memory was when
@@ -91,7 +92,8 @@ concept HasSyncWords = requires(C& core, typename C::Word word, SyncPlace place,
   { core.exchange(word, v) } -> std::same_as<std::uint64_t>;
   // (word, expected, desired): stores `desired` if the word holds `expected`.
   { core.compare_exchange(word, v, v) } -> std::same_as<std::uint64_t>;
-  // All earlier stores of this core to sync words are in memory before any later load of one.
+  // All earlier stores of this core to sync words, and all that it has published or drained, are in
+  // memory before any later load of a word, and before any later read of refreshed data.
   { core.fence() } -> std::same_as<void>;
 };
 

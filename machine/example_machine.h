@@ -55,9 +55,10 @@ class Core {
   }
 
   // R5: data that is refreshed after this load is no older than memory was when the word was
-  // stored. Here the acquire does it. Without coherence: read around the caches, then keep later
-  // reads of data from starting earlier.
-  std::uint64_t load(Word word) { return word->load(std::memory_order_acquire); }
+  // stored. Without coherence: read around the caches, then keep later reads of data from starting
+  // earlier. Here an acquire would do that; seq_cst also keeps the load behind an atomic before it
+  // (R3).
+  std::uint64_t load(Word word) { return word->load(std::memory_order_seq_cst); }
 
   // R4: ordered after everything published and drained. Here the release does it. Without
   // coherence: wait for outstanding write-backs, then write around the caches. It need not wait for
@@ -72,8 +73,8 @@ class Core {
     return expected;
   }
 
-  // The one order that store and load lack: earlier stores before later loads. Bakery locks and
-  // match vectors of plain words stand upon it.
+  // The one order that store and load lack: earlier stores, publishes and drains before later
+  // loads. Bakery locks and match vectors of plain words stand upon it.
   void fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 
   // ---- Waiting (R6) ---------------------------------------------------------------------------

@@ -13,8 +13,10 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "machine/contract.h"
+#include "machine/losses.h"
 
 namespace tombolo::machine {
 
@@ -68,10 +70,14 @@ concept MapsParts = requires(AttachmentOf<C>& at) {
 // and refresh exchange with memory. Where a window is over memory that the program has already, the
 // regions lie elsewhere, and `own_view` of the attachment says where the program's memory is; its
 // bytes become memory's when the core is made. Null: the machine makes that copy as well.
+// hand_back() is for the end, after the last write of all cores: the program's memory at `own_view`
+// then holds memory's bytes, but for those that the program has stored and not published. Pages
+// that the program has given back to the kernel are left out.
 // Without it: view() is the memory itself, and a window over the program's memory has it as region.
 template <class C>
-concept KeepsViewsApart = requires(AttachmentOf<C>& at) {
+concept KeepsViewsApart = requires(C& core, AttachmentOf<C>& at) {
   { at.own_view } -> std::same_as<std::byte*&>;
+  { core.hand_back() } -> std::same_as<void>;
 };
 
 // ---- Sync words ---------------------------------------------------------------------------------
@@ -95,8 +101,9 @@ concept DefersStores = requires(C& core) {
 
 // ---- Threads ------------------------------------------------------------------------------------
 
-// several_threads(): from now on several threads of this process use the core. To be called before
-// the second one does, and never taken back.
+// several_threads(): from now on several threads of this process use the core, at once or in turn:
+// a drain is also for the write_throughs of the others. To be called before the second one does,
+// and never taken back.
 // Without it: the machine works alike for one thread and for several, or for one only.
 template <class C>
 concept IsToldOfThreads = requires(C& core) {
@@ -124,16 +131,25 @@ concept EvictsAtRandom = requires(AttachmentOf<C>& at) {
 
 // ---- Mistakes of programs -----------------------------------------------------------------------
 
-// The machine sees when written bytes are lost. close() ends the use of data and looks for writes
-// that were never published or drained: the last call that touches data, while the memory is still
-// there. findings().clean() is false if an update was lost or a write dropped; findings().report()
-// also tells the findings of close(), and is empty if there is nothing to tell.
+// The machine sees when written bytes are lost (machine/losses.h). check_promise() compares a
+// promise of the program with the own region. close() ends the use of data but for hand_back(), and
+// looks for writes that were never published or drained. Bytes that a program has stored by itself
+// and never published are no finding: the memory goes away, and no core may look for them.
+// findings() are this core's: clean() is false if a byte was lost or a promise broken; report()
+// tells all, and is empty if there is nothing to tell. take_losses() are the facts of all cores
+// that no core has told yet; where the cores share nothing, of this core. It waits for a core that
+// has taken some until that calls losses_told(), for a bounded time. has_mistakes(): one of those
+// facts, told or not, is a mistake.
 // Without it: bytes are lost in silence, and there is nothing to close.
 template <class C>
-concept TellsLosses = requires(C& core, const C& seen) {
+concept TellsLosses = requires(C& core, const C& seen, Promise promise) {
+  { core.check_promise(promise) } -> std::same_as<void>;
   { core.close() } -> std::same_as<void>;
   { seen.findings().clean() } -> std::same_as<bool>;
   { seen.findings().report() } -> std::same_as<std::string>;
+  { core.take_losses() } -> std::same_as<std::vector<LossFact>>;
+  { core.losses_told() } -> std::same_as<void>;
+  { core.has_mistakes() } -> std::same_as<bool>;
 };
 
 // set_site(): the call that the program makes now, for findings: any 48-bit number, for example a

@@ -31,6 +31,7 @@ class GivenMore : public example::Core {
  public:
   using Attachment = MoreAttachment;
   explicit GivenMore(const Attachment& at) : Core(at), given(at) {}
+  void hand_back() {}
   Attachment given;
 };
 
@@ -70,7 +71,11 @@ struct Telling : Example {
     std::string report() const { return {}; }
   };
   using Example::Example;
+  void check_promise(Promise) {}
   void close() {}
+  std::vector<LossFact> take_losses() { return {}; }
+  void losses_told() {}
+  bool has_mistakes() { return false; }
   const Findings& findings() const { return none; }
   Findings none;
 };

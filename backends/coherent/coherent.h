@@ -40,7 +40,9 @@ class Core {
   Word word(machine::SyncPlace place) {
     return reinterpret_cast<Word>(block(place.home) + place.offset);
   }
-  std::uint64_t load(Word word) { return word->load(std::memory_order_acquire); }
+  // seq_cst: an acquire load may overtake an atomic before it (an LDAPR of Arm does; R3). On x86
+  // the two are one instruction.
+  std::uint64_t load(Word word) { return word->load(std::memory_order_seq_cst); }
   void store(Word word, std::uint64_t v) { word->store(v, std::memory_order_release); }
   std::uint64_t fetch_add(Word word, std::uint64_t v) { return word->fetch_add(v); }
   std::uint64_t exchange(Word word, std::uint64_t v) { return word->exchange(v); }

@@ -227,8 +227,9 @@ class Core<machine::Atomics::full> : public Common {
   Word word(machine::SyncPlace place) {
     return reinterpret_cast<Word>(block(place.home) + place.offset);
   }
-  // acquire: later plain loads and refreshes stay behind it (R5).
-  std::uint64_t load(Word word) { return word->load(std::memory_order_acquire); }
+  // Later plain loads and refreshes stay behind it (R5); seq_cst: it does not overtake an atomic
+  // before it, as an acquire load may (an LDAPR of Arm; R3).
+  std::uint64_t load(Word word) { return word->load(std::memory_order_seq_cst); }
   // release: behind everything published or drained, whose fences are complete (R4).
   void store(Word word, std::uint64_t v) { word->store(v, std::memory_order_release); }
   std::uint64_t fetch_add(Word word, std::uint64_t v) { return word->fetch_add(v); }

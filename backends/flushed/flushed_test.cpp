@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "backends/flushed/testing/far_memory.h"
 #include "base/random.h"
 #include "host/segments/segment.h"
 #include "machine/testing/ensemble.h"
@@ -234,6 +235,72 @@ TYPED_TEST(Flushed, PassesMessagesBetweenProcessesThroughAPool) {
   waitpid(child, &state, 0);
   EXPECT_TRUE(WIFEXITED(state) && WEXITSTATUS(state) == 0);
   unlink(path.c_str());
+}
+
+// ---- Which lines --------------------------------------------------------------------------------
+
+// Ranges that begin and end at, before and behind the ends of lines, in each class of sizes.
+template <class Body>
+void each_range(std::size_t room, Body&& body) {
+  for (const std::size_t begin : {0u, 1u, 63u, 64u, 70u})
+    for (const std::size_t bytes : {1u, 2u, 63u, 64u, 65u, 128u, 129u, 1024u, 1025u, 40'000u})
+      if (begin + bytes <= room) body(begin, bytes);
+}
+
+// This host's memory and that of another, which differ in every byte until something is published
+// or refreshed.
+template <class C>
+class TwoHosts : public ::testing::Test {
+ protected:
+  static constexpr std::size_t room = 40'960;
+  using Core = testing::DroppingCore<C::properties.native_atomics>;
+  static constexpr std::byte here{0x11};
+  static constexpr std::byte there{0x22};
+
+  TwoHosts() : ensemble_({.cores = 1, .data_bytes = room}) {}
+  Core& core() { return ensemble_.core(0); }
+
+  // The lines of [begin, begin + bytes) are alike on both sides, with the bytes of `from`.
+  void expect_alike(std::size_t begin, std::size_t bytes, std::byte from) {
+    for (std::size_t i = 0; i < room; ++i) {
+      const bool inside = i / 64 >= begin / 64 && i / 64 <= (begin + bytes - 1) / 64;
+      ASSERT_EQ(far_.get(i), inside ? from : there) << "byte " << i << " of the other host";
+      ASSERT_EQ(*core().view({0, i}), inside ? from : here) << "byte " << i;
+    }
+  }
+  void set_apart() {
+    std::memset(core().view({0, 0}), static_cast<int>(here), room);
+    for (std::size_t i = 0; i < room; ++i) far_.set(i, there);
+  }
+
+ private:
+  machine::testing::Ensemble<Core> ensemble_;
+  testing::FarMemory far_{core().view({0, 0}), room};
+};
+TYPED_TEST_SUITE(TwoHosts, Machines);
+
+TYPED_TEST(TwoHosts, PublishBringsEveryLineOfTheRangeToMemory) {
+  each_range(this->room, [&](std::size_t begin, std::size_t bytes) {
+    SCOPED_TRACE(::testing::Message() << bytes << " bytes from " << begin);
+    this->set_apart();
+    this->core().publish({0, begin}, bytes);
+    this->expect_alike(begin, bytes, this->here);
+  });
+}
+
+TYPED_TEST(TwoHosts, RefreshShowsEveryLineOfTheRange) {
+  each_range(this->room, [&](std::size_t begin, std::size_t bytes) {
+    SCOPED_TRACE(::testing::Message() << bytes << " bytes from " << begin);
+    this->set_apart();
+    this->core().refresh({0, begin}, bytes);
+    this->expect_alike(begin, bytes, this->there);
+  });
+}
+
+TYPED_TEST(TwoHosts, PublishWrittenBringsAllThatWasStored) {
+  this->set_apart();
+  this->core().publish_written(0);
+  this->expect_alike(0, this->room, this->here);
 }
 
 // Lets the futex call fail as it does on memory that the kernel cannot sleep on.

@@ -19,31 +19,33 @@ class CombiningBuffer {
   CombiningBuffer(MemoryBus& bus, Random random) : bus_(bus), random_(random) {}
 
   // `bytes` bytes at `first` of the line. If there is no room, a random line leaves.
-  void put(machine::Home home, Line line, std::size_t first, const void* data, std::size_t bytes);
-  void send(machine::Home home, Line line);  // the line, if it is here
-  void send_one();                           // a random line, if there is one
+  void put(SpanId span, Line line, std::size_t first, const void* data, std::size_t bytes);
+  void send(SpanId span, Line line);  // the line, if it is here
+  void send_one();                    // a random line, if there is one
   void send_all();
   // Lays the bytes that are on their way over `out`, which holds the line.
-  void overlay(machine::Home home, Line line, std::byte* out) const;
-  // Calls visit(home, line, mask) for each entry.
+  void overlay(SpanId span, Line line, std::byte* out) const;
+  // Calls visit(span, line, mask, site) for each entry.
   template <class Visit>
   void each(Visit&& visit) const {
-    for (std::size_t i = 0; i < size_; ++i) visit(key_[i].home, key_[i].line, entry_[i].mask);
+    for (std::size_t i = 0; i < size_; ++i)
+      visit(key_[i].span, key_[i].line, entry_[i].mask, entry_[i].site);
   }
 
  private:
   static constexpr std::size_t capacity = 32;
   struct Key {
-    machine::Home home;
+    SpanId span;
     Line line;
     bool operator==(const Key&) const = default;
   };
   struct Entry {
     ByteMask mask;
+    std::uint64_t site;  // of the last put to the line
     std::array<std::byte, line_bytes> data;
   };
   // `size_` if it is not here.
-  std::size_t find(machine::Home home, Line line) const;
+  std::size_t find(SpanId span, Line line) const;
   void send_entry(std::size_t i);
 
   MemoryBus& bus_;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <iterator>
+
 #include "backends/stale/shared_bytes.h"
 
 namespace tombolo::stale {
@@ -23,24 +25,24 @@ bool continues(const Finding& earlier, const Finding& line) {
 
 }  // namespace
 
-Tally& Findings::tally(Loss loss) {
-  switch (loss) {
-    case Loss::lost_update:
-      return lost_updates;
-    case Loss::dropped_write:
-      return dropped_writes;
-    case Loss::unpublished:
-      return unpublished;
-    case Loss::undrained:
-      break;
-  }
-  return undrained;
+bool Findings::clean() const {
+  return of(Loss::lost_update).lines == 0 && of(Loss::dropped_write).lines == 0 &&
+         of(Loss::broken_no_store).lines == 0 && of(Loss::broken_no_put).lines == 0;
 }
 
 void Findings::add(const Finding& one_line) {
-  Tally& sum = tally(one_line.loss);
+  Tally& sum = tallies_[static_cast<std::size_t>(one_line.loss)];
   ++sum.lines;
   sum.bytes += one_line.bytes;
+  board_.add({.loss = one_line.loss,
+              .culprit = one_line.culprit,
+              .victim = one_line.victim,
+              .home = one_line.home,
+              .begin = one_line.begin,
+              .end = one_line.end,
+              .bytes = one_line.bytes,
+              .evicted = one_line.evicted ? 1u : 0u},
+             operation_);
   if (!details_.empty() && continues(details_.back(), one_line)) {
     details_.back().end = one_line.end;
     details_.back().bytes += one_line.bytes;
@@ -63,21 +65,30 @@ std::string describe(const Finding& f) {
     case Loss::unpublished:
       return fmt::format("never published: {}, written by {}", where, name(f.culprit));
     case Loss::undrained:
+      return fmt::format("never drained: {}, written through by {}", where, name(f.culprit));
+    case Loss::broken_no_store:
+      return fmt::format("broken promise: {} were stored, seen by {}", where, name(f.culprit));
+    case Loss::broken_no_put:
+      return fmt::format("broken promise: {}, written by {}, are missing at {}", where,
+                         name(f.victim), name(f.culprit));
+    case Loss::late:
       break;
   }
-  return fmt::format("never drained: {}, written through by {}", where, name(f.culprit));
+  return fmt::format("late: {}, written by {}, came to {} only at the end", where, name(f.victim),
+                     name(f.culprit));
 }
 
 std::string Findings::report() const {
+  constexpr const char* names[] = {
+      "lost updates",           "dropped writes",           "never published",
+      "never drained",          "stored against a promise", "missed after a promise",
+      "brought by the end only"};
+  static_assert(std::size(names) == machine::kinds_of_losses);
   std::string text;
-  const auto count = [&](const char* what, const Tally& tally) {
-    if (tally.lines != 0)
-      text += fmt::format("stale: {}: {} bytes in {} lines\n", what, tally.bytes, tally.lines);
-  };
-  count("lost updates", lost_updates);
-  count("dropped writes", dropped_writes);
-  count("never published", unpublished);
-  count("never drained", undrained);
+  for (std::size_t kind = 0; kind < tallies_.size(); ++kind)
+    if (const Tally& tally = tallies_[kind]; tally.lines != 0)
+      text +=
+          fmt::format("stale: {}: {} bytes in {} lines\n", names[kind], tally.bytes, tally.lines);
   for (const Finding& finding : details_) text += "stale: " + describe(finding) + "\n";
   return text;
 }

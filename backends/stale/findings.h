@@ -5,32 +5,23 @@
 //
 // Invariants: FI1 the counts are exact; the details stop after `Findings::details_max`.
 //             FI2 neighbouring lines lost in the same way by the same writers are one detail.
+//             FI3 every finding is on the board, too.
 // Thread safety: none of its own; stale::Core writes it under its lock. Read it when the core
 // rests.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "machine/place.h"
+#include "backends/stale/board.h"
+#include "machine/losses.h"
 
 namespace tombolo::stale {
 
-// The core that wrote a line of memory, and its call site (see Core::set_site).
-struct Writer {
-  static constexpr machine::Home nobody = 0xffffffff;
-  machine::Home rank = nobody;  // `nobody`: not known
-  std::uint64_t site = 0;
-  bool operator==(const Writer&) const = default;
-};
-
-enum class Loss : std::uint8_t {
-  lost_update,  // a whole line was written back over bytes that another core had changed meanwhile
-  dropped_write,  // a refresh threw away writes that were not published
-  unpublished,    // writes that were never published when the core closed
-  undrained,      // write_throughs that were never drained when the core closed
-};
+using machine::Loss;
+using machine::Writer;
 
 struct Finding {
   Loss loss = Loss::lost_update;
@@ -39,8 +30,8 @@ struct Finding {
   machine::Offset end = 0;
   std::uint64_t bytes = 0;  // lost bytes between them
   bool evicted = false;     // lost_update: by a random eviction, not by a publish
-  Writer culprit;           // the core whose operation lost the bytes
-  Writer victim;            // lost_update: the core that wrote the lost bytes
+  Writer culprit;           // the core whose operation lost the bytes, or misses them
+  Writer victim;            // the core that wrote the bytes, where it is another
 };
 
 struct Tally {
@@ -52,22 +43,27 @@ class Findings {
  public:
   static constexpr std::size_t details_max = 100;
 
-  Tally lost_updates;
-  Tally dropped_writes;
-  Tally unpublished;
-  Tally undrained;
+  // On memory that all cores share for their board; null: none.
+  explicit Findings(std::byte* shared) : board_(shared) {}
 
+  const Tally& of(Loss loss) const { return tallies_[static_cast<std::size_t>(loss)]; }
   // The first details_max findings.
   const std::vector<Finding>& details() const { return details_; }
-  // No update was lost and no write dropped. Bytes left unpublished at the end harm only cores that
-  // look for them, so they do not count here.
-  bool clean() const { return lost_updates.lines == 0 && dropped_writes.lines == 0; }
+  // No update was lost, no write dropped, no promise broken. Bytes left unpublished at the end harm
+  // only cores that look for them, so they do not count here.
+  bool clean() const;
 
+  // Findings that are added until the next call are of one operation.
+  void next_operation() { ++operation_; }
   void add(const Finding& one_line);
   std::string report() const;  // one line per detail, with the counts; empty if there is nothing
+  // Of all cores.
+  Board& board() { return board_; }
 
  private:
-  Tally& tally(Loss loss);
+  Board board_;
+  std::uint64_t operation_ = 0;
+  std::array<Tally, machine::kinds_of_losses> tallies_{};
   std::vector<Finding> details_;
 };
 

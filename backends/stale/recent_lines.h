@@ -14,11 +14,11 @@ namespace tombolo::stale {
 class RecentLines {
  public:
   struct Place {
-    machine::Home home;
+    SpanId span;
     Line line;
   };
-  void add(machine::Home home, Line line) {
-    ring_[next_ % ring_.size()] = {home, line};
+  void add(SpanId span, Line line) {
+    ring_[next_ % ring_.size()] = {span, line};
     ++next_;
   }
   bool empty() const { return next_ == 0; }

@@ -16,28 +16,32 @@ constexpr std::uint64_t release_one_in = 6;
 // region.
 constexpr std::uint64_t combined_one_in = 4;
 constexpr std::uint64_t anywhere_one_in = 3;
+// Longer than it takes to look up some lines of source.
+constexpr std::chrono::seconds patience_with_a_teller{30};
 
 }  // namespace
 
 Core::Core(const Attachment& attachment)
     : at_(attachment),
       random_(Random::stream(at_.seed, at_.self)),
-      bus_(at_),
+      findings_(at_.shared),
+      spans_(at_),
+      bus_(at_, spans_),
       combining_(bus_, Random::stream(at_.seed, at_.self + (std::uint64_t{1} << 32))),
       images_(at_),
       process_(getpid()) {
   TOMBOLO_CHECK(at_.data.empty() || at_.self < at_.data.size(), "stale: core {} of {} regions",
                 at_.self, at_.data.size());
-  for (machine::Home home = 0; home < at_.data.size(); ++home) {
-    const machine::DataRegion& region = at_.data[home];
-    if (region.memory == nullptr) {
+  for (SpanId span = 0; span < spans_.size(); ++span) {
+    if (spans_[span].memory == nullptr) {
       caches_.push_back(nullptr);
       continue;
     }
-    const bool own = home == at_.self;
-    const RegionCache::Image image{images_.of(home), own && at_.own_view != nullptr};
+    const Home first = spans_[span].first;
+    const bool own = !at_.data.empty() && spans_.of(at_.self) == span;
+    const RegionCache::Image image{images_.of(first), own && at_.own_view != nullptr};
     caches_.push_back(std::make_unique<RegionCache>(
-        region, image, home, RegionCache::Surroundings{bus_, combining_, findings_}));
+        span, image, RegionCache::Surroundings{spans_, bus_, combining_, findings_}));
     if (own) caches_.back()->adopt();
   }
   settler::add(*this);
@@ -56,7 +60,7 @@ std::uint64_t Core::load(Word word) {
   let_things_happen();
   std::uint64_t value = 0;
   if (stores_.find(word, value)) return value;
-  return word->load(std::memory_order_acquire);
+  return word->load(std::memory_order_seq_cst);  // not before an earlier atomic (R3)
 }
 
 void Core::store(Word word, std::uint64_t v) {
@@ -123,6 +127,7 @@ bool Core::settle_if_free() {
 // Random events ----------------------------------------------------------------------------------
 
 void Core::let_things_happen() {
+  findings_.next_operation();
   if (!stores_.empty() && (stores_.waited_long_enough() || random_.one_in(release_one_in)))
     stores_.release_one();
   if (random_.one_in(at_.evictions)) evict_something();
@@ -136,13 +141,14 @@ void Core::evict_something() {
   }
   if (recent_.empty() || random_.one_in(anywhere_one_in)) {
     // Half of the time the own region: of n regions, few others are ever open.
-    const std::uint64_t home = random_.one_in(2) ? random_.below(caches_.size()) : at_.self;
-    RegionCache* cache = caches_[home].get();
+    const std::uint64_t span =
+        random_.one_in(2) ? random_.below(caches_.size()) : spans_.of(at_.self);
+    RegionCache* cache = caches_[span].get();
     if (cache != nullptr && cache->open()) cache->evict(cache->candidate(random_));
     return;
   }
   const RecentLines::Place victim = recent_.pick(random_);
-  caches_[victim.home]->evict(victim.line);
+  caches_[victim.span]->evict(victim.line);
 }
 
 // Data -------------------------------------------------------------------------------------------
@@ -159,21 +165,22 @@ void Core::check(const char* operation, machine::DataPlace place, std::size_t by
 
 void Core::remember(machine::DataPlace place, std::size_t bytes) {
   if (bytes == 0) return;
-  const Line first = place.offset / line_bytes;
-  const Line last = (place.offset + bytes - 1) / line_bytes;
-  recent_.add(place.home, first);
+  const SpanId span = spans_.of(place.home);
+  const Line first = spans_[span].line_of(in_span(place));
+  const Line last = spans_[span].line_of(in_span(place) + bytes - 1);
+  recent_.add(span, first);
   if (last == first) return;
-  recent_.add(place.home, last);
-  recent_.add(place.home, first + random_.below(last - first));
+  recent_.add(span, last);
+  recent_.add(span, first + random_.below(last - first));
 }
 
 Status Core::read(machine::DataPlace place, void* out, std::size_t bytes) {
   const Lock lock(mutex_);
   check("read", place, bytes);
   let_things_happen();
-  RegionCache* cache = caches_[place.home].get();
+  RegionCache* const cache = cache_of(place.home);
   if (cache == nullptr) return read_foreign(place, out, bytes);
-  cache->read(place.offset, static_cast<std::byte*>(out), bytes);
+  cache->read(in_span(place), static_cast<std::byte*>(out), bytes);
   remember(place, bytes);
   return {};
 }
@@ -182,9 +189,9 @@ Status Core::write(machine::DataPlace place, const void* in, std::size_t bytes) 
   const Lock lock(mutex_);
   check("write", place, bytes);
   let_things_happen();
-  RegionCache* cache = caches_[place.home].get();
+  RegionCache* const cache = cache_of(place.home);
   if (cache == nullptr) return write_foreign(place, in, bytes);
-  cache->write(place.offset, static_cast<const std::byte*>(in), bytes);
+  cache->write(in_span(place), static_cast<const std::byte*>(in), bytes);
   remember(place, bytes);
   return {};
 }
@@ -193,9 +200,9 @@ Status Core::write_through(machine::DataPlace place, const void* in, std::size_t
   const Lock lock(mutex_);
   check("write_through", place, bytes);
   let_things_happen();
-  RegionCache* cache = caches_[place.home].get();
+  RegionCache* const cache = cache_of(place.home);
   if (cache == nullptr) return write_foreign(place, in, bytes);
-  cache->write_through(place.offset, static_cast<const std::byte*>(in), bytes);
+  cache->write_through(in_span(place), static_cast<const std::byte*>(in), bytes);
   remember(place, bytes);
   return {};
 }
@@ -204,14 +211,16 @@ void Core::publish(machine::DataPlace place, std::size_t bytes) {
   const Lock lock(mutex_);
   check("publish", place, bytes);
   let_things_happen();
-  if (caches_[place.home] != nullptr) caches_[place.home]->publish(place.offset, bytes);
+  if (RegionCache* const cache = cache_of(place.home); cache != nullptr)
+    cache->publish(in_span(place), bytes);
 }
 
 void Core::refresh(machine::DataPlace place, std::size_t bytes) {
   const Lock lock(mutex_);
   check("refresh", place, bytes);
   let_things_happen();
-  if (caches_[place.home] != nullptr) caches_[place.home]->refresh(place.offset, bytes);
+  if (RegionCache* const cache = cache_of(place.home); cache != nullptr)
+    cache->refresh(in_span(place), bytes);
 }
 
 void Core::drain() {
@@ -223,9 +232,10 @@ void Core::drain() {
 std::byte* Core::view(machine::DataPlace place) {
   const Lock lock(mutex_);
   check("view", place, 0);
-  if (caches_[place.home] != nullptr) {
-    caches_[place.home]->expose();
-    return caches_[place.home]->image() + place.offset;
+  if (RegionCache* const cache = cache_of(place.home); cache != nullptr) {
+    cache->expose();
+    // That of an empty region may be behind a neighbour's, with which it shares no cache.
+    return images_.of(place.home) + place.offset;
   }
   if (place.home != at_.self) return nullptr;
   return reinterpret_cast<std::byte*>(at_.data[place.home].foreign_address) + place.offset;
@@ -234,7 +244,7 @@ std::byte* Core::view(machine::DataPlace place) {
 void Core::expose(machine::Home home) {
   const Lock lock(mutex_);
   check("expose", {home, 0}, 0);
-  if (caches_[home] != nullptr) caches_[home]->expose();
+  if (RegionCache* const cache = cache_of(home); cache != nullptr) cache->expose();
 }
 
 // Regions without mapping ------------------------------------------------------------------------
@@ -262,22 +272,44 @@ void Core::set_site(std::uint64_t site) {
   bus_.set_site(site);
 }
 
+void Core::check_promise(machine::Promise promise) {
+  const Lock lock(mutex_);
+  check("check_promise", {at_.self, 0}, 0);
+  let_things_happen();
+  RegionCache* const own = cache_of(at_.self);
+  if (own == nullptr) return;
+  if (promise == machine::Promise::no_store)
+    own->report_stores();
+  else
+    own->report_missing();
+}
+
+std::vector<machine::LossFact> Core::take_losses() {
+  const Lock lock(mutex_);
+  return findings_.board().take(patience_with_a_teller);
+}
+
+void Core::losses_told() {
+  const Lock lock(mutex_);
+  findings_.board().told();
+}
+
+void Core::hand_back() {
+  const Lock lock(mutex_);
+  findings_.next_operation();
+  if (RegionCache* const own = cache_of(at_.self); at_.own_view != nullptr && own != nullptr)
+    own->hand_back();
+}
+
 void Core::close() {
   const Lock lock(mutex_);
   stores_.release_all();
   if (closed_) return;
+  findings_.next_operation();
   for (const auto& cache : caches_)
     if (cache != nullptr) cache->report_unpublished();
-  combining_.each([&](machine::Home home, Line line, ByteMask mask) {
-    const machine::Offset start = line * line_bytes;
-    findings_.add({.loss = Loss::undrained,
-                   .home = home,
-                   .begin = start + static_cast<machine::Offset>(std::countr_zero(mask)),
-                   .end = start + line_bytes - static_cast<machine::Offset>(std::countl_zero(mask)),
-                   .bytes = static_cast<std::uint64_t>(std::popcount(mask)),
-                   .evicted = false,
-                   .culprit = bus_.writer(),
-                   .victim = {}});
+  combining_.each([&](SpanId span, Line line, ByteMask mask, std::uint64_t site) {
+    caches_[span]->report(Loss::undrained, line, mask, {at_.self, site});
   });
   combining_.send_all();
   closed_ = true;

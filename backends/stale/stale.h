@@ -34,6 +34,8 @@
 //       every access at once, and publish and refresh have nothing to do.
 //   ST6 A refresh drops the written bytes of its range, not their neighbours in the same line.
 //   ST7 A core sees its own write_throughs at once, in memory they are later.
+//   ST8 Lines are those of the hardware: regions that lie behind one another in a line (contiguous
+//       shared memory) share it, and overwrite each other's bytes. They are open together.
 //
 // Limits: a program's plain store of the value that is already in its image is no write (write()
 // has no such blind spot). Where two others wrote the lost bytes of a line, a finding names the
@@ -78,9 +80,9 @@ class Core final : private Settleable {
                                                   .native_atomics = machine::Atomics::full,
                                                   .line_bytes = line_bytes};
   static std::size_t reserved_sync_bytes(machine::Home) { return sizeof(host::Doorbell); }
-  // For the ledger.
+  // For the board of findings, and behind it the ledger.
   static std::size_t shared_bytes(std::span<const machine::DataRegion> regions) {
-    return MemoryBus::ledger_bytes(regions);
+    return Board::bytes() + MemoryBus::ledger_bytes(regions);
   }
 
   // Throws std::bad_alloc where there is no address space for the images.
@@ -107,7 +109,7 @@ class Core final : private Settleable {
     if (predicate(load(word))) return {};
     settle();  // after the first look, which like any load may overtake a store
     return host::wait(at_.waiting, at_.idle, bell(at_.self),
-                      [&] { return predicate(word->load(std::memory_order_acquire)); });
+                      [&] { return predicate(word->load(std::memory_order_seq_cst)); });
   }
   Status pause(std::uint64_t ns) {
     settle();
@@ -131,10 +133,15 @@ class Core final : private Settleable {
   void expose(machine::Home home);
   void settle() override;
   void set_site(std::uint64_t site);
+  void check_promise(machine::Promise promise);
   // Bytes that were never drained are brought to memory, as hardware would. The destructor closes
   // otherwise.
   void close();
+  void hand_back();
   const Findings& findings() const { return findings_; }
+  std::vector<machine::LossFact> take_losses();
+  void losses_told();
+  bool has_mistakes() { return findings_.board().has_mistakes(); }
 
  private:
   using Lock = std::unique_lock<std::recursive_mutex>;
@@ -142,6 +149,10 @@ class Core final : private Settleable {
   std::byte* block(machine::Home home) { return at_.sync + home * at_.sync_bytes_per_home; }
   host::Doorbell& bell(machine::Home home) {
     return *reinterpret_cast<host::Doorbell*>(block(home));
+  }
+  RegionCache* cache_of(machine::Home home) { return caches_[spans_.of(home)].get(); }
+  machine::Offset in_span(machine::DataPlace place) const {
+    return spans_.start_of(place.home) + place.offset;
   }
   // Random events happen at the start of an operation.
   void let_things_happen();
@@ -156,10 +167,11 @@ class Core final : private Settleable {
   std::recursive_mutex mutex_;  // guards everything below
   Random random_;
   Findings findings_;
+  Spans spans_;
   MemoryBus bus_;
   CombiningBuffer combining_;
   Images images_;
-  std::vector<std::unique_ptr<RegionCache>> caches_;  // by home; null for regions without mapping
+  std::vector<std::unique_ptr<RegionCache>> caches_;  // by span; null for those without mapping
   StoreBuffer stores_;
   RecentLines recent_;
   bool closed_ = false;

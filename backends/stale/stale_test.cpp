@@ -10,8 +10,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <barrier>
 #include <chrono>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -22,7 +24,9 @@ namespace tombolo::stale {
 namespace {
 
 using machine::DataPlace;
+using machine::DataRegion;
 using machine::Home;
+using machine::Promise;
 using machine::SyncLayout;
 using machine::testing::Ensemble;
 using machine::testing::EnsembleShape;
@@ -279,8 +283,8 @@ TEST(Stale, ShowsAndReportsALostUpdate) {
   pair.a.publish({1, 64}, 8);
   EXPECT_EQ(get_fresh(pair.b, {1, 72}), 0u) << "a's stale line overwrote b's put";
   const Findings& findings = pair.a.findings();
-  EXPECT_EQ(findings.lost_updates.lines, 1u);
-  EXPECT_EQ(findings.lost_updates.bytes, 8u);
+  EXPECT_EQ(findings.of(Loss::lost_update).lines, 1u);
+  EXPECT_EQ(findings.of(Loss::lost_update).bytes, 8u);
   EXPECT_FALSE(findings.clean());
   ASSERT_EQ(findings.details().size(), 1u);
   const Finding& found = findings.details()[0];
@@ -297,13 +301,25 @@ TEST(Stale, ShowsAndReportsALostUpdate) {
   EXPECT_TRUE(pair.b.findings().clean());
 }
 
+// The call that wrote the bytes, not the one at which they reached memory.
+TEST(Stale, NamesTheCallThatWroteThrough) {
+  Pair pair;
+  pair.b.set_site(0xb);
+  put_through(pair.b, {0, 8}, 9);
+  pair.b.set_site(0xc);
+  pair.b.drain();
+  *pair.a.view({0, 0}) = std::byte{5};
+  pair.a.publish({0, 0}, 64);
+  EXPECT_EQ(pair.a.findings().details().at(0).victim, (Writer{1, 0xb}));
+}
+
 TEST(Stale, ReportsAnUpdateLostByAProgramsPlainStore) {
   Pair pair;
   put_through(pair.b, {0, 8}, 9);
   pair.b.drain();
   *reinterpret_cast<std::uint64_t*>(pair.a.view({0, 0})) = 5;  // without refresh
   pair.a.publish({0, 0}, 4096);
-  EXPECT_EQ(pair.a.findings().lost_updates.bytes, 1u) << pair.a.findings().report();
+  EXPECT_EQ(pair.a.findings().of(Loss::lost_update).bytes, 1u) << pair.a.findings().report();
   EXPECT_EQ(pair.a.findings().details().at(0).victim.rank, 1u);
 }
 
@@ -318,14 +334,64 @@ TEST(Stale, ShowsFalseSharingBetweenThreads) {
       if (i % 10 == 0) together.arrive_and_wait();
     }
   });
-  const auto lost = ensemble.core(0).findings().lost_updates.lines +
-                    ensemble.core(1).findings().lost_updates.lines;
+  const auto lost = ensemble.core(0).findings().of(Loss::lost_update).lines +
+                    ensemble.core(1).findings().of(Loss::lost_update).lines;
   EXPECT_GT(lost, 0u);
   for (const Home home : {0u, 1u})
     for (const Finding& found : ensemble.core(home).findings().details()) {
       EXPECT_EQ(found.culprit.rank, home);
       EXPECT_NE(found.victim.rank, home);
     }
+}
+
+// The eviction writes back the whole line, over the bytes that the other core wrote beside.
+TEST(Stale, ReportsAnUpdateLostByAnEviction) {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    SCOPED_TRACE(seed);
+    Pair pair(1, seed);
+    put(pair.a, {0, 0}, 1);
+    put_through(pair.b, {0, 8}, 0x0202'0202'0202'0202);
+    pair.b.drain();
+    for (int i = 0; i < 1000 && pair.a.findings().clean(); ++i) pair.a.fence();
+    ASSERT_FALSE(pair.a.findings().clean()) << "no publish, no refresh";
+    EXPECT_EQ(pair.a.findings().of(Loss::lost_update).lines, 1u);
+    EXPECT_EQ(pair.a.findings().of(Loss::lost_update).bytes, 8u);
+    const Finding& finding = pair.a.findings().details().at(0);
+    EXPECT_TRUE(finding.evicted);
+    EXPECT_EQ(finding.begin, 8u);
+    EXPECT_EQ(finding.end, 16u);
+    EXPECT_EQ(finding.culprit.rank, 0u);
+    EXPECT_EQ(finding.victim.rank, 1u);
+    EXPECT_NE(pair.a.findings().report().find("evict"), std::string::npos)
+        << pair.a.findings().report();
+  }
+}
+
+// Own written bytes of the range are dropped, and no others; other cores' are seen in whole lines.
+TEST(Stale, RefreshesTheBytesOfItsRangeAndNoOthers) {
+  constexpr std::uint64_t room = 192;
+  for (const Home home : {0u, 1u})
+    for (const std::uint64_t begin : {0u, 1u, 63u, 64u})
+      for (const std::uint64_t end : {1u, 2u, 64u, 65u, 66u, 128u, 129u, 192u}) {
+        if (end <= begin) continue;
+        SCOPED_TRACE(::testing::Message() << "home " << home << ", " << begin << " to " << end);
+        std::array<std::byte, room> ones{};
+        ones.fill(std::byte{1});
+        Pair writes(0, 1, room);
+        expect_ok(writes.b.write({home, 0}, ones.data(), room));
+        writes.b.refresh({home, begin}, end - begin);
+        EXPECT_EQ(writes.b.findings().of(Loss::dropped_write).bytes, end - begin);
+        Pair reads(0, 1, room);
+        std::array<std::byte, room> seen{};
+        expect_ok(reads.b.read({home, 0}, seen.data(), room));
+        expect_ok(reads.a.write_through({home, 0}, ones.data(), room));
+        reads.a.drain();
+        reads.b.refresh({home, begin}, end - begin);
+        expect_ok(reads.b.read({home, 0}, seen.data(), room));
+        for (std::uint64_t i = 0; i < room; ++i)
+          EXPECT_EQ(seen[i], std::byte{i / 64 >= begin / 64 && i / 64 <= (end - 1) / 64})
+              << "byte " << i;
+      }
 }
 
 TEST(Stale, ReportsDroppedWrites) {
@@ -339,8 +405,8 @@ TEST(Stale, ReportsDroppedWrites) {
   EXPECT_EQ(get(pair.a, {1, 100}), 0u);
   EXPECT_EQ(own[10], std::byte{0});
   const Findings& findings = pair.a.findings();
-  EXPECT_EQ(findings.dropped_writes.bytes, 8u + 290u);
-  EXPECT_EQ(findings.dropped_writes.lines, 1u + 5u);
+  EXPECT_EQ(findings.of(Loss::dropped_write).bytes, 8u + 290u);
+  EXPECT_EQ(findings.of(Loss::dropped_write).lines, 1u + 5u);
   ASSERT_EQ(findings.details().size(), 2u) << findings.report();
   EXPECT_EQ(findings.details()[0].begin, 100u);
   EXPECT_EQ(findings.details()[0].end, 108u);
@@ -353,16 +419,51 @@ TEST(Stale, ReportsDroppedWrites) {
 TEST(Stale, ReportsWhatWasNeverPublishedOrDrained) {
   Pair pair;
   put(pair.a, {1, 8}, 1);
-  *pair.a.view({0, 65}) = std::byte{1};
+  *pair.a.view({0, 65}) = std::byte{1};  // a program's own store goes with the memory
   put_through(pair.a, {1, 256}, 3);
   pair.a.close();
   const Findings& findings = pair.a.findings();
-  EXPECT_EQ(findings.unpublished.bytes, 9u);
-  EXPECT_EQ(findings.undrained.bytes, 8u);
+  EXPECT_EQ(findings.of(Loss::unpublished).bytes, 8u);
+  EXPECT_EQ(findings.of(Loss::undrained).bytes, 8u);
   EXPECT_TRUE(findings.clean());
   EXPECT_EQ(get_fresh(pair.b, {1, 256}), 3u) << "hardware would have sent it in the end";
   EXPECT_EQ(get_fresh(pair.b, {1, 8}), 0u);
   EXPECT_NE(findings.report().find("never published"), std::string::npos);
+}
+
+TEST(Stale, ReportsStoresAgainstAPromise) {
+  Pair pair;
+  pair.a.check_promise(Promise::no_store);
+  EXPECT_TRUE(pair.a.findings().clean());
+  *pair.a.view({0, 65}) = std::byte{1};
+  pair.a.set_site(0xa);
+  pair.a.check_promise(Promise::no_store);
+  EXPECT_FALSE(pair.a.findings().clean());
+  ASSERT_EQ(pair.a.findings().details().size(), 1u);
+  const Finding& found = pair.a.findings().details()[0];
+  EXPECT_EQ(found.loss, Loss::broken_no_store);
+  EXPECT_EQ(found.begin, 65u);
+  EXPECT_EQ(found.end, 66u);
+  EXPECT_EQ(found.culprit, (Writer{0, 0xa}));
+}
+
+TEST(Stale, ReportsWritesOfOthersAgainstAPromise) {
+  Pair pair;
+  pair.b.set_site(0xb);
+  put_through(pair.b, {0, 8}, ~std::uint64_t{0});
+  put_through(pair.b, {0, 96}, ~std::uint64_t{0});
+  pair.b.drain();
+  pair.a.check_promise(Promise::no_put);
+  const Findings& findings = pair.a.findings();
+  EXPECT_EQ(findings.of(Loss::broken_no_put).bytes, 16u);
+  EXPECT_FALSE(findings.clean());
+  EXPECT_EQ(findings.details().at(0).victim, (Writer{1, 0xb}));
+  EXPECT_EQ(get(pair.a, {0, 8}), 0u) << "looking is no refresh";
+  // The algorithm knows of a write of which nothing is to be seen any more.
+  Pair other;
+  other.a.check_promise(Promise::no_put);
+  EXPECT_FALSE(other.a.findings().clean());
+  EXPECT_EQ(other.a.findings().of(Loss::broken_no_put).bytes, 0u);
 }
 
 TEST(Stale, ReportsNothingWhereNothingIsWrong) {
@@ -391,13 +492,52 @@ TEST(Stale, PublishesAWriteThatChangesNothing) {
   EXPECT_TRUE(pair.a.findings().clean());
 }
 
+// Each fact once, whatever lines and cores it happens to, and from whichever core it is asked for.
+TEST(Stale, TheBoardTellsEachFactOnce) {
+  Pair pair;
+  for (Core* core : {&pair.a, &pair.b}) {
+    for (int time = 0; time < 3; ++time) {
+      core->set_site(0x5);
+      for (const machine::Offset line : {0u, 192u, 512u}) put(*core, {1, line}, ~std::uint64_t{0});
+      core->set_site(0x7);
+      core->refresh({1, 0}, 4096);
+    }
+  }
+  const auto facts = pair.b.take_losses();
+  ASSERT_EQ(facts.size(), 1u);
+  EXPECT_EQ(facts[0].loss, Loss::dropped_write);
+  EXPECT_EQ(facts[0].culprit, (Writer{0, 0x7}));
+  EXPECT_EQ(facts[0].home, 1u);
+  EXPECT_EQ(facts[0].begin, 0u);
+  EXPECT_EQ(facts[0].end, 520u);
+  EXPECT_EQ(facts[0].bytes, 2u * 3 * 3 * 8);
+  EXPECT_EQ(facts[0].times, 6u);
+  EXPECT_EQ(facts[0].evicted, 0u);
+  pair.b.losses_told();
+  EXPECT_TRUE(pair.a.take_losses().empty());
+  pair.a.set_site(0x8);
+  put(pair.a, {1, 0}, ~std::uint64_t{0});
+  pair.a.refresh({1, 0}, 8);
+  EXPECT_EQ(pair.a.take_losses().size(), 1u) << "another place in the program is another fact";
+}
+
+TEST(Stale, TheBoardHasRoomForManyFactsAndNoMore) {
+  Pair pair;
+  for (std::uint64_t site = 1; site <= 2 * Board::entries; ++site) {
+    pair.a.set_site(site);
+    put(pair.a, {1, 0}, ~std::uint64_t{0});
+    pair.a.refresh({1, 0}, 8);
+  }
+  EXPECT_EQ(pair.b.take_losses().size(), Board::entries);
+}
+
 TEST(Stale, DetailsAreBoundedAndCountsExact) {
   Pair pair(0, 1, 1 << 16);
   for (std::size_t i = 0; i < 1000; i += 2) put(pair.a, {1, i * 64}, ~std::uint64_t{0});
   pair.a.refresh({1, 0}, 1 << 16);
   EXPECT_EQ(pair.a.findings().details().size(), Findings::details_max);
-  EXPECT_EQ(pair.a.findings().dropped_writes.lines, 500u);
-  EXPECT_EQ(pair.a.findings().dropped_writes.bytes, 4000u);
+  EXPECT_EQ(pair.a.findings().of(Loss::dropped_write).lines, 500u);
+  EXPECT_EQ(pair.a.findings().of(Loss::dropped_write).bytes, 4000u);
 }
 
 // ---- Ranges and lines -------------------------------------------------------------------------
@@ -490,28 +630,88 @@ TEST(Stale, RegionsNeedNoAlignment) {
   EXPECT_EQ(memory[3 + bytes], std::byte{4}) << "the neighbouring region is untouched";
 }
 
+// A core over memory of the program, and one that writes to it.
+struct Created {
+  explicit Created(std::byte* image, std::size_t bytes, std::uint64_t evictions = 0)
+      : memory(bytes / sizeof(Block) + 1),
+        shared(Core::shared_bytes(std::vector<DataRegion>{{.bytes = bytes}}) / 8) {
+    at.cores = 2;
+    at.sync = sync.data();
+    at.sync_bytes_per_home = 4096;
+    at.evictions = evictions;
+    at.data = {{.memory = memory[0].data(), .bytes = bytes}, {}};
+    at.shared = reinterpret_cast<std::byte*>(shared.data());
+    at.own_view = image;
+    a.emplace(at);
+    at.self = 1;
+    at.own_view = nullptr;
+    b.emplace(at);
+  }
+  struct alignas(64) Block : std::array<std::byte, 2 * std::size_t{4096}> {};
+  Block sync{};
+  std::vector<Block> memory;  // as in a segment, so that its lines begin where the image's do
+  std::vector<std::uint64_t> shared;
+  Attachment at;
+  std::optional<Core> a;
+  std::optional<Core> b;
+};
+
+TEST(Stale, HandsBackWhatOthersWroteAndSaysWho) {
+  alignas(64) static std::array<std::uint64_t, 64> image{};
+  Created window(reinterpret_cast<std::byte*>(image.data()), sizeof image);
+  window.b->set_site(0xb);
+  for (const std::size_t word : {1u, 2u, 40u})
+    put_through(*window.b, {0, word * 8}, ~std::uint64_t{0});
+  window.b->close();  // drains
+  image[3] = 33;      // never published
+  window.a->set_site(0xa);
+  window.a->close();
+  EXPECT_EQ(image[1], 0u);
+  window.a->hand_back();
+  EXPECT_EQ(image[1], ~std::uint64_t{0});
+  EXPECT_EQ(image[2], ~std::uint64_t{0});
+  EXPECT_EQ(image[3], 33u) << "the program's own store stays";
+  EXPECT_EQ(image[40], ~std::uint64_t{0});
+  EXPECT_TRUE(window.a->findings().clean());
+  const Findings& findings = window.a->findings();
+  EXPECT_EQ(findings.of(Loss::late).bytes, 24u);
+  ASSERT_EQ(findings.details().size(), 2u);
+  EXPECT_EQ(findings.details()[0].victim, (Writer{1, 0xb}));
+  EXPECT_EQ(findings.details()[0].culprit, (Writer{0, 0xa}));
+  EXPECT_EQ(findings.details()[0].begin, 8u);
+  EXPECT_EQ(findings.details()[0].end, 24u);
+}
+
+TEST(Stale, HandsNothingBackThatIsThere) {
+  alignas(64) static std::array<std::uint64_t, 64> image{};
+  Created window(reinterpret_cast<std::byte*>(image.data()), sizeof image);
+  put_through(*window.b, {0, 8}, ~std::uint64_t{0});
+  window.b->close();
+  window.a->refresh({0, 0}, sizeof image);
+  window.a->close();
+  window.a->hand_back();
+  EXPECT_EQ(window.a->findings().report(), "");
+  window.b->hand_back();  // whose region has no bytes
+}
+
 // Programs release the memory of a window before the window, though they should not.
-TEST(Stale, ClosesAfterItsImageIsGone) {
+TEST(Stale, HandsBackWhatIsLeftOfItsImage) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const std::size_t bytes = 4 * page;
-  alignas(64) static std::byte sync[4096];
-  std::vector<std::byte> memory(bytes);
   void* const mapped =
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(mapped, MAP_FAILED);
   auto* const image = static_cast<std::byte*>(mapped);
-  Attachment at;
-  at.cores = 1;
-  at.sync = sync;
-  at.sync_bytes_per_home = sizeof sync;
-  at.data = {{.memory = memory.data(), .bytes = bytes}};
-  at.own_view = image;
-  Core core(at);
-  *core.view({0, 8}) = std::byte{1};
-  *core.view({0, 3 * page}) = std::byte{1};
+  Created window(image, bytes);
+  for (const std::size_t at : {std::size_t{8}, page + 8, 3 * page})
+    put_through(*window.b, {0, at}, ~std::uint64_t{0});
+  window.b->close();
+  *window.a->view({0, 16}) = std::byte{1};
   munmap(image + page, 2 * page);
-  core.close();
-  EXPECT_EQ(core.findings().unpublished.bytes, 2u);
+  window.a->close();
+  window.a->hand_back();
+  EXPECT_EQ(image[8], std::byte{255});
+  EXPECT_EQ(image[3 * page], std::byte{255});
   munmap(image, bytes);
 }
 

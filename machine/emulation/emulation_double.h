@@ -29,7 +29,7 @@ class LoadStoreDouble {
   Word word(SyncPlace place) {
     return reinterpret_cast<Word>(at_.sync + place.home * at_.sync_bytes_per_home + place.offset);
   }
-  std::uint64_t load(Word word) { return word->load(std::memory_order_acquire); }
+  std::uint64_t load(Word word) { return word->load(std::memory_order_seq_cst); }
   void store(Word word, std::uint64_t v) { word->store(v, std::memory_order_release); }
   void fence() { std::atomic_thread_fence(std::memory_order_seq_cst); }
 

@@ -70,7 +70,12 @@ class Forwarding {
   void settle() requires DefersStores<C> { core_.settle(); }
   void several_threads() requires IsToldOfThreads<C> { core_.several_threads(); }
   void set_site(std::uint64_t site) requires NamesSites<C> { core_.set_site(site); }
+  void hand_back() requires KeepsViewsApart<C> { core_.hand_back(); }
+  void check_promise(Promise promise) requires TellsLosses<C> { core_.check_promise(promise); }
   void close() requires TellsLosses<C> { core_.close(); }
+  std::vector<LossFact> take_losses() requires TellsLosses<C> { return core_.take_losses(); }
+  void losses_told() requires TellsLosses<C> { core_.losses_told(); }
+  bool has_mistakes() requires TellsLosses<C> { return core_.has_mistakes(); }
   const auto& findings() const requires TellsLosses<C> { return core_.findings(); }
 
  private:

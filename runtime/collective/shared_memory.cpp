@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <new>
 
@@ -21,6 +22,10 @@ namespace {
 constexpr std::uint64_t more_than_an_address_space = std::uint64_t{1} << 56;
 constexpr std::uint64_t all_of_a_process = ~std::uint64_t{0} >> 1;
 constexpr std::uint64_t line_bytes = 64;
+
+// Whether this process has seen that others may not open its descriptors. Its offers alone depend
+// on it, so that the processes need not agree. relaxed: nothing else is told by it.
+std::atomic<bool> paths_only{false};
 
 // Read by the left neighbour, to see whether the kernel lets it.
 std::uint64_t probe = 0x746f6d626f6c6f;
@@ -94,8 +99,9 @@ void SharedMemory::lay_out() {
   const auto cores = static_cast<machine::Home>(members_.size());
   starts_.reserve(cores);
   regions_.reserve(cores);
+  const std::uint64_t alignment = std::max(host::page_bytes(), request_.alignment);
   sync_bytes_ = round_up(served_machine().sync_bytes(cores), line_bytes);
-  data_start_ = round_up(std::uint64_t{sync_bytes_} * cores, host::page_bytes());
+  data_start_ = round_up(std::uint64_t{sync_bytes_} * cores, alignment);
   std::uint64_t next = 0;
   for (const Member& member : members_) {
     starts_.push_back(next);
@@ -109,21 +115,28 @@ void SharedMemory::lay_out() {
     // of many of those must not come out as a small one.
     next = std::min(next + std::min(member.bytes, more_than_an_address_space),
                     more_than_an_address_space);
-    if (!request_.contiguous) next = round_up(next, host::page_bytes());
+    if (!request_.contiguous) next = round_up(next, alignment);
   }
   shared_start_ = round_up(data_start_ + next, host::page_bytes());
   total_ = shared_start_ + (in_segment_ ? served_machine().shared_bytes(regions_) : 0);
 }
 
+void SharedMemory::offer_by_path() { paths_only.store(true, std::memory_order_relaxed); }
+
 // The others wait for the offer, so that nothing may be thrown.
 SharedMemory::Offer SharedMemory::offer(const Options& options) try {
+  Offer offer;
+  offer.by_path = paths_only.load(std::memory_order_relaxed);
   Status status = served_machine().available();
   if (status.ok()) {
     const bool pooled = served_machine().traits().takes_pools && !options.pool.empty();
-    status = pooled ? host::Segment::create_in_pool(options.pool, total_, segment_)
-                    : host::Segment::create_anonymous(total_, "tombolo-window", segment_);
+    const auto found =
+        offer.by_path ? host::Segment::Found::by_path : host::Segment::Found::by_descriptor;
+    status = pooled
+                 ? host::Segment::create_in_pool(options.pool, total_, segment_, request_.alignment)
+                 : host::Segment::create_anonymous(total_, "tombolo-window", segment_,
+                                                   request_.alignment, found);
   }
-  Offer offer;
   offer.code = status.code();
   std::strncpy(offer.message, status.message().c_str(), sizeof offer.message - 1);
   if (status.ok()) offer.name = segment_.name();
@@ -143,7 +156,9 @@ Status SharedMemory::attach(const Offer& offer, const Options& options) {
     host::SegmentName name = offer.name;
     if (several_hosts_)  // where each finds the pool is its own business
       std::strncpy(name.path, options.pool.c_str(), sizeof name.path - 1);
-    TOMBOLO_TRY(host::Segment::attach(name, segment_));
+    Status attached = host::Segment::attach(name, segment_);
+    kept_out_ = attached.code() == Code::unsupported;
+    TOMBOLO_TRY(std::move(attached));
   }
   // This host may still have lines of the memory's former contents.
   if (several_hosts_) host::flush::refresh(segment_.data(), total_);
@@ -170,7 +185,7 @@ void SharedMemory::clear_sync_words() {
   host::flush::publish(segment_.data(), data_start_);  // the other hosts read memory
 }
 
-bool SharedMemory::replaces() const {
+bool SharedMemory::shares_parts() const {
   return request_.regions == Regions::programs && members_.size() > 1 &&
          served_machine().traits().maps_parts &&
          std::any_of(members_.begin(), members_.end(),
@@ -178,11 +193,12 @@ bool SharedMemory::replaces() const {
 }
 
 // The others wait for the offer, as above.
-SharedMemory::PartOffer SharedMemory::replace_own() try {
-  if (members_[static_cast<std::size_t>(rank_)].remap && request_.may_replace)
-    own_ = host::own_memory().replace(use_, members_.size());
-  if (own_ == nullptr) return {};
-  return {own_->name(), own_->range().low - use_.range().low, own_->range().bytes()};
+SharedMemory::PartOffer SharedMemory::share_part() try {
+  const Member& me = members_[static_cast<std::size_t>(rank_)];
+  if (!me.remap) return {};
+  const host::AddressRange part = host::own_memory().share(use_, request_.moving);
+  if (part.empty()) return {};
+  return {host::own_memory().image(), part.low - use_.range().low, part.bytes()};
 } catch (const std::bad_alloc&) {
   return {};
 }
@@ -198,16 +214,15 @@ Status SharedMemory::map_part(const PartOffer& offer, std::size_t rank) {
   parts_[rank] = {nullptr, offer.start, offer.bytes};
   // The program's own mapping is there already.
   if (rank == static_cast<std::size_t>(rank_)) return {};
-  host::Segment segment;
-  TOMBOLO_TRY(host::Segment::attach(offer.name, segment));
-  parts_[rank].memory = segment.data();
-  mapped_.push_back(std::move(segment));
+  const std::uint64_t low = regions_[rank].foreign_address + offer.start;
+  host::PeerImage& image = mapped_.emplace_back();
+  TOMBOLO_TRY(host::PeerImage::map(offer.image, {low, low + offer.bytes}, image));
+  parts_[rank].memory = image.at(low);
   return {};
 }
 
 // A part that is all of a region is the region's memory.
 void SharedMemory::keep_or_drop_parts(bool keep) {
-  if (own_ != nullptr) own_->seal();
   if (!keep) {
     parts_.clear();
     mapped_.clear();

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "host/memory/own_memory.h"
+#include "host/memory/peer_image.h"
 #include "host/processes/process.h"
 #include "host/segments/segment.h"
 #include "machine/optional.h"
@@ -49,8 +50,8 @@ struct Member {
   bool native_atomics = true;
   bool atomics_asked = false;  // by the user
   bool pooled = false;         // has its memory in a pool that several hosts can map
-  bool remap = false;    // Regions::programs: may replace the memory by some that peers can map
-  bool threads = false;  // several threads may use the memory at once
+  bool remap = false;          // Regions::programs: may make the memory mappable by peers
+  bool threads = false;        // several threads may use the memory at once
 };
 
 // This process, with the settings of the options.
@@ -61,7 +62,9 @@ class SharedMemory {
   struct Request {
     Regions regions = Regions::shared;
     bool contiguous = false;  // Regions::shared: one region directly after the other
-    bool may_replace = true;  // Regions::programs: no other user of the same memory forbids it
+    // Regions::programs: whether pages of it may be moved to memory that peers can map.
+    host::OwnMemory::Moving moving = host::OwnMemory::Moving::held;
+    std::uint64_t alignment = 0;  // Regions::shared: of the regions that start on a page; 2^n or 0
   };
   // Facts of its process that an engine needs.
   struct Surroundings {
@@ -83,6 +86,8 @@ class SharedMemory {
   std::string_view refusal() const { return refusal_; }
   // All processes have the memory.
   bool made() const { return made_; }
+  // make() failed because some may not open the memory that others offer: known to all.
+  bool kept_apart() const { return kept_apart_; }
 
   // Whether each process reaches the memory of its neighbour, where that is needed at all. (One
   // neighbour stands for all: only a setting of the host forbids it.)
@@ -102,11 +107,12 @@ class SharedMemory {
   struct Offer {
     host::SegmentName name;
     Code code = Code::ok;
+    bool by_path = false;  // the creator knows that others may not open its descriptors
     char message[400] = {};
   };
   // The part of its region that a process lets the others map.
   struct PartOffer {
-    host::SegmentName name;
+    host::ImageName image;
     std::uint64_t start = 0;  // in the region
     std::uint64_t bytes = 0;  // 0: nothing
   };
@@ -115,16 +121,23 @@ class SharedMemory {
   bool reaches_neighbour() const;
   void lay_out();
   Offer offer(const Options& options);
+  static void offer_by_path();  // from now on
   Status attach(const Offer& offer, const Options& options);
   Status map(const Offer& offer, const Options& options);
   void clear_sync_words();
-  bool replaces() const;
-  PartOffer replace_own();
+  bool shares_parts() const;
+  PartOffer share_part();
   Status map_parts(std::span<const PartOffer> offers);
   Status map_part(const PartOffer& offer, std::size_t rank);
   void keep_or_drop_parts(bool keep);
   template <Exchange X>
   void agree_on_offer(Collective<X>& all, const Options& options, Offer& offer);
+  template <Exchange X>
+  Agreed share(Collective<X>& all, const Options& options, Offer& offer);
+  template <Exchange X>
+  Agreed share_in_some_way(Collective<X>& all, const Options& options);
+  template <Exchange X>
+  bool are_kept_apart(Collective<X>& all, const Agreed& failed);
   template <Exchange X>
   void share_own(Collective<X>& all);
 
@@ -136,6 +149,8 @@ class SharedMemory {
   bool in_segment_ = false;  // the regions' memory is in our segment
   std::string_view refusal_;
   bool made_ = false;
+  bool kept_out_ = false;  // this process, from the memory that was offered last
+  bool kept_apart_ = false;
 
   int creator_ = 0;             // of the segment
   std::size_t sync_bytes_ = 0;  // per process
@@ -149,8 +164,7 @@ class SharedMemory {
   // In the order of destruction, last first.
   host::Segment segment_;
   host::OwnMemory::Use use_;             // Regions::programs: of this process's memory
-  std::vector<host::Segment> mapped_;    // Regions::programs: the peers' that could be mapped
-  host::ReplacedMemory* own_ = nullptr;  // of use_
+  std::vector<host::PeerImage> mapped_;  // Regions::programs: the peers' that could be mapped
 };
 
 // The first process of each host offers a segment, in turn, until one can: a pool is handed out by
@@ -170,16 +184,42 @@ void SharedMemory::agree_on_offer(Collective<X>& all, const Options& options, Of
 }
 
 template <Exchange X>
+Agreed SharedMemory::share(Collective<X>& all, const Options& options, Offer& offer) {
+  agree_on_offer(all, options, offer);
+  return all.step({Code::no_memory, "another process of the window could not map its memory"},
+                  [&] { return map(offer, options); });
+}
+
+// Whether those whose own part failed, and there are some, were all kept from opening the memory
+// that was offered.
+template <Exchange X>
+bool SharedMemory::are_kept_apart(Collective<X>& all, const Agreed& failed) {
+  const bool no_other_cause = all.all(!failed.own() || kept_out_);
+  return !all.all(!kept_out_) && no_other_cause;
+}
+
+// Processes of one user may well be kept from each other's descriptors: by namespaces, or
+// PR_SET_DUMPABLE. A file with a name is open to them.
+template <Exchange X>
+Agreed SharedMemory::share_in_some_way(Collective<X>& all, const Options& options) {
+  Offer offer;
+  Agreed shared = share(all, options, offer);
+  if (!shared.ok() && !offer.by_path && are_kept_apart(all, shared)) {
+    offer_by_path();
+    segment_ = {};
+    shared = share(all, options, offer);
+  }
+  kept_apart_ = !shared.ok() && offer.by_path && offer.code != Code::no_memory;
+  return shared;
+}
+
+template <Exchange X>
 Agreed SharedMemory::make(Collective<X>& all, const Options& options) {
   TOMBOLO_AGREE(all.step({Code::no_memory, "another process has no memory for the layout"}, [&] {
     lay_out();
     return Status();
   }));
-  Offer offer;
-  agree_on_offer(all, options, offer);
-  TOMBOLO_AGREE(
-      all.step({Code::no_memory, "another process of the window could not map its memory"},
-               [&] { return map(offer, options); }));
+  TOMBOLO_AGREE(share_in_some_way(all, options));
   if (several_hosts_)
     TOMBOLO_AGREE(all.step({}, [&] {
       clear_sync_words();
@@ -195,8 +235,8 @@ Agreed SharedMemory::make(Collective<X>& all, const Options& options) {
 // others' offers. The rest is reached by the kernel's copies, as without this.
 template <Exchange X>
 void SharedMemory::share_own(Collective<X>& all) {
-  if (!replaces()) return;
-  const PartOffer mine = replace_own();
+  if (!shares_parts()) return;
+  const PartOffer mine = share_part();
   std::vector<PartOffer> offers(members_.size());
   all.gather(mine, std::span(offers));
   // All or none: one that has mapped all regions may use atomics that the others must not.

@@ -37,6 +37,7 @@ struct Traits {
   bool keeps_views_apart = false;  // the program's view of a region is not its memory
   bool maps_parts = false;         // regions may be mapped in part
   bool names_sites = false;        // the machine is told where calls come from
+  bool tells_losses = false;       // the machine sees when bytes are lost
   bool takes_pools = false;        // memory may come from a pool
   bool serves_threads = true;      // several threads of a process may use it at once
 };

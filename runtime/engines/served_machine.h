@@ -23,6 +23,7 @@ class Served final : public ServedMachine {
                   .keeps_views_apart = machine::KeepsViewsApart<C>,
                   .maps_parts = machine::MapsParts<C>,
                   .names_sites = machine::NamesSites<C>,
+                  .tells_losses = machine::TellsLosses<C>,
                   // Built atomics have one number for each process.
                   .serves_threads = C::properties.native_atomics == machine::Atomics::full};
     if constexpr (requires { Machine::takes_pools; }) traits.takes_pools = Machine::takes_pools;

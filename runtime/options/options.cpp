@@ -63,16 +63,20 @@ class Put {
   std::string_view text_;
 };
 
+bool understood(Options& options, const OptionRow& row, std::string_view text) {
+  if (std::holds_alternative<std::monostate>(row.field)) return check(row.option, text).ok();
+  if (row.asked != nullptr) options.*row.asked = true;
+  return std::visit(Put(options, row, text), row.field);
+}
+
 }  // namespace
 
 Options read_environment() {
   Options options;
   for (const OptionRow& row : option_table()) {
-    if (std::holds_alternative<std::monostate>(row.field) || row.option.variable.empty()) continue;
+    if (row.reader != Reader::library || row.option.variable.empty()) continue;
     const std::string text = text_of(row.option);
-    if (text.empty()) continue;
-    if (row.asked != nullptr) options.*row.asked = true;
-    if (!std::visit(Put(options, row, text), row.field))
+    if (!text.empty() && !understood(options, row, text))
       options.complaints.push_back(
           fmt::format("{}='{}' is not understood; it may be {}{}", row.option.variable, text,
                       row.option.choices.empty() ? "" : "one of ", values_of(row.option)));

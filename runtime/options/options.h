@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the settings of a program's user: environment variables for the process, info keys for
 // a window. The values by name; runtime/options/table.h has their meanings.
-// Invariants: SO1 a value that is not understood is reported, and the initial one is used.
+// Invariants: SO1 a value that is not understood is a complaint: a user of the options stops with
+//                 it, since a check on another machine than the one asked for is none.
 // Thread safety: plain values; read once.
 #pragma once
 
@@ -22,7 +23,8 @@ enum class Statistics : std::uint8_t { off, text, json };
 struct Options {
   MachineId machine{};
   std::uint64_t seed = 1;
-  std::uint64_t evictions = 50;  // 1 in n; 0: none
+  std::uint64_t evictions = 50;   // 1 in n; 0: none
+  bool fail_on_findings = false;  // a process that told of a mistake exits with a status of its own
   Statistics statistics = Statistics::off;
   std::string pool;
   bool native_atomics = true;
@@ -31,14 +33,14 @@ struct Options {
   bool backoff = true;
   bool reader_bias = true;
   bool remap = true;
-  bool remap_asked = false;        // the user has set it
   bool served = true;              // false: all goes to the host MPI
   std::uint64_t atomic_bytes = 0;  // range of target memory under one accumulate lock; 0: default
   bool shared_apart = false;       // each region of shared memory starts on a page
-  std::vector<std::string> complaints;  // of values that were not understood
+  std::uint64_t alignment = 0;     // of the memory that a window brings, in bytes; 0: of a page
+  std::vector<std::string> complaints;  // values that were not understood, a sentence each
 };
 
-// Reads the environment.
+// Reads the environment. Of variables that other layers read it looks at the choices.
 Options read_environment();
 
 // Sets the value that an info key of a window names. bad_configuration if the text is not

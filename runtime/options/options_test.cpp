@@ -45,7 +45,7 @@ TEST(Options, WithoutAnEnvironmentAreTheInitialOnes) {
   EXPECT_EQ(options.statistics, Statistics::off);
   EXPECT_TRUE(options.native_atomics && options.backoff && options.reader_bias);
   EXPECT_TRUE(options.remap && options.served);
-  EXPECT_FALSE(options.atomics_asked || options.remap_asked);
+  EXPECT_FALSE(options.atomics_asked);
   EXPECT_TRUE(options.complaints.empty());
 }
 
@@ -59,7 +59,7 @@ TEST(Options, AreTakenFromTheEnvironment) {
   environment.set("TOMBOLO_ATOMICS", "none");
   environment.set("TOMBOLO_BACKOFF", "off");
   environment.set("TOMBOLO_READER_BIAS", "0");
-  environment.set("TOMBOLO_REMAP", "yes");
+  environment.set("TOMBOLO_REMAP", "no");
   environment.set("TOMBOLO_DISABLE", "1");
   const Options options = read_environment();
   EXPECT_EQ(name(options.machine), "stale");
@@ -68,7 +68,8 @@ TEST(Options, AreTakenFromTheEnvironment) {
   EXPECT_EQ(options.evictions, 0u);
   EXPECT_EQ(options.pool, "/a/pool");
   EXPECT_FALSE(options.native_atomics || options.backoff || options.reader_bias);
-  EXPECT_TRUE(options.atomics_asked && options.remap && options.remap_asked);
+  EXPECT_TRUE(options.atomics_asked);
+  EXPECT_FALSE(options.remap);
   EXPECT_FALSE(options.served);
   EXPECT_TRUE(options.complaints.empty());
 }
@@ -93,6 +94,10 @@ TEST(Options, ThatAreNotUnderstoodAreComplainedOfAndInitial) {
         {"TOMBOLO_EVICTIONS", "-1", "a number from 0"},
         {"TOMBOLO_ATOMICS", "on", "one of full, none"},
         {"TOMBOLO_BACKOFF", "maybe", "one of on, off"},
+        {"TOMBOLO_REMAP", "2", "one of on, off"},
+        {"TOMBOLO_DISABLE", "please", "one of 1"},
+        {"TOMBOLO_SEGMENT", "file", "one of memfd, nameless, named"},
+        {"TOMBOLO_WRITE_WATCH", "yes", "one of on, off"},
         {"TOMBOLO_STATS", "xml", "one of 1, text, json, off, 0"}}) {
     Environment environment;
     environment.set(variable, text);
@@ -113,7 +118,6 @@ TEST(Options, OfAWindowAreChangedByItsInfoKeys) {
   EXPECT_EQ(name(options.machine), "stale");
   EXPECT_TRUE(apply_info(options, "tombolo_remap", "off").ok());
   EXPECT_FALSE(options.remap);
-  EXPECT_TRUE(options.remap_asked);
   EXPECT_TRUE(apply_info(options, "mpi_accumulate_granularity", "64").ok());
   EXPECT_EQ(options.atomic_bytes, 64u);
   EXPECT_TRUE(apply_info(options, "alloc_shared_noncontig", "true").ok());
@@ -122,6 +126,16 @@ TEST(Options, OfAWindowAreChangedByItsInfoKeys) {
   const Status refused = apply_info(options, "tombolo_machine", "steel");
   EXPECT_EQ(refused.message(), "info key tombolo_machine='steel' is not understood and ignored");
   EXPECT_EQ(name(options.machine), "stale");
+}
+
+TEST(Options, PartsOfSharedMemoryLieApartByEitherName) {
+  Environment environment;
+  EXPECT_FALSE(read_environment().shared_apart);
+  environment.set("TOMBOLO_SHARED_NONCONTIG", "on");
+  Options options = read_environment();
+  EXPECT_TRUE(options.shared_apart);
+  EXPECT_TRUE(apply_info(options, "alloc_shared_noncontig", "false").ok());
+  EXPECT_FALSE(options.shared_apart);
 }
 
 TEST(Options, EachVariableAndKeyHasOneRow) {

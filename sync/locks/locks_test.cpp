@@ -325,6 +325,35 @@ TYPED_TEST(BestEffortOnly, FaultLeavesNothingBehind) {
   }
 }
 
+// BT3: the core stays registered for as long as it has any exclusive lock, whatever becomes of
+// others that it takes meanwhile.
+TYPED_TEST(BestEffortOnly, ALockInsideAnotherLeavesThatHeld) {
+  using L = typename TestFixture::Family;
+  Obituary obituary(seconds(20));
+  obituary.announce(1);
+  this->make(2, &obituary);
+  L nested(this->ensemble_->core(0), this->at_, {});
+  L other(this->ensemble_->core(1), this->at_, {});
+  // From now on exclusive locks register.
+  ASSERT_TRUE(other.lock_all().ok());
+  other.unlock_all();
+  for (const Home outer : {0u, 1u, 0u}) {
+    const Home inner = 1 - outer;
+    ASSERT_TRUE(nested.lock(Access::exclusive, outer).ok());
+    ASSERT_TRUE(nested.lock(Access::exclusive, inner).ok());
+    nested.unlock(Access::exclusive, inner);
+    EXPECT_FALSE(other.lock_all().ok()) << "after the inner one is free";
+    ASSERT_TRUE(other.lock(Access::shared, inner).ok());
+    EXPECT_FALSE(nested.lock(Access::exclusive, inner).ok());
+    other.unlock(Access::shared, inner);
+    EXPECT_FALSE(other.lock_all().ok()) << "after the inner one was not to be had";
+    nested.unlock(Access::exclusive, outer);
+    ASSERT_TRUE(other.lock_all().ok());
+    EXPECT_FALSE(nested.lock(Access::exclusive, outer).ok());
+    other.unlock_all();
+  }
+}
+
 // WP5: a reader that asks while a writer is next does not enter before it.
 TYPED_TEST(WriterPreferenceOnly, NoReaderOvertakesAWaitingWriter) {
   using C = typename TestFixture::Machine;

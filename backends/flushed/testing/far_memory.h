@@ -7,16 +7,20 @@
 //   ... flush::publish(FarMemory::policy(), memory + 8, 4); ...
 //   EXPECT_EQ(far.first_difference(), bytes);   // the same
 //
-// Bytes that are streamed past the caches (write_through) do not come there.
+// Bytes that are streamed past the caches (write_through) do not come there. With
+// policy_that_drops() a refresh brings lines from the far memory, as another host may have changed
+// them by set(): stores that were not published are lost then.
 // Thread safety: any; of a byte that is stored while its line is written back, either value
 // arrives.
 #pragma once
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <mutex>
 #include <vector>
 
@@ -52,6 +56,23 @@ class FarMemory {
     return by;
   }
 
+  static const flush::Policy& policy_that_drops() {
+    static const flush::Policy by = [] {
+      flush::Policy policy = FarMemory::policy();
+      policy.invalidate.apply = drop;
+      return policy;
+    }();
+    return by;
+  }
+
+  // A store of another host.
+  void set(std::size_t offset, std::byte v) {
+    reinterpret_cast<std::byte*>(far_.data())[offset] = v;
+  }
+  std::byte get(std::size_t offset) const {
+    return reinterpret_cast<const std::byte*>(far_.data())[offset];
+  }
+
   // The offset of the first byte that differs from this host's caches; the size if none.
   std::size_t first_difference() const {
     const auto* far = reinterpret_cast<const std::byte*>(far_.data());
@@ -84,6 +105,18 @@ class FarMemory {
     const std::lock_guard lock(mutex());
     for (FarMemory* far : all()) far->take(first, end);
   }
+  static void drop(const std::byte* first, const std::byte* end) {
+    const std::lock_guard lock(mutex());
+    for (FarMemory* far : all()) far->give(first, end);
+  }
+  void give(const std::byte* first, const std::byte* end) {
+    for (; first < end; first += flush::line_bytes) {
+      if (first < memory_ || first >= memory_ + bytes_) continue;
+      const auto offset = static_cast<std::size_t>(first - memory_);
+      std::memcpy(memory_ + offset, reinterpret_cast<const std::byte*>(far_.data()) + offset,
+                  std::min(flush::line_bytes, bytes_ - offset));
+    }
+  }
   void take(const std::byte* first, const std::byte* end) {
     for (; first < end; first += flush::line_bytes) {
       if (first < memory_ || first >= memory_ + bytes_) continue;
@@ -110,6 +143,15 @@ template <machine::Atomics A>
 class FarCore : public Core<A> {
  public:
   explicit FarCore(const machine::Attachment& at) : Core<A>(at) { this->use(FarMemory::policy()); }
+};
+
+// And one whose refresh shows the stores of another host.
+template <machine::Atomics A>
+class DroppingCore : public Core<A> {
+ public:
+  explicit DroppingCore(const machine::Attachment& at) : Core<A>(at) {
+    this->use(FarMemory::policy_that_drops());
+  }
 };
 
 }  // namespace tombolo::flushed::testing
