@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <complex>
+#include <numeric>
 #include <vector>
 
 #include "windows/testing/processes.h"
@@ -12,18 +13,16 @@
 namespace tombolo::windows::testing {
 namespace {
 
-template <class C>
-class AccumulateTest : public ::testing::Test {};
-TYPED_TEST_SUITE(AccumulateTest, Machines, MachineNames);
+class AccumulateTest : public OnEachMachine {};
+INSTANTIATE_TEST_SUITE_P(On, AccumulateTest, ::testing::ValuesIn(test_machines()), name_of_machine);
 
 // Bytes of target memory under one mutex.
 constexpr std::uint64_t granularities[] = {0, 1, 8, 4096};
 
-template <class C>
-void run_with_each_granularity(World world, const Program& program) {
+void run_with_each_granularity(const TestMachine& machine, World world, const Program& program) {
   for (const std::uint64_t granularity : granularities) {
     world.options.atomic_bytes = granularity;
-    run<C>(world, program);
+    run(machine, world, program);
     if (::testing::Test::HasFailure()) return;
   }
 }
@@ -48,8 +47,8 @@ void add_ones_everywhere(Process& p, Element element, Offset at) {
   p.fence();
 }
 
-TYPED_TEST(AccumulateTest, AddsUpWhatAllProcessesAddToOneElement) {
-  run_with_each_granularity<TypeParam>({.processes = 3}, [](Process& p) {
+TEST_P(AccumulateTest, AddsUpWhatAllProcessesAddToOneElement) {
+  run_with_each_granularity(GetParam(), {.processes = 3}, [](Process& p) {
     p.fence();
     for (const Offset at : {std::uint64_t{64}, std::uint64_t{61}, std::uint64_t{4088}}) {
       add_ones_everywhere<std::int8_t>(p, Element::i8, at);
@@ -65,8 +64,8 @@ TYPED_TEST(AccumulateTest, AddsUpWhatAllProcessesAddToOneElement) {
   });
 }
 
-TYPED_TEST(AccumulateTest, AddsUpAdjacentElementsOfSeveralSizesInOneLine) {
-  run_with_each_granularity<TypeParam>({.processes = 4}, [](Process& p) {
+TEST_P(AccumulateTest, AddsUpAdjacentElementsOfSeveralSizesInOneLine) {
+  run_with_each_granularity(GetParam(), {.processes = 4}, [](Process& p) {
     const std::int8_t i8 = 1;
     const std::int16_t i16 = 100;
     const std::int32_t i32 = 100'000;
@@ -103,21 +102,21 @@ void add_arrays(Process& p, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(sum[i], 3 * mine[i]) << i;
 }
 
-TYPED_TEST(AccumulateTest, AddsUpLargeArraysAcrossTheRangesOfSeveralMutexes) {
+TEST_P(AccumulateTest, AddsUpLargeArraysAcrossTheRangesOfSeveralMutexes) {
   for (const std::uint64_t granularity : granularities) {
     // So many ranges that mutexes serve several.
     const std::size_t count = granularity == 1 || granularity == 8 ? 300 : 20'000;
-    run<TypeParam>(
+    run(GetParam(),
         {.processes = 3, .bytes = count * 8 + 64, .options = {.atomic_bytes = granularity}},
         [&](Process& p) { add_arrays(p, count); });
     if (this->HasFailure()) return;
   }
 }
 
-TYPED_TEST(AccumulateTest, FetchAndOpGivesEveryTicketOnce) {
+TEST_P(AccumulateTest, FetchAndOpGivesEveryTicketOnce) {
   constexpr int tickets = 30;
   std::array<std::atomic<int>, 4 * tickets> taken;
-  run_with_each_granularity<TypeParam>({.processes = 4}, [&](Process& p) {
+  run_with_each_granularity(GetParam(), {.processes = 4}, [&](Process& p) {
     if (p.self() == 0) std::fill(taken.begin(), taken.end(), 0);
     p.barrier();
     p.lock_all();
@@ -133,8 +132,8 @@ TYPED_TEST(AccumulateTest, FetchAndOpGivesEveryTicketOnce) {
   });
 }
 
-TYPED_TEST(AccumulateTest, ALockBuiltOnCompareAndSwapExcludes) {
-  run_with_each_granularity<TypeParam>({.processes = 3}, [](Process& p) {
+TEST_P(AccumulateTest, ALockBuiltOnCompareAndSwapExcludes) {
+  run_with_each_granularity(GetParam(), {.processes = 3}, [](Process& p) {
     constexpr int rounds = 10;
     constexpr Offset word = 0;
     constexpr Offset counter = 8;  // in the same line
@@ -151,8 +150,8 @@ TYPED_TEST(AccumulateTest, ALockBuiltOnCompareAndSwapExcludes) {
   });
 }
 
-TYPED_TEST(AccumulateTest, CompareAndSwapLeavesWhatDiffers) {
-  run_with_each_granularity<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(AccumulateTest, CompareAndSwapLeavesWhatDiffers) {
+  run_with_each_granularity(GetParam(), {.processes = 2}, [](Process& p) {
     if (p.self() == 1) return;
     p.lock_exclusive(1);
     EXPECT_EQ(p.compare_and_swap(1, 40, 0, 7), 0);
@@ -164,9 +163,9 @@ TYPED_TEST(AccumulateTest, CompareAndSwapLeavesWhatDiffers) {
   });
 }
 
-TYPED_TEST(AccumulateTest, ReadsWithoutChangeAreAtomicPerElement) {
+TEST_P(AccumulateTest, ReadsWithoutChangeAreAtomicPerElement) {
   using Value = std::complex<double>;
-  run_with_each_granularity<TypeParam>({.processes = 3}, [](Process& p) {
+  run_with_each_granularity(GetParam(), {.processes = 3}, [](Process& p) {
     constexpr Offset at = 56;  // across two lines
     p.lock_all();
     for (int i = 0; i < 40; ++i) {
@@ -183,8 +182,8 @@ TYPED_TEST(AccumulateTest, ReadsWithoutChangeAreAtomicPerElement) {
   });
 }
 
-TYPED_TEST(AccumulateTest, OperationsOfOneOriginHappenInOrder) {
-  run_with_each_granularity<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(AccumulateTest, OperationsOfOneOriginHappenInOrder) {
+  run_with_each_granularity(GetParam(), {.processes = 2}, [](Process& p) {
     p.lock_all();
     const Offset at = 8 * p.self();
     for (int i = 1; i <= 10; ++i) {
@@ -201,10 +200,10 @@ TYPED_TEST(AccumulateTest, OperationsOfOneOriginHappenInOrder) {
   });
 }
 
-TYPED_TEST(AccumulateTest, ResultsAreTheFormerElementsOfLargeArrays) {
+TEST_P(AccumulateTest, ResultsAreTheFormerElementsOfLargeArrays) {
   constexpr std::size_t count = 3000;
   const World world{.processes = 2, .bytes = count * 4 + 64};
-  run_with_each_granularity<TypeParam>(world, [&](Process& p) {
+  run_with_each_granularity(GetParam(), world, [&](Process& p) {
     if (p.self() == 1) return;
     std::vector<int> in(count), out(count);
     for (std::size_t i = 0; i < count; ++i) in[i] = static_cast<int>(i);
@@ -221,31 +220,76 @@ TYPED_TEST(AccumulateTest, ResultsAreTheFormerElementsOfLargeArrays) {
   });
 }
 
-// Large enough to be walked in blocks and from the end, over several ranges, and none of them
-// whole.
-TYPED_TEST(AccumulateTest, ResultsAreInPlaceWhicheverWayLargeArraysAreWalked) {
-  constexpr std::size_t count = 20'011;
+// Some in one range, one over the border of two, one in the next, none: each by whichever way.
+TEST_P(AccumulateTest, RunsAreUpdatedEachInItsPlace) {
+  const World world{.processes = 3, .bytes = std::size_t{3} * 65536};
+  const std::vector<ElementRun> runs{{16, 1},    {24, 3},    {128, 0},    {192, 1},
+                                     {65528, 2}, {65600, 1}, {131072, 2}, {16, 1}};
+  run_with_each_granularity(GetParam(), world, [&](Process& p) {
+    constexpr std::int64_t count = 11;
+    std::vector<std::int64_t> in(count), before(count, -1);
+    std::iota(in.begin(), in.end(), 1);
+    p.lock_all();
+    if (p.self() != 1) p.accumulate_runs(1, runs, Op::sum, Element::i64, in.data(), nullptr);
+    p.unlock_all();
+    p.barrier();
+    if (p.self() != 0) return;
+    p.lock_exclusive(1);
+    p.accumulate_runs(1, runs, Op::no_op, Element::i64, nullptr, before.data());
+    std::vector<std::int64_t> former(count, -1);
+    p.accumulate_runs(1, runs, Op::sum, Element::i64, in.data(), former.data());
+    p.unlock(1);
+    std::vector<std::int64_t> expected(count);
+    std::transform(in.begin(), in.end(), expected.begin(), [](auto v) { return 2 * v; });
+    expected.front() = expected.back() = 2 * (1 + count);  // the same element
+    EXPECT_EQ(before, expected);
+    expected.back() += 1;
+    EXPECT_EQ(former, expected);
+  });
+}
+
+// All of a call's runs are under one mutex, or the elements under native atomics: either way no
+// update is lost.
+TEST_P(AccumulateTest, RunsAreAtomicForEachElement) {
+  run_with_each_granularity(GetParam(), {.processes = 3}, [](Process& p) {
+    constexpr int times = 50;
+    const std::vector<ElementRun> runs{{8, 1}, {24, 2}, {64, 1}};
+    const std::vector<int> ones(4, 1);
+    p.lock_all();
+    for (int i = 0; i < times; ++i)
+      p.accumulate_runs(0, runs, Op::sum, Element::i32, ones.data(), nullptr);
+    p.unlock_all();
+    p.barrier();
+    std::vector<int> seen(4);
+    p.lock_shared(0);
+    p.accumulate_runs(0, runs, Op::no_op, Element::i32, nullptr, seen.data());
+    p.unlock(0);
+    EXPECT_EQ(seen, std::vector<int>(4, 3 * times));
+  });
+}
+
+// Several blocks, over two ranges of which none is whole.
+TEST_P(AccumulateTest, ResultsOfSeveralBlocksAreInPlace) {
+  constexpr std::size_t count = 9'011;
   const World world{.processes = 2, .bytes = count * 8 + 64};
-  run_with_each_granularity<TypeParam>(world, [&](Process& p) {
+  run_with_each_granularity(GetParam(), world, [&](Process& p) {
     if (p.self() == 1) return;
     std::vector<double> in(count), out(count);
     for (std::size_t i = 0; i < count; ++i) in[i] = static_cast<double>(i + 1);
     p.lock_exclusive(1);
-    for (int turn = 0; turn < 4; ++turn) {
+    for (int turn = 0; turn < 2; ++turn) {
       p.get_accumulate(1, 24, Op::sum, Element::f64, in.data(), out.data(), count);
       for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(out[i], turn * in[i]) << i;
     }
-    for (int turn = 0; turn < 2; ++turn) {
-      std::fill(out.begin(), out.end(), -1);
-      p.get_accumulate(1, 24, Op::no_op, Element::f64, nullptr, out.data(), count);
-      for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(out[i], 4 * in[i]) << i;
-    }
+    std::fill(out.begin(), out.end(), -1);
+    p.get_accumulate(1, 24, Op::no_op, Element::f64, nullptr, out.data(), count);
+    for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(out[i], 2 * in[i]) << i;
     p.unlock(1);
   });
 }
 
-TYPED_TEST(AccumulateTest, OwnersAndOthersUpdateTheSameElement) {
-  run_with_each_granularity<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(AccumulateTest, OwnersAndOthersUpdateTheSameElement) {
+  run_with_each_granularity(GetParam(), {.processes = 2}, [](Process& p) {
     constexpr int rounds = 40;
     p.lock_all();
     for (int i = 0; i < rounds; ++i) p.fetch_add(0, 4, 1);
@@ -260,8 +304,8 @@ TYPED_TEST(AccumulateTest, OwnersAndOthersUpdateTheSameElement) {
   });
 }
 
-TYPED_TEST(AccumulateTest, AnAccumulateToOneselfCountsFromOnesOwnPlainStore) {
-  run_with_each_granularity<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(AccumulateTest, AnAccumulateToOneselfCountsFromOnesOwnPlainStore) {
+  run_with_each_granularity(GetParam(), {.processes = 2}, [](Process& p) {
     const Assertions alone{.no_check = true};
     p.lock(Access::exclusive, p.self(), alone);
     p.store(512, 40);
@@ -276,12 +320,12 @@ TYPED_TEST(AccumulateTest, AnAccumulateToOneselfCountsFromOnesOwnPlainStore) {
   });
 }
 
-TYPED_TEST(AccumulateTest, KeepsTheLowestOfAllWithItsIndex) {
+TEST_P(AccumulateTest, KeepsTheLowestOfAllWithItsIndex) {
   struct Pair {
     double value;
     int index;
   };
-  run_with_each_granularity<TypeParam>({.processes = 4}, [](Process& p) {
+  run_with_each_granularity(GetParam(), {.processes = 4}, [](Process& p) {
     const Pair mine{10.0 - p.self(), static_cast<int>(p.self())};
     const Pair none{1e9, -1};
     p.fence();
@@ -296,9 +340,9 @@ TYPED_TEST(AccumulateTest, KeepsTheLowestOfAllWithItsIndex) {
   });
 }
 
-TYPED_TEST(AccumulateTest, LeavesPutsBesideItsElementsAlone) {
+TEST_P(AccumulateTest, LeavesPutsBesideItsElementsAlone) {
   // Elements and put bytes alternate in the same lines.
-  run_with_each_granularity<TypeParam>({.processes = 2}, [](Process& p) {
+  run_with_each_granularity(GetParam(), {.processes = 2}, [](Process& p) {
     p.fence();
     for (int round = 1; round <= 10; ++round) {
       for (Offset at = 0; at < 256; at += 8) {

@@ -161,11 +161,26 @@ TYPED_TEST_SUITE(WrongPromiseTest, MachinesThatLose, MachineNames);
 
 const World wrong{.processes = 2, .may_lose = true};
 
+// The machine tells one fact: this process has broken a promise of its own.
+template <class C>
+void expect_broken(Process& p, machine::Loss loss, std::uint64_t bytes, machine::Home putter) {
+  if constexpr (tells_losses<C>) {
+    const auto losses = p.window().take_losses();
+    ASSERT_EQ(losses.size(), 1u);
+    EXPECT_EQ(losses[0].loss, loss);
+    EXPECT_EQ(losses[0].bytes, bytes);
+    EXPECT_EQ(losses[0].home, p.self());
+    EXPECT_EQ(losses[0].culprit.rank, p.self());
+    EXPECT_EQ(losses[0].victim.rank, putter);
+  }
+}
+
 TYPED_TEST(WrongPromiseTest, PostWithNoStorePublishesNothing) {
   run_once<TypeParam>(wrong, {}, [](Process& p) {
     if (p.self() == 0) {
       p.store(0, 1);
       p.post({1}, {.no_store = true});
+      expect_broken<TypeParam>(p, machine::Loss::broken_no_store, 1, machine::Writer::nobody);
       p.wait();
     } else {
       p.start({0});
@@ -180,6 +195,8 @@ TYPED_TEST(WrongPromiseTest, FenceWithNoStorePublishesNothing) {
     p.fence({.no_put = true});
     if (p.self() == 0) p.store(0, 1);
     p.fence({.no_store = true, .no_put = true});
+    if (p.self() == 0)
+      expect_broken<TypeParam>(p, machine::Loss::broken_no_store, 1, machine::Writer::nobody);
     if (p.self() == 1) {
       EXPECT_EQ(p.get(0, 0), 0);
     }
@@ -193,6 +210,7 @@ TYPED_TEST(WrongPromiseTest, PostWithNoPutRefreshesNothingAtTheWait) {
       p.post({1}, {.no_put = true});
       p.wait();
       EXPECT_EQ(p.load(0), 0);
+      expect_broken<TypeParam>(p, machine::Loss::broken_no_put, 1, 1);
       p.sync();
       EXPECT_EQ(p.load(0), 1);
     } else {
@@ -211,12 +229,28 @@ TYPED_TEST(WrongPromiseTest, FenceWithNoPutRefreshesNothingAtTheNextFence) {
     p.fence();
     if (p.self() == 1) {
       EXPECT_EQ(p.load(0), 0);
+      expect_broken<TypeParam>(p, machine::Loss::broken_no_put, 1, 0);
     }
     p.fence();
     if (p.self() == 1) {
       EXPECT_EQ(p.load(0), 1);
     }
   });
+}
+
+// A peer that is ahead puts for the next epoch before the owner has looked.
+TYPED_TEST(WrongPromiseTest, APutAfterTheFenceBreaksNoPromise) {
+  for (std::uint64_t seed = 1; seed <= 20; ++seed)
+    run_once<TypeParam>({.processes = 3}, {.seed = seed, .evictions = 3}, [](Process& p) {
+      for (int round = 0; round < 20; ++round) {
+        p.fence({.no_put = true});
+        p.fence({.no_succeed = round % 2 == 0});
+        if (round % 2 == 0) p.lock_shared(p.right());
+        p.put(p.right(), 0, round);
+        if (round % 2 == 0) p.unlock(p.right());
+        p.fence();
+      }
+    });
 }
 
 // MUST APPEAR without any promise: unsynchronized data is old.

@@ -20,12 +20,13 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <span>
 
-#include "base/back_and_forth.h"
 #include "base/copy.h"
 #include "machine/optional.h"
 #include "sync/locks/mutex.h"
 #include "windows/elements/elements.h"
+#include "windows/engine.h"
 #include "windows/own_copies.h"
 
 namespace tombolo::windows {
@@ -55,22 +56,87 @@ class AtomicUpdates {
         all_mapped_(all_mapped) {}
 
   // target[i] = target[i] op from[i]; the former elements go to `result` unless it is null.
-  Status update(machine::DataPlace at, Op op, Element element, const void* from, void* result,
-                std::size_t count) {
-    const std::size_t size = bytes(element);
-    if (unit_ <= size && native(at, op, element))
-      return update_native(at, op, element, from, result, count);
+  // One element, by far the most frequent, in line.
+  [[gnu::always_inline]] Status update(machine::DataPlace at, Op op, Element element,
+                                       const void* from, void* result, std::size_t count) {
     auto* in = static_cast<const std::byte*>(from);
     auto* out = static_cast<std::byte*>(result);
-    if (count == 1) [[likely]]  // by far the most frequent
-      return guarded(at, at.offset >> shift_, [&] { return apply_one(at, op, element, in, out); });
+    if (count == 1 && unit_ > bytes(element)) [[likely]]
+      return update_one(at, op, element, in, out);
+    return update_many(at, op, element, in, out, count);
+  }
+
+  // The same for runs that follow each other in both arrays. Runs of one range in a row take its
+  // mutex once: taking it costs more than an element or two.
+  Status update_runs(machine::Home home, std::span<const ElementRun> runs, Op op, Element element,
+                     const void* from, void* result) {
+    const std::size_t size = bytes(element);
+    auto* in = static_cast<const std::byte*>(from);
+    auto* out = static_cast<std::byte*>(result);
+    const auto step = [&](std::size_t count) {
+      if (in != nullptr) in += count * size;
+      if (out != nullptr) out += count * size;
+    };
+    const auto all_of = [&](std::span<const ElementRun> together) -> Status {
+      for (const ElementRun& run : together) {
+        TOMBOLO_TRY(apply({home, run.at}, op, element, in, out, run.count));
+        step(run.count);
+      }
+      return {};
+    };
+    while (!runs.empty()) {
+      const ElementRun& first = runs.front();
+      const std::size_t count = runs_in_one_range(runs, size);
+      if (count > 1) {
+        TOMBOLO_TRY(guarded({home, first.at}, first.at >> shift_,
+                            [&] { return all_of(runs.first(count)); }));
+      } else {
+        TOMBOLO_TRY(update({home, first.at}, op, element, in, out, first.count));
+        step(first.count);
+      }
+      runs = runs.subspan(count);
+    }
+    return {};
+  }
+
+  [[gnu::always_inline]] Status compare_and_swap(machine::DataPlace at, Element element,
+                                                 const void* compare, const void* desired,
+                                                 void* result) {
+    const std::size_t size = bytes(element);
+    if (unit_ <= size && native(at, Op::replace, element)) {
+      windows::compare_and_swap_atomic(element, core_.view(at), compare, desired, result);
+      return {};
+    }
+    return guarded(at, at.offset >> shift_, [&]() -> Status {
+      if constexpr (C::properties.coherent) {
+        if (std::byte* p = reachable(at, size); p != nullptr) [[likely]] {
+          windows::compare_and_swap(element, p, compare, desired, result);
+          return {};
+        }
+      }
+      return compare_and_swap_in_chunk(at, element, compare, desired, result);
+    });
+  }
+
+ private:
+  static constexpr std::size_t largest = 32;         // bytes of the largest element
+  static constexpr std::size_t chunk_bytes = 16384;  // bytes that go through the stack at a time
+  // The former elements are copied and then combined: a block of both arrays stays in the first
+  // level of the cache in between.
+  static constexpr std::size_t block_bytes = 8192;
+
+  // Any number of elements.
+  [[gnu::noinline]] Status update_many(machine::DataPlace at, Op op, Element element,
+                                       const std::byte* in, std::byte* out, std::size_t count) {
+    const std::size_t size = bytes(element);
     if (count == 0) return {};
-    const bool from_the_end = count * size > walk_from && walk_from_the_end(from);
+    if (unit_ <= size && native(at, op, element))
+      return update_native(at, op, element, in, out, count);
     const auto part = [&](std::uint64_t range, std::size_t first, std::size_t behind) {
       const machine::DataPlace place = at + first * size;
       const auto moved = [&](auto* p) { return p == nullptr ? p : p + first * size; };
       return guarded(at, range, [&] {
-        return apply(place, op, element, moved(in), moved(out), behind - first, from_the_end);
+        return apply(place, op, element, moved(in), moved(out), behind - first);
       });
     };
     const std::uint64_t low = at.offset >> shift_;
@@ -84,35 +150,24 @@ class AtomicUpdates {
     const auto first_in = [&](std::uint64_t range) {
       return range <= low ? 0 : ((range << shift_) - at.offset + size - 1) / size;
     };
-    for (std::uint64_t i = 0; i <= high - low; ++i) {
-      const std::uint64_t range = from_the_end ? high - i : low + i;
+    for (std::uint64_t range = low; range <= high; ++range)
       TOMBOLO_TRY(
           part(range, first_in(range), std::min<std::uint64_t>(count, first_in(range + 1))));
-    }
     return {};
   }
 
-  Status compare_and_swap(machine::DataPlace at, Element element, const void* compare,
-                          const void* desired, void* result) {
-    const std::size_t size = bytes(element);
-    if (unit_ <= size && native(at, Op::replace, element)) {
-      windows::compare_and_swap_atomic(element, core_.view(at), compare, desired, result);
-      return {};
-    }
-    return guarded(at, at.offset >> shift_, [&]() -> Status {
-      std::byte held[largest];
-      TOMBOLO_TRY(fetch(at, held, size));
-      windows::compare_and_swap(element, held, compare, desired, result);
-      return store(at, held, size);
-    });
+  // How many of the runs, at least one, to serve at once: those at the beginning of which all
+  // elements belong to one range (AU1). Where a range is an element each goes by itself (AU3).
+  std::size_t runs_in_one_range(std::span<const ElementRun> runs, std::size_t size) const {
+    if (unit_ <= size) return 1;
+    const std::uint64_t range = runs.front().at >> shift_;
+    const auto outside = [&](const ElementRun& run) {
+      return run.count == 0 || run.at >> shift_ != range ||
+             (run.at + (run.count - 1) * size) >> shift_ != range;
+    };
+    const auto end = std::find_if(runs.begin(), runs.end(), outside);
+    return std::max<std::size_t>(1, static_cast<std::size_t>(end - runs.begin()));
   }
-
- private:
-  static constexpr std::size_t largest = 32;         // bytes of the largest element
-  static constexpr std::size_t chunk_bytes = 16384;  // bytes that go through the stack at a time
-  // Two arrays share the first level of the cache.
-  static constexpr std::size_t walk_block = walk_block_bytes / 2;
-  static constexpr std::size_t walk_from = walk_from_bytes / 2;
 
   bool native(machine::DataPlace at, Op op, Element element) {
     if constexpr (!C::properties.coherent) return false;
@@ -121,11 +176,9 @@ class AtomicUpdates {
     return p != nullptr && reinterpret_cast<std::uintptr_t>(p) % bytes(element) == 0;
   }
 
-  Status update_native(machine::DataPlace at, Op op, Element element, const void* from,
-                       void* result, std::size_t count) {
+  Status update_native(machine::DataPlace at, Op op, Element element, const std::byte* in,
+                       std::byte* out, std::size_t count) {
     const std::size_t size = bytes(element);
-    auto* in = static_cast<const std::byte*>(from);
-    auto* out = static_cast<std::byte*>(result);
     std::byte* p = core_.view(at);
     for (std::size_t i = 0; i < count; ++i)
       combine_atomic(op, element, p + i * size, in == nullptr ? nullptr : in + i * size,
@@ -139,12 +192,27 @@ class AtomicUpdates {
     return core_.view(at);
   }
 
+  typename C::Word mutex_of(machine::Home home, std::uint64_t range) {
+    return core_.word({home, layout_.mutexes + (range % mutex_count) * 64});
+  }
+
   template <class Body>
   [[gnu::always_inline]] Status guarded(machine::DataPlace at, std::uint64_t range, Body&& body) {
-    const auto word = core_.word({at.home, layout_.mutexes + (range % mutex_count) * 64});
+    const auto word = mutex_of(at.home, range);
     sync::SpinMutex<C> mutex(core_);  // not a member: several threads may be here
     TOMBOLO_TRY(mutex.acquire(word));
     Status status = body();
+    mutex.release(word);
+    return status;
+  }
+
+  // Not by guarded(): the body is so large that the compiler would make a call of it.
+  [[gnu::always_inline]] Status update_one(machine::DataPlace at, Op op, Element element,
+                                           const std::byte* in, std::byte* out) {
+    const auto word = mutex_of(at.home, at.offset >> shift_);
+    sync::SpinMutex<C> mutex(core_);  // not a member: several threads may be here
+    TOMBOLO_TRY(mutex.acquire(word));
+    Status status = apply_one(at, op, element, in, out);
     mutex.release(word);
     return status;
   }
@@ -163,18 +231,16 @@ class AtomicUpdates {
   }
 
   Status apply(machine::DataPlace at, Op op, Element element, const std::byte* in, std::byte* out,
-               std::size_t count, bool from_the_end = false) {
+               std::size_t count) {
     const std::size_t size = bytes(element);
     if constexpr (C::properties.coherent) {
       if (std::byte* p = reachable(at, count * size); p != nullptr) [[likely]] {
-        const auto update = [&](std::size_t first, std::size_t n) {
+        const std::size_t per_block = out == nullptr ? count : block_bytes / size;
+        for (std::size_t first = 0; first < count; first += per_block) {
+          const std::size_t n = std::min(per_block, count - first);
           if (out != nullptr) std::memcpy(out + first * size, p + first * size, n * size);
           combine(op, element, p + first * size, in == nullptr ? nullptr : in + first * size, n);
-        };
-        if (count * size <= walk_from)
-          update(0, count);
-        else
-          walk(count, walk_block / size, from_the_end, update);
+        }
         return {};
       }
     }
@@ -200,6 +266,16 @@ class AtomicUpdates {
       count -= n;
     }
     return {};
+  }
+
+  [[gnu::noinline]] Status compare_and_swap_in_chunk(machine::DataPlace at, Element element,
+                                                     const void* compare, const void* desired,
+                                                     void* result) {
+    const std::size_t size = bytes(element);
+    std::byte held[largest];
+    TOMBOLO_TRY(fetch(at, held, size));
+    windows::compare_and_swap(element, held, compare, desired, result);
+    return store(at, held, size);
   }
 
   Status fetch(machine::DataPlace at, std::byte* to, std::size_t size) {

@@ -15,16 +15,20 @@
 //             EN5 the owner's stores into its own region are in memory when its post, fence, unlock
 //                 or sync returns; its loads see the puts of others after its wait, fence, lock or
 //                 sync (the separate memory model of MPI).
-// Thread safety: with EngineOptions::threads, any; else one thread at a time.
+//             EN6 memory that the program had before the window, and keeps, holds after hand_back()
+//                 the puts of others into it: no later call could bring them.
+// Thread safety: with EngineOptions::threads, any; with EngineOptions::threads_in_turn any, one
+// call at a time; else one thread.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
+#include <vector>
 
 #include "base/status.h"
+#include "machine/losses.h"
 #include "machine/place.h"
 #include "sync/locks/lock_kind.h"
 #include "windows/elements/elements.h"
@@ -47,10 +51,17 @@ struct EngineOptions {
   sync::LockKind locks{};
   bool backoff = true;
   bool reader_bias = true;           // sync/locks/reader_bias.h, for families that allow it
-  bool threads = false;              // calls may come from several threads
+  bool threads = false;              // calls may come from several threads at once
+  bool threads_in_turn = false;      // calls may come from several threads, one after the other
   std::uint64_t atomic_bytes = 0;    // range of target memory under one accumulate lock; 0: default
   bool memory_moves_on = false;      // lines left in caches at close() may overwrite data: publish
   bool program_reads_peers = false;  // the program itself loads and stores peers' regions (view())
+};
+
+// Elements that follow each other without gaps.
+struct ElementRun {
+  Offset at;
+  std::size_t count;
 };
 
 class Engine {
@@ -66,6 +77,10 @@ class Engine {
   // `result` receives the former target elements.
   virtual Status get_accumulate(Home target, Offset at, Op op, Element element, const void* from,
                                 void* result, std::size_t count) = 0;
+  // The same for several runs of target elements, which follow each other without gaps in `from`
+  // and in `result`; the latter may be null.
+  virtual Status accumulate_runs(Home target, std::span<const ElementRun> runs, Op op,
+                                 Element element, const void* from, void* result) = 0;
   virtual Status compare_and_swap(Home target, Offset at, Element element, const void* compare,
                                   const void* desired, void* result) = 0;
 
@@ -91,15 +106,25 @@ class Engine {
   // The program's current place (any 48-bit number, a return address say), for machines that report
   // which process lost which bytes.
   virtual void set_site(std::uint64_t site) = 0;
-  // Ends all use of data, and returns the damage that the machine has seen: a line each, or
-  // nothing.
-  virtual std::string close() = 0;
+  // Ends all use of data by this process: its puts are in memory.
+  virtual void close() = 0;
+  // After the close() of all processes: memory that the program had before the window holds the
+  // bytes that others have put there (EN6).
+  virtual void hand_back() = 0;
+  // The damage that the machine has seen at any process, each fact once: not those that some
+  // process has told already. To be followed by losses_told(), for which other processes wait.
+  virtual std::vector<machine::LossFact> take_losses() = 0;
+  virtual void losses_told() = 0;
+  // Some of it, told or not, is a mistake of the program.
+  virtual bool has_mistakes() = 0;
 
   // Waits for all processes of the window.
   virtual Status barrier() = 0;
   // An error if an epoch is still open; else the window may be freed.
   virtual Status closable() = 0;
-  // Where the program's plain loads and stores reach a region; null if they cannot.
+  // An error outside passive target epochs, where sync() works but MPI does not ask for it.
+  virtual Status may_sync() = 0;
+  // Where the program's plain loads and stores reach all of a region; null if they cannot.
   virtual std::byte* view(Home home) = 0;
 };
 

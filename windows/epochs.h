@@ -131,6 +131,11 @@ class Epochs {
       return Status::epoch("flush outside a passive target epoch");
     return {};
   }
+  Status may_sync() const {
+    if (kind_ != Kind::lock && kind_ != Kind::lock_all)
+      return Status::epoch("sync outside a passive target epoch");
+    return {};
+  }
   Status may_flush(Home target) const {
     if (kind_ == Kind::lock_all) [[likely]]
       return {};

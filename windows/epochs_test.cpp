@@ -10,9 +10,8 @@
 namespace tombolo::windows::testing {
 namespace {
 
-template <class C>
-class EpochsTest : public ::testing::Test {};
-TYPED_TEST_SUITE(EpochsTest, Machines, MachineNames);
+class EpochsTest : public OnEachMachine {};
+INSTANTIATE_TEST_SUITE_P(On, EpochsTest, ::testing::ValuesIn(test_machines()), name_of_machine);
 
 void expect_refused(const Status& status, const char* call) {
   EXPECT_EQ(status.code(), Code::epoch) << call;
@@ -76,9 +75,8 @@ void expect_usable(Process& p) {
 }
 
 // Alone, all groups being the process itself.
-template <class C>
-void run_alone(const Program& program) {
-  run<C>({.processes = 1}, [&](Process& p) {
+void run_alone(const TestMachine& machine, const Program& program) {
+  run(machine, {.processes = 1}, [&](Process& p) {
     program(p);
     EXPECT_TRUE(p.window().closable().ok());
     p.fence();
@@ -86,12 +84,12 @@ void run_alone(const Program& program) {
   });
 }
 
-TYPED_TEST(EpochsTest, RefusesCommunicationWithoutEpoch) {
-  run_alone<TypeParam>([](Process& p) { expect_no_communication(p, 0); });
+TEST_P(EpochsTest, RefusesCommunicationWithoutEpoch) {
+  run_alone(GetParam(), [](Process& p) { expect_no_communication(p, 0); });
 }
 
-TYPED_TEST(EpochsTest, RefusesTheEndOfEpochsThatAreNotOpen) {
-  run_alone<TypeParam>([](Process& p) {
+TEST_P(EpochsTest, RefusesTheEndOfEpochsThatAreNotOpen) {
+  run_alone(GetParam(), [](Process& p) {
     bool done = true;
     expect_no_end_of_access(p);
     expect_refused(p.window().wait(), "wait");
@@ -101,8 +99,8 @@ TYPED_TEST(EpochsTest, RefusesTheEndOfEpochsThatAreNotOpen) {
   });
 }
 
-TYPED_TEST(EpochsTest, RefusesCommunicationAfterTheEnd) {
-  run_alone<TypeParam>([](Process& p) {
+TEST_P(EpochsTest, RefusesCommunicationAfterTheEnd) {
+  run_alone(GetParam(), [](Process& p) {
     p.lock_shared(0);
     p.unlock(0);
     expect_no_communication(p, 0);
@@ -119,8 +117,8 @@ TYPED_TEST(EpochsTest, RefusesCommunicationAfterTheEnd) {
   });
 }
 
-TYPED_TEST(EpochsTest, RefusesOtherEpochsInsideAStart) {
-  run_alone<TypeParam>([](Process& p) {
+TEST_P(EpochsTest, RefusesOtherEpochsInsideAStart) {
+  run_alone(GetParam(), [](Process& p) {
     p.post({0});
     p.start({0});
     expect_no_other_access(p);
@@ -136,8 +134,8 @@ TYPED_TEST(EpochsTest, RefusesOtherEpochsInsideAStart) {
   });
 }
 
-TYPED_TEST(EpochsTest, RefusesOtherEpochsInsideALock) {
-  run_alone<TypeParam>([](Process& p) {
+TEST_P(EpochsTest, RefusesOtherEpochsInsideALock) {
+  run_alone(GetParam(), [](Process& p) {
     p.lock_exclusive(0);
     expect_no_other_access(p);
     expect_refused(p.window().lock(Access::shared, 0, {}), "lock of a locked target");
@@ -149,8 +147,8 @@ TYPED_TEST(EpochsTest, RefusesOtherEpochsInsideALock) {
   });
 }
 
-TYPED_TEST(EpochsTest, RefusesOtherEpochsInsideALockAll) {
-  run_alone<TypeParam>([](Process& p) {
+TEST_P(EpochsTest, RefusesOtherEpochsInsideALockAll) {
+  run_alone(GetParam(), [](Process& p) {
     p.lock_all();
     expect_no_other_access(p);
     expect_refused(p.window().lock(Access::shared, 0, {}), "lock");
@@ -162,8 +160,8 @@ TYPED_TEST(EpochsTest, RefusesOtherEpochsInsideALockAll) {
   });
 }
 
-TYPED_TEST(EpochsTest, RefusesOtherEpochsInsideAFenceEpochThatIsUsed) {
-  run_alone<TypeParam>([](Process& p) {
+TEST_P(EpochsTest, RefusesOtherEpochsInsideAFenceEpochThatIsUsed) {
+  run_alone(GetParam(), [](Process& p) {
     const std::vector<Home> group = {0};
     p.fence();
     p.put(0, 100, 1);
@@ -179,8 +177,8 @@ TYPED_TEST(EpochsTest, RefusesOtherEpochsInsideAFenceEpochThatIsUsed) {
   });
 }
 
-TYPED_TEST(EpochsTest, AFenceThatNobodyUsedIsInNobodysWay) {
-  run_alone<TypeParam>([](Process& p) {
+TEST_P(EpochsTest, AFenceThatNobodyUsedIsInNobodysWay) {
+  run_alone(GetParam(), [](Process& p) {
     p.fence();
     p.lock_shared(0);
     p.unlock(0);
@@ -195,8 +193,8 @@ TYPED_TEST(EpochsTest, AFenceThatNobodyUsedIsInNobodysWay) {
   });
 }
 
-TYPED_TEST(EpochsTest, RefusesASecondExposureAndAFenceInsideOne) {
-  run_alone<TypeParam>([](Process& p) {
+TEST_P(EpochsTest, RefusesASecondExposureAndAFenceInsideOne) {
+  run_alone(GetParam(), [](Process& p) {
     const std::vector<Home> group = {0};
     p.post({0});
     expect_refused(p.window().post(group, {}), "post");
@@ -209,8 +207,8 @@ TYPED_TEST(EpochsTest, RefusesASecondExposureAndAFenceInsideOne) {
   });
 }
 
-TYPED_TEST(EpochsTest, RefusesTargetsThatTheEpochLeavesOut) {
-  run<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(EpochsTest, RefusesTargetsThatTheEpochLeavesOut) {
+  run(GetParam(), {.processes = 2}, [](Process& p) {
     const Home peer = p.right();
     p.post({p.self()});
     p.start({p.self()});
@@ -231,8 +229,8 @@ TYPED_TEST(EpochsTest, RefusesTargetsThatTheEpochLeavesOut) {
   });
 }
 
-TYPED_TEST(EpochsTest, LocksOfSeveralTargetsEndInAnyOrder) {
-  run_with_each_lock<TypeParam>({.processes = 4}, [](Process& p) {
+TEST_P(EpochsTest, LocksOfSeveralTargetsEndInAnyOrder) {
+  run_with_each_lock(GetParam(), {.processes = 4}, [](Process& p) {
     if (p.self() != 0) return;
     std::vector<Home> order = {0, 1, 2, 3};
     do {
@@ -262,8 +260,8 @@ TYPED_TEST(EpochsTest, LocksOfSeveralTargetsEndInAnyOrder) {
   });
 }
 
-TYPED_TEST(EpochsTest, ALockThatHasEndedIsForgotten) {
-  run<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(EpochsTest, ALockThatHasEndedIsForgotten) {
+  run(GetParam(), {.processes = 2}, [](Process& p) {
     p.lock_shared(0);
     p.unlock(0);
     p.lock_shared(1);
@@ -281,8 +279,8 @@ TYPED_TEST(EpochsTest, ALockThatHasEndedIsForgotten) {
   });
 }
 
-TYPED_TEST(EpochsTest, TransfersOfNothingNeedAnEpochAndChangeNothing) {
-  run<TypeParam>({.processes = 2, .bytes = 256}, [](Process& p) {
+TEST_P(EpochsTest, TransfersOfNothingNeedAnEpochAndChangeNothing) {
+  run(GetParam(), {.processes = 2, .bytes = 256}, [](Process& p) {
     Engine& w = p.window();
     expect_refused(w.put(1, 0, nullptr, 0), "put");
     p.lock_all();
@@ -298,8 +296,8 @@ TYPED_TEST(EpochsTest, TransfersOfNothingNeedAnEpochAndChangeNothing) {
   });
 }
 
-TYPED_TEST(EpochsTest, WindowsOfNoBytesSynchronize) {
-  run<TypeParam>({.processes = 2, .bytes = 0}, [](Process& p) {
+TEST_P(EpochsTest, WindowsOfNoBytesSynchronize) {
+  run(GetParam(), {.processes = 2, .bytes = 0}, [](Process& p) {
     p.fence();
     p.put_bytes(p.right(), 0, nullptr, 0);
     p.fence({.no_succeed = true});

@@ -9,12 +9,11 @@
 namespace tombolo::windows::testing {
 namespace {
 
-template <class C>
-class FenceTest : public ::testing::Test {};
-TYPED_TEST_SUITE(FenceTest, Machines, MachineNames);
+class FenceTest : public OnEachMachine {};
+INSTANTIATE_TEST_SUITE_P(On, FenceTest, ::testing::ValuesIn(test_machines()), name_of_machine);
 
-TYPED_TEST(FenceTest, ShowsPutsToThePlainLoadsOfTheTarget) {
-  run<TypeParam>({.processes = 3}, [](Process& p) {
+TEST_P(FenceTest, ShowsPutsToThePlainLoadsOfTheTarget) {
+  run(GetParam(), {.processes = 3}, [](Process& p) {
     p.fence();
     for (int round = 1; round <= 20; ++round) {
       p.put(p.right(), 8, round * 100 + static_cast<int>(p.self()));
@@ -25,8 +24,8 @@ TYPED_TEST(FenceTest, ShowsPutsToThePlainLoadsOfTheTarget) {
   });
 }
 
-TYPED_TEST(FenceTest, ShowsPutsToTheGetsOfOthers) {
-  run<TypeParam>({.processes = 3}, [](Process& p) {
+TEST_P(FenceTest, ShowsPutsToTheGetsOfOthers) {
+  run(GetParam(), {.processes = 3}, [](Process& p) {
     p.fence();
     for (int round = 1; round <= 20; ++round) {
       if (p.self() == 0) p.put(1, 24, round);
@@ -39,8 +38,8 @@ TYPED_TEST(FenceTest, ShowsPutsToTheGetsOfOthers) {
   });
 }
 
-TYPED_TEST(FenceTest, ShowsPlainStoresOfTheOwnerToGets) {
-  run<TypeParam>({.processes = 3}, [](Process& p) {
+TEST_P(FenceTest, ShowsPlainStoresOfTheOwnerToGets) {
+  run(GetParam(), {.processes = 3}, [](Process& p) {
     // The promise leaves nothing to the next fence but to publish.
     p.fence({.no_put = true});
     for (int round = 1; round <= 20; ++round) {
@@ -52,8 +51,8 @@ TYPED_TEST(FenceTest, ShowsPlainStoresOfTheOwnerToGets) {
   });
 }
 
-TYPED_TEST(FenceTest, KeepsPlainStoresOfAnEpochWithoutPuts) {
-  run<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(FenceTest, KeepsPlainStoresOfAnEpochWithoutPuts) {
+  run(GetParam(), {.processes = 2}, [](Process& p) {
     p.fence();
     for (int round = 1; round <= 20; ++round) {
       p.store(512, round);
@@ -64,9 +63,9 @@ TYPED_TEST(FenceTest, KeepsPlainStoresOfAnEpochWithoutPuts) {
   });
 }
 
-TYPED_TEST(FenceTest, KeepsEveryByteOfOddPiecesThatSeveralOriginsPutIntoOneLine) {
+TEST_P(FenceTest, KeepsEveryByteOfOddPiecesThatSeveralOriginsPutIntoOneLine) {
   constexpr Offset bytes = 640;
-  run<TypeParam>({.processes = 4, .bytes = bytes}, [&](Process& p) {
+  run(GetParam(), {.processes = 4, .bytes = bytes}, [&](Process& p) {
     constexpr std::array<std::size_t, 6> sizes = {1, 3, 5, 7, 11, 13};
     p.fence();
     for (unsigned round = 0; round < 10; ++round) {
@@ -91,8 +90,8 @@ TYPED_TEST(FenceTest, KeepsEveryByteOfOddPiecesThatSeveralOriginsPutIntoOneLine)
   });
 }
 
-TYPED_TEST(FenceTest, CompletesPutsToOneself) {
-  run<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(FenceTest, CompletesPutsToOneself) {
+  run(GetParam(), {.processes = 2}, [](Process& p) {
     p.fence();
     p.put(p.self(), 100, 4711);
     p.fence();
@@ -103,9 +102,9 @@ TYPED_TEST(FenceTest, CompletesPutsToOneself) {
   });
 }
 
-TYPED_TEST(FenceTest, LetsGetsReadWhatWasGotBefore) {
+TEST_P(FenceTest, LetsGetsReadWhatWasGotBefore) {
   // A line that was got is old in the next epoch.
-  run<TypeParam>({.processes = 2}, [](Process& p) {
+  run(GetParam(), {.processes = 2}, [](Process& p) {
     for (int round = 0; round < 30; ++round) {
       if (p.self() == 0) p.store(64, round);
       p.fence();
@@ -117,9 +116,9 @@ TYPED_TEST(FenceTest, LetsGetsReadWhatWasGotBefore) {
   });
 }
 
-TYPED_TEST(FenceTest, MovesLargeAndUnalignedRanges) {
+TEST_P(FenceTest, MovesLargeAndUnalignedRanges) {
   constexpr std::size_t bytes = 100'000;
-  run<TypeParam>({.processes = 2, .bytes = bytes + 64}, [&](Process& p) {
+  run(GetParam(), {.processes = 2, .bytes = bytes + 64}, [&](Process& p) {
     std::vector<unsigned char> out(bytes), in(bytes);
     for (std::size_t i = 0; i < bytes; ++i)
       out[i] = static_cast<unsigned char>(i * 31 + i / 256 + p.self());
@@ -135,8 +134,8 @@ TYPED_TEST(FenceTest, MovesLargeAndUnalignedRanges) {
 constexpr Offset left_edge = 0;
 constexpr Offset right_edge = 1000;
 
-TYPED_TEST(FenceTest, ExchangesTheEdgesOfARing) {
-  run<TypeParam>({.processes = 4}, [](Process& p) {
+TEST_P(FenceTest, ExchangesTheEdgesOfARing) {
+  run(GetParam(), {.processes = 4}, [](Process& p) {
     int mine = static_cast<int>(p.self());
     p.fence();
     for (int round = 0; round < 20; ++round) {
@@ -155,8 +154,8 @@ TYPED_TEST(FenceTest, ExchangesTheEdgesOfARing) {
   });
 }
 
-TYPED_TEST(FenceTest, WorksAlone) {
-  run<TypeParam>({.processes = 1}, [](Process& p) {
+TEST_P(FenceTest, WorksAlone) {
+  run(GetParam(), {.processes = 1}, [](Process& p) {
     p.fence();
     p.store(0, 1);
     p.put(0, 64, 2);

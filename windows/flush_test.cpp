@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <future>
@@ -52,6 +53,46 @@ TYPED_TEST(FlushTest, ShowsPutsUnderASingleSharedLock) {
     }
     p.unlock(0);
     p.unlock(1);
+  });
+}
+
+// Dekker's pattern: of two processes that put, flush and get each other's, one sees the other.
+TYPED_TEST(FlushTest, AGetDoesNotOvertakeAFlushedPut) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "the bytes are read while they are put";
+#endif
+  constexpr bool at_once = TypeParam::properties.coherent;  // a barrier would set them apart
+  constexpr int rounds = at_once ? 5'000 : 100;
+  static std::vector<std::array<int, 2>> seen;
+  static std::atomic<int> arrived;
+  run<TypeParam>({.processes = 2}, [](Process& p) {
+    if (p.self() == 0) {
+      seen.assign(rounds + 1, {});
+      arrived = 0;
+    }
+    p.barrier();
+    p.lock_all();
+    for (int round = 1; round <= rounds; ++round) {
+      if constexpr (at_once) {
+        ++arrived;
+        for (int polls = 0; arrived < 2 * round; ++polls)
+          if (polls > 1000) p.pause();
+      } else {
+        p.barrier();
+      }
+      p.put(0, 64 * p.self(), round);
+      p.flush(0);
+      seen[static_cast<std::size_t>(round)][p.self()] = p.get(0, 64 * (1 - p.self()));
+    }
+    p.unlock_all();
+    p.barrier();
+    if (p.self() != 0) return;
+    int missed = 0;
+    for (int round = 1; round <= rounds; ++round) {
+      const auto& [one, other] = seen[static_cast<std::size_t>(round)];
+      missed += one < round && other < round ? 1 : 0;
+    }
+    EXPECT_EQ(missed, 0) << "rounds in which neither saw the other";
   });
 }
 

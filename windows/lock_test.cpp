@@ -9,13 +9,12 @@
 namespace tombolo::windows::testing {
 namespace {
 
-template <class C>
-class LockTest : public ::testing::Test {};
-TYPED_TEST_SUITE(LockTest, Machines, MachineNames);
+class LockTest : public OnEachMachine {};
+INSTANTIATE_TEST_SUITE_P(On, LockTest, ::testing::ValuesIn(test_machines()), name_of_machine);
 
-TYPED_TEST(LockTest, ExclusiveLocksMakeReadModifyWriteAtomic) {
+TEST_P(LockTest, ExclusiveLocksMakeReadModifyWriteAtomic) {
   constexpr int rounds = 25;
-  run_with_each_lock<TypeParam>({.processes = 4}, [&](Process& p) {
+  run_with_each_lock(GetParam(), {.processes = 4}, [&](Process& p) {
     for (int i = 0; i < rounds; ++i) {
       const Home target = static_cast<Home>(i % 2);
       p.lock_exclusive(target);
@@ -32,9 +31,9 @@ TYPED_TEST(LockTest, ExclusiveLocksMakeReadModifyWriteAtomic) {
   });
 }
 
-TYPED_TEST(LockTest, ReadersSeeTheLastUnlockOfAWriterWhole) {
+TEST_P(LockTest, ReadersSeeTheLastUnlockOfAWriterWhole) {
   constexpr int rounds = 40;
-  run_with_each_lock<TypeParam>({.processes = 3}, [&](Process& p) {
+  run_with_each_lock(GetParam(), {.processes = 3}, [&](Process& p) {
     int last = 0;
     for (int i = 1; i <= rounds; ++i) {
       if (p.self() == 1) {
@@ -61,8 +60,8 @@ TYPED_TEST(LockTest, ReadersSeeTheLastUnlockOfAWriterWhole) {
   });
 }
 
-TYPED_TEST(LockTest, UnlockBringsPutsToMemory) {
-  run<TypeParam>({.processes = 3}, [](Process& p) {
+TEST_P(LockTest, UnlockBringsPutsToMemory) {
+  run(GetParam(), {.processes = 3}, [](Process& p) {
     for (int round = 1; round <= 10; ++round) {
       if (p.self() == 0) {
         p.lock_shared(1);
@@ -80,8 +79,8 @@ TYPED_TEST(LockTest, UnlockBringsPutsToMemory) {
   });
 }
 
-TYPED_TEST(LockTest, UnlockAllBringsPutsToMemory) {
-  run<TypeParam>({.processes = 3}, [](Process& p) {
+TEST_P(LockTest, UnlockAllBringsPutsToMemory) {
+  run(GetParam(), {.processes = 3}, [](Process& p) {
     for (int round = 1; round <= 10; ++round) {
       if (p.self() == 0) {
         p.lock_all();
@@ -101,8 +100,8 @@ TYPED_TEST(LockTest, UnlockAllBringsPutsToMemory) {
   });
 }
 
-TYPED_TEST(LockTest, UnlockShowsPlainStoresOfTheOwner) {
-  run<TypeParam>({.processes = 3}, [](Process& p) {
+TEST_P(LockTest, UnlockShowsPlainStoresOfTheOwner) {
+  run(GetParam(), {.processes = 3}, [](Process& p) {
     for (int round = 1; round <= 10; ++round) {
       if (p.self() == 0) {
         // Whichever lock it is: the stores are to the own region.
@@ -120,8 +119,8 @@ TYPED_TEST(LockTest, UnlockShowsPlainStoresOfTheOwner) {
   });
 }
 
-TYPED_TEST(LockTest, UnlockAllShowsPlainStoresOfTheOwner) {
-  run<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(LockTest, UnlockAllShowsPlainStoresOfTheOwner) {
+  run(GetParam(), {.processes = 2}, [](Process& p) {
     for (int round = 1; round <= 10; ++round) {
       if (p.self() == 0) {
         p.lock_all();
@@ -137,8 +136,8 @@ TYPED_TEST(LockTest, UnlockAllShowsPlainStoresOfTheOwner) {
   });
 }
 
-TYPED_TEST(LockTest, LockShowsWhatOthersPutToThePlainLoadsOfTheOwner) {
-  run<TypeParam>({.processes = 3}, [](Process& p) {
+TEST_P(LockTest, LockShowsWhatOthersPutToThePlainLoadsOfTheOwner) {
+  run(GetParam(), {.processes = 3}, [](Process& p) {
     for (int round = 1; round <= 10; ++round) {
       p.lock_shared(p.right());
       p.put(p.right(), 32, round);
@@ -154,8 +153,8 @@ TYPED_TEST(LockTest, LockShowsWhatOthersPutToThePlainLoadsOfTheOwner) {
   });
 }
 
-TYPED_TEST(LockTest, LockAllShowsWhatOthersPutToThePlainLoadsOfTheOwner) {
-  run<TypeParam>({.processes = 3}, [](Process& p) {
+TEST_P(LockTest, LockAllShowsWhatOthersPutToThePlainLoadsOfTheOwner) {
+  run(GetParam(), {.processes = 3}, [](Process& p) {
     for (int round = 1; round <= 10; ++round) {
       p.lock_all();
       p.put(p.right(), 32, round);
@@ -169,8 +168,8 @@ TYPED_TEST(LockTest, LockAllShowsWhatOthersPutToThePlainLoadsOfTheOwner) {
   });
 }
 
-TYPED_TEST(LockTest, LockKeepsPlainStoresThatWereNotPublishedYet) {
-  run<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(LockTest, LockKeepsPlainStoresThatWereNotPublishedYet) {
+  run(GetParam(), {.processes = 2}, [](Process& p) {
     for (int round = 1; round <= 10; ++round) {
       p.store(900, round);
       p.lock_shared(p.right());
@@ -192,9 +191,9 @@ TYPED_TEST(LockTest, LockKeepsPlainStoresThatWereNotPublishedYet) {
   });
 }
 
-TYPED_TEST(LockTest, KeepsEveryByteOfOddPiecesThatHoldersOfSharedLocksPutIntoOneLine) {
+TEST_P(LockTest, KeepsEveryByteOfOddPiecesThatHoldersOfSharedLocksPutIntoOneLine) {
   constexpr Offset bytes = 192;
-  run_with_each_lock<TypeParam>({.processes = 3, .bytes = bytes}, [&](Process& p) {
+  run_with_each_lock(GetParam(), {.processes = 3, .bytes = bytes}, [&](Process& p) {
     for (unsigned char round = 1; round <= 8; ++round) {
       const auto value = static_cast<unsigned char>(round * 8 + p.self());
       const std::array<unsigned char, 5> piece = {value, value, value, value, value};
@@ -214,8 +213,8 @@ TYPED_TEST(LockTest, KeepsEveryByteOfOddPiecesThatHoldersOfSharedLocksPutIntoOne
   });
 }
 
-TYPED_TEST(LockTest, HoldsSharedLocksOfAllTargetsAtOnce) {
-  run_with_each_lock<TypeParam>({.processes = 4}, [](Process& p) {
+TEST_P(LockTest, HoldsSharedLocksOfAllTargetsAtOnce) {
+  run_with_each_lock(GetParam(), {.processes = 4}, [](Process& p) {
     for (int round = 1; round <= 10; ++round) {
       for (Home i = 0; i < p.processes(); ++i) p.lock_shared(p.right(i));
       for (Home i = 0; i < p.processes(); ++i) p.put(i, 4 * p.self(), round);
@@ -229,9 +228,9 @@ TYPED_TEST(LockTest, HoldsSharedLocksOfAllTargetsAtOnce) {
   });
 }
 
-TYPED_TEST(LockTest, HoldsExclusiveLocksOfSeveralTargetsAtOnce) {
+TEST_P(LockTest, HoldsExclusiveLocksOfSeveralTargetsAtOnce) {
   constexpr int rounds = 15;
-  run_with_each_lock<TypeParam>({.processes = 3}, [&](Process& p) {
+  run_with_each_lock(GetParam(), {.processes = 3}, [&](Process& p) {
     // Moves one from target to target; the sum stays.
     for (int i = 0; i < rounds; ++i) {
       const Home from = p.right(static_cast<Home>(i));
@@ -252,9 +251,9 @@ TYPED_TEST(LockTest, HoldsExclusiveLocksOfSeveralTargetsAtOnce) {
   });
 }
 
-TYPED_TEST(LockTest, LockAllKeepsExclusiveLocksOut) {
+TEST_P(LockTest, LockAllKeepsExclusiveLocksOut) {
   constexpr int rounds = 20;
-  run_with_each_lock<TypeParam>({.processes = 3}, [&](Process& p) {
+  run_with_each_lock(GetParam(), {.processes = 3}, [&](Process& p) {
     for (int i = 1; i <= rounds; ++i) {
       if (p.self() == 0) {
         p.lock_all();
@@ -275,8 +274,8 @@ TYPED_TEST(LockTest, LockAllKeepsExclusiveLocksOut) {
   });
 }
 
-TYPED_TEST(LockTest, ALockWithoutCheckWaitsForNobody) {
-  run_with_each_lock<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(LockTest, ALockWithoutCheckWaitsForNobody) {
+  run_with_each_lock(GetParam(), {.processes = 2}, [](Process& p) {
     if (p.self() == 0) p.lock_exclusive(0);
     p.barrier();
     if (p.self() == 1) {
@@ -298,8 +297,8 @@ TYPED_TEST(LockTest, ALockWithoutCheckWaitsForNobody) {
   });
 }
 
-TYPED_TEST(LockTest, SharedLocksAreHeldTogether) {
-  run_with_each_lock<TypeParam>({.processes = 3}, [](Process& p) {
+TEST_P(LockTest, SharedLocksAreHeldTogether) {
+  run_with_each_lock(GetParam(), {.processes = 3}, [](Process& p) {
     p.lock_shared(0);
     p.barrier();  // all are in
     p.unlock(0);
@@ -309,9 +308,9 @@ TYPED_TEST(LockTest, SharedLocksAreHeldTogether) {
   });
 }
 
-TYPED_TEST(LockTest, AnExclusiveLockKeepsOthersOut) {
+TEST_P(LockTest, AnExclusiveLockKeepsOthersOut) {
   std::atomic<bool> inside = false;
-  run_with_each_lock<TypeParam>({.processes = 3}, [&](Process& p) {
+  run_with_each_lock(GetParam(), {.processes = 3}, [&](Process& p) {
     for (int i = 0; i < 20; ++i) {
       p.lock_exclusive(2);
       EXPECT_FALSE(inside.exchange(true));

@@ -15,7 +15,8 @@ namespace {
 using machine::DataPlace;
 
 struct Calls {
-  std::atomic<int> settle, several_threads, store_alone, view, publish_written, close;
+  std::atomic<int> settle, several_threads, store_alone, view, publish_written, close, hand_back,
+      told;
   std::atomic<std::uint64_t> site;
 };
 Calls calls;
@@ -42,7 +43,11 @@ class Offering : public machine::example::Core {
     return place.offset + bytes <= 64 ? Core::view(place) : nullptr;
   }
   void set_site(std::uint64_t site) { calls.site = site; }
+  void check_promise(machine::Promise) {}
   void close() { ++calls.close; }
+  std::vector<machine::LossFact> take_losses() { return {{.bytes = 17}}; }
+  void losses_told() { ++calls.told; }
+  bool has_mistakes() { return true; }
   const Losses& findings() const { return losses_; }
 
  private:
@@ -60,11 +65,22 @@ class OfferingIncoherent : public Offering {
   void publish_written(Home) { ++calls.publish_written; }
 };
 
+// Its attachment names the program's memory.
+struct AttachmentWithView : machine::Attachment {
+  std::byte* own_view = nullptr;
+};
+class KeepingViews : public machine::example::Core {
+ public:
+  using Attachment = AttachmentWithView;
+  explicit KeepingViews(const Attachment& at) : Core(at) {}
+  void hand_back() { ++calls.hand_back; }
+};
+
 class OptionalTest : public ::testing::Test {
  protected:
   OptionalTest() {
     for (auto* count : {&calls.settle, &calls.several_threads, &calls.store_alone, &calls.view,
-                        &calls.publish_written, &calls.close})
+                        &calls.publish_written, &calls.close, &calls.hand_back, &calls.told})
       *count = 0;
   }
 };
@@ -85,6 +101,9 @@ TEST_F(OptionalTest, TheMachineIsToldOfSeveralThreadsOnly) {
   run_once_with_own_engine<Offering>({.processes = 1, .options = {.threads = true}}, {},
                                      [](Process&) {});
   EXPECT_EQ(calls.several_threads, 1);
+  run_once_with_own_engine<Offering>({.processes = 1, .options = {.threads_in_turn = true}}, {},
+                                     [](Process&) {});
+  EXPECT_EQ(calls.several_threads, 2) << "a drain is for the other threads' puts as well";
 }
 
 TEST_F(OptionalTest, WordsWithoutAtomicsAreStoredAlone) {
@@ -110,20 +129,38 @@ TEST_F(OptionalTest, WhatWasWrittenIsPublishedInThePlaceOfAll) {
   EXPECT_GT(calls.publish_written, 0);
 }
 
-TEST_F(OptionalTest, FindingsComeAtTheClose) {
+TEST_F(OptionalTest, TheMachineIsToldOfTheCloseAndTellsLosses) {
   run_once_with_own_engine<Offering>({.processes = 1}, {}, [](Process& p) {
     p.window().set_site(4711);
     EXPECT_EQ(calls.site, 4711u);
     EXPECT_EQ(calls.close, 0);
-    EXPECT_EQ(p.window().close(), "something was lost\n");
+    p.window().close();
     EXPECT_EQ(calls.close, 1);
+    const auto losses = p.window().take_losses();
+    ASSERT_EQ(losses.size(), 1u);
+    EXPECT_EQ(losses[0].bytes, 17u);
+    p.window().losses_told();
+    EXPECT_EQ(calls.told, 1);
+    EXPECT_TRUE(p.window().has_mistakes());
+  });
+}
+
+TEST_F(OptionalTest, AViewThatIsAMachinesOwnIsHandedBack) {
+  run_once_with_own_engine<KeepingViews>({.processes = 1}, {}, [](Process& p) {
+    p.window().close();
+    EXPECT_EQ(calls.hand_back, 0);
+    p.window().hand_back();
+    EXPECT_EQ(calls.hand_back, 1);
   });
 }
 
 TEST_F(OptionalTest, AMachineThatOffersNothingIsNotAsked) {
   run_once_with_own_engine<machine::example::Core>({.processes = 1}, {}, [](Process& p) {
     p.window().set_site(4711);
-    EXPECT_EQ(p.window().close(), "");
+    p.window().close();
+    p.window().hand_back();
+    EXPECT_TRUE(p.window().take_losses().empty());
+    EXPECT_FALSE(p.window().has_mistakes());
   });
 }
 

@@ -13,10 +13,12 @@
 //                 them and the refresh, which no call orders.
 //             OC2 an origin that finds the flag up need not set it: its bytes are in memory
 //                 already, and the owner has yet to take the flag down and will refresh after that.
-//                 The owner takes it down by an atomic, which its later refresh cannot overtake
-//                 (R3).
+//                 A fence keeps the origin's look from overtaking its drain, and the owner takes
+//                 the flag down by an atomic, which its later refresh cannot overtake (R3).
 //             OC3 where the program itself stores into peers' regions no flag is set, so everything
 //                 is refreshed each time.
+//             OC4 the flag is up if it is not 0: then it is one more than the fences that the
+//                 origin had been through when it put. All processes go through the same fences.
 // Memory: one word for each home.
 // Thread safety: note_put() and announce_puts() under the owner's lock; the rest as the core's data
 // operations.
@@ -52,12 +54,33 @@ class OwnCopies {
     if (std::find(put_to_.begin(), put_to_.end(), target) == put_to_.end())
       put_to_.push_back(target);
   }
-  // Tells the targets; the puts are in memory already (drained).
+  // Tells the targets; the puts are drained.
   void announce_puts() {
     if constexpr (C::properties.coherent) return;
+    if (put_to_.empty()) return;
+    core_.fence();  // OC2
     for (const machine::Home target : put_to_)
-      if (core_.load(flag(target)) == 0) core_.store(flag(target), 1);
+      if (core_.load(flag(target)) == 0) core_.store(flag(target), fences_ + 1);
     put_to_.clear();
+  }
+
+  // The program had promised that no peer would put here until now. If one did, the machine is
+  // told, where it tells such things. To be called before fence_ended(): a peer that has left this
+  // fence may put for the next epoch, and its announcement has a higher number (OC4).
+  void check_no_put() {
+    if constexpr (machine::TellsLosses<C>) {
+      const std::uint64_t announced = core_.load(flag(core_.self()));
+      if (announced != 0 && announced <= fences_ + 1) core_.check_promise(machine::Promise::no_put);
+    }
+  }
+  // The program has promised that it did not store to its region.
+  void check_no_store() {
+    if constexpr (machine::TellsLosses<C>) core_.check_promise(machine::Promise::no_store);
+  }
+
+  // This process has been through one more fence of the window.
+  void fence_ended() {
+    if constexpr (machine::TellsLosses<C>) ++fences_;
   }
 
   // Whether the program may have stored to the region of `home` by itself.
@@ -123,6 +146,7 @@ class OwnCopies {
   bool peers_too_;
   sync::StateMutex refreshing_;
   std::vector<machine::Home> put_to_;
+  std::uint64_t fences_ = 0;  // counted where the machine tells losses
 };
 
 }  // namespace tombolo::windows

@@ -11,14 +11,13 @@
 namespace tombolo::windows::testing {
 namespace {
 
-template <class C>
-class PostWaitTest : public ::testing::Test {};
-TYPED_TEST_SUITE(PostWaitTest, Machines, MachineNames);
+class PostWaitTest : public OnEachMachine {};
+INSTANTIATE_TEST_SUITE_P(On, PostWaitTest, ::testing::ValuesIn(test_machines()), name_of_machine);
 
 void let_others_run() { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }
 
-TYPED_TEST(PostWaitTest, PostShowsPlainStoresOfTheOwnerToGets) {
-  run<TypeParam>({.processes = 3}, [](Process& p) {
+TEST_P(PostWaitTest, PostShowsPlainStoresOfTheOwnerToGets) {
+  run(GetParam(), {.processes = 3}, [](Process& p) {
     for (int round = 1; round <= 20; ++round) {
       if (p.self() == 0) {
         p.store(48, round);
@@ -33,8 +32,8 @@ TYPED_TEST(PostWaitTest, PostShowsPlainStoresOfTheOwnerToGets) {
   });
 }
 
-TYPED_TEST(PostWaitTest, WaitShowsPutsToThePlainLoadsOfTheTarget) {
-  run<TypeParam>({.processes = 3}, [](Process& p) {
+TEST_P(PostWaitTest, WaitShowsPutsToThePlainLoadsOfTheTarget) {
+  run(GetParam(), {.processes = 3}, [](Process& p) {
     for (int round = 1; round <= 20; ++round) {
       if (p.self() == 0) {
         p.post({1, 2});
@@ -50,8 +49,8 @@ TYPED_TEST(PostWaitTest, WaitShowsPutsToThePlainLoadsOfTheTarget) {
   });
 }
 
-TYPED_TEST(PostWaitTest, TestShowsPutsToThePlainLoadsOfTheTarget) {
-  run<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(PostWaitTest, TestShowsPutsToThePlainLoadsOfTheTarget) {
+  run(GetParam(), {.processes = 2}, [](Process& p) {
     for (int round = 1; round <= 20; ++round) {
       if (p.self() == 0) {
         p.post({1});
@@ -66,8 +65,8 @@ TYPED_TEST(PostWaitTest, TestShowsPutsToThePlainLoadsOfTheTarget) {
   });
 }
 
-TYPED_TEST(PostWaitTest, CompleteBringsPutsToMemoryForOthers) {
-  run<TypeParam>({.processes = 3}, [](Process& p) {
+TEST_P(PostWaitTest, CompleteBringsPutsToMemoryForOthers) {
+  run(GetParam(), {.processes = 3}, [](Process& p) {
     for (int round = 1; round <= 10; ++round) {
       if (p.self() == 0) {
         p.post({1});
@@ -86,8 +85,8 @@ TYPED_TEST(PostWaitTest, CompleteBringsPutsToMemoryForOthers) {
   });
 }
 
-TYPED_TEST(PostWaitTest, WaitKeepsPlainStoresOfAnEpochWithoutPuts) {
-  run<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(PostWaitTest, WaitKeepsPlainStoresOfAnEpochWithoutPuts) {
+  run(GetParam(), {.processes = 2}, [](Process& p) {
     for (int round = 1; round <= 20; ++round) {
       if (p.self() == 0) {
         p.post({1});
@@ -103,8 +102,8 @@ TYPED_TEST(PostWaitTest, WaitKeepsPlainStoresOfAnEpochWithoutPuts) {
   });
 }
 
-TYPED_TEST(PostWaitTest, StartDoesNotWaitForThePost) {
-  run<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(PostWaitTest, StartDoesNotWaitForThePost) {
+  run(GetParam(), {.processes = 2}, [](Process& p) {
     if (p.self() == 0) {
       p.barrier();  // not before the start has returned
       p.post({1});
@@ -120,10 +119,10 @@ TYPED_TEST(PostWaitTest, StartDoesNotWaitForThePost) {
 
 // Runs origin(p, posts) while process 0 has not posted yet; `posts` is true from just before it
 // does.
-template <class C, class Origin>
-void run_with_a_late_post(Origin&& origin) {
+template <class Origin>
+void run_with_a_late_post(const TestMachine& machine, Origin&& origin) {
   std::atomic<bool> posts = false;
-  run<C>({.processes = 2}, [&](Process& p) {
+  run(machine, {.processes = 2}, [&](Process& p) {
     if (p.self() == 0) {
       posts = false;
       p.barrier();
@@ -138,8 +137,8 @@ void run_with_a_late_post(Origin&& origin) {
   });
 }
 
-TYPED_TEST(PostWaitTest, PutWaitsForThePost) {
-  run_with_a_late_post<TypeParam>([](Process& p, const std::atomic<bool>& posts) {
+TEST_P(PostWaitTest, PutWaitsForThePost) {
+  run_with_a_late_post(GetParam(), [](Process& p, const std::atomic<bool>& posts) {
     p.start({0});
     p.put(0, 0, 1);
     EXPECT_TRUE(posts);
@@ -147,17 +146,17 @@ TYPED_TEST(PostWaitTest, PutWaitsForThePost) {
   });
 }
 
-TYPED_TEST(PostWaitTest, CompleteWaitsForThePostOfATargetWithoutCommunication) {
-  run_with_a_late_post<TypeParam>([](Process& p, const std::atomic<bool>& posts) {
+TEST_P(PostWaitTest, CompleteWaitsForThePostOfATargetWithoutCommunication) {
+  run_with_a_late_post(GetParam(), [](Process& p, const std::atomic<bool>& posts) {
     p.start({0});
     p.complete();
     EXPECT_TRUE(posts);
   });
 }
 
-TYPED_TEST(PostWaitTest, WaitReturnsAfterEveryOriginHasCompleted) {
+TEST_P(PostWaitTest, WaitReturnsAfterEveryOriginHasCompleted) {
   std::atomic<int> completing = 0;
-  run<TypeParam>({.processes = 4}, [&](Process& p) {
+  run(GetParam(), {.processes = 4}, [&](Process& p) {
     if (p.self() == 0) completing = 0;
     p.barrier();
     if (p.self() == 0) {
@@ -173,8 +172,8 @@ TYPED_TEST(PostWaitTest, WaitReturnsAfterEveryOriginHasCompleted) {
   });
 }
 
-TYPED_TEST(PostWaitTest, TestIsFalseUntilTheOriginCompletes) {
-  run<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(PostWaitTest, TestIsFalseUntilTheOriginCompletes) {
+  run(GetParam(), {.processes = 2}, [](Process& p) {
     if (p.self() == 0) {
       p.post({1});
       EXPECT_FALSE(p.test());
@@ -189,9 +188,9 @@ TYPED_TEST(PostWaitTest, TestIsFalseUntilTheOriginCompletes) {
   });
 }
 
-TYPED_TEST(PostWaitTest, ALateTargetDelaysNoOtherTarget) {
+TEST_P(PostWaitTest, ALateTargetDelaysNoOtherTarget) {
   std::atomic<bool> other_is_done = false;
-  run<TypeParam>({.processes = 3}, [&](Process& p) {
+  run(GetParam(), {.processes = 3}, [&](Process& p) {
     if (p.self() == 0) other_is_done = false;
     p.barrier();
     if (p.self() == 0) {
@@ -211,9 +210,9 @@ TYPED_TEST(PostWaitTest, ALateTargetDelaysNoOtherTarget) {
   });
 }
 
-TYPED_TEST(PostWaitTest, KeepsEveryByteOfOddPiecesThatSeveralOriginsPutIntoOneLine) {
+TEST_P(PostWaitTest, KeepsEveryByteOfOddPiecesThatSeveralOriginsPutIntoOneLine) {
   constexpr Offset bytes = 320;
-  run<TypeParam>({.processes = 4, .bytes = bytes}, [&](Process& p) {
+  run(GetParam(), {.processes = 4, .bytes = bytes}, [&](Process& p) {
     for (unsigned char round = 1; round <= 20; ++round) {
       // Pieces of 3 bytes, dealt round about.
       if (p.self() == 0) {
@@ -235,8 +234,8 @@ TYPED_TEST(PostWaitTest, KeepsEveryByteOfOddPiecesThatSeveralOriginsPutIntoOneLi
   });
 }
 
-TYPED_TEST(PostWaitTest, ServesAProcessThatIsOriginAndTargetOfAll) {
-  run<TypeParam>({.processes = 4}, [](Process& p) {
+TEST_P(PostWaitTest, ServesAProcessThatIsOriginAndTargetOfAll) {
+  run(GetParam(), {.processes = 4}, [](Process& p) {
     const std::vector<Home> peers = others(p.processes(), p.self());
     for (int round = 1; round <= 10; ++round) {
       p.post(peers);
@@ -250,8 +249,8 @@ TYPED_TEST(PostWaitTest, ServesAProcessThatIsOriginAndTargetOfAll) {
   });
 }
 
-TYPED_TEST(PostWaitTest, ServesAProcessThatIsItsOwnTarget) {
-  run<TypeParam>({.processes = 1}, [](Process& p) {
+TEST_P(PostWaitTest, ServesAProcessThatIsItsOwnTarget) {
+  run(GetParam(), {.processes = 1}, [](Process& p) {
     for (int round = 1; round <= 5; ++round) {
       p.post({0});
       p.start({0});
@@ -263,8 +262,8 @@ TYPED_TEST(PostWaitTest, ServesAProcessThatIsItsOwnTarget) {
   });
 }
 
-TYPED_TEST(PostWaitTest, EmptyGroupsWaitForNobody) {
-  run<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(PostWaitTest, EmptyGroupsWaitForNobody) {
+  run(GetParam(), {.processes = 2}, [](Process& p) {
     if (p.self() == 1) return;
     p.post({});
     p.start({});
@@ -284,9 +283,9 @@ std::vector<Home> random_targets(std::uint64_t seed, int round, Home origin, Hom
   return targets;
 }
 
-TYPED_TEST(PostWaitTest, ServesRandomGroups) {
+TEST_P(PostWaitTest, ServesRandomGroups) {
   constexpr Home n = 5;
-  run<TypeParam>({.processes = n}, [&](Process& p) {
+  run(GetParam(), {.processes = n}, [&](Process& p) {
     std::array<int, n> expected{};
     for (int round = 1; round <= 60; ++round) {
       std::vector<Home> origins;

@@ -75,7 +75,7 @@ class alignas(64) Window final : public Engine {
         own_(core_, layouts_.own, options.program_reads_peers, options.threads),
         updates_(core_, layouts_.updates, own_, options.atomic_bytes, all_mapped_) {
     if constexpr (machine::IsToldOfThreads<C>)
-      if (threads_) core_.several_threads();
+      if (threads_ || options.threads_in_turn) core_.several_threads();
     sync::LockOptions lock_options{.backoff = options.backoff, .threads = options.threads};
     if (!options.reader_bias) lock_options.bias_after = 0;
     make_locks(options.locks, lock_options);
@@ -106,14 +106,19 @@ class alignas(64) Window final : public Engine {
 
   Status accumulate(Home target, Offset at, Op op, Element element, const void* from,
                     std::size_t count) override {
-    return get_accumulate(target, at, op, element, from, nullptr, count);
+    return update(target, at, op, element, from, nullptr, count);
   }
 
   Status get_accumulate(Home target, Offset at, Op op, Element element, const void* from,
                         void* result, std::size_t count) override {
+    return update(target, at, op, element, from, result, count);
+  }
+
+  Status accumulate_runs(Home target, std::span<const ElementRun> runs, Op op, Element element,
+                         const void* from, void* result) override {
     TOMBOLO_TRY(enter(target));
     const Settle settle(core_);
-    Status status = updates_.update({target, at}, op, element, from, result, count);
+    Status status = updates_.update_runs(target, runs, op, element, from, result);
     if (op != Op::no_op) wrote_to(target);
     return status;
   }
@@ -134,16 +139,26 @@ class alignas(64) Window final : public Engine {
       epochs_.fenced(!promise.no_succeed);
     }
     const Settle settle(core_);
-    if (!promises_no_store(promise)) own_.publish_all();  // peers may get its stores (EN5)
+    if (promises_no_store(promise))
+      own_.check_no_store();
+    else
+      own_.publish_all();  // peers may get its stores (EN5)
     // A promise of no_precede says that there is nothing to drain; it may be wrong for less than a
     // drain costs, hence no exception for it.
     core_.drain();  // peers look at our puts after the barrier (WD1)
-    own_.announce_puts();
+    {
+      const Guard guard(*this);  // other threads may put meanwhile
+      own_.announce_puts();
+    }
     TOMBOLO_TRY(barrier_.arrive_and_wait());
     // The program may look at the puts of others into its region (EN5), unless the previous fence
     // promised that there are none; puts before that one were refreshed there.
-    if (!fence_no_put_) own_.refresh_all();
+    if (fence_no_put_)
+      own_.check_no_put();
+    else
+      own_.refresh_all();
     fence_no_put_ = promises_no_put(promise);
+    own_.fence_ended();
     return {};
   }
 
@@ -154,7 +169,10 @@ class alignas(64) Window final : public Engine {
       epochs_.post();
     }
     const Settle settle(core_);
-    if (!promises_no_store(promise)) own_.publish_all();  // origins may get its stores (EN5)
+    if (promises_no_store(promise))
+      own_.check_no_store();
+    else
+      own_.publish_all();  // origins may get its stores (EN5)
     post_no_put_ = promises_no_put(promise);
     // The wait will not do it, and the promise says nothing of earlier puts.
     if (post_no_put_) own_.refresh_all();
@@ -178,7 +196,10 @@ class alignas(64) Window final : public Engine {
       TOMBOLO_TRY(epochs_.may_complete());
     }
     core_.drain();  // our puts are in memory before the targets hear that we are done (WD1)
-    own_.announce_puts();
+    {
+      const Guard guard(*this);  // other threads may put meanwhile
+      own_.announce_puts();
+    }
     TOMBOLO_TRY(active_.complete(epochs_.started(), epochs_.start_checked()));
     const Guard guard(*this);
     epochs_.complete();
@@ -192,6 +213,7 @@ class alignas(64) Window final : public Engine {
     }
     const Settle settle(core_);
     TOMBOLO_TRY(active_.wait());
+    const Guard guard(*this);  // other threads communicate meanwhile
     exposure_ended();
     return {};
   }
@@ -256,17 +278,13 @@ class alignas(64) Window final : public Engine {
   [[gnu::hot]] Status flush(Home target) override {
     const Guard guard(*this);
     TOMBOLO_TRY(epochs_.may_flush(target));
-    const Settle settle(core_);
-    core_.drain();  // EN4
-    own_.announce_puts();
+    complete_puts();
     return {};
   }
   [[gnu::hot]] Status flush_all() override {
     const Guard guard(*this);
     TOMBOLO_TRY(epochs_.may_flush());
-    const Settle settle(core_);
-    core_.drain();  // EN4
-    own_.announce_puts();
+    complete_puts();
     return {};
   }
   // Local completion: put has copied the origin's bytes when it returns, so there is nothing to do
@@ -283,33 +301,58 @@ class alignas(64) Window final : public Engine {
   Status sync() override {
     const Settle settle(core_);
     own_.publish_all();  // EN5
+    // The look whether there is something to refresh must not overtake the publish (R3); and on
+    // shared memory windows the program orders its own loads and stores by us.
+    core_.fence();
     own_.refresh_all();  // EN5
-    core_.fence();  // on shared memory windows the program orders its own loads and stores by us
     return {};
   }
 
   void set_site(std::uint64_t site) override {
     if constexpr (machine::NamesSites<C>) core_.set_site(site);
   }
-  std::string close() override {
+  void close() override {
     // Another host may be given the memory next: a late write-back would overwrite its data.
     if (memory_moves_on_) own_.publish_all();
-    if constexpr (machine::TellsLosses<C>) {
+    if constexpr (machine::TellsLosses<C>)
       core_.close();
-      return core_.findings().report();
-    }
+    else
+      core_.drain();  // of an epoch that the program left open: others look at their memory (EN6)
+  }
+  void hand_back() override {
+    // On all other machines the program's memory is the region's, and no cache keeps bytes of it.
+    if constexpr (machine::KeepsViewsApart<C>) core_.hand_back();
+  }
+  std::vector<machine::LossFact> take_losses() override {
+    if constexpr (machine::TellsLosses<C>) return core_.take_losses();
     return {};
+  }
+  void losses_told() override {
+    if constexpr (machine::TellsLosses<C>) core_.losses_told();
+  }
+  bool has_mistakes() override {
+    if constexpr (machine::TellsLosses<C>) return core_.has_mistakes();
+    return false;
   }
 
   Status barrier() override {
     const Settle settle(core_);
     return barrier_.arrive_and_wait();
   }
+  Status may_sync() override {
+    const Guard guard(*this);
+    return epochs_.may_sync();
+  }
   Status closable() override {
     const Guard guard(*this);
     return epochs_.may_close();
   }
-  std::byte* view(Home home) override { return core_.view({home, 0}); }
+  std::byte* view(Home home) override {
+    if constexpr (machine::ViewsRanges<C>)
+      return core_.view({home, 0}, core_.data_bytes(home));
+    else
+      return core_.view({home, 0});
+  }
 
  private:
   struct Layouts {
@@ -396,6 +439,16 @@ class alignas(64) Window final : public Engine {
     return await_post(target);
   }
 
+  // Twice in line: without a result there is less to do.
+  [[gnu::always_inline]] Status update(Home target, Offset at, Op op, Element element,
+                                       const void* from, void* result, std::size_t count) {
+    TOMBOLO_TRY(enter(target));
+    const Settle settle(core_);
+    Status status = updates_.update({target, at}, op, element, from, result, count);
+    if (op != Op::no_op) wrote_to(target);
+    return status;
+  }
+
   // Threads that wait for different targets share the state of active_, so none waits inside.
   Status await_post(Home target) {
     if (!threads_) [[likely]]
@@ -424,10 +477,24 @@ class alignas(64) Window final : public Engine {
   bool promises_no_put(Assertions promise) const { return promise.no_put && !program_reads_peers_; }
 
   void exposure_ended() {
-    if (!post_no_put_) own_.refresh_all();  // the program may look at the puts (EN5)
+    if (post_no_put_)
+      own_.check_no_put();
+    else
+      own_.refresh_all();  // the program may look at the puts (EN5)
     epochs_.unexpose();
   }
 
+  // With threads the caller has the epoch state's guard.
+  [[gnu::always_inline]] void complete_puts() {
+    const Settle settle(core_);
+    core_.drain();  // EN4
+    // A later get of the same epoch must not overtake the puts (R3); where memory is not coherent,
+    // its refresh does not.
+    if constexpr (C::properties.coherent) core_.fence();
+    own_.announce_puts();
+  }
+
+  // With threads the caller has the epoch state's guard.
   void end_passive_epoch() {
     core_.drain();  // our puts are in memory before the lock can be taken by another (WD1)
     own_.announce_puts();

@@ -52,7 +52,7 @@ void put_old(void* old, W before) {
 template <Op op, typename T, typename W>
 W exchange_loop(W* target, W in) {
   const T b = std::bit_cast<T>(in);
-  W before = __atomic_load_n(target, __ATOMIC_ACQUIRE);
+  W before = __atomic_load_n(target, __ATOMIC_SEQ_CST);
   while (true) {
     const W after = std::bit_cast<W>(scalar::apply<op, T>(std::bit_cast<T>(before), b));
     if (after == before) return before;
@@ -67,7 +67,7 @@ void step(void* target_address, const void* in_address, void* old) {
   using W = Word<T>;
   auto* target = static_cast<W*>(target_address);
   if constexpr (op == Op::no_op) {
-    put_old<W>(old, __atomic_load_n(target, __ATOMIC_ACQUIRE));
+    put_old<W>(old, __atomic_load_n(target, __ATOMIC_SEQ_CST));
   } else {
     const W in = get<W>(in_address);
     if constexpr (op == Op::replace) {

@@ -136,14 +136,13 @@ bool valid_compare_and_swap(Element element) {
   return kind == Class::integer || kind == Class::logical || kind == Class::byte;
 }
 
-void compare_and_swap(Element element, void* target, const void* compare, const void* desired,
-                      void* old) {
-  const std::size_t n = bytes(element);
+void detail::swap_if_equal(std::size_t bytes, void* target, const void* compare,
+                           const void* desired, void* old) {
   std::byte before[32];
   static_assert(sizeof before >= sizeof(scalar::Complex<scalar::F128>));
-  std::memcpy(before, target, n);
-  if (std::memcmp(before, compare, n) == 0) std::memcpy(target, desired, n);
-  std::memcpy(old, before, n);
+  std::memcpy(before, target, bytes);
+  if (std::memcmp(before, compare, bytes) == 0) std::memcpy(target, desired, bytes);
+  std::memcpy(old, before, bytes);
 }
 
 }  // namespace tombolo::windows

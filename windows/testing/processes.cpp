@@ -28,7 +28,32 @@ ByMachine every_machine() {
   return runs;
 }
 
+template <class... Cs>
+std::vector<TestMachine> all_of(::testing::Types<Cs...>) {
+  return {TestMachine{Cs::properties.name, typeid(Cs), every_weather<Cs>()}...};
+}
+
 }  // namespace
+
+const std::vector<TestMachine>& test_machines() {
+  static const std::vector<TestMachine> all = all_of(Machines());
+  return all;
+}
+
+void run(const TestMachine& machine, const World& world, const Program& program) {
+  for (const Weather& weather : machine.weathers) {
+    run_once_on(machine.type, world, weather, program);
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+void run_with_each_lock(const TestMachine& machine, World world, const Program& program) {
+  for (const LockKind kind : every_lock_kind) {
+    world.options.locks = kind;
+    run(machine, world, program);
+    if (::testing::Test::HasFailure()) return;
+  }
+}
 
 void run_once_on(std::type_index machine, const World& world, const Weather& weather,
                  const Program& program) {

@@ -20,13 +20,16 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <ostream>
 #include <string>
+#include <string_view>
 #include <typeindex>
 #include <vector>
 
@@ -172,6 +175,10 @@ class Process {
                       void* result, std::size_t count) {
     must(window().get_accumulate(target, at, op, element, from, result, count), "get_accumulate");
   }
+  void accumulate_runs(Home target, std::span<const ElementRun> runs, Op op, Element element,
+                       const void* from, void* result) {
+    must(window().accumulate_runs(target, runs, op, element, from, result), "accumulate_runs");
+  }
   int fetch_add(Home target, Offset at, int by) {
     int before = 0;
     get_accumulate(target, at, Op::sum, Element::i32, &by, &before, 1);
@@ -229,7 +236,32 @@ void run_once(const World& world, const Weather& weather, const Program& program
   run_once_on(typeid(C), world, weather, program);
 }
 
-// The same in every weather, until one fails.
+// A machine of the list, chosen at run time: tests that need no more of it are compiled once, and
+// not for each (TEST_P with OnEachMachine).
+struct TestMachine {
+  std::string_view name;
+  std::type_index type;
+  std::vector<Weather> weathers;
+};
+
+// Of Machines.
+const std::vector<TestMachine>& test_machines();
+inline void PrintTo(const TestMachine& machine, std::ostream* out) { *out << machine.name; }
+
+class OnEachMachine : public ::testing::TestWithParam<TestMachine> {};
+
+// In the names of tests.
+inline std::string name_of_machine(const ::testing::TestParamInfo<TestMachine>& info) {
+  std::string name(info.param.name);
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+// In every weather, until one fails.
+void run(const TestMachine& machine, const World& world, const Program& program);
+// The same with every kind of lock.
+void run_with_each_lock(const TestMachine& machine, World world, const Program& program);
+
 template <class C>
 void run(const World& world, const Program& program) {
   for (const Weather& weather : every_weather<C>()) {
