@@ -131,8 +131,20 @@ TEST(Explore, SaysThatAProgramHolds) {
   EXPECT_EQ(lines[0], "message-passing-cached, 2 cores: holds");
   EXPECT_TRUE(has(lines[1], "1 evictions")) << lines[1];
   EXPECT_TRUE(has(lines[1], "; complete")) << lines[1];
+  EXPECT_FALSE(has(lines[1], "bounds on")) << lines[1];
   EXPECT_TRUE(has(ended.text, "  outcome: r0=1 r1=1 r2=0 r3=0 ("));
   EXPECT_FALSE(has(ended.text, "r0=1 r1=0")) << "the forbidden one";
+}
+
+TEST(Explore, NamesTheBoundsThatItHasMet) {
+  const Ended ended = litmus("explore best-effort/writers --evictions 0");
+  EXPECT_EQ(ended.status, 0);
+  const auto lines = lines_of(ended.text);
+  ASSERT_GT(lines.size(), 2u);
+  EXPECT_EQ(lines[0],
+            "best-effort/writers, 2 cores: holds within the bounds on evictions, retries");
+  EXPECT_TRUE(has(lines[1], "; not complete: met the bounds on evictions, retries")) << lines[1];
+  EXPECT_FALSE(has(ended.text, "; complete"));
 }
 
 TEST(Explore, PrintsACounterexampleThatCanBeReplayed) {
@@ -144,7 +156,8 @@ TEST(Explore, PrintsACounterexampleThatCanBeReplayed) {
   ASSERT_EQ(lines[2].substr(0, 6), "  lost");
   const std::string command = lines.back();
   ASSERT_EQ(command.substr(0, 47), "  tombolo-litmus replay broken/mcs/no-publish '") << command;
-  EXPECT_TRUE(has(command, "' --evictions 0 --pauses 5")) << "what is not usual: " << command;
+  EXPECT_TRUE(has(command, "' --evictions 0 --pauses 5"))
+      << "the unusual options are named: " << command;
   EXPECT_FALSE(has(command, "--cores"));
   const Ended again = litmus(command.substr(std::string("  tombolo-litmus ").size()));
   EXPECT_EQ(again.status, 0);
@@ -176,7 +189,10 @@ TEST(Explore, PrintsJsonOfEachResult) {
   EXPECT_EQ(json["retries"], 1);
   EXPECT_EQ(json["preemptions"], 2);
   EXPECT_EQ(json["executions"], 7);
+  EXPECT_EQ(json["loads"], 3);
   EXPECT_EQ(json["complete"], false);
+  EXPECT_EQ(json["within_bounds"], false);
+  EXPECT_EQ(json["bounds_met"].back(), "executions");
   EXPECT_FALSE(json.contains("counterexample"));
 }
 
@@ -195,6 +211,8 @@ TEST(Explore, WithoutReductionsTakesMore) {
   const auto reduced = explored_json("store-buffering-fenced");
   const auto full = explored_json("store-buffering-fenced --full");
   EXPECT_EQ(full["complete"], true);
+  EXPECT_EQ(full["within_bounds"], true);
+  EXPECT_EQ(full["bounds_met"], nlohmann::json::array());
   EXPECT_EQ(full["left_out"], 0);
   EXPECT_EQ(full["merged"], 0);
   EXPECT_GT(reduced["left_out"], 0);

@@ -22,7 +22,7 @@ struct Choices {
   Effort effort;
   bool json = false;
   // Values that are not given are the program's own.
-  std::optional<std::uint32_t> evictions, steps, pauses, retries, preemptions;
+  std::optional<std::uint32_t> evictions, steps, pauses, retries, loads, preemptions;
   std::optional<std::uint64_t> executions;
   std::optional<machine::Home> cores;
   bool full = false;
@@ -90,6 +90,7 @@ ExploredProgram chosen(const ExploredProgram& program, const Choices& choices) {
   bounds.steps = choices.steps.value_or(bounds.steps);
   bounds.pauses = choices.pauses.value_or(bounds.pauses);
   bounds.retries = choices.retries.value_or(bounds.retries);
+  bounds.loads = choices.loads.value_or(bounds.loads);
   bounds.preemptions = choices.preemptions.value_or(bounds.preemptions);
   bounds.executions = choices.executions.value_or(bounds.executions);
   bounds.merge = bounds.sleep = !choices.full;
@@ -181,6 +182,7 @@ std::string options_of(const ExploredProgram& program, const ExploredProgram& li
   option("steps", bounds.steps, listed.bounds.steps);
   option("pauses", bounds.pauses, listed.bounds.pauses);
   option("retries", bounds.retries, listed.bounds.retries);
+  option("loads", bounds.loads, listed.bounds.loads);
   option("preemptions", bounds.preemptions, listed.bounds.preemptions);
   return text;
 }
@@ -196,12 +198,19 @@ void print_counterexample(const ExploredProgram& program, const ExploredProgram&
              options_of(program, listed));
 }
 
+nlohmann::json json_of(const BoundsMet& met) {
+  nlohmann::json names = nlohmann::json::array();
+  each_name(met, [&](const char* name) { names.push_back(name); });
+  return names;
+}
+
 nlohmann::json json_of(const ExploredProgram& program, const Coverage& coverage) {
   nlohmann::json json{{"program", program.name},
                       {"cores", program.cores},
                       {"evictions", program.bounds.evictions},
                       {"pauses", program.bounds.pauses},
                       {"retries", program.bounds.retries},
+                      {"loads", program.bounds.loads},
                       {"preemptions", program.bounds.preemptions == no_bound
                                           ? nlohmann::json()
                                           : nlohmann::json(program.bounds.preemptions)},
@@ -212,11 +221,20 @@ nlohmann::json json_of(const ExploredProgram& program, const Coverage& coverage)
                       {"left_out", coverage.left_out},
                       {"longest", coverage.longest},
                       {"seconds", coverage.seconds},
+                      {"within_bounds", coverage.within_bounds()},
+                      {"bounds_met", json_of(coverage.met)},
                       {"complete", coverage.complete()}};
   if (coverage.counterexample)
     json["counterexample"] = {{"what", coverage.counterexample->what},
                               {"path", to_text(coverage.counterexample->path)}};
   return json;
+}
+
+std::string verdict(const Coverage& coverage) {
+  if (coverage.counterexample) return "REFUTED";
+  if (coverage.complete()) return "holds";
+  if (coverage.within_bounds()) return "holds within the bounds on " + to_text(coverage.met);
+  return "no failure found";
 }
 
 int explore_all(const Choices& choices) {
@@ -236,8 +254,7 @@ int explore_all(const Choices& choices) {
     if (choices.json) {
       fmt::print("{}\n", json_of(program, coverage).dump());
     } else {
-      fmt::print("{}, {} cores: {}\n  {}\n", program.name, program.cores,
-                 fell ? "REFUTED" : (coverage.complete() ? "holds" : "no failure found"),
+      fmt::print("{}, {} cores: {}\n  {}\n", program.name, program.cores, verdict(coverage),
                  to_text(coverage, program.bounds));
       if (fell) print_counterexample(program, listed, *coverage.counterexample);
       if (!fell && !choices.name.empty())
@@ -277,6 +294,8 @@ void add_bounds(CLI::App& command, Choices& choices) {
   command.add_option("--pauses", choices.pauses, "Short pauses per core");
   command.add_option("--preemptions", choices.preemptions,
                      "Times that the turn is taken from a core which could go on");
+  command.add_option("--loads", choices.loads,
+                     "Loads of a core of one word with one value, in a row");
   command.add_option("--retries", choices.retries, "Attempts per core though nothing has changed");
 }
 

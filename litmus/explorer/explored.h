@@ -28,6 +28,7 @@ class ExploredBase {
                                                   .coherent = false,
                                                   .native_atomics = machine::Atomics::none,
                                                   .line_bytes = litmus::line_bytes};
+  static constexpr bool has_views = false;
   static std::size_t reserved_sync_bytes(Home) { return 0; }
   explicit ExploredBase(const machine::Attachment& at)
       : run_(*reinterpret_cast<Run*>(at.sync)), self_(at.self) {}
@@ -48,8 +49,8 @@ class ExploredBase {
     run_.pause(self_);
     return {};
   }
-  // No core sleeps: a missing notify costs time, not correctness (R6).
-  void notify(Home) {}
+  // No core sleeps, but a program that leaves out a notify fails (R6).
+  void notify(Home home) { run_.notify(self_, home); }
 
   Status read(machine::DataPlace place, void* out, std::size_t bytes) {
     run_.read(self_, place, static_cast<std::byte*>(out), bytes);
@@ -100,7 +101,7 @@ class Explored : public ExploredBase {
   }
 };
 static_assert(machine::Core<Explored>);
-static_assert(machine::extras_of<Explored> == machine::Extras{});
+static_assert(machine::extras_of<Explored> == machine::Extras{.has_no_views = true});
 
 // The register of a home is the first word of its sync block.
 class ExploredRegisters : public ExploredBase {
@@ -124,13 +125,15 @@ class ExploredTestAndSet : public machine::AtomicsByTestAndSet<ExploredRegisters
   using LockedAtomics::LockedAtomics;
 };
 static_assert(machine::Core<ExploredTestAndSet>);
-static_assert(machine::extras_of<ExploredTestAndSet> == machine::Extras{.stores_alone = true});
+static_assert(machine::extras_of<ExploredTestAndSet> ==
+              machine::Extras{.has_no_views = true, .stores_alone = true});
 
 class ExploredLoadsStores : public machine::AtomicsByBakery<ExploredBase> {
  public:
   using LockedAtomics::LockedAtomics;
 };
 static_assert(machine::Core<ExploredLoadsStores>);
-static_assert(machine::extras_of<ExploredLoadsStores> == machine::Extras{.stores_alone = true});
+static_assert(machine::extras_of<ExploredLoadsStores> ==
+              machine::Extras{.has_no_views = true, .stores_alone = true});
 
 }  // namespace tombolo::litmus

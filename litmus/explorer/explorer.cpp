@@ -39,6 +39,9 @@ class Search {
     } while (!coverage_.counterexample && to_next_branch() && !out_of_executions());
     coverage_.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    coverage_.met = run_.met();
+    coverage_.met.steps = coverage_.cut != 0;
+    coverage_.met.executions = coverage_.stopped && !coverage_.counterexample;
     return std::move(coverage_);
   }
 
@@ -221,18 +224,26 @@ Counterexample shorten(Program& program, const Bounds& bounds, const Counterexam
   return best;
 }
 
+namespace {
+
+std::string conclusion(const Coverage& c) {
+  if (c.counterexample) return "stopped at a counterexample";
+  if (c.complete()) return "complete";
+  return fmt::format("not complete: met the bounds on {}{}", to_text(c.met),
+                     c.cut == 0 ? "" : fmt::format(" ({} executions cut)", c.cut));
+}
+
+}  // namespace
+
 std::string to_text(const Coverage& c, const Bounds& bounds) {
   return fmt::format(
       "{} executions, {} states, {} steps ({} executions met a known state, {} transitions left "
       "out as independent), longest {}, {:.2f} s; bounds: {} evictions, {} short pauses and {} "
-      "retries per core, {} steps, {} preemptions; {}",
+      "retries per core, {} loads in a row, {} steps, {} preemptions; {}",
       c.executions, c.states, c.steps, c.merged, c.left_out, c.longest, c.seconds, bounds.evictions,
-      bounds.pauses, bounds.retries, bounds.steps,
+      bounds.pauses, bounds.retries, bounds.loads, bounds.steps,
       bounds.preemptions == no_bound ? "any" : fmt::format("{}", bounds.preemptions),
-      c.complete()       ? "complete"
-      : c.counterexample ? "stopped at a counterexample"
-      : c.cut != 0       ? fmt::format("not complete: {} executions cut", c.cut)
-                         : "not complete: stopped");
+      conclusion(c));
 }
 
 }  // namespace tombolo::litmus

@@ -2,8 +2,9 @@
 // Purpose: runs a program under every choice that the explored machine has, within bounds: depth
 // first, by executing it again and again from the beginning. docs/decisions/0008 says why so.
 //
-// Invariants: EP1 `complete` means that no execution was cut: every state that the bounds allow was
-//                 reached, but for fingerprints that meet (hash.h).
+// Invariants: EP1 `within_bounds` means that no execution was cut: every state that the bounds
+//                 allow was reached, but for fingerprints that meet (hash.h). `complete` means that
+//                 no bound was met either: there are no other states.
 //             EP2 merging: the future depends on the state alone (RU2 of run.h), so each state is
 //                 continued once.
 //             EP3 sleep sets (Godefroid 1996): a transition that was explored first, and commutes
@@ -42,10 +43,12 @@ struct Coverage {
   std::uint32_t longest = 0;     // transitions of the longest execution
   double seconds = 0;
   bool stopped = false;  // by a counterexample, or the bound on executions
+  BoundsMet met;
   std::map<std::string, std::uint64_t> outcomes;
   std::optional<Counterexample> counterexample;
 
-  bool complete() const { return cut == 0 && !stopped; }
+  bool within_bounds() const { return cut == 0 && !stopped; }
+  bool complete() const { return within_bounds() && !met.any(); }
 };
 
 std::string to_text(const Coverage& coverage, const Bounds& bounds);

@@ -13,6 +13,7 @@
 
 #include "base/random.h"
 #include "litmus/explorer/explored.h"
+#include "litmus/explorer/testing/bodies.h"
 
 namespace tombolo::litmus {
 namespace {
@@ -98,7 +99,7 @@ std::optional<std::set<std::string>> outcomes(Program& program, Bounds bounds, b
   bounds.sleep = sleep;
   const Coverage coverage = explore(program, bounds);
   EXPECT_FALSE(coverage.counterexample.has_value()) << coverage.counterexample->what;
-  if (!coverage.complete()) return std::nullopt;
+  if (!coverage.within_bounds()) return std::nullopt;
   std::set<std::string> found;
   for (const auto& [outcome, count] : coverage.outcomes) found.insert(outcome);
   return found;
@@ -133,6 +134,78 @@ TEST(Explorer, SleepSetsLoseNoOutcomeWithThreeCores) {
     ASSERT_TRUE(merged.has_value());
     ASSERT_EQ(outcomes(program, bounds, true, true), merged);
   }
+}
+
+// Cores that look at few words, store to them and pause, in every order: whether a pause lasts
+// depends on the values seen, and when.
+testing::Bodies program_of_pauses(std::uint64_t seed) {
+  std::vector<testing::Bodies::Body> bodies;
+  for (const std::uint64_t self : {0u, 1u})
+    bodies.emplace_back([=](testing::Actor& core) {
+      Random random = Random::stream(seed, self);
+      for (unsigned i = 0; i < 5; ++i) {
+        const auto word = static_cast<unsigned>(random.below(3));
+        const std::uint64_t v = 1 + random.below(2);
+        switch (random.below(5)) {
+          case 0:
+            core.load(word);
+            break;
+          case 1:
+            core.store(word, v);
+            break;
+          case 2:
+            core.swap(word, v);
+            break;
+          case 3:
+            core.pause();
+            break;
+          default:
+            core.saw(core.add(word, 1));
+        }
+      }
+      core.saw(core.load(0));
+    });
+  return testing::Bodies(std::move(bodies));
+}
+
+TEST(Explorer, SleepSetsKnowWhatAPauseWaitsFor) {
+  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    testing::Bodies program = program_of_pauses(seed);
+    const Bounds bounds{.evictions = 0};
+    const auto merged = outcomes(program, bounds, true, false);
+    ASSERT_TRUE(merged.has_value());
+    ASSERT_EQ(outcomes(program, bounds, false, true), merged);
+    ASSERT_EQ(outcomes(program, bounds, true, true), merged);
+  }
+}
+
+TEST(Explorer, SleepSetsKnowWhatAStoreHasOverwritten) {
+  testing::Bodies program({[](testing::Actor& core) {
+                             core.load(1), core.load(2), core.store(1, 2);
+                             core.pause();
+                             core.add(0, 1);
+                           },
+                           [](testing::Actor& core) {
+                             core.swap(1, 2);
+                             core.saw(core.load(0));
+                           }});
+  for (const bool merge : {false, true})
+    for (const bool sleep : {false, true})
+      EXPECT_EQ(outcomes(program, {.evictions = 0}, merge, sleep)->size(), 2u)
+          << merge << ", " << sleep;
+}
+
+TEST(Explorer, TakesALoopOverTwoWordsForNoDeadlock) {
+  testing::Bodies program({[](testing::Actor& core) {
+    for (unsigned i = 0; i < 20; ++i) {
+      core.load(i % 2);
+      core.pause();
+    }
+  }});
+  const auto all = outcomes(program, {}, true, true);
+  ASSERT_TRUE(all.has_value());
+  EXPECT_EQ(all->size(), 1u);
 }
 
 // Cores that wait for a value that is never stored, and then draw a number each.

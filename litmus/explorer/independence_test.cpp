@@ -23,8 +23,7 @@ using Transitions = std::vector<Transition>;
 // ---- Both orders --------------------------------------------------------------------------------
 
 // Either writes to the cache or past it, and no fence, drain or publish: where these have nothing
-// to do they are no step, so that one state has several keys. A core alone stores to its word,
-// since a store notes whether the word has changed.
+// to do they are no step, so that one state has several keys.
 void one_operation(Actor& core, Random& random, bool cached, unsigned number) {
   const auto word = static_cast<unsigned>(random.below(3));
   const auto line = static_cast<unsigned>(random.below(2));
@@ -36,13 +35,13 @@ void one_operation(Actor& core, Random& random, bool cached, unsigned number) {
       break;
     case 1:
     case 2:
-      core.store(core.core().self(), v);
+      core.store(word, v);
       break;
     case 3:
-      core.add(2, v);
+      core.add(word, v);
       break;
     case 4:
-      core.change(2, v, 3);
+      core.change(word, v, 3);
       break;
     case 5:
       core.read(line, unit);
@@ -189,6 +188,12 @@ const Pair pairs[] = {
     {"store that leaves, and its core's pause",
      [](Actor& core) { core.load(0), core.load(0), core.store(1, 1), core.pause(); }, add0, "0 1 0",
      "s0", "0", true},
+    {"load before a store, and a change of the word that is stored to",
+     [](Actor& core) { core.load(1), core.load(0), core.store(1, 2), core.pause(); },
+     [](Actor& core) { core.swap(1, 2), core.load(0); }, "0", "0", "1", false},
+    {"store that leaves, and a change of its word",
+     [](Actor& core) { core.load(1), core.store(1, 2), core.pause(); },
+     [](Actor& core) { core.swap(1, 2), core.load(0); }, "0", "s0", "1", true},
     {"reads", read0, read0, "", "0v0", "1v0", false},
     {"read and refresh", read0, refresh0, "", "0v0", "1", false},
     {"read and publish", read0, publish0, "1v0", "0v0", "1", true},
@@ -205,18 +210,18 @@ const Pair pairs[] = {
     {"evictions of two lines",
      [](Actor& core) { core.write(0, 0, 1), core.write(1, 0, 1), core.load(0); }, nothing,
      "0v0 0v0", "e0.0", "e0.1", false},
-    {"what settles, and read", through0, read0, "", "w0.0", "1v0", true},
-    {"what settles, and read of another line", through1, read0, "", "w0.8", "1v0", false},
-    {"what settles, and its core's read", through0, nothing, "", "w0.0", "0v0", true},
-    {"what settles, and its core's read of another line", through1, nothing, "", "w0.8", "0v0",
+    {"a write-through, and a read", through0, read0, "", "w0.0", "1v0", true},
+    {"a write-through, and a read of another line", through1, read0, "", "w0.8", "1v0", false},
+    {"a write-through, and its core's read", through0, nothing, "", "w0.0", "0v0", true},
+    {"a write-through, and its core's read of another line", through1, nothing, "", "w0.8", "0v0",
      false},
-    {"what settles in one line", through0, nothing, "", "w0.0", "w0.1", true},
-    {"what settles in two lines", through0, nothing, "", "w0.0", "w0.8", false},
-    {"what settles in one line of two cores", through0, through1, "", "w0.8", "w1.8", true},
-    {"what settles and what is stored",
+    {"two write-throughs to one line", through0, nothing, "", "w0.0", "w0.1", true},
+    {"write-throughs to two lines", through0, nothing, "", "w0.0", "w0.8", false},
+    {"write-throughs to one line by two cores", through0, through1, "", "w0.8", "w1.8", true},
+    {"a write-through and a store",
      [](Actor& core) { core.store(0, 1), core.through(0, 0, 1), core.load(1); }, nothing, "", "s0",
      "w0.0", false},
-    {"eviction and what settles in its line",
+    {"an eviction and a write-through to its line",
      [](Actor& core) { core.write(0, 0, 1), core.through(0, 1, 1), core.load(0); }, nothing,
      "0v0 0", "e0.0", "w0.1", true},
     {"pause and a change of it", [](Actor& core) { core.load(0), core.load(0), core.pause(); },

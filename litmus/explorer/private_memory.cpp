@@ -35,9 +35,12 @@ std::uint64_t PrivateMemory::visible(std::size_t word) const {
   return memory_.load(word);
 }
 
-void PrivateMemory::oldest_store_to_memory() {
-  memory_.store(stores_.front().word, stores_.front().value);
+bool PrivateMemory::oldest_store_to_memory() {
+  const Store store = stores_.front();
   stores_.erase(stores_.begin());
+  const bool changed = store.believed && *store.believed != memory_.load(store.word);
+  memory_.store(store.word, store.value);
+  return changed;
 }
 
 LineBytes PrivateMemory::seen(std::uint32_t line, std::uint32_t version) const {

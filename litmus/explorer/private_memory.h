@@ -16,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "litmus/explorer/memory.h"
@@ -27,6 +28,8 @@ class PrivateMemory {
   struct Store {
     std::size_t word;
     std::uint64_t value;
+    // The value that the core believes the word to hold until then, if it has looked at it.
+    std::optional<std::uint64_t> believed = {};
   };
   // Bytes of one unit that were written through.
   struct Piece {
@@ -44,7 +47,8 @@ class PrivateMemory {
   std::vector<Store>& stores() { return stores_; }
   const std::vector<Store>& stores() const { return stores_; }
   std::uint64_t visible(std::size_t word) const;
-  void oldest_store_to_memory();
+  // True if the word held something else than the core believed: another core has changed it.
+  bool oldest_store_to_memory();
 
   // Data -----------------------------------------------------------------------------------------
   bool dirty(std::uint32_t line) const { return copies_[line].dirty != 0; }

@@ -90,7 +90,8 @@ TEST_F(PrivateMemoryOf, OfEqualVersionsTheOldestStandsForAll) {
   other_writes(0, 0, 1);
   other_writes(0, 1, 1);
   other_writes(0, 0, 0);
-  EXPECT_EQ(versions(0, unit_mask(0)), (Versions{0, 1})) << "2 shows what 1 does, 3 what 0 does";
+  EXPECT_EQ(versions(0, unit_mask(0)), (Versions{0, 1}))
+      << "2 shows the same bytes as 1, and 3 the same as 0";
   EXPECT_EQ(versions(0, unit_mask(1)), (Versions{0, 2}));
   EXPECT_EQ(versions(0, all_bytes), (Versions{0, 1, 2, 3}));
   EXPECT_EQ(versions(0, 0), (Versions{0})) << "nothing is looked at";
@@ -124,7 +125,7 @@ TEST_F(PrivateMemoryOf, WriteBackTakesStaleNeighboursAlong) {
   other_writes(0, 1, 3);
   own.write_back(0);
   EXPECT_EQ(in_memory(0, 0), std::byte{9});
-  EXPECT_EQ(in_memory(0, 1), none) << "what the other wrote is lost (R2)";
+  EXPECT_EQ(in_memory(0, 1), none) << "the other core's bytes are lost (R2)";
   EXPECT_FALSE(own.dirty(0));
   EXPECT_EQ(own.floor(0), memory.latest(0));
 }

@@ -66,6 +66,7 @@ TEST(Replay, TellsEachStep) {
                     core.publish(1);
                     core.fence();
                     core.add(3, 2);
+                    core.notify(1);
                   },
                   [](Actor& core) {
                     core.await(3, 2);
@@ -251,11 +252,11 @@ TEST(Result, StatesItsNumbersAndBounds) {
   EXPECT_EQ(to_text(some_coverage(), {.steps = 21, .evictions = 22, .pauses = 23, .retries = 24}),
             std::string(numbers) +
                 "22 evictions, 23 short pauses and 24 retries per core, "
-                "21 steps, any preemptions; complete");
-  EXPECT_EQ(to_text(some_coverage(), {.preemptions = 0}),
+                "3 loads in a row, 21 steps, any preemptions; complete");
+  EXPECT_EQ(to_text(some_coverage(), {.loads = 25, .preemptions = 0}),
             std::string(numbers) +
                 "1 evictions, 3 short pauses and 0 retries per core, "
-                "1000 steps, 0 preemptions; complete");
+                "25 loads in a row, 1000 steps, 0 preemptions; complete");
 }
 
 TEST(Result, StatesWhyItIsNotComplete) {
@@ -265,13 +266,21 @@ TEST(Result, StatesWhyItIsNotComplete) {
   };
   Coverage coverage = some_coverage();
   EXPECT_TRUE(coverage.complete());
+  coverage.met = {.evictions = true, .retries = true};
+  EXPECT_TRUE(coverage.within_bounds());
+  EXPECT_FALSE(coverage.complete());
+  EXPECT_EQ(last_part(coverage), "not complete: met the bounds on evictions, retries");
+  coverage.met = {.steps = true};
   coverage.cut = 3;
+  EXPECT_FALSE(coverage.within_bounds());
   EXPECT_FALSE(coverage.complete());
-  EXPECT_EQ(last_part(coverage), "not complete: 3 executions cut");
+  EXPECT_EQ(last_part(coverage), "not complete: met the bounds on steps (3 executions cut)");
   coverage.cut = 0;
+  coverage.met = {.executions = true};
   coverage.stopped = true;
+  EXPECT_FALSE(coverage.within_bounds());
   EXPECT_FALSE(coverage.complete());
-  EXPECT_EQ(last_part(coverage), "not complete: stopped");
+  EXPECT_EQ(last_part(coverage), "not complete: met the bounds on executions");
   coverage.cut = 3;
   coverage.counterexample = Counterexample{};
   EXPECT_EQ(last_part(coverage), "stopped at a counterexample");

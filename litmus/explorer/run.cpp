@@ -16,9 +16,6 @@ using machine::Home;
 namespace {
 
 constexpr std::size_t stack_bytes = 131'072;
-// A core whose load of a word gave the same as the one before so often in a row is taken to wait
-// for another value.
-constexpr std::uint32_t loads_of_a_loop = 2;
 // How often a core goes on although nothing can change any more, in case its loop counts.
 constexpr std::uint32_t idle_max = 2;
 constexpr std::uint32_t idle_loads_max = 8;
@@ -78,6 +75,7 @@ void Run::enter(void* argument) {
       at.self = core.self;
       at.cores = run.memory_.shape().cores;
       at.sync = reinterpret_cast<std::byte*>(&run);
+      at.sync_bytes_per_home = run.memory_.shape().sync_bytes;
       at.waiting.polls = many_polls;
       run.program_.run(at, run);
     } catch (const GivenUp&) {
@@ -109,6 +107,8 @@ void Run::restart() {
     core.own.clear();
     core.history = 0;
     core.looks.clear();
+    core.waited.clear();
+    core.unnotified.clear();
     core.saw_change = false;
     core.round = core.last_round = 0;
     core.pauses = core.retries = core.idle = core.same_loads = 0;
@@ -139,7 +139,10 @@ bool Run::ended() const {
                      [](const CoreState& core) { return core.ended && core.own.stores().empty(); });
 }
 
-std::string Run::outcome() { return program_.outcome(memory_, *this); }
+std::string Run::outcome() {
+  check_notifications();
+  return program_.outcome(memory_, *this);
+}
 
 // ---- Choices ------------------------------------------------------------------------------------
 
@@ -154,7 +157,8 @@ bool Run::sees_change(const CoreState& core) const {
 
 bool Run::spins(const CoreState& core) const {
   return core.last_was_load && core.last_word == core.next.word &&
-         core.same_loads >= loads_of_a_loop && core.own.visible(core.next.word) == core.last_value;
+         core.same_loads + 1 >= bounds_.loads &&
+         core.own.visible(core.next.word) == core.last_value;
 }
 
 bool Run::may_step(const CoreState& core) const {
@@ -221,36 +225,69 @@ void Run::pass_turn(const CoreState& core) {
   turn_ = core.self;
 }
 
+// The steps of its cache, possible at any time: write-throughs reach memory, written lines are
+// evicted.
+void Run::add_cache_steps(const CoreState& core, std::vector<Transition>& choices) {
+  Transition choice{.kind = Transition::Kind::settle, .core = static_cast<std::uint8_t>(core.self)};
+  for (const PrivateMemory::Piece& piece : core.own.pieces()) {
+    if (piece.settled != PrivateMemory::pending) continue;
+    choice.index = piece.unit;
+    choices.push_back(choice);
+  }
+  choice.kind = Transition::Kind::evict;
+  for (choice.index = 0; choice.index < memory_.lines(); ++choice.index) {
+    if (!core.own.dirty(choice.index)) continue;
+    if (evictions_ < bounds_.evictions)
+      choices.push_back(choice);
+    else
+      met_.evictions = true;
+  }
+}
+
+void Run::note_bound(const CoreState& core) {
+  if (core.next.kind == Kind::load) met_.loads = true;
+  if (core.next.kind != Kind::pause) return;
+  if (core.pauses >= bounds_.pauses) met_.pauses = true;
+  if (!sees_change(core) && core.retries >= bounds_.retries) met_.retries = true;
+}
+
 bool Run::enabled(std::vector<Transition>& choices) {
   choices.clear();
   if (ended()) return false;
-  for (CoreState& core : cores_) {
-    if (core.ended || !is_private_now(core)) continue;
-    add_steps(core, choices);
+  const auto is_private =
+      std::ranges::find_if(cores_, [&](auto& core) { return !core.ended && is_private_now(core); });
+  if (is_private != cores_.end()) {
+    add_steps(*is_private, choices);
     return true;
   }
-  for (CoreState& core : cores_) {
-    if (!core.ended && may_step(core) && has_turn(core)) add_steps(core, choices);
-    if (!core.own.stores().empty())
-      choices.push_back(
-          {.kind = Transition::Kind::leave_buffer, .core = static_cast<std::uint8_t>(core.self)});
-  }
-  const bool none = choices.empty();
-  for (CoreState& core : cores_)
-    if (none && !core.ended && may_be_woken(core)) add_steps(core, choices);
-  for (CoreState& core : cores_) {
-    for (const PrivateMemory::Piece& piece : core.own.pieces())
-      if (piece.settled == PrivateMemory::pending)
-        choices.push_back({.kind = Transition::Kind::settle,
-                           .core = static_cast<std::uint8_t>(core.self),
-                           .index = piece.unit});
-    for (std::uint32_t line = 0; evictions_ < bounds_.evictions && line < memory_.lines(); ++line)
-      if (core.own.dirty(line))
-        choices.push_back({.kind = Transition::Kind::evict,
-                           .core = static_cast<std::uint8_t>(core.self),
-                           .index = line});
-  }
+  for (CoreState& core : cores_) add_own_steps(core, choices);
+  add_held_back(choices);
+  for (const CoreState& core : cores_) add_cache_steps(core, choices);
   return !choices.empty();
+}
+
+void Run::add_own_steps(CoreState& core, std::vector<Transition>& choices) {
+  if (!core.ended && may_step(core)) {
+    if (has_turn(core))
+      add_steps(core, choices);
+    else
+      met_.preemptions = true;
+  }
+  if (!core.own.stores().empty())
+    choices.push_back(
+        {.kind = Transition::Kind::leave_buffer, .core = static_cast<std::uint8_t>(core.self)});
+}
+
+// Cores that are held back go on if there is nothing else to choose.
+void Run::add_held_back(std::vector<Transition>& choices) {
+  const bool none = choices.empty();
+  for (CoreState& core : cores_) {
+    if (core.ended || may_step(core)) continue;
+    if (!none)
+      note_bound(core);
+    else if (may_be_woken(core))
+      add_steps(core, choices);
+  }
 }
 
 void Run::apply(const Transition& transition) {
@@ -268,7 +305,7 @@ void Run::apply(const Transition& transition) {
       if (telling())
         say(fmt::format("its store of {} to {} reaches memory", core.own.stores().front().value,
                         word_name(core.own.stores().front().word)));
-      core.own.oldest_store_to_memory();
+      if (core.own.oldest_store_to_memory()) core.saw_change = true;
       break;
     case Transition::Kind::settle:
       core.own.settle(transition.index);
@@ -402,32 +439,38 @@ bool Run::dependent(const Transition& a, const Transition& b) const {
 
 // ---- The memory of a core -----------------------------------------------------------------------
 
-void Run::remember(CoreState& core, std::uint64_t what) {
-  const auto kind = static_cast<std::uint64_t>(core.next.kind);
-  core.history = mix(core.history, what + (kind << 56));
-  core.round = mix(core.round, what + (kind << 56));
-  if (core.next.kind != Kind::load) core.last_was_load = false;
+void Run::remember(CoreState& core, std::uint64_t saw, std::uint64_t gave) {
+  const Operation& next = core.next;
+  const std::uint64_t what = saw + (static_cast<std::uint64_t>(next.kind) << 56);
+  core.history = mix(core.history, what);
+  const std::uint64_t where = mix(mix(next.word, next.line), next.mask);
+  core.round = mix(mix(mix(core.round, what), where), gave);
+  if (next.kind != Kind::load) core.last_was_load = false;
+}
+
+Run::Look* Run::look_of(CoreState& core, bool is_line, std::size_t at) {
+  const auto look = std::ranges::find_if(
+      core.looks, [=](const Look& one) { return one.is_line == is_line && one.at == at; });
+  return look == core.looks.end() ? nullptr : &*look;
 }
 
 void Run::look_at_word(CoreState& core, std::size_t word, std::uint64_t seen, std::uint64_t now) {
-  for (Look& look : core.looks) {
-    if (look.is_line || look.at != word) continue;
-    core.saw_change = core.saw_change || look.value != seen;
-    look.value = now;
-    return;
+  if (Look* const look = look_of(core, false, word)) {
+    core.saw_change = core.saw_change || look->value != seen;
+    look->value = now;
+  } else {
+    core.looks.push_back({.is_line = false, .at = word, .value = now});
   }
-  core.looks.push_back({.is_line = false, .at = word, .value = now});
 }
 
 void Run::look_at_line(CoreState& core, std::uint32_t line) {
   const std::uint64_t version = core.own.floor(line);
-  for (Look& look : core.looks) {
-    if (!look.is_line || look.at != line) continue;
-    core.saw_change = core.saw_change || look.value != version;
-    look.value = version;
-    return;
+  if (Look* const look = look_of(core, true, line)) {
+    core.saw_change = core.saw_change || look->value != version;
+    look->value = version;
+  } else {
+    core.looks.push_back({.is_line = true, .at = line, .value = version});
   }
-  core.looks.push_back({.is_line = true, .at = line, .value = version});
 }
 
 // ---- Sync words ---------------------------------------------------------------------------------
@@ -449,19 +492,24 @@ std::uint64_t Run::load(Home self, std::size_t word) {
 
 void Run::store(Home self, std::size_t word, std::uint64_t v) {
   CoreState& core = cores_[self];
-  // It is invisible before it leaves the buffer, so it needs no turn.
+  // It is invisible before it leaves the buffer, so it needs no turn. Nor does it look at memory
+  // (RU3): whether another core has changed the word shows when it leaves.
   core.next = {.kind = Kind::store, .word = word};
-  remember(core, 0);
-  look_at_word(core, word, core.own.visible(word), v);
-  core.own.stores().push_back({.word = word, .value = v});
+  remember(core, 0, v);
+  const Look* const look = look_of(core, false, word);
+  const auto believed = look != nullptr ? std::optional(look->value) : std::nullopt;
+  look_at_word(core, word, believed.value_or(v), v);
+  core.own.stores().push_back({.word = word, .value = v, .believed = believed});
+  note_change(core, word);
   if (telling()) say(fmt::format("stores {} to {}: in its buffer", v, word_name(word)));
 }
 
 void Run::finish_atomic(Home self, std::size_t word, std::uint64_t old, std::uint64_t now) {
   CoreState& core = cores_[self];
   memory_.store(word, now);
-  remember(core, old);
+  remember(core, old, now);
   look_at_word(core, word, old, now);
+  if (old != now) note_change(core, word);
   if (telling())
     say(old == now ? fmt::format("atomically finds {} in {} and leaves it", old, word_name(word))
                    : fmt::format("atomically changes {} from {} to {}", word_name(word), old, now));
@@ -482,6 +530,31 @@ void Run::finish_wait(Home self, std::size_t word) {
   remember(core, value);
   look_at_word(core, word, value, value);
   if (telling()) say(fmt::format("has waited for {}: {}", word_name(word), value));
+}
+
+void Run::note_wait(Home self, std::size_t word) {
+  if (memory_.place_of_word(word).home != self)
+    fail(fmt::format("R6: core {} waits for {}, which is at another home", self, word_name(word)));
+  cores_[self].waited.push_back(word);
+}
+
+void Run::note_change(CoreState& core, std::size_t word) {
+  if (memory_.place_of_word(word).home != core.self) core.unnotified.push_back(word);
+}
+
+void Run::notify(Home self, Home home) {
+  std::erase_if(cores_[self].unnotified,
+                [&](std::size_t word) { return memory_.place_of_word(word).home == home; });
+}
+
+void Run::check_notifications() {
+  for (const CoreState& core : cores_)
+    for (const std::size_t word : core.unnotified) {
+      const CoreState& waiting = cores_[memory_.place_of_word(word).home];
+      if (std::ranges::find(waiting.waited, word) != waiting.waited.end())
+        fail(fmt::format("R6: core {} changes {}, for which core {} waits, and does not notify it",
+                         core.self, word_name(word), waiting.self));
+    }
 }
 
 void Run::pause(Home self) {
@@ -519,9 +592,10 @@ std::uint32_t Run::version_of(const CoreState& core, std::uint32_t line) const {
 void Run::read(Home self, DataPlace place, std::byte* out, std::size_t bytes) {
   CoreState& core = cores_[self];
   each_line(place, bytes, [&](auto line, auto offset, auto count, auto done) {
+    const Operation access{.kind = Kind::read, .line = line, .mask = mask_of(offset, count)};
     // Of a written line there is one copy, which only an eviction could take.
-    if (!core.own.dirty(line) || bounds_.evictions != 0)
-      stop(self, {.kind = Kind::read, .line = line, .mask = mask_of(offset, count)});
+    if (!core.own.dirty(line) || bounds_.evictions != 0) stop(self, access);
+    core.next = access;
     const bool own = core.own.dirty(line);
     const LineBytes seen = core.own.read(line, version_of(core, line));
     std::memcpy(out + done, seen.data() + offset, count);
@@ -548,12 +622,13 @@ void Run::write(Home self, DataPlace place, const std::byte* in, std::size_t byt
       stop(self, {.kind = Kind::write, .line = line, .mask = mask});
     const bool stale = !core.own.dirty(line) && chosen_.index != 0;
     core.own.write(line, version_of(core, line), placed(offset, in + done, count), mask);
-    core.next.kind = Kind::write;
-    remember(core, 0);
+    core.next = {.kind = Kind::write, .line = line, .mask = mask};
+    const std::uint64_t first =
+        number(placed(0, in + done, std::min<std::size_t>(count, 8)).data());
+    remember(core, 0, first);
     if (telling())
-      say(fmt::format("writes {} to {} + {}: in its cache{}",
-                      number(placed(0, in + done, std::min<std::size_t>(count, 8)).data()),
-                      line_name(line), offset, stale ? ", beside neighbours that are stale" : ""));
+      say(fmt::format("writes {} to {} + {}: in its cache{}", first, line_name(line), offset,
+                      stale ? ", beside neighbours that are stale" : ""));
   });
 }
 
@@ -568,8 +643,8 @@ void Run::write_through(Home self, DataPlace place, const std::byte* in, std::si
       if (core.own.is_pending(number_of_unit) || (bounds_.evictions != 0 && core.own.dirty(line)))
         stop(self, {.kind = Kind::write_through, .line = line, .mask = mask});
       core.own.write_through(number_of_unit, line_of_bytes, mask);
-      core.next.kind = Kind::write_through;
-      remember(core, 0);
+      core.next = {.kind = Kind::write_through, .line = line, .mask = mask};
+      remember(core, 0, number(line_of_bytes.data() + unit * unit_bytes));
       if (telling())
         say(fmt::format("writes {} through to {} + {}: on its way",
                         number(line_of_bytes.data() + unit * unit_bytes), line_name(line),

@@ -17,17 +17,24 @@
 // they order.
 //
 // Loops that wait would make runs endless. A core that pauses goes on only when something that it
-// has looked at since its last pause is different now: otherwise it would see the same again. This
-// leaves out further failing attempts that others could notice; `Bounds::retries` allows so many
-// per core. After `Bounds::pauses` pauses a core's pauses last until no other core can step. A core
-// whose last three operations were loads of one word with one value does the fourth only when the
-// value is another, whether that is a loop or not. If no core can step at all, each core that is
-// held back so may go on, in any choice; when it has done and seen the same three times, or loaded
-// so nine times, it is a deadlock.
+// has looked at since its last pause is different now, or was before a store of its own came over
+// it: otherwise it would see the same again. This leaves out further failing attempts that others
+// could notice; `Bounds::retries` allows so many per core. After `Bounds::pauses` pauses a core's
+// pauses last until no other core can step. A core whose last `Bounds::loads` operations were loads
+// of one word with one value does another only when the value has changed, whether that is a loop
+// or not. If no core can step at all, each core that is held back so may go on, in any choice; when
+// it has done and seen the same, at the same places, three times, or loaded so nine times, it is a
+// deadlock.
+//
+// R6 is a duty of the program, and its breach a failure: a wait_until for a word of another home at
+// once, a change without notify at the end.
 //
 // Invariants: RU1 a run depends on its program and the transitions applied, on nothing else.
 //             RU2 the next step of a core depends on the results of its operations; `key` is the
 //                 fingerprint of these for each core, and of all memory.
+//             RU3 each_object() names all shared words and lines that a step reads or changes. The
+//                 operations without a turn that follow it belong to the step, and concern the core
+//                 alone.
 // Thread safety: none; a run and all its fibres belong to the thread that made it.
 #pragma once
 
@@ -95,6 +102,9 @@ class Run {
   // The only choice there is now, and the same later, whatever the others do before it.
   bool is_forced(const Transition& transition) const;
   std::uint64_t key() const;
+  // Since this object was made: the bounds on evictions, pauses, retries, loads and preemptions
+  // that have kept enabled() from telling a choice.
+  const BoundsMet& met() const { return met_; }
   // The failure; empty if there is none.
   const std::string& failure() const { return failure_; }
   // The end: the program's outcome in words. May fail.
@@ -118,12 +128,14 @@ class Run {
   void fence(machine::Home core);
   template <class Predicate>
   void wait(machine::Home core, std::size_t word, Predicate& predicate) {
+    note_wait(core, word);
     stop(core, {.kind = Operation::Kind::wait,
                 .word = word,
                 .holds = [](void* p, std::uint64_t v) { return (*static_cast<Predicate*>(p))(v); },
                 .predicate = &predicate});
     finish_wait(core, word);
   }
+  void notify(machine::Home core, machine::Home home);
   void pause(machine::Home core);
   void read(machine::Home core, machine::DataPlace place, std::byte* out, std::size_t bytes);
   void write(machine::Home core, machine::DataPlace place, const std::byte* in, std::size_t bytes);
@@ -157,7 +169,9 @@ class Run {
     std::uint32_t pauses = 0;
     std::uint32_t retries = 0;  // pauses after which nothing had changed, while others could step
     std::uint32_t idle = 0;     // such pauses, or loads, in a row, while none could
-    std::uint32_t same_loads = 0;  // in a row
+    std::vector<std::size_t> waited;      // words that it has waited for by wait_until
+    std::vector<std::size_t> unnotified;  // of other homes, changed since it last notified those
+    std::uint32_t same_loads = 0;         // in a row
     std::size_t last_word = 0;
     std::uint64_t last_value = 0;
     bool last_was_load = false;
@@ -174,7 +188,15 @@ class Run {
   template <class Body>
   void each_line(machine::DataPlace place, std::size_t bytes, Body&& body) const;
 
-  void remember(CoreState& core, std::uint64_t what);
+  // The duties of R6: waits for words of the own home, and a notify after each change of a word
+  // that its home waits for, sooner or later. Both follow from each core's own progress (RU2).
+  void note_wait(machine::Home core, std::size_t word);
+  void note_change(CoreState& core, std::size_t word);
+  void check_notifications();
+
+  // The operation has shown `saw` and leaves `gave`.
+  void remember(CoreState& core, std::uint64_t saw, std::uint64_t gave = 0);
+  static Look* look_of(CoreState& core, bool is_line, std::size_t at);
   // It saw `seen` in the word, and left `now` there.
   void look_at_word(CoreState& core, std::size_t word, std::uint64_t seen, std::uint64_t now);
   void look_at_line(CoreState& core, std::uint32_t line);
@@ -183,11 +205,16 @@ class Run {
   bool may_step(const CoreState& core) const;
   bool could_go_on(const CoreState& core) const;
   bool has_turn(const CoreState& core) const;
+  // Of a core which may not step.
+  void note_bound(const CoreState& core);
   void pass_turn(const CoreState& core);
   bool is_private_now(const CoreState& core) const;
   bool may_be_woken(const CoreState& core) const;
   bool wakes(const Transition& transition) const;
   void add_steps(CoreState& core, std::vector<Transition>& choices);
+  void add_own_steps(CoreState& core, std::vector<Transition>& choices);
+  void add_held_back(std::vector<Transition>& choices);
+  void add_cache_steps(const CoreState& core, std::vector<Transition>& choices);
   std::uint32_t version_of(const CoreState& core, std::uint32_t line) const;
 
   bool dependent_in_one_core(const Transition& a, const Transition& b) const;
@@ -209,6 +236,7 @@ class Run {
   bool woken_ = false;  // the chosen step is of a core that saw no change
   bool giving_up_ = false;
   bool quitting_ = false;
+  BoundsMet met_;
   std::uint32_t evictions_ = 0;
   std::uint32_t preemptions_ = 0;
   machine::Home turn_ = 0;  // the core that stepped last; counts with a bound on preemptions

@@ -98,6 +98,63 @@ TEST(Steered, WaitSeesItsOwnStore) {
   EXPECT_EQ(one.now(), "0 s0");
 }
 
+// ---- Waiting and waking (R6) --------------------------------------------------------------------
+
+std::string failure_of(const Bodies::Body& first, const Bodies::Body& second,
+                       const std::string& path) {
+  Steered two({first, second});
+  EXPECT_EQ(two.after(path), "");
+  (void)two.outcome();
+  return two.run.failure();
+}
+
+TEST(Wait, IsForAWordOfTheOwnHome) {
+  EXPECT_EQ(Steered({nothing, [](Actor& core) { core.await(1, 0); }}).run.failure(),
+            "R6: core 1 waits for word 0:8, which is at another home");
+  EXPECT_EQ(Steered({nothing, [](Actor& core) { core.await(3, 0); }}).run.failure(), "");
+}
+
+TEST(Wait, AsksForANotifyAfterAChange) {
+  const Bodies::Body waits = [](Actor& core) { core.await(1, 1); };
+  const Bodies::Body adds = [](Actor& core) { core.add(1, 1); };
+  const Bodies::Body adds_and_wakes = [](Actor& core) { core.add(1, 1), core.notify(0); };
+  const std::string added =
+      "R6: core 1 changes word 0:8, for which core 0 waits, and does not notify it";
+  EXPECT_EQ(failure_of(waits, adds, "1 0"), added);
+  EXPECT_EQ(failure_of(waits, adds_and_wakes, "1 0"), "");
+  EXPECT_EQ(failure_of(
+                waits, [](Actor& core) { core.notify(0), core.add(1, 1); }, "1 0"),
+            added)
+      << "too early";
+  EXPECT_EQ(failure_of(
+                waits, [](Actor& core) { core.add(1, 1), core.notify(1); }, "1 0"),
+            added)
+      << "another one";
+  EXPECT_EQ(failure_of(
+                waits, [](Actor& core) { core.store(1, 1); }, "s1 0"),
+            added);
+  EXPECT_EQ(failure_of(
+                waits, [](Actor& core) { core.store(1, 1), core.notify(0); }, "s1 0"),
+            "");
+}
+
+TEST(Wait, AsksForNoNotifyThatWouldWakeNoOne) {
+  const Bodies::Body waits = [](Actor& core) { core.await(1, 0); };
+  EXPECT_EQ(failure_of(
+                waits, [](Actor& core) { core.add(0, 1); }, "0 1"),
+            "")
+      << "another word";
+  EXPECT_EQ(failure_of(
+                waits, [](Actor& core) { core.change(1, 5, 6); }, "0 1"),
+            "")
+      << "no change";
+  EXPECT_EQ(
+      failure_of([](Actor& core) { core.load(1); }, [](Actor& core) { core.add(1, 1); }, "0 1"), "")
+      << "no wait";
+  EXPECT_EQ(failure_of([](Actor& core) { core.add(1, 1), core.await(1, 1); }, nothing, "0 0"), "")
+      << "its own change";
+}
+
 // ---- Waiting loops ------------------------------------------------------------------------------
 
 TEST(Steered, PauseLastsUntilSomethingSeenHasChanged) {
@@ -144,6 +201,18 @@ TEST(Steered, OwnStoreIsNoChange) {
                [](Actor& core) { core.load(1); }});
   EXPECT_EQ(two.after("0"), "s0 1");
   EXPECT_EQ(two.after("s0"), "1");
+}
+
+// Its own store comes over the change, of which nothing is left to see.
+TEST(Steered, PauseDoesNotLastAfterAStoreOverAChange) {
+  const auto stores = [](Actor& core) { core.load(0), core.store(0, 2), core.pause(); };
+  const auto changes = [](Actor& core) { core.swap(0, 2), core.load(1); };
+  Steered before({stores, changes});
+  EXPECT_EQ(before.after("0"), "s0 1");
+  EXPECT_EQ(before.after("1"), "s0 1") << "not known before the store has left";
+  EXPECT_EQ(before.after("s0"), "0 1");
+  Steered after({stores, changes});
+  EXPECT_EQ(after.after("0 s0 1"), "1") << "the word has the value that the core stored";
 }
 
 TEST(Steered, OwnAtomicIsNoChange) {
@@ -209,6 +278,27 @@ TEST(Steered, LoopOfPausesEndsAfterThreeIfNothingElseCanHappen) {
   EXPECT_FALSE(one.run.ended());
 }
 
+// Each time the same value, but not at the same place.
+TEST(Steered, LoopThatLooksElsewhereGoesOn) {
+  const auto ends = [](const std::function<void(Actor&, unsigned)>& look) {
+    Steered one({[=](Actor& core) {
+      for (unsigned i = 0; i < 6; ++i) look(core, i), core.pause();
+    }});
+    std::vector<Transition> choices;
+    while (one.run.enabled(choices)) one.run.apply(choices.front());
+    return one.run.ended();
+  };
+  EXPECT_TRUE(ends([](Actor& core, unsigned i) { core.load(i % 2); }));
+  EXPECT_TRUE(ends([](Actor& core, unsigned i) { core.read(i % 2); }));
+  EXPECT_TRUE(ends([](Actor& core, unsigned i) { core.read(0, i % 2); }));
+  EXPECT_TRUE(ends([](Actor& core, unsigned i) { core.change(i % 2, 1, 1); }));
+  EXPECT_TRUE(ends([](Actor& core, unsigned i) { core.store(0, i); }));
+  EXPECT_TRUE(ends([](Actor& core, unsigned i) { core.load(1), core.write(0, 0, i); }));
+  EXPECT_TRUE(ends([](Actor& core, unsigned i) { core.load(1), core.through(0, 0, i); }));
+  EXPECT_FALSE(ends([](Actor& core, unsigned) { core.load(0); }));
+  EXPECT_FALSE(ends([](Actor& core, unsigned) { core.load(1), core.write(0, 0, 1); }));
+}
+
 // A loop that sees something else each time is not the same again.
 TEST(Steered, LoopThatChangesGoesOn) {
   Steered one({[](Actor& core) {
@@ -239,7 +329,8 @@ TEST(Steered, ReadSeesAnyVersionThatDiffers) {
   Steered first({writer, reads(0)});
   EXPECT_EQ(first.now(), "1v0 w0.0");
   EXPECT_EQ(first.after("w0.0"), "0") << "the drain";
-  EXPECT_EQ(first.after("0 w0.1 0"), "1v2 1v1") << "the newest shows what the one before does";
+  EXPECT_EQ(first.after("0 w0.1 0"), "1v2 1v1")
+      << "the newest shows the same bytes as the one before";
   EXPECT_EQ(first.after("1v1"), "");
   EXPECT_EQ(first.outcome(), "| 5 | 0 0");
   Steered second({writer, reads(1)});
@@ -259,7 +350,7 @@ TEST(Steered, WriteFetchesNeighboursOfAnyVersion) {
   EXPECT_EQ(beside.after("1v1 1"), "");
   EXPECT_EQ(beside.run.memory().at(0, 2)[0], std::byte{0}) << "overwritten by the old one";
   Steered same({neighbour, writes(0)});
-  EXPECT_EQ(same.after("w0.0 0"), "1v1") << "what it overwrites makes no difference";
+  EXPECT_EQ(same.after("w0.0 0"), "1v1") << "the bytes that it overwrites make no difference";
 }
 
 TEST(Steered, RefreshSeesTheNewest) {

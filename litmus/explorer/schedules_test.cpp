@@ -41,9 +41,9 @@ Coverage explored(std::vector<Bodies::Body> bodies, const Bounds& bounds) {
   return coverage;
 }
 
-// Complete, so many executions, each of which came to its end.
+// All within the bounds: so many executions, each of which came to its end.
 void expect_executions(const Coverage& coverage, std::uint64_t executions) {
-  EXPECT_TRUE(coverage.complete());
+  EXPECT_TRUE(coverage.within_bounds());
   EXPECT_EQ(coverage.executions, executions);
   std::uint64_t ends = 0;
   for (const auto& [outcome, count] : coverage.outcomes) ends += count;
@@ -226,8 +226,9 @@ TEST(Bound, OnPreemptionsLetsOthersGoOnWhileOneWaits) {
   Bounds bounds = plain;
   bounds.preemptions = 0;
   // Core 1 keeps its turn when core 0 need not wait any more.
-  const Coverage coverage =
-      explored({waits, [](Actor& core) { core.add(1, 1), core.saw(core.add(0, 1)); }}, bounds);
+  const Coverage coverage = explored(
+      {waits, [](Actor& core) { core.add(1, 1), core.notify(0), core.saw(core.add(0, 1)); }},
+      bounds);
   expect_executions(coverage, 1);
   EXPECT_EQ(coverage.outcomes.begin()->first, "1 | 0 | 2 1");
 }
@@ -289,6 +290,78 @@ TEST(Bound, OnExecutionsStopsThere) {
   }
 }
 
+// ---- Bounds that are met ------------------------------------------------------------------------
+
+// The bounds that the search names, with all reductions and without any.
+std::string bounds_met(const std::vector<Bodies::Body>& bodies, Bounds bounds = {}) {
+  const Coverage reduced = explored(bodies, bounds);
+  bounds.merge = bounds.sleep = false;
+  const Coverage full = explored(bodies, bounds);
+  EXPECT_EQ(to_text(reduced.met), to_text(full.met));
+  EXPECT_EQ(full.complete(), full.within_bounds() && full.met == BoundsMet{});
+  return to_text(full.met);
+}
+
+TEST(BoundsMet, AreNoneOfAProgramThatNeverWaits) {
+  EXPECT_EQ(bounds_met({adds(0, 2), adds(0, 2)}), "");
+  EXPECT_EQ(bounds_met({[](Actor& core) { core.through(0, 0, 1), core.drain(); }, adds(0, 1)}), "");
+  const Bodies::Body wakes = [](Actor& core) { core.add(0, 1), core.notify(0); };
+  EXPECT_EQ(bounds_met({[](Actor& core) { core.await(0, 1); }, wakes}), "");
+}
+
+TEST(BoundsMet, AreThoseThatKeepAChoiceBack) {
+  const Bodies::Body writes = [](Actor& core) { core.write(0, 0, 1), core.publish(0); };
+  const Bodies::Body loads = [](Actor& core) {
+    for (unsigned i = 0; i < 4; ++i) core.load(0);
+  };
+  const Bodies::Body pauses = [](Actor& core) {
+    for (unsigned i = 0; i < 2; ++i) core.load(0), core.pause();
+  };
+  EXPECT_EQ(bounds_met({writes}, {.evictions = 0}), "evictions");
+  EXPECT_EQ(bounds_met({writes}, {.evictions = 1}), "");
+  EXPECT_EQ(bounds_met({loads, adds(1, 1)}), "loads");
+  EXPECT_EQ(bounds_met({loads, adds(1, 1)}, {.loads = 4}), "");
+  EXPECT_EQ(bounds_met({pauses, adds(1, 1)}), "retries");
+  EXPECT_EQ(bounds_met({pauses, adds(1, 1)}, {.retries = 2}), "");
+  EXPECT_EQ(bounds_met({pauses, adds(0, 3)}, {.pauses = 1, .retries = 2}), "pauses");
+  EXPECT_EQ(bounds_met({pauses, adds(1, 1)}, {.pauses = 0}), "pauses, retries");
+  EXPECT_EQ(bounds_met({adds(0, 2), adds(0, 2)}, {.preemptions = 1}), "preemptions");
+  EXPECT_EQ(bounds_met({adds(0, 1), adds(0, 1)}, {.preemptions = 2}), "");
+}
+
+TEST(BoundsMet, AreNamedIfTheyEndTheSearch) {
+  EXPECT_EQ(bounds_met({adds(0, 2), adds(0, 2)}, {.steps = 3}), "steps");
+  EXPECT_EQ(bounds_met({adds(0, 2), adds(0, 2)}, {.executions = 2}), "executions");
+}
+
+// A core alone is held back by nothing: no change can come.
+TEST(BoundsMet, AreNotThoseOfACoreThatIsAlone) {
+  EXPECT_EQ(bounds_met({[](Actor& core) { core.load(0), core.pause(); }}), "");
+}
+
+// Patience that ends: to be seen only with more attempts than are usual.
+TEST(BoundsMet, HideAReaderThatGivesUp) {
+  const auto gives_up_after = [](unsigned times) {
+    return Bodies({[=](Actor& core) {
+                     for (unsigned i = 0; i < times; ++i) {
+                       if (core.load(1) == 1) return;
+                       core.pause();
+                     }
+                     if (core.load(1) == 0) core.fail("read before it was there");
+                   },
+                   [](Actor& core) { core.add(0, 1), core.store(1, 1); }});
+  };
+  Bodies program = gives_up_after(5);
+  const Coverage few = explore(program, {});
+  EXPECT_FALSE(few.counterexample.has_value());
+  EXPECT_TRUE(few.within_bounds());
+  EXPECT_FALSE(few.complete());
+  EXPECT_EQ(to_text(few.met), "retries");
+  const Coverage enough = explore(program, {.pauses = 6, .retries = 5});
+  ASSERT_TRUE(enough.counterexample.has_value());
+  EXPECT_EQ(enough.counterexample->what, "read before it was there");
+}
+
 // ---- Reductions ---------------------------------------------------------------------------------
 
 TEST(Merging, VisitsAStateOnce) {
@@ -323,7 +396,7 @@ TEST(SleepSets, KeepOneExecutionOfThoseThatDifferInNothing) {
   bounds.sleep = true;
   const auto ends = [&](const std::vector<Bodies::Body>& bodies) {
     const Coverage coverage = explored(bodies, bounds);
-    EXPECT_TRUE(coverage.complete());
+    EXPECT_TRUE(coverage.within_bounds());
     std::uint64_t count = 0;
     for (const auto& [outcome, times] : coverage.outcomes) count += times;
     return count;

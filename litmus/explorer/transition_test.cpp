@@ -63,7 +63,7 @@ TEST(Transitions, OfAnEmptyTextAreNone) {
   for (const char* text : {"", " ", ", \n"}) {
     std::vector<Transition> path{{.core = 1}};
     EXPECT_TRUE(from_text(text, path));
-    EXPECT_TRUE(path.empty()) << "what was there is forgotten";
+    EXPECT_TRUE(path.empty()) << "the path from before is forgotten";
   }
   EXPECT_EQ(to_text(std::vector<Transition>{}), "");
 }

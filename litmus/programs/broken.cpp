@@ -20,6 +20,7 @@ using NoWait = Omitting<Explored, Omit::wait>;
 using NoFirstFence = Omitting<Explored, Omit::fence, 2, 0>;
 using NoSecondFence = Omitting<Explored, Omit::fence, 2, 1>;
 using NoAtomics = Divided<Explored>;
+using NoNotify = Omitting<Explored, Omit::notify>;
 
 // For ExploredLoadsStores, whose bakery calls the fences of its base.
 template <unsigned Which>
@@ -99,6 +100,10 @@ void add_locks(List& list) {
   list.twins_of_lock<SpinMutexes>("spin-mutex");
   list.lock<NoWait, LocksOf<sync::WriterPreferenceFamily>::On>("writer-preference/no-wait",
                                                                "waits end at once", writers);
+  list.lock<NoNotify, LocksOf<sync::WriterPreferenceFamily>::On>(
+      "writer-preference/no-notify", "wakes no core that it gives the lock to (R6)", writers);
+  list.lock<NoNotify, Mcs>("mcs/no-notify", "wakes no core that it gives the lock to (R6)", writers,
+                           Writing::through);
   list.lock<NoFirstFence, BakeryMutex>("bakery-mutex/no-first-fence",
                                        "looks at the numbers before it is seen choosing", writers);
   list.lock<NoSecondFence, BakeryMutex>("bakery-mutex/no-second-fence",
@@ -120,6 +125,8 @@ void add_epochs(List& list) {
   list.epochs<NoWait, TriggerOnly<NoWait>>("active-target/no-wait", "waits end at once", 2, ring);
   list.epochs<NoDrain, TriggerOnly<NoDrain>>("active-target/no-drain", "complete without drain", 2,
                                              ring);
+  list.epochs<NoNotify, TriggerOnly<NoNotify>>("active-target/no-notify",
+                                               "wakes neither origin nor target (R6)", 2, ring);
   list.epochs<NoRefresh, TriggerOnly<NoRefresh>>("active-target/no-refresh",
                                                  "the target does not refresh after wait", 2, ring);
   list.epochs<NoAtomics, TriggerOnly<NoAtomics>>("active-target/divided-atomics",
@@ -129,6 +136,8 @@ void add_epochs(List& list) {
 void add_others(List& list) {
   list.barrier<NoWait, sync::DisseminationBarrier<NoWait>>("dissemination-barrier/no-wait",
                                                            "waits end at once");
+  list.barrier<NoNotify, sync::DisseminationBarrier<NoNotify>>("dissemination-barrier/no-notify",
+                                                               "wakes no core (R6)");
   list.barrier<NoPublish, sync::DisseminationBarrier<NoPublish>>(
       "dissemination-barrier/no-publish", "arrives without having published");
   list.barrier<NoRefresh, sync::DisseminationBarrier<NoRefresh>>("dissemination-barrier/no-refresh",

@@ -15,6 +15,7 @@ namespace tombolo::litmus {
 struct Section {
   enum class Kind : std::uint8_t { shared, exclusive, all } kind;
   machine::Home target = 0;
+  unsigned around = 0;  // so many of the next sections are done inside this one
 };
 // By core.
 using Script = std::vector<std::vector<Section>>;
@@ -36,14 +37,17 @@ class SectionProgram : public Program {
     C core(at);
     machine::SyncLayout layout(C::reserved_sync_bytes(cores()));
     Locks locks(core, Locks::take(layout, cores()));
-    for (const Section& section : script_[at.self]) inside(core, locks, section, run);
+    const auto& sections = script_[at.self];
+    for (auto next = sections.begin(); next != sections.end();) inside(core, locks, next, run);
   }
   std::string outcome(const Memory&, Run&) override { return judge_.outcome(); }
 
  private:
   machine::Home cores() const { return static_cast<machine::Home>(script_.size()); }
 
-  void inside(C& core, Locks& locks, const Section& section, Run& run) {
+  // The next section and those inside it.
+  void inside(C& core, Locks& locks, std::vector<Section>::const_iterator& next, Run& run) {
+    const Section& section = *next++;
     if (const Status status = locks.lock(section); !status.ok()) run.fail(status.message());
     const auto unlock = [&] { locks.unlock(section); };
     const machine::Home target = section.target;
@@ -52,7 +56,9 @@ class SectionProgram : public Program {
     else if (section.kind == Section::Kind::shared)
       judge_.reads(core, run, target, target + 1, unlock);
     else
-      judge_.writes(core, run, target, writing_, unlock);
+      judge_.writes(core, run, target, writing_, unlock, [&] {
+        for (unsigned i = 0; i < section.around; ++i) inside(core, locks, next, run);
+      });
   }
 
   Script script_;

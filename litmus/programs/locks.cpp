@@ -42,6 +42,8 @@ class List {
                readers_and_writer, Writing::through);
     add<Locks>(name + "/lock-all-and-writers", "core 0 locks all, core 1 writes twice at home 1",
                lock_all_and_writers);
+    add<Locks>(name + "/nested-and-lock-all", "core 0 writes at home 1 while it writes at home 0",
+               nested_and_lock_all);
     add<Locks>(name + "/lock-alls-and-writer", "core 1 writes, the others lock all",
                lock_alls_and_writer);
   }

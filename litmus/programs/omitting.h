@@ -13,7 +13,7 @@
 
 namespace tombolo::litmus {
 
-enum class Omit : std::uint8_t { publish, refresh, drain, fence, wait };
+enum class Omit : std::uint8_t { publish, refresh, drain, fence, wait, notify };
 
 template <machine::Core C, Omit What, unsigned Every = 1, unsigned Which = 0>
 class Omitting : public machine::testing::Forwarding<C> {
@@ -37,6 +37,9 @@ class Omitting : public machine::testing::Forwarding<C> {
   Status wait_until(typename Base::Word word, Predicate&& predicate) {
     if (omits(Omit::wait)) return {};
     return Base::wait_until(word, predicate);
+  }
+  void notify(machine::Home home) {
+    if (!omits(Omit::notify)) Base::notify(home);
   }
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: all programs that are explored, as values: every algorithm of sync/ and of the machines'
-// emulation, and their broken twins.
+// emulation, the engine of windows/, and their broken twins.
 //
-// A new one is a line in locks.cpp, others.cpp or broken.cpp; a lock family that
+// A new one is a line in locks.cpp, others.cpp, windows.cpp or broken.cpp; a lock family that
 // sync/locks/families.h lists is there already.
 // Thread safety: the list is constant.
 #pragma once
@@ -21,7 +21,7 @@ struct ExploredProgram {
   std::string name;
   std::string about;
   bool broken = false;  // the explorer must find a failure
-  Bounds bounds = {};   // for `cores` cores; complete in seconds
+  Bounds bounds = {};   // for `cores` cores; the search ends in seconds
   machine::Home cores = 2;
   std::function<std::unique_ptr<Program>(machine::Home cores)> make;
 };
@@ -31,6 +31,8 @@ const std::vector<ExploredProgram>& explored_programs();
 // The parts of the list.
 std::vector<ExploredProgram> lock_programs();
 std::vector<ExploredProgram> other_programs();
+std::vector<ExploredProgram> window_programs();
 std::vector<ExploredProgram> broken_programs();
+std::vector<ExploredProgram> broken_window_programs();
 
 }  // namespace tombolo::litmus

@@ -44,6 +44,12 @@ inline Script lock_all_and_writers(machine::Home cores) {
   script[1] = {exclusive1, exclusive1};
   return script;
 }
+// Core 0 takes and frees a lock while it holds another. The others lock all.
+inline Script nested_and_lock_all(machine::Home cores) {
+  Script script(cores, {all_homes});
+  script[0] = {{.kind = Section::Kind::exclusive, .target = 0, .around = 1}, exclusive1};
+  return script;
+}
 // Two lock-alls beside one writer.
 inline Script lock_alls_and_writer(machine::Home cores) {
   Script script(cores, {all_homes});

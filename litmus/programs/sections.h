@@ -31,7 +31,8 @@ class Judge {
     completed_.assign(homes_, 0);
   }
 
-  // Around the body's work inside. `from` to `to` (not included) are the homes it covers.
+  // Around the body's work inside. `from` to `to` (not included) are the homes it covers; `inner`
+  // is done before a writer writes.
   template <class C, class Body>
   void reads(C& core, Run& run, machine::Home from, machine::Home to, Body&& unlock) {
     for (machine::Home home = from; home < to; ++home) {
@@ -47,14 +48,16 @@ class Judge {
     unlock();
   }
 
-  template <class C, class Body>
-  void writes(C& core, Run& run, machine::Home home, Writing writing, Body&& unlock) {
+  template <class C, class Body, class Inner>
+  void writes(C& core, Run& run, machine::Home home, Writing writing, Body&& unlock,
+              Inner&& inner) {
     if (writers_[home] + readers_[home] != 0)
       run.fail(fmt::format("exclusion: core {} writes home {} while another is inside", core.self(),
                            home));
     ++writers_[home];
     const std::uint64_t seen = number(core, home);
     expect(run, home, seen);
+    inner();
     set_number(core, home, seen + 1, writing);
     --writers_[home];
     ++completed_[home];

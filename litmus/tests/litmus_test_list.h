@@ -409,6 +409,46 @@ struct StoreThenRefresh {
   static bool interesting(const Values& r) { return r[0] == 0 && r[1] == 0; }
 };
 
+// A core tells of its data only if it finds that the other has not been told yet.
+struct DrainThenLoad {
+  static constexpr LitmusInfo info{"drain-then-load", "found told, and the datum is old", 2,
+                                   forbidden_everywhere,
+                                   "a fence keeps the load behind the drain (R3)"};
+  template <class B>
+  static void body(B& b) {
+    if (b.self() == 0) {
+      b.write_through(a0, 1);
+      b.drain();
+      b.fence();
+      b.saw(0, b.load(x));
+    } else {
+      b.saw(2, b.fetch_add(x, 1));
+      b.refresh(a0);
+      b.saw(1, b.read(a0));
+    }
+  }
+  static bool interesting(const Values& r) { return r[0] == 0 && r[1] == 0; }
+};
+
+struct PublishThenLoad {
+  static constexpr LitmusInfo info{"publish-then-load", "found told, and the datum is old", 2,
+                                   forbidden_everywhere, "the same by write and publish (R3)"};
+  template <class B>
+  static void body(B& b) {
+    if (b.self() == 0) {
+      b.write(a0, 1);
+      b.publish(a0);
+      b.fence();
+      b.saw(0, b.load(x));
+    } else {
+      b.saw(2, b.fetch_add(x, 1));
+      b.refresh(a0);
+      b.saw(1, b.read(a0));
+    }
+  }
+  static bool interesting(const Values& r) { return r[0] == 0 && r[1] == 0; }
+};
+
 struct LoadBuffering {
   static constexpr LitmusInfo info{"load-buffering", "both loads see the later stores", 2,
                                    forbidden_everywhere, "a store does not overtake a load (R3)"};
@@ -484,7 +524,8 @@ using AllLitmusTests =
              PublishWithoutDrain, StoreWithoutPublish, StaleReadAfterSync, RefreshBeforeSync,
              WriteThroughsOvertake, LostUpdate, LostUpdateOfALineRead, WriteThroughKeepsNeighbours,
              InvalidateDropsDirty, EvictionOverwrites, EarlyWriteBack, StoreBuffering,
-             StoreBufferingFenced, StoreBufferingAtomic, StoreThenRefresh, LoadBuffering,
-             WordsInOrder, IndependentReads, AtomicsLoseNothing, PlainCounter>;
+             StoreBufferingFenced, StoreBufferingAtomic, StoreThenRefresh, DrainThenLoad,
+             PublishThenLoad, LoadBuffering, WordsInOrder, IndependentReads, AtomicsLoseNothing,
+             PlainCounter>;
 
 }  // namespace tombolo::litmus

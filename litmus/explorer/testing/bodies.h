@@ -40,6 +40,7 @@ class Actor {
   }
   void fence() { core_.fence(); }
   void pause() { (void)core_.pause(1).ok(); }
+  void notify(machine::Home home) { core_.notify(home); }
   void await(unsigned word, std::uint64_t v) {
     (void)core_.wait_until(at(word), [v](std::uint64_t seen) { return seen == v; }).ok();
   }
