@@ -230,6 +230,12 @@ void check_predefined(Random& random) {
     expect(info->predefined, std::string(named.name) + ": predefined");
     expect(info->element == named.element, std::string(named.name) + ": element");
     expect(element_of(named.type) == named.element, std::string(named.name) + ": element_of");
+    expect(info->one_element ==
+               (named.element && info->contiguous && info->size == windows::bytes(*named.element)),
+           std::string(named.name) + ": one_element");
+    expect(info->swappable == (named.element && (windows::valid_compare_and_swap(*named.element) ||
+                                                 *named.element == windows::Element::character)),
+           std::string(named.name) + ": swappable");
     check_bounds(*info, named.type, named.name);
     for (const int count : {1, 3}) check_pack(*info, named.type, count, named.name, random);
   }

@@ -242,7 +242,7 @@ std::shared_ptr<TypeInfo> flatten_leaf(MPI_Datatype datatype, const Contents& c,
   builder.add(*plain_info(bytes, is_f90(c.combiner()) ? f90_element(c, bytes) : std::nullopt), 0,
               1);
   auto info = builder.finish(datatype, error);
-  if (info != nullptr) info->predefined = true;
+  if (info != nullptr) info->become_predefined();
   return info;
 }
 

@@ -195,7 +195,6 @@ const TypeInfo* describe(const Entry& entry, int* error) {
   auto info = pair ? pair_info(*pair, bytes) : plain_info(bytes, single_element(entry.kind, bytes));
   info->lb = lb;
   info->extent = extent;
-  info->predefined = true;
   info->handle = entry.handle;
   set_bounds(*info);
   info->contiguous = info->blocks.size() == 1 && size == extent;
@@ -203,6 +202,7 @@ const TypeInfo* describe(const Entry& entry, int* error) {
     info->element.reset();
     info->pair_runs.clear();
   }
+  info->become_predefined();
   const std::lock_guard lock(mutex);
   if (const TypeInfo* known = entry.info->load(std::memory_order_acquire); known != nullptr)
     return known;

@@ -125,6 +125,14 @@ const TypeInfo* derived_info(MPI_Datatype datatype, int* error) {
 
 }  // namespace
 
+void TypeInfo::become_predefined() {
+  predefined = true;
+  one_element = element && contiguous && size == windows::bytes(*element);
+  // The standard's types, and MPI_CHAR, which MPI libraries take as well.
+  swappable = element && (windows::valid_compare_and_swap(*element) ||
+                          *element == windows::Element::character);
+}
+
 std::size_t TypeInfo::elements() const {
   if (!element) return 0;
   std::size_t total = 0;

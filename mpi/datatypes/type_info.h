@@ -51,6 +51,10 @@ class TypeInfo : public std::enable_shared_from_this<TypeInfo> {
   // A named predefined type, and then its handle.
   bool predefined = false;
   MPI_Datatype handle{};
+  // A predefined type that is one element without padding: element-wise operations take an array of
+  // it as it is; and then, whether compare-and-swap may have it.
+  bool one_element = false;
+  bool swappable = false;
   // The basic type that all components have, if they have one in common.
   std::optional<windows::Element> element;
   // Data of one datatype.
@@ -62,6 +66,9 @@ class TypeInfo : public std::enable_shared_from_this<TypeInfo> {
   // Block is bytes / windows::bytes(*element) consecutive elements. Equal to blocks, except that
   // pair types include their padding. Meaningful only if `element` is set.
   const std::vector<Block>& runs() const { return pair_runs.empty() ? blocks : pair_runs; }
+
+  // Sets `predefined` and the flags that depend on it; everything else is known.
+  void become_predefined();
 
   // Number of basic elements in one datatype; 0 unless `element` is set.
   std::size_t elements() const;
@@ -140,9 +147,14 @@ void visit_list(const std::vector<Block>& blocks, std::ptrdiff_t extent, std::si
 
 }  // namespace detail
 
-inline const TypeInfo* type_info(MPI_Datatype datatype, int* error) {
+// The description of a predefined type that was asked for before; null if it is not at hand.
+inline const TypeInfo* known_type_info(MPI_Datatype datatype) {
   const TypeInfo* const known = detail::known_type(datatype).load(std::memory_order_acquire);
-  if (known != nullptr && known->handle == datatype) [[likely]]
+  return known != nullptr && known->handle == datatype ? known : nullptr;
+}
+
+inline const TypeInfo* type_info(MPI_Datatype datatype, int* error) {
+  if (const TypeInfo* const known = known_type_info(datatype)) [[likely]]
     return known;
   return detail::find_type_info(datatype, error);
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi/datatypes/type_info.h"
 #include "mpi/intercept/intercept.h"
+#include "mpi/windows/findings.h"
 
 using namespace tombolo::mpi;
 
 TOMBOLO_MPI_CALL int MPI_Finalize() {
+  tell_all_findings();
+  job().report_complaints();
   job().print_stats();
   release_type_info();
   return host().Finalize();

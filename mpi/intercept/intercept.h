@@ -7,6 +7,7 @@
 #include "host/mpi/host.h"
 #include "mpi/windows/communication.h"
 #include "mpi/windows/mpi_window.h"
+#include "runtime/findings/call_sites.h"
 
 // A function of MPI's C interface, visible to the program in front of the host MPI's own.
 #define TOMBOLO_MPI_CALL extern "C" __attribute__((visibility("default")))
@@ -35,12 +36,15 @@ using machine::Home;
 using sync::Access;
 using tombolo::Status;
 
-// The window of ours behind `win`, or null; told where in the program the call came from, if its
-// machine reports that.
+// The window of ours behind `win`, or null; told of the call, and where in the program it came
+// from, if its machine reports that.
 inline MpiWindow* window_at_call(MPI_Win win, const void* caller) {
   MpiWindow* const window = find_window(win);
-  if (window != nullptr && window->sited) [[unlikely]]
-    window->engine().set_site(call_site(caller));
+  if (window == nullptr) [[unlikely]]
+    return nullptr;
+  window->count_call();
+  if (window->sited) [[unlikely]]
+    window->engine().set_site(runtime::call_site(caller));
   return window;
 }
 

@@ -8,7 +8,7 @@ TOMBOLO_MPI_CALL int MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MP
                                     MPI_Comm comm, MPI_Win* win) {
   int result = MPI_SUCCESS;
   if (create_window({"MPI_Win_create", MPI_WIN_FLAVOR_CREATE, base, size, disp_unit, info, comm,
-                     nullptr, win},
+                     nullptr, win, __builtin_return_address(0)},
                     result))
     return result;
   return host().Win_create(base, size, disp_unit, info, comm, win);
@@ -19,7 +19,7 @@ TOMBOLO_MPI_CALL int MPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_u
                                       MPI_Comm comm, MPI_Win* win) {
   int result = MPI_SUCCESS;
   if (create_window({"MPI_Win_create", MPI_WIN_FLAVOR_CREATE, base, size, disp_unit, info, comm,
-                     nullptr, win},
+                     nullptr, win, __builtin_return_address(0)},
                     result))
     return result;
   return host().Win_create_c(base, size, disp_unit, info, comm, win);

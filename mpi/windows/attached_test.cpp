@@ -114,7 +114,7 @@ TEST_F(AttachedTest, OfNoBytesIsCountedAndCoversNothing) {
 }
 
 TEST_F(AttachedTest, EachIsAUseOfTheProcessesMemory) {
-  // Memory that is attached must not be replaced by a window over it, until it is detached.
+  // Memory that is attached must not be moved by a window over it, until it is detached.
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   void* const plain =
       mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -122,17 +122,17 @@ TEST_F(AttachedTest, EachIsAUseOfTheProcessesMemory) {
   host::OwnMemory& own = host::own_memory();
   {
     const auto use = own.enter(plain, page);
-    if (own.replace(use, 2) == nullptr) GTEST_SKIP() << "nothing can be replaced here";
+    if (own.share(use).empty()) GTEST_SKIP() << "nothing can be shared here";
   }
   ASSERT_TRUE(attached_->add(static_cast<char*>(plain) + 8, 8));
   {
     const auto use = own.enter(plain, page);
-    EXPECT_EQ(own.replace(use, 2), nullptr);
+    EXPECT_TRUE(own.share(use).empty());
   }
   ASSERT_TRUE(attached_->remove(static_cast<char*>(plain) + 8));
   {
     const auto use = own.enter(plain, page);
-    EXPECT_NE(own.replace(use, 2), nullptr);
+    EXPECT_FALSE(own.share(use).empty());
   }
   munmap(plain, page);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi/windows/communication.h"
 
+#include <array>
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
@@ -37,12 +38,9 @@ class Target {
     }
     const Extent& peer = window.extents[rank];
     if (type->contiguous) [[likely]] {
-      std::uint64_t first = 0, bytes = 0, behind = 0;
-      if (remote.displacement >= 0 &&
-          !__builtin_mul_overflow(static_cast<std::uint64_t>(remote.displacement),
-                                  static_cast<std::uint64_t>(peer.disp_unit), &first) &&
-          !__builtin_mul_overflow(count, type->size, &bytes) &&
-          !__builtin_add_overflow(first, bytes, &behind) && behind <= peer.bytes) [[likely]] {
+      std::uint64_t first = 0;
+      std::uint64_t bytes = 0;
+      if (is_inside(peer, remote.displacement, count, type->size, first, bytes)) [[likely]] {
         start = static_cast<std::ptrdiff_t>(first);
         return MPI_SUCCESS;
       }
@@ -197,41 +195,54 @@ std::size_t elements_of(const TypeInfo& type, MPI_Count count) {
                                                                            : MPI_SUCCESS;
 }
 
-// As many elements as there are datatypes, one behind the other.
-[[gnu::always_inline]] inline bool is_array_of_elements(const TypeInfo& type) {
-  return type.predefined && type.contiguous && type.size == windows::bytes(*type.element);
-}
+// Hands runs of target elements to the engine, many at a time.
+class Runs {
+ public:
+  Runs(MpiWindow& window, const Target& target, const Arithmetic& arithmetic, const std::byte* from,
+       std::byte* former)
+      : engine_(window.engine()),
+        target_(target),
+        arithmetic_(arithmetic),
+        from_(from),
+        former_(former) {}
 
-// The standard's types, and MPI_CHAR, which MPI libraries take as well.
-bool may_compare_and_swap(const TypeInfo& type) {
-  return type.predefined && type.element &&
-         (windows::valid_compare_and_swap(*type.element) ||
-          *type.element == windows::Element::character);
-}
+  Status add(std::ptrdiff_t offset, std::size_t count) {
+    held_[used_++] = {target_.at(offset), count};
+    elements_ += count;
+    return used_ == held_.size() ? pass_on() : Status{};
+  }
+  Status pass_on() {
+    const std::size_t bytes = elements_ * windows::bytes(arithmetic_.element);
+    Status status = engine_.accumulate_runs(target_.rank, {held_.data(), used_}, arithmetic_.op,
+                                            arithmetic_.element, from_, former_);
+    if (from_ != nullptr) from_ += bytes;
+    if (former_ != nullptr) former_ += bytes;
+    used_ = elements_ = 0;
+    return status;
+  }
+
+ private:
+  windows::Engine& engine_;
+  const Target& target_;
+  const Arithmetic& arithmetic_;
+  const std::byte* from_;
+  std::byte* former_;
+  std::array<windows::ElementRun, 64> held_;  // others wait for them at most
+  std::size_t used_ = 0;
+  std::size_t elements_ = 0;
+};
 
 // Element-wise update of the target's runs from a packed origin, with the former values packed.
 Status update(MpiWindow& window, const Target& target, const Arithmetic& arithmetic,
               const std::byte* from, std::byte* former, std::size_t elements) {
-  windows::Engine& engine = window.engine();
-  const std::size_t size = windows::bytes(arithmetic.element);
-  const auto one = [&](std::ptrdiff_t offset, std::size_t n) -> Status {
-    n = std::min(n, elements);
-    if (n == 0) return {};
-    Status status = former == nullptr
-                        ? engine.accumulate(target.rank, target.at(offset), arithmetic.op,
-                                            arithmetic.element, from, n)
-                        : engine.get_accumulate(target.rank, target.at(offset), arithmetic.op,
-                                                arithmetic.element, from, former, n);
-    if (from != nullptr) from += n * size;
-    if (former != nullptr) former += n * size;
-    elements -= n;
-    return status;
-  };
+  Runs runs(window, target, arithmetic, from, former);
   Status status;
   for_each_run(*target.type, target.count, [&](std::ptrdiff_t offset, std::size_t n) {
-    if (status.ok()) status = one(offset, n);
+    n = std::min(n, elements);
+    elements -= n;
+    if (n != 0 && status.ok()) status = runs.add(offset, n);
   });
-  return status;
+  return status.ok() ? runs.pass_on() : status;
 }
 
 // All sides of one get_accumulate, checked.
@@ -257,7 +268,7 @@ struct Fetch {
   }
   [[gnu::always_inline]] bool is_of_arrays() const {
     return result_type == target.type && (type == nullptr || type == target.type) &&
-           is_array_of_elements(*target.type);
+           target.type->one_element;
   }
 };
 
@@ -284,14 +295,14 @@ struct Fetch {
 
 }  // namespace
 
-int put(MpiWindow& window, const Buffer& origin, const Remote& remote, const char* call) {
+int put_any(MpiWindow& window, const Buffer& origin, const Remote& remote, const char* call) {
   if (remote.rank == MPI_PROC_NULL) return MPI_SUCCESS;
   const TypeInfo* type = nullptr;
   Target target;
   if (const int error = open_origin(origin, type); error != MPI_SUCCESS)
-    return raise(window, error);
+    return raise(window, error, call);
   if (const int error = target.open(window, remote); error != MPI_SUCCESS)
-    return raise(window, error);
+    return raise(window, error, call);
   windows::Engine& engine = window.engine();
   return conclude(window,
                   for_each_piece(target, *type, origin,
@@ -301,14 +312,14 @@ int put(MpiWindow& window, const Buffer& origin, const Remote& remote, const cha
                   call);
 }
 
-int get(MpiWindow& window, const Buffer& origin, const Remote& remote, const char* call) {
+int get_any(MpiWindow& window, const Buffer& origin, const Remote& remote, const char* call) {
   if (remote.rank == MPI_PROC_NULL) return MPI_SUCCESS;
   const TypeInfo* type = nullptr;
   Target target;
   if (const int error = open_origin(origin, type); error != MPI_SUCCESS)
-    return raise(window, error);
+    return raise(window, error, call);
   if (const int error = target.open(window, remote); error != MPI_SUCCESS)
-    return raise(window, error);
+    return raise(window, error, call);
   windows::Engine& engine = window.engine();
   return conclude(window,
                   for_each_piece(target, *type, origin,
@@ -318,8 +329,8 @@ int get(MpiWindow& window, const Buffer& origin, const Remote& remote, const cha
                   call);
 }
 
-int accumulate(MpiWindow& window, const Buffer& origin, const Remote& remote, MPI_Op op,
-               const char* call) {
+int accumulate_any(MpiWindow& window, const Buffer& origin, const Remote& remote, MPI_Op op,
+                   const char* call) {
   if (remote.rank == MPI_PROC_NULL) return MPI_SUCCESS;
   const TypeInfo* type = nullptr;
   Target target;
@@ -330,8 +341,8 @@ int accumulate(MpiWindow& window, const Buffer& origin, const Remote& remote, MP
   if (error == MPI_SUCCESS) error = open_arithmetic(op, target, arithmetic);
   if (error == MPI_SUCCESS && arithmetic.op == windows::Op::no_op) error = MPI_ERR_OP;
   if (error == MPI_SUCCESS) error = same_element(*type, target);
-  if (error != MPI_SUCCESS) return raise(window, error);
-  if (type == target.type && is_array_of_elements(*type)) [[likely]] {
+  if (error != MPI_SUCCESS) return raise(window, error, call);
+  if (type == target.type && type->one_element) [[likely]] {
     const auto count = std::min(static_cast<std::size_t>(origin.count), target.count);
     if (count == 0) return MPI_SUCCESS;
     return conclude(window,
@@ -351,7 +362,7 @@ int get_accumulate(MpiWindow& window, const Buffer& origin, const Buffer& result
   if (remote.rank == MPI_PROC_NULL) return MPI_SUCCESS;
   Fetch fetch;
   if (const int error = fetch.open(window, origin, result, remote, op); error != MPI_SUCCESS)
-    return raise(window, error);
+    return raise(window, error, call);
   const Target& target = fetch.target;
   if (target.empty()) return MPI_SUCCESS;
   if (fetch.is_of_arrays()) [[likely]]
@@ -364,51 +375,32 @@ int get_accumulate(MpiWindow& window, const Buffer& origin, const Buffer& result
   return conclude(window, fetch_and_update(window, fetch, origin, result), call);
 }
 
-int fetch_and_op(MpiWindow& window, const void* origin, void* result, MPI_Datatype type, int rank,
-                 MPI_Aint displacement, MPI_Op op) {
+int fetch_and_op_any(MpiWindow& window, const void* origin, void* result, MPI_Datatype type,
+                     int rank, MPI_Aint displacement, MPI_Op op) {
   if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
   Target target;
   Arithmetic arithmetic{};
   int error = target.open(window, {rank, displacement, 1, type});
   if (error == MPI_SUCCESS && !target.type->predefined) error = MPI_ERR_TYPE;
   if (error == MPI_SUCCESS) error = open_arithmetic(op, target, arithmetic);
-  if (error != MPI_SUCCESS) return raise(window, error);
+  if (error != MPI_SUCCESS) return raise(window, error, "MPI_Fetch_and_op");
   return conclude(window,
                   window.engine().get_accumulate(target.rank, target.at(0), arithmetic.op,
                                                  arithmetic.element, origin, result, 1),
                   "MPI_Fetch_and_op");
 }
 
-int compare_and_swap(MpiWindow& window, const void* origin, const void* compare, void* result,
-                     MPI_Datatype type, int rank, MPI_Aint displacement) {
+int compare_and_swap_any(MpiWindow& window, const void* origin, const void* compare, void* result,
+                         MPI_Datatype type, int rank, MPI_Aint displacement) {
   if (rank == MPI_PROC_NULL) return MPI_SUCCESS;
   Target target;
   int error = target.open(window, {rank, displacement, 1, type});
-  if (error == MPI_SUCCESS && !may_compare_and_swap(*target.type)) error = MPI_ERR_TYPE;
-  if (error != MPI_SUCCESS) return raise(window, error);
+  if (error == MPI_SUCCESS && !target.type->swappable) error = MPI_ERR_TYPE;
+  if (error != MPI_SUCCESS) return raise(window, error, "MPI_Compare_and_swap");
   return conclude(window,
                   window.engine().compare_and_swap(target.rank, target.at(0), *target.type->element,
                                                    compare, origin, result),
                   "MPI_Compare_and_swap");
-}
-
-namespace {
-
-int query(void*, MPI_Status* status) {
-  host().Status_set_elements(status, MPI_BYTE, 0);
-  host().Status_set_cancelled(status, 0);
-  status->MPI_SOURCE = MPI_UNDEFINED;
-  status->MPI_TAG = MPI_UNDEFINED;
-  return MPI_SUCCESS;
-}
-int release(void*) { return MPI_SUCCESS; }
-int cancel(void*, int) { return MPI_SUCCESS; }
-
-}  // namespace
-
-int completed_request(MPI_Request* request) {
-  const int error = host().Grequest_start(query, release, cancel, nullptr, request);
-  return error != MPI_SUCCESS ? error : host().Grequest_complete(*request);
 }
 
 namespace {

@@ -4,20 +4,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "host/memory/own_memory.h"
 #include "host/mpi/host.h"
+#include "mpi/windows/findings.h"
 #include "mpi/windows/job.h"
 #include "mpi/windows/mpi_exchange.h"
 #include "mpi/windows/mpi_window.h"
 #include "runtime/collective/collective.h"
+#include "runtime/findings/call_sites.h"
 
 namespace tombolo::mpi {
 namespace {
@@ -49,6 +54,7 @@ Regions regions_of(int flavor) {
 struct Contribution {
   runtime::Member member;
   PeerRecord record;
+  bool misconfigured = false;  // some variable of its environment is not understood
 };
 
 // The job's options, changed by the window's info keys.
@@ -63,15 +69,20 @@ runtime::Options options_for(MPI_Info info) {
   return options;
 }
 
+// 0 unless it is one that memory can have: a hint that makes no sense is ignored.
+std::uint64_t alignment_asked(const runtime::Options& options) {
+  constexpr std::uint64_t most = std::uint64_t{1} << 30;
+  return std::has_single_bit(options.alignment) && options.alignment <= most ? options.alignment
+                                                                             : 0;
+}
+
 Contribution describe(const Creation& creation) {
   const runtime::Options options = options_for(creation.info);
   runtime::Member member = runtime::this_member(options);
   member.bytes = static_cast<std::uint64_t>(creation.bytes);
   member.address = reinterpret_cast<std::uint64_t>(creation.memory);
   member.threads = job().threads();
-  // Another thread may store to the memory while it is replaced. Without MPI's word that there is
-  // none, the user's is needed, and neither helps where several threads call us.
-  member.remap = options.remap && !job().threads() && (options.remap_asked || job().one_thread());
+  member.remap = options.remap;
   PeerRecord record;
   record.disp_unit = creation.disp_unit;
   record.locks = options.locks;
@@ -80,7 +91,8 @@ Contribution describe(const Creation& creation) {
   record.served = options.served;
   record.contiguous = !options.shared_apart;
   record.atomic_bytes = options.atomic_bytes;
-  return {member, record};
+  record.alignment = alignment_asked(options);
+  return {member, record, !options.complaints.empty()};
 }
 
 // The host's own calls of the communicator's error handler kept back: of several attempts one may
@@ -104,6 +116,13 @@ class SilentCommunicator {
   MPI_Errhandler handler_ = MPI_ERRHANDLER_NULL;
 };
 
+host::OwnMemory::Moving moving() {
+  using Moving = host::OwnMemory::Moving;
+  // The host MPI's windows over the same memory may be in use meanwhile.
+  if (job().forwarded_created()) return Moving::no;
+  return job().one_thread() ? Moving::yes : Moving::held;
+}
+
 class Creator {
  public:
   explicit Creator(const Creation& creation)
@@ -115,6 +134,7 @@ class Creator {
  private:
   Status reserve();
   void take_contributions();
+  void stop_if_misconfigured();
   bool is_ours();
   Agreed make();
   Agreed carrier();
@@ -123,7 +143,7 @@ class Creator {
   void finish();
   // The status for an error of the host MPI, whose code the program gets.
   Status host_error(int error);
-  bool leave_to_host(const Agreed& why);
+  bool leave_to_host(const Agreed& why, const char* reason);
   int failure(const Status& why);
   bool fail(int error, int& result);
 
@@ -157,6 +177,7 @@ void Creator::take_contributions() {
   Contribution mine = describe(c_);
   mine.record.attached = w.attached.published();
   all_.gather(mine, std::span(contributions_));
+  stop_if_misconfigured();
   for (std::size_t r = 0; r < contributions_.size(); ++r) {
     members_[r] = contributions_[r].member;
     w.peers[r] = contributions_[r].record;
@@ -173,13 +194,32 @@ void Creator::take_contributions() {
   if (!same)
     job().reports().once(
         "processes of one window ask for different machines or locks; rank 0 decides");
+  const auto most = std::max_element(
+      w.peers.begin(), w.peers.end(),
+      [](const PeerRecord& a, const PeerRecord& b) { return a.alignment < b.alignment; });
   w.memory.emplace(
       runtime::SharedMemory::Request{
           .regions = regions_of(c_.flavor),
           .contiguous = c_.flavor == MPI_WIN_FLAVOR_SHARED && w.peers[0].contiguous,
-          // The host MPI's windows over the same memory may be in use meanwhile.
-          .may_replace = !job().forwarded_created()},
+          .moving = moving(),
+          .alignment = most->alignment},
       w.rank, std::move(members_));
+}
+
+// Ends the job: on another machine than the one asked for, a check would turn green by a typing
+// error. The first process that has one tells it, as a rule that of all.
+void Creator::stop_if_misconfigured() {
+  const auto first = std::find_if(contributions_.begin(), contributions_.end(),
+                                  [](const Contribution& peer) { return peer.misconfigured; });
+  if (first == contributions_.end()) return;
+  if (window_->rank == static_cast<int>(first - contributions_.begin()))
+    for (const std::string& complaint : job().options().complaints)
+      std::fprintf(stderr, "tombolo: %s; the job is ended\n", complaint.c_str());
+  all_.all(true);  // none ends the job before the text is out
+  // Launchers drop output of an aborted job that they have not read yet.
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  host().Abort(c_.comm, 1);
+  std::_Exit(1);
 }
 
 // All processes decide alike whether the window is ours.
@@ -231,11 +271,12 @@ Status Creator::attach() {
   options.backoff = first.backoff;
   options.reader_bias = first.reader_bias;
   options.threads = job().threads();
+  options.threads_in_turn = job().threads_in_turn();
   options.atomic_bytes = first.atomic_bytes;
   options.memory_moves_on = w.memory->several_hosts();
   options.program_reads_peers = c_.flavor == MPI_WIN_FLAVOR_SHARED;
-  return window_->serve(job().options(), options, job().waiting(static_cast<machine::Home>(w.size)),
-                        host_progress());
+  return window_->serve(job().options(), options,
+                        job().waiting(static_cast<machine::Home>(w.size)));
 }
 
 // With all carriers there: all processes begin to use the window, or none does.
@@ -257,6 +298,9 @@ void Creator::finish() {
   if (w.dynamic()) w.views.resize(w.peers.size());
   const runtime::Traits traits = w.memory->served_machine().traits();
   w.sited = traits.names_sites;
+  w.tells_losses = traits.tells_losses;
+  if (w.sited) w.made_at = runtime::call_site(c_.caller);
+  if (w.tells_losses) watch_for_exit();
   w.model = traits.coherent ? MPI_WIN_UNIFIED : MPI_WIN_SEPARATE;
   w.bytes = c_.bytes;
   w.disp_unit = static_cast<int>(c_.disp_unit);
@@ -279,10 +323,11 @@ int Creator::failure(const Status& why) {
   return error_code(why, c_.call);
 }
 
-// The hosts turn out to have no pool in common, or not enough of one.
-bool Creator::leave_to_host(const Agreed& why) {
+// The processes turn out to have no memory in common: the hosts no pool, or not enough of one; or
+// they are kept apart.
+bool Creator::leave_to_host(const Agreed& why, const char* reason) {
   if (why.own()) job().reports().own_once(fmt::format("{}: {}", c_.call, why.status().message()));
-  job().count_forwarded("no room in one pool for several hosts", !has_own_memory(c_.flavor));
+  job().count_forwarded(reason, !has_own_memory(c_.flavor));
   return false;
 }
 
@@ -304,7 +349,10 @@ bool Creator::run(int& result) {
   }();
   MpiWindow& w = *window_;
   if (!made.ok()) {
-    if (w.memory->several_hosts() && !w.memory->made()) return leave_to_host(made);
+    if (w.memory->kept_apart())
+      return leave_to_host(made, "processes may not open each other's memory");
+    if (w.memory->several_hosts() && !w.memory->made())
+      return leave_to_host(made, "no room in one pool for several hosts");
     if (w.group != MPI_GROUP_NULL) host().Group_free(&w.group);
     if (has_carrier_) host().Win_free(&w.handle);
     return fail(host_error_ != MPI_SUCCESS ? host_error_ : failure(made.status()), result);
@@ -338,19 +386,32 @@ bool create_window(const Creation& creation, int& result) {
   return Creator(creation).run(result);
 }
 
-int free_window(MPI_Win* win) {
+namespace {
+
+// With all processes: the owner's memory gets the bytes that others have put there, and no process
+// looks at anything of the window afterwards. The standard's list of calls that bring the private
+// copy up to date does not name this one, but after it no call could.
+Status end_use(MpiWindow& window) {
+  windows::Engine& engine = window.engine();
+  engine.close();
+  TOMBOLO_TRY(engine.barrier());  // all have closed
+  engine.hand_back();
+  if (!window.tells_losses) return {};
+  TOMBOLO_TRY(engine.barrier());  // all have noted their findings
+  note_mistakes(window);
+  if (window.rank == 0) tell_findings(window);
+  return {};
+}
+
+}  // namespace
+
+int free_window(MPI_Win* win, const void* caller) {
   MpiWindow* const window = find_window(*win);
+  if (window->sited) window->engine().set_site(runtime::call_site(caller));
   const Status open = window->engine().closable();
   if (!open.ok()) return raise(*window, open, "MPI_Win_free");
-  // The owner's memory is not brought up to date here, nor looked at later than now: the standard
-  // does not ask for it, and programs free the memory of a window before the window.
-  const std::string findings = window->engine().close();
-  if (!findings.empty())
-    std::fprintf(stderr, "tombolo: rank %d, %s: %s", job().world_rank(), "MPI_Win_free",
-                 findings.c_str());
-  // After the last access of all processes, and before anything of the window goes away.
-  const Status arrived = window->engine().barrier();
-  if (!arrived.ok()) return raise(*window, arrived, "MPI_Win_free");
+  const Status ended = end_use(*window);
+  if (!ended.ok()) return raise(*window, ended, "MPI_Win_free");
   if (window->group != MPI_GROUP_NULL) host().Group_free(&window->group);
   // Attribute callbacks run inside and may still ask about the window.
   const int result = host().Win_free(win);
@@ -359,8 +420,8 @@ int free_window(MPI_Win* win) {
   const Status given_back = host::own_memory().take_error();
   if (!given_back.ok())
     job().reports().own_once(fmt::format(
-        "MPI_Win_free: memory of the program stays shared, with its contents, so that forked "
-        "children see each other's stores ({}); TOMBOLO_REMAP=0 leaves such memory alone",
+        "MPI_Win_free: memory of the program stays where other processes have mapped it, with its "
+        "contents ({}); TOMBOLO_REMAP=off leaves such memory alone",
         given_back.message()));
   return result;
 }

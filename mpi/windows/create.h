@@ -21,6 +21,7 @@ struct Creation {
   MPI_Comm comm;
   void* base_out;  // allocate, allocate_shared: where the base address goes (a void**)
   MPI_Win* win;
+  const void* caller;  // return address of the call
 };
 
 // Returns true and sets `result` (an MPI error code) if the window is ours or its creation failed
@@ -28,6 +29,6 @@ struct Creation {
 bool create_window(const Creation& creation, int& result);
 
 // MPI_Win_free of a window of ours.
-int free_window(MPI_Win* win);
+int free_window(MPI_Win* win, const void* caller);
 
 }  // namespace tombolo::mpi

@@ -4,8 +4,8 @@
 //
 //   mpiexec -n 2 created_memory_check [shared | private]
 //
-// `shared`, `private`: how the whole pages of plain memory have to be mapped while a window is over
-// them; without it this is not checked. Prints `RESULT ok checks=N` or one line per failure.
+// `shared`, `private`: how plain memory has to be mapped while a window is over it; without it this
+// is not checked. Prints `RESULT ok checks=N` or one line per failure.
 // Thread safety: single-threaded.
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -56,7 +56,7 @@ static char* page_above(const void* address) {
 static void expect_mapping(const void* address, int in_window, const char* what) {
   char access[5];
   if (wanted[0] == '\0') return;
-  access_of(page_above(address), access);
+  access_of(address, access);
   expect((access[3] == 's') == (in_window && wanted[0] == 's'), what);
 }
 
@@ -167,8 +167,8 @@ static void accumulate_across(char* base, size_t bytes, const char* what) {
   free(ones);
 }
 
-static void private_again(char* base, size_t bytes, const char* what) {
-  expect_mapping(base, 0, what);
+// The heap and variables may stay in memory that peers have mapped, but never a child's.
+static void private_to_children(char* base, size_t bytes, const char* what) {
   memset(base, 1, bytes);
   fflush(stdout);
   const pid_t child = fork();
@@ -184,12 +184,12 @@ static void private_again(char* base, size_t bytes, const char* what) {
   expect(same, what);
 }
 
-static void mapping_while_there(char* base, size_t bytes) {
+static void mapping_while_there(char* base, size_t bytes, int may_stay) {
   memset(base, 1, bytes);
   MPI_Win win = window_over(base, bytes);
   expect_mapping(base, 1, "mapping in a window");
   MPI_Win_free(&win);
-  expect_mapping(base, 0, "mapping after the window");
+  if (!may_stay) expect_mapping(base, 0, "mapping after the window");
 }
 
 // The first window goes while the second is used, and the other way round.
@@ -231,7 +231,7 @@ static void overlap(int first_goes) {
     memcpy(&value, base + kMega / 4 + 4096 * turn + 16, 8);
     expect(value == turn * 2000 + left(), "a put after the free of an overlapping window");
   }
-  private_again(base, kMega, "after overlapping windows");
+  private_to_children(base, kMega, "after overlapping windows");
   free(base);
 }
 
@@ -261,7 +261,7 @@ static void attached_and_created(void) {
   }
   MPI_Win_detach(dynamic, base);
   MPI_Win_free(&dynamic);
-  private_again(base, kMega, "after a dynamic window");
+  private_to_children(base, kMega, "after a dynamic window");
   free(base);
 }
 
@@ -320,8 +320,9 @@ int main(int argc, char** argv) {
   if (argc > 1) wanted = argv[1];
 
   char* memory = malloc(kMega);
-  mapping_while_there(memory, kMega);
-  mapping_while_there(static_array, kMega);
+  mapping_while_there(memory, kMega, 0);  // so large that malloc maps it
+  mapping_while_there(static_array, kMega, 1);
+  mapping_while_there((char*)&static_word, 8, 1);
   put_and_get(memory, kMega, "malloc");
   put_and_get(static_array, kMega, "static array");
   put_and_get(memory + 1, 8191, "odd start");
@@ -336,8 +337,8 @@ int main(int argc, char** argv) {
   MPI_Info_free(&info);
   accumulate_across(memory, kMega, "accumulate on malloc");
   accumulate_across(memory + 4, 3 * 8192, "accumulate on odd addresses");
-  private_again(memory, kMega, "malloc");
-  private_again(static_array, kMega, "static array");
+  private_to_children(memory, kMega, "malloc");
+  private_to_children(static_array, kMega, "static array");
   free(memory);
   memory = calloc(1, kMega);
   int zero = 1;

@@ -88,6 +88,15 @@ class HandleTable {
     }
   }
 
+  // Calls visit(value) for all that are in the table. For the writer.
+  template <class Visit>
+  void each(Visit&& visit) const {
+    const Slots* const slots = current_.load(std::memory_order_relaxed);
+    for (std::size_t i = 0; i <= slots->mask; ++i)
+      if (Value* const value = slots->value(i); value != nullptr && value != removed())
+        visit(*value);
+  }
+
   std::size_t size() const { return entries_; }
   // Of all arrays that were ever made. For the writer.
   std::size_t slots() const {

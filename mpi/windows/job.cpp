@@ -37,8 +37,12 @@ Job::Job()
   threads_ = true;
   if (has_world_ && host().Query_thread(&level) == MPI_SUCCESS) {
     threads_ = level == MPI_THREAD_MULTIPLE;
+    threads_in_turn_ = level == MPI_THREAD_SERIALIZED;
     one_thread_ = level == MPI_THREAD_SINGLE;
   }
+}
+
+void Job::report_complaints() {
   for (const auto& complaint : options_.complaints) reports_.once(complaint);
 }
 
@@ -67,18 +71,6 @@ Job& job() {
   // Never destroyed: windows may outlive the destructors of a program's own static objects.
   static Job* const the_job = new Job;
   return *the_job;
-}
-
-Status HostProgress::idle() {
-  int arrived = 0;
-  if (job().has_world())  // without, there is no communicator at hand
-    host().Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &arrived, MPI_STATUS_IGNORE);
-  return {};
-}
-
-HostProgress& host_progress() {
-  static HostProgress* const the_progress = new HostProgress;  // as job()
-  return *the_progress;
 }
 
 }  // namespace tombolo::mpi

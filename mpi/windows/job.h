@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the facts of one process about its MPI job: options, how many threads may call, windows
-// served and forwarded; and progress of the host MPI while a process waits.
-// Invariants: JO1 no MPI call is made before the first window is created, nor after MPI_Finalize.
+// served and forwarded.
+// Invariants: JO1 no MPI call is made before the program asks for a window or for memory, nor after
+//                 MPI_Finalize.
 // Thread safety: all members, after the first call of job().
 #pragma once
 
@@ -27,6 +28,8 @@ class Job {
   bool has_world() const { return has_world_; }
   // Several threads may call MPI at once.
   bool threads() const { return threads_; }
+  // Several threads may, one call at a time (MPI_THREAD_SERIALIZED).
+  bool threads_in_turn() const { return threads_in_turn_; }
   // The program has promised that it has no other threads (MPI_THREAD_SINGLE).
   bool one_thread() const { return one_thread_; }
   // How to wait for `cores` processes of one window: it does not make the host a quiet one.
@@ -38,6 +41,9 @@ class Job {
   void count_forwarded(const std::string& why, bool created);
   // There was such a window over memory of the program.
   bool forwarded_created() const { return forwarded_created_.load(std::memory_order_relaxed); }
+  // Of a program without windows, which no setting concerns: one with windows was ended at its
+  // first.
+  void report_complaints();
   // TOMBOLO_STATS: one line on stderr.
   void print_stats();
 
@@ -46,6 +52,7 @@ class Job {
   int world_rank_ = 0;
   bool has_world_ = true;
   bool threads_ = false;
+  bool threads_in_turn_ = false;
   bool one_thread_ = false;
   runtime::Reports reports_;
   std::atomic<bool> forwarded_created_{false};
@@ -54,12 +61,5 @@ class Job {
 
 // The job of this process; made at first use, inside an MPI call.
 Job& job();
-
-// Lets the host MPI make progress: a peer may be unable to arrive before a message of ours does.
-class HostProgress final : public machine::IdleHook {
- public:
-  Status idle() override;
-};
-HostProgress& host_progress();
 
 }  // namespace tombolo::mpi

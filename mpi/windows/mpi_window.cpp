@@ -2,9 +2,9 @@
 #include "mpi/windows/mpi_window.h"
 
 #include <fmt/format.h>
-#include <link.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <string>
 
@@ -31,6 +31,10 @@ int error_class(const Status& status) {
   }
 }
 
+std::int64_t now_ns() {
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 }  // namespace
 
 std::pmr::memory_resource& MpiWindow::memory_for_peers() {
@@ -48,14 +52,14 @@ void MpiWindow::extend() {
 }
 
 Status MpiWindow::serve(const runtime::Options& options,
-                        const windows::EngineOptions& engine_options, machine::WaitPolicy waiting,
-                        machine::IdleHook& progress) {
+                        const windows::EngineOptions& engine_options, machine::WaitPolicy waiting) {
   extend();
+  TOMBOLO_TRY(progress_.open());
   const std::uint64_t here = memory->members()[static_cast<std::size_t>(rank)].host;
   std::vector<host::ProcessName> processes;
   for (const runtime::Member& member : memory->members())
     processes.push_back(member.host == here ? member.process : host::ProcessName{});
-  watch_.emplace(rank, std::move(processes), &progress);
+  watch_.emplace(rank, std::move(processes), &progress_);
   TOMBOLO_TRY(memory->start_engine({.waiting = waiting,
                                     .idle = &*watch_,
                                     .for_regions = &memory_for_peers(),
@@ -63,6 +67,16 @@ Status MpiWindow::serve(const runtime::Options& options,
                                    options, engine_options, engine_));
   serving_ = engine_.get();
   return {};
+}
+
+void MpiWindow::let_host_progress() {
+  std::int64_t calls = ProgressPace::most_calls;
+  if (const std::int64_t start = now_ns(); pace_.due(start)) {
+    (void)progress_.idle().ok();
+    calls = pace_.attempted(start, now_ns());
+  }
+  calls_until_progress_.store(static_cast<std::uint32_t>(calls - 1),
+                              std::memory_order_relaxed);  // as in count_call()
 }
 
 void register_window(std::unique_ptr<MpiWindow> window) {
@@ -77,18 +91,9 @@ std::unique_ptr<MpiWindow> unregister_window(MpiWindow* window) {
   return std::unique_ptr<MpiWindow>(window);
 }
 
-std::uint64_t call_site(const void* caller) {
-  static const std::uint64_t start = [] {
-    std::uint64_t base = 0;
-    dl_iterate_phdr(
-        [](dl_phdr_info* info, std::size_t, void* out) {
-          *static_cast<std::uint64_t*>(out) = info->dlpi_addr;
-          return 1;  // the first object is the program
-        },
-        &base);
-    return base;
-  }();
-  return (reinterpret_cast<std::uint64_t>(caller) - start) & 0xffffffffffffu;
+void for_each_window(const std::function<void(MpiWindow&)>& visit) {
+  // Not under the mutex: a visitor may be in an exit handler that interrupted its holder.
+  detail::served_windows.by_handle.each(visit);
 }
 
 int error_code(const Status& status, const char* call) {
@@ -110,15 +115,38 @@ int error_code(const Status& status, const char* call) {
   return with_text;
 }
 
-int raise(MpiWindow& window, int error) {
+namespace {
+
+bool errors_end_the_job(const MpiWindow& window) {
+  MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+  if (host().Win_get_errhandler(window.handle, &handler) != MPI_SUCCESS) return false;
+  bool fatal = handler == MPI_ERRORS_ARE_FATAL;
+#if defined(MPI_ERRORS_ABORT)
+  fatal = fatal || handler == MPI_ERRORS_ABORT;
+#endif
+  host().Errhandler_free(&handler);
+  return fatal;
+}
+
+int raise(MpiWindow& window, int error, const char* call, const std::string& cause) {
+  if (errors_end_the_job(window)) job().reports().own_once(fmt::format("{}: {}", call, cause));
   host().Win_call_errhandler(window.handle, error);
   return error;
 }
 
+}  // namespace
+
+int raise(MpiWindow& window, int error, const char* call) {
+  std::array<char, MPI_MAX_ERROR_STRING + 1> text{};
+  int length = 0;
+  host().Error_string(error, text.data(), &length);
+  return raise(window, error, call, text.data());
+}
+
 int raise(MpiWindow& window, const Status& status, const char* call) {
   // Epoch errors are a class of their own in the standard; a program may compare codes with it.
-  if (status.code() == Code::epoch) return raise(window, MPI_ERR_RMA_SYNC);
-  return raise(window, error_code(status, call));
+  const int error = status.code() == Code::epoch ? int{MPI_ERR_RMA_SYNC} : error_code(status, call);
+  return raise(window, error, call, status.message());
 }
 
 }  // namespace tombolo::mpi

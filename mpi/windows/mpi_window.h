@@ -14,6 +14,9 @@
 #pragma once
 
 #include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <memory_resource>
 #include <mutex>
@@ -23,7 +26,9 @@
 #include "host/mpi/mpi_header.h"
 #include "mpi/windows/attached.h"
 #include "mpi/windows/handle_table.h"
+#include "mpi/windows/host_progress.h"
 #include "mpi/windows/job.h"
+#include "mpi/windows/progress_pace.h"
 #include "runtime/collective/shared_memory.h"
 #include "runtime/processes/peer_watch.h"
 #include "windows/engine.h"
@@ -36,6 +41,7 @@ struct PeerRecord {
   std::int64_t disp_unit = 1;
   std::uint64_t attached = 0;  // Attached::published()
   std::uint64_t atomic_bytes = 0;
+  std::uint64_t alignment = 0;  // of its memory, as it asks for it; a power of 2, or 0
   sync::LockKind locks{};
   bool backoff = true;
   bool reader_bias = true;
@@ -70,6 +76,7 @@ class MpiWindow {
 
  private:
   windows::Engine* serving_ = nullptr;
+  std::atomic<std::uint32_t> calls_until_progress_{0};
   static constexpr std::size_t room_bytes = page - 64;
   alignas(64) std::array<std::byte, room_bytes> room_;
   std::pmr::monotonic_buffer_resource first_page_{room_.data(), room_.size()};
@@ -77,7 +84,9 @@ class MpiWindow {
 
  public:
   int rank = 0;
-  int model = 0;  // MPI_WIN_UNIFIED or MPI_WIN_SEPARATE
+  int model = 0;              // MPI_WIN_UNIFIED or MPI_WIN_SEPARATE
+  bool tells_losses = false;  // the machine sees when bytes are lost
+  std::uint64_t made_at = 0;  // the call that made it, if the machine reports call sites
   std::vector<PeerRecord> peers;
   MPI_Group group = MPI_GROUP_NULL;
 
@@ -99,9 +108,20 @@ class MpiWindow {
 
   bool dynamic() const { return flavor == MPI_WIN_FLAVOR_DYNAMIC; }
   windows::Engine& engine() { return *serving_; }
+  // To be called at each call of the program: a program that polls a window may wait for a peer
+  // that cannot go on before a message of ours has arrived, so that the host MPI makes progress
+  // once in so many calls, as long as that takes a small part of the time. relaxed: of calls that
+  // threads count at once some may be missed.
+  void count_call() {
+    const std::uint32_t left = calls_until_progress_.load(std::memory_order_relaxed);
+    if (left == 0) [[unlikely]]
+      return let_host_progress();
+    calls_until_progress_.store(left - 1, std::memory_order_relaxed);
+  }
+  void let_host_progress();
   // Makes the engine on `memory`.
   Status serve(const runtime::Options& options, const windows::EngineOptions& engine_options,
-               machine::WaitPolicy waiting, machine::IdleHook& progress);
+               machine::WaitPolicy waiting);
 
  private:
   // For the regions of the peers: the first page if half of it is enough for all.
@@ -109,7 +129,9 @@ class MpiWindow {
   // Fills `extents`.
   void extend();
 
-  // The engine uses the watch, and both use the memory.
+  // The engine uses the watch, that uses the progress, and both use the memory.
+  HostProgress progress_;
+  ProgressPace pace_;
   std::optional<runtime::PeerWatch> watch_;
   runtime::EnginePointer engine_;
 };
@@ -135,14 +157,15 @@ void register_window(std::unique_ptr<MpiWindow> window);
 // Takes the window out of the registry. Its handle may be another window's by now.
 std::unique_ptr<MpiWindow> unregister_window(MpiWindow* window);
 
-// A return address as a number that means the same in every process of the job: its distance from
-// the start of the program's executable.
-std::uint64_t call_site(const void* caller);
+// Calls visit(window) for all windows that are served. None may be made or freed meanwhile.
+void for_each_window(const std::function<void(MpiWindow&)>& visit);
 
-// Calls the window's error handler with the MPI error that stands for `status`, and returns it.
+// Calls the window's error handler with the MPI error that stands for `status`, and returns it. If
+// that ends the job, the host MPI names its own MPI_Win_call_errhandler: the program's call and the
+// cause are told before.
 [[gnu::cold]] int raise(MpiWindow& window, const Status& status, const char* call);
-// The same for an MPI error class.
-[[gnu::cold]] int raise(MpiWindow& window, int error);
+// The same for an MPI error class. By default the call is the function that raises it.
+[[gnu::cold]] int raise(MpiWindow& window, int error, const char* call = __builtin_FUNCTION());
 // The MPI error code for a status, with its message as text.
 int error_code(const Status& status, const char* call);
 

@@ -6,25 +6,35 @@
 
 namespace tombolo::mpi {
 
+namespace {
+
+// Whether loads and stores of this process reach the region.
+bool reaches(MpiWindow& window, int rank) {
+  if (window.flavor == MPI_WIN_FLAVOR_SHARED || rank == window.rank) return true;
+  // Only windows made for it keep the copies of peers' regions in step where memory is not
+  // coherent.
+  if (window.model == MPI_WIN_SEPARATE) return false;
+  return window.extents[rank].bytes == 0 ||
+         window.engine().view(static_cast<machine::Home>(rank)) != nullptr;
+}
+
+// The lowest rank that has bytes, in reach or not: the same one for all that ask. Or 0.
+int lowest_with_bytes(MpiWindow& window) {
+  for (int rank = 0; rank < window.size; ++rank)
+    if (window.extents[rank].bytes != 0) return rank;
+  return 0;
+}
+
+}  // namespace
+
 int shared_region(MpiWindow& window, int rank, SharedRegion& region) {
   if (window.dynamic()) return MPI_ERR_RMA_FLAVOR;
-  if (rank == MPI_PROC_NULL) {
-    rank = 0;
-    for (int r = 0; r < window.size; ++r) {
-      if (window.extents[r].bytes == 0) continue;
-      rank = r;
-      break;
-    }
-  }
+  if (rank == MPI_PROC_NULL) rank = lowest_with_bytes(window);
   if (rank < 0 || rank >= window.size) return MPI_ERR_RANK;
-  if (window.flavor == MPI_WIN_FLAVOR_CREATE && rank != window.rank) {
+  if (!reaches(window, rank)) {
     region = {0, 1, nullptr};
     return MPI_SUCCESS;
   }
-  // Only windows made for it keep the copies of peers' regions in step where memory is not
-  // coherent.
-  if (window.flavor != MPI_WIN_FLAVOR_SHARED && window.model == MPI_WIN_SEPARATE)
-    return MPI_ERR_RMA_FLAVOR;
   const Extent& peer = window.extents[rank];
   region.bytes = static_cast<MPI_Aint>(peer.bytes);
   region.disp_unit = static_cast<MPI_Aint>(peer.disp_unit);

@@ -15,8 +15,8 @@ struct SharedRegion {
   void* base;  // where this process reaches it by loads and stores; null if it cannot
 };
 
-// The region of `rank`, or with MPI_PROC_NULL that of the lowest rank that has bytes. Returns an
-// MPI error class.
+// The region of `rank`, or with MPI_PROC_NULL that of the lowest rank that has bytes. One that
+// loads and stores of this process do not reach has no bytes (MPI 4.1). Returns an MPI error class.
 int shared_region(MpiWindow& window, int rank, SharedRegion& region);
 
 // A predefined attribute: C gets its address, Fortran its value.

@@ -102,8 +102,10 @@ static void shared_one_behind_the_other(void) {
   GIVES(MPI_ERR_RANK, MPI_Win_shared_query(win, -7, &region.bytes, &region.unit, &region.base));
   // The memory reached there is the others'.
   WORKS(MPI_Win_fence(0, win));
-  for (MPI_Aint i = 0; i < bytes_of(rank); ++i) base[i] = (char)(10 * rank + i);
-  WORKS(MPI_Win_fence(0, win));
+  for (int turn = 0; turn < ranks; ++turn) {  // neighbours may share a line
+    for (MPI_Aint i = 0; turn == rank && i < bytes_of(rank); ++i) base[i] = (char)(10 * rank + i);
+    WORKS(MPI_Win_fence(0, win));
+  }
   for (int of = 0; of < ranks; ++of)
     for (MPI_Aint i = 0; i < bytes_of(of); ++i)
       EXPECT(region_of(win, of).base[i] == (char)(10 * of + i), "byte %ld of %d", (long)i, of);
@@ -152,16 +154,95 @@ static void allocated(void) {
   MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
   expect_attributes("allocated", win, base, bytes_of(rank), 8, MPI_WIN_FLAVOR_ALLOCATE);
   EXPECT((base == NULL) == (rank == 0), "%p", (void*)base);
-  struct region region;
+  expect_region("allocated, own", region_of(win, rank), bytes_of(rank), 8, base);
+  const struct region lowest = region_of(win, MPI_PROC_NULL);
+  for (int of = 0; of < ranks; ++of)
+    if (of != rank && !is_coherent) expect_region("kept apart", region_of(win, of), 0, 1, NULL);
   if (is_coherent) {
-    expect_region("allocated, own", region_of(win, rank), bytes_of(rank), 8, base);
     expect_region("allocated, without bytes", region_of(win, 0), 0, 8, NULL);
-    region = region_of(win, MPI_PROC_NULL);
-    EXPECT(region.bytes == bytes_of(1) && region.base != NULL, "%ld", (long)region.bytes);
+    EXPECT(lowest.bytes == bytes_of(1) && lowest.base != NULL, "%ld", (long)lowest.bytes);
   } else {
-    GIVES(MPI_ERR_RMA_FLAVOR,
-          MPI_Win_shared_query(win, rank, &region.bytes, &region.unit, &region.base));
+    expect_region("rank 1's", lowest, rank == 1 ? bytes_of(1) : 0, rank == 1 ? 8 : 1,
+                  rank == 1 ? base : NULL);
   }
+  WORKS(MPI_Win_free(&win));
+}
+
+// Whole pages may be mapped by all. Memory that is told to be in reach is.
+static void created_of_pages(void) {
+  const MPI_Aint page = sysconf(_SC_PAGESIZE);
+  MPI_Win win;
+  char* memory = aligned_alloc((size_t)page, (size_t)(2 * page));
+  memset(memory, 0, (size_t)(2 * page));
+  WORKS(MPI_Win_create(memory, 2 * page, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
+  expect_region("pages, own", region_of(win, rank), 2 * page, 1, memory);
+  WORKS(MPI_Win_fence(0, win));
+  memory[2 * page - 1] = (char)(10 + rank);
+  WORKS(MPI_Win_fence(0, win));
+  for (int of = 0; of < ranks; ++of) {
+    const struct region region = region_of(win, of);
+    if (region.bytes == 0) EXPECT(region.base == NULL && of != rank);
+    if (region.bytes != 0)
+      EXPECT(region.bytes == 2 * page && region.base[2 * page - 1] == 10 + of, "of %d", of);
+  }
+  WORKS(MPI_Win_fence(0, win));
+  WORKS(MPI_Win_free(&win));
+  free(memory);
+}
+
+// Rank 1 asks for the most, and all get it.
+static void aligned(int shared) {
+  const MPI_Aint wanted = 1 << 21;
+  MPI_Info info;
+  MPI_Win win;
+  char* base = NULL;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, "mpi_minimum_memory_alignment", rank == 1 ? "2097152" : "64");
+  MPI_Info_set(info, "alloc_shared_noncontig", "true");
+  if (shared) WORKS(MPI_Win_allocate_shared(100, 1, info, MPI_COMM_WORLD, &base, &win));
+  if (!shared) WORKS(MPI_Win_allocate(100, 1, info, MPI_COMM_WORLD, &base, &win));
+  MPI_Info_free(&info);
+  EXPECT((MPI_Aint)base % wanted == 0, "%p", (void*)base);
+  WORKS(MPI_Win_fence(0, win));
+  base[99] = (char)rank;
+  WORKS(MPI_Win_fence(0, win));
+  char seen = 0;
+  WORKS(MPI_Get(&seen, 1, MPI_CHAR, (rank + 1) % ranks, 99, 1, MPI_CHAR, win));
+  WORKS(MPI_Win_fence(0, win));
+  EXPECT(seen == (rank + 1) % ranks, "%d", seen);
+  WORKS(MPI_Win_free(&win));
+}
+
+// A hint that makes no sense is none.
+static void aligned_to_nonsense(void) {
+  static const char* const texts[] = {"3", "0", "-64", "much", "2147483648"};
+  for (int i = 0; i < 5; ++i) {
+    MPI_Info info;
+    MPI_Win win;
+    char* base = NULL;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpi_minimum_memory_alignment", texts[i]);
+    WORKS(MPI_Win_allocate(100, 1, info, MPI_COMM_WORLD, &base, &win));
+    MPI_Info_free(&info);
+    WORKS(MPI_Win_free(&win));
+  }
+}
+
+// Only in passive target epochs; Open MPI takes it anywhere, and so do we under it.
+static void sync_in_epochs(void) {
+  MPI_Win win;
+  int* base;
+  WORKS(MPI_Win_allocate(sizeof *base, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
+  MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+#if !defined(OPEN_MPI)
+  GIVES(MPI_ERR_RMA_SYNC, MPI_Win_sync(win));
+#endif
+  WORKS(MPI_Win_lock_all(0, win));
+  WORKS(MPI_Win_sync(win));
+  WORKS(MPI_Win_unlock_all(win));
+  WORKS(MPI_Win_lock(MPI_LOCK_SHARED, rank, 0, win));
+  WORKS(MPI_Win_sync(win));
+  WORKS(MPI_Win_unlock(rank, win));
   WORKS(MPI_Win_free(&win));
 }
 
@@ -172,12 +253,11 @@ static void created_and_dynamic(void) {
   MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
   expect_attributes("created", win, memory, 8 + 8 * rank, 2, MPI_WIN_FLAVOR_CREATE);
   struct region region;
-  if (is_coherent)
-    expect_region("created, own", region_of(win, rank), 8 + 8 * rank, 2, memory);
-  else
-    GIVES(MPI_ERR_RMA_FLAVOR,
-          MPI_Win_shared_query(win, rank, &region.bytes, &region.unit, &region.base));
-  expect_region("created, another's", region_of(win, (rank + 1) % ranks), 0, 1, NULL);
+  expect_region("created, own", region_of(win, rank), 8 + 8 * rank, 2, memory);
+  if (!is_coherent) expect_region("another's", region_of(win, (rank + 1) % ranks), 0, 1, NULL);
+  // Rank 0's: where it is out of reach the next one's is not told in its place.
+  const struct region lowest = region_of(win, MPI_PROC_NULL);
+  EXPECT(lowest.bytes == 8 || (rank != 0 && lowest.bytes == 0), "%ld", (long)lowest.bytes);
   WORKS(MPI_Win_free(&win));
 
   WORKS(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &win));
@@ -233,6 +313,11 @@ int main(int argc, char** argv) {
   nobody_has_bytes();
   allocated();
   created_and_dynamic();
+  created_of_pages();
+  aligned(0);
+  aligned(1);
+  aligned_to_nonsense();
+  sync_in_epochs();
   hints();
   return end();
 }

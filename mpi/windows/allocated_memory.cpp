@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mpi/windows/allocated_memory.h"
+
+#include <charconv>
+#include <string_view>
+
+#include "host/memory/own_memory.h"
+#include "host/memory/page.h"
+#include "host/mpi/host.h"
+#include "mpi/windows/job.h"
+#include "runtime/engines/engines.h"
+
+namespace tombolo::mpi {
+namespace {
+
+bool maps_memory_of_programs() {
+  const runtime::Options& options = job().options();
+  return options.served && options.remap &&
+         runtime::served({options.machine, options.native_atomics}).traits().maps_parts;
+}
+
+bool asks_for_more_than_pages(MPI_Info info) {
+  if (info == MPI_INFO_NULL) return false;
+  char value[MPI_MAX_INFO_VAL + 1] = {};
+  int found = 0;
+  if (host().Info_get(info, "mpi_minimum_memory_alignment", MPI_MAX_INFO_VAL, value, &found) !=
+          MPI_SUCCESS ||
+      found == 0)
+    return false;
+  const std::string_view text = value;
+  std::uint64_t bytes = 0;
+  std::from_chars(text.data(), text.data() + text.size(), bytes);
+  return bytes > host::page_bytes();
+}
+
+}  // namespace
+
+void* allocate_mappable(MPI_Aint bytes, MPI_Info info) {
+  if (bytes <= 0 || !check_host().ok() || !maps_memory_of_programs() ||
+      asks_for_more_than_pages(info))
+    return nullptr;
+  return host::own_memory().allocate(static_cast<std::uint64_t>(bytes));
+}
+
+bool free_mappable(void* memory) { return host::own_memory().free(memory); }
+
+}  // namespace tombolo::mpi
