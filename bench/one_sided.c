@@ -13,17 +13,16 @@
 //
 // Memory model: separate; window memory is accessed locally only under a lock of the own window.
 #define _GNU_SOURCE
-#include <errno.h>
 #include <getopt.h>
 #include <mpi.h>
 #include <regex.h>
-#include <sched.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+static const char kProgram[] = "one_sided";
+#include "bench/common.h"
 
 enum {
   kDataBytes = 1 << 20,
@@ -36,6 +35,7 @@ enum {
                           // over memory of the program
   kWindowBytes = kEdgeAt + 64,
   kCreatedBytes = 4096,  // of the windows whose creation is timed
+  kOdd = 24,             // bytes from the start of a page to a window over memory of the program
 };
 
 typedef enum { kAllocate, kCreate, kShared, kFlavors } Flavor;
@@ -44,9 +44,9 @@ static const char* const kFlavorNames[] = {"allocate", "create", "shared"};
 typedef struct {
   const char* pattern;
   int flavors[kFlavors];
-  long long samples, warmup;
+  long long samples, warmup, batch;
   double budget_s;
-  int json, pin, list;
+  int json, pin, list, whole_budget;
 } Options;
 
 typedef struct Row Row;
@@ -63,7 +63,9 @@ typedef struct {
   uint64_t* added;  // fetch_and_op increments sent to each rank
   double* samples;
   size_t count;
-  double timer_us;
+  uint64_t seen;         // samples, kept or not
+  long long operations;  // of this rank in measured_us
+  double measured_us, timer_us;
   int bad;
 } Bench;
 
@@ -86,27 +88,6 @@ struct Row {
   void (*op)(Bench*, const Row*, int target);  // every, pair, away
   double (*once)(Bench*, const Row*);          // round: microseconds, or below 0: no sample
 };
-
-static _Noreturn void reject(const char* format, ...) {
-  int rank;
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  if (rank == 0) {
-    va_list list;
-    va_start(list, format);
-    fprintf(stderr, "one_sided: ");
-    vfprintf(stderr, format, list);
-    fprintf(stderr, " (see --help)\n");
-    va_end(list);
-  }
-  MPI_Finalize();
-  exit(2);
-}
-
-static double now_us(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
-}
 
 static uint64_t next_random(Bench* b) {
   b->random ^= b->random << 13;
@@ -259,14 +240,14 @@ static double once_pscw_ring(Bench* b, const Row* row) {
   return now_us() - start;
 }
 
-static void* memory(size_t bytes) {
-  void* p = NULL;
-  if (posix_memalign(&p, 4096, bytes) != 0) {
-    fprintf(stderr, "one_sided: no memory for %zu bytes\n", bytes);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-  }
-  memset(p, 0, bytes);
-  return p;
+// Memory of the program for a created window, filled and not on a page, as malloc gives it; null
+// for other windows. To be freed: `block`.
+static void* base_for(Flavor flavor, size_t bytes, unsigned char** block) {
+  *block = NULL;
+  if (flavor != kCreate) return NULL;
+  *block = memory(bytes + kOdd);
+  memset(*block, 1, bytes + kOdd);
+  return *block + kOdd;
 }
 
 static void make_window(Flavor flavor, size_t bytes, void** base, MPI_Win* win) {
@@ -281,13 +262,27 @@ static void make_window(Flavor flavor, size_t bytes, void** base, MPI_Win* win) 
 
 static double once_create(Bench* b, const Row* row) {
   MPI_Win win;
-  void* base = b->flavor == kCreate ? memory(row->bytes) : NULL;
+  unsigned char* block;
+  void* base = base_for(b->flavor, row->bytes, &block);
   MPI_Barrier(MPI_COMM_WORLD);
   double start = now_us();
   make_window(b->flavor, row->bytes, &base, &win);
   double us = now_us() - start;
   MPI_Win_free(&win);
-  if (b->flavor == kCreate) free(base);
+  free(block);
+  return us;
+}
+
+static double once_create_and_free(Bench* b, const Row* row) {
+  MPI_Win win;
+  unsigned char* block;
+  void* base = base_for(b->flavor, row->bytes, &block);
+  MPI_Barrier(MPI_COMM_WORLD);
+  double start = now_us();
+  make_window(b->flavor, row->bytes, &base, &win);
+  MPI_Win_free(&win);
+  double us = now_us() - start;
+  free(block);
   return us;
 }
 
@@ -319,6 +314,8 @@ static const Row kRows[] = {
      op_compare_and_swap, NULL},
     {"fetch_and_op_rank0_flush", "fetch_and_op + flush, all ranks to rank 0", kEvery, 8, kLockAll,
      kNothing, op_fetch_and_op_rank0, NULL},
+    {"accumulate_8_flush", "accumulate 8 B, sum of doubles + flush", kPair, 8, kLockAll, kSums,
+     op_accumulate, NULL},
     {"accumulate_64k_flush", "accumulate 64 KiB, sum of doubles + flush", kPair, kSumBytes,
      kLockAll, kSums, op_accumulate, NULL},
     {"put_4k_flush", "put 4 KiB + flush", kPair, 4 << 10, kLockAll, kPutData, op_put, NULL},
@@ -333,6 +330,10 @@ static const Row kRows[] = {
      NULL, once_pscw},
     {"window_creation", "creation of a window of 4 KiB for each rank", kRound, kCreatedBytes, 0,
      kNothing, NULL, once_create},
+    {"create_free_8k", "creation and free of a window of 8 KiB for each rank", kRound, 8 << 10, 0,
+     kNothing, NULL, once_create_and_free},
+    {"create_free_1m", "creation and free of a window of 1 MiB for each rank", kRound, 1 << 20, 0,
+     kNothing, NULL, once_create_and_free},
     {"passive_put", "lock + put 8 B + unlock, the target computes", kAway, 8, 0, kPutData,
      op_lock_exclusive_put, NULL},
     {"passive_fetch_and_op", "lock + fetch_and_op + unlock, the target computes", kAway, 8, 0,
@@ -344,21 +345,32 @@ enum { kRowCount = sizeof kRows / sizeof *kRows };
 
 // --- Measuring ----------------------------------------------------------------------------------
 
+// With --whole-budget there may be more than can be kept: each has the same chance to be.
 static void record(Bench* b, double us) {
-  if (us >= 0 && b->count < (size_t)b->options.samples) b->samples[b->count++] = us;
+  if (us < 0) return;
+  ++b->seen;
+  if (b->count < (size_t)b->options.samples) {
+    b->samples[b->count++] = us;
+  } else if (b->options.whole_budget) {
+    uint64_t place = next_random(b) % b->seen;
+    if (place < b->count) b->samples[place] = us;
+  }
 }
 
-// Runs the operation up to `times` times or until `budget_us` is over.
+// Runs a batch of operations up to `times` times or until `budget_us` is over.
 static void repeat(Bench* b, const Row* row, long long times, double budget_us, int keep) {
-  double start, end, deadline = now_us() + budget_us;
-  for (long long i = 0; i < times; ++i) {
+  double begin = now_us(), start, end = begin;
+  long long i = 0;
+  for (; (i < times || (keep && b->options.whole_budget)) && end <= begin + budget_us; ++i) {
     int target = row->kind == kEvery ? (int)(next_random(b) % (uint64_t)b->ranks) : b->peer;
     start = now_us();
-    row->op(b, row, target);
+    for (long long n = b->options.batch; n > 0; --n) row->op(b, row, target);
     end = now_us();
-    if (keep) record(b, end - start);
-    if (end > deadline) break;
+    if (keep) record(b, (end - start) / (double)b->options.batch);
   }
+  if (!keep) return;
+  b->operations += i * b->options.batch;
+  b->measured_us += end - begin;
 }
 
 static void run_alone(Bench* b, const Row* row) {
@@ -380,9 +392,14 @@ static void run_rounds(Bench* b, const Row* row) {
   if (row->flags & kFence) MPI_Win_fence(MPI_MODE_NOPRECEDE, b->win);
   while (plan[0] > 0) {
     row->once(b, row);
+    double begin = now_us();
     for (long long i = 0; i < plan[0]; ++i) {
       double us = row->once(b, row);
       if (plan[1]) record(b, us);
+    }
+    if (plan[1]) {
+      b->operations += plan[0];
+      b->measured_us += now_us() - begin;
     }
     done += plan[0];
     kept += plan[1] ? plan[0] : 0;
@@ -390,7 +407,8 @@ static void run_rounds(Bench* b, const Row* row) {
     double fitting = (budget_us * 1.2 - spent) / (spent / (double)(done + 1));
     chunk = chunk < 4096 ? 2 * chunk : chunk;
     plan[0] = chunk < (long long)fitting ? chunk : (long long)fitting;
-    if (plan[0] > b->options.samples - kept) plan[0] = b->options.samples - kept;
+    if (!b->options.whole_budget && plan[0] > b->options.samples - kept)
+      plan[0] = b->options.samples - kept;
     if (plan[0] < 1) plan[0] = kept == 0;  // at least one sample
     plan[1] = plan[1] || done >= b->options.warmup || spent > budget_us / 5;
     MPI_Bcast(plan, 2, MPI_LONG_LONG, 0, MPI_COMM_WORLD);
@@ -438,10 +456,21 @@ static void fetch(Bench* b, size_t at, size_t bytes) {
   MPI_Win_unlock(b->peer, b->win);
 }
 
+// Of another row, too.
+static void clear_sums(Bench* b, const Row* row) {
+  memset(b->in, 0, row->bytes);
+  MPI_Win_lock(MPI_LOCK_EXCLUSIVE, b->peer, 0, b->win);
+  MPI_Put(b->in, (int)row->bytes, MPI_BYTE, b->peer, kSumAt, (int)row->bytes, MPI_BYTE, b->win);
+  MPI_Win_unlock(b->peer, b->win);
+  b->sums = 0;
+}
+
 static void before(Bench* b, const Row* row, unsigned seed) {
   fill(b->out, kDataBytes, seed);
-  if (row->check == kSums)
+  if (row->check == kSums) {
+    if (b->rank == 0) clear_sums(b, row);
     for (size_t i = 0; i < row->bytes / sizeof(double); ++i) ((double*)b->out)[i] = 1;
+  }
   if (row->check == kGotData && b->rank == 0) {
     op_lock_exclusive_put(b, row, b->peer);
     memset(b->in, 0, row->bytes);
@@ -481,13 +510,9 @@ static void check_counters(Bench* b) {
 
 // --- Reporting ----------------------------------------------------------------------------------
 
-static int compare(const void* a, const void* b) {
-  double x = *(const double*)a, y = *(const double*)b;
-  return (x > y) - (x < y);
-}
-
-static double quantile(const double* sorted, size_t n, double q) {
-  return sorted[(size_t)(q * (double)(n - 1) + 0.5)];
+// Of rank 0, whatever lies between two samples included; 0 where operations are far apart.
+static double per_second(const Bench* b) {
+  return b->measured_us > 0 ? 1e6 * (double)b->operations / b->measured_us : 0;
 }
 
 static void print_row(const Bench* b, const Row* row, const double* sorted, size_t n) {
@@ -501,11 +526,12 @@ static void print_row(const Bench* b, const Row* row, const double* sorted, size
     printf(
         "{\"row\":\"%s\",\"flavor\":\"%s\",\"ranks\":%d,\"unit\":\"us\",\"median\":%.4f,"
         "\"q1\":%.4f,\"q3\":%.4f,\"p99\":%.4f,\"max\":%.4f,\"mean\":%.4f,\"samples\":%zu,"
-        "\"timer_us\":%.4f}\n",
-        row->name, flavor, b->ranks, median, q1, q3, p99, max, mean, n, b->timer_us);
+        "\"timer_us\":%.4f,\"per_s\":%.1f,\"operations\":%lld,\"batch\":%lld}\n",
+        row->name, flavor, b->ranks, median, q1, q3, p99, max, mean, n, b->timer_us, per_second(b),
+        b->operations, row->kind == kEvery || row->kind == kPair ? b->options.batch : 1);
   else
-    printf("%-26s %-8s %11.3f %11.3f %11.3f %11.3f %11.3f %8zu\n", row->name, flavor, median, q1,
-           q3, p99, max, n);
+    printf("%-26s %-8s %11.3f %11.3f %11.3f %11.3f %11.3f %8zu %12.0f\n", row->name, flavor, median,
+           q1, q3, p99, max, n, per_second(b));
   fflush(stdout);
 }
 
@@ -538,6 +564,9 @@ static void run_row(Bench* b, const Row* row) {
     return;
   }
   b->count = 0;
+  b->seen = 0;
+  b->operations = 0;
+  b->measured_us = 0;
   before(b, row, (unsigned)(row - kRows));
   if (row->kind == kRound)
     run_rounds(b, row);
@@ -551,38 +580,6 @@ static void run_row(Bench* b, const Row* row) {
 
 // --- Setting up ---------------------------------------------------------------------------------
 
-static void measure_timer(Bench* b) {
-  enum { kReads = 1001 };
-  double reads[kReads];
-  for (int i = 0; i < kReads; ++i) {
-    double start = now_us();
-    reads[i] = now_us() - start;
-  }
-  qsort(reads, kReads, sizeof *reads, compare);
-  double sum = 0;  // of the middle half: the clock's step is coarser than the time of a read
-  for (int i = kReads / 4; i < 3 * kReads / 4; ++i) sum += reads[i];
-  b->timer_us = sum / (3 * kReads / 4 - kReads / 4);
-}
-
-// Keeps to the CPUs that the launcher allows; a rank that it has already bound stays where it is.
-static void pin(const Bench* b) {
-  cpu_set_t allowed, one;
-  MPI_Comm host;
-  int local;
-  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, b->rank, MPI_INFO_NULL, &host);
-  MPI_Comm_rank(host, &local);
-  MPI_Comm_free(&host);
-  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < 2) return;
-  int skip = local % CPU_COUNT(&allowed);
-  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-    if (!CPU_ISSET(cpu, &allowed) || skip-- > 0) continue;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    if (sched_setaffinity(0, sizeof one, &one) != 0) perror("one_sided: sched_setaffinity");
-    return;
-  }
-}
-
 static MPI_Group group_of(int rank) {
   MPI_Group world, group;
   MPI_Comm_group(MPI_COMM_WORLD, &world);
@@ -594,7 +591,7 @@ static MPI_Group group_of(int rank) {
 static void setup(Bench* b) {
   b->peer = 1 % b->ranks;
   b->random = 88172645463325252u + 0x9e3779b97f4a7c15u * (uint64_t)b->rank;
-  if (b->options.pin) pin(b);
+  if (b->options.pin) pin();
   int partner = b->ranks == 1 ? 0 : b->rank ^ 1;
   b->partner = partner < b->ranks ? group_of(partner) : MPI_GROUP_NULL;
   b->left = group_of((b->rank + b->ranks - 1) % b->ranks);
@@ -603,11 +600,12 @@ static void setup(Bench* b) {
   b->in = memory(kDataBytes);
   b->added = memory((size_t)b->ranks * sizeof *b->added);
   b->samples = memory((size_t)b->options.samples * sizeof *b->samples);
-  measure_timer(b);
+  b->timer_us = measure_timer();
 }
 
 static void run_flavor(Bench* b, Flavor flavor, const regex_t* pattern) {
-  void* base = flavor == kCreate ? memory(kWindowBytes) : NULL;
+  unsigned char* block;
+  void* base = base_for(flavor, kWindowBytes, &block);
   b->flavor = flavor;
   make_window(flavor, kWindowBytes, &base, &b->win);
   b->base = base;
@@ -621,7 +619,7 @@ static void run_flavor(Bench* b, Flavor flavor, const regex_t* pattern) {
     if (regexec(pattern, kRows[r].name, 0, NULL, 0) == 0) run_row(b, &kRows[r]);
   check_counters(b);
   MPI_Win_free(&b->win);
-  if (flavor == kCreate) free(base);
+  free(block);
 }
 
 static void teardown(Bench* b) {
@@ -645,20 +643,12 @@ static void help(void) {
       "                   least five samples of 0.2 s)\n"
       "  --warmup N       operations before the first sample, within a fifth of the budget\n"
       "                   (default 200)\n"
+      "  --batch N        one sample is the time of N operations, divided by N (default 1): finer\n"
+      "                   than the clock; for rows in which no rank waits for another\n"
+      "  --whole-budget   go on when there are as many samples as asked for, and keep some of all\n"
       "  --pin            bind each rank to one CPU, in order of ranks\n"
       "  --json           one JSON object for each row instead of a table\n"
       "  --help           this text\n");
-}
-
-static double number(const char* option, const char* text, double low, double high, int whole) {
-  char* end;
-  errno = 0;
-  double value = strtod(text, &end);
-  if (errno != 0 || end == text || *end != '\0' || !(value >= low && value <= high) ||
-      (whole && value != (double)(long long)value))
-    reject("--%s wants a %snumber from %g to %g, not '%s'", option, whole ? "whole " : "", low,
-           high, text);
-  return value;
 }
 
 static void parse_flavors(Options* o, const char* text) {
@@ -678,13 +668,20 @@ static void parse_flavors(Options* o, const char* text) {
 }
 
 static Options parse(int argc, char** argv, int rank) {
-  Options o = {.pattern = "", .flavors = {1, 0, 0}, .samples = 10000, .warmup = 200, .budget_s = 1};
+  Options o = {.pattern = "",
+               .flavors = {1, 0, 0},
+               .samples = 10000,
+               .warmup = 200,
+               .batch = 1,
+               .budget_s = 1};
   static const struct option known[] = {{"rows", required_argument, NULL, 'r'},
                                         {"list", no_argument, NULL, 'l'},
                                         {"flavor", required_argument, NULL, 'f'},
                                         {"samples", required_argument, NULL, 's'},
                                         {"budget-s", required_argument, NULL, 'b'},
                                         {"warmup", required_argument, NULL, 'w'},
+                                        {"batch", required_argument, NULL, 'n'},
+                                        {"whole-budget", no_argument, NULL, 't'},
                                         {"pin", no_argument, NULL, 'p'},
                                         {"json", no_argument, NULL, 'j'},
                                         {"help", no_argument, NULL, 'h'},
@@ -710,6 +707,12 @@ static Options parse(int argc, char** argv, int rank) {
         break;
       case 'w':
         o.warmup = (long long)number("warmup", optarg, 0, 1e7, 1);
+        break;
+      case 'n':
+        o.batch = (long long)number("batch", optarg, 1, 1e6, 1);
+        break;
+      case 't':
+        o.whole_budget = 1;
         break;
       case 'p':
         o.pin = 1;
@@ -755,8 +758,9 @@ int main(int argc, char** argv) {
   if (!b.options.list) {
     setup(&b);
     if (b.rank == 0 && !b.options.json)
-      printf("%-26s %-8s %11s %11s %11s %11s %11s %8s   (us; %d ranks; one clock read: %.3f)\n",
-             "row", "flavor", "median", "q1", "q3", "p99", "max", "samples", b.ranks, b.timer_us);
+      printf("%-26s %-8s %11s %11s %11s %11s %11s %8s %12s   (us; %d ranks; a clock read: %.3f)\n",
+             "row", "flavor", "median", "q1", "q3", "p99", "max", "samples", "per second", b.ranks,
+             b.timer_us);
     for (int f = 0; f < kFlavors; ++f)
       if (b.options.flavors[f]) run_flavor(&b, (Flavor)f, &pattern);
     teardown(&b);

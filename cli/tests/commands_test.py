@@ -63,6 +63,25 @@ def test_run_passes_options_after_the_program_to_it(tmp_path):
     assert result.output.split()[-4:] == ["echo", "-n", "--seed", "5"]
 
 
+@pytest.mark.parametrize(
+    ("options", "environment", "expected"),
+    [
+        (["--machine", "stale"], "", "fail"),
+        (["--machine", "stale", "--on-findings", "report"], "", "report"),
+        (["--machine", "stale"], "report", None),  # as the environment says
+        ([], "", None),
+    ],
+)
+def test_run_on_stale_fails_on_findings_unless_told(monkeypatch, options, environment, expected):
+    monkeypatch.setenv("TOMBOLO_ON_FINDINGS", environment)
+    result = CliRunner().invoke(app, ["run", "--show", "--mpi", "mpich", *options, "echo"])
+    if isinstance(result.exception, UserError):
+        pytest.skip(str(result.exception))
+    words = result.output.split()
+    told = words[words.index("TOMBOLO_ON_FINDINGS") + 1] if "TOMBOLO_ON_FINDINGS" in words else None
+    assert told == expected
+
+
 def test_an_unknown_machine_is_refused():
     result = CliRunner().invoke(app, ["run", "--machine", "wet", "echo"])
     assert isinstance(result.exception, UserError)

@@ -15,9 +15,11 @@ MPICH = Mpi("mpich", Path("/m/mpiexec"), Path("/m/mpicc"), Path("/m"))
 STOCK, OURS = Contestant(MPICH, yields=False), Contestant(MPICH, "coherent")
 ROW = ("fence", "allocate", "fence, all ranks")
 LOST = (
-    "tombolo: rank 0, MPI_Win_free: stale: lost updates: 491 bytes in 32 lines\n"
-    "stale: lost update: 10 of bytes 8 to 58 of home 0, written by core 1, were overwritten when "
-    "core 0 published its line\n"
+    "tombolo: stale: window made at u.c:71 of 2 processes:\n"
+    "tombolo:   lost update: 481 bytes that rank 1 at u.c:44 wrote were overwritten with old values when "
+    "rank 0 at u.c:60 wrote back its cache line; 30 times; bytes 8 to 58 of rank 0's memory\n"
+    "tombolo:   lost update: 10 bytes that rank 1 at u.c:44 wrote were overwritten with old values\n"
+    "tombolo:   note, no mistake: 7 bytes that rank 1 wrote\n"
 )
 RIGHT = Outcome(0, "RESULT ok ranks=2 values=256 wrong=0 seconds=0.1\n", "", 1)
 WRONG = Outcome(1, "RESULT WRONG ranks=2 values=256 wrong=128 seconds=0.1\n", LOST, 1)
@@ -100,7 +102,7 @@ def test_a_mistake_is_caught_by_a_wrong_result_and_named_bytes():
     said = demo.listen(WRONG)
     assert said.caught and not said.right
     assert (said.values, said.losses) == ("128 of 256 wrong", "491 bytes lost")
-    assert said.loss.startswith("lost update: 10 of bytes 8 to 58 of home 0")
+    assert said.loss.startswith("lost update: 481 bytes that rank 1 at u.c:44 wrote")
     assert not demo.listen(SILENT).caught
     assert demo.listen(RIGHT) == Said("ok", "0 of 256 wrong")
     assert not demo.listen(Outcome(0, RIGHT.stdout, LOST, 1)).right

@@ -191,6 +191,58 @@ def test_each_mistake_gives_the_class_of_the_standard(mpi, machine):
     passes(prepare("error_classes", mpi=mpi, machine=machine, ranks=3))
 
 
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        ("put", "MPI_Put: "),
+        ("fetch_and_op", "MPI_Fetch_and_op: no access epoch is open"),
+        ("lock", "MPI_Win_lock: "),
+        ("flush", "MPI_Win_flush: flush outside a passive target epoch"),
+        ("unlock", "MPI_Win_unlock: unlock of a target that is not locked"),
+    ],
+)
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_an_error_that_ends_the_job_names_the_call_of_the_program(mpi, call, told):
+    outcome = processes.run(prepare("fatal", call, mpi=mpi), 20)
+    assert outcome.status not in (0, None), outcome.stderr
+    assert f"tombolo: rank 0: {told}" in outcome.stderr, outcome.stderr
+
+
+# --- Mistakes of the user ------------------------------------------------------------------------
+
+MISTYPED = {
+    "TOMBOLO_MACHINE": ("Stale", "one of coherent, flushed, stale"),
+    "TOMBOLO_SEED": ("one", "a number from 0"),
+    "TOMBOLO_EVICTIONS": ("-3", "a number from 0"),
+    "TOMBOLO_ATOMICS": ("some", "one of full, none"),
+    "TOMBOLO_PASSIVE_SYNC": ("FIFO", "one of best-effort, writer-preference, fifo"),
+    "TOMBOLO_SEGMENT": ("file", "one of memfd, nameless, named"),
+    "TOMBOLO_STATS": ("xml", "one of 1, text, json, off, 0"),
+}
+
+
+def is_ended_with_a_message(made: Job, message: str) -> None:
+    outcome = processes.run(made, 20)
+    assert outcome.status not in (0, None), outcome.stderr
+    assert outcome.stderr.count(f"tombolo: {message}; the job is ended\n") == 1, outcome.stderr
+
+
+@pytest.mark.parametrize("variable", MISTYPED)
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_a_mistyped_setting_ends_the_job_with_one_message(mpi, variable):
+    text, choices = MISTYPED[variable]
+    machine = text if variable == "TOMBOLO_MACHINE" else "coherent"
+    made = prepare("leaving", "normal", mpi=mpi, ranks=3, machine=machine, **{variable: text})
+    is_ended_with_a_message(made, f"{variable}='{text}' is not understood; it may be {choices}")
+
+
+def test_a_setting_that_one_rank_alone_mistypes_ends_the_job_with_one_message():
+    mistype = 'if [ "$PMI_RANK" = 1 ]; then export TOMBOLO_MACHINE=Stale; fi; exec "$0" "$@"'
+    made = prepare("leaving", "normal", ranks=3, around=["sh", "-c", mistype])
+    choices = MISTYPED["TOMBOLO_MACHINE"][1]
+    is_ended_with_a_message(made, f"TOMBOLO_MACHINE='Stale' is not understood; it may be {choices}")
+
+
 # --- Strangers and children ----------------------------------------------------------------------
 
 
@@ -202,6 +254,22 @@ def test_another_user_cannot_open_the_memory_of_a_window(segment):
 
 
 @pytest.mark.parametrize("machine", MACHINES)
+def test_ranks_that_may_not_open_each_others_descriptors_share_memory(machine):
+    before = ours_in()
+    outcome = passes(prepare("undumpable", machine=machine, choice={"stats": "json"}))
+    told = stats.total(outcome.stderr)
+    assert told.served == 12 and told.forwarded == 0, outcome.stderr
+    assert nothing_new(before)
+
+
+def test_ranks_that_may_open_nothing_of_each_other_are_served_by_the_host():
+    made = prepare("undumpable", choice={"stats": "json"}, TOMBOLO_SEGMENT="memfd")
+    told = stats.total(passes(made).stderr)
+    assert told.served == 0 and told.forwarded == 12
+    assert told.reasons == ("processes may not open each other's memory",)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
 def test_forked_children_do_not_disturb_the_window(machine):
     outcome = passes(prepare("children", machine=machine, choice={"stats": "json"}))
     assert len(stats.parse(outcome.stderr)) == 2, outcome.stderr
@@ -209,6 +277,40 @@ def test_forked_children_do_not_disturb_the_window(machine):
 
 def test_forked_children_do_not_disturb_the_window_under_open_mpi():
     passes(prepare("children", mpi="openmpi"))
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_windows_over_ordinary_memory_leave_it_to_the_program(mpi, machine):
+    passes(prepare("ordinary", mpi=mpi, machine=machine, ranks=3))
+
+
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_threads_lose_no_store_beside_windows_that_come_and_go(mpi):
+    passes(prepare("threads_beside", mpi=mpi), limit=90)
+
+
+# --- Messages under way --------------------------------------------------------------------------
+
+# Large messages in parts, each of which asks both sides for a call of MPI.
+IN_PARTS = {
+    "mpich": {"MPIR_CVAR_CH4_CMA_ENABLE": "0"},
+    "openmpi": {"OMPI_MCA_smsc": "^cma,knem,xpmem", "OMPI_MCA_btl": "self,sm"},
+}
+POLLS = ["get", "fetch_and_op", "compare_and_swap", "flush", "sync", "lock", "test"]
+
+
+@pytest.mark.parametrize("side", ["send", "receive"])
+@pytest.mark.parametrize("way", [*POLLS, "fence"])
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_a_message_goes_on_while_a_window_is_polled(mpi, way, side):
+    passes(prepare("progress", way, side, mpi=mpi, **IN_PARTS[mpi]))
+
+
+@pytest.mark.parametrize("way", ["get", "test", "fence"])
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_a_message_goes_on_in_programs_of_sessions_alone(mpi, way):
+    passes(prepare("progress", way, mpi=mpi, PROGRESS_IN_SESSION="1", **IN_PARTS[mpi]))
 
 
 # --- Threads -------------------------------------------------------------------------------------
@@ -231,6 +333,11 @@ def test_threads_may_call_at_once_without_coherence(what, machine):
 
 def test_threads_may_call_at_once_under_open_mpi():
     passes(prepare("threads", "targets", SEED, ranks=3, mpi="openmpi", TOMBOLO_PASSIVE_SYNC="fifo"))
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_threads_may_call_in_turn(machine):
+    passes(prepare("handover", machine=machine))
 
 
 # --- Scale ---------------------------------------------------------------------------------------

@@ -60,11 +60,13 @@ def example(mpi: Mpi, name: str) -> Path:
     known = examples()
     if name not in known:
         raise UserError(f"there is no example '{name}'; there are: {', '.join(known)}")
-    return compiled(mpi, known[name], paths.home() / "build" / "examples")
+    # Reports of `stale` name lines.
+    return compiled(mpi, known[name], paths.home() / "build" / "examples", ["-g"])
 
 
 def benchmark(mpi: Mpi, name: str) -> Path:
     source = (paths.checkout() or paths.PACKAGE) / "bench" / f"{name}.c"
     if not source.is_file():
         raise UserError(f"{source} is not there; run this from a checkout")
-    return compiled(mpi, source, paths.home() / "build" / "bench")
+    root = source.parents[1]  # headers are named from there
+    return compiled(mpi, source, paths.home() / "build" / "bench", [f"-I{root}"])

@@ -49,6 +49,8 @@ FOREIGN_MEMORY = Hint(
     "sysctl kernel.yama.ptrace_scope=0",
     "docker run --cap-add=SYS_PTRACE",
 )
+MPI4PY = Hint("{}  (or, in the environment of the MPI: {})", "make env-test", "pip install mpi4py>=4.0")
+PETSC = Hint("{}  (or: {})", "make petsc", "apt-get install python3-petsc4py python3-mpi4py")
 TOOLS = Hint("{}", "make system")
 
 EXAMPLES = Hint("all examples on all machines: {}", "tombolo demo --examples")

@@ -30,6 +30,7 @@ class Choice:
     stats: str | None = None  # text or json
     pool: str | None = None
     atomics: str | None = None
+    on_findings: str | None = None  # fail or report
 
     def environment(self) -> dict[str, str]:
         given = {
@@ -39,6 +40,7 @@ class Choice:
             "TOMBOLO_STATS": self.stats,
             "TOMBOLO_POOL": self.pool,
             "TOMBOLO_ATOMICS": self.atomics,
+            "TOMBOLO_ON_FINDINGS": self.on_findings,
         }
         return {name: str(value) for name, value in given.items() if value is not None}
 

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the one-sided micro-benchmark under several contestants in turn, A B A B."""
+"""Runs the one-sided micro-benchmarks under several contestants in turn, A B A B."""
 
 import json
 import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -29,6 +29,9 @@ class Target:
     machine: str = "coherent"
     target: float | None = None
     limit: str = ""
+    program: str = "one_sided"  # of bench/
+    loaded: bool = False  # a row of a host that does other work, too
+    times_memcpy: float | None = None  # our aim, where the program measures a memcpy beside
 
     @property
     def id(self) -> tuple[str, str]:
@@ -63,6 +66,8 @@ class Sample:
     q3: float
     samples: int
     mean: float
+    per_s: float | None = None  # operations in a second of rank 0
+    by_memcpy: float | None = None  # the time by that of a memcpy beside
 
 
 @dataclass
@@ -89,9 +94,22 @@ class Cell:
         return median(sample.mean for sample in self.rounds)
 
     @property
+    def per_s(self) -> float | None:
+        return median_of([sample.per_s for sample in self.rounds])
+
+    @property
+    def by_memcpy(self) -> float | None:
+        return median_of([sample.by_memcpy for sample in self.rounds])
+
+    @property
     def two_kinds(self) -> bool:
         """Whether so many samples take so much longer that the median misleads."""
         return self.mean > 10 * self.median
+
+
+def median_of(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return median(known) if known else None
 
 
 def targets(path: Path | None = None) -> list[Target]:
@@ -99,12 +117,15 @@ def targets(path: Path | None = None) -> list[Target]:
     return [Target(**row) for row in tomllib.loads(text)["row"]]
 
 
-def pick(rows: list[Target], ranks: int, machines: list[str], pattern: str | None) -> list[Target]:
-    """The rows for that many ranks, one of the machines, and a name that matches."""
+def pick(
+    rows: list[Target], ranks: int, machines: list[str], pattern: str | None, loaded: bool = False
+) -> list[Target]:
+    """The rows for that many ranks, one of the machines, a name that matches, and such a host."""
     return [
         row
         for row in rows
         if row.ranks == ranks
+        and row.loaded == loaded
         and row.machine in machines
         and (pattern is None or re.search(pattern, row.name))
     ]
@@ -128,26 +149,35 @@ class Campaign:
     """The measurements of all contestants; remembers the rows that each cannot run."""
 
     def __init__(
-        self, ranks: int, options: list[str], keep: Callable[[dict], None], say: Callable[[str], None]
+        self,
+        ranks: int,
+        options: list[str],
+        keep: Callable[[dict], None],
+        say: Callable[[str], None],
+        programs: Mapping[str, str] | None = None,  # by row, of those that are not in one_sided
     ) -> None:
         self.cells: dict[tuple[Contestant, tuple[str, str]], Cell] = defaultdict(lambda: Cell([]))
         self.broken: set[tuple[Contestant, tuple[str, str]]] = set()
         self._ranks, self._options = ranks, options
         self._keep, self._say = keep, say
+        self._programs = programs or {}
 
     def round(self, number: int, contestant: Contestant, rows: list[tuple[str, str]]) -> None:
-        """One run for each flavour; a row that crashes or hangs is named and left out from then on."""
-        for flavor in dict.fromkeys(flavor for _, flavor in rows):
-            names = [name for name, f in rows if f == flavor]
-            names = [n for n in dict.fromkeys(names) if (contestant, (n, flavor)) not in self.broken]
+        """One run for each program and flavour; a row that crashes or hangs is named and left out
+        from then on."""
+        runs: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for name, flavor in dict.fromkeys(rows):
+            if (contestant, (name, flavor)) not in self.broken:
+                runs[self._programs.get(name, "one_sided"), flavor].append(name)
+        for (program, flavor), names in runs.items():
             while names:
-                names = self._run(number, contestant, flavor, names)
+                names = self._run(number, contestant, program, flavor, names)
 
     def _run(
-        self, number: int, contestant: Contestant, flavor: str, names: list[str]
+        self, number: int, contestant: Contestant, name: str, flavor: str, names: list[str]
     ) -> list[str]:
         """Returns the rows that are still to do because one before them broke the run."""
-        program = compile.benchmark(contestant.mpi, "one_sided")
+        program = compile.benchmark(contestant.mpi, name)
         choice = Choice(contestant.machine) if contestant.machine else None
         command = [str(program), "--json", "--flavor", flavor, "--rows", f"^({'|'.join(names)})$"]
         made = job(
@@ -164,7 +194,7 @@ class Campaign:
             self._store(number, contestant, record)
         if outcome.status == 0:
             return []
-        left = [name for name in in_order(names) if name not in done]
+        left = [row for row in in_order(names, name) if row not in done]
         how = "hangs" if outcome.status is None else f"ends with {outcome.status}"
         culprit = left[0] if left else "the end of the run"
         self._say(f"{contestant.label}: {how} in {culprit} ({flavor}): {complaint(outcome)}")
@@ -179,15 +209,21 @@ class Campaign:
     def _store(self, number: int, contestant: Contestant, record: dict) -> None:
         key = (contestant, (record["row"], record["flavor"]))
         sample = Sample(
-            record["median"], record["q1"], record["q3"], record["samples"], record["mean"]
+            record["median"],
+            record["q1"],
+            record["q3"],
+            record["samples"],
+            record["mean"],
+            record.get("per_s") or None,
+            record.get("by_memcpy"),
         )
         self.cells[key].rounds.append(sample)
         self._keep({"kind": "sample", "contestant": contestant.label, "round": number, **record})
 
 
-def in_order(names: list[str]) -> list[str]:
+def in_order(names: list[str], program: str) -> list[str]:
     """The rows in the order in which the program runs them: that of its table."""
-    text = ((paths.checkout() or paths.PACKAGE) / "bench" / "one_sided.c").read_text()
+    text = ((paths.checkout() or paths.PACKAGE) / "bench" / f"{program}.c").read_text()
     return sorted(names, key=lambda name: text.find(f'"{name}"'))
 
 

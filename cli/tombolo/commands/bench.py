@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tombolo bench`: our micro-benchmark and our lock schemes against the stock MPIs, in one run."""
 
+from collections.abc import Callable
+from contextlib import nullcontext
 from itertools import zip_longest
 from statistics import median
 from typing import Annotated
@@ -8,11 +10,12 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from tombolo import host, libraries, measure, mpis, paths, records, settings
+from tombolo import host, libraries, load, measure, mpis, paths, records, settings
 from tombolo import starvation as starving
 from tombolo.console import console, paragraph
 from tombolo.errors import UserError
-from tombolo.measure import Campaign, Contestant, Target
+from tombolo.measure import Campaign, Contestant, Sample, Target
+from tombolo.mpis import Mpi
 
 app = typer.Typer(help="Measurements against the stock MPIs of this host.", no_args_is_help=True)
 
@@ -33,23 +36,40 @@ def one_sided(
         list[str] | None, typer.Option(help="Stock MPIs; repeatable [default: all found]")
     ] = None,
     under: Annotated[
-        list[str] | None, typer.Option(help="MPIs that Tombolo runs in front of [default: mpich]")
+        list[str] | None,
+        typer.Option(
+            help="MPIs that Tombolo runs in front of [default: those stock MPIs that are not the "
+            "distribution's]"
+        ),
     ] = None,
     rounds: Annotated[int, typer.Option(help="How often each contestant has its turn.")] = 3,
     samples: Annotated[int, typer.Option(help="Of each rank and row, at most.")] = 10000,
-    budget: Annotated[float, typer.Option(help="Seconds for a row, about.")] = 0.5,
-    strict: Annotated[bool, typer.Option(help="Fail where a row is behind the best stock MPI.")] = False,
+    budget: Annotated[
+        float | None, typer.Option(help="Seconds for a row, about [default: 0.5, loaded 2]")
+    ] = None,
+    loaded: Annotated[
+        bool, typer.Option(help="Beside busy loops, twice as many as processors; rounds per second, too.")
+    ] = False,
+    batch: Annotated[
+        int, typer.Option(help="Operations in a sample: finer than the clock.", min=1)
+    ] = 1,
+    strict: Annotated[
+        bool,
+        typer.Option(help="Fail where a row is behind a stock MPI or above its aim for a memcpy."),
+    ] = False,
 ) -> None:
     """Medians of one-sided operations: stock MPIs and Tombolo in turn, rounds times."""
     machines = machine or ["coherent"]
     for name in machines:
         settings.check_machine(name)
-    hosts = [mpis.need(key) for key in under] if under else [mpis.need("mpich")]
     stock = [mpis.need(key) for key in mpi] if mpi else [m for m in mpis.found() if m.mpicc]
+    hosts = [mpis.need(key) for key in under] if under else fronted(stock)
     for each in hosts:
         libraries.need(each.kind)
     found = stock + [each for each in hosts if each not in stock]
-    wanted = measure.pick(measure.targets(), ranks, machines, rows)
+    wanted = measure.pick(measure.targets(), ranks, machines, rows, loaded)
+    if batch > 1:
+        wanted = [row for row in wanted if row.program == "one_sided"]
     if not wanted:
         raise UserError(f"no row for {ranks} ranks on {', '.join(machines)} matches")
     entries = [
@@ -57,26 +77,47 @@ def one_sided(
         for c in measure.contestants(found, hosts, machines, ranks)
         if not c.stock or c.mpi in stock
     ]
-    options = ["--samples", str(samples), "--budget-s", str(budget)]
+    seconds = budget or (2 if loaded else 0.5)
+    options = ["--samples", str(samples), "--budget-s", str(seconds)]
     if ranks <= host.cores():
         options.append("--pin")
-    writer = records.Writer(f"one-sided-{ranks}", ranks=ranks, rounds=rounds)
-    campaign = Campaign(ranks, options, writer.write, console.print)
+    if loaded:
+        options.append("--whole-budget")
+    if batch > 1:
+        options += ["--batch", str(batch)]
+    loops = load.usual() if loaded else 0
+    writer = records.Writer(f"one-sided-{ranks}", ranks=ranks, rounds=rounds, busy_loops=loops)
+    programs = {row.name: row.program for row in wanted}
+    campaign = Campaign(ranks, options, writer.write, console.print, programs)
     ids = list(dict.fromkeys(row.id for row in wanted))
-    for number in range(1, rounds + 1):
-        for name, flavor in ids:
-            console.print(f"round {number}: {name} ({flavor})")
-            # One after the other within seconds, as the host's pace may change between minutes.
-            for contestant in entries:
-                campaign.round(number, contestant, [(name, flavor)])
+    with load.busy_loops(loops) if loops else nullcontext():
+        measure_in_turn(campaign, ids, entries, rounds)
     console.print(table(campaign, wanted, entries, ranks, rounds))
-    behind = [line for row in wanted if (line := shortfall(campaign, row, entries))]
+    console.print(ratios(campaign, wanted, entries))
+    behind = [line for row in wanted for line in shortfalls(campaign, row, entries)]
     for line in behind:
         paragraph(line, style="yellow")
     console.print(f"records: {paths.shown(writer.path)}")
     plots(campaign, wanted, entries, writer.path, f"{ranks} ranks on {host.cores()} processors")
     if strict and behind:
         raise typer.Exit(1)
+
+
+def fronted(stock: list[Mpi]) -> list[Mpi]:
+    """Those of which Tombolo in front is measured unless told; the distribution's, which are older
+    ones of the same, only where there are no others."""
+    return [mpi for mpi in stock if mpi.key == mpi.kind] or stock
+
+
+def measure_in_turn(
+    campaign: Campaign, ids: list[tuple[str, str]], entries: list[Contestant], rounds: int
+) -> None:
+    """Each row of all contestants within seconds: the host's pace may change between minutes."""
+    for number in range(1, rounds + 1):
+        for name, flavor in ids:
+            console.print(f"round {number}: {name} ({flavor})")
+            for contestant in entries:
+                campaign.round(number, contestant, [(name, flavor)])
 
 
 @app.command("starvation")
@@ -151,29 +192,36 @@ def quartiles(row: dict | None) -> str:
     return f"{joined(row, 'q1', 'median', 'q3')} ({row['iqr_by_median']:.2f})"
 
 
+# --- The table ------------------------------------------------------------------------------------
+
+
 def table(
     campaign: Campaign, rows: list[Target], entries: list[Contestant], ranks: int, rounds: int
 ) -> Table:
-    """A line for each row, with the ratio of the best stock MPI to ours."""
+    """A line for each row: the times of all."""
     title = f"{ranks} ranks, microseconds: median of {rounds} rounds (lowest q1 to highest q3)"
     result = Table(title=title, title_justify="left")
     result.add_column("row")
     for entry in entries:
         result.add_column(entry.label, justify="right")
-    for heading in ("best stock / ours", "target"):
-        result.add_column(heading, justify="right")
+    ours = [entry for entry in entries if not entry.stock]
+    result.add_column("target", justify="right")
     result.add_column("limit")
     for row in rows:
         cells = [cell_text(campaign, entry, row) for entry in entries]
-        _, ours = best(campaign, row, entries)
-        times = ratio(campaign, row, entries)
-        shown = "" if times is None else f"{times:.2f}"
-        if times is not None and times < 1:
-            shown = f"[red]{shown}[/]"
-        target = "" if row.target is None else number(row.target)
-        if row.target is not None and ours is not None and ours > row.target:
-            target = f"[yellow]{target}[/]"
-        result.add_row(row.title, *cells, shown, target, row.limit)
+        result.add_row(row.title, *cells, target_text(campaign, row, ours), row.limit)
+    return result
+
+
+def ratios(campaign: Campaign, rows: list[Target], entries: list[Contestant]) -> Table:
+    """A line for each row: each of ours beside the best stock MPI, and beside its own."""
+    result = Table(title="times as quick as the best stock MPI, and as its own", title_justify="left")
+    result.add_column("row")
+    ours = [entry for entry in entries if not entry.stock]
+    for entry in ours:
+        result.add_column(entry.label, justify="right")
+    for row in rows:
+        result.add_row(row.title, *(ratio_text(campaign, row, each, entries) for each in ours))
     return result
 
 
@@ -183,53 +231,133 @@ def cell_text(campaign: Campaign, entry: Contestant, row: Target) -> str:
     cell = campaign.cells.get((entry, row.id))
     if cell is None:
         return ""
-    return f"{number(cell.median)} ({number(cell.low)}-{number(cell.high)})"
+    text = f"{number(cell.median)} ({number(cell.low)}-{number(cell.high)})"
+    if cell.by_memcpy is not None:
+        text += f"\n{cell.by_memcpy:.2f} memcpy"
+    if row.loaded and cell.per_s is not None:
+        text += f"\n{cell.per_s:,.0f} per s"
+    return text
 
 
-def best(
-    campaign: Campaign, row: Target, entries: list[Contestant]
-) -> tuple[float | None, float | None]:
-    """The lowest median of a stock MPI and of Tombolo on the row's machine."""
-    medians: dict[bool, list[float]] = {True: [], False: []}
-    for entry in entries:
-        if (cell := campaign.cells.get((entry, row.id))) and entry.machine in (None, row.machine):
-            medians[entry.stock].append(cell.median)
-    return min(medians[True], default=None), min(medians[False], default=None)
+def ratio_text(
+    campaign: Campaign, row: Target, ours: Contestant, entries: list[Contestant]
+) -> str:
+    """How many times better ours is than the best stock MPI and than its own, in time; below, on a
+    host with other work, in operations per second."""
+    if ours.machine != row.machine:
+        return ""
+    groups = opponents(ours, entries).values()
+    lines = [[ratio(campaign, row, ours, group) for group in groups]]
+    if row.loaded:
+        lines.append([ratio(campaign, row, ours, group, pace) for group in groups])
+    return "\n".join(", ".join(marked(value) for value in line) for line in lines)
 
 
-def ratio(campaign: Campaign, row: Target, entries: list[Contestant]) -> float | None:
-    """How many times as long as ours the best stock MPI takes: the median over the rounds.
+def marked(value: float | None) -> str:
+    if value is None:
+        return "-"
+    if value >= 1:
+        return f"{value:.2f}"
+    return f"[red]{value:.2f}[/]" if value >= 0.1 else f"[red]{value:.1g}[/]"
+
+
+def target_text(campaign: Campaign, row: Target, ours: list[Contestant]) -> str:
+    """Marked where one of ours misses it."""
+    if row.target is None:
+        return ""
+    cells = [campaign.cells.get((e, row.id)) for e in ours if e.machine == row.machine]
+    missed = any(cell and cell.median > row.target for cell in cells)
+    return f"[yellow]{number(row.target)}[/]" if missed else number(row.target)
+
+
+# --- Comparing ------------------------------------------------------------------------------------
+
+
+def opponents(ours: Contestant, entries: list[Contestant]) -> dict[str, list[Contestant]]:
+    """The stock MPIs that ours is compared with: all, and the one in front of which it runs."""
+    stock = [entry for entry in entries if entry.stock]
+    return {
+        "the best stock MPI": stock,
+        "its own stock MPI": [entry for entry in stock if entry.mpi == ours.mpi],
+    }
+
+
+def duration(sample: Sample) -> float | None:
+    return sample.median
+
+
+def pace(sample: Sample) -> float | None:
+    """Like a time: less is better."""
+    return 1 / sample.per_s if sample.per_s else None
+
+
+def ratio(
+    campaign: Campaign,
+    row: Target,
+    ours: Contestant,
+    stock: list[Contestant],
+    value: Callable[[Sample], float | None] = duration,
+) -> float | None:
+    """How many times as long as ours the best of these takes: the median over the rounds.
 
     Only values of the same round are compared: where the host's pace changes between rounds, the
     medians over all rounds may come from different paces.
     """
-    rounds: dict[bool, list[list[float]]] = {True: [], False: []}
-    for entry in entries:
-        if (cell := campaign.cells.get((entry, row.id))) and entry.machine in (None, row.machine):
-            rounds[entry.stock].append([sample.median for sample in cell.rounds])
-    best_of_round = {
-        stock: [min(v for v in values if v is not None) for values in zip_longest(*rounds[stock])]
-        for stock in rounds
-    }
-    pairs = zip(best_of_round[True], best_of_round[False], strict=False)
-    ratios = [stock / ours for stock, ours in pairs]
+
+    def by_round(entry: Contestant) -> list[float | None]:
+        cell = campaign.cells.get((entry, row.id))
+        return [value(sample) for sample in cell.rounds] if cell else []
+
+    best_of_round = [
+        min((v for v in values if v is not None), default=None)
+        for values in zip_longest(*map(by_round, stock))
+    ]
+    ratios = [
+        theirs / mine
+        for theirs, mine in zip(best_of_round, by_round(ours), strict=False)
+        if theirs is not None and mine is not None
+    ]
     return median(ratios) if ratios else None
 
 
-def shortfall(campaign: Campaign, row: Target, entries: list[Contestant]) -> str | None:
-    """A sentence where we are behind a stock MPI; it does not apply where no MPI competes."""
-    stock, ours = best(campaign, row, entries)
-    if row.machine != "coherent" or stock is None:
-        return None
-    if ours is None:
-        return f"{row.title}: no measurement of ours"
-    times = ratio(campaign, row, entries)
-    if times is not None and times < 1:
-        return (
-            f"{row.title}: behind the best stock MPI, {number(ours)} to {number(stock)}, ratio in the "
-            f"same round {times:.2f}" + means(campaign, row, entries)
-        )
-    return None
+def shortfalls(campaign: Campaign, row: Target, entries: list[Contestant]) -> list[str]:
+    """Sentences where one of ours is behind a stock MPI or above its aim for a memcpy."""
+    if row.machine != "coherent":  # no MPI competes
+        return []
+    return [
+        line
+        for ours in entries
+        if ours.machine == row.machine
+        for line in shortfalls_of(campaign, row, ours, entries)
+    ]
+
+
+def shortfalls_of(
+    campaign: Campaign, row: Target, ours: Contestant, entries: list[Contestant]
+) -> list[str]:
+    name = f"{row.title}, {ours.label}"
+    cell = campaign.cells.get((ours, row.id))
+    if cell is None:
+        measured = any((e, row.id) in campaign.cells for e in entries if e.stock)
+        return [f"{name}: no measurement"] if measured else []
+    lines = []
+    for whom, group in opponents(ours, entries).items():
+        times = ratio(campaign, row, ours, group)
+        if times is not None and times < 1:
+            lines.append(f"{name}: behind {whom}, {number(cell.median)} to "
+                         f"{number(best(campaign, row, group))}, ratio in the same round "
+                         f"{times:.2f}{means(campaign, row, entries)}")  # fmt: skip
+        rate = ratio(campaign, row, ours, group, pace) if row.loaded else None
+        if rate is not None and rate < 1:
+            lines.append(f"{name}: fewer in a second than {whom}, ratio in the same round {rate:.2f}")
+    if row.times_memcpy and cell.by_memcpy and cell.by_memcpy > row.times_memcpy:
+        lines.append(f"{name}: {cell.by_memcpy:.2f} times a memcpy, the aim is {row.times_memcpy}")
+    return lines
+
+
+def best(campaign: Campaign, row: Target, entries: list[Contestant]) -> float:
+    """The lowest median of those that were measured, of which there is one."""
+    return min(cell.median for e in entries if (cell := campaign.cells.get((e, row.id))))
 
 
 def means(campaign: Campaign, row: Target, entries: list[Contestant]) -> str:

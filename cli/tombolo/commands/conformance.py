@@ -1,20 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`tombolo conformance`: MPICH's own one-sided test programs, under the stock MPI and under us."""
+"""`tombolo conformance`: test programs that others wrote, under the stock MPI and under us.
+
+MPICH's own one-sided tests and mpi4py's are judged here, test by test; PETSc's star forests, which are timed
+too, in commands/forests.py.
+"""
 
 import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
 from tombolo import libraries, mpis, paths, records, settings
+from tombolo.commands import forests
 from tombolo.console import console, paragraph
 from tombolo.errors import UserError
+from tombolo.mpis import Mpi
 from tombolo.suite import build as suite_build
-from tombolo.suite import judge, runner, source, testlist
+from tombolo.suite import judge, mpi4py, petsc, runner, source, testlist
 from tombolo.suite.runner import Setting, Verdict
 
 DEFAULT_SEEDS = (1, 2, 3)
+MACHINES = ("coherent", "stale")  # of the claim about MPICH's tests
+See = Callable[[Verdict], None]
+
+
+@dataclass
+class Subject:
+    """A suite of tests, ready to run."""
+
+    title: str
+    mpi: Mpi
+    known: judge.StockVerdicts
+    run: Callable[[Setting, See], Iterable[Verdict]]
+    again: Callable[[list[Verdict]], Iterable[Verdict]]  # these tests under the stock MPI
+    tests: int | None = None  # where that is known before the first run
 
 
 def conformance(
@@ -24,68 +46,139 @@ def conformance(
         typer.Option(help="coherent, flushed, stale or stock; repeatable [default: all of the claim]"),
     ] = None,
     seed: Annotated[
-        list[int] | None, typer.Option(help="Seeds for stale; repeatable [default: 1 2 3]")
+        list[int] | None, typer.Option(help="Seeds for stale; repeatable [default: 1 2 3; of petsc 1]")
     ] = None,
     stock: Annotated[
         bool | None, typer.Option("--stock/--no-stock", help="Run the stock MPI first.")
     ] = None,
     slice: Annotated[
-        str | None, typer.Option(help="K/N: every Nth test from the Kth; quick: a short list.")
+        str | None, typer.Option(help="K/N: every Nth test from the Kth; quick: a short list of MPICH's.")
     ] = None,
-    only: Annotated[str | None, typer.Option(help="Regular expression on folder/name.")] = None,
+    only: Annotated[str | None, typer.Option(help="Regular expression on the test's name.")] = None,
     suite: Annotated[
-        str, typer.Option(help="Folders of the suite, comma-separated.")
-    ] = ",".join(suite_build.FOLDERS),
-    jobs: Annotated[int, typer.Option(help="Tests at a time.")] = 1,
+        str, typer.Option(help="mpich, mpi4py, petsc, or folders of MPICH's tests, comma-separated.")
+    ] = "mpich",
+    ranks: Annotated[
+        list[int] | None,
+        typer.Option("--ranks", "-n", min=1, help="Of mpi4py and petsc; repeatable [default: 2 3 4; petsc 2]"),
+    ] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="Of petsc: how often each has its turn.")] = 3,
+    jobs: Annotated[int, typer.Option(help="Of MPICH's: tests at a time.")] = 1,
     limit: Annotated[float, typer.Option(help="Seconds that a test may take; ten times as many on stale.")] = 60,
     verbose: Annotated[bool, typer.Option(help="Show the output of failing tests.")] = False,
     build_only: Annotated[bool, typer.Option(help="Fetch and build the programs, then end.")] = False,
 ) -> None:
-    """Run MPICH's one-sided tests; fail when one passes under the stock MPI and not under us."""
-    chosen = mpis.need(mpi)
-    runs = settings_for(machine, tuple(seed or DEFAULT_SEEDS), stock)
-    if not build_only and any(setting.choice for setting in runs):
-        libraries.need(chosen.kind)  # before the first test rather than in its time
-    where = suite_build.build(chosen, console.print)
+    """Run test suites of others; fail when a test passes under the stock MPI and not under us."""
+    seeds = tuple(seed or ((1,) if suite == "petsc" else DEFAULT_SEEDS))
+    whole = {"mpi4py": mpi4py.MACHINES, "petsc": petsc.MACHINES}.get(suite, MACHINES)
+    runs = settings_for(machine, seeds, stock, whole)
+    kind = mpis.find(petsc.MPI) if suite == "petsc" else mpis.need(mpi)
+    if kind and not build_only and any(setting.choice for setting in runs):
+        libraries.need(kind.kind)  # before the first test rather than in its time
+    if suite == "petsc":
+        if not build_only:
+            forests.show(mpi, runs, tuple(ranks or (2,)), rounds, limit)
+        return
+    if suite == "mpi4py":
+        choice = mpi4py.Choice(only, sliced(slice))
+        subject = mpi4py_subject(mpis.need(mpi), tuple(ranks or mpi4py.RANKS), choice, limit, build_only)
+    else:
+        folders = suite_build.FOLDERS if suite == "mpich" else tuple(suite.split(","))
+        subject = mpich_subject(mpis.need(mpi), folders, slice, only, limit, jobs, build_only)
+    if subject:
+        judged(subject, runs, verbose)
+
+
+def mpich_subject(
+    mpi: Mpi,
+    folders: tuple[str, ...],
+    slice_: str | None,
+    only: str | None,
+    limit: float,
+    jobs: int,
+    build_only: bool,
+) -> Subject | None:
+    """MPICH's tests; None where only building was asked for."""
+    where = suite_build.build(mpi, console.print)
     if build_only:
         console.print(f"built in {paths.shown(where)}")
-        return
-    tests = testlist.read(where, tuple(suite.split(",")), source.unpacked())
-    tests = testlist.choose(tests, slice, only, judge.quick_tests())
+        return None
+    tests = testlist.read(where, folders, source.unpacked())
+    tests = testlist.choose(tests, slice_, only, judge.quick_tests())
     if not tests:
         raise UserError("no test is left to run")
-    writer = records.Writer(f"conformance-{chosen.key}", mpi=chosen.label, tests=len(tests))
-    known = judge.StockVerdicts(where)
+    by_id = {test.id: test for test in tests}
+    return Subject(
+        f"MPICH's one-sided tests on {mpi.label}",
+        mpi,
+        judge.StockVerdicts(where),
+        lambda setting, seen: runner.run_all(tests, mpi, where, setting, limit, jobs, seen),
+        lambda failures: (
+            runner.run(by_id[v.test], mpi, where, Setting("stock"), limit) for v in failures
+        ),
+        len(tests),
+    )
+
+
+def mpi4py_subject(
+    mpi: Mpi, ranks: tuple[int, ...], choice: mpi4py.Choice, limit: float, build_only: bool
+) -> Subject | None:
+    """mpi4py's tests; None where only fetching was asked for."""
+    tests = mpi4py.prepare(mpi, console.print)
+    if build_only:
+        console.print(f"fetched into {paths.shown(tests.folder)}")
+        return None
+    return Subject(
+        f"mpi4py's tests with windows on {mpi.label}",
+        mpi,
+        judge.StockVerdicts(mpi4py.memory(tests)),
+        lambda setting, seen: mpi4py.run_all(tests, ranks, choice, setting, limit, seen),
+        lambda failures: mpi4py.run_again(tests, failures, limit),
+    )
+
+
+def judged(subject: Subject, runs: list[Setting], verbose: bool) -> None:
+    """All runs, the table, and the exit status."""
+    mpi, known = subject.mpi, subject.known
+    writer = records.Writer(f"conformance-{mpi.key}", mpi=mpi.label, suite=subject.title, tests=subject.tests)
     expected = judge.expected_failures()
     rows = []
     for setting in runs:
-        console.rule(f"{chosen.label}, {setting.label}: {len(tests)} tests", align="left")
+        many = f": {subject.tests} tests" if subject.tests else ""
+        console.rule(f"{mpi.label}, {setting.label}{many}", align="left")
         start = time.monotonic()
         verdicts = []
         seen = report(verbose, expected if setting.machine == "stale" else {})
-        for verdict in runner.run_all(tests, chosen, where, setting, limit, jobs, seen):
+        for verdict in subject.run(setting, seen):
             writer.write({"kind": "test", **verdict.record()})
             verdicts.append(verdict)
             if setting.machine == "stock":
                 known.learn(verdict)
-        ask_stock(tests, verdicts, known, chosen, where, limit)
+        ask_stock(verdicts, subject)
         row = judge.summarize(setting, verdicts, known.passes, expected)
         row.seconds = time.monotonic() - start
         rows.append(row)
-    console.print(table(chosen.label, rows))
+    console.print(table(subject.title, rows))
     explain(rows, expected)
     console.print(f"records: {paths.shown(writer.path)}")
-    fine = sum(row.tests - len(row.unexpected) for row in rows)
+    fine = sum(row.tests - len(row.unexpected) - len(row.skipped) for row in rows)
     console.print(f"conformance: {fine} passed, {sum(len(r.unexpected) for r in rows)} failed")
     if any(row.unexpected for row in rows):
         raise typer.Exit(1)
 
 
+def sliced(text: str | None) -> tuple[int, int] | None:
+    return testlist.slice_of(text) if text else None
+
+
 def settings_for(
-    machines: list[str] | None, seeds: tuple[int, ...], stock: bool | None
+    machines: list[str] | None,
+    seeds: tuple[int, ...],
+    stock: bool | None,
+    whole: tuple[str, ...] = MACHINES,
 ) -> list[Setting]:
-    """The runs to make, in order; `stale` once for each seed."""
-    named = list(machines or ("coherent", "stale"))
+    """The runs to make, in order; `stale` once for each seed. `whole`: where no machine is named."""
+    named = list(machines or whole)
     for name in named:
         settings.check_machine(name, "stock")
     if (stock is None and not machines) or stock:
@@ -102,9 +195,9 @@ def report(verbose: bool, listed: dict[str, str]):
 
     def seen(verdict: Verdict) -> None:
         nonlocal column
-        if verdict.passed:
+        if verdict.passed or verdict.verdict == "skipped":
             column += 1
-            print(".", end="\n" if column % 100 == 0 else "", flush=True)
+            print("." if verdict.passed else "s", end="\n" if column % 100 == 0 else "", flush=True)
             return
         print("\n" if column % 100 else "", end="")
         column = 0
@@ -118,18 +211,18 @@ def report(verbose: bool, listed: dict[str, str]):
     return seen
 
 
-def ask_stock(tests, verdicts, known, mpi, where, limit) -> None:
+def ask_stock(verdicts: list[Verdict], subject: Subject) -> None:
     """A failure of ours asks the stock MPI, again if need be, unless it is known to pass."""
     print()
-    by_id = {test.id: test for test in tests}
-    for verdict in verdicts:
-        if not verdict.passed and not known.passes.get(verdict.test, False):
-            known.learn(runner.run(by_id[verdict.test], mpi, where, Setting("stock"), limit))
+    passes = subject.known.passes
+    failures = [v for v in verdicts if not v.passed and not passes.get(v.test, False)]
+    for verdict in subject.again(failures):
+        subject.known.learn(verdict)
 
 
 def table(title: str, rows: list[judge.Summary]) -> Table:
-    result = Table(title=f"MPICH's one-sided tests on {title}", title_justify="left")
-    for heading in ("setting", "tests", "passed", "expected failures", "fails under stock too",
+    result = Table(title=title, title_justify="left")
+    for heading in ("setting", "tests", "passed", "expected failures", "fails under stock too", "skipped",
                     "fails only here", "passes only here", "windows served", "seconds"):
         result.add_column(heading, justify="left" if heading == "setting" else "right")
     for row in rows:
@@ -141,6 +234,7 @@ def table(title: str, rows: list[judge.Summary]) -> Table:
             str(row.passed),
             "" if stock else str(len(row.expected)),
             str(len(row.as_stock)),
+            str(len(row.skipped)),
             "" if stock else str(len(row.unexpected)),
             "" if stock else str(len(row.gained)),
             served,

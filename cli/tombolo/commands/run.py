@@ -28,6 +28,13 @@ def run(
     atomics: Annotated[
         str | None, typer.Option(help="flushed: full | none, the atomics of the memory.")
     ] = None,
+    on_findings: Annotated[
+        str | None,
+        typer.Option(
+            help="stale: fail | report; with fail a process that reports a mistake of the program "
+            "exits with 88 in place of 0 [default: fail, if the environment does not say]"
+        ),
+    ] = None,
     stats: Annotated[
         bool, typer.Option(help="Say at the end how many windows were served and forwarded.")
     ] = False,
@@ -38,7 +45,10 @@ def run(
     settings.check_machine(machine)
     program = programs.locate(command[0])
     chosen, abi = binding(program, command, mpi)
-    choice = None if stock else Choice(machine, seed, evictions, "text" if stats else None, pool, atomics)
+    if on_findings is None and machine == "stale" and not os.environ.get("TOMBOLO_ON_FINDINGS"):
+        on_findings = "fail"
+    told = "text" if stats else None
+    choice = None if stock else Choice(machine, seed, evictions, told, pool, atomics, on_findings)
     made = job(chosen, ranks, command, choice, abi)
     if show:
         print(" ".join(made.argv))

@@ -20,6 +20,7 @@ class Summary:
     expected: list[Verdict] = field(default_factory=list)
     unexpected: list[Verdict] = field(default_factory=list)
     as_stock: list[Verdict] = field(default_factory=list)  # fails under the stock MPI too
+    skipped: list[Verdict] = field(default_factory=list)  # by the test itself, under stock too
     gained: list[Verdict] = field(default_factory=list)  # fails there, passes here
     served: int = 0
     forwarded: int = 0
@@ -60,6 +61,8 @@ def summarize(
             row.passed += 1
             if stock.get(verdict.test) is False:
                 row.gained.append(verdict)
+        elif verdict.verdict == "skipped" and not stock.get(verdict.test, True):
+            row.skipped.append(verdict)
         elif setting.machine == "stock" or not stock.get(verdict.test, True):
             row.as_stock.append(verdict)
         elif (

@@ -52,7 +52,7 @@ class Verdict:
     mpi: str
     machine: str
     seed: int | None
-    verdict: str  # passed, failed, crashed, timeout, not built, excluded
+    verdict: str  # passed, failed, crashed, timeout, skipped, not built, excluded
     seconds: float
     served: int = 0
     forwarded: int = 0

@@ -79,10 +79,16 @@ def choose(tests: list[Test], slice_: str | None, only: str | None, quick: set[s
     if slice_ == "quick":
         tests = [test for test in tests if test.key in quick]
     elif slice_:
-        match = re.fullmatch(r"(\d+)/(\d+)", slice_)
-        if not match or not 1 <= int(match[1]) <= int(match[2]):
-            raise UserError(f"a slice is `quick` or K/N with 1 <= K <= N, not '{slice_}'")
-        tests = tests[int(match[1]) - 1 :: int(match[2])]
+        first, step = slice_of(slice_)
+        tests = tests[first - 1 :: step]
     if only:
         tests = [test for test in tests if re.search(only, test.id)]
     return tests
+
+
+def slice_of(text: str) -> tuple[int, int]:
+    """K and N of `K/N`."""
+    match = re.fullmatch(r"(\d+)/(\d+)", text)
+    if not match or not 1 <= int(match[1]) <= int(match[2]):
+        raise UserError(f"a slice is `quick` (of MPICH's tests) or K/N with 1 <= K <= N, not '{text}'")
+    return int(match[1]), int(match[2])

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs mpi4py's tests in one process of an MPI job, and writes the outcome of each as a line of JSON.
+
+    python run_mpi4py_tests.py PLAN.json          run by mpi4py's own main.py, which finds and prepares the tests
+
+The plan names the folder of the tests, their modules, a choice among them, and the file to write. A test
+that takes too long, and an end of the process that does, ends the process with a traceback.
+This program imports nothing of tombolo: the Python of the MPI runs it.
+"""
+
+import faulthandler
+import json
+import re
+import sys
+import unittest
+
+
+class Notes(unittest.TestResult):
+    """Writes each start and each outcome at once: the process may die in the next test."""
+
+    def __init__(self, path, limit):
+        super().__init__()
+        self._file = open(path, "w")  # as long as the process
+        self._limit = limit
+        self._outcome = None
+
+    def note(self, **fields):
+        self._file.write(json.dumps(fields) + "\n")
+        self._file.flush()
+
+    def watch(self):
+        faulthandler.dump_traceback_later(self._limit, exit=True)
+
+    def startTest(self, test):
+        super().startTest(test)
+        self._outcome = None
+        self.note(test=test.id())
+        self.watch()
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        word, says = self._outcome or ("failed", "no outcome")
+        self.note(test=test.id(), outcome=word, says=says)
+
+    def addSuccess(self, test):
+        self._keep("passed")
+
+    def addExpectedFailure(self, test, err):
+        self._keep("passed")
+
+    def addSkip(self, test, reason):
+        self._keep("skipped", reason)
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self._fail(test, err)
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self._fail(test, err)
+
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            self._fail(test, err)
+
+    def addUnexpectedSuccess(self, test):
+        super().addUnexpectedSuccess(test)
+        self._keep("failed", "passes against expectation")
+
+    def _fail(self, test, err):
+        says = f"{err[0].__name__}: {err[1]}"
+        if isinstance(test, unittest.TestCase):
+            self._keep("failed", says)
+        else:  # the fixture of a class or a module, which no start precedes
+            self.note(test=test.id(), outcome="failed", says=says)
+
+    def _keep(self, word, says=""):
+        """A failure is not forgotten when its test goes on."""
+        if self._outcome is None or self._outcome[0] != "failed":
+            self._outcome = (word, says)
+
+
+class Chosen:
+    """A runner, as unittest's main program wants one, for the tests that the plan chooses."""
+
+    def __init__(self, notes, plan):
+        self._notes, self._plan = notes, plan
+
+    def run(self, found):
+        tests = choose(list(flat(found)), self._plan)
+        unittest.TestSuite(tests).run(self._notes)
+        return self._notes
+
+
+def flat(suite):
+    for test in suite:
+        if isinstance(test, unittest.TestSuite):
+            yield from flat(test)
+        else:
+            yield test
+
+
+def choose(tests, plan):
+    """In the order of the tests, which is the same at all processes."""
+    if plan.get("only"):
+        tests = [test for test in tests if re.search(plan["only"], test.id())]
+    if plan.get("slice"):
+        first, step = plan["slice"]
+        tests = tests[first - 1 :: step]
+    if plan.get("just") is not None:
+        tests = [test for test in tests if test.id() in plan["just"]]
+    done = plan.get("after")
+    ids = [test.id() for test in tests]
+    return tests[ids.index(done) + 1 :] if done in ids else tests
+
+
+def run(plan):
+    sys.path.insert(0, plan["tests"])
+    sys.dont_write_bytecode = True
+    from mpi4py import MPI
+
+    notes = Notes(plan["notes"].format(rank=MPI.COMM_WORLD.Get_rank()), plan["limit"])
+    notes.watch()
+    import main  # mpi4py's
+
+    modules = [f"^{re.escape(module)}$" for module in plan["modules"]]
+    arguments = ["main.py", "-q", *[word for name in modules for word in ("-i", name)]]
+    try:
+        main.main(module=None, argv=arguments, testRunner=Chosen(notes, plan))
+    except SystemExit:
+        pass  # failures are in the notes
+    notes.watch()
+    notes.note(end=True)
+
+
+if __name__ == "__main__":
+    with open(sys.argv[1]) as given:
+        run(json.load(given))
