@@ -1,30 +1,34 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Broken twins: removes each publish, refresh, drain and fence of sync/ and windows/ in turn and
-expects the tests on the machine `stale` to fail. A fence of windows/ orders the program's own plain
-loads and stores; `stale` does them when it is called, so the tests on `coherent` must notice, where
-a load really overtakes a store.
+"""Broken twins: breaks sync/ and windows/ in one place after the other and expects a test to fail.
 
     tools/broken_twins.py                         all twins; exit status 1 if one survives
-    tools/broken_twins.py --list                  the statements, without running anything
-    tools/broken_twins.py --only 'window.h:2'     those whose "file:line: statement" matches
+    tools/broken_twins.py --list                  the twins, without running anything
+    tools/broken_twins.py --only 'window.h:2'     those whose "kind: file:line: statement" matches
     tools/broken_twins.py --slice 1/4             every fourth of them, for CI
     tools/broken_twins.py --json twins.jsonl      a JSON line for each twin as well
 
-A call counts if its receiver is a core (`core.`, `core_.`), or if it stands for such calls on all
-of the program's own copies (`own_.publish_all()` and its like in windows/). It is replaced by `(void)0`, so that a
-twin differs from the original in nothing else. `notify` is left out: a missing one costs time,
-never correctness (R6), so no test can or should fail. Files below a folder `testing` or `broken`
-are no part of the system.
+removal      A publish, refresh, drain or fence is replaced by `(void)0`, so that the twin differs
+             from the original in nothing else. A call counts if its receiver is a core (`core.`,
+             `core_.`), or if it stands for such calls on all of the program's own copies
+             (`own_.publish_all()` and its like in windows/). `notify` is left out: a missing one
+             costs time, never correctness (R6); the explorer checks it (litmus/).
+swap         Such a statement is exchanged with the next one, where that announces the first (a
+             lock is freed, a peer told, a barrier entered) or is the refresh that must come
+             later. Likewise the work under a mutex and its release, and each `wrote_to` with the
+             operation before it, which it notes.
+off by one   A publish or refresh of a range is a byte short.
+guard        A lock that keeps threads of one process apart in windows/ is removed. (Those of
+             sync/ are left to tests with many threads and to the thread sanitizer.)
 
-Two things that only threads of one process can see go wrong are broken as well: the guard of a
-refresh is removed, and each `wrote_to` is exchanged with the operation before it, which it notes.
+Files below a folder `testing` or `broken` are no part of the system.
 
 How: the tree is copied to a scratch folder for each job, with the list of machines cut down to
-the one so that tests compile quickly. Objects are compiled by direct compiler calls, and only those
-that include the changed file (-MM), directly or not. First the unchanged tree must pass. A twin is
-caught if a test program fails, crashes or exceeds its time; it survives if all pass in every
-attempt.
+`stale`, so that tests compile quickly. Objects are compiled by direct compiler calls, and only
+those that include the changed file (-MM), directly or not. A twin is caught if a test program
+fails, crashes or exceeds its time, which the same program with the unchanged tree must not do; it
+survives if all pass in every attempt. The tests that note the order of operations
+(windows/recorded_test.cpp) come first: they compile in seconds, and luck has no part in them.
 Exit status: 0 all caught, 1 a survivor, 2 nothing could be concluded.
 """
 
@@ -50,34 +54,37 @@ CALL = re.compile(
     r"\bcore_?\s*\.\s*(?:publish|refresh|drain|fence)\s*\("
     r"|\bown_\s*\.\s*(?:publish_all|refresh_all|note_put|announce_puts)\s*\("
     r"|(?<=    )publish_all\s*\("
-    r"|const std::lock_guard guard\s*\((?=refreshing_)"
+)
+# A statement that must come before one that announces it, at the start of a line.
+EARLIER = re.compile(
+    r"(?m)^ +(?P<first>(?:if \([^;{}]*?\)\s+)?"
+    r"(?:core_\.(?:drain|publish)|own_\.(?:publish_all|announce_puts)|publish_all|end_passive_epoch"
+    r"|Status status = body)\s*\([^;]*;)(?=(?P<between>\s+)(?P<second>[^;{}]))"
+)
+LATER = re.compile(
+    r"\b(?:announce_puts|arrive_and_wait|active_\.(?:post|complete)|with_locks|release"
+    r"|core_\.refresh)\s*\("
 )
 NOTED = re.compile(r"(Status status = [^;]*;)(\s*)([^;\n]*\bwrote_to\s*\([^;]*;)")
+RANGE = re.compile(r"\bcore_?\s*\.\s*(?:publish|refresh)\s*\(")
+GUARD = re.compile(r"const (?:Guard guard\(\*this\)|std::lock_guard guard\(refreshing_\))")
 MACHINE_LIST = re.compile(r"using AllMachines\s*=[^;]*;")
 FAILED_TEST = re.compile(r"^\[  FAILED  \] ([\w/.]+)", re.M)
 
 
-def machine_of(path, statement):
-    """The machine whose tests must notice."""
-    return "coherent" if path.startswith("windows/") and ".fence(" in statement else "stale"
-
-
 @dataclasses.dataclass(frozen=True)
 class Twin:
+    kind: str
     path: str  # relative to the root
     line: int
     start: int  # of the replaced text in the file, in characters
     end: int
     statement: str
-    replacement: str = "(void)0"
+    replacement: str
 
     @property
     def name(self):
-        return f"{self.path}:{self.line}: {self.statement}"
-
-    @property
-    def machine(self):
-        return machine_of(self.path, self.statement)
+        return f"{self.kind}: {self.path}:{self.line}: {self.statement}"
 
 
 @dataclasses.dataclass
@@ -114,24 +121,63 @@ def find_twins(folders):
                 continue
             text = path.read_text()
             code = blank_comments(text)
-            for start, end, replacement in sorted([*removals(code), *exchanges(code, text)]):
-                statement = " ".join(text[start:end].split())
-                line = text.count("\n", 0, start) + 1
-                twins.append(Twin(str(relative), line, start, end, statement, replacement))
-    return twins
+            for kind, generate in KINDS.items():
+                if kind == "guard" and relative.parts[0] != "windows":
+                    continue
+                for start, end, replacement in generate(code, text):
+                    statement = " ".join(text[start:end].split())
+                    line = text.count("\n", 0, start) + 1
+                    twins.append(
+                        Twin(kind, str(relative), line, start, end, statement, replacement))
+    return sorted(twins, key=lambda twin: (twin.path, twin.start, twin.kind))
 
 
-def removals(code):
-    """The texts that are replaced by nothing: (start, end, replacement)."""
+def removals(code, _):
+    """(start, end, replacement): the texts that are replaced. Likewise below."""
     for call in CALL.finditer(code):
         yield call.start(), closing(code, call.end() - 1), "(void)0"
 
 
-def exchanges(code, text):
-    """The texts that are put in the other order, likewise."""
+def end_of_statement(code, start):
+    """The position behind the semicolon of the statement at `start`; None at the end of a block."""
+    depth = 0
+    for at in range(start, len(code)):
+        depth += {"(": 1, "{": 1, ")": -1, "}": -1}.get(code[at], 0)
+        if depth < 0:
+            return None
+        if depth == 0 and code[at] == ";":
+            return at + 1
+    return None
+
+
+def swaps(code, text):
+    for pair in EARLIER.finditer(code):
+        end = end_of_statement(code, pair.start("second"))
+        if end and LATER.search(code, pair.start("second"), end):
+            first, between = (text[slice(*pair.span(part))] for part in ("first", "between"))
+            yield pair.start("first"), end, text[pair.start("second"):end] + between + first
     for pair in NOTED.finditer(code):
         operation, between, note = (text[slice(*pair.span(group))] for group in (1, 2, 3))
         yield pair.start(), pair.end(), note + between + operation
+
+
+def ranges_cut_short(code, text):
+    for call in RANGE.finditer(code):
+        end = closing(code, call.end() - 1)
+        yield call.start(), end, text[call.start():end - 1] + " - 1)"
+
+
+def missing_guards(code, _):
+    for guard in GUARD.finditer(code):
+        yield guard.start(), guard.end(), "(void)0"
+
+
+KINDS = {
+    "removal": removals,
+    "swap": swaps,
+    "off by one": ranges_cut_short,
+    "guard": missing_guards,
+}
 
 
 class Tree:
@@ -152,7 +198,7 @@ class Tree:
                 shutil.copytree(ROOT / layer, self.folder / layer, ignore=left_out)
         machines = self.folder / "backends/machines.h"
         reduced, count = MACHINE_LIST.subn(
-            f"using AllMachines = TypeList<{options.machine}::Core>;", machines.read_text())
+            "using AllMachines = TypeList<stale::Core>;", machines.read_text())
         if count == 0:
             raise RuntimeError("backends/machines.h has no list of machines any more")
         machines.write_text(reduced)
@@ -203,17 +249,20 @@ class Bench:
         changed = {t.path for t in twins}
         self.tests = [t for t in tests if self.concerns(changed, t)]
         self.caught = collections.Counter()  # by test
-        caught = self.run_tests(tree, changed)
-        if caught:
-            raise RuntimeError(f"the unchanged tree fails {caught}; nothing can be concluded")
+        self.unchanged = tree
+        self.passes = set()  # the tests that the unchanged tree passes
+        self.asking = threading.Lock()
 
     def new_tree(self):
         return Tree(tempfile.mkdtemp(dir=self.scratch), self.scratch / "objects", self.options)
 
     def parts(self, test):
-        """The sources of a test program: tests of sync do without windows."""
+        """The sources of a test program: tests of sync do without windows, and those of windows
+        that have processes of their own without the common ones."""
         folders = ("base", "host", "backends", test.parts[0])
-        return [test, *(s for s in self.library if s.parts[0] in folders)]
+        processes = f"{test.parts[0]}/testing/processes"
+        left_out = "" if f"{processes}.h" in self.inputs[test] else f"{processes}.cpp"
+        return [test, *(s for s in self.library if s.parts[0] in folders and str(s) != left_out)]
 
     def concerns(self, changed, test):
         return any(changed & self.inputs[s] for s in self.parts(test))
@@ -225,7 +274,7 @@ class Bench:
         subprocess.run([self.options.cxx, *map(str, objects), "-o", str(program), "-lgtest",
                         "-lgtest_main", "-lpthread"], check=True, capture_output=True, text=True)
         try:
-            done = subprocess.run([str(program), f"--gtest_filter=*{self.options.machine}*",
+            done = subprocess.run([str(program), "--gtest_filter=*stale*:Recorded.*",
                                    "--gtest_fail_fast", "--gtest_brief=1"], capture_output=True,
                                   text=True, errors="replace", timeout=self.options.timeout)
         except subprocess.TimeoutExpired:
@@ -237,13 +286,23 @@ class Bench:
 
     def run_tests(self, tree, changed):
         """Runs the tests that include one of the changed files, those that caught most first."""
-        for test in sorted(self.tests, key=lambda t: -self.caught[t]):
+        for test in sorted(self.tests, key=lambda t: (-self.caught[t], "recorded" not in t.name)):
             if self.concerns(changed, test):
                 caught = self.run_test(tree, test)
                 if caught:
                     self.caught[test] += 1
+                    self.must_pass_unchanged(test)
                     return caught
         return ""
+
+    def must_pass_unchanged(self, test):
+        with self.asking:
+            if test in self.passes:
+                return
+            failed = self.run_test(self.unchanged, test)
+            if failed:
+                raise RuntimeError(f"the unchanged tree fails {failed}; nothing can be concluded")
+            self.passes.add(test)
 
     def try_twin(self, tree, twin):
         started = time.monotonic()
@@ -303,8 +362,9 @@ def report(outcome, lines):
     print(f"{'caught  ' if outcome.caught_by else 'SURVIVED'} {outcome.seconds:6.1f} s  "
           f"{twin.name}  {outcome.caught_by}", flush=True)
     if lines:
-        record = {"file": twin.path, "line": twin.line, "statement": twin.statement,
-                  "caught_by": outcome.caught_by or None, "seconds": round(outcome.seconds, 1)}
+        record = {"kind": twin.kind, "file": twin.path, "line": twin.line,
+                  "statement": twin.statement, "caught_by": outcome.caught_by or None,
+                  "seconds": round(outcome.seconds, 1)}
         print(json.dumps(record), file=lines, flush=True)
 
 
@@ -316,24 +376,31 @@ def main():
         for twin in twins:
             print(twin.name)
         return 0
-    survivors = 0
+    outcomes = []
     lines = open(options.json, "w") if options.json else None
-    for options.machine in sorted({twin.machine for twin in twins}, reverse=True):
-        concerned = [twin for twin in twins if twin.machine == options.machine]
-        with tempfile.TemporaryDirectory(prefix="broken_twins.") as scratch:
-            try:
-                for outcome in run_all(concerned, options, scratch):
-                    survivors += not outcome.caught_by
-                    report(outcome, lines)
-            except RuntimeError as error:
-                print(f"broken_twins: {error}", file=sys.stderr)
-                return 2
-            except subprocess.CalledProcessError as error:
-                print(f"broken_twins: the unchanged tree does not build:\n{error.stderr}",
-                      file=sys.stderr)
-                return 2
-    print(f"{len(twins)} twins, {survivors} survived")
-    return 1 if survivors else 0
+    with tempfile.TemporaryDirectory(prefix="broken_twins.") as scratch:
+        try:
+            for outcome in run_all(twins, options, scratch):
+                outcomes.append(outcome)
+                report(outcome, lines)
+        except RuntimeError as error:
+            print(f"broken_twins: {error}", file=sys.stderr)
+            return 2
+        except subprocess.CalledProcessError as error:
+            print(f"broken_twins: the unchanged tree does not build:\n{error.stderr}",
+                  file=sys.stderr)
+            return 2
+    for kind in KINDS:
+        print_rate(kind, [outcome for outcome in outcomes if outcome.twin.kind == kind])
+    print_rate("all", outcomes)
+    return 0 if all(outcome.caught_by for outcome in outcomes) else 1
+
+
+def print_rate(what, outcomes):
+    if outcomes:
+        caught = sum(bool(outcome.caught_by) for outcome in outcomes)
+        print(f"{what}: {len(outcomes)} twins, {caught} caught "
+              f"({100 * caught / len(outcomes):.0f} %), {len(outcomes) - caught} survived")
 
 
 if __name__ == "__main__":

@@ -4,9 +4,11 @@
 
     tools/test_all.py [SECTION...]      all sections, or those named (env is always run)
 
-A failing section does not keep the others from running; the exit status is 0 if none failed. A section
-may run beside another that leaves the processors idle at times; its output follows that one's. The table at the end says of each section how long it took (`time`) and how many seconds the processors
-worked for it (`cpu`): a section whose cpu is far below time times cores waits, or runs on one core.
+A failing section does not keep the others from running; the exit status is 0 if none failed. Sections
+that leave processors idle share them with others in the background, which start beside one of them, one
+after the other, and may go on beside the next ones; their output comes when they have ended. The table at the end says of each
+section how long it took (`time`) and how many seconds the processors worked for it (`cpu`): a section
+whose cpu is far below time times cores waits, or runs on one core.
 """
 
 import os
@@ -24,10 +26,13 @@ ROOT = Path(__file__).resolve().parent.parent
 MINUTE = 60
 PASSED_FAILED = re.compile(r"(\d+) passed, (\d+) failed")
 CTEST = re.compile(r"\d+% tests passed, (\d+) tests failed out of (\d+)")
+CASES_PASSED = re.compile(r"\[  PASSED  \] (\d+) tests?\.$", re.MULTILINE)  # of one of ctest's programs
+CASES_FAILED = re.compile(r"\[  FAILED  \] (\d+) tests?, listed below")
 PYTEST = re.compile(r"^(?:.*?(\d+) failed)?.*?(\d+) passed.* in [\d.]+s", re.MULTILINE)
 FAILURES = (
     re.compile(r"^\s*\d+ - (.+) \((?!Skipped|Disabled)[^()]+\)$"),  # ctest's closing list
     re.compile(r"^(?:FAILED|ERROR) (\S+)"),  # pytest's
+    re.compile(r"^\d+: \[  FAILED  \] (\S+\.\S+?)(?:, where .*)?(?: \(\d+ ms\))?$"),  # of a program that ctest runs
 )
 CONFORMANCE = "conformance --slice quick --machine coherent --machine stale --seed 1 --jobs 1"
 CORES = len(os.sched_getaffinity(0))
@@ -42,27 +47,33 @@ class Section:
     minutes: int  # it is stopped after them
     required: bool = False  # without it nothing else makes sense
     after: str | None = None  # the section that must have passed
-    beside: str | None = None  # the section during which it runs, at low priority
+    beside: str | None = None  # the section with which it may start, at low priority
+
+
+def cases(preset: str) -> str:
+    """Runs the test programs of a preset; -V shows how many cases each had."""
+    return f"GTEST_BRIEF=1 ctest --test-dir build/{preset} -V -j {CORES}"
 
 
 SECTIONS = (
     Section("env", "make env-test", 10, required=True),
     Section("build", "make build PRESET=release", 30),
-    Section("unit tests", f"ctest --test-dir build/release --output-on-failure -j {CORES}", 10, after="build"),
+    Section("unit tests", cases("release"), 10, after="build"),
     Section("python tests", "make python-test", 15),
     Section("layers", "tools/check_layers.py", 1),
     Section("tidy", "tools/tidy.py", 1),
     Section("format", "tools/check_format.sh", 2),
-    Section("clang-tidy", "tools/check_tidy.sh", 20, after="build", beside="python tests"),
+    Section("clang-tidy", "tools/check_tidy.py", 20, after="build", beside="python tests"),
+    Section("broken twins", ".env/cli/bin/python tools/broken_twins.py --slice 1/10", 8, after="build", beside="python tests"),
+    Section("conformance build", f"./tombolo {CONFORMANCE} --build-only", 10, after="build", beside="python tests"),
     Section("demo", "./tombolo demo", 6, after="build"),
     Section("examples", "./tombolo demo --examples", 12, after="build"),
     Section("experiments", "./tombolo scc run calibration gats passive-target --quick --fresh", 5, after="build"),
-    Section("conformance", f"./tombolo {CONFORMANCE}", 10, after="build"),
-    Section("broken twins", ".env/cli/bin/python tools/broken_twins.py --slice 1/10", 8, after="build"),
+    Section("conformance", f"./tombolo {CONFORMANCE}", 10, after="conformance build"),
     Section("asan build", "make build PRESET=asan", 25),
-    Section("asan", f"ctest --test-dir build/asan --output-on-failure -j {CORES}", 10, after="asan build"),
+    Section("asan", cases("asan"), 10, after="asan build"),
     Section("tsan build", "make build PRESET=tsan", 25),
-    Section("tsan", f"ctest --test-dir build/tsan --output-on-failure -j {CORES}", 10, after="tsan build"),
+    Section("tsan", cases("tsan"), 10, after="tsan build"),
 )  # fmt: skip
 
 
@@ -85,8 +96,10 @@ def names_of_failures(output: str) -> tuple[str, ...]:
 def counts(output: str, status: int) -> tuple[int, int]:
     """How many passed and failed: as the program under test says, else the command is one test."""
     if match := list(CTEST.finditer(output)):
-        failed, total = int(match[-1][1]), int(match[-1][2])
-        passed = total - failed
+        passed = sum(int(n) for n in CASES_PASSED.findall(output))
+        failing = [int(n) for n in CASES_FAILED.findall(output)]
+        # A program that failed without a word of its cases has crashed or hung.
+        failed = sum(failing) + int(match[-1][1]) - len(failing)
     elif match := list(PASSED_FAILED.finditer(output)):
         passed, failed = int(match[-1][1]), int(match[-1][2])
     elif match := list(PYTEST.finditer(output)):
@@ -153,10 +166,10 @@ def minutes_and_seconds(seconds: float) -> str:
 
 def summary(results: dict[str, Result], seconds: float) -> str:
     """`seconds`: the time from the first section's start to the last one's end."""
-    lines = ["", f"{'section':<14} {'passed':>7} {'failed':>7} {'time':>7} {'cpu':>7}"]
+    lines = ["", f"{'section':<17} {'passed':>7} {'failed':>7} {'time':>7} {'cpu':>7}"]
     for name, r in results.items():
         time_and_cpu = f"{minutes_and_seconds(r.seconds):>7} {minutes_and_seconds(r.cpu_seconds):>7}"
-        lines.append(f"{name:<14} {r.passed:>7} {r.failed:>7} {time_and_cpu} {r.note}".rstrip())
+        lines.append(f"{name:<17} {r.passed:>7} {r.failed:>7} {time_and_cpu} {r.note}".rstrip())
     total_cpu = minutes_and_seconds(sum(r.cpu_seconds for r in results.values()))
     lines += [f"total time {minutes_and_seconds(seconds)}, cpu {total_cpu} on {CORES} cores", ""]
     for name, r in results.items():
@@ -167,27 +180,36 @@ def summary(results: dict[str, Result], seconds: float) -> str:
 
 
 class Run:
-    """Runs sections, and keeps their results."""
+    """Runs sections, and keeps their results. One section at a time runs in the background."""
 
     def __init__(self, sections: list[Section]) -> None:
         self.sections = sections
         self.results: dict[str, Result] = {}
+        self.background: list[tuple[Section, Future]] = []
 
     def all(self) -> None:
         names = {section.name for section in self.sections}
-        for section in self.sections:
-            if section.beside in names:
-                continue
-            with ThreadPoolExecutor() as pool:
-                others = [s for s in self.sections if s.beside == section.name]
-                started = [(s, pool.submit(run, s, False)) for s in others if self.may_run(s)]
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            for section in self.sections:
+                if section.beside in names:
+                    continue
+                for other in (s for s in self.sections if s.beside == section.name):
+                    if self.may_run(other):
+                        self.background.append((other, pool.submit(run, other, False)))
+                if section.after in (other.name for other, _ in self.background):
+                    self.join()
                 if self.may_run(section):
                     self.head(section)
                     self.note(section, run(section)[0])
-                for other, future in started:
-                    self.show(other, future)
-            if section.required and self.results[section.name].failed:
-                break
+                self.join(wait=False)
+                if section.required and self.results[section.name].failed:
+                    break
+            self.join()
+
+    def join(self, wait: bool = True) -> None:
+        """Shows the sections in the background that have ended; waits for all if told."""
+        while self.background and (wait or self.background[0][1].done()):
+            self.show(*self.background.pop(0))
 
     def may_run(self, section: Section) -> bool:
         before = self.results.get(section.after) if section.after else None

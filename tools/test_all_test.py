@@ -1,23 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
+import tempfile
 import time
 
 import pytest
 import test_all
 from test_all import Result, Section
 
+PROGRAMS = """1: [==========] 12 tests from 3 test suites ran. (1 ms total)
+1: [  PASSED  ] 12 tests.
+2: [==========] 1 test from 1 test suite ran. (1 ms total)
+2: [  PASSED  ] 1 test.
+"""
+FAILING = """3: [==========] 6 tests from 1 test suite ran. (1 ms total)
+3: [  PASSED  ] 4 tests.
+3: [  FAILED  ] 2 tests, listed below:
+3: [  FAILED  ] Lock.Excludes
+3: [  FAILED  ] Locks/fifo_on_stale.Everything, where TypeParam = (anonymous)::Case<A, B>
+"""
+
 
 @pytest.mark.parametrize(
     ("output", "status", "expected"),
     [
-        ("100% tests passed, 0 tests failed out of 37\n", 0, (37, 0)),
-        ("95% tests passed, 2 tests failed out of 40\n", 8, (38, 2)),
+        (PROGRAMS + "100% tests passed, 0 tests failed out of 2\n", 0, (13, 0)),
+        (PROGRAMS + FAILING + "50% tests passed, 1 tests failed out of 3\n", 8, (17, 2)),
+        (PROGRAMS + FAILING + "50% tests passed, 2 tests failed out of 4\n", 8, (17, 3)),
         (".... \n26 passed in 0.59s\n", 0, (26, 0)),
         ("1 failed, 25 passed in 0.59s\n", 1, (25, 1)),
         ("demo: 16 passed, 0 failed\n", 0, (16, 0)),
         ("demo: 15 passed, 1 failed\n", 1, (15, 1)),
         ("layers: every include points down\n", 0, (1, 0)),
         ("a.h:1: bad\n", 1, (0, 1)),
-        ("100% tests passed, 0 tests failed out of 37\ncrash\n", 1, (37, 1)),
+        (PROGRAMS + "100% tests passed, 0 tests failed out of 2\ncrash\n", 1, (13, 1)),
     ],
 )
 def test_results_are_counted_from_what_the_program_says(output, status, expected):
@@ -60,6 +74,7 @@ The following tests FAILED:
 Errors while running CTest
 FAILED cli/tests/x_test.py::test_y[1] - AssertionError: z
 """
+    assert test_all.names_of_failures(FAILING) == ("Lock.Excludes", "Locks/fifo_on_stale.Everything")
     names = test_all.names_of_failures(output)
     assert [name[:10] for name in names] == ["b.IsFound<", "b.Hangs", "b.Crashes", "c_NOT_BUIL", "cli/tests/"]
     text = test_all.summary({"a": Result(3, 5, 61, failures=names)}, 61)
@@ -82,6 +97,34 @@ def test_a_section_beside_another_takes_no_time_of_its_own(capsys):
     assert list(both.results) == ["a", "b"]
     told = capsys.readouterr().out
     assert told.index("in a") < told.index("=== b")
+
+
+def test_a_section_in_the_background_goes_on_beside_the_next_ones(capsys):
+    start = time.monotonic()
+    run = test_all.Run([
+        Section("a", "sleep 1", 1),
+        Section("b", "sleep 2; echo in b", 1, beside="a"),
+        Section("c", "sleep 1; echo in c", 1),
+    ])  # fmt: skip
+    run.all()
+    assert time.monotonic() - start < 2.8
+    assert run.results.keys() == {"a", "b", "c"}
+    told = capsys.readouterr().out
+    assert told.index("in c") < told.index("\nin b")
+
+
+def test_one_section_at_a_time_is_in_the_background(capsys):
+    run = test_all.Run([
+        Section("a", "true", 1),
+        Section("b", "sleep 1; touch $WITNESS", 1, beside="a"),
+        Section("c", "test -e $WITNESS", 1, beside="a"),
+        Section("d", "test ! -e $WITNESS", 1),
+        Section("e", "test -e $WITNESS", 1, after="c"),
+    ])  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WITNESS", f"{folder}/witness")
+        run.all()
+    assert [run.results[name].passed for name in "bcde"] == [1, 1, 1, 1]
 
 
 def test_a_section_beside_another_runs_alone_where_that_was_not_asked_for(capsys):

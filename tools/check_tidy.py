@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs clang-tidy over translation units of a configured build: those given, or our own sources of
+the layers below the binding (their headers come with them).
+
+    tools/check_tidy.py [FILE.cpp...]
+
+Most of its work is on the headers of libraries, the same for each unit. So units of one folder and
+with the same flags are checked a few at a time, as one unit that includes them. Where their names
+get in each other's way, each is checked by itself.
+"""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby, islice
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "build" / "release"
+FOLDERS = (
+    "base", "machine", "simulator", "backends", "windows", "baselines", "experiments", "litmus", "runtime", "host",
+)  # fmt: skip
+APART = ("experiments",)  # each has functions of the same names
+AT_A_TIME = 4
+HEADERS = r"/(base|machine|simulator|backends|sync|windows|mpi)/|\.cpp$"
+NOISE = ("warnings generated", "warning generated", "Suppressed ", "Use -header-filter")
+
+
+def own_sources() -> list[Path]:
+    patterns = [f"{folder}/*.cpp" for folder in FOLDERS]
+    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns]
+    listed = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    names = sorted(filter(None, listed.split("\0")))
+    return [ROOT / n for n in names if not n.endswith(("_test.cpp", "_bench.cpp")) and (ROOT / n).is_file()]
+
+
+def flags_by_source() -> dict[Path, tuple[str, ...]]:
+    """The compiler's options of each unit, without its input and output."""
+    flags = {}
+    for entry in json.loads((BUILD / "compile_commands.json").read_text()):
+        words = shlex.split(entry["command"])
+        options = [w for w in words[1:] if w.startswith(("-I", "-D", "-std=", "-f", "-isystem", "-W"))]
+        system = [w for before, w in zip(words, words[1:]) if before == "-isystem"]
+        flags[Path(entry["file"])] = (*options, *(f"-isystem{folder}" for folder in system))
+    return flags
+
+
+def groups_of(files: list[Path], flags: dict[Path, tuple[str, ...]]) -> list[list[Path]]:
+    """The files in groups to be checked at once."""
+
+    def kind(file: Path) -> tuple:
+        folder = file.relative_to(ROOT).parts[0] if file.is_relative_to(ROOT) else ""
+        return folder, file if folder in APART else None, flags.get(file, ())
+
+    groups = []
+    for _, members in groupby(sorted(files, key=lambda f: (str(kind(f)), f)), key=kind):
+        while group := list(islice(members, AT_A_TIME)):
+            groups.append(group)
+    return groups
+
+
+def tidy(source: Path, flags: tuple[str, ...], *checks: str) -> tuple[int, str]:
+    options = [f for f in flags if f != "-isystem"]
+    command = ["clang-tidy", "--quiet", f"--header-filter={HEADERS}", *checks, str(source), "--", *options]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    errors = [line for line in done.stderr.splitlines() if not any(noise in line for noise in NOISE)]
+    return done.returncode, done.stdout + "".join(f"{line}\n" for line in errors)
+
+
+def check(group: list[Path], flags: tuple[str, ...], folder: Path) -> tuple[int, str]:
+    if len(group) > 1:
+        together = folder / f"{'_'.join(group[0].relative_to(ROOT).with_suffix('').parts)}.cpp"
+        together.write_text("".join(f'#include "{file}"\n' for file in group))
+        status, output = tidy(together, flags, "--checks=-bugprone-suspicious-include")
+        if "[clang-diagnostic-" not in output:
+            return status, output
+    results = [tidy(file, flags) for file in group]
+    return max(status for status, _ in results), "".join(output for _, output in results)
+
+
+def main() -> int:
+    files = [Path(name).resolve() for name in sys.argv[1:]] or own_sources()
+    flags = flags_by_source()
+    if missing := [str(file) for file in files if file not in flags]:
+        sys.exit(f"{BUILD} compiles no {', '.join(missing)}")
+    folder = BUILD / "tidy"
+    folder.mkdir(exist_ok=True)
+    with ThreadPoolExecutor(max_workers=len(os.sched_getaffinity(0))) as pool:
+        results = list(pool.map(lambda g: check(g, flags[g[0]], folder), groups_of(files, flags)))
+    print("".join(output for _, output in results), end="")
+    print(f"clang-tidy: {len(files)} files")
+    return max(status for status, _ in results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
