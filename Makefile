@@ -48,7 +48,7 @@ lint: env-test build/release/build.ninja ## Layers, style, formatter, clang-tidy
 	@tools/check_layers.py
 	@tools/tidy.py
 	@tools/check_format.sh
-	@tools/check_tidy.sh
+	@tools/check_tidy.py
 
 .PHONY: format
 format: env-test ## Lets clang-format rewrite the sources.
@@ -62,10 +62,20 @@ conformance: env-test native ## MPICH's one-sided tests: stock, coherent, stale 
 conformance-slice: env-test native ## A short list of them on coherent and stale.
 	@$(TOMBOLO) conformance --slice quick --machine coherent --machine stale --seed 1
 
+.PHONY: conformance-mpi4py
+conformance-mpi4py: env-test native ## mpi4py's tests of windows: stock, and on each machine, with 2, 3 and 4 processes.
+	@$(TOMBOLO) conformance --suite mpi4py
+	@$(TOMBOLO) conformance --suite mpi4py --mpi openmpi
+
+.PHONY: conformance-petsc
+conformance-petsc: env-test native petsc ## PETSc's star forests over windows: stock, and on each machine; installs PETSc.
+	@$(TOMBOLO) conformance --suite petsc
+
 .PHONY: bench
-bench: env-test native ## Micro-benchmarks against the stock MPIs: 2 ranks, then 8.
+bench: env-test native ## Micro-benchmarks against the stock MPIs: 2 ranks, 8, and 2 beside busy loops.
 	@$(TOMBOLO) bench one-sided --ranks 2 --machine coherent --machine flushed --rounds 5
 	@$(TOMBOLO) bench one-sided --ranks 8 --rounds 5
+	@$(TOMBOLO) bench one-sided --ranks 2 --loaded
 
 .PHONY: bench-simulator
 bench-simulator: build/release/build.ninja ## How many memory operations the simulator runs in a second.
@@ -74,7 +84,7 @@ bench-simulator: build/release/build.ninja ## How many memory operations the sim
 	@build/release/backends/scc/backends_scc_scc_bench
 
 .PHONY: broken-twins
-broken-twins: env-test build ## Removes each publish, refresh, drain and fence in turn; a test must notice.
+broken-twins: env-test build ## Removes, exchanges or shortens each publish, refresh, drain, ... in turn; a test must notice.
 	@.env/cli/bin/python tools/broken_twins.py
 
 .PHONY: explore
@@ -110,9 +120,12 @@ distclean: clean ## Removes everything that git does not know.
 
 # --- What that needs -----------------------------------------------------------------------------
 
-.PHONY: env env-test system native scc build
+.PHONY: env env-test system petsc native scc build
 env: .env/mpich.stamp .env/openmpi.stamp .env/cli.stamp
 env-test: env .env/system-test.stamp .env/test.stamp .env/mpich-guests.stamp .env/openmpi-guests.stamp
+
+petsc: ## The Debian packages of PETSc, which only `conformance-petsc` needs.
+	@[ "$(SYSTEM_PACKAGES)" = skip ] || tools/system_packages.sh requirements/system-petsc.txt
 
 system: ## The Debian packages that building and testing need.
 	@tools/system_packages.sh requirements/system-demo.txt requirements/system-test.txt
