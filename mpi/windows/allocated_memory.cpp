@@ -4,6 +4,7 @@
 #include <charconv>
 #include <string_view>
 
+#include "host/memory/large_blocks.h"
 #include "host/memory/own_memory.h"
 #include "host/memory/page.h"
 #include "host/mpi/host.h"
@@ -13,10 +14,15 @@
 namespace tombolo::mpi {
 namespace {
 
-bool maps_memory_of_programs() {
-  const runtime::Options& options = job().options();
+bool maps_memory_of_programs(const runtime::Options& options) {
   return options.served && options.remap &&
          runtime::served({options.machine, options.native_atomics}).traits().maps_parts;
+}
+
+// When the library is loaded, before the program has blocks: no call of MPI, and not the job, which
+// makes some.
+[[gnu::constructor]] void prepare_heap() {
+  if (maps_memory_of_programs(runtime::read_environment())) host::take_large_blocks_from_heap();
 }
 
 bool asks_for_more_than_pages(MPI_Info info) {
@@ -36,7 +42,7 @@ bool asks_for_more_than_pages(MPI_Info info) {
 }  // namespace
 
 void* allocate_mappable(MPI_Aint bytes, MPI_Info info) {
-  if (bytes <= 0 || !check_host().ok() || !maps_memory_of_programs() ||
+  if (bytes <= 0 || !check_host().ok() || !maps_memory_of_programs(job().options()) ||
       asks_for_more_than_pages(info))
     return nullptr;
   return host::own_memory().allocate(static_cast<std::uint64_t>(bytes));
