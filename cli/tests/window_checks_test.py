@@ -4,6 +4,7 @@
 Served by Tombolo: the programs of mpi/windows. Beside the host's own answers: the datatypes.
 """
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -30,7 +31,8 @@ def need(key: str) -> Mpi:
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("key", MPIS)
 @pytest.mark.parametrize(
-    ("name", "ranks"), [("fetch_check", 2), ("queries_check", 3), ("groups_check", 4)]
+    ("name", "ranks"),
+    [("fetch_check", 2), ("queries_check", 3), ("groups_check", 4), ("kept_check", 3)],
 )
 def test_windows_answer_as_the_standard_says(name, ranks, key, machine):
     mpi = need(key)
@@ -43,6 +45,8 @@ def test_windows_answer_as_the_standard_says(name, ranks, key, machine):
     assert outcome.status == 0, outcome.stdout + outcome.stderr
     told = stats.total(outcome.stderr)
     assert told.served > 0 and told.forwarded == 0, outcome.stderr
+    if name == "kept_check":
+        assert re.search(r'"windows_from_kept_parts":[1-9]', outcome.stderr), outcome.stderr
 
 
 @pytest.mark.parametrize("key", MPIS)

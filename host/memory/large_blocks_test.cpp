@@ -89,7 +89,8 @@ TEST_F(LargeBlocks, LeaveTheirPagesToTheHeap) {
 }
 
 TEST_F(LargeBlocks, AreLeftToTheUsersSettings) {
-  for (const char* setting : {"MALLOC_MMAP_THRESHOLD_", "MALLOC_MMAP_MAX_", "MALLOC_TRIM_THRESHOLD_"})
+  for (const char* setting :
+       {"MALLOC_MMAP_THRESHOLD_", "MALLOC_MMAP_MAX_", "MALLOC_TRIM_THRESHOLD_"})
     expect_in_a_process([setting] {
       setenv(setting, "131072", 1);
       return !take_large_blocks_from_heap() && !malloc_takes_from_heap(mebibyte);

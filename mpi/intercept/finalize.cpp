@@ -10,5 +10,6 @@ TOMBOLO_MPI_CALL int MPI_Finalize() {
   job().report_complaints();
   job().print_stats();
   release_type_info();
+  Team::end_all();
   return host().Finalize();
 }

@@ -55,6 +55,9 @@ struct Contribution {
   runtime::Member member;
   PeerRecord record;
   bool misconfigured = false;  // some variable of its environment is not understood
+  bool hints = false;          // the program gives some
+  bool may_team = false;       // Team::possible()
+  std::uint64_t carrier = 0;   // Team::next()
 };
 
 // The job's options, changed by the window's info keys.
@@ -92,8 +95,42 @@ Contribution describe(const Creation& creation) {
   record.contiguous = !options.shared_apart;
   record.atomic_bytes = options.atomic_bytes;
   record.alignment = alignment_asked(options);
-  return {member, record, !options.complaints.empty()};
+  return {.member = member,
+          .record = record,
+          .misconfigured = !options.complaints.empty(),
+          .hints = creation.info != MPI_INFO_NULL,
+          .may_team = Team::possible()};
 }
+
+// By the memory that the communicator's processes share, if they do, else by the host's calls.
+class CommunicatorExchange {
+ public:
+  explicit CommunicatorExchange(MPI_Comm comm)
+      : by_calls_(comm),
+        team_(Team::of(comm)),
+        by_memory_(team_ != nullptr ? team_->meet(by_calls_) : nullptr) {}
+
+  const std::shared_ptr<Team>& team() const { return team_; }
+  bool by_memory() const { return by_memory_ != nullptr; }
+
+  int rank() const { return by_calls_.rank(); }
+  int size() const { return by_calls_.size(); }
+  Status gather(const void* mine, void* everyones, std::size_t bytes) {
+    return by_memory() ? by_memory_->gather(mine, everyones, bytes)
+                       : by_calls_.gather(mine, everyones, bytes);
+  }
+  Status broadcast(void* data, std::size_t bytes, int root) {
+    return by_memory() ? by_memory_->broadcast(data, bytes, root)
+                       : by_calls_.broadcast(data, bytes, root);
+  }
+  bool all(bool yes) { return by_memory() ? by_memory_->all(yes) : by_calls_.all(yes); }
+
+ private:
+  MpiExchange by_calls_;
+  std::shared_ptr<Team> team_;
+  runtime::MemoryExchange* by_memory_;
+};
+static_assert(runtime::Exchange<CommunicatorExchange>);
 
 // The host's own calls of the communicator's error handler kept back: of several attempts one may
 // succeed, and the handler is to be called once.
@@ -134,13 +171,18 @@ class Creator {
  private:
   Status reserve();
   void take_contributions();
+  bool agree_on_carrier() const;
+  bool can_keep_carrier() const;
   void stop_if_misconfigured();
   bool is_ours();
   Agreed make();
+  void take_kept();
   Agreed carrier();
+  Agreed new_carrier();
   Agreed begin();
   Status attach();
   void finish();
+  void found_team();
   // The status for an error of the host MPI, whose code the program gets.
   Status host_error(int error);
   bool leave_to_host(const Agreed& why, const char* reason);
@@ -148,8 +190,8 @@ class Creator {
   bool fail(int error, int& result);
 
   const Creation& c_;
-  MpiExchange exchange_;
-  runtime::Collective<MpiExchange> all_;
+  CommunicatorExchange exchange_;
+  runtime::Collective<CommunicatorExchange> all_;
   std::unique_ptr<MpiWindow> window_;
   std::vector<Contribution> contributions_;
   std::vector<runtime::Member> members_;
@@ -176,6 +218,7 @@ void Creator::take_contributions() {
   MpiWindow& w = *window_;
   Contribution mine = describe(c_);
   mine.record.attached = w.attached.published();
+  if (exchange_.by_memory()) mine.carrier = exchange_.team()->next();
   all_.gather(mine, std::span(contributions_));
   stop_if_misconfigured();
   for (std::size_t r = 0; r < contributions_.size(); ++r) {
@@ -228,7 +271,8 @@ bool Creator::is_ours() {
   std::string why(w.memory->refusal());
   if (std::any_of(w.peers.begin(), w.peers.end(), [](const auto& peer) { return !peer.served; }))
     why = "TOMBOLO_DISABLE";
-  if (why.empty() && !w.memory->reachable(all_))
+  // With a kept carrier an earlier window has found the answer.
+  if (why.empty() && !agree_on_carrier() && !w.memory->reachable(all_))
     why = "the kernel forbids access to the memory of other processes";
   if (!why.empty()) job().count_forwarded(why, !has_own_memory(c_.flavor));
   return why.empty();
@@ -240,10 +284,45 @@ Status Creator::host_error(int error) {
   return Status::io("the host MPI could not create the window");
 }
 
+// All would take the same one of those that the team keeps.
+bool Creator::agree_on_carrier() const {
+  const std::uint64_t first = contributions_[0].carrier;
+  return first != 0 && can_keep_carrier() &&
+         std::all_of(contributions_.begin(), contributions_.end(),
+                     [first](const Contribution& peer) { return peer.carrier == first; });
+}
+
+bool Creator::can_keep_carrier() const {
+  return exchange_.by_memory() && std::none_of(contributions_.begin(), contributions_.end(),
+                                               [](const Contribution& peer) { return peer.hints; });
+}
+
+void Creator::take_kept() {
+  if (!agree_on_carrier()) return;
+  MpiWindow& w = *window_;
+  w.team = exchange_.team();
+  Carrier kept = w.team->take();
+  w.handle = kept.handle;
+  w.group = kept.group;
+  w.memory->reuse(std::move(kept.memory));
+  has_carrier_ = true;
+  job().count_reused();
+}
+
+Agreed Creator::carrier() {
+  if (has_carrier_) return all_.done();
+  TOMBOLO_AGREE(new_carrier());
+  if (can_keep_carrier()) {
+    window_->team = exchange_.team();
+    window_->team->note_new(window_->handle);
+  }
+  return all_.done();
+}
+
 // A window of the host MPI without memory; which kind is cheapest and always there differs. Either
 // all processes have it afterwards, or they fail. Where some have it, it cannot be freed: that
 // takes all.
-Agreed Creator::carrier() {
+Agreed Creator::new_carrier() {
   MPI_Win* win = &window_->handle;
   void* nothing = nullptr;
 #if defined(OPEN_MPI)
@@ -282,12 +361,14 @@ Status Creator::attach() {
 // With all carriers there: all processes begin to use the window, or none does.
 Agreed Creator::begin() {
   return all_.step({Code::io, "another process could not begin to use the window"}, [&] {
-    TOMBOLO_TRY(host_error(host().Win_get_group(window_->handle, &window_->group)));
+    if (window_->group == MPI_GROUP_NULL)
+      TOMBOLO_TRY(host_error(host().Win_get_group(window_->handle, &window_->group)));
     return attach();
   });
 }
 
 Agreed Creator::make() {
+  take_kept();
   TOMBOLO_AGREE(window_->memory->make(all_, job().options()));
   TOMBOLO_AGREE(carrier());
   return begin();
@@ -313,8 +394,17 @@ void Creator::finish() {
     std::memcpy(c_.base_out, &w.base, sizeof w.base);
   }
   *c_.win = w.handle;
+  found_team();
   job().count_served();
   register_window(std::move(window_));
+}
+
+// A communicator with one window often gets more.
+void Creator::found_team() {
+  const bool all_may = std::all_of(contributions_.begin(), contributions_.end(),
+                                   [](const Contribution& peer) { return peer.may_team; });
+  if (all_may && exchange_.team() == nullptr && !window_->memory->several_hosts())
+    Team::found(c_.comm, window_->memory->members());
 }
 
 // The code of an error of the world, which is reported.
@@ -353,6 +443,7 @@ bool Creator::run(int& result) {
       return leave_to_host(made, "processes may not open each other's memory");
     if (w.memory->several_hosts() && !w.memory->made())
       return leave_to_host(made, "no room in one pool for several hosts");
+    if (w.team != nullptr) w.team->forget(w.handle);
     if (w.group != MPI_GROUP_NULL) host().Group_free(&w.group);
     if (has_carrier_) host().Win_free(&w.handle);
     return fail(host_error_ != MPI_SUCCESS ? host_error_ : failure(made.status()), result);
@@ -405,6 +496,26 @@ Status end_use(MpiWindow& window) {
 
 }  // namespace
 
+namespace {
+
+int free_carrier(MpiWindow& window, MPI_Win* win) {
+  if (window.team != nullptr) window.team->forget(window.handle);
+  if (window.group != MPI_GROUP_NULL) host().Group_free(&window.group);
+  // Attribute callbacks run inside and may still ask about the window.
+  const int result = host().Win_free(win);
+  if (result == MPI_SUCCESS) unregister_window(&window);
+  return result;
+}
+
+void keep_carrier(MpiWindow& window) {
+  const std::shared_ptr<Team> team = window.team;
+  Carrier carrier{window.handle, window.group, window.memory->take_segment()};
+  unregister_window(&window);  // with its engine, which uses the memory
+  team->keep(std::move(carrier));
+}
+
+}  // namespace
+
 int free_window(MPI_Win* win, const void* caller) {
   MpiWindow* const window = find_window(*win);
   if (window->sited) window->engine().set_site(runtime::call_site(caller));
@@ -412,18 +523,19 @@ int free_window(MPI_Win* win, const void* caller) {
   if (!open.ok()) return raise(*window, open, "MPI_Win_free");
   const Status ended = end_use(*window);
   if (!ended.ok()) return raise(*window, ended, "MPI_Win_free");
-  if (window->group != MPI_GROUP_NULL) host().Group_free(&window->group);
-  // Attribute callbacks run inside and may still ask about the window.
-  const int result = host().Win_free(win);
-  if (result != MPI_SUCCESS) return result;
-  unregister_window(window);
+  if (window->team != nullptr && window->team->agree(window->as_new)) {
+    keep_carrier(*window);
+    *win = MPI_WIN_NULL;
+  } else if (const int error = free_carrier(*window, win); error != MPI_SUCCESS) {
+    return error;
+  }
   const Status given_back = host::own_memory().take_error();
   if (!given_back.ok())
     job().reports().own_once(fmt::format(
         "MPI_Win_free: memory of the program stays where other processes have mapped it, with its "
         "contents ({}); TOMBOLO_REMAP=off leaves such memory alone",
         given_back.message()));
-  return result;
+  return MPI_SUCCESS;
 }
 
 }  // namespace tombolo::mpi

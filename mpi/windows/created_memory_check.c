@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { kMega = 1 << 20 };
+enum { kMega = 1 << 20, kMapped = 40 << 20 };
 
 static int rank, size, checks, failures;
 static const char* wanted = "";  // of mappings
@@ -184,12 +184,12 @@ static void private_to_children(char* base, size_t bytes, const char* what) {
   expect(same, what);
 }
 
-static void mapping_while_there(char* base, size_t bytes, int may_stay) {
+static void mapping_while_there(char* base, size_t bytes, int stays) {
   memset(base, 1, bytes);
   MPI_Win win = window_over(base, bytes);
   expect_mapping(base, 1, "mapping in a window");
   MPI_Win_free(&win);
-  if (!may_stay) expect_mapping(base, 0, "mapping after the window");
+  expect_mapping(base, stays, "mapping after the window");
 }
 
 // The first window goes while the second is used, and the other way round.
@@ -320,7 +320,7 @@ int main(int argc, char** argv) {
   if (argc > 1) wanted = argv[1];
 
   char* memory = malloc(kMega);
-  mapping_while_there(memory, kMega, 0);  // so large that malloc maps it
+  mapping_while_there(memory, kMega, 1);  // large blocks are of the heap, too
   mapping_while_there(static_array, kMega, 1);
   mapping_while_there((char*)&static_word, 8, 1);
   put_and_get(memory, kMega, "malloc");
@@ -348,6 +348,12 @@ int main(int argc, char** argv) {
   char* const moved = realloc(memory, 4 * (size_t)kMega);
   expect(moved[100] == pattern(left() + 100, 100), "realloc after the window");
   free(moved);
+  char* mapped = malloc(kMapped);  // so large that malloc maps it
+  mapping_while_there(mapped, kMega, 0);
+  mapped[kMega / 2] = 9;
+  mapped = realloc(mapped, 2 * (size_t)kMapped);
+  expect(mapped[kMega / 2] == 9, "realloc of a mapping after the window");
+  free(mapped);
   overlap(0);
   overlap(1);
   attached_and_created();

@@ -30,7 +30,8 @@ Job::Job()
     : options_(runtime::read_environment()),
       world_rank_(rank_in_world(has_world_)),
       reports_(world_rank_),
-      served_(runtime::counters().counter("windows_served")) {
+      served_(runtime::counters().counter("windows_served")),
+      reused_(runtime::counters().counter("windows_from_kept_parts")) {
   runtime::counters().counter(forwarded);  // written as 0 where none is
   // Sessions have a level each: the highest is assumed.
   int level = 0;
@@ -47,8 +48,8 @@ void Job::report_complaints() {
 }
 
 machine::WaitPolicy Job::waiting(machine::Home cores) const {
-  return machine::WaitPolicy::for_host(std::max(cores, runtime::processes_here()),
-                                       host::processors());
+  static const std::uint32_t processors = host::processors();
+  return machine::WaitPolicy::for_host(std::max(cores, runtime::processes_here()), processors);
 }
 
 void Job::count_forwarded(const std::string& why, bool created) {

@@ -37,6 +37,8 @@ class Job {
   runtime::Reports& reports() { return reports_; }
 
   void count_served() { served_.add(); }
+  // One that got parts of an earlier window (team.h).
+  void count_reused() { reused_.add(); }
   // A window that goes to the host MPI, and why; `created`: over memory of the program.
   void count_forwarded(const std::string& why, bool created);
   // There was such a window over memory of the program.
@@ -57,6 +59,7 @@ class Job {
   runtime::Reports reports_;
   std::atomic<bool> forwarded_created_{false};
   runtime::Counter& served_;
+  runtime::Counter& reused_;
 };
 
 // The job of this process; made at first use, inside an MPI call.

@@ -29,6 +29,7 @@
 #include "mpi/windows/host_progress.h"
 #include "mpi/windows/job.h"
 #include "mpi/windows/progress_pace.h"
+#include "mpi/windows/team.h"
 #include "runtime/collective/shared_memory.h"
 #include "runtime/processes/peer_watch.h"
 #include "windows/engine.h"
@@ -94,6 +95,10 @@ class MpiWindow {
   void* base = nullptr;
   MPI_Aint bytes = 0;
   int disp_unit = 1;
+
+  // The carrier goes there if it is still as new at the end; null: it is freed.
+  std::shared_ptr<Team> team;
+  bool as_new = true;  // it has no attributes nor hints of the program
 
   std::array<GroupRanks, 4> groups;
   std::size_t next_group = 0;

@@ -22,6 +22,8 @@ namespace {
 constexpr std::uint64_t more_than_an_address_space = std::uint64_t{1} << 56;
 constexpr std::uint64_t all_of_a_process = ~std::uint64_t{0} >> 1;
 constexpr std::uint64_t line_bytes = 64;
+// To clear more costs as much as new memory.
+constexpr std::uint64_t most_reused_bytes = std::uint64_t{64} << 10;
 
 // Whether this process has seen that others may not open its descriptors. Its offers alone depend
 // on it, so that the processes need not agree. relaxed: nothing else is told by it.
@@ -167,6 +169,12 @@ Status SharedMemory::attach(const Offer& offer, const Options& options) {
 
 Status SharedMemory::map(const Offer& offer, const Options& options) {
   TOMBOLO_TRY(attach(offer, options));
+  name_regions();
+  return {};
+}
+
+// With the segment mapped.
+void SharedMemory::name_regions() {
   if (in_segment_)
     for (std::size_t r = 0; r < regions_.size(); ++r)
       regions_[r].memory = segment_.data() + data_start_ + starts_[r];
@@ -174,15 +182,26 @@ Status SharedMemory::map(const Offer& offer, const Options& options) {
     const Member& me = members_[static_cast<std::size_t>(rank_)];
     use_ = host::own_memory().enter(reinterpret_cast<const void*>(me.address), me.bytes);
   }
-  return {};
 }
 
-// Lines that a host had changed for an earlier window, whose processes were killed, went to memory
-// when that host attached, perhaps over the zeros that the sync words start with.
-void SharedMemory::clear_sync_words() {
+// The same at all processes: the sizes are.
+bool SharedMemory::reuses_earlier() const {
+  return earlier_.data() != nullptr && earlier_.bytes() == total_ && request_.alignment == 0;
+}
+
+host::Segment SharedMemory::take_segment() {
+  if (several_hosts_ || total_ > most_reused_bytes || segment_.name().path[0] != '\0') return {};
+  return std::move(segment_);
+}
+
+// The memory of an earlier window is as new. On several hosts lines that a host had changed for an
+// earlier window, whose processes were killed, went to memory when that host attached, perhaps over
+// the zeros that the sync words start with.
+void SharedMemory::clear() {
   if (rank_ != creator_) return;
-  std::memset(segment_.data(), 0, data_start_);
-  host::flush::publish(segment_.data(), data_start_);  // the other hosts read memory
+  const std::uint64_t bytes = several_hosts_ ? data_start_ : total_;
+  std::memset(segment_.data(), 0, bytes);
+  if (several_hosts_) host::flush::publish(segment_.data(), bytes);  // the other hosts read memory
 }
 
 bool SharedMemory::shares_parts() const {

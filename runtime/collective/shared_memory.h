@@ -99,6 +99,12 @@ class SharedMemory {
   template <Exchange X>
   Agreed make(Collective<X>& all, const Options& options);
 
+  // Before make(), at all processes or none: the memory that an earlier window of them had, if it
+  // has the size that make() needs. Then nothing is to be created, opened or mapped.
+  void reuse(host::Segment earlier) { earlier_ = std::move(earlier); }
+  // For reuse(), once no engine uses it; empty if it is not worth keeping.
+  host::Segment take_segment();
+
   // An engine on the memory, once it is made: local.
   Status start_engine(const Surroundings& surroundings, const Options& options,
                       const windows::EngineOptions& engine_options, EnginePointer& out);
@@ -124,7 +130,9 @@ class SharedMemory {
   static void offer_by_path();  // from now on
   Status attach(const Offer& offer, const Options& options);
   Status map(const Offer& offer, const Options& options);
-  void clear_sync_words();
+  void name_regions();
+  bool reuses_earlier() const;
+  void clear();
   bool shares_parts() const;
   PartOffer share_part();
   Status map_parts(std::span<const PartOffer> offers);
@@ -162,6 +170,7 @@ class SharedMemory {
   std::vector<machine::RegionPart> parts_;  // of the regions, or empty
 
   // In the order of destruction, last first.
+  host::Segment earlier_;
   host::Segment segment_;
   host::OwnMemory::Use use_;             // Regions::programs: of this process's memory
   std::vector<host::PeerImage> mapped_;  // Regions::programs: the peers' that could be mapped
@@ -219,10 +228,15 @@ Agreed SharedMemory::make(Collective<X>& all, const Options& options) {
     lay_out();
     return Status();
   }));
-  TOMBOLO_AGREE(share_in_some_way(all, options));
-  if (several_hosts_)
-    TOMBOLO_AGREE(all.step({}, [&] {
-      clear_sync_words();
+  const bool reused = reuses_earlier();
+  if (reused)
+    segment_ = std::move(earlier_);
+  else
+    TOMBOLO_AGREE(share_in_some_way(all, options));
+  if (reused || several_hosts_)
+    TOMBOLO_AGREE(all.step({Code::no_memory, "another process has no memory for a region"}, [&] {
+      if (reused) name_regions();
+      clear();
       return Status();
     }));
   segment_.seal();

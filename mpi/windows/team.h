@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the parts of a window that the processes of a communicator keep for the next one: an
+// exchange over memory that they share, and carriers (windows of the host MPI without memory), which
+// take longer to make than all else of a window.
+//
+//   std::shared_ptr<Team> team = Team::of(comm);        // null before the first window
+//   if (team) exchange = team->meet(mpi_exchange);      // collective
+//   ... all have the same team->next(): carrier = team->take(); else team->note_new(...)
+//   if (team->agree(as_new)) team->keep(carrier);       // collective
+//   else team->forget(carrier.handle);                  // it is freed
+//
+// Invariants: TE1 all processes of a communicator keep the same carriers: each step that changes
+//                 them is taken by all, in the same order.
+//             TE2 a kept carrier is as new: it has no attributes nor hints of the program, and its
+//                 first name and error handler.
+//             TE3 carriers are freed with their communicator, or by MPI_Finalize: both are collective.
+//             TE4 no team where several threads may call MPI: they free and make windows of several
+//                 communicators in any order, so that the processes would free carriers in
+//                 different orders at the end.
+// Thread safety: one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "host/mpi/mpi_header.h"
+#include "host/segments/segment.h"
+#include "mpi/windows/host_progress.h"
+#include "mpi/windows/mpi_exchange.h"
+#include "runtime/collective/collective.h"
+#include "runtime/collective/memory_exchange.h"
+#include "runtime/collective/shared_memory.h"
+#include "runtime/processes/peer_watch.h"
+
+namespace tombolo::mpi {
+
+struct Carrier {
+  MPI_Win handle = MPI_WIN_NULL;
+  MPI_Group group = MPI_GROUP_NULL;
+  host::Segment memory;  // that a window on it had; perhaps empty
+};
+
+class Team {
+ public:
+  static constexpr std::size_t most_kept = 4;
+
+  // Whether this process can be in one (TE4, TE3).
+  static bool possible();
+  static std::shared_ptr<Team> of(MPI_Comm comm);
+  // Collective, but local: the communicator has one from now on. Its processes are on one host.
+  static void found(MPI_Comm comm, const std::vector<runtime::Member>& members);
+  // Before MPI_Finalize. Collective.
+  static void end_all();
+
+  Team(MPI_Comm comm, const std::vector<runtime::Member>& members);
+  Team(const Team&) = delete;
+  Team& operator=(const Team&) = delete;
+
+  // The exchange over memory; the first call makes it, where that is possible, by means of `slow`.
+  // Null where it is not.
+  runtime::MemoryExchange* meet(MpiExchange& slow);
+
+  // The number of the carrier that take() would give; 0: none. To be compared by all.
+  std::uint64_t next() const { return kept_.empty() ? 0 : kept_.back().number; }
+  Carrier take();
+  // Of a new carrier, before the program has it.
+  void note_new(MPI_Win handle);
+  // Whether all processes keep the carrier that they have done with, which is as new here.
+  bool agree(bool as_new);
+  void keep(Carrier carrier);
+  // The carrier is freed instead.
+  void forget(MPI_Win handle);
+
+ private:
+  struct Kept {
+    Carrier carrier;
+    std::uint64_t number = 0;
+    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+    std::string name;
+  };
+
+  static int at_end_of_communicator(MPI_Comm comm, int key, void* value, void* more);
+  static int key();
+  runtime::Agreed share_memory(runtime::Collective<MpiExchange>& all);
+  void end();
+  Kept out_of_use(MPI_Win handle);
+  static void free(Kept& kept);
+
+  MPI_Comm comm_;
+  int rank_ = 0;
+  int size_ = 0;
+  std::vector<host::ProcessName> processes_;
+  bool tried_ = false;
+  bool ended_ = false;
+  host::Segment memory_;
+  HostProgress progress_;
+  std::optional<runtime::PeerWatch> watch_;
+  std::optional<runtime::MemoryExchange> exchange_;
+  std::uint64_t made_ = 0;  // carriers
+  std::vector<Kept> kept_;
+  std::vector<Kept> in_use_;
+};
+
+}  // namespace tombolo::mpi
