@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: lets malloc take large blocks from the heap, as it does by itself once a program has
 // freed a block of that size. Blocks that are mappings of their own cannot stay in the image
-// (own_memory.h), since realloc moves mappings: each window over one would move all its pages twice.
+// (own_memory.h), since realloc moves mappings: each window over one would move all its pages
+// there and back.
 // Thread safety: yes; meant for the start of the program, before its blocks are allocated.
 #pragma once
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: an ordinary MPI program that makes and frees windows of the same communicator again and
-// again, so that parts of one serve the next: no window may show what the program did to another.
+// again, so that parts of one serve the next: no window may show the program's changes to another.
 // cli/tests/window_checks_test.py runs it.
 //
 //   mpiexec -n 3 kept_check

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the parts of a window that the processes of a communicator keep for the next one: an
-// exchange over memory that they share, and carriers (windows of the host MPI without memory), which
-// take longer to make than all else of a window.
+// exchange over memory that they share, carriers (windows of the host MPI without memory), and the
+// memory of small windows. To make them takes longer than all else of a window.
 //
 //   std::shared_ptr<Team> team = Team::of(comm);        // null before the first window
 //   if (team) exchange = team->meet(mpi_exchange);      // collective
@@ -13,7 +13,8 @@
 //                 them is taken by all, in the same order.
 //             TE2 a kept carrier is as new: it has no attributes nor hints of the program, and its
 //                 first name and error handler.
-//             TE3 carriers are freed with their communicator, or by MPI_Finalize: both are collective.
+//             TE3 carriers are freed with their communicator, or by MPI_Finalize: both are
+//                 collective.
 //             TE4 no team where several threads may call MPI: they free and make windows of several
 //                 communicators in any order, so that the processes would free carriers in
 //                 different orders at the end.

@@ -63,7 +63,7 @@ Status MemoryExchange::gather(const void* mine, void* everyones, std::size_t byt
   return {};
 }
 
-// All take part in each round, those too that have nothing to tell (ME1).
+// All take part in each round, those too that have nothing to tell (MEX1).
 Status MemoryExchange::broadcast(void* data, std::size_t bytes, int root) {
   auto* const both = static_cast<std::byte*>(data);
   for (std::size_t at = 0; at < bytes; at += room_bytes) {

@@ -7,7 +7,7 @@
 // own bytes go to the own room, then the count; then the others' are read as they come.
 //
 // Invariants: XC1, XC2 (exchange.h).
-//             ME1 a process changes a room in round r only after all processes have offered round
+//             MEX1 a process changes a room in round r only after all processes have offered round
 //                 r - 1, so after they have read all rooms of round r - 2: the same room.
 // Thread safety: one thread at a time.
 #pragma once

@@ -98,8 +98,8 @@ TEST(MemoryExchange, CarriesMoreThanARoomHolds) {
     });
 }
 
-// ME1. Process 2 waits for process 0, and stays there until both others wait for its own next
-// offer. Only then does it read what process 1 has offered before.
+// MEX1. Process 2 waits for process 0, and stays there until both others wait for its own next
+// offer. Only then does it read the earlier offer of process 1.
 TEST(MemoryExchange, KeepsBytesUntilAllHaveReadThem) {
   std::array<std::atomic<bool>, 2> wait_for_next{};
   std::array<std::atomic<int>, 3> round{};
