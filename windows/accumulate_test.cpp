@@ -248,6 +248,48 @@ TEST_P(AccumulateTest, RunsAreUpdatedEachInItsPlace) {
   });
 }
 
+// As many as are changed together, one more, and more bytes than that.
+template <class T>
+void update_many_runs(Process& p, Element element, std::size_t runs, std::size_t in_each) {
+  const std::size_t count = runs * in_each;
+  std::vector<ElementRun> places;
+  std::vector<T> in(count), former(count), seen(count);
+  for (std::size_t i = 0; i < runs; ++i)  // in an order of their own
+    places.push_back({(i * 17 % runs) * (in_each + 1) * sizeof(T), in_each});
+  for (std::size_t i = 0; i < count; ++i) in[i] = static_cast<T>(i + 1);
+  if (p.self() == 0) {
+    p.lock_exclusive(1);
+    p.accumulate_runs(1, places, Op::replace, element, in.data(), nullptr);
+    p.accumulate_runs(1, places, Op::sum, element, in.data(), former.data());
+    p.accumulate_runs(1, places, Op::no_op, element, nullptr, seen.data());
+    p.unlock(1);
+    EXPECT_EQ(former, in) << runs << " runs of " << in_each;
+    for (T& value : in) value += value;
+    EXPECT_EQ(seen, in) << runs << " runs of " << in_each;
+    T first{}, behind{};
+    p.lock_shared(1);
+    p.get_bytes(1, 0, &first, sizeof first);
+    p.get_bytes(1, in_each * sizeof(T), &behind, sizeof behind);
+    p.unlock(1);
+    EXPECT_EQ(first, in.front());
+    EXPECT_EQ(behind, T{}) << "between two runs";
+  }
+  p.barrier();
+}
+
+TEST_P(AccumulateTest, ManyRunsAreUpdatedEachInItsPlace) {
+  const World world{.processes = 2, .bytes = std::size_t{16} << 10};
+  for (const std::size_t runs : {2u, 63u, 64u, 65u, 100u})
+    run_with_each_granularity(GetParam(), world, [runs](Process& p) {
+      update_many_runs<double>(p, Element::f64, runs, 1);
+      update_many_runs<std::int8_t>(p, Element::i8, std::min<std::size_t>(runs, 16), 2);
+    });
+  for (const std::size_t in_each : {4u, 5u})
+    run_with_each_granularity(GetParam(), world, [in_each](Process& p) {
+      update_many_runs<std::complex<double>>(p, Element::c64, 33 - in_each / 5, in_each);
+    });
+}
+
 // All of a call's runs are under one mutex, or the elements under native atomics: either way no
 // update is lost.
 TEST_P(AccumulateTest, RunsAreAtomicForEachElement) {

@@ -78,6 +78,10 @@ class AtomicUpdates {
       if (out != nullptr) out += count * size;
     };
     const auto all_of = [&](std::span<const ElementRun> together) -> Status {
+      if (const std::size_t done = apply_packed(home, together, op, element, in, out); done > 0) {
+        step(done);
+        return {};
+      }
       for (const ElementRun& run : together) {
         TOMBOLO_TRY(apply({home, run.at}, op, element, in, out, run.count));
         step(run.count);
@@ -124,6 +128,8 @@ class AtomicUpdates {
   // The former elements are copied and then combined: a block of both arrays stays in the first
   // level of the cache in between.
   static constexpr std::size_t block_bytes = 8192;
+  static constexpr std::size_t most_packed_runs = 64;
+  static constexpr std::size_t most_packed_bytes = 2048;
 
   // Any number of elements.
   [[gnu::noinline]] Status update_many(machine::DataPlace at, Op op, Element element,
@@ -154,6 +160,38 @@ class AtomicUpdates {
       TOMBOLO_TRY(
           part(range, first_in(range), std::min<std::uint64_t>(count, first_in(range + 1))));
     return {};
+  }
+
+  // Under the mutex of the runs' range. The elements of all runs are gathered, changed together and
+  // put back: that takes a third of the time of a change for each, if the runs are short. (A target
+  // layout has no element twice.) Returns their number; 0: nothing is done, as there are too many
+  // or not all are in reach.
+  std::size_t apply_packed(machine::Home home, std::span<const ElementRun> runs, Op op,
+                           Element element, const std::byte* in, std::byte* out) {
+    if constexpr (!C::properties.coherent) return 0;
+    const std::size_t size = bytes(element);
+    alignas(64) std::byte packed[most_packed_bytes];
+    std::byte* places[most_packed_runs];
+    std::size_t used = 0;
+    if (runs.size() > most_packed_runs) return 0;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const std::size_t n = runs[i].count * size;
+      places[i] = reachable({home, runs[i].at}, n);
+      if (places[i] == nullptr || used + n > most_packed_bytes) return 0;
+      copy_bytes(packed + used, places[i], n);
+      used += n;
+    }
+    const std::size_t count = used / size;
+    if (out != nullptr) std::memcpy(out, packed, used);
+    if (op == Op::no_op) return count;
+    combine(op, element, packed, in, count);
+    used = 0;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const std::size_t n = runs[i].count * size;
+      copy_bytes(places[i], packed + used, n);
+      used += n;
+    }
+    return count;
   }
 
   // How many of the runs, at least one, to serve at once: those at the beginning of which all

@@ -64,6 +64,13 @@ struct ElementRun {
   std::size_t count;
 };
 
+// Bytes that do so both at the target and at the origin.
+struct ByteRun {
+  Offset at;
+  std::byte* local;  // only read by a put
+  std::size_t bytes;
+};
+
 class Engine {
  public:
   virtual ~Engine() = default;
@@ -72,6 +79,18 @@ class Engine {
   // the target's region. Element operations want valid(op, element).
   virtual Status put(Home target, Offset at, const void* from, std::size_t bytes) = 0;
   virtual Status get(Home target, Offset at, void* to, std::size_t bytes) = 0;
+  // The same for several runs, which may be single numbers: a call for each would take longer than
+  // its copy.
+  virtual Status put_runs(Home target, std::span<const ByteRun> runs) = 0;
+  virtual Status get_runs(Home target, std::span<const ByteRun> runs) = 0;
+  // The same by a loop of the caller's own, for very many pieces: copy(context, memory) gets the
+  // address of the target's byte `at`, which `bytes` - 1 follow. Only where loads and stores reach
+  // them all, as they are; else nothing is done, and `done` is false.
+  using Copy = void (*)(void* context, std::byte* memory);
+  virtual Status put_in_place(Home target, Offset at, std::size_t bytes, Copy copy, void* context,
+                              bool& done) = 0;
+  virtual Status get_in_place(Home target, Offset at, std::size_t bytes, Copy copy, void* context,
+                              bool& done) = 0;
   virtual Status accumulate(Home target, Offset at, Op op, Element element, const void* from,
                             std::size_t count) = 0;
   // `result` receives the former target elements.

@@ -174,6 +174,71 @@ TEST(Recorded, GetRefreshesTheBytesThatItReads) {
   }
 }
 
+TEST(Recorded, RunsAreReadAndWrittenAsSingleCallsAre) {
+  std::byte bytes[16] = {};
+  const std::vector<ByteRun> runs{{3, bytes, 5}, {70, bytes + 5, 0}, {100, bytes + 5, 8}};
+  Processes processes(2);
+  ASSERT_TRUE(processes[0].lock_all({}).ok());
+  EXPECT_EQ(processes.of([&] { return processes[0].get_runs(1, runs); }),
+            "0:refresh(1,3,5) 0:read(1,3,5) 0:refresh(1,100,8) 0:read(1,100,8)");
+  EXPECT_EQ(processes.of([&] { return processes[0].put_runs(1, runs); }),
+            "0:write_through(1,3,5) 0:write_through(1,100,8)");
+  // The target is told of puts when the epoch ends.
+  expect_then_sync_words(processes.of([&] { return processes[0].unlock_all(); }),
+                         "0:drain 0:fence 0:store 0:publish(0,0,130) ");
+}
+
+TEST(Recorded, NothingIsDoneInPlaceWhereMemoryIsNotCoherent) {
+  Processes processes(2);
+  ASSERT_TRUE(processes[0].lock_all({}).ok());
+  const auto fail = [](void*, std::byte*) { ADD_FAILURE() << "a plain access"; };
+  bool done = true;
+  EXPECT_EQ(processes.of([&] { return processes[0].get_in_place(1, 0, 8, fail, nullptr, done); }),
+            "");
+  EXPECT_FALSE(done);
+  done = true;
+  EXPECT_EQ(processes.of([&] { return processes[0].put_in_place(1, 0, 8, fail, nullptr, done); }),
+            "");
+  EXPECT_FALSE(done);
+}
+
+// The caller's copy, noted among the operations: the address that it gets, and when.
+struct NotedCopy {
+  Recorder& recorder;
+  std::byte* expected;
+  std::string before{};
+  static void run(void* to, std::byte* memory) {
+    auto& copy = *static_cast<NotedCopy*>(to);
+    EXPECT_EQ(memory, copy.expected);
+    copy.before = copy.recorder.take() + " copy";
+  }
+};
+
+TEST(Recorded, InPlaceACopyComesBehindTheCheckAndTheRefresh) {
+  using Core = CoherentRecordedCore;
+  Recorder recorder({.cores = 2, .sync_bytes = Window<Core>::sync_bytes(2), .data_bytes = region});
+  Window<Core> window(recorder.attachment(0), usual);
+  NotedCopy copy{recorder, Core(recorder.attachment(0)).memory({1, 9})};
+  bool done = false;
+  EXPECT_EQ(window.get_in_place(1, 9, 64, NotedCopy::run, &copy, done).code(), Code::epoch);
+  EXPECT_EQ(window.put_in_place(1, 9, 64, NotedCopy::run, &copy, done).code(), Code::epoch);
+  ASSERT_TRUE(window.lock_all({}).ok());
+  (void)recorder.take();
+  ASSERT_TRUE(window.get_in_place(1, 9, 64, NotedCopy::run, &copy, done).ok());
+  EXPECT_TRUE(done);
+  EXPECT_EQ(copy.before, "0:refresh(1,9,64) copy");
+  copy.before.clear();
+  ASSERT_TRUE(window.get_in_place(1, 9, 65, NotedCopy::run, &copy, done).ok());
+  EXPECT_FALSE(done) << "not all in reach";
+  ASSERT_TRUE(window.put_in_place(1, 9, 65, NotedCopy::run, &copy, done).ok());
+  EXPECT_FALSE(done);
+  EXPECT_EQ(copy.before, "");
+  EXPECT_EQ(recorder.take(), "");
+  ASSERT_TRUE(window.put_in_place(1, 9, 64, NotedCopy::run, &copy, done).ok());
+  EXPECT_TRUE(done);
+  EXPECT_EQ(copy.before, " copy");
+}
+
 TEST(Recorded, LockRefreshesTheWholeRegionAfterAPut) {
   Processes processes(2);
   const auto lock_and_unlock = [&] {

@@ -96,12 +96,51 @@ class alignas(64) Window final : public Engine {
     TOMBOLO_TRY(enter(target));
     if (bytes == 0) return {};  // `to` may be null
     const Settle settle(core_);
-    const machine::DataPlace place{target, at};
-    // The program's own stores in the range are not ours to lose by the refresh.
-    if (own_.stored_to(target)) core_.publish(place, bytes);
-    // Others may have put there since this core last read these lines (EN4).
-    core_.refresh(place, bytes);
-    return core_.read(place, to, bytes);
+    return read_anew({target, at}, to, bytes);
+  }
+
+  Status put_runs(Home target, std::span<const ByteRun> runs) override {
+    TOMBOLO_TRY(enter(target));
+    const Settle settle(core_);
+    Status status;
+    for (const ByteRun& run : runs)
+      if (status.ok() && run.bytes > 0)
+        status = core_.write_through({target, run.at}, run.local, run.bytes);
+    wrote_to(target);
+    return status;
+  }
+
+  Status get_runs(Home target, std::span<const ByteRun> runs) override {
+    TOMBOLO_TRY(enter(target));
+    const Settle settle(core_);
+    for (const ByteRun& run : runs)
+      if (run.bytes > 0) TOMBOLO_TRY(read_anew({target, run.at}, run.local, run.bytes));
+    return {};
+  }
+
+  Status put_in_place(Home target, Offset at, std::size_t bytes, Copy copy, void* context,
+                      bool& done) override {
+    TOMBOLO_TRY(enter(target));
+    std::byte* const memory = in_place({target, at}, bytes);
+    done = memory != nullptr;
+    if (!done) return {};
+    const Settle settle(core_);
+    copy(context, memory);  // not noted: peers of a coherent machine need not be told of puts
+    return {};
+  }
+
+  Status get_in_place(Home target, Offset at, std::size_t bytes, Copy copy, void* context,
+                      bool& done) override {
+    TOMBOLO_TRY(enter(target));
+    std::byte* const memory = in_place({target, at}, bytes);
+    done = memory != nullptr;
+    if (!done) return {};
+    const Settle settle(core_);
+    // As for get(). No publish before it: it does not lose the program's stores on a coherent
+    // machine.
+    core_.refresh({target, at}, bytes);
+    copy(context, memory);
+    return {};
   }
 
   Status accumulate(Home target, Offset at, Op op, Element element, const void* from,
@@ -426,6 +465,21 @@ class alignas(64) Window final : public Engine {
    private:
     C& core_;
   };
+
+  // Null where plain loads and stores are not the way to a peer's bytes.
+  std::byte* in_place(machine::DataPlace place, std::size_t bytes) {
+    if constexpr (C::properties.coherent && machine::ViewsRanges<C>)
+      return core_.view(place, bytes);
+    return nullptr;
+  }
+
+  [[gnu::always_inline]] Status read_anew(machine::DataPlace place, void* to, std::size_t bytes) {
+    // The program's own stores in the range are not ours to lose by the refresh.
+    if (own_.stored_to(place.home)) core_.publish(place, bytes);
+    // Others may have put there since this core last read these lines (EN4).
+    core_.refresh(place, bytes);
+    return core_.read(place, to, bytes);
+  }
 
   // Checks the epoch of a communication call; with start, waits for the target's post
   // (trigger-only).

@@ -14,12 +14,14 @@
 // immutable. It lives as long as its datatype; keep shared_from_this() to outlive an MPI_Type_free.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "host/mpi/mpi_header.h"
@@ -188,6 +190,13 @@ class BlockCursor {
       left_ = 1;
     }
   }
+  // Behind the first `blocks` of the only datatype.
+  BlockCursor without(std::size_t blocks) const {
+    BlockCursor rest = *this;
+    rest.index_ += blocks;
+    if (rest.left_ == 1 && blocks > 0 && rest.index_ == list_->size()) rest.left_ = 0;
+    return rest;
+  }
   bool done() const { return left_ == 0; }
   // The rest of the current piece. Only if !done().
   Block current() const {
@@ -228,6 +237,39 @@ void for_each_pair(BlockCursor a, BlockCursor b, F&& f) {
     a.advance(bytes);
     b.advance(bytes);
   }
+}
+
+// The same for `na` of one datatype and `nb` of another. The layouts that programs use most, one of
+// them an array or both of the same blocks, take a loop of a few instructions for each piece.
+template <typename F>
+void for_each_piece_in_step(const TypeInfo& a, std::size_t na, const TypeInfo& b, std::size_t nb,
+                            F&& f) {
+  if (b.contiguous && b.size * nb >= a.size * na) {
+    std::ptrdiff_t at = 0;
+    for_each_block(a, na, [&](std::ptrdiff_t offset, std::size_t bytes) {
+      f(offset, at, bytes);
+      at += static_cast<std::ptrdiff_t>(bytes);
+    });
+    return;
+  }
+  if (a.contiguous && a.size * na >= b.size * nb) {
+    std::ptrdiff_t at = 0;
+    for_each_block(b, nb, [&](std::ptrdiff_t offset, std::size_t bytes) {
+      f(at, offset, bytes);
+      at += static_cast<std::ptrdiff_t>(bytes);
+    });
+    return;
+  }
+  std::size_t alike = 0;
+  if (na == 1 && nb == 1) {
+    const std::size_t both = std::min(a.blocks.size(), b.blocks.size());
+    while (alike < both && a.blocks[alike].bytes == b.blocks[alike].bytes) {
+      f(a.blocks[alike].offset, b.blocks[alike].offset, a.blocks[alike].bytes);
+      ++alike;
+    }
+  }
+  for_each_pair(BlockCursor(a, na).without(alike), BlockCursor(b, nb).without(alike),
+                std::forward<F>(f));
 }
 
 }  // namespace tombolo::mpi

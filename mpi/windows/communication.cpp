@@ -5,8 +5,11 @@
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
+#include <span>
+#include <utility>
 #include <vector>
 
+#include "base/copy.h"
 #include "host/mpi/host.h"
 #include "mpi/datatypes/type_info.h"
 
@@ -55,10 +58,17 @@ class Target {
   machine::Home rank = 0;
   std::size_t count = 0;
   bool empty() const { return count == 0 || type->size == 0; }
+  // Of the data, unless it is empty: the offset of the first byte, and the distance from there to
+  // behind the last.
+  std::ptrdiff_t lowest() const { return type->true_lb + std::min<std::ptrdiff_t>(0, last()); }
+  std::size_t reach() const {
+    return static_cast<std::size_t>(type->true_extent + std::abs(last()));
+  }
 
   std::ptrdiff_t start = 0;  // byte displacement; an address for dynamic windows
 
  private:
+  std::ptrdiff_t last() const { return static_cast<std::ptrdiff_t>(count - 1) * type->extent; }
   // Of any type, and with the error of an access out of range.
   [[gnu::noinline]] int open_any(const Extent& peer, const Remote& remote) {
     if (remote.displacement < 0) return MPI_ERR_DISP;
@@ -117,27 +127,86 @@ class Target {
   return type == nullptr ? error : MPI_SUCCESS;
 }
 
-template <class Piece>
-[[gnu::noinline]] Status for_each_pair_of_blocks(const Target& target, const TypeInfo& type,
-                                                 std::byte* base, std::size_t count,
-                                                 const Piece& piece) {
+// Put or get, as calls of the engine for layouts that are not one piece.
+struct Put {
+  static constexpr auto in_place = &windows::Engine::put_in_place;
+  static constexpr auto runs = &windows::Engine::put_runs;
+  static void copy(std::byte* target, std::byte* origin, std::size_t bytes) {
+    copy_bytes(target, origin, bytes);
+  }
+};
+struct Get {
+  static constexpr auto in_place = &windows::Engine::get_in_place;
+  static constexpr auto runs = &windows::Engine::get_runs;
+  static void copy(std::byte* target, std::byte* origin, std::size_t bytes) {
+    copy_bytes(origin, target, bytes);
+  }
+};
+
+// Both sides of a call whose layouts are not one piece.
+struct Layouts {
+  const Target& target;
+  const TypeInfo& type;
+  std::size_t count;
+  std::byte* origin;
+
+  template <class F>
+  void for_each_piece(F&& f) const {
+    for_each_piece_in_step(*target.type, target.count, type, count, std::forward<F>(f));
+  }
+};
+
+// Many runs at a time.
+template <class Call>
+Status transfer_runs(MpiWindow& window, const Layouts& layouts) {
+  std::array<windows::ByteRun, 64> held;
+  std::size_t used = 0;
   Status status;
-  for_each_pair(BlockCursor(*target.type, target.count), BlockCursor(type, count),
-                [&](std::ptrdiff_t to, std::ptrdiff_t from, std::size_t bytes) {
-                  if (status.ok()) status = piece(target.at(to), base + from, bytes);
-                });
+  const auto pass_on = [&] {
+    const std::span<const windows::ByteRun> runs(held.data(), std::exchange(used, 0));
+    if (status.ok()) status = (window.engine().*Call::runs)(layouts.target.rank, runs);
+  };
+  layouts.for_each_piece([&](std::ptrdiff_t to, std::ptrdiff_t from, std::size_t bytes) {
+    held[used++] = {layouts.target.at(to), layouts.origin + from, bytes};
+    if (used == held.size()) pass_on();
+  });
+  pass_on();
   return status;
 }
 
-// Calls piece(target offset, origin address, bytes) for the pieces that both layouts have in step.
-template <class Piece>
-[[gnu::always_inline]] inline Status for_each_piece(const Target& target, const TypeInfo& type,
-                                                    const Buffer& origin, const Piece& piece) {
+template <class Call>
+[[gnu::noinline]] Status transfer_pieces(MpiWindow& window, const Layouts& layouts) {
+  const Target& target = layouts.target;
+  const std::ptrdiff_t low = target.lowest();
+  struct Context {
+    const Layouts& layouts;
+    std::ptrdiff_t low;
+  } context{layouts, low};
+  const auto copy_all = [](void* to, std::byte* memory) {
+    const auto& [both, lowest] = *static_cast<const Context*>(to);
+    std::byte* const start = memory - lowest;
+    std::byte* const origin = both.origin;
+    both.for_each_piece([=](std::ptrdiff_t at, std::ptrdiff_t from, std::size_t bytes) {
+      Call::copy(start + at, origin + from, bytes);
+    });
+  };
+  bool done = false;
+  if (target.empty()) return {};
+  TOMBOLO_TRY((window.engine().*Call::in_place)(target.rank, target.at(low), target.reach(),
+                                                copy_all, &context, done));
+  return done ? Status{} : transfer_runs<Call>(window, layouts);
+}
+
+// Calls piece(target offset, origin address, bytes) if both layouts are one piece.
+template <class Call, class Piece>
+[[gnu::always_inline]] inline Status for_each_piece(MpiWindow& window, const Target& target,
+                                                    const TypeInfo& type, const Buffer& origin,
+                                                    const Piece& piece) {
   std::byte* const base = address_of(origin);
   const auto count = static_cast<std::size_t>(origin.count);
   if (type.contiguous && target.type->contiguous) [[likely]]
     return piece(target.at(0), base, std::min(type.size * count, target.type->size * target.count));
-  return for_each_pair_of_blocks(target, type, base, count, piece);
+  return transfer_pieces<Call>(window, {target, type, count, base});
 }
 
 // The origin's elements one after the other: in place where they lie so, else packed into
@@ -304,12 +373,13 @@ int put_any(MpiWindow& window, const Buffer& origin, const Remote& remote, const
   if (const int error = target.open(window, remote); error != MPI_SUCCESS)
     return raise(window, error, call);
   windows::Engine& engine = window.engine();
-  return conclude(window,
-                  for_each_piece(target, *type, origin,
-                                 [&](machine::Offset at, const std::byte* from, std::size_t bytes) {
-                                   return engine.put(target.rank, at, from, bytes);
-                                 }),
-                  call);
+  return conclude(
+      window,
+      for_each_piece<Put>(window, target, *type, origin,
+                          [&](machine::Offset at, const std::byte* from, std::size_t bytes) {
+                            return engine.put(target.rank, at, from, bytes);
+                          }),
+      call);
 }
 
 int get_any(MpiWindow& window, const Buffer& origin, const Remote& remote, const char* call) {
@@ -322,10 +392,10 @@ int get_any(MpiWindow& window, const Buffer& origin, const Remote& remote, const
     return raise(window, error, call);
   windows::Engine& engine = window.engine();
   return conclude(window,
-                  for_each_piece(target, *type, origin,
-                                 [&](machine::Offset at, std::byte* to, std::size_t bytes) {
-                                   return engine.get(target.rank, at, to, bytes);
-                                 }),
+                  for_each_piece<Get>(window, target, *type, origin,
+                                      [&](machine::Offset at, std::byte* to, std::size_t bytes) {
+                                        return engine.get(target.rank, at, to, bytes);
+                                      }),
                   call);
 }
 

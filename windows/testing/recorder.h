@@ -157,6 +157,7 @@ class RecordedCore {
     sync("drain", [] { return 0; });
   }
   std::byte* view(machine::DataPlace) { return nullptr; }
+  std::byte* memory(machine::DataPlace at) { return recorder_.data(at); }
   std::uint64_t data_bytes(Home) const { return recorder_.shape_.data_bytes; }
 
  private:
@@ -181,5 +182,24 @@ class RecordedCore {
 };
 static_assert(machine::Core<RecordedCore>);
 static_assert(machine::extras_of<RecordedCore> == machine::Extras{.has_no_views = true});
+
+// The same as a coherent machine, whose memory is reached by plain loads and stores up to
+// `most_in_reach` bytes at a time.
+class CoherentRecordedCore : public RecordedCore {
+ public:
+  static constexpr machine::Properties properties{.name = "recorded, coherent",
+                                                  .coherent = true,
+                                                  .native_atomics = machine::Atomics::full,
+                                                  .line_bytes = 64};
+  static constexpr bool has_views = true;
+  static constexpr std::size_t most_in_reach = 64;
+  using RecordedCore::RecordedCore;
+  std::byte* view(machine::DataPlace at) { return view(at, 1); }
+  std::byte* view(machine::DataPlace at, std::size_t bytes) {
+    return bytes <= most_in_reach ? memory(at) : nullptr;
+  }
+};
+static_assert(machine::Core<CoherentRecordedCore>);
+static_assert(machine::ViewsRanges<CoherentRecordedCore>);
 
 }  // namespace tombolo::windows::testing
