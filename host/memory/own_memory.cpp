@@ -171,8 +171,8 @@ bool OwnMemory::move_in(const AddressRange& pages, Moving moving, bool edges, st
 
 // Where the kernel promises no more memory than there is, it has promised the program's untouched
 // pages. It promises none of the image's.
-bool OwnMemory::would_overcommit(const std::vector<PrivatePages>& pages) {
-  if (!strict_overcommit()) return false;
+bool OwnMemory::would_overcommit(const std::vector<PrivatePages>& pages) const {
+  if (!strict_overcommit(root_)) return false;
   std::uint64_t untouched = 0;
   std::vector<Page> kinds;
   for (const PrivatePages& part : pages) {
