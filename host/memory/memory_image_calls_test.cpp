@@ -36,7 +36,7 @@ constexpr std::uint64_t mebibyte = 1 << 20;
 const std::uint64_t page = page_bytes();
 
 bool puts_in_place(const Call& call) {
-  return (call.number == SYS_mmap && (call.arguments[3] & MAP_FIXED) != 0) ||
+  return (call.number == SYS_mmap && (call.int_at(3) & MAP_FIXED) != 0) ||
          call.number == SYS_mremap;
 }
 

@@ -160,10 +160,7 @@ bool OwnMemory::move_in(const AddressRange& pages, Moving moving, bool edges, st
     if (moving == Moving::no || (must_hold && !can_hold_writes()) || memory_may_be_registered() ||
         would_overcommit(missing))
       return false;
-    if (!move_in_now(missing, edges).ok()) {
-      let_go(pages);
-      return false;
-    }
+    if (!move_in_now(missing, edges).ok()) return false;  // some may be there until the use ends
   }
   kept_.remove(pages);
   return true;

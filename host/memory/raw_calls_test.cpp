@@ -141,8 +141,8 @@ using testing::refuse;
 
 const std::uint64_t page = page_bytes();
 
-bool is_with(const Call& call, long number, long flags) {
-  return call.number == number && (call.arguments[3] & flags) == flags;
+bool is_with(const Call& call, long number, int flags) {
+  return call.number == number && (call.int_at(3) & flags) == flags;
 }
 
 // How often pages were held, and how often they were copied and then replaced.
@@ -163,7 +163,7 @@ Seen watch(const std::function<void()>& f, long refused = -1) {
         is_with(call, SYS_mmap, MAP_SHARED | MAP_FIXED) || is_with(call, SYS_mremap, MREMAP_FIXED);
     if (call.number == SYS_pwrite64 || call.number == SYS_lseek) copying = true;
     if (call.number == SYS_mprotect) {
-      holding = call.arguments[2] == PROT_READ;
+      holding = call.int_at(2) == PROT_READ;
       seen.holds += holding ? 1 : 0;
       copying = false;  // after a refusal the copy is not put in place
     }

@@ -18,6 +18,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdarg>
+#include <cstddef>
 #include <utility>
 
 namespace tombolo::host::testing {
@@ -25,6 +26,8 @@ namespace tombolo::host::testing {
 struct Call {
   long number;
   std::array<long, 6> arguments;
+  // One that is an int, whose upper half is anything.
+  int int_at(std::size_t i) const { return static_cast<int>(arguments[i]); }
 };
 
 // As syscall() returns.
