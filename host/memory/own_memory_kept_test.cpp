@@ -140,6 +140,21 @@ TEST_F(OwnMemoryKeptTest, PagesThatStayCostNothingWhenTheyAreUsedAgain) {
   EXPECT_EQ(variables[page], 7);
 }
 
+TEST_F(OwnMemoryKeptTest, AForkCopiesNoneOfALargeUse) {
+  constexpr std::uint64_t most = OwnMemory::most_copied_bytes;
+  const Plain large(most / page + 1);
+  OwnMemory& own = fresh();
+  const auto copies_of = [&](std::uint64_t bytes) {
+    auto use = own.enter(large.at(0), bytes);
+    EXPECT_FALSE(own.share(use).empty());
+    const int moves = moves_of([&] { own.before_fork(); });
+    own.after_fork(false);
+    return moves;
+  };
+  EXPECT_GT(copies_of(most), 0);
+  EXPECT_EQ(copies_of(most + page), 0);
+}
+
 // Pages at the end of the heap. Allocations of the program's first thread may move that end; those
 // of its other threads lie elsewhere.
 class EndOfHeap {
