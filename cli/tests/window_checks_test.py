@@ -30,7 +30,7 @@ def need(key: str) -> Mpi:
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("key", MPIS)
 @pytest.mark.parametrize(
-    ("name", "ranks"), [("fetch_check", 2), ("queries_check", 3), ("groups_check", 4)]
+    ("name", "ranks"), [("fetch_check", 2), ("plain_check", 3), ("queries_check", 3), ("groups_check", 4)]
 )
 def test_windows_answer_as_the_standard_says(name, ranks, key, machine):
     mpi = need(key)
