@@ -355,10 +355,10 @@ TEST_F(MemoryImageTest, ACopyForAForkedProcessIsItsOwn) {
   *plain.page(0) = 1;
   *plain.page(2) = 3;
   ASSERT_TRUE(move_in(plain.range()).ok());
-  std::byte* const copy = image_.copied(plain.range());
+  std::byte* const copy = image_.copied(plain.range(), plain.range().low);
   ASSERT_NE(copy, nullptr);
   EXPECT_EQ(in_child([&] {
-              image_.leave_in_child(plain.range(), copy);
+              image_.leave_in_child(plain.range(), plain.range().low, copy);
               *plain.page(0) = 7;
               return is_private(plain.page(0)) && *plain.page(1) == 0 && *plain.page(2) == 3 ? 0
                                                                                              : 1;
@@ -367,7 +367,7 @@ TEST_F(MemoryImageTest, ACopyForAForkedProcessIsItsOwn) {
   EXPECT_EQ(*plain.page(0), 1);
   munmap(copy, plain.bytes());
   EXPECT_EQ(in_child([&] {
-              image_.leave_in_child(plain.range(), nullptr);
+              image_.leave_in_child(plain.range(), plain.range().low, nullptr);
               *plain.page(0) = 7;
               return is_private(plain.page(0)) && *plain.page(2) == 3 ? 0 : 1;
             }),

@@ -108,7 +108,8 @@ class OwnMemory {
   // Pages for a child.
   struct Copy {
     AddressRange pages;
-    bool exact;  // as they are before the fork
+    std::uint64_t offset;  // in the image's file
+    bool exact;            // as they are before the fork
   };
 
   class ForChild;
@@ -125,8 +126,7 @@ class OwnMemory {
   // Runs f where no store of its own goes to pages that move.
   template <class F>
   void aside(F&& f);
-  std::vector<AddressRange> pages_at_home() const;
-  std::vector<Copy> wanted_of_child() const;
+  std::optional<std::vector<Copy>> wanted_of_child() const;
 
   const std::string root_;
   std::mutex mutex_;

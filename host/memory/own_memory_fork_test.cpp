@@ -274,6 +274,59 @@ TEST_F(OwnMemoryForkTest, AChildThatWouldShareMemoryWithItsParentEnds) {
             200 + SIGABRT);
 }
 
+// The kernel's list of mappings takes a descriptor.
+int child_without_descriptors(volatile char* byte) {
+  const rlimit none{0, 0};
+  setrlimit(RLIMIT_NOFILE, &none);
+  const int status = in_child([&] {
+    *byte = 2;
+    return 1;
+  });
+  return *byte == 1 ? status : 51;
+}
+
+TEST_F(OwnMemoryForkTest, AChildEndsIfItIsNotKnownWhichMemoryItWouldShare) {
+  EXPECT_EQ(in_child([] {
+              char* const memory = allocate(2 * page);
+              return memory == nullptr ? 50 : child_without_descriptors(memory + page);
+            }),
+            200 + SIGABRT);
+  EXPECT_EQ(in_child([] {
+              char* const memory = allocate(2 * page);
+              if (memory == nullptr || !own_memory().free(memory)) return 50;
+              const Plain plain(1);
+              *plain.at(0) = 1;
+              return child_without_descriptors(plain.at(0));
+            }),
+            1)
+      << "there is none to share";
+}
+
+// As realloc() does it.
+TEST_F(OwnMemoryForkTest, AChildHasItsOwnMemoryThatTheProgramMovedOrLetGrow) {
+  EXPECT_EQ(in_child([] {
+              const Plain plain(8);
+              const Plain elsewhere(2);
+              *plain.page(1) = 1;
+              auto use = own_memory().enter(plain.at(0), 2 * page);
+              if (own_memory().share(use).empty()) return 50;
+              munmap(plain.page(2), 2 * page);
+              if (mremap(plain.page(1), page, 2 * page, 0) != plain.page(1)) return 51;
+              *plain.page(2) = 1;
+              if (const int status = child_of_its_own(plain.page(1)); status != 0) return status;
+              if (child_of_its_own(plain.page(2)) != 0) return 52;
+              if (mremap(plain.page(1), 2 * page, 2 * page, MREMAP_MAYMOVE | MREMAP_FIXED,
+                         elsewhere.at(0)) != elsewhere.at(0))
+                return 53;
+              if (child_of_its_own(elsewhere.at(0)) != 0) return 54;
+              use.end();
+              if (child_of_its_own(elsewhere.at(page)) != 0) return 55;
+              close_range(3, ~0u, 0);
+              return child_of_its_own(elsewhere.at(0)) != 0 ? 56 : 0;
+            }),
+            0);
+}
+
 // --- Before and afterwards ----------------------------------------------------------------------
 
 alignas(65536) std::array<char, OwnMemory::most_kept_bytes + 65536> many_variables;
