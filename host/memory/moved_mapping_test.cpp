@@ -3,6 +3,7 @@
 // lets grow: it keeps its contents, whatever comes to its old place.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstring>
@@ -57,6 +58,19 @@ TEST_F(MovedMappingTest, KeepsItsContentsWhenItsOldPlaceIsUsedAgain) {
   auto last = own.enter(plain_.at(0), plain_.bytes());
   EXPECT_EQ(own.share(last), last.range()) << "the moved page is gone";
   EXPECT_EQ(*plain_.page(1), 3);
+}
+
+TEST_F(MovedMappingTest, OtherFilesAtTheSamePlaceDoNotCount) {
+  const int file = memfd_create("moved_mapping_test", MFD_CLOEXEC);
+  ASSERT_GE(file, 0);
+  ASSERT_EQ(ftruncate(file, static_cast<off_t>(plain_.range().high)), 0);
+  ASSERT_NE(mmap(other_.at(0), page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file,
+                 static_cast<off_t>(plain_.range().low)),
+            MAP_FAILED);
+  close(file);
+  OwnMemory& own = fresh();
+  auto use = own.enter(plain_.at(0), plain_.bytes());
+  EXPECT_EQ(own.share(use), use.range());
 }
 
 }  // namespace

@@ -39,17 +39,17 @@ constexpr bool functions_are_ours = true;
 thread_local constinit bool only_raw = false;
 constinit std::atomic<const char*> called{nullptr};  // the first function that was, all the same
 
-void note(const char* function) {
-  const char* none = nullptr;
-  if (only_raw) called.compare_exchange_strong(none, function);
-}
-
 }  // namespace
 }  // namespace tombolo::host
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
 namespace {
+
+void note(const char* function) {
+  const char* none = nullptr;
+  if (tombolo::host::only_raw) tombolo::host::called.compare_exchange_strong(none, function);
+}
 template <class Argument>
 long word(Argument argument) {
   if constexpr (std::is_pointer_v<Argument>)
@@ -59,7 +59,7 @@ long word(Argument argument) {
 }
 template <class... Arguments>
 long noted(const char* function, long number, Arguments... arguments) {
-  tombolo::host::note(function);
+  note(function);
   return tombolo::host::testing::pass({number, {word(arguments)...}});
 }
 }  // namespace
@@ -115,11 +115,11 @@ int fallocate(int file, int mode, off_t offset, off_t bytes) {
 void* __libc_malloc(std::size_t bytes);
 void __libc_free(void* memory);
 void* malloc(std::size_t bytes) noexcept {
-  tombolo::host::note("malloc");
+  note("malloc");
   return __libc_malloc(bytes);
 }
 void free(void* memory) noexcept {
-  tombolo::host::note("free");
+  note("free");
   __libc_free(memory);
 }
 

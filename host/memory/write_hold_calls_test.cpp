@@ -153,7 +153,8 @@ TEST_F(WriteHoldCallsTest, TheHandlerRunsOnTheStackForSignals) {
                     std::atomic<std::uint64_t> place{0};
                     std::thread writer([&] {
                       const stack_t stack{signals.data(), 0, signals.size()};
-                      sigaltstack(&stack, nullptr);
+                      stack_t former = {};
+                      sigaltstack(&stack, &former);
                       const Answering answering([&](const Call& call) {
                         const char here = 0;
                         if (call.number == SYS_gettid)
@@ -162,6 +163,7 @@ TEST_F(WriteHoldCallsTest, TheHandlerRunsOnTheStackForSignals) {
                       });
                       ready = true;
                       while (place == 0) *static_cast<volatile char*>(plain.at(0)) = 1;
+                      sigaltstack(&former, nullptr);
                     });
                     while (!ready) usleep(100);
                     WriteHold hold;
