@@ -244,7 +244,7 @@ TEST(ShareableTest, PagesWithoutVariablesThatCanBeWrittenToMayNot) {
   ASSERT_EQ(mprotect(start, page, PROT_READ), 0);
 }
 
-// The first and the last page of each: of what may be moved, all may stay.
+// The first and the last page of each. Those that may be moved may all stay.
 TEST(ShareableTest, AllPagesWithVariablesMayStayAndNoOthers) {
   int may = 0;
   for (const Segment& segment : segments()) {

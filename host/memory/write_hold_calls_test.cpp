@@ -75,7 +75,10 @@ class Writer {
         }) {
     while (!runs_) usleep(100);  // a thread that starts blocks signals
   }
-  ~Writer() { thread_.join(); }
+  ~Writer() {
+    if (stores_ && !stored_) std::_Exit(80);  // it would never end
+    thread_.join();
+  }
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
   void store() { stores_ = true; }
