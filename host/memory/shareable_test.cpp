@@ -211,6 +211,15 @@ TEST(ShareableTest, PartsOfVariablesMayStay) {
   }
 }
 
+// As tables that the loader has filled.
+TEST(ShareableTest, VariablesThatAreReadOnlyMayNot) {
+  const AddressRange first = pages_around(&odd_end.front(), 1);
+  ASSERT_TRUE(ask(first, true).may);
+  ASSERT_EQ(mprotect(odd_end.data(), page, PROT_READ), 0);
+  EXPECT_FALSE(ask(first, true).may);
+  ASSERT_EQ(mprotect(odd_end.data(), page, PROT_READ | PROT_WRITE), 0);
+}
+
 struct Segment {
   AddressRange pages;
   bool writable;
