@@ -110,8 +110,10 @@ int alone(void (*handler)(int), int flags, const std::function<int()>& body) {
 
 // --- Stores to held pages -----------------------------------------------------------------------
 
+void no_fault_of_program(int) { _exit(91); }
+
 TEST_F(WriteHoldCallsTest, AHandlerThatComesAfterTheHoldLetsTheStoreBeTriedAgain) {
-  EXPECT_EQ(alone(SIG_DFL, 0,
+  EXPECT_EQ(alone(no_fault_of_program, 0,
                   [] {
                     const Plain plain(1);
                     Writer writer(plain.at(8), true);
@@ -127,7 +129,7 @@ TEST_F(WriteHoldCallsTest, AHandlerThatComesAfterTheHoldLetsTheStoreBeTriedAgain
 }
 
 TEST_F(WriteHoldCallsTest, AHandlerThatComesInALaterHoldLetsTheStoreBeTriedAgain) {
-  EXPECT_EQ(alone(SIG_DFL, 0,
+  EXPECT_EQ(alone(no_fault_of_program, 0,
                   [] {
                     const Plain plain(1);
                     const Plain other(1);
@@ -181,7 +183,7 @@ TEST_F(WriteHoldCallsTest, TheHandlerRunsOnTheStackForSignals) {
 }
 
 TEST_F(WriteHoldCallsTest, EachStoreWaitsWhereTheProgramsHandlerWasForOneFault) {
-  EXPECT_EQ(alone([](int) { _exit(91); }, static_cast<int>(SA_RESETHAND),
+  EXPECT_EQ(alone(no_fault_of_program, static_cast<int>(SA_RESETHAND),
                   [] {
                     const Plain plain(2);
                     for (const std::uint64_t i : {0, 1}) {
