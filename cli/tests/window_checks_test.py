@@ -32,7 +32,13 @@ def need(key: str) -> Mpi:
 @pytest.mark.parametrize("key", MPIS)
 @pytest.mark.parametrize(
     ("name", "ranks"),
-    [("fetch_check", 2), ("queries_check", 3), ("groups_check", 4), ("kept_check", 3)],
+    [
+        ("fetch_check", 2),
+        ("plain_check", 3),
+        ("queries_check", 3),
+        ("groups_check", 4),
+        ("kept_check", 3),
+    ],
 )
 def test_windows_answer_as_the_standard_says(name, ranks, key, machine):
     mpi = need(key)

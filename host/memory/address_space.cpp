@@ -96,6 +96,10 @@ AddressRange common_part(const AddressRange& a, const AddressRange& b) {
   return {std::max(a.low, b.low), std::min(a.high, b.high)};
 }
 
+AddressRange file_range(const Mapping& mapping) {
+  return {mapping.offset, mapping.offset + mapping.range.bytes()};
+}
+
 std::vector<Mapping> parse_mappings(std::string_view text) {
   std::vector<Mapping> mappings;
   while (!text.empty()) {

@@ -37,6 +37,9 @@ struct Mapping {
   std::string name;          // a path, "[heap]", or nothing
 };
 
+// The bytes of the file that it maps.
+AddressRange file_range(const Mapping& mapping);
+
 // The lines that have the format of /proc/self/maps; others are left out.
 std::vector<Mapping> parse_mappings(std::string_view text);
 Status read_mappings(std::vector<Mapping>& out);

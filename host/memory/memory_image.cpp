@@ -317,16 +317,16 @@ void MemoryImage::forget_unmapped(RangeSet pages) const {
   std::vector<Mapping> shared;
   if (!read_shared_files(shared).ok()) return;
   for (const Mapping& mapping : shared)
-    if (is_of_image(mapping))
-      pages.remove({mapping.offset, mapping.offset + mapping.range.bytes()});
+    if (is_of_image(mapping)) pages.remove(file_range(mapping));
   for (const AddressRange& part : pages.all()) forget(part);
 }
 
 // Runs in a forked child: system calls only.
-bool MemoryImage::leave_in_child(const AddressRange& pages, std::byte* copy) const {
+bool MemoryImage::leave_in_child(const AddressRange& pages, std::uint64_t offset,
+                                 std::byte* copy) const {
   if (copy != nullptr) return raw::move(copy, pages.bytes(), pages.low);
   return raw::map(pages.low, pages.bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED,
-                  file_.get(), pages.low) != MAP_FAILED;
+                  file_.get(), offset) != MAP_FAILED;
 }
 
 void MemoryImage::abandon() {
@@ -335,9 +335,10 @@ void MemoryImage::abandon() {
   name_ = {};
 }
 
-std::byte* MemoryImage::copied(const AddressRange& pages) const {
+std::byte* MemoryImage::copied(const AddressRange& pages, std::uint64_t offset) const {
   Scratch scratch(pages.bytes(), pages.low);
-  if (scratch.data() == nullptr || copy_out(pages, scratch.data()).call != nullptr) return nullptr;
+  const AddressRange from = is_open() ? AddressRange{offset, offset + pages.bytes()} : pages;
+  if (scratch.data() == nullptr || copy_out(from, scratch.data()).call != nullptr) return nullptr;
   return scratch.release();
 }
 

@@ -69,12 +69,12 @@ class MemoryImage {
   std::byte* allocate(std::uint64_t bytes);
   // Unmaps pages of the image and frees their memory.
   void release(const AddressRange& pages);
-  // For a fork: a private copy of the pages, null if there is no memory for it; and, in the child,
-  // the copy in their place, or, if it is null, pages that follow the image's until the child
-  // stores to them.
-  std::byte* copied(const AddressRange& pages) const;
+  // For a fork, of pages that map the file from `offset` on: a private copy, null if there is no
+  // memory for it; and, in the child, the copy in their place, or, if it is null, pages that follow
+  // the image's until the child stores to them.
+  std::byte* copied(const AddressRange& pages, std::uint64_t offset) const;
   // False if the kernel refuses: then the child shares them with its parent.
-  bool leave_in_child(const AddressRange& pages, std::byte* copy) const;
+  bool leave_in_child(const AddressRange& pages, std::uint64_t offset, std::byte* copy) const;
 
   // In the child: the file is the parent's.
   void abandon();

@@ -187,21 +187,26 @@ TEST_F(MemoryImageTest, MovesPagesOfAFileWhole) {
   ASSERT_GE(file, 0);
   unlink(path);
   ASSERT_EQ(pwrite(file, "ab", 2, static_cast<off_t>(page)), 2);
-  ASSERT_EQ(ftruncate(file, static_cast<off_t>(2 * page)), 0);
+  ASSERT_EQ(pwrite(file, "d", 1, static_cast<off_t>(2 * page)), 1);
+  ASSERT_EQ(ftruncate(file, static_cast<off_t>(3 * page)), 0);
   auto* const start =
-      static_cast<char*>(mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0));
+      static_cast<char*>(mmap(nullptr, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE, file, 0));
   ASSERT_NE(start, MAP_FAILED);
   start[page + 1] = 'c';
+  ASSERT_EQ(madvise(start + 2 * page, page, MADV_DONTNEED), 0);  // the kernel may have read ahead
   const auto low = reinterpret_cast<std::uint64_t>(start);
-  ASSERT_TRUE(image_.move_in({low, low + 2 * page}, no_hold, true).ok());
+  const AddressRange pages{low, low + 3 * page};
+  ASSERT_TRUE(image_.move_in(pages, no_hold, true).ok());
   EXPECT_TRUE(is_shared(start));
   EXPECT_EQ(start[0], 0);
   EXPECT_EQ(start[page], 'a');
   EXPECT_EQ(start[page + 1], 'c');
-  ASSERT_TRUE(move_out({low, low + 2 * page}).ok());
+  EXPECT_EQ(start[2 * page], 'd');
+  ASSERT_TRUE(move_out(pages).ok());
   EXPECT_EQ(start[page], 'a');
   EXPECT_EQ(start[page + 1], 'c');
-  munmap(start, 2 * page);
+  EXPECT_EQ(start[2 * page], 'd');
+  munmap(start, 3 * page);
   close(file);
 }
 
@@ -350,10 +355,10 @@ TEST_F(MemoryImageTest, ACopyForAForkedProcessIsItsOwn) {
   *plain.page(0) = 1;
   *plain.page(2) = 3;
   ASSERT_TRUE(move_in(plain.range()).ok());
-  std::byte* const copy = image_.copied(plain.range());
+  std::byte* const copy = image_.copied(plain.range(), plain.range().low);
   ASSERT_NE(copy, nullptr);
   EXPECT_EQ(in_child([&] {
-              image_.leave_in_child(plain.range(), copy);
+              image_.leave_in_child(plain.range(), plain.range().low, copy);
               *plain.page(0) = 7;
               return is_private(plain.page(0)) && *plain.page(1) == 0 && *plain.page(2) == 3 ? 0
                                                                                              : 1;
@@ -362,7 +367,7 @@ TEST_F(MemoryImageTest, ACopyForAForkedProcessIsItsOwn) {
   EXPECT_EQ(*plain.page(0), 1);
   munmap(copy, plain.bytes());
   EXPECT_EQ(in_child([&] {
-              image_.leave_in_child(plain.range(), nullptr);
+              image_.leave_in_child(plain.range(), plain.range().low, nullptr);
               *plain.page(0) = 7;
               return is_private(plain.page(0)) && *plain.page(2) == 3 ? 0 : 1;
             }),

@@ -54,29 +54,31 @@ class OwnMemory::ForChild {
     return memory == MAP_FAILED ? nullptr : new (memory) ForChild;
   }
 
+  // Without `wanted` it is not known which the child needs.
   template <class Wanted>
-  void list(const std::vector<Wanted>& wanted) {
+  void list(const std::optional<std::vector<Wanted>>& wanted) {
     count_ = 0;
-    complete_ = wanted.empty();
-    if (complete_) return;
-    bytes_ = round_up(wanted.size() * sizeof(Piece), page_bytes());
+    complete_ = wanted && wanted->empty();
+    if (!wanted || wanted->empty()) return;
+    bytes_ = round_up(wanted->size() * sizeof(Piece), page_bytes());
     void* const memory =
         mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return;
     pieces_ = static_cast<Piece*>(memory);
-    for (const Wanted& want : wanted) pieces_[count_++] = {want.pages, want.exact, nullptr};
+    for (const Wanted& want : *wanted)
+      pieces_[count_++] = {want.pages, want.offset, want.exact, nullptr};
     complete_ = true;
   }
   template <class CopyOf>
   void copy(CopyOf&& copy_of) {
     for (std::size_t i = 0; i < count_; ++i)
-      if (pieces_[i].exact) pieces_[i].copy = copy_of(pieces_[i].pages);
+      if (pieces_[i].exact) pieces_[i].copy = copy_of(pieces_[i].pages, pieces_[i].offset);
   }
   // False if the child would share pages with its parent.
   template <class Put>
   bool put(Put&& put) {
     for (std::size_t i = 0; i < count_; ++i)
-      complete_ = put(pieces_[i].pages, pieces_[i].copy) && complete_;
+      complete_ = put(pieces_[i].pages, pieces_[i].offset, pieces_[i].copy) && complete_;
     free_list();
     return complete_;
   }
@@ -89,6 +91,7 @@ class OwnMemory::ForChild {
  private:
   struct Piece {
     AddressRange pages;
+    std::uint64_t offset;  // in the file
     bool exact;
     std::byte* copy;  // null: the child sees those of the image
   };
@@ -157,13 +160,10 @@ bool OwnMemory::move_in(const AddressRange& pages, Moving moving, bool edges, st
     if (uses_of(part.range) > 1) return false;  // OM1
   if (!missing.empty()) {
     const bool must_hold = edges || moving == Moving::held;
-    if (moving == Moving::no || (must_hold && !can_hold_writes()) || memory_may_be_registered() ||
-        would_overcommit(missing))
+    if (moving == Moving::no || (must_hold && !can_hold_writes()) ||
+        !may_be_replaced(image_, missing) || would_overcommit(missing))
       return false;
-    if (!move_in_now(missing, edges).ok()) {
-      let_go(pages);
-      return false;
-    }
+    if (!move_in_now(missing, edges).ok()) return false;  // some may be there until the use ends
   }
   kept_.remove(pages);
   return true;
@@ -171,8 +171,8 @@ bool OwnMemory::move_in(const AddressRange& pages, Moving moving, bool edges, st
 
 // Where the kernel promises no more memory than there is, it has promised the program's untouched
 // pages. It promises none of the image's.
-bool OwnMemory::would_overcommit(const std::vector<PrivatePages>& pages) {
-  if (!strict_overcommit()) return false;
+bool OwnMemory::would_overcommit(const std::vector<PrivatePages>& pages) const {
+  if (!strict_overcommit(root_)) return false;
   std::uint64_t untouched = 0;
   std::vector<Page> kinds;
   for (const PrivatePages& part : pages) {
@@ -288,38 +288,35 @@ bool OwnMemory::free(void* memory) {
   return true;
 }
 
-// OM4. The kernel is asked for its mappings: programs may have unmapped or moved pages.
 void OwnMemory::before_fork() {
   mutex_.lock();
   if (for_child_ == nullptr) return;
   for_child_->list(wanted_of_child());
-  for_child_->copy([this](const AddressRange& pages) { return image_.copied(pages); });
+  for_child_->copy([this](const AddressRange& pages, std::uint64_t offset) {
+    return image_.copied(pages, offset);
+  });
 }
 
-std::vector<AddressRange> OwnMemory::pages_at_home() const {
-  std::vector<AddressRange> parts;
+// OM4. The kernel is asked for its mappings: programs may have unmapped pages, moved them
+// elsewhere, or let them grow. Nothing if it does not tell.
+std::optional<std::vector<OwnMemory::Copy>> OwnMemory::wanted_of_child() const {
   std::vector<Mapping> mappings;
-  for (const AddressRange& range : in_image_.all()) {
-    if (!read_mappings(range, mappings).ok()) continue;
-    for (const Mapping& mapping : mappings)
-      if (image_.is_at_home(mapping)) parts.push_back(common_part(mapping.range, range));
-  }
-  return parts;
-}
-
-std::vector<OwnMemory::Copy> OwnMemory::wanted_of_child() const {
-  const std::vector<AddressRange> parts = pages_at_home();
+  if (!read_shared_files(mappings).ok() && in_image_.size() > 0) return {};
+  std::erase_if(mappings, [this](const Mapping& each) { return !image_.is_of_image(each); });
   std::uint64_t bytes = 0;
-  for (const AddressRange& part : parts) bytes += part.bytes();
+  for (const Mapping& mapping : mappings) bytes += mapping.range.bytes();
   RangeSet owned;
   if (bytes > most_copied_bytes && image_.is_open()) {
     for (const AddressRange& block : allocated_.all()) owned.add(block);
     for (const auto& [use, times] : uses_) owned.add(whole_pages(use, page_bytes()));
   }
   std::vector<Copy> wanted;
-  for (const AddressRange& pages : parts) {
-    for (const AddressRange& part : owned.parts(pages)) wanted.push_back({part, false});
-    for (const AddressRange& part : owned.gaps(pages)) wanted.push_back({part, true});
+  for (const Mapping& mapping : mappings) {
+    const auto want = [&](const AddressRange& part, bool exact) {
+      wanted.push_back({part, mapping.offset + (part.low - mapping.range.low), exact});
+    };
+    for (const AddressRange& part : owned.parts(mapping.range)) want(part, false);
+    for (const AddressRange& part : owned.gaps(mapping.range)) want(part, true);
   }
   return wanted;
 }
@@ -330,10 +327,13 @@ void OwnMemory::after_fork(bool in_child) {
     for_child_->drop();
     return mutex_.unlock();
   }
-  const bool own = for_child_->put([this](const AddressRange& pages, std::byte* copy) {
-    return image_.leave_in_child(pages, copy);
-  });
-  TOMBOLO_CHECK(own, "fork: no memory for the child's own copy of memory that windows use");
+  const bool own =
+      for_child_->put([this](const AddressRange& pages, std::uint64_t offset, std::byte* copy) {
+        return image_.leave_in_child(pages, offset, copy);
+      });
+  TOMBOLO_CHECK(own,
+                "fork: no memory for the child's own copy of memory that windows use, or the "
+                "kernel does not tell which it is");
   for (RangeSet* set : {&in_image_, &may_stay_, &mixed_, &kept_, &spare_, &allocated_})
     set->clear();
   image_.abandon();  // blocks_ stay: the child may free memory that its parent allocated

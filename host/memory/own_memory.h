@@ -25,6 +25,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -43,6 +44,9 @@ class OwnMemory {
   static constexpr std::uint64_t most_spare_bytes = std::uint64_t{16} << 20;
   static constexpr std::uint64_t most_untouched_bytes = std::uint64_t{64} << 20;
   static constexpr std::uint64_t most_copied_bytes = std::uint64_t{64} << 20;
+
+  // `root` replaces "/" in tests.
+  explicit OwnMemory(std::string root = "/") : root_(std::move(root)) {}
 
   // A range that peers may reach, from enter() to its destruction.
   class Use {
@@ -104,13 +108,14 @@ class OwnMemory {
   // Pages for a child.
   struct Copy {
     AddressRange pages;
-    bool exact;  // as they are before the fork
+    std::uint64_t offset;  // in the image's file
+    bool exact;            // as they are before the fork
   };
 
   class ForChild;
 
   bool can_share();
-  static bool would_overcommit(const std::vector<PrivatePages>& pages);
+  bool would_overcommit(const std::vector<PrivatePages>& pages) const;
   void leave(const AddressRange& range);
   std::size_t uses_of(const AddressRange& range) const;
   RangeSet used_within(const AddressRange& range) const;
@@ -121,9 +126,9 @@ class OwnMemory {
   // Runs f where no store of its own goes to pages that move.
   template <class F>
   void aside(F&& f);
-  std::vector<AddressRange> pages_at_home() const;
-  std::vector<Copy> wanted_of_child() const;
+  std::optional<std::vector<Copy>> wanted_of_child() const;
 
+  const std::string root_;
   std::mutex mutex_;
   std::map<AddressRange, std::size_t, ByStart> uses_;  // how many of a range
   std::uint64_t longest_ = 0;                          // of all uses that ever were

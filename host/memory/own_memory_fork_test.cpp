@@ -4,11 +4,15 @@
 #include "host/memory/own_memory.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -42,6 +46,12 @@ int in_child(F&& body) {
   if (process == 0) _exit(body());
   return status_of(process);
 }
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool sanitized = true;
+#else
+constexpr bool sanitized = false;
+#endif
 
 class OwnMemoryForkTest : public NeedsSharing {};
 
@@ -144,6 +154,247 @@ TEST_F(OwnMemoryForkTest, AChildExecutes) {
               return 1;
             }),
             7);
+}
+
+// --- From other threads -------------------------------------------------------------------------
+
+TEST_F(OwnMemoryForkTest, AChildOfAnotherThreadHasItsOwnMemory) {
+  auto use = own_memory().enter(variables, sizeof variables);
+  ASSERT_EQ(own_memory().share(use), use.range());
+  volatile char array[3 * 4096] = {};
+  array[5000] = 1;
+  auto stack = own_memory().enter(const_cast<const char*>(array), sizeof array);
+  (void)own_memory().share(stack);
+  std::thread([&] {
+    EXPECT_EQ(child_of_its_own(variables), 0);
+    EXPECT_EQ(child_of_its_own(array + 5000), 0) << "the stack of a thread that does not fork";
+  }).join();
+}
+
+TEST_F(OwnMemoryForkTest, AChildOfAnotherThreadHasItsOwnStack) {
+  std::thread([] {
+    volatile char array[3 * 4096] = {};
+    array[5000] = 1;
+    auto use = own_memory().enter(const_cast<const char*>(array), sizeof array);
+    if (own_memory().share(use).empty()) GTEST_SKIP() << "stacks cannot be shared here";
+    EXPECT_EQ(child_of_its_own(array + 5000), 0);
+  }).join();
+}
+
+// --- Of much memory -----------------------------------------------------------------------------
+//
+// Each in a child, whose image holds no more than the test's.
+
+constexpr std::uint64_t most = OwnMemory::most_copied_bytes;
+
+char* allocate(std::uint64_t bytes) {
+  auto* const memory = static_cast<char*>(own_memory().allocate(bytes));
+  if (memory != nullptr) memory[page] = 1;
+  return memory;
+}
+
+TEST_F(OwnMemoryForkTest, AChildHasCopiesOfAsMuchAsTheBoundSays) {
+  EXPECT_EQ(in_child([] {
+              char* const memory = allocate(most);
+              return memory == nullptr ? 50 : child_of_its_own(memory + page);
+            }),
+            0);
+}
+
+TEST_F(OwnMemoryForkTest, AChildHasCopiesOfOtherVariablesHoweverMuchThereIs) {
+  if (sanitized) GTEST_SKIP() << "a thread of the sanitizer's may block faults";
+  variables[0] = variables[sizeof variables - 1] = 1;
+  EXPECT_EQ(in_child([] {
+              if (allocate(2 * most) == nullptr) return 50;
+              auto use = own_memory().enter(variables + 100, sizeof variables - 200);
+              if (own_memory().share(use) != use.range()) return 51;
+              if (const int status = child_of_its_own(variables); status != 0) return status;
+              return child_of_its_own(variables + sizeof variables - 1);
+            }),
+            0);
+}
+
+// Copies need no file; pages that follow the parent's would.
+TEST_F(OwnMemoryForkTest, AChildHasCopiesOfAllIfTheProgramClosedTheFile) {
+  if (sanitized) GTEST_SKIP() << "the sanitizer guards the bytes between variables";
+  variables[0] = 1;
+  EXPECT_EQ(in_child([] {
+              char* const memory = allocate(2 * most);
+              if (memory == nullptr) return 50;
+              auto use = own_memory().enter(variables, sizeof variables);
+              if (own_memory().share(use) != use.range()) return 51;
+              close_range(3, ~0u, 0);
+              if (const int status = child_of_its_own(memory + page); status != 0) return status;
+              return child_of_its_own(variables);
+            }),
+            0);
+}
+
+std::uint64_t mapped_bytes() {
+  std::vector<Mapping> all;
+  EXPECT_TRUE(read_mappings(all).ok());
+  std::uint64_t bytes = 0;
+  for (const Mapping& mapping : all) bytes += mapping.range.bytes();
+  return bytes;
+}
+
+// No room for copies of a test's memory, but for all that is smaller.
+void limit_memory() {
+  const std::uint64_t bytes = mapped_bytes() + most / 4;
+  const rlimit limit{bytes, bytes};
+  setrlimit(RLIMIT_AS, &limit);
+}
+
+// `memory` holds 1; a child's store stays there.
+int child_stores(char* memory) {
+  const int status = in_child([&] {
+    if (!is_private(memory) || memory[page] != 1) return 1;
+    memory[page] = 2;
+    return memory[page] == 2 ? 0 : 2;
+  });
+  return memory[page] == 1 ? status : 51;
+}
+
+TEST_F(OwnMemoryForkTest, AChildsStoresAreItsOwnWithoutMemoryForCopies) {
+  if (sanitized) GTEST_SKIP() << "the sanitizer needs memory";
+  EXPECT_EQ(in_child([] {
+              char* const memory = allocate(most);
+              if (memory == nullptr) return 50;
+              limit_memory();
+              return child_stores(memory);
+            }),
+            0);
+  EXPECT_EQ(in_child([] {
+              char* const memory = allocate(most);
+              if (memory == nullptr) return 50;
+              const Plain elsewhere(most / page);
+              if (mremap(memory, most, most, MREMAP_MAYMOVE | MREMAP_FIXED, elsewhere.at(0)) !=
+                  elsewhere.at(0))
+                return 51;
+              limit_memory();
+              return child_stores(elsewhere.at(0));
+            }),
+            0)
+      << "moved elsewhere";
+}
+
+TEST_F(OwnMemoryForkTest, AChildThatWouldShareMemoryWithItsParentEnds) {
+  if (sanitized) GTEST_SKIP() << "the sanitizer needs memory";
+  EXPECT_EQ(in_child([] {
+              char* const memory = allocate(most);
+              if (memory == nullptr) return 50;
+              close_range(3, ~0u, 0);
+              limit_memory();
+              const int status = in_child([&] {
+                memory[page] = 2;
+                return 1;
+              });
+              return memory[page] == 1 ? status : 51;
+            }),
+            200 + SIGABRT);
+}
+
+// The kernel's list of mappings takes a descriptor.
+int child_without_descriptors(volatile char* byte) {
+  const rlimit none{0, 0};
+  setrlimit(RLIMIT_NOFILE, &none);
+  const int status = in_child([&] {
+    *byte = 2;
+    return 1;
+  });
+  return *byte == 1 ? status : 51;
+}
+
+TEST_F(OwnMemoryForkTest, AChildEndsIfItIsNotKnownWhichMemoryItWouldShare) {
+  EXPECT_EQ(in_child([] {
+              char* const memory = allocate(2 * page);
+              return memory == nullptr ? 50 : child_without_descriptors(memory + page);
+            }),
+            200 + SIGABRT);
+  EXPECT_EQ(in_child([] {
+              char* const memory = allocate(2 * page);
+              if (memory == nullptr || !own_memory().free(memory)) return 50;
+              const Plain plain(1);
+              *plain.at(0) = 1;
+              return child_without_descriptors(plain.at(0));
+            }),
+            1)
+      << "there is none to share";
+}
+
+// As realloc() does it.
+TEST_F(OwnMemoryForkTest, AChildHasItsOwnMemoryThatTheProgramMovedOrLetGrow) {
+  EXPECT_EQ(in_child([] {
+              const Plain plain(8);
+              const Plain elsewhere(2);
+              *plain.page(1) = 1;
+              auto use = own_memory().enter(plain.at(0), 2 * page);
+              if (own_memory().share(use).empty()) return 50;
+              munmap(plain.page(2), 2 * page);
+              if (mremap(plain.page(1), page, 2 * page, 0) != plain.page(1)) return 51;
+              *plain.page(2) = 1;
+              if (const int status = child_of_its_own(plain.page(1)); status != 0) return status;
+              if (child_of_its_own(plain.page(2)) != 0) return 52;
+              if (mremap(plain.page(1), 2 * page, 2 * page, MREMAP_MAYMOVE | MREMAP_FIXED,
+                         elsewhere.at(0)) != elsewhere.at(0))
+                return 53;
+              if (child_of_its_own(elsewhere.at(0)) != 0) return 54;
+              use.end();
+              if (child_of_its_own(elsewhere.at(page)) != 0) return 55;
+              close_range(3, ~0u, 0);
+              return child_of_its_own(elsewhere.at(0)) != 0 ? 56 : 0;
+            }),
+            0);
+}
+
+// --- Before and afterwards ----------------------------------------------------------------------
+
+alignas(65536) std::array<char, OwnMemory::most_kept_bytes + 65536> many_variables;
+
+TEST_F(OwnMemoryForkTest, AChildKnowsNothingOfItsParentsPages) {
+  EXPECT_EQ(in_child([] {
+              OwnMemory& own = own_memory();
+              auto many = own.enter(many_variables.data(), OwnMemory::most_kept_bytes);
+              if (own.share(many).empty()) return 50;
+              many.end();  // no further ones may stay
+              if (!is_shared(many_variables.data())) return 52;
+              char* const memory = allocate(2 * page);
+              if (memory == nullptr) return 51;
+              return in_child([&] {
+                if (own.has_image()) return 1;
+                char* const further = many_variables.data() + OwnMemory::most_kept_bytes;
+                auto use = own.enter(further, page);
+                if (own.share(use).empty()) return 2;
+                use.end();
+                if (!is_shared(further)) return 3;
+                use = own.enter(memory, 2 * page);
+                if (own.share(use).empty()) return 4;
+                use.end();
+                return is_private(memory) ? 0 : 5;
+              });
+            }),
+            0);
+}
+
+TEST_F(OwnMemoryForkTest, TheParentKeepsNoCopies) {
+  char* const memory = allocate(most / 2);
+  ASSERT_NE(memory, nullptr);
+  const auto a_child = [] { EXPECT_EQ(in_child([] { return 0; }), 0); };
+  a_child();
+  const std::uint64_t before = mapped_bytes();
+  for (int i = 0; i < 20; ++i) a_child();
+  EXPECT_LT(mapped_bytes(), before + 10 * page);
+  EXPECT_TRUE(own_memory().free(memory));
+}
+
+TEST_F(OwnMemoryForkTest, AForkThatFailsTellsWhy) {
+  errno = 0;
+  EXPECT_EQ(forked_aside([] {
+              errno = EAGAIN;
+              return -1;
+            }),
+            -1);
+  EXPECT_EQ(errno, EAGAIN);
 }
 
 }  // namespace

@@ -35,6 +35,15 @@ class PeerImageTest : public ::testing::Test {
       return each.name.find("tombolo-image") != std::string::npos;
     }));
   }
+  // Of parts of images in the terabyte from there.
+  static std::size_t mappings_from(std::uint64_t address) {
+    std::vector<Mapping> all;
+    EXPECT_TRUE(read_mappings(all).ok());
+    return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [&](const Mapping& each) {
+      return each.name.find("tombolo-image") != std::string::npos && each.offset >= address &&
+             each.offset < address + (std::uint64_t{1} << 40);
+    }));
+  }
   MemoryImage image_;
 };
 
@@ -80,6 +89,83 @@ TEST_F(PeerImageTest, FewUnusedSpansStayMapped) {
     ASSERT_TRUE(PeerImage::map(image_.name(), {low, low + 1}, peer).ok());
   }
   EXPECT_LT(mappings(), before + spans / 2);
+}
+
+// So many, and those that were used last.
+TEST_F(PeerImageTest, AsManyUnusedSpansStayAsTheBoundSays) {
+  constexpr std::size_t most_unused = 64;
+  const std::uint64_t base = std::uint64_t{1} << 40;
+  const auto map = [&](std::uint64_t i, PeerImage& peer) {
+    const std::uint64_t low = base + i * PeerImage::span_bytes;
+    ASSERT_TRUE(PeerImage::map(image_.name(), {low, low + 1}, peer).ok());
+  };
+  PeerImage used[2];
+  map(0, used[0]);
+  map(1, used[1]);
+  for (std::uint64_t i = 2; i < 300; ++i) {
+    PeerImage unused;
+    map(i, unused);
+  }
+  // One more, as the last was not unused when it came; and those of other tests do not count.
+  EXPECT_EQ(mappings_from(base), 2 + most_unused + 1);
+  const std::size_t now = mappings();
+  PeerImage again;
+  map(0, again);
+  EXPECT_EQ(again.at(base), used[0].at(base)) << "one in use is there";
+  map(299, again);
+  EXPECT_EQ(mappings(), now) << "the last is there";
+}
+
+TEST_F(PeerImageTest, ARangeThatASpanDoesNotCoverIsMappedAnew) {
+  const std::uint64_t span = PeerImage::span_bytes;
+  const AddressRange memory = allocate(4 * span);
+  const std::uint64_t edge = memory.low / span * span + 2 * span;
+  PeerImage peers[3];
+  ASSERT_TRUE(PeerImage::map(image_.name(), {edge, edge + 1}, peers[0]).ok());
+  ASSERT_TRUE(PeerImage::map(image_.name(), {edge - 1, edge + 1}, peers[1]).ok());
+  ASSERT_TRUE(PeerImage::map(image_.name(), {edge + span - 1, edge + span + 1}, peers[2]).ok());
+  *reinterpret_cast<std::byte*>(edge - 1) = std::byte{3};
+  *reinterpret_cast<std::byte*>(edge + span) = std::byte{4};
+  EXPECT_EQ(*peers[1].at(edge - 1), std::byte{3});
+  EXPECT_EQ(*peers[2].at(edge + span), std::byte{4});
+}
+
+TEST_F(PeerImageTest, TheSameAddressesOfAnotherImageAreOthers) {
+  const AddressRange memory = allocate(page_bytes());
+  MemoryImage another;
+  ASSERT_TRUE(another.open().ok());
+  PeerImage one;
+  PeerImage other;
+  ASSERT_TRUE(PeerImage::map(image_.name(), memory, one).ok());
+  ASSERT_TRUE(PeerImage::map(another.name(), memory, other).ok());
+  *one.at(memory.low) = std::byte{1};
+  EXPECT_EQ(*other.at(memory.low), std::byte{0});
+}
+
+TEST_F(PeerImageTest, SpansOfAnEndedProcessAreUnmapped) {
+  const std::uint64_t low = std::uint64_t{3} << 40;
+  int ready[2];
+  ASSERT_EQ(pipe(ready), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    close(ready[1]);
+    char ignored = 0;
+    _exit(read(ready[0], &ignored, 1) == 0 ? 0 : 1);
+  }
+  ImageName name = image_.name();  // the child has the descriptor, too
+  name.pid = child;
+  {
+    PeerImage peer;
+    const Status status = PeerImage::map(name, {low, low + 1}, peer);
+    close(ready[0]);
+    EXPECT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(mappings_from(low), 1u);
+  }
+  close(ready[1]);
+  waitpid(child, nullptr, 0);
+  PeerImage other;
+  ASSERT_TRUE(PeerImage::map(image_.name(), {1, 2}, other).ok());
+  EXPECT_EQ(mappings_from(low), 0u);
 }
 
 TEST_F(PeerImageTest, AnImageThatIsClosedOrGoneIsAnError) {

@@ -3,6 +3,7 @@
 
 #include <link.h>
 
+#include <algorithm>
 #include <string>
 
 #include "host/memory/mapping_query.h"
@@ -106,11 +107,17 @@ bool find_private_pages(const MemoryImage& image, const AddressRange& pages, boo
   return at == pages.high;
 }
 
-bool memory_may_be_registered() {
+bool may_be_replaced(const MemoryImage& image, const std::vector<PrivatePages>& pages) {
   std::vector<Mapping> mappings;
   std::string status;
-  return !read_shared_files(mappings).ok() || !read_proc("/proc/self/status", status).ok() ||
-         memory_may_be_registered(mappings, status);
+  if (!read_shared_files(mappings).ok() || !read_proc("/proc/self/status", status).ok() ||
+      memory_may_be_registered(mappings, status))
+    return false;
+  return std::none_of(pages.begin(), pages.end(), [&](const PrivatePages& part) {
+    return std::any_of(mappings.begin(), mappings.end(), [&](const Mapping& mapping) {
+      return image.is_of_image(mapping) && part.range.overlaps(file_range(mapping));
+    });
+  });
 }
 
 }  // namespace tombolo::host

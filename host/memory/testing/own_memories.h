@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <vector>
 
 #include "host/memory/own_memory.h"
@@ -14,10 +15,10 @@
 
 namespace tombolo::host::testing {
 
-// One that is never destroyed, as that of a process.
-inline OwnMemory& fresh() {
+// One that is never destroyed, as that of a process. `root` replaces "/".
+inline OwnMemory& fresh(const std::string& root = "/") {
   static auto* const all = new std::vector<OwnMemory*>;  // so that none counts as lost
-  return *all->emplace_back(new OwnMemory);
+  return *all->emplace_back(new OwnMemory(root));
 }
 
 // A test that needs memory that can be shared.
