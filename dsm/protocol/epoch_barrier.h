@@ -5,8 +5,8 @@
 //
 //   1  each thread signs each page that it has changed
 //      -- all wait --
-//   2  a page that bears one signature is kept: its content becomes the twin, which is exposed.
-//      Others go home, and are dropped. Then their versions are raised, and notice is given.
+//   2  a page that bears one signature is kept: its content is exposed to others. The other pages
+//      go home, and are dropped. Then their versions are raised, and notice is given.
 //      -- all wait --
 //   3  noticed pages that are older than their version are dropped
 //
@@ -21,7 +21,7 @@
 //             DEB2 a thread keeps a page only if its copy has all changes at the home, and no other
 //                  has signed it. So no copy but its own has changes that the home lacks.
 //             DEB3 differently from 003, a reader does not interrupt the keeper: it gets the
-//                  exposed twin, which no one changes until the next barrier (docs/decisions/0019).
+//                  exposed page, which no one changes until the next barrier (docs/decisions/0019).
 //             DEB4 of the threads that sign a page, each finds the signature of another there: the
 //                  first one after the wait, the others at once.
 // Thread safety: one thread for each object.
@@ -79,9 +79,8 @@ class EpochBarrier {
   void sign(Page page) {
     if (difference(store_.frame(page), store_.twin(page), diff_))
       changed_.push_back({.page = page, .first = directory_.sign(page, number_)});
-    else if (!store_.lookup(page)->kept)
+    else
       store_.forbid_writes(page);
-    // A kept page that has not changed stays: others still get its twin.
   }
 
   Status settle(const Changed& changed) {
@@ -101,12 +100,13 @@ class EpochBarrier {
   }
 
   Status keep(Page page) {
-    store_.make_twin(page);
-    TOMBOLO_TRY(transport_.expose(store_.slot(page), store_.twin(page)));
+    TOMBOLO_TRY(transport_.expose(store_.slot(page), store_.frame(page)));
     // It is there before any thread looks for it: after the second wait.
     TOMBOLO_TRY(transport_.complete());
     directory_.set_keeper(page, {.thread = transport_.core().self(), .slot = store_.slot(page)});
     store_.lookup(page)->kept = true;
+    // The next store makes a twin, which is equal to the exposed page.
+    store_.forbid_writes(page);
     return {};
   }
 

@@ -4,8 +4,9 @@
 //
 // Invariants: DPS1 a kept page differs from its home by more than the difference from its twin: as
 //                  long as the thread is its keeper, no other has changed the home, and the page is
-//                  put there whole. Once a thread has collected it, the twin is at the home, and
-//                  the difference from it is sent, as that of any other page.
+//                  put there whole. Once a thread has collected it, the exposed page is at the
+//                  home. The twin is equal to that, and the difference from it is sent, as that of
+//                  any other page.
 //             DPS2 the version is raised when the change is home (DPD1). The thread's own copy has
 //                  the new version if it had the one before: else it lacks another thread's change,
 //                  and keeps its old version, so that it is dropped in time.
@@ -43,13 +44,13 @@ class PageSend {
     return version;
   }
 
-  // A kept page, with its difference from the twin.
+  // A kept page, with its difference from the twin; empty if there is none.
   Status give_back(Page page, std::span<const std::byte> diff) {
     TOMBOLO_TRY(directory_.lock(page));
     const bool keeper = keeps(page);
     if (keeper)
       TOMBOLO_TRY(transport_.put(page, store_.frame(page)));
-    else
+    else if (!diff.empty())
       TOMBOLO_TRY(transport_.accumulate_xor(page, diff));
     // It is home before another thread finds no keeper (DPF2), and before its version is (DPS2).
     TOMBOLO_TRY(transport_.complete());

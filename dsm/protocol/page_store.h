@@ -28,7 +28,7 @@ namespace tombolo::dsm {
 // A protocol's own notes on a cached page; of no meaning to the store.
 struct PageNote {
   std::uint64_t version = 0;  // the page has all changes up to this version, perhaps later ones
-  bool kept = false;          // its twin is exposed, and stands for the page at its home
+  bool kept = false;  // exposed at the last barrier: that stands for its home, or has come there
 };
 
 template <class S>

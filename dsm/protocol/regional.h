@@ -19,11 +19,12 @@
 //                  (which may hold newer bytes), and drops an older page.
 //             DRG3 rule 3: at a barrier notice is given of all changed pages, those of spans too
 //                  (epoch_barrier.h).
-//             DRG4 outside of the calls of this class each writable page has a twin, and but for
-//                  kept pages no stores of an earlier span or of the region before it: bytes that
-//                  differ from the twin were stored since the last begin or end of a span.
-//             DRG5 while a span is open no page is at its keeper but this thread's own kept pages:
-//                  barriers are outside of spans, and a thread that caches a page has collected it.
+//             DRG4 a page is writable only if a store to it may have happened since the last begin
+//                  or end of a span, or barrier. It has a twin then, and bytes that differ from it
+//                  were stored since.
+//             DRG5 the home of a page that this thread caches is up to date, but for changes of
+//                  threads that it has not heard of; or this thread keeps the page. Barriers are
+//                  outside of spans, so that this holds throughout a span.
 // Thread safety: one thread for each object.
 #pragma once
 
@@ -96,10 +97,7 @@ class Regional {
   Status evict(Page page) {
     if (store_.writable(page)) TOMBOLO_TRY(held_.empty() ? flush(page) : flush_in_span(page));
     // The home waits for a kept page also where it has not changed since.
-    if (store_.lookup(page)->kept) {
-      difference(store_.frame(page), store_.twin(page), diff_);
-      TOMBOLO_TRY(sender_.give_back(page, diff_));
-    }
+    if (store_.lookup(page)->kept) TOMBOLO_TRY(sender_.give_back(page, {}));
     store_.invalidate(page);
     return {};
   }
@@ -176,13 +174,8 @@ class Regional {
       sender_.raise(page);
       changed_.push_back(page);
     }
-    forbid_writes(page);
+    store_.forbid_writes(page);
     return {};
-  }
-
-  // A kept page stays as it is: others still get its twin.
-  void forbid_writes(Page page) {
-    if (!store_.lookup(page)->kept) store_.forbid_writes(page);
   }
 
   // ---- Changes in spans -------------------------------------------------------------------------
@@ -203,7 +196,7 @@ class Regional {
       changed_in_spans_.push_back(page);
     }
     std::erase_if(recorded_, [page](const Range& range) { return range.page == page; });
-    forbid_writes(page);
+    store_.forbid_writes(page);
     return {};
   }
 
@@ -251,8 +244,7 @@ class Regional {
     const bool continues = applied_ && update.page == last.page && update.version == last.version;
     applied_ = false;
     if (note == nullptr || (note->version >= update.version && !continues)) return;
-    if (update.bytes == 0 || note->version + 1 < update.version || note->kept)
-      return drop(update.page);
+    if (update.bytes == 0 || note->version + 1 < update.version) return drop(update.page);
     applied_ = true;
     copy(std::span(update.contents).first(update.bytes),
          store_.frame(update.page).subspan(update.offset, update.bytes));
@@ -283,7 +275,7 @@ class Regional {
   }
 
   void drop(Page page) {
-    TOMBOLO_CHECK(!store_.writable(page) || (store_.lookup(page)->kept && !sender_.keeps(page)),
+    TOMBOLO_CHECK(!store_.writable(page) && !sender_.keeps(page),
                   "virtual shared memory: page {} is dropped with stores that are not home", page);
     store_.invalidate(page);
   }
