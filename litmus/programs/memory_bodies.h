@@ -59,7 +59,7 @@ void stored_before_another_lock(MemoryThread<Thread>& t) {
   } else if (t.self() == 1) {
     t.load(on_first);
     t.store(beside_first, 2);
-    t.await(1);
+    t.await(0, 1);
     t.begin(1);
     t.expect("the store before the other span", t.load(on_first), 1);
     t.expect("its own store", t.load(beside_first), 2);
@@ -201,13 +201,13 @@ template <class Thread>
 void written_after_a_read(MemoryThread<Thread>& t) {
   if (t.self() == 0) {
     t.store(on_first, 1);
-    t.await(1);
+    t.await(1, 1);
     t.store(on_first, 2);
     t.reach(2);
   } else if (t.self() == 1) {
     t.load(on_first);
     t.reach(1);
-    t.await(2);
+    t.await(0, 2);
     t.expect("the second store", t.load(on_first), 2);
   }
   t.memory().close();

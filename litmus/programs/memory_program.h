@@ -79,23 +79,23 @@ class MemoryThread {
   void barrier() { thread_.barrier(); }
 
   // An order of the program's steps that the protocol does not see: the others wait until this
-  // thread has reached `step`. One thread reaches a step.
+  // thread has reached `step`.
   void reach(std::uint64_t step) {
     for (dsm::Thread thread = 0; thread < thread_.shape().threads; ++thread) {
       if (thread == self()) continue;
-      thread_.core().store(signal(thread), step);
+      thread_.core().store(signal(thread, self()), step);
       thread_.core().notify(thread);
     }
   }
-  void await(std::uint64_t step) {
+  void await(dsm::Thread thread, std::uint64_t step) {
+    const auto word = signal(self(), thread);
     if constexpr (Thread::Protocol::polls) {
-      while (thread_.core().load(signal(self())) < step) {
+      while (thread_.core().load(word) < step) {
         thread_.must(thread_.protocol().poll());
         thread_.must(thread_.core().pause(1));
       }
     } else {
-      thread_.must(
-          thread_.core().wait_until(signal(self()), [step](std::uint64_t v) { return v >= step; }));
+      thread_.must(thread_.core().wait_until(word, [step](std::uint64_t v) { return v >= step; }));
     }
   }
 
@@ -117,7 +117,9 @@ class MemoryThread {
   void fail(const std::string& why) { run_.fail(why); }
 
  private:
-  typename Core::Word signal(dsm::Thread thread) { return thread_.core().word({thread, signals_}); }
+  typename Core::Word signal(dsm::Thread to, dsm::Thread from) {
+    return thread_.core().word({to, signals_ + from * sizeof(std::uint64_t)});
+  }
 
   Thread& thread_;
   machine::Offset signals_;
@@ -137,7 +139,7 @@ class MemoryProgram final : public Program {
       : shape_(shape), body_(std::move(body)), forbidden_(forbidden) {
     shape_.threads = threads;
     machine::SyncLayout sync(Core::reserved_sync_bytes(threads));
-    signals_ = sync.take_lines(1);
+    signals_ = sync.take_lines(threads);
     layout_ = Thread::take(sync, shape_);
   }
 
