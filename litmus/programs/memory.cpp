@@ -177,7 +177,7 @@ std::vector<ExploredProgram> broken_memory_programs() {
                          stored_before_another_lock<NoDifference>),
       twin<NoPublish>("changed-by-several/no-publish", publish, changed_by_several<NoPublish>),
       twin<NoRefresh>("changed-by-several/no-refresh", refresh, changed_by_several<NoRefresh>),
-      twin<NoTwin>("kept-and-changed/no-twin", twin_gone, kept_and_changed<NoTwin>),
+      twin<NoTwin>("before-a-span/no-twin", twin_gone, stored_before_a_span<NoTwin>),
       twin<NoPublish>("kept-by-one/no-publish", publish, kept_by_one<NoPublish>),
       twin<NoRefresh>("kept-by-one/no-refresh", refresh, kept_by_one<NoRefresh>),
       twin<NoComplete>("kept-by-one/no-complete", complete, kept_by_one<NoComplete>),
