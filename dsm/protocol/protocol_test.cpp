@@ -80,6 +80,31 @@ TYPED_TEST(Protocols, SpansMayBeNestedAndEndInAnyOrder) {
   });
 }
 
+// A page that is written with its own contents is not changed, and gives way to one that is.
+TYPED_TEST(Protocols, AStoreOfTheSameValueChangesNothing) {
+  run<TypeParam>(small, 6, [](auto& thread) {
+    for (std::uint64_t round = 1; round <= 3; ++round) {
+      if (thread.self() == 0) thread.store(0, 0);
+      thread.barrier();
+      if (thread.self() == 1) thread.store(4, round);
+      thread.barrier();
+      EXPECT_EQ(thread.load(4), round) << "after a barrier";
+      thread.barrier();
+      if (thread.self() == 0) thread.store(0, 0);
+      thread.begin_span(0);
+      thread.store(8, thread.load(8) + 1, false);
+      thread.end_span(0);
+      thread.begin_span(1);
+      thread.store(0, 0);
+      thread.end_span(1);
+      thread.barrier();
+      EXPECT_EQ(thread.load(8), round * thread.shape().threads) << "after spans";
+      thread.barrier();
+    }
+    thread.close();
+  });
+}
+
 TYPED_TEST(Protocols, AReductionCombinesAllInOrder) {
   run<TypeParam>(small, 4, [](auto& thread) {
     for (std::uint64_t round = 1; round <= 3; ++round)

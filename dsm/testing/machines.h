@@ -35,8 +35,7 @@ struct Case {
   using Protocol = typename Thread::Protocol;
 };
 
-// The machines that do it differently: a coherent one, one that writes lines back, the hostile one,
-// one without atomics (the last in the list of its kind), and the chip in virtual time.
+// Both protocols on every machine, and on the chip in virtual time.
 template <class... Machines>
 struct CasesOf {
   using type = ::testing::Types<Case<Machines, Regional>..., Case<Machines, Sequential>...>;
@@ -56,16 +55,19 @@ struct CaseNames {
   }
 };
 
-// Ends every wait once the time is over: a deadlock fails the test.
+// Ends every wait once the time is over, or a thread is given up: a deadlock fails the test.
 class Deadline : public machine::IdleHook {
  public:
+  void give_up() { given_up_ = true; }
   Status idle() override {
+    if (given_up_) return Status::io("another thread has failed");
     return Clock::now() < end_ ? Status{} : Status::io("deadlock: the deadline has passed");
   }
 
  private:
   using Clock = std::chrono::steady_clock;
   Clock::time_point end_ = Clock::now() + std::chrono::seconds(60);
+  std::atomic<bool> given_up_{false};
 };
 
 // A thread that is given up leaves its body by this.
@@ -92,7 +94,7 @@ void run(const Shape& shape, std::uint64_t seed, Body&& body) {
     try {
       body(thread);
     } catch (const GivenUp&) {
-      // The others meet the deadline.
+      deadline.give_up();
     }
   });
 }

@@ -191,6 +191,8 @@ class RandomMemoryProgram final : public Program {
     }
     void store(std::size_t v) {
       Own& variable = program_.variables_[v];
+      // The value that is there already: the page is written, and not changed.
+      if (random_.one_in(8)) return thread_.store(v, variable.count, random_.one_in(2));
       variable.in_span |= !held_.empty();
       thread_.store(v, ++variable.count, random_.one_in(2));
       program_.note(Kind::store, thread_.self(), v);
