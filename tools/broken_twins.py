@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Broken twins: breaks sync/ and windows/ in one place after the other and expects a test to fail.
+"""Broken twins: breaks sync/, windows/ and dsm/ in one place after the other; a test must fail.
 
     tools/broken_twins.py                         all twins; exit status 1 if one survives
     tools/broken_twins.py --list                  the twins, without running anything
@@ -18,6 +18,8 @@ swap         Such a statement is exchanged with the next one, where that announc
              later. Likewise the work under a mutex and its release, and each `wrote_to` with the
              operation before it, which it notes.
 off by one   A publish or refresh of a range is a byte short.
+step         A step of a protocol of dsm/ is removed: a call on its transport, its page store, its
+             directory of pages or its notices (PROTOCOL below).
 guard        A lock that keeps threads of one process apart in windows/ is removed. (Those of
              sync/ are left to tests with many threads and to the thread sanitizer.)
 
@@ -49,11 +51,20 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-LAYERS = ("base", "machine", "host", "backends", "sync", "windows")
+LAYERS = ("base", "machine", "host", "backends", "sync", "windows", "dsm")
 CALL = re.compile(
     r"\bcore_?\s*\.\s*(?:publish|refresh|drain|fence)\s*\("
     r"|\bown_\s*\.\s*(?:publish_all|refresh_all|note_put|announce_puts)\s*\("
     r"|(?<=    )publish_all\s*\("
+)
+# The steps of a protocol, in dsm/. A Status that is returned or tried becomes an ok one.
+PROTOCOL = re.compile(
+    r"\btransport_\s*\.\s*(?:put|accumulate_xor|expose|put_update|complete)\s*\("
+    r"|\bstore_\s*\.\s*(?:make_twin|forbid_writes|invalidate)\s*\("
+    r"|\bdirectory_\s*\.\s*(?:set_keeper|clear_keeper|lock|unlock|raise_version)\s*\("
+    r"|\bnotices_?\s*\.\s*append\s*\(|\bsender_\s*\.\s*(?:send|raise|give_back)\s*\("
+    r"|(?<=TOMBOLO_TRY\()(?:wait_for_all|end_region|end_part|drop_old|apply_updates|collect"
+    r"|wait_for_previous|bring_home|ask)\s*\(|(?<=    )drop_all_old\s*\("
 )
 # A statement that must come before one that announces it, at the start of a line.
 EARLIER = re.compile(
@@ -122,7 +133,7 @@ def find_twins(folders):
             text = path.read_text()
             code = blank_comments(text)
             for kind, generate in KINDS.items():
-                if kind == "guard" and relative.parts[0] != "windows":
+                if relative.parts[0] not in FOLDERS_OF.get(kind, relative.parts[0]):
                     continue
                 for start, end, replacement in generate(code, text):
                     statement = " ".join(text[start:end].split())
@@ -136,6 +147,14 @@ def removals(code, _):
     """(start, end, replacement): the texts that are replaced. Likewise below."""
     for call in CALL.finditer(code):
         yield call.start(), closing(code, call.end() - 1), "(void)0"
+
+
+def removed_steps(code, _):
+    for call in PROTOCOL.finditer(code):
+        before = code[:call.start()].rstrip()
+        used = before.endswith(("return", "TOMBOLO_TRY(", "?", ":", "="))
+        value = "0" if "raise" in call.group() else "Status()"
+        yield call.start(), closing(code, call.end() - 1), value if used else "(void)0"
 
 
 def end_of_statement(code, start):
@@ -174,10 +193,13 @@ def missing_guards(code, _):
 
 KINDS = {
     "removal": removals,
+    "step": removed_steps,
     "swap": swaps,
     "off by one": ranges_cut_short,
     "guard": missing_guards,
 }
+# The others: all. The ranges of dsm/ are whole lines, of which a byte less is as many.
+FOLDERS_OF = {"off by one": ("sync", "windows"), "guard": ("windows",), "step": ("dsm",)}
 
 
 class Tree:
@@ -241,7 +263,7 @@ class Bench:
         (self.scratch / "objects").mkdir()
         tree = self.new_tree()
         self.library = tree.sources(("base", "host", "backends", "windows"), ())
-        tests = [t for t in tree.sources(("sync", "windows"), ("_test",))
+        tests = [t for t in tree.sources(("sync", "windows", "dsm"), ("_test",))
                  if options.tests.search(str(t))]
         sources = self.library + tests
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
@@ -328,7 +350,7 @@ def parse_options():
     parser.add_argument("--tests", metavar="REGEX", type=re.compile, default=re.compile(""),
                         help="only test sources that match")
     parser.add_argument("--slice", metavar="K/N", default="1/1", help="the K-th of N slices")
-    parser.add_argument("--folders", nargs="+", default=["sync", "windows"])
+    parser.add_argument("--folders", nargs="+", default=["sync", "windows", "dsm"])
     parser.add_argument("--attempts", type=int, default=3,
                         help="runs of all tests before a twin counts as survivor")
     parser.add_argument("--timeout", type=float, default=120, help="seconds for a test program")

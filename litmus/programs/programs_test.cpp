@@ -62,10 +62,12 @@ TEST(ThreeCores, ExcludeEachOther) {
   }
 }
 
-// Two cores with two evictions in each execution.
+// Two cores with two evictions in each execution. `make explore` does so with shared memory, too.
 TEST(TwoEvictions, LoseNothing) {
   for (const ExploredProgram& program : explored_programs()) {
-    if (program.broken || program.name.find("bakery") != std::string::npos) continue;
+    if (program.broken || program.name.find("bakery") != std::string::npos ||
+        program.name.find("memory/") == 0)
+      continue;
     SCOPED_TRACE(program.name);
     expect_holds(program, program.cores, {.evictions = 2});
   }

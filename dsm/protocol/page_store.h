@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the page store as a concept: the page cache of one thread. A protocol asks it for pages
+// and decides their fate; how an access to a page is caught, and when the protocol is called for
+// it, is the store's business: a page fault, a check before each access, a simulated cost.
+//
+//   absent --install--> readable --allow_writes--> writable
+//     ^-----------------invalidate-------------------'  (and back by forbid_writes)
+//
+// Invariants: DST1 a load by the program succeeds on readable and writable pages only, a store on
+//                  writable ones only: before any other the store calls its protocol.
+//             DST2 written() are the writable pages: a program's store to any other page cannot
+//                  have happened.
+//             DST3 slot() of a page does not change while it is cached, and differs from the slots
+//                  of all other cached pages.
+// Thread safety: one thread for each store.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "dsm/protocol/shape.h"
+
+namespace tombolo::dsm {
+
+// A protocol's own notes on a cached page; of no meaning to the store.
+struct PageNote {
+  std::uint64_t version = 0;  // the page has all changes up to this version, perhaps later ones
+  bool kept = false;  // exposed at the last barrier: that stands for its home, or has come there
+};
+
+template <class S>
+concept PageStore = requires(S& s, Page page, std::span<const std::byte> bytes) {
+  // Null if the page is absent.
+  { s.lookup(page) } -> std::same_as<PageNote*>;
+  // The page is readable then. Not if full(), nor if it is cached.
+  { s.install(page, bytes) } -> std::same_as<PageNote&>;
+  { s.invalidate(page) } -> std::same_as<void>;
+
+  { s.writable(page) } -> std::same_as<bool>;
+  { s.allow_writes(page) } -> std::same_as<void>;
+  { s.forbid_writes(page) } -> std::same_as<void>;
+
+  // The page as the program sees it, and a second copy for the protocol.
+  { s.frame(page) } -> std::same_as<std::span<std::byte>>;
+  { s.make_twin(page) } -> std::same_as<void>;
+  { s.twin(page) } -> std::same_as<std::span<std::byte>>;
+  { s.slot(page) } -> std::same_as<std::uint32_t>;
+
+  // In ascending order: the results of two runs are the same.
+  { s.cached() } -> std::same_as<std::vector<Page>>;
+  { s.written() } -> std::same_as<std::vector<Page>>;
+
+  { s.full() } -> std::same_as<bool>;
+  // The page to give up next. Readable ones first (003 section 5.2).
+  { s.victim() } -> std::same_as<Page>;
+};
+
+}  // namespace tombolo::dsm

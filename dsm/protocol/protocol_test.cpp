@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the promises of both protocols on every machine, one by one: which stores a thread sees
+// after a barrier, in a span and after one, and through evictions, where pages are shared by
+// several threads.
+// Thread safety: -
+#include <gtest/gtest.h>
+
+#include "dsm/protocol/regional.h"
+#include "dsm/protocol/sequential.h"
+#include "dsm/testing/deferring.h"
+#include "dsm/testing/machines.h"
+#include "dsm/testing/private_pages.h"
+#include "dsm/testing/program_thread.h"
+#include "dsm/transport/core_transport.h"
+
+namespace tombolo::dsm::testing {
+namespace {
+
+constexpr Shape small{.threads = 3,
+                      .pages = 4,
+                      .page_bytes = 128,
+                      .cached_pages = 2,
+                      .locks = 2,
+                      .notices = 8,
+                      .updates = 4};
+
+template <class Case>
+class Protocols : public ::testing::Test {
+ protected:
+  using Thread = typename Case::Thread;
+};
+TYPED_TEST_SUITE(Protocols, Cases, CaseNames);
+
+TYPED_TEST(Protocols, ABarrierShowsAllStores) {
+  run<TypeParam>(small, 1, [](auto& thread) {
+    for (std::uint64_t round = 1; round <= 4; ++round) {
+      // All pages are shared by all threads; each stores to a variable of its own on each.
+      for (Variable v = 0; v < 12; ++v)
+        if (v / 4 == thread.self()) thread.store(v, round * 100 + v);
+      thread.barrier();
+      for (Variable v = 0; v < 12; ++v) EXPECT_EQ(thread.load(v), round * 100 + v);
+      thread.barrier();
+    }
+    thread.close();
+  });
+}
+
+TYPED_TEST(Protocols, ASpanShowsTheStoresOfEarlierOnes) {
+  constexpr std::uint64_t times = 20;
+  run<TypeParam>(small, 2, [](auto& thread) {
+    for (std::uint64_t i = 0; i < times; ++i) {
+      thread.begin_span(1);
+      // Recorded and not, on two pages.
+      thread.store(1, thread.load(1) + 1);
+      thread.store(2, thread.load(2) + 1, false);
+      thread.end_span(1);
+    }
+    thread.barrier();
+    EXPECT_EQ(thread.load(1), times * thread.shape().threads);
+    EXPECT_EQ(thread.load(2), times * thread.shape().threads);
+    thread.close();
+  });
+}
+
+TYPED_TEST(Protocols, SpansMayBeNestedAndEndInAnyOrder) {
+  constexpr std::uint64_t times = 10;
+  run<TypeParam>(small, 3, [](auto& thread) {
+    for (std::uint64_t i = 0; i < times; ++i) {
+      thread.begin_span(0);
+      thread.store(0, thread.load(0) + 1);
+      thread.begin_span(1);
+      thread.store(4, thread.load(4) + 1);
+      thread.end_span(0);
+      thread.store(5, thread.load(5) + 1);
+      thread.end_span(1);
+    }
+    thread.barrier();
+    for (const Variable v : {0, 4, 5}) EXPECT_EQ(thread.load(v), times * thread.shape().threads);
+    thread.close();
+  });
+}
+
+// A page that is written with its own contents is not changed, and gives way to one that is.
+TYPED_TEST(Protocols, AStoreOfTheSameValueChangesNothing) {
+  run<TypeParam>(small, 6, [](auto& thread) {
+    for (std::uint64_t round = 1; round <= 3; ++round) {
+      if (thread.self() == 0) thread.store(0, 0);
+      thread.barrier();
+      if (thread.self() == 1) thread.store(4, round);
+      thread.barrier();
+      EXPECT_EQ(thread.load(4), round) << "after a barrier";
+      thread.barrier();
+      if (thread.self() == 0) thread.store(0, 0);
+      thread.begin_span(0);
+      thread.store(8, thread.load(8) + 1, false);
+      thread.end_span(0);
+      thread.begin_span(1);
+      thread.store(0, 0);
+      thread.end_span(1);
+      thread.barrier();
+      EXPECT_EQ(thread.load(8), round * thread.shape().threads) << "after spans";
+      thread.barrier();
+    }
+    thread.close();
+  });
+}
+
+TYPED_TEST(Protocols, AReductionCombinesAllInOrder) {
+  run<TypeParam>(small, 4, [](auto& thread) {
+    for (std::uint64_t round = 1; round <= 3; ++round)
+      EXPECT_EQ(thread.sum(round * (thread.self() + 1)), round * 6);
+    double text = thread.self() + 1.0;
+    thread.must(thread.protocol().reduce(text, [](double a, double b) { return a * 10 + b; }));
+    EXPECT_EQ(text, 123.0);
+    thread.close();
+  });
+}
+
+TYPED_TEST(Protocols, OneThreadSeesItsOwnStoresThroughASmallCache) {
+  Shape shape = small;
+  shape.threads = 1;
+  shape.pages = 16;
+  run<TypeParam>(shape, 5, [](auto& thread) {
+    for (std::uint64_t round = 1; round <= 3; ++round) {
+      for (Variable v = 0; v < 256; ++v) thread.store(v, round * 1000 + v);
+      for (Variable v = 0; v < 256; ++v) ASSERT_EQ(thread.load(v), round * 1000 + v);
+    }
+    thread.close();
+  });
+}
+
+}  // namespace
+}  // namespace tombolo::dsm::testing

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the names and the sizes that all parts of virtual shared memory agree on.
+//
+// Invariants: DSH1 every thread is given the same Shape.
+//             DSH2 page p lives at home p mod threads, as the p / threads-th page there.
+// Thread safety: plain values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/check.h"
+#include "machine/place.h"
+
+namespace tombolo::dsm {
+
+// A thread of the program, and the compute server with the page cache that it runs on: each has its
+// own (003 section 5.2).
+using Thread = machine::Home;
+// A page of the global address space, from 0.
+using Page = std::uint64_t;
+using Lock = std::uint32_t;
+
+struct Shape {
+  Thread threads = 1;
+  Page pages = 1;
+  std::size_t page_bytes = 4096;
+  std::uint32_t cached_pages = 64;  // at most, by each thread
+  Lock locks = 1;
+  std::uint32_t notices = 1024;  // write notices that are kept for threads that are behind
+  std::uint32_t updates = 64;    // updates likewise, for each lock
+
+  Thread home_of(Page page) const { return static_cast<Thread>(page % threads); }
+  Thread home_of_lock(Lock lock) const { return lock % threads; }
+  Page pages_per_home() const { return (pages + threads - 1) / threads; }
+  Lock locks_per_home() const { return (locks + threads - 1) / threads; }
+
+  void check(Page page) const {
+    TOMBOLO_CHECK(page < pages, "virtual shared memory: page {} is past the {} pages", page, pages);
+  }
+  void check_lock(Lock lock) const {
+    TOMBOLO_CHECK(lock < locks, "virtual shared memory: lock {} is past the {} locks", lock, locks);
+  }
+};
+
+}  // namespace tombolo::dsm

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dsm/testing/faulty.h"
+#include "litmus/programs/late.h"
+#include "litmus/programs/memory_bodies.h"
+#include "litmus/programs/omitting.h"
+#include "litmus/programs/registry.h"
+
+namespace tombolo::litmus {
+namespace {
+
+using dsm::Regional;
+using dsm::Sequential;
+using Usual = ThreadOn<Explored, Regional>;
+using InOrder = ThreadOn<Explored, Sequential>;
+
+// The page store and the transport, each without one operation.
+template <Omit What>
+using Machine = ThreadOn<Omitting<Explored, What>, Regional>;
+using dsm::testing::FaultyPages;
+using dsm::testing::FaultyTransport;
+using MemoryOmit = dsm::testing::Omit;
+template <MemoryOmit What>
+using Faulty = dsm::testing::ProgramThread<FaultyTransport<ExploredTransport<Explored>, What>,
+                                           FaultyPages<What>, Regional>;
+template <MemoryOmit What>
+using FaultyInOrder =
+    dsm::testing::ProgramThread<FaultyTransport<ExploredTransport<Explored>, What>,
+                                FaultyPages<What>, Sequential>;
+
+// A thread of a sequential program answers others wherever it waits: many schedules, each longer.
+constexpr Bounds in_order{.evictions = 0, .preemptions = 2};
+constexpr Bounds three_threads{.evictions = 0};
+
+template <class Thread>
+ExploredProgram program(const std::string& name, const std::string& about, const Shape& shape,
+                        std::type_identity_t<typename MemoryProgram<Thread>::Body> body,
+                        const Bounds& bounds = {}, machine::Home cores = 2,
+                        typename MemoryProgram<Thread>::Forbidden forbidden = nullptr) {
+  return {.name = "memory/" + name,
+          .about = about,
+          .bounds = bounds,
+          .cores = cores,
+          .make = [=](machine::Home n) -> std::unique_ptr<Program> {
+            return std::make_unique<MemoryProgram<Thread>>(n, shape, body, forbidden);
+          }};
+}
+
+template <class Thread>
+ExploredProgram twin(const std::string& name, const std::string& about,
+                     std::type_identity_t<typename MemoryProgram<Thread>::Body> body,
+                     const Bounds& bounds = {}, machine::Home cores = 2) {
+  ExploredProgram made = program<Thread>(name, about, two_pages, std::move(body), bounds, cores);
+  made.name = "broken/" + made.name;
+  made.broken = true;
+  return made;
+}
+
+// Both loads saw no store.
+bool neither_is_seen(const std::vector<std::vector<std::uint64_t>>& seen) {
+  return !seen[0].empty() && !seen[1].empty() && seen[0][0] == 0 && seen[1][0] == 0;
+}
+
+template <class Thread>
+void recorded_twice(MemoryThread<Thread>& t) {
+  counted_under_a_lock(t, 2, true);
+}
+template <class Thread>
+void recorded_once(MemoryThread<Thread>& t) {
+  counted_under_a_lock(t, 1, true);
+}
+template <class Thread>
+void by_pages_twice(MemoryThread<Thread>& t) {
+  counted_under_a_lock(t, 2, false);
+}
+template <class Thread>
+void counted_in_order(MemoryThread<Thread>& t) {
+  counted_under_a_lock(t, 1, true);
+  t.memory().close();
+}
+template <class Thread>
+void recorded_then_barrier(MemoryThread<Thread>& t) {
+  span_then_barrier(t, true);
+}
+template <class Thread>
+void by_pages_then_barrier(MemoryThread<Thread>& t) {
+  span_then_barrier(t, false);
+}
+
+}  // namespace
+
+std::vector<ExploredProgram> memory_programs() {
+  using U = Usual;
+  const Shape small = with_one_place(two_pages);
+  const std::string evictions = "the same in a cache for one page";
+  return {
+      program<U>("spans", "a number under a lock, recorded", two_pages, recorded_twice<U>),
+      program<U>("spans-by-pages", "the same, not recorded", two_pages, by_pages_twice<U>),
+      program<U>("spans-on-two-pages", "two pages under a lock", two_pages,
+                 two_pages_under_a_lock<U>),
+      program<U>("spans-with-evictions", evictions, small, two_pages_under_a_lock<U>),
+      program<U>("spans-of-three", "a number under a lock, by three threads", two_pages,
+                 recorded_once<U>, three_threads, 3),
+      program<U>("before-a-span", "a store before a span", two_pages, stored_before_a_span<U>),
+      program<U>("before-a-span-with-evictions", evictions, small, stored_before_a_span<U>),
+      program<U>("before-another-lock", "a store before a span of another lock", two_pages,
+                 stored_before_another_lock<U>),
+      program<U>("changed-by-several", "a page that both change before a barrier", two_pages,
+                 changed_by_several<U>),
+      program<U>("kept-by-one", "a page that one thread changes, and another reads", two_pages,
+                 kept_by_one<U>),
+      program<U>("kept-by-one-of-three", "the same with two readers", two_pages, kept_by_one<U>,
+                 three_threads, 3),
+      program<U>("kept-and-changed", "a kept page that another changes too", two_pages,
+                 kept_and_changed<U>),
+      program<U>("kept-and-changed-of-three", "the same beside a third thread", two_pages,
+                 kept_and_changed<U>, three_threads, 3),
+      program<U>("kept-and-sent", "a kept page that goes home before a span", two_pages,
+                 kept_and_sent<U>),
+      program<U>("kept-and-evicted", evictions, small, kept_and_sent<U>),
+      program<U>("span-then-barrier", "a span's store after a barrier", two_pages,
+                 recorded_then_barrier<U>),
+      program<U>("span-by-pages-then-barrier", "the same, not recorded", two_pages,
+                 by_pages_then_barrier<U>),
+      program<U>("nested-spans", "stores in spans of two locks", two_pages, nested_spans<U>),
+      program<U>("reductions", "two sums", two_pages, reduced<U>),
+      program<InOrder>("sequential/store-buffering", "each stores to one page, loads the other",
+                       two_pages, store_buffering<InOrder>, in_order, 2, neither_is_seen),
+      program<InOrder>("sequential/message-passing", "a flag and a datum on two pages", two_pages,
+                       message_passing<InOrder>, in_order),
+      program<InOrder>("sequential/message-passing-with-evictions", evictions, small,
+                       message_passing<InOrder>, in_order),
+      program<InOrder>("sequential/written-after-a-read", "a writer whose page another has read",
+                       two_pages, written_after_a_read<InOrder>, in_order),
+      program<InOrder>("sequential/spans", "a number under a lock", two_pages,
+                       counted_in_order<InOrder>, in_order),
+  };
+}
+
+std::vector<ExploredProgram> broken_memory_programs() {
+  using NoPublish = Machine<Omit::publish>;
+  using NoRefresh = Machine<Omit::refresh>;
+  using NoComplete = Faulty<MemoryOmit::complete>;
+  using NoDifference = Faulty<MemoryOmit::accumulate>;
+  using NoPut = Faulty<MemoryOmit::put>;
+  using NoExposed = Faulty<MemoryOmit::expose>;
+  using NoUpdate = Faulty<MemoryOmit::update>;
+  using NoInvalidation = Faulty<MemoryOmit::invalidate>;
+  using NoTwin = Faulty<MemoryOmit::twin>;
+  using NoProtection = Faulty<MemoryOmit::protection>;
+  using LateOnes = ThreadOn<Late<Explored>, Regional>;
+  using NoAnswer = ThreadOn<Omitting<Explored, Omit::publish>, Sequential>;
+  using OldCopy = ThreadOn<Omitting<Explored, Omit::refresh>, Sequential>;
+  using NotHome = FaultyInOrder<MemoryOmit::complete>;
+  using NotDropped = FaultyInOrder<MemoryOmit::protection>;
+  const std::string publish = "the transport does not publish";
+  const std::string refresh = "the transport does not refresh";
+  const std::string complete = "nothing is completed";
+  const std::string late = "words are stored before what they tell of is in memory";
+  const std::string twin_gone = "a page that is changed has no twin";
+  const std::string old = "pages that are too old stay";
+  return {
+      twin<NoPublish>("spans/no-publish", publish, recorded_twice<NoPublish>),
+      twin<NoRefresh>("spans/no-refresh", refresh, recorded_twice<NoRefresh>),
+      twin<LateOnes>("changed-by-several/late", late, changed_by_several<LateOnes>),
+      twin<LateOnes>("kept-by-one/late", late, kept_by_one<LateOnes>, three_threads, 3),
+      twin<NoComplete>("spans/no-complete", complete, recorded_twice<NoComplete>),
+      twin<NoUpdate>("spans/no-update", "nothing travels with the lock", recorded_twice<NoUpdate>),
+      twin<NoTwin>("spans/no-twin", twin_gone, recorded_twice<NoTwin>),
+      twin<NoProtection>("spans/no-protection", "a page that is home stays writable",
+                         recorded_twice<NoProtection>),
+      twin<NoInvalidation>("spans-by-pages/no-invalidation", old, by_pages_twice<NoInvalidation>),
+      twin<NoDifference>("spans-by-pages/no-difference", "no difference is sent",
+                         by_pages_twice<NoDifference>),
+      twin<NoInvalidation>("before-another-lock/no-invalidation", old,
+                           stored_before_another_lock<NoInvalidation>),
+      twin<NoDifference>("before-another-lock/no-difference", "no difference is sent",
+                         stored_before_another_lock<NoDifference>),
+      twin<NoPublish>("changed-by-several/no-publish", publish, changed_by_several<NoPublish>),
+      twin<NoRefresh>("changed-by-several/no-refresh", refresh, changed_by_several<NoRefresh>),
+      twin<NoTwin>("before-a-span/no-twin", twin_gone, stored_before_a_span<NoTwin>),
+      twin<NoPublish>("kept-by-one/no-publish", publish, kept_by_one<NoPublish>),
+      twin<NoRefresh>("kept-by-one/no-refresh", refresh, kept_by_one<NoRefresh>),
+      twin<NoComplete>("kept-by-one/no-complete", complete, kept_by_one<NoComplete>),
+      twin<NoExposed>("kept-by-one/no-exposed-page", "a kept page is not exposed",
+                      kept_by_one<NoExposed>),
+      twin<NoPut>("kept-by-one/no-put", "an exposed page is not put home", kept_by_one<NoPut>),
+      twin<NoInvalidation>("span-then-barrier/no-invalidation", old,
+                           recorded_then_barrier<NoInvalidation>),
+      twin<NoAnswer>("sequential/written-after-a-read/no-publish", publish,
+                     written_after_a_read<NoAnswer>, in_order),
+      twin<OldCopy>("sequential/message-passing/no-refresh", refresh, message_passing<OldCopy>,
+                    in_order),
+      twin<NotHome>("sequential/written-after-a-read/no-complete", complete,
+                    written_after_a_read<NotHome>, in_order),
+      twin<NotDropped>("sequential/written-after-a-read/no-protection",
+                       "a writer that others read stays one", written_after_a_read<NotDropped>,
+                       in_order),
+  };
+}
+
+}  // namespace tombolo::litmus

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the bodies of the programs on virtual shared memory. Where it is not said otherwise,
+// thread 0 and thread 1 act, and others take part in barriers.
+// Thread safety: plain functions.
+#pragma once
+
+#include "litmus/programs/memory_program.h"
+
+namespace tombolo::litmus {
+
+// Rule 2: a number under a lock, counted up by all threads.
+template <class Thread>
+void counted_under_a_lock(MemoryThread<Thread>& t, int times, bool recorded) {
+  for (int i = 0; i < times; ++i) {
+    t.begin(0);
+    t.count_up(on_first, recorded);
+    t.end(0);
+  }
+}
+
+// The same, and a store to the other page in each span.
+template <class Thread>
+void two_pages_under_a_lock(MemoryThread<Thread>& t) {
+  t.load(on_second);
+  t.begin(0);
+  t.expect("the other number", t.load(on_second), t.completed());
+  t.store(on_second, t.completed() + 1);
+  t.count_up(on_first, true);
+  t.end(0);
+}
+
+// Rule 1: a store before a span is seen by spans that begin after it, here of the same lock, and
+// nothing is lost of the reader's own store beside it.
+template <class Thread>
+void stored_before_a_span(MemoryThread<Thread>& t) {
+  if (t.self() == 0) {
+    t.store(on_first, 1);
+    t.begin(0);
+    t.store(on_second, 1);
+    t.end(0);
+  } else if (t.self() == 1) {
+    t.store(beside_first, 2);
+    t.begin(0);
+    const std::uint64_t told = t.load(on_second);
+    t.end(0);
+    if (told == 1) t.expect("the store before the span", t.load(on_first), 1);
+    t.expect("its own store", t.load(beside_first), 2);
+  }
+}
+
+// Rule 1 with two locks: the span of thread 1 begins after the one of thread 0 has begun.
+template <class Thread>
+void stored_before_another_lock(MemoryThread<Thread>& t) {
+  if (t.self() == 0) {
+    t.store(on_first, 1);
+    t.begin(0);
+    t.reach(1);
+    t.end(0);
+  } else if (t.self() == 1) {
+    t.load(on_first);
+    t.store(beside_first, 2);
+    t.await(0, 1);
+    t.begin(1);
+    t.expect("the store before the other span", t.load(on_first), 1);
+    t.expect("its own store", t.load(beside_first), 2);
+    t.end(1);
+  }
+}
+
+// Rule 3 with a page that both change, then with pages that one changes alone, then read.
+template <class Thread>
+void changed_by_several(MemoryThread<Thread>& t) {
+  if (t.self() == 0) t.store(on_first, 1);
+  if (t.self() == 1) t.store(beside_first, 2);
+  t.barrier();
+  t.expect("the store of thread 0", t.load(on_first), 1);
+  t.expect("the store of thread 1", t.load(beside_first), 2);
+}
+
+// A page that thread 0 keeps over two barriers, while all others read after each.
+template <class Thread>
+void kept_by_one(MemoryThread<Thread>& t) {
+  if (t.self() == 0) t.store(on_first, 1);
+  t.barrier();
+  if (t.self() == 0) {
+    t.store(beside_first, 2);
+    t.expect("its own store", t.load(on_first), 1);
+  } else {
+    t.expect("the store before the first barrier", t.load(on_first), 1);
+  }
+  t.barrier();
+  t.expect("the store before the second barrier", t.load(beside_first), 2);
+}
+
+// A page that thread 0 keeps while both store to it, and then meet.
+template <class Thread>
+void kept_and_changed(MemoryThread<Thread>& t) {
+  if (t.self() == 0) t.store(on_first, 1);
+  t.barrier();
+  if (t.self() == 0) t.store(on_first, 2);
+  if (t.self() == 1) t.store(beside_first, 3);
+  t.barrier();
+  t.expect("the later store of thread 0", t.load(on_first), 2);
+  t.expect("the store of thread 1", t.load(beside_first), 3);
+}
+
+// A page that thread 0 keeps and changes, when it begins a span.
+template <class Thread>
+void kept_and_sent(MemoryThread<Thread>& t) {
+  if (t.self() == 0) t.store(on_first, 1);
+  t.barrier();
+  if (t.self() == 0) {
+    t.store(beside_first, 2);
+    t.begin(0);
+    t.count_up(on_second, true);
+    t.end(0);
+  } else if (t.self() == 1) {
+    t.expect("the store before the barrier", t.load(on_first), 1);
+    t.begin(0);
+    const std::uint64_t before = t.completed();
+    t.count_up(on_second, true);
+    t.end(0);
+    if (before == 1) t.expect("the store before the span", t.load(beside_first), 2);
+  }
+}
+
+// Stores in spans are seen after a barrier by a thread that never held the lock.
+template <class Thread>
+void span_then_barrier(MemoryThread<Thread>& t, bool recorded) {
+  t.load(on_first);
+  if (t.self() == 0) {
+    t.begin(0);
+    t.memory().store(on_first, 1, recorded);
+    t.end(0);
+  }
+  t.barrier();
+  t.expect("the store of the span", t.load(on_first), 1);
+}
+
+// A store in two nested spans belongs to both locks.
+template <class Thread>
+void nested_spans(MemoryThread<Thread>& t) {
+  if (t.self() == 0) {
+    t.begin(0);
+    t.store(on_first, 1);
+    t.begin(1);
+    t.store(beside_first, 2);
+    t.end(1);
+    t.end(0);
+  } else if (t.self() == 1) {
+    t.load(on_first);
+    t.begin(1);
+    const std::uint64_t inner = t.load(beside_first);
+    t.end(1);
+    t.begin(0);
+    const std::uint64_t outer = t.load(on_first);
+    if (inner == 2 || outer == 1) {
+      t.expect("the store of the outer span", outer, 1);
+      t.expect("the store of both spans", t.load(beside_first), 2);
+    }
+    t.end(0);
+  }
+}
+
+// A reduction orders nothing but its numbers.
+template <class Thread>
+void reduced(MemoryThread<Thread>& t) {
+  const std::uint64_t n = t.memory().shape().threads;
+  t.expect("the sum", t.memory().sum(t.self() + 1), n * (n + 1) / 2);
+  t.expect("the next sum", t.memory().sum(1), n);
+}
+
+// Sequential consistency: each thread stores to one page and loads from the other.
+template <class Thread>
+void store_buffering(MemoryThread<Thread>& t) {
+  if (t.self() < 2) {
+    const Variable own = t.self() == 0 ? on_first : on_second;
+    const Variable other = t.self() == 0 ? on_second : on_first;
+    t.load(other);
+    t.store(own, 1);
+    t.saw(t.load(other));
+  }
+  t.memory().close();
+}
+
+// Sequential consistency: a flag and a datum by plain stores and loads.
+template <class Thread>
+void message_passing(MemoryThread<Thread>& t) {
+  if (t.self() == 0) {
+    t.store(on_first, 7);
+    t.store(on_second, 1);
+  } else if (t.self() == 1) {
+    t.load(on_first);
+    if (t.load(on_second) == 1) t.expect("the datum behind the flag", t.load(on_first), 7);
+  }
+  t.memory().close();
+}
+
+// Sequential consistency: a thread whose page another has read stores to it again.
+template <class Thread>
+void written_after_a_read(MemoryThread<Thread>& t) {
+  if (t.self() == 0) {
+    t.store(on_first, 1);
+    t.await(1, 1);
+    t.store(on_first, 2);
+    t.reach(2);
+  } else if (t.self() == 1) {
+    t.load(on_first);
+    t.reach(1);
+    t.await(0, 2);
+    t.expect("the second store", t.load(on_first), 2);
+  }
+  t.memory().close();
+}
+
+}  // namespace tombolo::litmus
