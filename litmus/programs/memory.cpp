@@ -2,6 +2,7 @@
 #include "dsm/testing/faulty.h"
 #include "litmus/programs/late.h"
 #include "litmus/programs/memory_bodies.h"
+#include "litmus/programs/notices_program.h"
 #include "litmus/programs/omitting.h"
 #include "litmus/programs/registry.h"
 
@@ -123,6 +124,13 @@ std::vector<ExploredProgram> memory_programs() {
                  by_pages_then_barrier<U>),
       program<U>("nested-spans", "stores in spans of two locks", two_pages, nested_spans<U>),
       program<U>("reductions", "two sums", two_pages, reduced<U>),
+      {.name = "memory/write-notices",
+       .about = "two append to a ring for one notice, the third reads",
+       .bounds = three_threads,
+       .cores = 3,
+       .make = [](machine::Home n) -> std::unique_ptr<Program> {
+         return std::make_unique<NoticesProgram<Explored>>(n);
+       }},
       program<InOrder>("sequential/store-buffering", "each stores to one page, loads the other",
                        two_pages, store_buffering<InOrder>, in_order, 2, neither_is_seen),
       program<InOrder>("sequential/message-passing", "a flag and a datum on two pages", two_pages,

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: write notices alone (dsm/protocol/write_notices.h), on the smallest ring: the last core
+// reads while the others append. No notice is made up, and no wait lasts for
+// ever.
+//
+// Invariants: GP1 of explorer/program.h: the notices given follow from how far each core has come.
+// Thread safety: as Program.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "dsm/protocol/write_notices.h"
+#include "litmus/explorer/run.h"
+
+namespace tombolo::litmus {
+
+template <class C>
+class NoticesProgram final : public Program {
+ public:
+  using Notices = dsm::WriteNotices<C>;
+  explicit NoticesProgram(machine::Home cores)
+      : shape_{.threads = cores, .pages = cores, .notices = 1} {}
+
+  MemoryShape shape() const override {
+    machine::SyncLayout layout(C::reserved_sync_bytes(shape_.threads));
+    Notices::take(layout, shape_);
+    return {.cores = shape_.threads, .sync_bytes = layout.bytes(), .data_bytes = line_bytes};
+  }
+  void begin() override {}
+  void run(const machine::Attachment& at, Run& run) override {
+    C core(at);
+    machine::SyncLayout layout(C::reserved_sync_bytes(shape_.threads));
+    Notices notices(core, Notices::take(layout, shape_), shape_);
+    if (core.self() + 1 < shape_.threads) {
+      const std::array<dsm::Page, 1> page{core.self()};
+      expect_ok(notices.append(page), run);
+    } else {
+      for (int reads = 0; reads < 3; ++reads) read(notices, run);
+    }
+  }
+  std::string outcome(const Memory&, Run&) override { return "all have ended"; }
+
+ private:
+  static void expect_ok(const Status& status, Run& run) {
+    if (!status.ok()) run.fail(status.message());
+  }
+  void read(Notices& notices, Run& run) {
+    bool lost = false;
+    const auto look = [&](dsm::Page page) {
+      if (page + 1 >= shape_.threads) run.fail(fmt::format("a notice of page {}", page));
+      return Status();
+    };
+    expect_ok(notices.read(look, lost), run);
+  }
+
+  dsm::Shape shape_;
+};
+
+}  // namespace tombolo::litmus
