@@ -289,8 +289,9 @@ TEST(List, HasEachNameOnceAndSaysWhatIsBroken) {
     EXPECT_EQ(program.make(program.cores)->shape().cores, program.cores) << program.name;
   }
   EXPECT_EQ(names.size(), lock_programs().size() + other_programs().size() +
-                              window_programs().size() + broken_programs().size() +
-                              broken_window_programs().size());
+                              window_programs().size() + memory_programs().size() +
+                              broken_programs().size() + broken_window_programs().size() +
+                              broken_memory_programs().size());
 }
 
 // A twin that fell by another failure than its own would show nothing of the step it leaves out.
