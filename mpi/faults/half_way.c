@@ -75,9 +75,21 @@ static void hear(MPI_Comm* comm, int* error, ...) {
   heard_class = class_of(*error);
 }
 
-static MPI_Comm comm;
+static MPI_Comm comm = MPI_COMM_NULL;
+static MPI_Errhandler handler;
 static MPI_Win win;
 static char* base;
+
+// Windows of a communicator keep parts for the next one: each case has a communicator of its own.
+static void end_communicator(void) {
+  MPI_Comm_free(&comm);
+  EXPECT(carriers == 0 && groups == 0, "%d windows, %d groups are left", carriers, groups);
+}
+static void new_communicator(void) {
+  if (comm != MPI_COMM_NULL) end_communicator();
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_set_errhandler(comm, handler);
+}
 
 static int create(MPI_Aint bytes) {
   heard = 0;
@@ -85,7 +97,7 @@ static int create(MPI_Aint bytes) {
   return MPI_Win_allocate(bytes, 1, MPI_INFO_NULL, comm, &base, &win);
 }
 
-static void succeeds(const char* when) {
+static void succeeds_and_keeps(const char* when, int kept) {
   EXPECT(create(64) == MPI_SUCCESS, "%s", when);
   EXPECT(heard == 0, "%s", when);
   if (win == MPI_WIN_NULL) return;
@@ -96,28 +108,60 @@ static void succeeds(const char* when) {
   MPI_Win_fence(0, win);
   EXPECT(base[3] == 42, "%s", when);
   MPI_Win_free(&win);
-  EXPECT(carriers == 0 && groups == 0, "%s: %d windows, %d groups", when, carriers, groups);
+  EXPECT(carriers == kept && groups == kept, "%s: %d windows, %d groups", when, carriers, groups);
 }
+static void succeeds(const char* when) { succeeds_and_keeps(when, 0); }
 
-static void fails(const char* when, int carriers_left, MPI_Aint bytes) {
+static void fails_and_keeps(const char* when, int carriers_left, int kept, MPI_Aint bytes) {
   const int error = create(bytes);
   EXPECT(error != MPI_SUCCESS, "%s", when);
   EXPECT(heard == 1, "%s: heard %d times", when, heard);
   EXPECT(heard_class == class_of(error), "%s", when);
   EXPECT(win == MPI_WIN_NULL, "%s", when);
-  EXPECT(carriers == carriers_left && groups == 0, "%s: %d windows, %d groups", when, carriers,
-         groups);
-  carriers = 0;
+  EXPECT(carriers == carriers_left + kept && groups == kept, "%s: %d windows, %d groups", when,
+         carriers, groups);
+  carriers = kept;
+}
+static void fails(const char* when, int carriers_left, MPI_Aint bytes) {
+  new_communicator();
+  fails_and_keeps(when, carriers_left, 0, bytes);
+}
+
+static void fails_without_address_space(const char* when) {
+  struct rlimit all, few;
+  getrlimit(RLIMIT_AS, &all);
+  few = all;
+  few.rlim_cur = 1;
+  if (rank == 1) setrlimit(RLIMIT_AS, &few);
+  fails_and_keeps(when, 0, 0, 16 << 20);
+  EXPECT(heard_class == MPI_ERR_NO_MEM, "class %d", heard_class);
+  if (rank == 1) setrlimit(RLIMIT_AS, &all);
+}
+
+// The second window of a communicator leaves its carrier and group to the next ones.
+static void fails_with_kept_parts(void) {
+  new_communicator();
+  succeeds("the first");
+  fail_carriers = rank == 1;
+  fails_and_keeps("the second, refused by one host", rank != 1, 0, 64);
+  fail_group = rank == 1;
+  fails_and_keeps("the second, without a group at one process", 0, 0, 64);
+  succeeds_and_keeps("the second", 1);
+  succeeds_and_keeps("with kept parts", 1);
+  fail_pages = rank == 1;
+  fails_and_keeps("no memory at one process, before the parts are taken", 0, 1, 64);
+  succeeds_and_keeps("with the same parts", 1);
+  fails_without_address_space("no address space, behind the parts");
+  succeeds_and_keeps("with new parts", 1);
 }
 
 int main(int argc, char** argv) {
   begin(&argc, &argv);
-  MPI_Errhandler handler;
   MPI_Comm_create_errhandler(&hear, &handler);
-  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
-  MPI_Comm_set_errhandler(comm, handler);
+  new_communicator();
   succeeds("at first");
 
+  new_communicator();
   fail_carriers = 1;
   succeeds("one kind of window refused by all hosts");
   fail_carriers = 2;
@@ -136,21 +180,16 @@ int main(int argc, char** argv) {
   EXPECT(fail_pages == 0, "nothing was asked for on pages");
   succeeds("after one process had no memory for the window");
 
-  struct rlimit all, few;
-  getrlimit(RLIMIT_AS, &all);
-  few = all;
-  few.rlim_cur = 1;
-  if (rank == 1) setrlimit(RLIMIT_AS, &few);
-  fails("no address space at one process", 0, 16 << 20);
-  EXPECT(heard_class == MPI_ERR_NO_MEM, "class %d", heard_class);
-  if (rank == 1) setrlimit(RLIMIT_AS, &all);
+  new_communicator();
+  fails_without_address_space("no address space at one process");
   succeeds("after one process had no address space");
+  fails_with_kept_parts();
 
   MPI_Errhandler same;
   MPI_Comm_get_errhandler(comm, &same);
   EXPECT(same == handler);
   MPI_Errhandler_free(&same);
+  end_communicator();
   MPI_Errhandler_free(&handler);
-  MPI_Comm_free(&comm);
   return end();
 }

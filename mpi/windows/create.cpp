@@ -182,7 +182,7 @@ class Creator {
   Agreed begin();
   Status attach();
   void finish();
-  void found_team();
+  bool founds_team() const;
   // The status for an error of the host MPI, whose code the program gets.
   Status host_error(int error);
   bool leave_to_host(const Agreed& why, const char* reason);
@@ -211,6 +211,7 @@ Status Creator::reserve() {
   w.peers.resize(n);
   members_.resize(n);
   contributions_.resize(n);
+  if (exchange_.team() != nullptr) exchange_.team()->prepare();
   return {};
 }
 
@@ -311,12 +312,7 @@ void Creator::take_kept() {
 
 Agreed Creator::carrier() {
   if (has_carrier_) return all_.done();
-  TOMBOLO_AGREE(new_carrier());
-  if (can_keep_carrier()) {
-    window_->team = exchange_.team();
-    window_->team->note_new(window_->handle);
-  }
-  return all_.done();
+  return new_carrier();
 }
 
 // A window of the host MPI without memory; which kind is cheapest and always there differs. Either
@@ -360,11 +356,20 @@ Status Creator::attach() {
 
 // With all carriers there: all processes begin to use the window, or none does.
 Agreed Creator::begin() {
-  return all_.step({Code::io, "another process could not begin to use the window"}, [&] {
-    if (window_->group == MPI_GROUP_NULL)
-      TOMBOLO_TRY(host_error(host().Win_get_group(window_->handle, &window_->group)));
-    return attach();
-  });
+  MpiWindow& w = *window_;
+  const Agreed begun =
+      all_.step({Code::io, "another process could not begin to use the window"}, [&] {
+        if (w.group == MPI_GROUP_NULL)
+          TOMBOLO_TRY(host_error(host().Win_get_group(w.handle, &w.group)));
+        if (can_keep_carrier() && w.team == nullptr) {
+          exchange_.team()->note_new(w.handle);
+          w.team = exchange_.team();
+        }
+        if (founds_team()) TOMBOLO_TRY(Team::found(c_.comm, w.memory->members()));
+        return attach();
+      });
+  if (!begun.ok() && founds_team()) Team::disband(c_.comm);
+  return begun;
 }
 
 Agreed Creator::make() {
@@ -394,17 +399,15 @@ void Creator::finish() {
     std::memcpy(c_.base_out, &w.base, sizeof w.base);
   }
   *c_.win = w.handle;
-  found_team();
   job().count_served();
   register_window(std::move(window_));
 }
 
 // A communicator with one window often gets more.
-void Creator::found_team() {
+bool Creator::founds_team() const {
   const bool all_may = std::all_of(contributions_.begin(), contributions_.end(),
                                    [](const Contribution& peer) { return peer.may_team; });
-  if (all_may && exchange_.team() == nullptr && !window_->memory->several_hosts())
-    Team::found(c_.comm, window_->memory->members());
+  return all_may && exchange_.team() == nullptr && !window_->memory->several_hosts();
 }
 
 // The code of an error of the world, which is reported.

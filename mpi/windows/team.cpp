@@ -32,7 +32,9 @@ struct Offer {
 
 }  // namespace
 
-bool Team::possible() { return job().has_world() && !job().threads(); }
+bool Team::possible() {
+  return job().has_world() && !job().threads() && key() != MPI_KEYVAL_INVALID;
+}
 
 int Team::key() {
   static const int the_key = [] {
@@ -54,7 +56,7 @@ Team::Team(MPI_Comm comm, const std::vector<runtime::Member>& members)
 std::shared_ptr<Team> Team::of(MPI_Comm comm) {
   void* value = nullptr;
   int found = 0;
-  if (!possible() || key() == MPI_KEYVAL_INVALID ||
+  if (!possible() ||
       host().Comm_get_attr(comm, key(), static_cast<void*>(&value), &found) != MPI_SUCCESS ||
       found == 0)
     return nullptr;
@@ -63,11 +65,20 @@ std::shared_ptr<Team> Team::of(MPI_Comm comm) {
   return team == teams().end() ? nullptr : *team;
 }
 
-void Team::found(MPI_Comm comm, const std::vector<runtime::Member>& members) {
-  if (key() == MPI_KEYVAL_INVALID) return;
-  auto team = std::make_shared<Team>(comm, members);
-  if (host().Comm_set_attr(comm, key(), team.get()) == MPI_SUCCESS)
-    teams().push_back(std::move(team));
+Status Team::found(MPI_Comm comm, const std::vector<runtime::Member>& members) {
+  teams().push_back(std::make_shared<Team>(comm, members));
+  if (host().Comm_set_attr(comm, key(), teams().back().get()) == MPI_SUCCESS) return {};
+  teams().pop_back();
+  return Status::io("the host MPI keeps no attribute of the communicator");
+}
+
+void Team::disband(MPI_Comm comm) {
+  if (of(comm) != nullptr) host().Comm_delete_attr(comm, key());
+}
+
+void Team::prepare() {
+  kept_.reserve(most_kept);
+  in_use_.reserve(in_use_.size() + 1);
 }
 
 // Called by the host while the communicator is freed, by all of its processes.
@@ -148,11 +159,10 @@ Carrier Team::take() {
 void Team::note_new(MPI_Win handle) {
   Kept kept;
   kept.carrier.handle = handle;
-  kept.number = ++made_;
-  host().Win_get_errhandler(handle, &kept.handler);
   std::array<char, MPI_MAX_OBJECT_NAME + 1> name{};
   int length = 0;
   if (host().Win_get_name(handle, name.data(), &length) == MPI_SUCCESS) kept.name = name.data();
+  host().Win_get_errhandler(handle, &kept.handler);
   in_use_.push_back(std::move(kept));
 }
 
@@ -178,6 +188,7 @@ void Team::forget(MPI_Win handle) {
 void Team::keep(Carrier carrier) {
   Kept kept = out_of_use(carrier.handle);
   kept.carrier = std::move(carrier);
+  kept.number = ++times_kept_;
   host().Win_set_errhandler(kept.carrier.handle, kept.handler);
   host().Win_set_name(kept.carrier.handle, kept.name.c_str());
   kept_.push_back(std::move(kept));

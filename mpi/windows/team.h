@@ -51,8 +51,10 @@ class Team {
   // Whether this process can be in one (TE4, TE3).
   static bool possible();
   static std::shared_ptr<Team> of(MPI_Comm comm);
-  // Collective, but local: the communicator has one from now on. Its processes are on one host.
-  static void found(MPI_Comm comm, const std::vector<runtime::Member>& members);
+  // Local, but to be done by all processes, which are on one host: the communicator has one from
+  // now on. May throw for want of memory. If it fails at one process, all disband().
+  static Status found(MPI_Comm comm, const std::vector<runtime::Member>& members);
+  static void disband(MPI_Comm comm);
   // Before MPI_Finalize. Collective.
   static void end_all();
 
@@ -64,10 +66,12 @@ class Team {
   // Null where it is not.
   runtime::MemoryExchange* meet(MpiExchange& slow);
 
+  // Before a window, for all that follows but note_new(): may throw for want of memory.
+  void prepare();
   // The number of the carrier that take() would give; 0: none. To be compared by all.
   std::uint64_t next() const { return kept_.empty() ? 0 : kept_.back().number; }
   Carrier take();
-  // Of a new carrier, before the program has it.
+  // Of a new carrier, before the program has it. May throw for want of memory; then it is not noted.
   void note_new(MPI_Win handle);
   // Whether all processes keep the carrier that they have done with, which is as new here.
   bool agree(bool as_new);
@@ -100,7 +104,7 @@ class Team {
   HostProgress progress_;
   std::optional<runtime::PeerWatch> watch_;
   std::optional<runtime::MemoryExchange> exchange_;
-  std::uint64_t made_ = 0;  // carriers
+  std::uint64_t times_kept_ = 0;  // the same at all processes, unlike the carriers tried
   std::vector<Kept> kept_;
   std::vector<Kept> in_use_;
 };
