@@ -28,7 +28,7 @@ Files below a folder `testing` or `broken` are no part of the system.
 
 How: the tree is copied to a scratch folder for each job, with the list of machines cut down to
 `stale`, so that tests compile quickly. Objects are compiled by direct compiler calls, and only
-those that include the changed file (-MM), directly or not. A twin is caught if a test program
+those that include the changed file, directly or not. A twin is caught if a test program
 fails, crashes or exceeds its time, which the same program with the unchanged tree must not do; it
 survives if all pass in every attempt. The tests that note the order of operations
 (windows/recorded_test.cpp) come first: they compile in seconds, and luck has no part in them.
@@ -81,6 +81,9 @@ NOTED = re.compile(r"(Status status = [^;]*;)(\s*)([^;\n]*\bwrote_to\s*\([^;]*;)
 RANGE = re.compile(r"\bcore_?\s*\.\s*(?:publish|refresh)\s*\(")
 GUARD = re.compile(r"const (?:Guard guard\(\*this\)|std::lock_guard guard\(refreshing_\))")
 MACHINE_LIST = re.compile(r"using AllMachines\s*=[^;]*;")
+INCLUDE = re.compile(r'(?m)^ *#include "([^"]+)"')  # always from the root
+FLAGS = ("-std=c++20", "-O1", "-w")
+COMMON = "common.h"  # GoogleTest's header, parsed once for all tests
 FAILED_TEST = re.compile(r"^\[  FAILED  \] ([\w/.]+)", re.M)
 
 
@@ -233,15 +236,18 @@ class Tree:
                 (not suffixes or s.stem.endswith(suffixes))]
 
     def compiler(self, source, *more):
-        command = [self.options.cxx, "-std=c++20", "-O1", "-w", f"-I{self.folder}", *more,
-                   str(self.folder / source)]
+        command = [self.options.cxx, *FLAGS, f"-I{self.folder}", *more, str(self.folder / source)]
         return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
     def includes(self, source):
-        """The files of the tree that `source` includes, and itself."""
-        files = self.compiler(source, "-MM").split(":", 1)[1].replace("\\\n", " ").split()
-        prefix = f"{self.folder}/"
-        return {f.removeprefix(prefix) for f in files if f.startswith(prefix)}
+        """The files of the tree that `source` includes, under whatever condition, and itself."""
+        found, left = set(), [str(source)]
+        while left:
+            name = left.pop()
+            if name not in found and (self.folder / name).exists():
+                found.add(name)
+                left += INCLUDE.findall((self.folder / name).read_text())
+        return found
 
     def compile(self, source, inputs):
         digest = hashlib.sha256()
@@ -250,7 +256,9 @@ class Tree:
         target = self.objects / f"{str(source).replace('/', '_')}.{digest.hexdigest()[:16]}.o"
         if not target.exists():
             made = self.folder / "new.o"
-            self.compiler(source, "-c", "-o", str(made))
+            test = source.stem.endswith("_test") or "testing" in source.parts
+            common = ["-include", str(self.objects / COMMON)] if test else []
+            self.compiler(source, *common, "-c", "-o", str(made))
             made.rename(target)
         return target
 
@@ -262,13 +270,15 @@ class Bench:
         self.options = options
         self.scratch = pathlib.Path(scratch)
         (self.scratch / "objects").mkdir()
+        common = self.scratch / "objects" / COMMON
+        common.write_text("#include <gtest/gtest.h>\n")
+        subprocess.run([options.cxx, *FLAGS, "-x", "c++-header", str(common), "-o", f"{common}.gch"],
+                       check=True, capture_output=True, text=True)
         tree = self.new_tree()
         self.library = tree.sources(("base", "host", "backends", "windows"), ())
         tests = [t for t in tree.sources(("sync", "windows", "dsm"), ("_test",))
                  if options.tests.search(str(t))]
-        sources = self.library + tests
-        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            self.inputs = dict(zip(sources, pool.map(tree.includes, sources)))
+        self.inputs = {source: tree.includes(source) for source in self.library + tests}
         changed = {t.path for t in twins}
         self.tests = [t for t in tests if self.concerns(changed, t)]
         self.caught = collections.Counter()  # by test

@@ -63,16 +63,17 @@ SECTIONS = (
     Section("layers", "tools/check_layers.py", 1),
     Section("tidy", "tools/tidy.py", 1),
     Section("format", "tools/check_format.sh", 2),
-    Section("clang-tidy", "tools/check_tidy.py", 20, after="build", beside="python tests"),
-    Section("broken twins", ".env/cli/bin/python tools/broken_twins.py --slice 1/10", 8, after="build", beside="python tests"),
+    # In the background, in the order in which others need them; none needs the checks of clang-tidy.
     Section("conformance build", f"./tombolo {CONFORMANCE} --build-only", 10, after="build", beside="python tests"),
+    Section("broken twins", ".env/cli/bin/python tools/broken_twins.py --slice 1/10", 15, after="build", beside="python tests"),
+    Section("asan build", "make build PRESET=asan", 40, beside="python tests"),
+    Section("tsan build", "make build PRESET=tsan", 40, beside="python tests"),
+    Section("clang-tidy", "tools/check_tidy.py", 30, after="build", beside="python tests"),
     Section("demo", "./tombolo demo", 6, after="build"),
     Section("examples", "./tombolo demo --examples", 12, after="build"),
     Section("experiments", "./tombolo scc run calibration gats passive-target --quick --fresh", 5, after="build"),
     Section("conformance", f"./tombolo {CONFORMANCE}", 10, after="conformance build"),
-    Section("asan build", "make build PRESET=asan", 25),
     Section("asan", cases("asan"), 10, after="asan build"),
-    Section("tsan build", "make build PRESET=tsan", 25),
     Section("tsan", cases("tsan"), 10, after="tsan build"),
 )  # fmt: skip
 
@@ -197,7 +198,7 @@ class Run:
                     if self.may_run(other):
                         self.background.append((other, pool.submit(run, other, False)))
                 if section.after in (other.name for other, _ in self.background):
-                    self.join()
+                    self.join(until=section.after)
                 if self.may_run(section):
                     self.head(section)
                     self.note(section, run(section)[0])
@@ -206,10 +207,13 @@ class Run:
                     break
             self.join()
 
-    def join(self, wait: bool = True) -> None:
-        """Shows the sections in the background that have ended; waits for all if told."""
+    def join(self, wait: bool = True, until: str | None = None) -> None:
+        """Shows the sections in the background that have ended; waits for all, or for one, if told."""
         while self.background and (wait or self.background[0][1].done()):
-            self.show(*self.background.pop(0))
+            section, future = self.background.pop(0)
+            self.show(section, future)
+            if section.name == until:
+                return
 
     def may_run(self, section: Section) -> bool:
         before = self.results.get(section.after) if section.after else None

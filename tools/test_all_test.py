@@ -127,6 +127,19 @@ def test_one_section_at_a_time_is_in_the_background(capsys):
     assert [run.results[name].passed for name in "bcde"] == [1, 1, 1, 1]
 
 
+def test_a_section_waits_for_no_more_of_the_background_than_it_needs(capsys):
+    run = test_all.Run([
+        Section("a", "true", 1),
+        Section("b", "true", 1, beside="a"),
+        Section("c", "timeout 20 sh -c 'until test -e $WITNESS; do sleep 0.1; done'", 1, beside="a"),
+        Section("d", "touch $WITNESS", 1, after="b"),
+    ])  # fmt: skip
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WITNESS", f"{folder}/witness")
+        run.all()
+    assert [run.results[name].passed for name in "abcd"] == [1, 1, 1, 1]
+
+
 def test_a_section_beside_another_runs_alone_where_that_was_not_asked_for(capsys):
     alone = test_all.Run([Section("b", "echo in b", 1, beside="a")])
     alone.all()

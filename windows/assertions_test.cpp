@@ -8,12 +8,11 @@
 namespace tombolo::windows::testing {
 namespace {
 
-template <class C>
-class AssertionsTest : public ::testing::Test {};
-TYPED_TEST_SUITE(AssertionsTest, Machines, MachineNames);
+class AssertionsTest : public OnEachMachine {};
+INSTANTIATE_TEST_SUITE_P(On, AssertionsTest, ::testing::ValuesIn(test_machines()), name_of_machine);
 
-TYPED_TEST(AssertionsTest, CorrectPromisesOfFencesChangeNothing) {
-  run<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(AssertionsTest, CorrectPromisesOfFencesChangeNothing) {
+  run(GetParam(), {.processes = 2}, [](Process& p) {
     p.fence({.no_precede = true});
     for (int round = 1; round <= 10; ++round) {
       // Only 0 puts, only 1 is put to, neither stores.
@@ -33,8 +32,8 @@ TYPED_TEST(AssertionsTest, CorrectPromisesOfFencesChangeNothing) {
   });
 }
 
-TYPED_TEST(AssertionsTest, ThePromiseOfNoPutEndsWithTheNextFence) {
-  run<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(AssertionsTest, ThePromiseOfNoPutEndsWithTheNextFence) {
+  run(GetParam(), {.processes = 2}, [](Process& p) {
     for (int round = 1; round <= 10; ++round) {
       p.fence({.no_put = true});
       p.fence();
@@ -45,8 +44,8 @@ TYPED_TEST(AssertionsTest, ThePromiseOfNoPutEndsWithTheNextFence) {
   });
 }
 
-TYPED_TEST(AssertionsTest, CorrectPromisesOfPostAndStartChangeNothing) {
-  run<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(AssertionsTest, CorrectPromisesOfPostAndStartChangeNothing) {
+  run(GetParam(), {.processes = 2}, [](Process& p) {
     for (int round = 1; round <= 10; ++round) {
       if (p.self() == 0) {
         p.post({1}, {.no_check = true, .no_store = true});
@@ -72,8 +71,8 @@ TYPED_TEST(AssertionsTest, CorrectPromisesOfPostAndStartChangeNothing) {
   });
 }
 
-TYPED_TEST(AssertionsTest, ThePromiseOfNoPutEndsWithTheWait) {
-  run<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(AssertionsTest, ThePromiseOfNoPutEndsWithTheWait) {
+  run(GetParam(), {.processes = 2}, [](Process& p) {
     for (int round = 1; round <= 10; ++round) {
       for (const bool puts : {false, true}) {
         if (p.self() == 0) {
@@ -90,8 +89,8 @@ TYPED_TEST(AssertionsTest, ThePromiseOfNoPutEndsWithTheWait) {
   });
 }
 
-TYPED_TEST(AssertionsTest, ThePromiseOfNoPutSaysNothingOfEarlierPuts) {
-  run<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(AssertionsTest, ThePromiseOfNoPutSaysNothingOfEarlierPuts) {
+  run(GetParam(), {.processes = 2}, [](Process& p) {
     for (int round = 1; round <= 10; ++round) {
       if (p.self() == 1) {
         p.lock(Access::exclusive, 0);
@@ -112,8 +111,8 @@ TYPED_TEST(AssertionsTest, ThePromiseOfNoPutSaysNothingOfEarlierPuts) {
   });
 }
 
-TYPED_TEST(AssertionsTest, LocksThatNeedNoCheckKeepTheDataInStep) {
-  run<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(AssertionsTest, LocksThatNeedNoCheckKeepTheDataInStep) {
+  run(GetParam(), {.processes = 2}, [](Process& p) {
     const Assertions unchecked{.no_check = true};
     for (int round = 1; round <= 10; ++round) {
       // One after the other.
@@ -140,8 +139,8 @@ TYPED_TEST(AssertionsTest, LocksThatNeedNoCheckKeepTheDataInStep) {
   });
 }
 
-TYPED_TEST(AssertionsTest, AFenceThatStartsNothingOpensNoEpoch) {
-  run<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(AssertionsTest, AFenceThatStartsNothingOpensNoEpoch) {
+  run(GetParam(), {.processes = 2}, [](Process& p) {
     int value = 1;
     p.fence({.no_succeed = true});
     EXPECT_EQ(p.window().put(0, 0, &value, 4).code(), Code::epoch);

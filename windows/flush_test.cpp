@@ -14,12 +14,11 @@
 namespace tombolo::windows::testing {
 namespace {
 
-template <class C>
-class FlushTest : public ::testing::Test {};
-TYPED_TEST_SUITE(FlushTest, Machines, MachineNames);
+class FlushTest : public OnEachMachine {};
+INSTANTIATE_TEST_SUITE_P(On, FlushTest, ::testing::ValuesIn(test_machines()), name_of_machine);
 
-TYPED_TEST(FlushTest, ShowsPutsToAThirdProcessThatWasNotified) {
-  run<TypeParam>({.processes = 3}, [](Process& p) {
+TEST_P(FlushTest, ShowsPutsToAThirdProcessThatWasNotified) {
+  run(GetParam(), {.processes = 3}, [](Process& p) {
     p.lock_all();
     for (int round = 1; round <= 20; ++round) {
       if (p.self() == 0) {
@@ -36,8 +35,8 @@ TYPED_TEST(FlushTest, ShowsPutsToAThirdProcessThatWasNotified) {
   });
 }
 
-TYPED_TEST(FlushTest, ShowsPutsUnderASingleSharedLock) {
-  run_with_each_lock<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(FlushTest, ShowsPutsUnderASingleSharedLock) {
+  run_with_each_lock(GetParam(), {.processes = 2}, [](Process& p) {
     p.lock_shared(0);
     p.lock_shared(1);
     for (int round = 1; round <= 10; ++round) {
@@ -57,23 +56,23 @@ TYPED_TEST(FlushTest, ShowsPutsUnderASingleSharedLock) {
 }
 
 // Dekker's pattern: of two processes that put, flush and get each other's, one sees the other.
-TYPED_TEST(FlushTest, AGetDoesNotOvertakeAFlushedPut) {
+TEST_P(FlushTest, AGetDoesNotOvertakeAFlushedPut) {
 #ifdef __SANITIZE_THREAD__
   GTEST_SKIP() << "the bytes are read while they are put";
 #endif
-  constexpr bool at_once = TypeParam::properties.coherent;  // a barrier would set them apart
-  constexpr int rounds = at_once ? 5'000 : 100;
-  static std::vector<std::array<int, 2>> seen;
-  static std::atomic<int> arrived;
-  run<TypeParam>({.processes = 2}, [](Process& p) {
+  const bool at_once = GetParam().properties.coherent;  // a barrier would set them apart
+  const int rounds = at_once ? 5'000 : 100;
+  std::vector<std::array<int, 2>> seen;
+  std::atomic<int> arrived;
+  run(GetParam(), {.processes = 2}, [&](Process& p) {
     if (p.self() == 0) {
-      seen.assign(rounds + 1, {});
+      seen.assign(static_cast<std::size_t>(rounds) + 1, {});
       arrived = 0;
     }
     p.barrier();
     p.lock_all();
     for (int round = 1; round <= rounds; ++round) {
-      if constexpr (at_once) {
+      if (at_once) {
         ++arrived;
         for (int polls = 0; arrived < 2 * round; ++polls)
           if (polls > 1000) p.pause();
@@ -96,8 +95,8 @@ TYPED_TEST(FlushTest, AGetDoesNotOvertakeAFlushedPut) {
   });
 }
 
-TYPED_TEST(FlushTest, FlushAllShowsPutsToEveryTarget) {
-  run<TypeParam>({.processes = 3}, [](Process& p) {
+TEST_P(FlushTest, FlushAllShowsPutsToEveryTarget) {
+  run(GetParam(), {.processes = 3}, [](Process& p) {
     p.lock_all();
     for (int round = 1; round <= 20; ++round) {
       if (p.self() == 0) {
@@ -120,8 +119,8 @@ TYPED_TEST(FlushTest, FlushAllShowsPutsToEveryTarget) {
   });
 }
 
-TYPED_TEST(FlushTest, ShowsPutsToPlainLoadsOfTheTargetAfterItsSync) {
-  run<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(FlushTest, ShowsPutsToPlainLoadsOfTheTargetAfterItsSync) {
+  run(GetParam(), {.processes = 2}, [](Process& p) {
     p.lock_all();
     for (int round = 1; round <= 20; ++round) {
       p.put(p.right(), 8, round);
@@ -135,9 +134,9 @@ TYPED_TEST(FlushTest, ShowsPutsToPlainLoadsOfTheTargetAfterItsSync) {
   });
 }
 
-TYPED_TEST(FlushTest, ASyncMissesNoPutWhoseFlushItMeets) {
+TEST_P(FlushTest, ASyncMissesNoPutWhoseFlushItMeets) {
   std::atomic<int> flushed, seen;
-  run<TypeParam>({.processes = 2}, [&](Process& p) {
+  run(GetParam(), {.processes = 2}, [&](Process& p) {
     flushed = seen = 0;
     p.lock_all();
     p.barrier();
@@ -161,8 +160,8 @@ TYPED_TEST(FlushTest, ASyncMissesNoPutWhoseFlushItMeets) {
   });
 }
 
-TYPED_TEST(FlushTest, ShowsPutsToOnesOwnGets) {
-  run<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(FlushTest, ShowsPutsToOnesOwnGets) {
+  run(GetParam(), {.processes = 2}, [](Process& p) {
     p.lock_all();
     for (int round = 1; round <= 20; ++round) {
       const Offset at = 100 + 4 * p.self();
@@ -174,8 +173,8 @@ TYPED_TEST(FlushTest, ShowsPutsToOnesOwnGets) {
   });
 }
 
-TYPED_TEST(FlushTest, FlushLocalGivesTheOriginsBytesBack) {
-  run<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(FlushTest, FlushLocalGivesTheOriginsBytesBack) {
+  run(GetParam(), {.processes = 2}, [](Process& p) {
     p.lock_all();
     std::vector<int> out(500);
     for (int round = 1; round <= 6; ++round) {
@@ -196,8 +195,8 @@ TYPED_TEST(FlushTest, FlushLocalGivesTheOriginsBytesBack) {
   });
 }
 
-TYPED_TEST(FlushTest, ASecondFlushBringsWhatCameAfterTheFirst) {
-  run<TypeParam>({.processes = 3}, [](Process& p) {
+TEST_P(FlushTest, ASecondFlushBringsWhatCameAfterTheFirst) {
+  run(GetParam(), {.processes = 3}, [](Process& p) {
     p.lock_all();
     if (p.self() == 0) {
       p.put(1, 0, 1);
@@ -217,8 +216,8 @@ TYPED_TEST(FlushTest, ASecondFlushBringsWhatCameAfterTheFirst) {
 
 constexpr Offset flag = 512;
 
-TYPED_TEST(FlushTest, AFlagInTheWindowAnnouncesWhatWasFlushed) {
-  run<TypeParam>({.processes = 3}, [](Process& p) {
+TEST_P(FlushTest, AFlagInTheWindowAnnouncesWhatWasFlushed) {
+  run(GetParam(), {.processes = 3}, [](Process& p) {
     p.lock_all();
     // Each value goes round the ring, announced by an accumulate on the flag of the receiver.
     for (int round = 1; round <= 15; ++round) {

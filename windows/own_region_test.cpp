@@ -12,12 +12,11 @@
 namespace tombolo::windows::testing {
 namespace {
 
-template <class C>
-class OwnRegionTest : public ::testing::Test {};
-TYPED_TEST_SUITE(OwnRegionTest, Machines, MachineNames);
+class OwnRegionTest : public OnEachMachine {};
+INSTANTIATE_TEST_SUITE_P(On, OwnRegionTest, ::testing::ValuesIn(test_machines()), name_of_machine);
 
-TYPED_TEST(OwnRegionTest, SyncShowsPlainStoresToOthers) {
-  run<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(OwnRegionTest, SyncShowsPlainStoresToOthers) {
+  run(GetParam(), {.processes = 2}, [](Process& p) {
     p.lock_all();
     for (int round = 1; round <= 20; ++round) {
       p.store(60, round);
@@ -30,8 +29,8 @@ TYPED_TEST(OwnRegionTest, SyncShowsPlainStoresToOthers) {
   });
 }
 
-TYPED_TEST(OwnRegionTest, SyncShowsPutsOfOthersToPlainLoads) {
-  run<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(OwnRegionTest, SyncShowsPutsOfOthersToPlainLoads) {
+  run(GetParam(), {.processes = 2}, [](Process& p) {
     for (int round = 1; round <= 20; ++round) {
       p.lock_shared(p.right());
       p.put(p.right(), 60, round);
@@ -44,8 +43,8 @@ TYPED_TEST(OwnRegionTest, SyncShowsPutsOfOthersToPlainLoads) {
   });
 }
 
-TYPED_TEST(OwnRegionTest, GetKeepsPlainStoresInsideAndBesideItsRange) {
-  run<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(OwnRegionTest, GetKeepsPlainStoresInsideAndBesideItsRange) {
+  run(GetParam(), {.processes = 2}, [](Process& p) {
     p.lock_all();
     for (int round = 1; round <= 20; ++round) {
       p.store(128, round);
@@ -66,8 +65,8 @@ TYPED_TEST(OwnRegionTest, GetKeepsPlainStoresInsideAndBesideItsRange) {
   });
 }
 
-TYPED_TEST(OwnRegionTest, APutToOneselfAndAPlainStoreBesideItBothStay) {
-  run<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(OwnRegionTest, APutToOneselfAndAPlainStoreBesideItBothStay) {
+  run(GetParam(), {.processes = 2}, [](Process& p) {
     for (int round = 1; round <= 20; ++round) {
       p.lock_exclusive(p.self());
       p.store(0, round);
@@ -88,8 +87,8 @@ TYPED_TEST(OwnRegionTest, APutToOneselfAndAPlainStoreBesideItBothStay) {
   });
 }
 
-TYPED_TEST(OwnRegionTest, LoadsAreNoOlderAfterEveryCallThatRefreshes) {
-  run<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(OwnRegionTest, LoadsAreNoOlderAfterEveryCallThatRefreshes) {
+  run(GetParam(), {.processes = 2}, [](Process& p) {
     const Home peer = p.right();
     int value = 0;
     const auto peer_puts = [&] {
@@ -126,8 +125,8 @@ TYPED_TEST(OwnRegionTest, LoadsAreNoOlderAfterEveryCallThatRefreshes) {
   });
 }
 
-TYPED_TEST(OwnRegionTest, LoadsSeeEveryKindOfUpdate) {
-  run<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(OwnRegionTest, LoadsSeeEveryKindOfUpdate) {
+  run(GetParam(), {.processes = 2}, [](Process& p) {
     const Home peer = p.right();
     const int two = 2;
     int before = 0;
@@ -157,8 +156,8 @@ TYPED_TEST(OwnRegionTest, LoadsSeeEveryKindOfUpdate) {
 
 const World shared_memory{.processes = 3, .options = {.program_reads_peers = true}};
 
-TYPED_TEST(OwnRegionTest, StoresToAPeersRegionAreSeenByItsOwnerAfterSyncs) {
-  run<TypeParam>(shared_memory, [](Process& p) {
+TEST_P(OwnRegionTest, StoresToAPeersRegionAreSeenByItsOwnerAfterSyncs) {
+  run(GetParam(), shared_memory, [](Process& p) {
     p.lock_all();
     for (int round = 1; round <= 20; ++round) {
       p.store_at(p.right(), 64 * p.self(), round);
@@ -172,8 +171,8 @@ TYPED_TEST(OwnRegionTest, StoresToAPeersRegionAreSeenByItsOwnerAfterSyncs) {
   });
 }
 
-TYPED_TEST(OwnRegionTest, LoadsFromAPeersRegionSeeItsOwnersStoresAfterSyncs) {
-  run<TypeParam>(shared_memory, [](Process& p) {
+TEST_P(OwnRegionTest, LoadsFromAPeersRegionSeeItsOwnersStoresAfterSyncs) {
+  run(GetParam(), shared_memory, [](Process& p) {
     p.lock_all();
     for (int round = 1; round <= 20; ++round) {
       p.store(256, round + static_cast<int>(p.self()));
@@ -188,8 +187,8 @@ TYPED_TEST(OwnRegionTest, LoadsFromAPeersRegionSeeItsOwnersStoresAfterSyncs) {
   });
 }
 
-TYPED_TEST(OwnRegionTest, FencesServeLoadsAndStoresOfPeersRegions) {
-  run<TypeParam>(shared_memory, [](Process& p) {
+TEST_P(OwnRegionTest, FencesServeLoadsAndStoresOfPeersRegions) {
+  run(GetParam(), shared_memory, [](Process& p) {
     for (int round = 1; round <= 20; ++round) {
       p.store_at(p.right(), 64 * p.self(), round);
       p.fence({.no_succeed = true});
@@ -200,8 +199,8 @@ TYPED_TEST(OwnRegionTest, FencesServeLoadsAndStoresOfPeersRegions) {
   });
 }
 
-TYPED_TEST(OwnRegionTest, LocksServeLoadsAndStoresOfPeersRegions) {
-  run_with_each_lock<TypeParam>(shared_memory, [](Process& p) {
+TEST_P(OwnRegionTest, LocksServeLoadsAndStoresOfPeersRegions) {
+  run_with_each_lock(GetParam(), shared_memory, [](Process& p) {
     constexpr int rounds = 15;
     for (int i = 0; i < rounds; ++i) {
       p.lock_exclusive(1);
@@ -215,8 +214,8 @@ TYPED_TEST(OwnRegionTest, LocksServeLoadsAndStoresOfPeersRegions) {
   });
 }
 
-TYPED_TEST(OwnRegionTest, LocksKeepStoresToAPeersRegionThatWereNotPublishedYet) {
-  run<TypeParam>(shared_memory, [](Process& p) {
+TEST_P(OwnRegionTest, LocksKeepStoresToAPeersRegionThatWereNotPublishedYet) {
+  run(GetParam(), shared_memory, [](Process& p) {
     for (int round = 1; round <= 10; ++round) {
       const Offset mine = 64 * p.self();
       p.store_at(p.right(), mine, round);
@@ -227,8 +226,8 @@ TYPED_TEST(OwnRegionTest, LocksKeepStoresToAPeersRegionThatWereNotPublishedYet) 
   });
 }
 
-TYPED_TEST(OwnRegionTest, GetKeepsPlainStoresToAPeersRegion) {
-  run<TypeParam>(shared_memory, [](Process& p) {
+TEST_P(OwnRegionTest, GetKeepsPlainStoresToAPeersRegion) {
+  run(GetParam(), shared_memory, [](Process& p) {
     p.lock_all();
     const Offset mine = 64 * p.self();
     for (int round = 1; round <= 10; ++round) {
@@ -245,48 +244,44 @@ TYPED_TEST(OwnRegionTest, GetKeepsPlainStoresToAPeersRegion) {
 }
 
 // The first int of the own region, which another thread loads at the same time.
-template <class C>
-void store_atomically(Process& p, int value) {
-  if constexpr (machine::HasNoViews<C>) {
-    p.store(0, value);
-  } else {
-    std::atomic_ref<int>(*reinterpret_cast<int*>(p.memory(p.self())))
-        .store(value, std::memory_order_relaxed);
-  }
+void store_atomically(Process& p, bool views, int value) {
+  if (!views) return p.store(0, value);
+  std::atomic_ref<int>(*reinterpret_cast<int*>(p.memory(p.self())))
+      .store(value, std::memory_order_relaxed);
 }
-template <class C>
-int load_atomically(Process& p, Home home) {
-  if constexpr (machine::HasNoViews<C>) return p.load_at<int>(home, 0);
+int load_atomically(Process& p, bool views, Home home) {
+  if (!views) return p.load_at<int>(home, 0);
   return std::atomic_ref<int>(*reinterpret_cast<int*>(p.memory(home)))
       .load(std::memory_order_relaxed);
 }
 
 // Two processes count, each in its own region, and note how far the other is.
-template <class C>
-std::array<std::vector<int>, 2> count_and_look(const Weather& weather, int rounds) {
+std::array<std::vector<int>, 2> count_and_look(const TestMachine& machine, const Weather& weather,
+                                               int rounds) {
   std::array<std::vector<int>, 2> seen;
   for (auto& values : seen) values.resize(static_cast<std::size_t>(rounds));
   const World world{.processes = 2, .bytes = 64, .options = {.program_reads_peers = true}};
-  run_once<C>(world, weather, [&](Process& p) {
+  run_once(machine, world, weather, [&](Process& p) {
     p.barrier();
     for (int round = 0; round < rounds; ++round) {
-      store_atomically<C>(p, round + 1);
+      store_atomically(p, machine.views, round + 1);
       p.sync();
-      seen[p.self()][static_cast<std::size_t>(round)] = load_atomically<C>(p, p.right());
+      seen[p.self()][static_cast<std::size_t>(round)] =
+          load_atomically(p, machine.views, p.right());
     }
   });
   return seen;
 }
 
-TYPED_TEST(OwnRegionTest, SyncKeepsALoadBehindAnEarlierStore) {
+TEST_P(OwnRegionTest, SyncKeepsALoadBehindAnEarlierStore) {
   // Often, since a busy host seldom runs both at once.
-  constexpr int rounds = TypeParam::properties.coherent   ? 100'000
-                         : machine::HasNoViews<TypeParam> ? 50
-                                                          : 2000;
-  constexpr int attempts = TypeParam::properties.coherent ? 30 : 14;
-  const std::vector<Weather> weathers = every_weather<TypeParam>();
+  const TestMachine& machine = GetParam();
+  const bool coherent = machine.properties.coherent;
+  const int rounds = coherent ? 100'000 : machine.views ? 2000 : 50;
+  const std::size_t attempts = coherent ? 30 : 14;
+  const std::vector<Weather>& weathers = machine.weathers;
   for (std::size_t attempt = 0; attempt < attempts; ++attempt) {
-    const auto seen = count_and_look<TypeParam>(weathers[attempt % weathers.size()], rounds);
+    const auto seen = count_and_look(machine, weathers[attempt % weathers.size()], rounds);
     for (int i = 1; i <= rounds; ++i) {
       // After 0 had stored i it did not see that 1 stored j. Then 1 must see i when it looks.
       const int j = seen[0][static_cast<std::size_t>(i - 1)] + 1;
@@ -298,8 +293,8 @@ TYPED_TEST(OwnRegionTest, SyncKeepsALoadBehindAnEarlierStore) {
 }
 
 // A late write-back from a cache would overwrite data that others have stored there by then.
-TYPED_TEST(OwnRegionTest, NothingIsLeftInCachesWhereTheMemoryMovesOn) {
-  run<TypeParam>({.processes = 2, .options = {.memory_moves_on = true}}, [](Process& p) {
+TEST_P(OwnRegionTest, NothingIsLeftInCachesWhereTheMemoryMovesOn) {
+  run(GetParam(), {.processes = 2, .options = {.memory_moves_on = true}}, [](Process& p) {
     p.store(60, 4711);
     p.window().close();
     p.barrier();

@@ -1,32 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows as a whole: several at once, several threads in a process, memory that is not mapped.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <thread>
-#include <type_traits>
 #include <vector>
 
-#include "windows/testing/process_on.h"
+#include "windows/testing/processes.h"
 
 namespace tombolo::windows::testing {
 namespace {
 
-template <class C>
-class WindowTest : public ::testing::Test {};
-TYPED_TEST_SUITE(WindowTest, MachinesOfThreads, MachineNames);
+class WindowTest : public OnEachMachine {};
+INSTANTIATE_TEST_SUITE_P(On, WindowTest, ::testing::ValuesIn(test_machines_of_threads()),
+                         name_of_machine);
 
-TYPED_TEST(WindowTest, TwoWindowsAtOnceDoNotMeet) {
+TEST_P(WindowTest, TwoWindowsAtOnceDoNotMeet) {
   const World world{.processes = 3};
-  for (const Weather& weather : every_weather<TypeParam>()) {
-    const std::string where = describe<TypeParam>(world, weather);
+  for (const Weather& weather : GetParam().weathers) {
+    const std::string where = describe(GetParam(), world, weather);
     Watch watch(world.seconds);
-    Processes<TypeParam> a(shape_of<TypeParam>(world, weather, watch));
-    Processes<TypeParam> b(shape_of<TypeParam>(world, weather, watch));
+    const auto a = make_processes(GetParam(), world, weather, watch);
+    const auto b = make_processes(GetParam(), world, weather, watch);
     const auto program = [&](Process& p) {
-      Process& q = b.core(p.self());
+      Process& q = b->process(p.self());
       for (int round = 1; round <= 10; ++round) {
         p.fence();
         p.put(p.right(), 0, round);
@@ -50,19 +47,19 @@ TYPED_TEST(WindowTest, TwoWindowsAtOnceDoNotMeet) {
       EXPECT_EQ(q.get(0, 8), 30);
       q.unlock(0);
     };
-    a.run([&](Process& p) { run_one(p, program, where, watch); });
-    expect_nothing_lost<TypeParam>(a);
-    expect_nothing_lost<TypeParam>(b);
-    if (this->HasFailure()) return;
+    a->run([&](Process& p) { run_one(p, program, where, watch); });
+    a->expect_nothing_lost();
+    b->expect_nothing_lost();
+    if (HasFailure()) return;
   }
 }
 
-TYPED_TEST(WindowTest, SeveralThreadsOfAProcessCommunicateInOneEpoch) {
-  if (TypeParam::properties.native_atomics != machine::Atomics::full)
+TEST_P(WindowTest, SeveralThreadsOfAProcessCommunicateInOneEpoch) {
+  if (GetParam().properties.native_atomics != machine::Atomics::full)
     GTEST_SKIP() << "a core of this machine serves one thread at a time";
   constexpr int threads = 3, rounds = 20;
   const World world{.processes = 2, .options = {.threads = true}};
-  run<TypeParam>(world, [&](Process& p) {
+  run(GetParam(), world, [&](Process& p) {
     p.lock_all();
     std::vector<std::thread> team;
     for (int t = 0; t < threads; ++t) {
@@ -85,8 +82,8 @@ TYPED_TEST(WindowTest, SeveralThreadsOfAProcessCommunicateInOneEpoch) {
 
 // A put that was not flushed is lost to its target until then. A store that was not published is
 // not: the memory goes away, and only a program that breaks the rules looks for it.
-TYPED_TEST(WindowTest, CloseReportsPutsThatWereNeverFlushed) {
-  run_once<TypeParam>({.processes = 3, .may_lose = true}, {}, [](Process& p) {
+TEST_P(WindowTest, CloseReportsPutsThatWereNeverFlushed) {
+  run_once(GetParam(), {.processes = 3, .may_lose = true}, {}, [](Process& p) {
     p.window().set_site(4711);
     p.lock_all();
     if (p.self() == 0) p.put(2, 0, 1);
@@ -96,7 +93,7 @@ TYPED_TEST(WindowTest, CloseReportsPutsThatWereNeverFlushed) {
     p.barrier();
     if (p.self() != 0) return;
     const auto losses = p.window().take_losses();
-    ASSERT_EQ(losses.size(), tells_losses<TypeParam> ? 1u : 0u);
+    ASSERT_EQ(losses.size(), GetParam().losses ? 1u : 0u);
     if (losses.empty()) return;
     EXPECT_EQ(losses[0].loss, machine::Loss::undrained);
     EXPECT_EQ(losses[0].culprit, (machine::Writer{0, 4711}));
@@ -105,39 +102,16 @@ TYPED_TEST(WindowTest, CloseReportsPutsThatWereNeverFlushed) {
   });
 }
 
-// Memory that only its own process has mapped; the others reach it through the kernel.
-template <class C>
-class ProcessWithoutMapping final : public ProcessOn<C> {
- public:
-  explicit ProcessWithoutMapping(machine::AttachmentOf<C> at) : ProcessOn<C>(unmapped(at)) {}
-
- private:
-  static const machine::AttachmentOf<C>& unmapped(machine::AttachmentOf<C>& at) {
-    for (machine::DataRegion& region : at.data) {
-      region.foreign_address = reinterpret_cast<std::uint64_t>(region.memory);
-      region.pid = getpid();
-      region.memory = nullptr;
-    }
-    return at;
-  }
-};
-
-template <class C>
-void run_without_mapping(const World& world, const Program& program) {
-  if (std::is_same_v<C, machine::example::Core>)
+// Memory that only its own process has mapped.
+void run_without_mapping(const TestMachine& machine, World world, const Program& program) {
+  if (machine.properties.name == machine::example::Core::properties.name)
     GTEST_SKIP() << "the example knows mapped memory only";
-  for (const Weather& weather : every_weather<C>()) {
-    const std::string where = describe<C>(world, weather);
-    Watch watch(world.seconds);
-    machine::testing::Ensemble<ProcessWithoutMapping<C>> processes(
-        shape_of<C>(world, weather, watch));
-    processes.run([&](Process& p) { run_one(p, program, where, watch); });
-    if (::testing::Test::HasFailure()) return;
-  }
+  world.mapped = false;
+  run(machine, world, program);
 }
 
-TYPED_TEST(WindowTest, MovesDataWithoutAMapping) {
-  run_without_mapping<TypeParam>({.processes = 2}, [](Process& p) {
+TEST_P(WindowTest, MovesDataWithoutAMapping) {
+  run_without_mapping(GetParam(), {.processes = 2}, [](Process& p) {
     EXPECT_EQ(p.memory(p.right()), nullptr);
     for (int round = 1; round <= 10; ++round) {
       p.fence();
@@ -158,12 +132,12 @@ TYPED_TEST(WindowTest, MovesDataWithoutAMapping) {
   });
 }
 
-TYPED_TEST(WindowTest, NoUpdateIsLostWithoutAMapping) {
+TEST_P(WindowTest, NoUpdateIsLostWithoutAMapping) {
   constexpr int updates = 300;
   std::atomic<int> done, by_owner;
   for (const std::uint64_t granularity : {0, 1}) {
     const World world{.processes = 3, .options = {.atomic_bytes = granularity}};
-    run_without_mapping<TypeParam>(world, [&](Process& p) {
+    run_without_mapping(GetParam(), world, [&](Process& p) {
       done = by_owner = 0;
       p.barrier();
       p.lock_all();

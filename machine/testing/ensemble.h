@@ -40,6 +40,27 @@ struct MachineOf<C> {
   using type = typename C::Machine;
 };
 
+// A reference to the body that is called for each core, of whatever type: the code that starts the
+// cores is compiled once, not for every body.
+class BodyRef {
+ public:
+  template <class Body>
+  explicit BodyRef(Body& body)
+      : body_(&body), call_([](void* on, Home home) { (*static_cast<Body*>(on))(home); }) {}
+  void operator()(Home home) const { call_(body_, home); }
+
+ private:
+  void* body_;
+  void (*call_)(void*, Home);
+};
+
+// Calls the body in a thread for each core, and returns when all have ended.
+inline void run_in_threads(Home cores, BodyRef body) {
+  std::vector<std::thread> threads;
+  for (Home home = 0; home < cores; ++home) threads.emplace_back(body, home);
+  for (auto& thread : threads) thread.join();
+}
+
 // Memory for n cores and a way to run them: here threads. A machine whose cores are no threads has
 // a specialization (backends/scc/testing/host.h).
 template <class M>
@@ -71,13 +92,7 @@ class Host {
     return at;
   }
 
-  template <class Body>
-  void run(Body&& body) {
-    std::vector<std::thread> threads;
-    for (Home home = 0; home < shape_.cores; ++home)
-      threads.emplace_back([&body, home] { body(home); });
-    for (auto& thread : threads) thread.join();
-  }
+  void run(BodyRef body) { run_in_threads(shape_.cores, body); }
 
  private:
   struct Free {
@@ -114,12 +129,13 @@ class Ensemble {
   // Calls body(core) for each core, each in its own thread, and returns when all have.
   template <class Body>
   void run(Body&& body) {
-    host_.run([&](Home home) {
+    auto for_core = [&](Home home) {
       C& core = *cores_[home];
       body(core);
       // A machine may hold back the last stores of a body; code after run() may look at them.
       if constexpr (DefersStores<C>) core.settle();
-    });
+    };
+    host_.run(BodyRef(for_core));
   }
 
  private:

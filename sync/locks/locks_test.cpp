@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "sync/barriers/dissemination_barrier.h"
+#include "sync/testing/any_lock.h"
 #include "sync/testing/lock_cases.h"
 
 namespace tombolo::sync {
@@ -21,165 +21,141 @@ using machine::testing::Ensemble;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::Deadline;
-using testing::Locks;
+using testing::lock_cases;
+using testing::LockUser;
 using testing::Obituary;
-using testing::Record;
-using Cases = testing::EveryCase::On<testing::AnyMachines>;
-TYPED_TEST_SUITE(Locks, Cases, testing::CaseNames);
+
+class Locks : public testing::LocksTest {};
+INSTANTIATE_TEST_SUITE_P(
+    On, Locks, ::testing::ValuesIn(lock_cases(testing::EveryCase::On<testing::AnyMachines>())),
+    testing::name_of_case);
 
 // Tests that need cores to be threads.
-template <class Case>
-class ThreadedLocks : public Locks<Case> {};
-using ThreadedCases = testing::EveryCase::On<AllMachines>;
-TYPED_TEST_SUITE(ThreadedLocks, ThreadedCases, testing::CaseNames);
+class ThreadedLocks : public testing::LocksTest {};
+INSTANTIATE_TEST_SUITE_P(On, ThreadedLocks,
+                         ::testing::ValuesIn(lock_cases(testing::EveryCase::On<AllMachines>())),
+                         testing::name_of_case);
 
-template <class Case>
-constexpr int steps = testing::scaled<typename Case::Machine>(4000);
-
-TYPED_TEST(Locks, ExcludeOnOneTargetEach) {
-  this->run(2, 1, {.steps = steps<TypeParam>});
-  this->run(3, 2, {.steps = steps<TypeParam> / 2});
+TEST_P(Locks, ExcludeOnOneTargetEach) {
+  run(2, 1, {.steps = steps()});
+  run(3, 2, {.steps = steps() / 2});
 }
 
-TYPED_TEST(Locks, ExcludeWithManyCoresAndNoBackoff) {
-  this->run(8, 3, {.steps = steps<TypeParam> / 10, .backoff = false});
-  this->run(8, 4, {.steps = steps<TypeParam> / 10});
+TEST_P(Locks, ExcludeWithManyCoresAndNoBackoff) {
+  run(8, 3, {.steps = steps() / 10, .backoff = false});
+  run(8, 4, {.steps = steps() / 10});
 }
 
-TYPED_TEST(ThreadedLocks, ThreadsOfOneCoreDoNotWaitForEachOther) {
-  using Core = typename TestFixture::Machine;
-  if constexpr (!TypeParam::traits.threads ||
-                Core::properties.native_atomics != machine::Atomics::full) {
-    GTEST_SKIP() << "for one thread only";
-  } else {
-    constexpr int rounds = steps<TypeParam> / 10;
-    Deadline deadline(seconds(20));
-    this->make(3, &deadline, 5);
-    this->ensemble_->run([&](Core& core) {
-      typename TestFixture::Family locks(core, this->at_, LockOptions{.threads = true});
-      this->use_by_threads(core, locks, 7, rounds);  // no lock-all yet, but of cores that are ahead
-      if (core.self() != 0) return this->use_by_threads(core, locks, 8, rounds);
-      for (int i = 0; i < rounds; ++i) this->count_all(locks);
-    });
-  }
+TEST_P(ThreadedLocks, ThreadsOfOneCoreDoNotWaitForEachOther) {
+  if (!GetParam().traits.threads || !GetParam().full_atomics) GTEST_SKIP() << "for one thread only";
+  const int rounds = steps() / 10;
+  run_each({.cores = 3, .seed = 5, .options = {.threads = true}}, [&](LockUser& user) {
+    use_by_threads(user, 7, rounds);  // no lock-all yet, but of cores that are ahead
+    if (user.self() != 0) return use_by_threads(user, 8, rounds);
+    for (int i = 0; i < rounds; ++i) count_all(user);
+  });
 }
 
 // A thread that waits, in the queue or in the gate, keeps no other from a lock that is free.
-TYPED_TEST(ThreadedLocks, AThreadGetsAFreeLockWhileAnotherOfItsCoreWaits) {
-  using Core = typename TestFixture::Machine;
-  if constexpr (!TypeParam::traits.threads ||
-                Core::properties.native_atomics != machine::Atomics::full) {
-    GTEST_SKIP() << "for one thread only";
-  } else {
-    Deadline deadline(seconds(20));
-    this->make(2, &deadline, 6);
-    std::atomic<bool> held{false};
-    std::atomic<bool> done{false};
-    this->ensemble_->run([&](Core& core) {
-      typename TestFixture::Family locks(core, this->at_, LockOptions{.threads = true});
-      if (core.self() == 0) {
-        EXPECT_TRUE(locks.lock(Access::exclusive, 0).ok());
-        held = true;
-        while (!done && !::testing::Test::HasFailure()) EXPECT_TRUE(core.pause(5000).ok());
-        return locks.unlock(Access::exclusive, 0);
-      }
-      while (!held) EXPECT_TRUE(core.pause(5000).ok());
-      std::thread waiter([&] {
-        EXPECT_TRUE(locks.lock(Access::exclusive, 0).ok());
-        locks.unlock(Access::exclusive, 0);
-      });
-      std::this_thread::sleep_for(milliseconds(20));
-      for (const Access access : {Access::exclusive, Access::shared}) {
-        EXPECT_TRUE(locks.lock(access, 1).ok());
-        locks.unlock(access, 1);
-      }
-      done = true;
-      waiter.join();
+TEST_P(ThreadedLocks, AThreadGetsAFreeLockWhileAnotherOfItsCoreWaits) {
+  if (!GetParam().traits.threads || !GetParam().full_atomics) GTEST_SKIP() << "for one thread only";
+  std::atomic<bool> held{false};
+  std::atomic<bool> done{false};
+  run_each({.cores = 2, .seed = 6, .options = {.threads = true}}, [&](LockUser& user) {
+    if (user.self() == 0) {
+      EXPECT_TRUE(user.lock(Access::exclusive, 0).ok());
+      held = true;
+      while (!done && !::testing::Test::HasFailure()) EXPECT_TRUE(user.pause(5000).ok());
+      return user.unlock(Access::exclusive, 0);
+    }
+    while (!held) EXPECT_TRUE(user.pause(5000).ok());
+    std::thread waiter([&] {
+      EXPECT_TRUE(user.lock(Access::exclusive, 0).ok());
+      user.unlock(Access::exclusive, 0);
     });
-  }
+    std::this_thread::sleep_for(milliseconds(20));
+    for (const Access access : {Access::exclusive, Access::shared}) {
+      EXPECT_TRUE(user.lock(access, 1).ok());
+      user.unlock(access, 1);
+    }
+    done = true;
+    waiter.join();
+  });
 }
 
-TYPED_TEST(Locks, SeveralTargetsAtOnce) {
+TEST_P(Locks, SeveralTargetsAtOnce) {
   for (const bool ascending : {true, false}) {
-    this->run(3, 5, {.steps = steps<TypeParam> / 6, .several_one_in = 2, .ascending = ascending});
-    this->run(6, 6, {.steps = steps<TypeParam> / 40, .several_one_in = 2, .ascending = ascending});
+    run(3, 5, {.steps = steps() / 6, .several_one_in = 2, .ascending = ascending});
+    run(6, 6, {.steps = steps() / 40, .several_one_in = 2, .ascending = ascending});
   }
 }
 
 // Also late, when exclusive locks have long been taken without a look at lock-all.
-TYPED_TEST(Locks, LockAllExcludesExclusive) {
-  this->run(2, 7, {.steps = steps<TypeParam> / 2, .lock_all_one_in = 5});
+TEST_P(Locks, LockAllExcludesExclusive) {
+  run(2, 7, {.steps = steps() / 2, .lock_all_one_in = 5});
   for (std::uint64_t seed = 10; seed < 16; ++seed)
-    this->run(3, seed, {.steps = steps<TypeParam> / 20, .lock_all_one_in = 60});
+    run(3, seed, {.steps = steps() / 20, .lock_all_one_in = 60});
 }
 
-TYPED_TEST(Locks, Everything) {
+TEST_P(Locks, Everything) {
   for (std::uint64_t seed = 20; seed < 24; ++seed)
-    this->run(5, seed,
-              {.steps = steps<TypeParam> / 10,
-               .lock_all_one_in = 8,
-               .several_one_in = 4,
-               .ascending = seed % 2 == 0});
+    run(5, seed,
+        {.steps = steps() / 10,
+         .lock_all_one_in = 8,
+         .several_one_in = 4,
+         .ascending = seed % 2 == 0});
 }
 
 // Nothing but the locks themselves, so that their own steps meet: two cores lock two targets of
 // their own, two cores all targets.
-TYPED_TEST(Locks, ExclusiveAndLockAllInQuickTurn) {
-  using C = typename TestFixture::Machine;
-  using L = typename TestFixture::Family;
+TEST_P(Locks, ExclusiveAndLockAllInQuickTurn) {
   Deadline deadline(seconds(60));
-  this->make(4, &deadline);
   std::atomic<int> exclusive{0};
-  this->ensemble_->run([&](C& core) {
-    L locks(core, this->at_, {});
-    const Home self = core.self();
-    for (int step = 0; step < steps<TypeParam> * 4 && !::testing::Test::HasFailure(); ++step) {
+  run_each({.cores = 4, .idle = &deadline}, [&](LockUser& user) {
+    const Home self = user.self();
+    for (int step = 0; step < steps() * 4 && !::testing::Test::HasFailure(); ++step) {
       if (self >= 2) {
-        ASSERT_TRUE(locks.lock_all().ok());
+        ASSERT_TRUE(user.lock_all().ok());
         EXPECT_EQ(exclusive, 0);
-        locks.unlock_all();
+        user.unlock_all();
         continue;
       }
-      ASSERT_TRUE(locks.lock(Access::exclusive, self).ok());
+      ASSERT_TRUE(user.lock(Access::exclusive, self).ok());
       ++exclusive;
       const bool both = step % 4 == 0;
       if (both) {
-        ASSERT_TRUE(locks.lock(Access::exclusive, self + 2).ok());
-        locks.unlock(Access::exclusive, self + 2);
+        ASSERT_TRUE(user.lock(Access::exclusive, self + 2).ok());
+        user.unlock(Access::exclusive, self + 2);
       }
       --exclusive;
-      locks.unlock(Access::exclusive, self);
+      user.unlock(Access::exclusive, self);
     }
   });
 }
 
 // Readers that waited for the same writer share the lock after it.
-TYPED_TEST(ThreadedLocks, WaitingReadersEnterTogether) {
-  using C = typename TestFixture::Machine;
-  using L = typename TestFixture::Family;
+TEST_P(ThreadedLocks, WaitingReadersEnterTogether) {
   Deadline deadline(seconds(60));
-  this->make(4, &deadline);
   std::atomic<int> asking{0};
   std::atomic<int> inside{0};
-  this->ensemble_->run([&](C& core) {
-    L locks(core, this->at_, {});
+  run_each({.cores = 4, .idle = &deadline}, [&](LockUser& user) {
     const auto pause_until = [&](auto&& ready) {
-      while (!ready()) ASSERT_TRUE(core.pause(5000).ok());
+      while (!ready()) ASSERT_TRUE(user.pause(5000).ok());
     };
     for (int round = 1; round <= 5; ++round) {
-      if (core.self() == 0) {
-        ASSERT_TRUE(locks.lock(Access::exclusive, 1).ok());
+      if (user.self() == 0) {
+        ASSERT_TRUE(user.lock(Access::exclusive, 1).ok());
         ++asking;
         pause_until([&] { return asking == 4 * round; });
         std::this_thread::sleep_for(milliseconds(5));  // time to join the queue
-        locks.unlock(Access::exclusive, 1);
+        user.unlock(Access::exclusive, 1);
       } else {
         pause_until([&] { return asking > 4 * (round - 1); });
         ++asking;
-        ASSERT_TRUE(locks.lock(Access::shared, 1).ok());
+        ASSERT_TRUE(user.lock(Access::shared, 1).ok());
         ++inside;
         pause_until([&] { return inside >= 3 * round; });
-        locks.unlock(Access::shared, 1);
+        user.unlock(Access::shared, 1);
       }
       pause_until([&] { return inside == 3 * round; });
     }
@@ -187,101 +163,80 @@ TYPED_TEST(ThreadedLocks, WaitingReadersEnterTogether) {
 }
 
 // GL4: readers that hold one target and ask for another, with writers waiting for both.
-TYPED_TEST(Locks, CrossingReadersPassWaitingWriters) {
-  using C = typename TestFixture::Machine;
-  using L = typename TestFixture::Family;
-  Deadline deadline(seconds(20));
-  this->make(4, &deadline);
-  this->ensemble_->run([&](C& core) {
-    L locks(core, this->at_, {});
-    const bool reader = core.self() < 2;
-    const Home first = core.self() % 2;
-    for (int step = 0; step < steps<TypeParam> / 4; ++step) {
+TEST_P(Locks, CrossingReadersPassWaitingWriters) {
+  run_each({.cores = 4}, [&](LockUser& user) {
+    const bool reader = user.self() < 2;
+    const Home first = user.self() % 2;
+    for (int step = 0; step < steps() / 4; ++step) {
       for (const Home target :
            reader ? std::vector<Home>{first, 1 - first} : std::vector<Home>{first})
-        ASSERT_TRUE(locks.lock(reader ? Access::shared : Access::exclusive, target).ok());
-      locks.unlock(reader ? Access::shared : Access::exclusive, first);
-      if (reader) locks.unlock(Access::shared, 1 - first);
+        ASSERT_TRUE(user.lock(reader ? Access::shared : Access::exclusive, target).ok());
+      user.unlock(reader ? Access::shared : Access::exclusive, first);
+      if (reader) user.unlock(Access::shared, 1 - first);
     }
   });
 }
 
 // Shared locks are shared, also with lock-all, and exclusive locks of different targets coexist.
-TYPED_TEST(Locks, AdmitWhatDoesNotConflict) {
-  using C = typename TestFixture::Machine;
-  using L = typename TestFixture::Family;
-  Deadline deadline(seconds(20));
-  this->make(3, &deadline);
-  this->ensemble_->run([&](C& core) {
-    L locks(core, this->at_, {});
-    DisseminationBarrier<C> barrier(core, this->barrier_at_);
-    const auto meet = [&] { ASSERT_TRUE(barrier.arrive_and_wait().ok()); };
-    ASSERT_TRUE(locks.lock(Access::shared, 1).ok());
+TEST_P(Locks, AdmitWhatDoesNotConflict) {
+  run_each({.cores = 3}, [&](LockUser& user) {
+    const auto meet = [&] { ASSERT_TRUE(user.arrive_and_wait().ok()); };
+    ASSERT_TRUE(user.lock(Access::shared, 1).ok());
     meet();
-    locks.unlock(Access::shared, 1);
+    user.unlock(Access::shared, 1);
     meet();
     for (int round = 0; round < 2; ++round) {
-      ASSERT_TRUE(locks.lock(Access::exclusive, core.self()).ok());
+      ASSERT_TRUE(user.lock(Access::exclusive, user.self()).ok());
       meet();
-      locks.unlock(Access::exclusive, core.self());
+      user.unlock(Access::exclusive, user.self());
       meet();
-      ASSERT_TRUE(core.self() == 0 ? locks.lock(Access::shared, 2).ok() : locks.lock_all().ok());
+      ASSERT_TRUE(user.self() == 0 ? user.lock(Access::shared, 2).ok() : user.lock_all().ok());
       meet();
-      if (core.self() == 0)
-        locks.unlock(Access::shared, 2);
+      if (user.self() == 0)
+        user.unlock(Access::shared, 2);
       else
-        locks.unlock_all();
+        user.unlock_all();
       meet();
     }
   });
 }
 
 // A core dies with an exclusive lock; every waiting core gets the hook's error.
-TYPED_TEST(ThreadedLocks, FaultOfTheHookEndsEveryWait) {
-  using C = typename TestFixture::Machine;
-  using L = typename TestFixture::Family;
+TEST_P(ThreadedLocks, FaultOfTheHookEndsEveryWait) {
   for (const bool lock_all_used : {false, true}) {
     Obituary obituary(seconds(20));
     std::atomic<int> asking{0};
-    this->make(4, &obituary);
-    this->ensemble_->run([&](C& core) {
-      L locks(core, this->at_, {});
-      DisseminationBarrier<C> barrier(core, this->barrier_at_);
+    run_each({.cores = 4, .idle = &obituary}, [&](LockUser& user) {
       if (lock_all_used) {
-        ASSERT_TRUE(locks.lock_all().ok());
-        locks.unlock_all();
+        ASSERT_TRUE(user.lock_all().ok());
+        user.unlock_all();
       }
-      ASSERT_TRUE(barrier.arrive_and_wait().ok());
-      if (core.self() == 1) {
-        ASSERT_TRUE(locks.lock(Access::exclusive, 2).ok());
+      ASSERT_TRUE(user.arrive_and_wait().ok());
+      if (user.self() == 1) {
+        ASSERT_TRUE(user.lock(Access::exclusive, 2).ok());
       }
-      ASSERT_TRUE(barrier.arrive_and_wait().ok());
+      ASSERT_TRUE(user.arrive_and_wait().ok());
       ++asking;
-      if (core.self() == 1) {
+      if (user.self() == 1) {
         while (asking < 4) std::this_thread::yield();
         std::this_thread::sleep_for(milliseconds(20));
         obituary.announce(1);
         return;
       }
       Status s;
-      if (core.self() == 0) s = locks.lock(Access::shared, 2);
-      if (core.self() == 2) s = locks.lock(Access::exclusive, 2);
-      if (core.self() == 3) s = locks.lock_all();
-      EXPECT_EQ(s.code(), Code::process_failed) << "core " << core.self();
+      if (user.self() == 0) s = user.lock(Access::shared, 2);
+      if (user.self() == 2) s = user.lock(Access::exclusive, 2);
+      if (user.self() == 3) s = user.lock_all();
+      EXPECT_EQ(s.code(), Code::process_failed) << "core " << user.self();
       EXPECT_EQ(s.rank(), 1);
     });
   }
 }
 
-TYPED_TEST(Locks, MemoryPerCore) {
-  using L = typename TestFixture::Family;
-  const auto bytes = [](Home cores) {
-    machine::SyncLayout layout(0);
-    L::take(layout, cores);
-    return layout.bytes();
-  };
+TEST_P(Locks, MemoryPerCore) {
+  const auto bytes = GetParam().sync_bytes;
   // Exclusion by loads and stores alone takes n words (Burns and Lynch, 1993).
-  if constexpr (!TypeParam::traits.atomics)
+  if (!GetParam().traits.atomics)
     EXPECT_LE(bytes(1000), 1000 * 16 + 64 * 4);
   else
     EXPECT_EQ(bytes(2), bytes(1000));
@@ -290,11 +245,14 @@ TYPED_TEST(Locks, MemoryPerCore) {
 // Families with one promise each
 
 template <class Case>
-class BestEffortOnly : public Locks<Case> {};
+constexpr int steps = testing::scaled<typename Case::Machine>(4000);
+
 template <class Case>
-class WriterPreferenceOnly : public Locks<Case> {};
+class BestEffortOnly : public testing::Locks<Case> {};
 template <class Case>
-class FifoOnly : public Locks<Case> {};
+class WriterPreferenceOnly : public testing::Locks<Case> {};
+template <class Case>
+class FifoOnly : public testing::Locks<Case> {};
 using BestEffortCases =
     testing::CasesOf<BestEffortFamily, testing::EagerlyBiased<BestEffortFamily>>::On<AllMachines>;
 using WriterPreferenceCases = testing::CasesOf<WriterPreferenceFamily>::On<AllMachines>;

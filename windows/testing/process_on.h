@@ -5,6 +5,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <string>
 
@@ -19,10 +20,11 @@ template <class C>
 class ProcessOn : public Process {
  public:
   using Machine = C;
-  static inline EngineOptions options;  // of the processes that are made next
+  static inline World world;  // of the processes that are made next
 
   explicit ProcessOn(const machine::AttachmentOf<C>& at)
-      : Process(at.self, at.cores), window_(at, options) {}
+      : Process(at.self, at.cores),
+        window_(world.mapped ? at : without_mapping(at), world.options) {}
   C& core() { return window_.core(); }
   Engine& window() override { return window_; }
   void pause() override { must(core().pause(10'000), "pause"); }
@@ -36,13 +38,23 @@ class ProcessOn : public Process {
   }
 
  private:
+  // Memory that only its own process has mapped; the others reach it through the kernel.
+  static machine::AttachmentOf<C> without_mapping(machine::AttachmentOf<C> at) {
+    for (machine::DataRegion& region : at.data) {
+      region.foreign_address = reinterpret_cast<std::uint64_t>(region.memory);
+      region.pid = getpid();
+      region.memory = nullptr;
+    }
+    return at;
+  }
+
   Window<C> window_;
 };
 
 template <class C>
 machine::testing::EnsembleShape shape_of(const World& world, const Weather& weather,
                                          machine::IdleHook& watch) {
-  ProcessOn<C>::options = world.options;
+  ProcessOn<C>::world = world;
   return {.cores = world.processes,
           .sync_bytes = Window<C>::sync_bytes(world.processes),
           .data_bytes = world.bytes,
@@ -65,20 +77,11 @@ void expect_nothing_lost(Processes<C>& processes) {
   }
 }
 
-// Calls program(process), in the thread of the process.
-inline void run_one(Process& process, const Program& program, const std::string& where,
-                    Watch& watch) {
-  SCOPED_TRACE(fmt::format("{}, process {}", where, process.self()));
-  try {
-    program(process);
-  } catch (const Stopped&) {
-    watch.stop();
-  }
-}
+std::string describe(std::string_view machine, const World& world, const Weather& weather);
 
 template <class C>
 void run_once_with_own_engine(const World& world, const Weather& weather, const Program& program) {
-  const std::string where = describe<C>(world, weather);
+  const std::string where = describe(C::properties.name, world, weather);
   SCOPED_TRACE(where);
   Watch watch(world.seconds);
   Processes<C> processes(shape_of<C>(world, weather, watch));

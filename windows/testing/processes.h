@@ -27,6 +27,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -84,6 +85,7 @@ struct World {
   std::size_t bytes = 4096;  // of each region
   EngineOptions options = {};
   bool may_lose = false;  // the program breaks a rule, and something may be lost
+  bool mapped = true;     // else only its own process has mapped a region
   int seconds = seconds_of_a_test();
 };
 
@@ -219,13 +221,6 @@ class Process {
 
 using Program = std::function<void(Process&)>;
 
-template <class C>
-std::string describe(const World& world, const Weather& weather) {
-  return fmt::format("{}, seed {}, one eviction in {}, configuration {}, {} locks, granularity {}",
-                     C::properties.name, weather.seed, weather.evictions, weather.configuration,
-                     sync::lock_family_name(world.options.locks), world.options.atomic_bytes);
-}
-
 // On the machine of that type, one of those in processes.cpp: there the engine is compiled once for
 // each, and not in every test.
 void run_once_on(std::type_index machine, const World& world, const Weather& weather,
@@ -239,24 +234,49 @@ void run_once(const World& world, const Weather& weather, const Program& program
 // A machine of the list, chosen at run time: tests that need no more of it are compiled once, and
 // not for each (TEST_P with OnEachMachine).
 struct TestMachine {
-  std::string_view name;
+  machine::Properties properties;
+  bool views;   // a program loads from and stores into the regions
+  bool losses;  // tells_losses
   std::type_index type;
   std::vector<Weather> weathers;
 };
 
-// Of Machines.
+// Of Machines and of MachinesOfThreads.
 const std::vector<TestMachine>& test_machines();
-inline void PrintTo(const TestMachine& machine, std::ostream* out) { *out << machine.name; }
+const std::vector<TestMachine>& test_machines_of_threads();
+inline void PrintTo(const TestMachine& machine, std::ostream* out) {
+  *out << machine.properties.name;
+}
 
 class OnEachMachine : public ::testing::TestWithParam<TestMachine> {};
 
 // In the names of tests.
 inline std::string name_of_machine(const ::testing::TestParamInfo<TestMachine>& info) {
-  std::string name(info.param.name);
+  std::string name(info.param.properties.name);
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 }
 
+// The processes of a window, to be driven in any way.
+class ProcessGroup {
+ public:
+  virtual ~ProcessGroup() = default;
+  virtual Process& process(Home self) = 0;
+  // Calls the program for each process, in a thread for each or as the machine runs them.
+  virtual void run(const Program& program) = 0;
+  virtual void expect_nothing_lost() = 0;
+};
+std::unique_ptr<ProcessGroup> make_processes(const TestMachine& machine, const World& world,
+                                             const Weather& weather, machine::IdleHook& watch);
+
+std::string describe(const TestMachine& machine, const World& world, const Weather& weather);
+// Calls program(process), in the thread of the process.
+void run_one(Process& process, const Program& program, const std::string& where, Watch& watch);
+
+inline void run_once(const TestMachine& machine, const World& world, const Weather& weather,
+                     const Program& program) {
+  run_once_on(machine.type, world, weather, program);
+}
 // In every weather, until one fails.
 void run(const TestMachine& machine, const World& world, const Program& program);
 // The same with every kind of lock.

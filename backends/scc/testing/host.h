@@ -45,8 +45,7 @@ class Host<scc::Core> {
 
   scc::Attachment attachment(Home self) { return job_.attachment(self); }
 
-  template <class Body>
-  void run(Body&& body) {
+  void run(BodyRef body) {
     const simulator::RunResult result =
         job_.run([&](const scc::Attachment& at, scc::Cpu&) { body(at.self); });
     EXPECT_TRUE(result.status.ok()) << result.status.message();
