@@ -71,7 +71,8 @@ class Team {
   // The number of the carrier that take() would give; 0: none. To be compared by all.
   std::uint64_t next() const { return kept_.empty() ? 0 : kept_.back().number; }
   Carrier take();
-  // Of a new carrier, before the program has it. May throw for want of memory; then it is not noted.
+  // Of a new carrier, before the program has it. May throw for want of memory; then nothing is
+  // noted.
   void note_new(MPI_Win handle);
   // Whether all processes keep the carrier that they have done with, which is as new here.
   bool agree(bool as_new);
