@@ -42,7 +42,7 @@ struct Job {
         data_bytes(bytes),
         sync(n * sync_bytes),
         data(n * bytes),
-        ledger(n * (bytes + 63) / 64 * 8) {}
+        shared(Core::shared_bytes(std::vector<machine::DataRegion>(n, {.bytes = bytes}))) {}
 
   // As an MPI process would: images of its own, made after the fork.
   Attachment attach(Home self, std::uint64_t seed, std::uint64_t evictions) const {
@@ -53,7 +53,7 @@ struct Job {
     at.sync_bytes_per_home = sync_bytes;
     for (Home home = 0; home < cores; ++home)
       at.data.push_back({.memory = data.at() + home * data_bytes, .bytes = data_bytes});
-    at.shared = ledger.at();
+    at.shared = shared.at();
     at.waiting = machine::WaitPolicy::for_host(cores, 2);
     at.seed = seed;
     at.evictions = evictions;
@@ -64,7 +64,7 @@ struct Job {
   std::size_t data_bytes;
   SharedMemory sync;
   SharedMemory data;
-  SharedMemory ledger;
+  SharedMemory shared;
 };
 
 // Runs body(self) in a process for each core; true if all return true.
