@@ -129,7 +129,7 @@ void use(const windows::EngineOptions& options) {
   machine::testing::Host<coherent::Core> host({.sync_bytes = Window::sync_bytes(2)});
   const coherent::Attachment at[] = {{host.attachment(0)}, {host.attachment(1)}};
   int holders = 0;
-  host.run([&](machine::Home self) {
+  auto both = [&](machine::Home self) {
     Window window(at[self], options);
     for (int step = 0; step < STEPS; ++step) {
       must(window.lock(sync::Access::exclusive, 1, {}));
@@ -139,7 +139,8 @@ void use(const windows::EngineOptions& options) {
     }
     must(window.lock_all({}));
     must(window.unlock_all());
-  });
+  };
+  host.run(machine::testing::BodyRef(both));
 }
 
 int main() {
