@@ -93,7 +93,7 @@ def test_a_waiter_for_the_lock_of_a_dead_rank_hears_of_its_death(locks):
     )
 
 
-@pytest.mark.parametrize("what", ["fence", "complete", "wait", "free"])
+@pytest.mark.parametrize("what", ["fence", "complete", "wait", "free", "create"])
 def test_a_waiter_for_a_dead_rank_hears_of_its_death(what):
     survivors(prepare("dead_peer", what, ranks=4, around=["sh", "-c", SURVIVED]))
 

@@ -6,6 +6,7 @@
 //   complete  MPI_Win_complete, with the dead rank as target that never posted
 //   wait      MPI_Win_wait, with the dead rank as origin that never completed
 //   free      MPI_Win_free
+//   create    MPI_Win_allocate of a communicator that has had windows
 // Each survivor expects an error that names rank 1 within 5 seconds, and ends without MPI_Finalize.
 #include "mpi/faults/check.h"
 
@@ -32,13 +33,29 @@ static int wait_in(const char* call, MPI_Group dead, double* start) {
     MPI_Win_post(dead, 0, win);
     return MPI_Win_wait(win);
   }
+  if (strcmp(call, "create") == 0) {
+    int* base;
+    MPI_Win next;
+    return MPI_Win_allocate(64, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &next);
+  }
   return MPI_Win_free(&win);
+}
+
+// From the third one on, windows take parts of earlier ones.
+static void earlier_windows(void) {
+  for (int i = 0; i < 3; ++i) {
+    int* base;
+    MPI_Win earlier;
+    MPI_Win_allocate(64, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &earlier);
+    MPI_Win_free(&earlier);
+  }
 }
 
 int main(int argc, char** argv) {
   begin(&argc, &argv);
   const char* call = argc > 1 ? argv[1] : "lock";
   int* base;
+  if (strcmp(call, "create") == 0) earlier_windows();
   MPI_Win_allocate(64, 4, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win);
   MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);

@@ -124,6 +124,7 @@ class CommunicatorExchange {
                        : by_calls_.broadcast(data, bytes, root);
   }
   bool all(bool yes) { return by_memory() ? by_memory_->all(yes) : by_calls_.all(yes); }
+  Status broken() const { return by_memory() ? by_memory_->broken() : Status{}; }
 
  private:
   MpiExchange by_calls_;
@@ -435,6 +436,8 @@ bool Creator::run(int& result) {
       {Code::no_memory, "another process has no memory for the window"}, [&] { return reserve(); });
   if (!reserved.ok()) return fail(failure(reserved.status()), result);
   take_contributions();
+  // The host would wait for the process that has died.
+  if (!exchange_.broken().ok()) return fail(failure(exchange_.broken()), result);
   if (!is_ours()) return false;
   const Agreed made = [&] {
     const SilentCommunicator silent(c_.comm);

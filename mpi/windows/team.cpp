@@ -25,11 +25,6 @@ int not_copied(MPI_Comm, int, void*, void*, void*, int* copied) {
   return MPI_SUCCESS;
 }
 
-struct Offer {
-  host::SegmentName name;
-  bool ok = false;
-};
-
 }  // namespace
 
 bool Team::possible() {
@@ -115,17 +110,15 @@ void Team::free(Kept& kept) {
 }
 
 runtime::Agreed Team::share_memory(runtime::Collective<MpiExchange>& all) {
-  Offer offer;
-  if (rank_ == 0) {
-    offer.ok = host::Segment::create_anonymous(runtime::MemoryExchange::bytes_for(size_),
-                                               "tombolo-team", memory_)
-                   .ok();
-    if (offer.ok) offer.name = memory_.name();
-  }
-  all.broadcast(offer, 0);
   TOMBOLO_AGREE(all.step({}, [&]() -> Status {
-    if (!offer.ok) return Status::no_memory("no memory for an exchange");
-    if (rank_ != 0) TOMBOLO_TRY(host::Segment::attach(offer.name, memory_));
+    if (rank_ != 0) return {};
+    return host::Segment::create_anonymous(runtime::MemoryExchange::bytes_for(size_),
+                                           "tombolo-team", memory_);
+  }));
+  host::SegmentName name = memory_.name();
+  all.broadcast(name, 0);
+  TOMBOLO_AGREE(all.step({}, [&]() -> Status {
+    if (rank_ != 0) TOMBOLO_TRY(host::Segment::attach(name, memory_));
     TOMBOLO_TRY(progress_.open());
     watch_.emplace(rank_, processes_, &progress_);
     return {};
@@ -189,7 +182,8 @@ void Team::keep(Carrier carrier) {
   Kept kept = out_of_use(carrier.handle);
   kept.carrier = std::move(carrier);
   kept.number = ++times_kept_;
-  host().Win_set_errhandler(kept.carrier.handle, kept.handler);
+  if (kept.handler != MPI_ERRHANDLER_NULL)
+    host().Win_set_errhandler(kept.carrier.handle, kept.handler);
   host().Win_set_name(kept.carrier.handle, kept.name.c_str());
   kept_.push_back(std::move(kept));
 }

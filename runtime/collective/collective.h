@@ -89,6 +89,8 @@ class Collective {
     Status mine = std::exchange(pending_, {});
     if (mine.ok()) mine = guarded(std::forward<Local>(local));
     if (exchange_.all(mine.ok())) return Agreed();
+    if constexpr (requires { exchange_.broken(); })
+      if (!exchange_.broken().ok()) return Agreed(exchange_.broken(), true);
     if (mine.ok()) return Agreed(elsewhere.status(), false);
     return Agreed(std::move(mine), true);
   }

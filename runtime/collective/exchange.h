@@ -5,7 +5,8 @@
 //
 // Invariants: XC1 every operation is collective: all processes call the same ones in the same
 //                 order.
-//             XC2 a peer that has died is an error where the exchange can tell, never a hang.
+//             XC2 a peer that has died is an error where the exchange can tell, never a hang. One
+//                 that can has `broken()`, the error after which it is of no further use.
 // Thread safety: one thread at a time.
 #pragma once
 

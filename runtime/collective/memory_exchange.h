@@ -37,6 +37,7 @@ class MemoryExchange {
   Status gather(const void* mine, void* everyones, std::size_t bytes);
   Status broadcast(void* data, std::size_t bytes, int root);
   bool all(bool yes);
+  Status broken() const { return broken_; }
 
  private:
   struct Desk;

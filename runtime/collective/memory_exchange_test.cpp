@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/collective/collective.h"
 #include "runtime/collective/exchange.h"
 
 namespace tombolo::runtime {
@@ -151,6 +152,10 @@ TEST(MemoryExchange, EndsWithTheErrorOfItsWait) {
   EXPECT_EQ(exchange.broadcast(&mine, sizeof mine, 0).code(), Code::process_failed);
   EXPECT_FALSE(exchange.all(true));
   EXPECT_EQ(calls, 1) << "no round follows the error";
+  EXPECT_EQ(exchange.broken().code(), Code::process_failed);
+  Collective all_of(exchange);
+  const Agreed step = all_of.step({}, [] { return Status(); });
+  EXPECT_EQ(step.status().code(), Code::process_failed) << "not that another process failed";
 }
 
 }  // namespace
