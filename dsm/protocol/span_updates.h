@@ -60,7 +60,7 @@ class SpanUpdates {
     return {};
   }
 
-  // By the holder, who has read the log and needs none of these itself.
+  // By the holder of the lock: it has read the log, and needs none of these updates itself.
   Status append(Lock lock, std::span<const Update> updates) {
     if (updates.empty()) return {};
     const std::uint64_t first = seen_[lock];

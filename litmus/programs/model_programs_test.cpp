@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the page docs/model/threads.md tells what the programs show that it is about, and the
+// Purpose: the page docs/model/threads.md tells the outcomes of its programs, and the
 // protocols keep to the models that they are named after.
 // Thread safety: -
 #include <gtest/gtest.h>

@@ -13,6 +13,7 @@
 #include <new>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "host/memory/own_memory.h"
@@ -505,7 +506,9 @@ Status end_use(MpiWindow& window) {
 namespace {
 
 int free_carrier(MpiWindow& window, MPI_Win* win) {
-  if (window.team != nullptr) window.team->forget(window.handle);
+  // Once: the program may call again if a callback refuses.
+  if (const std::shared_ptr<Team> team = std::exchange(window.team, nullptr))
+    team->forget(window.handle);
   if (window.group != MPI_GROUP_NULL) host().Group_free(&window.group);
   // Attribute callbacks run inside and may still ask about the window.
   const int result = host().Win_free(win);

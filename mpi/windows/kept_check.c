@@ -146,6 +146,33 @@ static void attributes_of_one_rank(void) {
   WORKS(MPI_Win_free_keyval(&key));
 }
 
+static int refusals;
+
+static int refuse_once(MPI_Win win, int key, void* value, void* extra) {
+  (void)win;
+  (void)key;
+  (void)value;
+  (void)extra;
+  return refusals++ == 0 ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
+
+// A window that was not freed for it is still there, and can be freed.
+static void a_callback_that_refuses(void) {
+  int key = MPI_KEYVAL_INVALID;
+  WORKS(MPI_Win_create_keyval(MPI_WIN_NULL_COPY_FN, refuse_once, &key, NULL));
+  for (int turn = 0; turn < 4; ++turn) {
+    MPI_Win win = created(MPI_COMM_SELF);
+    WORKS(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    WORKS(MPI_Win_set_attr(win, key, &refusals));
+    refusals = 0;
+    // Open MPI does not heed the refusal; MPICH does not ask again.
+    if (MPI_Win_free(&win) != MPI_SUCCESS) WORKS(MPI_Win_free(&win));
+    EXPECT(win == MPI_WIN_NULL, "turn %d", turn);
+    EXPECT(refusals >= 1, "turn %d", turn);
+  }
+  WORKS(MPI_Win_free_keyval(&key));
+}
+
 static void hints_of_one_window(void) {
   for (int turn = 0; turn < kTurns; ++turn) {
     MPI_Info info = MPI_INFO_NULL;
@@ -261,6 +288,7 @@ int main(int argc, char** argv) {
   data_of_each();
   nothing_of_another();
   attributes_of_one_rank();
+  a_callback_that_refuses();
   hints_of_one_window();
   several_at_once();
   communicators();

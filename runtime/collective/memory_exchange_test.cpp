@@ -4,9 +4,12 @@
 #include "runtime/collective/memory_exchange.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <array>
 #include <atomic>
+#include <csignal>
+#include <cstring>
 #include <functional>
 #include <numeric>
 #include <thread>
@@ -133,6 +136,36 @@ TEST(MemoryExchange, KeepsBytesUntilAllHaveReadThem) {
         }
       },
       &hooks);
+}
+
+// The bytes to offer lie on a page that cannot be read at first: at the fault the count is looked
+// at.
+std::byte* desk = nullptr;
+void* page = nullptr;
+std::uint64_t offered_at_fault = 99;
+
+void note_offered(int) {
+  std::memcpy(&offered_at_fault, desk, sizeof offered_at_fault);
+  mprotect(page, 4096, PROT_READ);
+}
+
+TEST(MemoryExchange, OffersBytesThatAreThere) {
+  Memory memory(1);
+  desk = memory.start();
+  page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(page, MAP_FAILED);
+  struct sigaction note {};
+  struct sigaction before {};
+  note.sa_handler = note_offered;
+  sigaction(SIGSEGV, &note, &before);
+  mprotect(page, 4096, PROT_NONE);
+  MemoryExchange exchange(desk, 0, 1, hardly_polls, nullptr);
+  int all = 1;
+  EXPECT_TRUE(exchange.gather(page, &all, sizeof all).ok());
+  sigaction(SIGSEGV, &before, nullptr);
+  munmap(page, 4096);
+  EXPECT_EQ(offered_at_fault, 0u) << "counted before the bytes are there";
+  EXPECT_EQ(all, 0);
 }
 
 TEST(MemoryExchange, EndsWithTheErrorOfItsWait) {
