@@ -17,6 +17,7 @@
 
 #include "runtime/collective/collective.h"
 #include "runtime/collective/exchange.h"
+#include "runtime/testing/exchange_answers.h"
 
 namespace tombolo::runtime {
 namespace {
@@ -59,22 +60,8 @@ void run(int size, Body&& body, std::vector<Hook>* hooks = nullptr) {
 
 TEST(MemoryExchange, TellsEachProcessTheSame) {
   for (const int size : {1, 2, 5})
-    run(size, [size](MemoryExchange& exchange) {
-      EXPECT_EQ(exchange.size(), size);
-      std::vector<std::uint32_t> all(static_cast<std::size_t>(size) + 1, 7);
-      const auto mine = static_cast<std::uint32_t>(1000 + exchange.rank());
-      EXPECT_TRUE(exchange.gather(&mine, all.data(), sizeof mine).ok());
-      for (int rank = 0; rank < size; ++rank)
-        EXPECT_EQ(all[static_cast<std::size_t>(rank)], 1000u + static_cast<std::uint32_t>(rank));
-      EXPECT_EQ(all.back(), 7u) << "nothing behind the last";
-      for (int root = 0; root < size; ++root) {
-        std::uint64_t value = exchange.rank() == root ? 50 + static_cast<std::uint64_t>(root) : 0;
-        EXPECT_TRUE(exchange.broadcast(&value, sizeof value, root).ok());
-        EXPECT_EQ(value, 50u + static_cast<std::uint64_t>(root)) << "at " << exchange.rank();
-        EXPECT_FALSE(exchange.all(exchange.rank() != root)) << "one says no";
-        EXPECT_TRUE(exchange.all(true));
-      }
-    });
+    run(size,
+        [size](MemoryExchange& exchange) { testing::expect_the_same_answers(exchange, size); });
 }
 
 // So many bytes are first, first + 1, ...

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "runtime/collective/exchange.h"
+#include "runtime/testing/exchange_answers.h"
 
 namespace tombolo::runtime {
 namespace {
@@ -46,23 +47,8 @@ TEST(SocketExchange, HasAStreamBetweenTheFirstAndEachOtherProcess) {
 
 TEST(SocketExchange, TellsEachProcessTheSame) {
   for (const int size : {1, 2, 5})
-    run(size, [size](SocketExchange& exchange) {
-      EXPECT_EQ(exchange.size(), size);
-      std::vector<std::uint32_t> all(static_cast<std::size_t>(size) + 1, 7);
-      const auto mine = static_cast<std::uint32_t>(1000 + exchange.rank());
-      EXPECT_TRUE(exchange.gather(&mine, all.data(), sizeof mine).ok());
-      for (int rank = 0; rank < size; ++rank)
-        EXPECT_EQ(all[static_cast<std::size_t>(rank)], 1000u + static_cast<std::uint32_t>(rank));
-      EXPECT_EQ(all.back(), 7u) << "nothing behind the last";
-      for (int root = 0; root < size; ++root) {
-        std::uint64_t value = exchange.rank() == root ? 50 + static_cast<std::uint64_t>(root) : 0;
-        EXPECT_TRUE(exchange.broadcast(&value, sizeof value, root).ok());
-        EXPECT_EQ(value, 50u + static_cast<std::uint64_t>(root)) << "at " << exchange.rank();
-      }
-      EXPECT_TRUE(exchange.all(true));
-      for (int no = 0; no < size; ++no) EXPECT_FALSE(exchange.all(exchange.rank() != no));
-      EXPECT_TRUE(exchange.all(true)) << "a question that was answered with no is over";
-    });
+    run(size,
+        [size](SocketExchange& exchange) { testing::expect_the_same_answers(exchange, size); });
 }
 
 TEST(SocketExchange, SendsMoreThanASocketHolds) {
