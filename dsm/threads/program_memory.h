@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the memory of a threaded program as one of its threads uses it, whatever lies beneath:
+// memory that all processes map (transport map), or a page cache with a consistency protocol over
+// a transport. Mutexes, conditions, thread creation and the allocator are written over this.
+//
+//   memory   pages of the program, at one address in every process. Loads and stores are the
+//            program's own; synchronization orders them as docs/model/threads.md says.
+//   words    64-bit words outside of the pages, for the runtime itself: each operation on them is
+//            atomic, and seen by all threads at once. They are zero at first.
+//   locks    acquire() begins a span of the lock, release() ends it.
+//
+// Invariants: DPM1 every thread of a program has one ProgramMemory, of one kind, and the same
+//                  number of locks and words.
+//             DPM2 operations on words are ordered before and after each other as the program has
+//                  them; they order no loads and stores of pages.
+// Thread safety: the thread that it belongs to, alone.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/status.h"
+#include "dsm/protocol/shape.h"
+
+namespace tombolo::dsm {
+
+using WordIndex = std::uint64_t;
+
+class ProgramMemory {
+ public:
+  virtual ~ProgramMemory() = default;
+
+  virtual Thread self() const = 0;
+  virtual Thread threads() const = 0;
+
+  // ---- Memory -----------------------------------------------------------------------------------
+
+  // The whole of it, which starts on a page.
+  virtual std::span<std::byte> memory() const = 0;
+  virtual std::size_t page_bytes() const = 0;
+  // This thread is about to store `bytes` bytes there, inside a span: they travel with the lock.
+  // Stores that are not recorded travel by pages. Addresses outside of the memory are passed over.
+  virtual void record(const void* address, std::size_t bytes) = 0;
+
+  // ---- Words ------------------------------------------------------------------------------------
+
+  virtual WordIndex words() const = 0;
+  virtual std::uint64_t load(WordIndex word) = 0;
+  virtual void store(WordIndex word, std::uint64_t value) = 0;
+  // The former value.
+  virtual std::uint64_t exchange(WordIndex word, std::uint64_t value) = 0;
+  virtual std::uint64_t fetch_add(WordIndex word, std::uint64_t value) = 0;
+  virtual std::uint64_t compare_exchange(WordIndex word, std::uint64_t expected,
+                                         std::uint64_t desired) = 0;
+
+  // ---- Synchronization --------------------------------------------------------------------------
+
+  virtual Lock locks() const = 0;
+  virtual Status acquire(Lock lock) = 0;
+  // `taken` says whether the lock was free; without it nothing has happened.
+  virtual Status try_acquire(Lock lock, bool& taken) = 0;
+  virtual Status release(Lock lock) = 0;
+  // All threads, outside of spans.
+  virtual Status barrier() = 0;
+  // `value` becomes combine(...combine(v0, v1)..., vn) of the values of all threads.
+  using Combine = std::uint64_t (*)(std::uint64_t, std::uint64_t);
+  virtual Status reduce(std::uint64_t& value, Combine combine) = 0;
+
+  // Called in a loop that waits for a word, again and again: gives the processor away as it pays,
+  // answers other threads where the protocol needs it. An error if a process of the program has
+  // died.
+  virtual Status pause() = 0;
+  // The thing that the loop waited for has come.
+  virtual void paused_enough() = 0;
+
+  // The end, of all threads together: all changes are where others find them.
+  virtual Status close() = 0;
+};
+
+}  // namespace tombolo::dsm
