@@ -11,12 +11,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <utility>
 
 #include "backends/coherent/attachment.h"
 #include "base/copy.h"
 #include "host/memory/foreign_memory.h"
+#include "host/memory/long_copy.h"
 #include "host/waiting/host_waiting.h"
 #include "machine/optional.h"
 
@@ -64,7 +64,7 @@ class Core {
     const std::byte* const memory = mapped(region, place, bytes);
     if (memory == nullptr) [[unlikely]]
       return read_foreign(region, place, out, bytes);
-    copy_bytes(out, memory, bytes);
+    copy(out, memory, bytes);
     return {};
   }
   Status write(machine::DataPlace place, const void* in, std::size_t bytes) {
@@ -76,7 +76,7 @@ class Core {
     std::byte* const memory = mapped(region, place, bytes);
     if (memory == nullptr) [[unlikely]]
       return write_foreign(region, place, in, bytes);
-    copy_bytes(memory, in, bytes);
+    copy(memory, in, bytes);
     return {};
   }
   // Hardware coherence does the work; the fences order this core's accesses and are free on x86.
@@ -98,6 +98,13 @@ class Core {
   std::uint64_t data_bytes(machine::Home home) const { return at_.data[home].bytes; }
 
  private:
+  static void copy(void* to, const void* from, std::size_t bytes) {
+    if (bytes >= host::long_copy_bytes) [[unlikely]]
+      host::copy_long(to, from, bytes);
+    else
+      copy_bytes(to, from, bytes);
+  }
+
   std::byte* block(machine::Home home) { return at_.sync + home * at_.sync_bytes_per_home; }
   host::Doorbell& bell(machine::Home home) {
     return *reinterpret_cast<host::Doorbell*>(block(home));
@@ -128,7 +135,7 @@ class Core {
                       std::size_t bytes) {
     const std::uint64_t address = region.foreign_address + place.offset;
     if (place.home == at_.self) {
-      std::memcpy(out, reinterpret_cast<const void*>(address), bytes);
+      copy(out, reinterpret_cast<const void*>(address), bytes);
       return {};
     }
     const std::size_t n = alike(place, bytes);
@@ -140,7 +147,7 @@ class Core {
                        std::size_t bytes) {
     const std::uint64_t address = region.foreign_address + place.offset;
     if (place.home == at_.self) {
-      std::memcpy(reinterpret_cast<void*>(address), in, bytes);
+      copy(reinterpret_cast<void*>(address), in, bytes);
       return {};
     }
     const std::size_t n = alike(place, bytes);
