@@ -166,27 +166,23 @@ std::uint64_t inode_of(int descriptor) {
   return fstat(descriptor, &shape) == 0 ? shape.st_ino : 0;
 }
 
-// Opens a peer's anonymous or named file and makes sure that it is the one that was meant.
-Status open_file(const SegmentName& name, Descriptor& out) {
-  const bool anonymous = name.path[0] == '\0';
-  const std::string path =
-      anonymous ? descriptor_path(name.pid, name.descriptor) : std::string(name.path);
-  Descriptor file(open(path.c_str(), O_RDWR | O_CLOEXEC | (anonymous ? 0 : O_NOFOLLOW)));
-  if (!file.valid()) {
-    const int error = errno;
-    if (anonymous && kill(name.pid, 0) != 0 && errno == ESRCH)
-      return Status::process_failed(
-          -1, fmt::format("process {}, which created the segment, has ended", name.pid));
-    const auto what = fmt::format(
-        "open of {}: {}; a segment is open to processes of its creator's user on its host, until "
-        "it is sealed",
-        path, std::strerror(error));
-    // The creator is there: namespaces, PR_SET_DUMPABLE or another /dev/shm are in the way.
-    const bool kept_out = error == EACCES || error == EPERM || error == ENOENT;
-    return kept_out ? Status::unsupported(what) : Status::io(what);
-  }
+Status not_opened(const SegmentName& name, const std::string& path, bool anonymous, int error) {
+  if (anonymous && kill(name.pid, 0) != 0 && errno == ESRCH)
+    return Status::process_failed(
+        -1, fmt::format("process {}, which created the segment, has ended", name.pid));
+  const auto what = fmt::format(
+      "open of {}: {}; a segment is open to processes of its creator's user on its host, until "
+      "it is sealed",
+      path, std::strerror(error));
+  // The creator is there: namespaces, PR_SET_DUMPABLE or another /dev/shm are in the way.
+  const bool kept_out = error == EACCES || error == EPERM || error == ENOENT;
+  return kept_out ? Status::unsupported(what) : Status::io(what);
+}
+
+// Another file may have come to the name.
+Status is_meant(const SegmentName& name, const std::string& path, int descriptor) {
   struct stat shape = {};
-  if (fstat(file.get(), &shape) != 0) return refused("fstat of " + path);
+  if (fstat(descriptor, &shape) != 0) return refused("fstat of " + path);
   const auto size = static_cast<std::uint64_t>(shape.st_size);
   if (shape.st_ino != name.inode || !S_ISREG(shape.st_mode) || size < name.bytes)
     return Status::io(fmt::format(
@@ -194,6 +190,17 @@ Status open_file(const SegmentName& name, Descriptor& out) {
         path, shape.st_ino, size, name.inode, name.bytes));
   if (shape.st_uid != geteuid() && geteuid() != 0)
     return Status::io(fmt::format("{} belongs to user {}", path, shape.st_uid));
+  return {};
+}
+
+// Opens a peer's anonymous or named file and makes sure that it is the one that was meant.
+Status open_file(const SegmentName& name, Descriptor& out) {
+  const bool anonymous = name.path[0] == '\0';
+  const std::string path =
+      anonymous ? descriptor_path(name.pid, name.descriptor) : std::string(name.path);
+  Descriptor file(open(path.c_str(), O_RDWR | O_CLOEXEC | (anonymous ? 0 : O_NOFOLLOW)));
+  if (!file.valid()) return not_opened(name, path, anonymous, errno);
+  TOMBOLO_TRY(is_meant(name, path, file.get()));
   out = std::move(file);
   return {};
 }
