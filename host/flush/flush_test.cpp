@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -107,6 +108,18 @@ TEST(WriteThrough, NeverUndoesAStoreToANeighbour) {
   EXPECT_EQ(undone, 0);
 }
 
+// Whether a line that may not be read stops the instruction: an emulator may pass over both.
+bool asks_to_read(const std::byte* line) {
+  const pid_t child = fork();
+  if (child == 0) {
+    choose_policy("auto").invalidate.apply(line, line + line_bytes);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WIFSIGNALED(status);
+}
+
 // An instruction that is given a line asks for the right to read it: a page without it shows which
 // lines a range has, since nothing else tells a line that was flushed from one that was not.
 TEST(FlushDeathTest, GivesEveryLineOfARangeToTheProcessor) {
@@ -116,6 +129,8 @@ TEST(FlushDeathTest, GivesEveryLineOfARangeToTheProcessor) {
   ASSERT_NE(memory, MAP_FAILED);
   auto* const end = static_cast<std::byte*>(memory) + page;
   ASSERT_EQ(mprotect(end, page, PROT_NONE), 0);
+  if (!cpu::byte_exact && !asks_to_read(end))
+    GTEST_SKIP() << "this is an emulator: a line that may not be read does not stop it";
   for (const Policy& by : all_policies()) {
     // Up to the last line of the page that may be read, and one byte further.
     for (const std::size_t before : {1u, 64u, 100u, 2000u}) {
