@@ -21,6 +21,9 @@ off by one   A publish or refresh of a range is a byte short.
 step         A step of a protocol of dsm/ is removed: a call on its transport, its page store, its
              directory of pages or its notices (PROTOCOL below). The wait of write_notices.h for a
              slower writer is left out: the explorer finds it missing, tests by luck alone.
+early        In dsm/allocator/, a statement that a comment explains by "Before ..." is exchanged with
+             the next one.
+unrenewed    In dsm/allocator/, a renewal of pages between two users is left out.
 guard        A lock that keeps threads of one process apart in windows/ is removed. (Those of
              sync/ are left to tests with many threads and to the thread sanitizer.)
 
@@ -78,6 +81,8 @@ LATER = re.compile(
     r"|core_\.refresh)\s*\("
 )
 NOTED = re.compile(r"(Status status = [^;]*;)(\s*)([^;\n]*\bwrote_to\s*\([^;]*;)")
+BEFORE = re.compile(r"(?m)^ +// Before .*\n(?: +//.*\n)* +(?=[^\s/])")
+RENEWAL = re.compile(r"(?<![\w:.])(?:pages_\.)?renew\s*\((?!std::uint64_t|Blocks|PageRuns)")
 RANGE = re.compile(r"\bcore_?\s*\.\s*(?:publish|refresh)\s*\(")
 GUARD = re.compile(r"const (?:Guard guard\(\*this\)|std::lock_guard guard\(refreshing_\))")
 MACHINE_LIST = re.compile(r"using AllMachines\s*=[^;]*;")
@@ -134,10 +139,11 @@ def find_twins(folders):
                 continue
             if {"testing", "broken"} & set(relative.parts):
                 continue
+            layer = "allocator" if "allocator" in relative.parts else relative.parts[0]
             text = path.read_text()
             code = blank_comments(text)
             for kind, generate in KINDS.items():
-                if relative.parts[0] not in FOLDERS_OF.get(kind, relative.parts[0]):
+                if layer not in FOLDERS_OF.get(kind, layer):
                     continue
                 for start, end, replacement in generate(code, text):
                     statement = " ".join(text[start:end].split())
@@ -190,6 +196,21 @@ def ranges_cut_short(code, text):
         yield call.start(), end, text[call.start():end - 1] + " - 1)"
 
 
+def early_statements(code, text):
+    for comment in BEFORE.finditer(text):
+        middle = end_of_statement(code, comment.end())
+        end = middle and end_of_statement(code, middle)
+        if end:
+            first, second = text[comment.end():middle], text[middle:end]
+            yield comment.end(), end, f"{second.strip()} {first}"
+
+
+def missing_renewals(code, _):
+    for call in RENEWAL.finditer(code):
+        statement = code[:call.start()].rstrip().endswith((";", "{", "}"))
+        yield call.start(), closing(code, call.end() - 1), "(void)0" if statement else "true"
+
+
 def missing_guards(code, _):
     for guard in GUARD.finditer(code):
         yield guard.start(), guard.end(), "(void)0"
@@ -200,10 +221,14 @@ KINDS = {
     "step": removed_steps,
     "swap": swaps,
     "off by one": ranges_cut_short,
+    "early": early_statements,
+    "unrenewed": missing_renewals,
     "guard": missing_guards,
 }
-# The others: all. The ranges of dsm/ are whole lines, of which a byte less is as many.
-FOLDERS_OF = {"off by one": ("sync", "windows"), "guard": ("windows",), "step": ("dsm",)}
+# The others: all. The ranges of dsm/ are whole lines, of which a byte less is as many. Its
+# dsm/allocator is a folder of its own here.
+FOLDERS_OF = {"off by one": ("sync", "windows"), "guard": ("windows",), "step": ("dsm",),
+              "early": ("allocator",), "unrenewed": ("allocator",)}
 
 
 class Tree:
@@ -307,7 +332,7 @@ class Bench:
         subprocess.run([self.options.cxx, *map(str, objects), "-o", str(program), "-lgtest",
                         "-lgtest_main", "-lpthread"], check=True, capture_output=True, text=True)
         try:
-            done = subprocess.run([str(program), "--gtest_filter=*stale*:Recorded.*",
+            done = subprocess.run([str(program), "--gtest_filter=*stale*:Recorded.*:Scheduled.*",
                                    "--gtest_fail_fast", "--gtest_brief=1"], capture_output=True,
                                   text=True, errors="replace", timeout=self.options.timeout)
         except subprocess.TimeoutExpired:

@@ -42,6 +42,13 @@ class ProgramMemory {
   // This thread is about to store `bytes` bytes there, inside a span: they travel with the lock.
   // Stores that are not recorded travel by pages. Addresses outside of the memory are passed over.
   virtual void record(const void* address, std::size_t bytes) = 0;
+  // When it returns, this thread's stores to the pages of these bytes are home, and its next load
+  // or store there finds all stores that are home by now, those of spans of other locks too. (A
+  // page cache gives up its copies of the pages, in or outside of spans.) The allocator calls it
+  // where a block ends, and again where the next one begins in its place: the program's own
+  // synchronization need not order the stores of the two users. Memory that all processes map has
+  // nothing to do.
+  virtual Status renew(const void* /*address*/, std::size_t /*bytes*/) { return {}; }
 
   // ---- Words ------------------------------------------------------------------------------------
 
