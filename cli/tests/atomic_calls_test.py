@@ -126,7 +126,7 @@ def test_a_preloaded_runtime_gets_the_calls(plugin, tmp_path):  # noqa: F811
 def test_floating_point_updates_are_loops_of_exchanges(plugin, tmp_path):  # noqa: F811
     text = (
         "#include <stdio.h>\n_Atomic double d = 1.5; _Atomic float f = 2; int main(void) { d += 2.25; f -= 0.5f;"
-        ' printf("%g %g\\n", d, f); return 0; }'
+        ' printf("%g %g\\n", d, (double)f); return 0; }'
     )
     for level in LEVELS:
         assert output(built("clang", text, tmp_path, level))[0] == "3.75 1.5\n"

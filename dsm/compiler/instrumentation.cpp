@@ -25,7 +25,7 @@ llvm::Instruction* place_after(llvm::Instruction& call) {
 }
 
 MakeRanges range_of(const Run& run) {
-  return [base = run.base, offset = run.offset, bytes = run.bytes](llvm::IRBuilderBase& builder) {
+  return [base = run.address, offset = run.offset, bytes = run.bytes](llvm::IRBuilderBase& builder) {
     llvm::Value* first = builder.CreatePointerBitCastOrAddrSpaceCast(
         base, byte_pointer(builder.getContext()));
     if (offset != 0)
@@ -129,7 +129,8 @@ void Instrumentation::plan_block(llvm::BasicBlock& block, const Body& body,
     report_call(instruction, body, memory);
   }
   if (chosen.empty()) return;
-  std::vector<Run> runs = take_runs(block, chosen);
+  auto& evolution = analyses_.getResult<llvm::ScalarEvolutionAnalysis>(*body.function);
+  std::vector<Run> runs = take_runs(block, chosen, evolution);
   add_runs(runs);
   add_others(chosen);
 }

@@ -38,7 +38,7 @@ std::optional<LoopRange> LoopRanges::of(const Run& run) {
 std::optional<LoopRanges::Walk> LoopRanges::walk_of(const Run& run) {
   llvm::Loop* loop = loops_.getLoopFor(run.before->getParent());
   if (loop == nullptr || !loop->isInnermost()) return std::nullopt;
-  const llvm::SCEV* base = evolution_.getSCEV(run.base);
+  const llvm::SCEV* base = evolution_.getSCEV(run.address);
   llvm::Type* index = evolution_.getEffectiveSCEVType(base->getType());
   const llvm::SCEV* address = evolution_.getAddExpr(
       base, evolution_.getConstant(index, static_cast<std::uint64_t>(run.offset), true));
