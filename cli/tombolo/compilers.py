@@ -4,7 +4,7 @@
 They take clang's arguments, and these of their own:
 
     --tombolo-stores=static|full|page   which stores are recorded [default: static]
-    --tombolo-report[=FILE]             what became of each store: text on standard error, or a line of JSON
+    --tombolo-report[=FILE]             the fate of each store: text on standard error, or a line of JSON
                                         for each source, added to FILE
     --tombolo-begins=NAME               a function of yours that begins a span, as pthread_mutex_lock does
     --tombolo-ends=NAME                 a function of yours that ends one
@@ -39,8 +39,8 @@ WITH_VALUE = {
     "-mllvm", "-B", "--param", "-imultilib", "-ivfsoverlay", "-gcc-toolchain", "--sysroot", "-resource-dir",
     "-dumpdir", "--config",
 }  # fmt: skip
-# A pattern that no remark of clang matches: it has clang keep the lines of instructions without writing them
-# to the object file.
+# A pattern that no remark of clang matches: it has clang keep the lines of instructions without
+# writing them to the object file.
 KEEP_LINES = "-Rpass-missed=^tombolo-stores$"
 PLUGIN = re.compile(r"tombolo_stores-(\d+)\.so$")
 

@@ -23,8 +23,8 @@ class Replacement {
 
   void load(llvm::LoadInst& load) {
     const unsigned bytes = size_of(load.getType());
-    llvm::Value* word = call("load", bytes, word_of(bytes), {order(load.getOrdering())},
-                             load.getPointerOperand());
+    llvm::Value* word =
+        call("load", bytes, word_of(bytes), {order(load.getOrdering())}, load.getPointerOperand());
     become(from_word(word, load.getType()));
   }
 
@@ -38,13 +38,12 @@ class Replacement {
 
   void exchange(llvm::AtomicCmpXchgInst& exchange) {
     llvm::Value* expected = to_word(exchange.getCompareOperand());
-    llvm::Value* old = compare_exchange(exchange.getPointerOperand(), expected,
-                                        to_word(exchange.getNewValOperand()),
-                                        order(exchange.getSuccessOrdering()),
-                                        order(exchange.getFailureOrdering()));
+    llvm::Value* old = compare_exchange(
+        exchange.getPointerOperand(), expected, to_word(exchange.getNewValOperand()),
+        order(exchange.getSuccessOrdering()), order(exchange.getFailureOrdering()));
     llvm::Value* both = llvm::UndefValue::get(exchange.getType());
-    both = builder_.CreateInsertValue(
-        both, from_word(old, exchange.getCompareOperand()->getType()), 0);
+    both = builder_.CreateInsertValue(both, from_word(old, exchange.getCompareOperand()->getType()),
+                                      0);
     become(builder_.CreateInsertValue(both, builder_.CreateICmpEQ(old, expected), 1));
   }
 
@@ -52,10 +51,9 @@ class Replacement {
     const llvm::StringRef name = name_of(update.getOperation());
     if (name.empty()) return loop(update);
     const unsigned bytes = size_of(update.getType());
-    llvm::Value* old =
-        call(name, bytes, word_of(bytes),
-             {to_word(update.getValOperand()), order(update.getOrdering())},
-             update.getPointerOperand());
+    llvm::Value* old = call(name, bytes, word_of(bytes),
+                            {to_word(update.getValOperand()), order(update.getOrdering())},
+                            update.getPointerOperand());
     become(from_word(old, update.getType()));
   }
 
@@ -74,16 +72,16 @@ class Replacement {
     llvm::Value* first = call("load", bytes, word_of(bytes), {builder_.getInt32(0)}, address);
     llvm::BasicBlock* before = update.getParent();
     llvm::BasicBlock* after = before->splitBasicBlock(&update, "tombolo.updated");
-    auto* again = llvm::BasicBlock::Create(update.getContext(), "tombolo.update",
-                                           before->getParent(), after);
+    auto* again =
+        llvm::BasicBlock::Create(update.getContext(), "tombolo.update", before->getParent(), after);
     before->getTerminator()->setSuccessor(0, again);
     builder_.SetInsertPoint(again);
     builder_.SetCurrentDebugLocation(update.getDebugLoc());
     llvm::PHINode* expected = builder_.CreatePHI(word_of(bytes), 2);
     llvm::Value* old = from_word(expected, type);
     llvm::Value* desired = to_word(combined(update, old));
-    llvm::Value* found = compare_exchange(address, expected, desired,
-                                          order(update.getOrdering()), builder_.getInt32(0));
+    llvm::Value* found = compare_exchange(address, expected, desired, order(update.getOrdering()),
+                                          builder_.getInt32(0));
     expected->addIncoming(first, before);
     expected->addIncoming(found, again);
     builder_.CreateCondBr(builder_.CreateICmpEQ(found, expected), after, again);
@@ -99,8 +97,9 @@ class Replacement {
       case llvm::AtomicRMWInst::FSub:
         return builder_.CreateFSub(old, operand);
       default:
-        tell(update, "virtual shared memory: an atomic operation that has no call: " +
-                         llvm::AtomicRMWInst::getOperationName(update.getOperation()),
+        tell(update,
+             "virtual shared memory: an atomic operation that has no call: " +
+                 llvm::AtomicRMWInst::getOperationName(update.getOperation()),
              llvm::DS_Error);
         return old;
     }
@@ -151,8 +150,8 @@ class Replacement {
     types.reserve(arguments.size());
     for (const llvm::Value* argument : arguments) types.push_back(argument->getType());
     const std::string full = ("tombolo_dsm_atomic_" + name + "_" + llvm::Twine(bytes)).str();
-    auto* made = builder_.CreateCall(
-        declared(full, llvm::FunctionType::get(result, types, false)), arguments);
+    auto* made = builder_.CreateCall(declared(full, llvm::FunctionType::get(result, types, false)),
+                                     arguments);
     // Narrow numbers come in whole registers: the caller extends them.
     for (unsigned i = 0; i < types.size(); ++i)
       if (bytes < 4 && types[i] == word_of(bytes)) made->addParamAttr(i, llvm::Attribute::ZExt);
@@ -233,10 +232,11 @@ bool refused(const llvm::Instruction& instruction, const Access& access) {
       instruction.getModule()->getDataLayout().getTypeStoreSize(access.type);
   const bool fits = bytes <= most_bytes && llvm::isPowerOf2_64(bytes);
   if (fits && access.alignment >= bytes) return false;
-  const std::string why = fits ? "at an address that is no multiple of it"
-                               : "; it may have 1, 2, 4 or 8";
-  tell(instruction, "virtual shared memory: an atomic operation of " + llvm::Twine(bytes) +
-                        " bytes" + (fits ? " " : "") + why,
+  const std::string why =
+      fits ? "at an address that is no multiple of it" : "; it may have 1, 2, 4 or 8";
+  tell(instruction,
+       "virtual shared memory: an atomic operation of " + llvm::Twine(bytes) + " bytes" +
+           (fits ? " " : "") + why,
        llvm::DS_Error);
   return true;
 }
@@ -246,8 +246,10 @@ void refuse_library_call(const llvm::Instruction& instruction) {
   if (callee == nullptr || !callee->isDeclaration() || callee->isIntrinsic()) return;
   const llvm::StringRef name = callee->getName();
   if (!begins_with(name, "__atomic_") || name.contains("is_lock_free")) return;
-  tell(instruction, "virtual shared memory: " + name + ", an operation of libatomic: atomic objects "
-                        "may have 1, 2, 4 or 8 bytes",
+  tell(instruction,
+       "virtual shared memory: " + name +
+           ", an operation of libatomic: atomic objects "
+           "may have 1, 2, 4 or 8 bytes",
        llvm::DS_Error);
 }
 

@@ -66,35 +66,34 @@ OURS void tombolo_dsm_atomic_fence(int order) {
 }
 
 // The order of a failed exchange may be neither of those that only stores have.
-#define LOADS_AND_STORES(T, N)                                                               \
-  OURS T tombolo_dsm_atomic_load_##N(const void* address, int order) {                             \
-    if (runtime) return (T)runtime->load(address, N, order);                                       \
-    return __atomic_load_n((const T*)address, order);                                              \
-  }                                                                                                \
-  OURS void tombolo_dsm_atomic_store_##N(void* address, T value, int order) {                      \
-    if (runtime)                                                                                   \
-      runtime->store(address, N, value, order);                                                    \
-    else                                                                                           \
-      __atomic_store_n((T*)address, value, order);                                                 \
-  }                                                                                                \
-  OURS T tombolo_dsm_atomic_compare_exchange_##N(void* address, T expected, T desired,             \
-                                                 int success, int failure) {                       \
-    if (runtime)                                                                                   \
-      return (T)runtime->compare_exchange(address, N, expected, desired, success, failure);        \
-    __atomic_compare_exchange_n((T*)address, &expected, desired, false, success, failure);         \
-    return expected;                                                                               \
+#define LOADS_AND_STORES(T, N)                                                              \
+  OURS T tombolo_dsm_atomic_load_##N(const void* address, int order) {                      \
+    if (runtime) return (T)runtime->load(address, N, order);                                \
+    return __atomic_load_n((const T*)address, order);                                       \
+  }                                                                                         \
+  OURS void tombolo_dsm_atomic_store_##N(void* address, T value, int order) {               \
+    if (runtime)                                                                            \
+      runtime->store(address, N, value, order);                                             \
+    else                                                                                    \
+      __atomic_store_n((T*)address, value, order);                                          \
+  }                                                                                         \
+  OURS T tombolo_dsm_atomic_compare_exchange_##N(void* address, T expected, T desired,      \
+                                                 int success, int failure) {                \
+    if (runtime)                                                                            \
+      return (T)runtime->compare_exchange(address, N, expected, desired, success, failure); \
+    __atomic_compare_exchange_n((T*)address, &expected, desired, false, success, failure);  \
+    return expected;                                                                        \
   }
 
 // `apply` makes the new value of `old` and `operand`.
-#define UPDATE(T, N, NAME, APPLY)                                                                  \
-  OURS T tombolo_dsm_atomic_##NAME##_##N(void* address, T operand, int order) {                    \
-    if (runtime)                                                                                   \
-      return (T)runtime->update(address, N, UPDATE_##NAME, operand, order);                        \
-    T old = __atomic_load_n((T*)address, __ATOMIC_RELAXED);                                        \
-    while (!__atomic_compare_exchange_n((T*)address, &old, (T)(APPLY), true, order,                \
-                                        __ATOMIC_RELAXED)) {                                       \
-    }                                                                                              \
-    return old;                                                                                    \
+#define UPDATE(T, N, NAME, APPLY)                                                      \
+  OURS T tombolo_dsm_atomic_##NAME##_##N(void* address, T operand, int order) {        \
+    if (runtime) return (T)runtime->update(address, N, UPDATE_##NAME, operand, order); \
+    T old = __atomic_load_n((T*)address, __ATOMIC_RELAXED);                            \
+    while (!__atomic_compare_exchange_n((T*)address, &old, (T)(APPLY), true, order,    \
+                                        __ATOMIC_RELAXED)) {                           \
+    }                                                                                  \
+    return old;                                                                        \
   }
 #define UPDATE_exchange tombolo_dsm_exchange
 #define UPDATE_fetch_add tombolo_dsm_add
@@ -108,18 +107,18 @@ OURS void tombolo_dsm_atomic_fence(int order) {
 #define UPDATE_fetch_umax tombolo_dsm_umax
 #define UPDATE_fetch_umin tombolo_dsm_umin
 
-#define ALL_OF(T, SIGNED, N)                                                                 \
-  LOADS_AND_STORES(T, N)                                                                     \
-  UPDATE(T, N, exchange, operand)                                                                  \
-  UPDATE(T, N, fetch_add, old + operand)                                                           \
-  UPDATE(T, N, fetch_sub, old - operand)                                                           \
-  UPDATE(T, N, fetch_and, old& operand)                                                            \
-  UPDATE(T, N, fetch_or, old | operand)                                                            \
-  UPDATE(T, N, fetch_xor, old ^ operand)                                                           \
-  UPDATE(T, N, fetch_nand, ~(old & operand))                                                       \
-  UPDATE(T, N, fetch_max, (SIGNED)old > (SIGNED)operand ? old : operand)                           \
-  UPDATE(T, N, fetch_min, (SIGNED)old < (SIGNED)operand ? old : operand)                           \
-  UPDATE(T, N, fetch_umax, old > operand ? old : operand)                                          \
+#define ALL_OF(T, SIGNED, N)                                             \
+  LOADS_AND_STORES(T, N)                                                 \
+  UPDATE(T, N, exchange, operand)                                        \
+  UPDATE(T, N, fetch_add, old + operand)                                 \
+  UPDATE(T, N, fetch_sub, old - operand)                                 \
+  UPDATE(T, N, fetch_and, old& operand)                                  \
+  UPDATE(T, N, fetch_or, old | operand)                                  \
+  UPDATE(T, N, fetch_xor, old ^ operand)                                 \
+  UPDATE(T, N, fetch_nand, ~(old & operand))                             \
+  UPDATE(T, N, fetch_max, (SIGNED)old > (SIGNED)operand ? old : operand) \
+  UPDATE(T, N, fetch_min, (SIGNED)old < (SIGNED)operand ? old : operand) \
+  UPDATE(T, N, fetch_umax, old > operand ? old : operand)                \
   UPDATE(T, N, fetch_umin, old < operand ? old : operand)
 
 ALL_OF(uint8_t, int8_t, 1)

@@ -5,9 +5,7 @@
 
 namespace tombolo::dsm::compiler {
 
-bool may_be_in_span(Entry entry, Depth depth) {
-  return entry != Entry::outside || depth.high > 0;
-}
+bool may_be_in_span(Entry entry, Depth depth) { return entry != Entry::outside || depth.high > 0; }
 
 // Of a thread that was entered inside, at least one lock is held at depth 0.
 bool must_be_in_span(Entry entry, Depth depth) {

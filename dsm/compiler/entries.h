@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: whether a function may be entered inside of spans, outside of them, or both, by the calls
-// in its unit. Functions that other units can call, or a pointer, may be entered in both ways; main
-// is entered outside.
+// Purpose: whether a function may be entered inside of spans, outside of them, or both, by the
+// calls in its unit. Functions that other units can call, or a pointer, may be entered in both
+// ways; main is entered outside.
 // Thread safety: one thread for each object.
 #pragma once
 

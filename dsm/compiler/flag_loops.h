@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: warns of synchronization without calls, which cannot work by pages: a loop that waits for
-// a plain or volatile variable to change, and assembly with the processor's atomic instructions.
+// Purpose: warns of synchronization without calls, which cannot work by pages: a loop that waits
+// for a plain or volatile variable to change, and assembly with the processor's atomic
+// instructions.
 //
 // A loop is one that waits if the condition under which it ends is a load of memory that other
 // threads know, from an address that stays the same, and nothing in the loop may store to memory or

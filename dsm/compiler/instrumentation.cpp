@@ -25,13 +25,14 @@ llvm::Instruction* place_after(llvm::Instruction& call) {
 }
 
 MakeRanges range_of(const Run& run) {
-  return [base = run.address, offset = run.offset, bytes = run.bytes](llvm::IRBuilderBase& builder) {
-    llvm::Value* first = builder.CreatePointerBitCastOrAddrSpaceCast(
-        base, byte_pointer(builder.getContext()));
-    if (offset != 0)
-      first = builder.CreateGEP(builder.getInt8Ty(), first, builder.getInt64(offset));
-    return std::vector<ByteRange>{{.address = first, .bytes = builder.getInt64(bytes)}};
-  };
+  return
+      [base = run.address, offset = run.offset, bytes = run.bytes](llvm::IRBuilderBase& builder) {
+        llvm::Value* first =
+            builder.CreatePointerBitCastOrAddrSpaceCast(base, byte_pointer(builder.getContext()));
+        if (offset != 0)
+          first = builder.CreateGEP(builder.getInt8Ty(), first, builder.getInt64(offset));
+        return std::vector<ByteRange>{{.address = first, .bytes = builder.getInt64(bytes)}};
+      };
 }
 
 }  // namespace
@@ -73,7 +74,8 @@ void Instrumentation::choose_bodies() {
   const std::vector<llvm::Function*> all = functions();
   if (variant_ == Variant::full) {
     for (llvm::Function* function : all)
-      bodies_.push_back({.function = function, .entry = Entry::either, .copy = false, .depths = Depths()});
+      bodies_.push_back(
+          {.function = function, .entry = Entry::either, .copy = false, .depths = Depths()});
     return;
   }
   const SpanDepths spans(calls_, module_);
@@ -121,8 +123,7 @@ void Instrumentation::plan(Body& body) {
     forget_memory_attributes(*body.function);
 }
 
-void Instrumentation::plan_block(llvm::BasicBlock& block, const Body& body,
-                                 PrivateMemory& memory) {
+void Instrumentation::plan_block(llvm::BasicBlock& block, const Body& body, PrivateMemory& memory) {
   std::vector<Chosen> chosen;
   for (llvm::Instruction& instruction : block) {
     choose(instruction, body, memory, chosen);
@@ -166,7 +167,8 @@ void Instrumentation::add_runs(std::vector<Run>& runs) {
       continue;
     }
     report_.add_range();
-    records_.push_back({.before = loop->before, .checked = run.checked,
+    records_.push_back({.before = loop->before,
+                        .checked = run.checked,
                         .ranges = [range = loop->range](llvm::IRBuilderBase&) {
                           return std::vector<ByteRange>{range};
                         }});
@@ -178,8 +180,8 @@ void Instrumentation::add_others(std::vector<Chosen>& others) {
     llvm::Instruction* before = other.store.instruction;
     if (other.store.after) before = place_after(*before);
     if (before == nullptr) continue;
-    records_.push_back({.before = before, .checked = other.checked,
-                        .ranges = std::move(other.store.ranges)});
+    records_.push_back(
+        {.before = before, .checked = other.checked, .ranges = std::move(other.store.ranges)});
   }
 }
 

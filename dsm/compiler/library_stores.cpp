@@ -106,8 +106,8 @@ class Lengths {
   ByteRange range() {
     llvm::Value* destination = call_.getArgOperand(row_.destination);
     if (row_.length == Length::appended || row_.length == Length::appended_at_most)
-      destination = builder_.CreateGEP(builder_.getInt8Ty(), bytes_of(destination),
-                                       length_of(destination));
+      destination =
+          builder_.CreateGEP(builder_.getInt8Ty(), bytes_of(destination), length_of(destination));
     return {.address = destination, .bytes = bytes()};
   }
 
@@ -152,8 +152,8 @@ class Lengths {
   }
 
   llvm::Value* printed(llvm::Value* limit) {
-    llvm::Value* negative = builder_.CreateICmpSLT(
-        &call_, llvm::ConstantInt::get(call_.getType(), 0));
+    llvm::Value* negative =
+        builder_.CreateICmpSLT(&call_, llvm::ConstantInt::get(call_.getType(), 0));
     return builder_.CreateSelect(negative, number(0), least(with_end(result()), limit));
   }
 
@@ -231,8 +231,8 @@ bool fits(const llvm::CallBase& call, const Row& row) {
 }  // namespace
 
 std::vector<Store> library_stores(llvm::CallBase& call) {
-  const auto* callee = llvm::dyn_cast<llvm::Function>(
-      call.getCalledOperand()->stripPointerCastsAndAliases());
+  const auto* callee =
+      llvm::dyn_cast<llvm::Function>(call.getCalledOperand()->stripPointerCastsAndAliases());
   std::vector<Store> stores;
   if (callee == nullptr || !callee->isDeclaration()) return stores;
   for (const Row& row : rows) {

@@ -3,7 +3,7 @@
 // bytes that each writes. Those whose bytes cannot be computed (scanf) are not in it: their stores
 // travel by pages.
 //
-// Invariants: DLS1 the same bytes as the function writes (DST1 of stores.h). Of strings they are
+// Invariants: DLS1 the same bytes as the function writes (DSI1 of stores.h). Of strings they are
 //                  counted before the call, unless the result says how many there are.
 // Thread safety: plain functions.
 #pragma once

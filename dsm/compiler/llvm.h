@@ -61,8 +61,7 @@ inline bool expandable(const llvm::SCEV* value, llvm::Instruction* before,
 }
 
 // Nothing when the size is known only when the program runs.
-inline std::optional<std::uint64_t> stored_bytes(const llvm::DataLayout& layout,
-                                                 llvm::Type* type) {
+inline std::optional<std::uint64_t> stored_bytes(const llvm::DataLayout& layout, llvm::Type* type) {
   const llvm::TypeSize size = layout.getTypeStoreSize(type);
   if (size.isScalable()) return std::nullopt;
 #if LLVM_VERSION_MAJOR >= 16
@@ -87,10 +86,10 @@ inline void forget_memory_attributes(llvm::Function& function) {
 #if LLVM_VERSION_MAJOR >= 16
   function.removeFnAttr(llvm::Attribute::Memory);
 #else
-  for (const auto kind : {llvm::Attribute::ReadNone, llvm::Attribute::ReadOnly,
-                          llvm::Attribute::WriteOnly, llvm::Attribute::ArgMemOnly,
-                          llvm::Attribute::InaccessibleMemOnly,
-                          llvm::Attribute::InaccessibleMemOrArgMemOnly})
+  for (const auto kind :
+       {llvm::Attribute::ReadNone, llvm::Attribute::ReadOnly, llvm::Attribute::WriteOnly,
+        llvm::Attribute::ArgMemOnly, llvm::Attribute::InaccessibleMemOnly,
+        llvm::Attribute::InaccessibleMemOrArgMemOnly})
     function.removeFnAttr(kind);
 #endif
   function.removeFnAttr(llvm::Attribute::NoSync);

@@ -29,9 +29,7 @@ std::optional<LoopRange> LoopRanges::of(const Run& run) {
   const llvm::SCEV* bytes = evolution_.getMulExpr(rounds, size);
   const llvm::SCEV* lowest = walk->start;
   // Backwards, the last round is the lowest: one run more than the bytes below the first.
-  if (walk->step < 0)
-    lowest = evolution_.getAddExpr(
-        lowest, evolution_.getMinusSCEV(size, bytes));
+  if (walk->step < 0) lowest = evolution_.getAddExpr(lowest, evolution_.getMinusSCEV(size, bytes));
   return expanded(*walk, lowest, bytes);
 }
 
@@ -48,8 +46,7 @@ std::optional<LoopRanges::Walk> LoopRanges::walk_of(const Run& run) {
   if (moving == nullptr || moving->getLoop() != loop || !moving->isAffine()) return std::nullopt;
   const auto* step = llvm::dyn_cast<llvm::SCEVConstant>(moving->getStepRecurrence(evolution_));
   if (step == nullptr) return std::nullopt;
-  return Walk{.loop = loop, .start = moving->getStart(),
-              .step = step->getAPInt().getSExtValue()};
+  return Walk{.loop = loop, .start = moving->getStart(), .step = step->getAPInt().getSExtValue()};
 }
 
 // How often the block is run: null if that is not known before the loop.
@@ -89,8 +86,7 @@ std::optional<LoopRange> LoopRanges::expanded(const Walk& walk, const llvm::SCEV
   if (!expandable(address, before, expander_, evolution_) ||
       !expandable(bytes, before, expander_, evolution_))
     return std::nullopt;
-  llvm::Value* first =
-      expander_.expandCodeFor(address, byte_pointer(before->getContext()), before);
+  llvm::Value* first = expander_.expandCodeFor(address, byte_pointer(before->getContext()), before);
   llvm::Value* length = expander_.expandCodeFor(bytes, bytes->getType(), before);
   return LoopRange{.before = before, .range = {.address = first, .bytes = length}};
 }

@@ -10,8 +10,8 @@ namespace tombolo::dsm::compiler {
 inline void tell(const llvm::Instruction& about, const llvm::Twine& message,
                  llvm::DiagnosticSeverity severity) {
   const llvm::Function& function = *about.getFunction();
-  function.getContext().diagnose(llvm::DiagnosticInfoUnsupported(
-      function, message, about.getDebugLoc(), severity));
+  function.getContext().diagnose(
+      llvm::DiagnosticInfoUnsupported(function, message, about.getDebugLoc(), severity));
 }
 
 }  // namespace tombolo::dsm::compiler

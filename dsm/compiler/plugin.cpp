@@ -47,8 +47,7 @@ struct StorePass : llvm::PassInfoMixin<StorePass> {
         analyses.getResult<llvm::FunctionAnalysisManagerModuleProxy>(module).getManager();
     Report report;
     const SpanCalls calls(names(begins), names(ends));
-    const bool changed =
-        Instrumentation(module, of_functions, variant, calls, report).run();
+    const bool changed = Instrumentation(module, of_functions, variant, calls, report).run();
     if (!report_to.empty()) write(report, module);
     return changed ? llvm::PreservedAnalyses::none() : llvm::PreservedAnalyses::all();
   }
@@ -63,7 +62,6 @@ extern "C" __attribute__((visibility("default"))) llvm::PassPluginLibraryInfo
 llvmGetPassPluginInfo() {
   using tombolo::dsm::compiler::run_last;
   using tombolo::dsm::compiler::StorePass;
-  return {LLVM_PLUGIN_API_VERSION, "tombolo-stores", "1", [](llvm::PassBuilder& builder) {
-            run_last(builder, [] { return StorePass(); });
-          }};
+  return {LLVM_PLUGIN_API_VERSION, "tombolo-stores", "1",
+          [](llvm::PassBuilder& builder) { run_last(builder, [] { return StorePass(); }); }};
 }

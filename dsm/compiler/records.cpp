@@ -20,7 +20,8 @@ llvm::GlobalVariable* flag(llvm::Module& module) {
 
 llvm::FunctionCallee function(llvm::Module& module, const char* name,
                               llvm::ArrayRef<llvm::Type*> parameters) {
-  auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(module.getContext()), parameters, false);
+  auto* type =
+      llvm::FunctionType::get(llvm::Type::getVoidTy(module.getContext()), parameters, false);
   llvm::FunctionCallee found = module.getOrInsertFunction(name, type);
   auto* made = llvm::dyn_cast<llvm::Function>(found.getCallee());
   if (made != nullptr && made->isDeclaration()) {
@@ -56,9 +57,8 @@ llvm::Value* in_span(llvm::IRBuilderBase& builder) {
 }
 
 void insert(llvm::Module& module, const std::vector<Record>& records) {
-  const llvm::MDNode* unlikely =
-      llvm::MDBuilder(module.getContext()).createBranchWeights(1, 1000);
-  llvm::Instruction* place = nullptr;    // of the record before, in its original block
+  const llvm::MDNode* unlikely = llvm::MDBuilder(module.getContext()).createBranchWeights(1, 1000);
+  llvm::Instruction* place = nullptr;     // of the record before, in its original block
   llvm::Instruction* checking = nullptr;  // the end of the block where that is made
   for (const Record& record : records) {
     llvm::Instruction* before = record.before;

@@ -29,8 +29,8 @@ llvm::json::Object counted(const unsigned (&counts)[fates]) {
 
 void Report::add_store(const llvm::Instruction& store, Fate fate, bool in_copy) {
   ++stores_[in_copy ? 1 : 0][static_cast<int>(fate)];
-  places_.insert(place_of(store, (in_copy ? "in a span, " : "") +
-                                     std::string(names[static_cast<int>(fate)])));
+  places_.insert(
+      place_of(store, (in_copy ? "in a span, " : "") + std::string(names[static_cast<int>(fate)])));
 }
 
 void Report::add_call(const llvm::Instruction& call, llvm::StringRef callee) {
@@ -67,19 +67,24 @@ std::string Report::text(llvm::StringRef unit) const {
 std::string Report::json(llvm::StringRef unit) const {
   llvm::json::Array places;
   for (const Place& place : places_)
-    places.push_back(llvm::json::Object{
-        {"file", place.file}, {"line", place.line}, {"store", place.about}});
+    places.push_back(
+        llvm::json::Object{{"file", place.file}, {"line", place.line}, {"store", place.about}});
   llvm::json::Array calls;
   for (const Place& place : calls_)
-    calls.push_back(llvm::json::Object{
-        {"file", place.file}, {"line", place.line}, {"callee", place.about}});
+    calls.push_back(
+        llvm::json::Object{{"file", place.file}, {"line", place.line}, {"callee", place.about}});
   std::string result;
   llvm::raw_string_ostream out(result);
-  out << llvm::json::Value(llvm::json::Object{
-             {"unit", unit}, {"functions", functions_}, {"copies", copies_},
-             {"outside_of_copies", counted(stores_[0])}, {"in_copies", counted(stores_[1])},
-             {"merged", std::int64_t(merged_)}, {"ranges", std::int64_t(ranges_)}, {"atomics", atomics_},
-             {"stores", std::move(places)}, {"calls", std::move(calls)}})
+  out << llvm::json::Value(llvm::json::Object{{"unit", unit},
+                                              {"functions", functions_},
+                                              {"copies", copies_},
+                                              {"outside_of_copies", counted(stores_[0])},
+                                              {"in_copies", counted(stores_[1])},
+                                              {"merged", std::int64_t(merged_)},
+                                              {"ranges", std::int64_t(ranges_)},
+                                              {"atomics", atomics_},
+                                              {"stores", std::move(places)},
+                                              {"calls", std::move(calls)}})
       << "\n";
   return out.str();
 }

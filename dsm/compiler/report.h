@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the report on one unit: what became of each store, by file and line, and the calls in
+// Purpose: the report on one unit: the fate of each store, by file and line, and the calls in
 // spans that hand addresses to functions of other units, whose stores are theirs to record.
 // Thread safety: one thread for each object.
 #pragma once

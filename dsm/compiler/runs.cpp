@@ -60,10 +60,12 @@ void add(Piece piece, bool checked, std::vector<Group>& groups, llvm::ScalarEvol
 // Pieces that touch or overlap. The first store of them has the place.
 Run joined(std::span<const Piece> pieces, std::int64_t end, bool checked) {
   const Piece& earliest = *std::ranges::min_element(pieces, {}, &Piece::number);
-  Run run{.before = earliest.store, .address = earliest.address,
+  Run run{.before = earliest.store,
+          .address = earliest.address,
           .offset = pieces.front().offset - earliest.offset,
           .bytes = static_cast<std::uint64_t>(end - pieces.front().offset),
-          .checked = checked, .stores = {}};
+          .checked = checked,
+          .stores = {}};
   for (const Piece& piece : pieces) run.stores.push_back(piece.store);
   return run;
 }
@@ -100,7 +102,10 @@ std::vector<Run> take_runs(llvm::BasicBlock& block, std::vector<Chosen>& stores,
         others.push_back(std::move(*next));
         continue;
       }
-      add({.store = &instruction, .address = next->store.address, .number = number, .offset = 0,
+      add({.store = &instruction,
+           .address = next->store.address,
+           .number = number,
+           .offset = 0,
            .bytes = next->store.bytes},
           next->checked, groups, evolution);
     }

@@ -20,8 +20,8 @@ struct Chosen {
 
 struct Run {
   llvm::Instruction* before = nullptr;  // the first store
-  llvm::Value* address = nullptr;  // of that store
-  std::int64_t offset = 0;         // of the run's first byte, from there
+  llvm::Value* address = nullptr;       // of that store
+  std::int64_t offset = 0;              // of the run's first byte, from there
   std::uint64_t bytes = 0;
   bool checked = false;
   std::vector<const llvm::Instruction*> stores;

@@ -25,14 +25,28 @@ const std::initializer_list<Known> known_calls = {
       "_ZNSt21recursive_timed_mutex4lockEv", "_ZL20__gthread_mutex_lockP15pthread_mutex_t",
       "_ZL30__gthread_recursive_mutex_lockP15pthread_mutex_t"}},
     {SpanCall::ends,
-     {"pthread_mutex_unlock", "pthread_rwlock_unlock", "pthread_spin_unlock", "mtx_unlock",
-      "smh_mutex_unlock", "tombolo_dsm_mutex_unlock", "GOMP_critical_end",
-      "GOMP_critical_name_end", "GOMP_atomic_end", "__kmpc_end_critical", "omp_unset_lock",
-      "omp_unset_nest_lock", "__kmpc_unset_lock", "_ZNSt5mutex6unlockEv",
-      "_ZNSt15recursive_mutex6unlockEv", "_ZNSt12shared_mutex6unlockEv",
-      "_ZNSt12shared_mutex13unlock_sharedEv", "_ZNSt22__shared_mutex_pthread6unlockEv",
-      "_ZNSt22__shared_mutex_pthread13unlock_sharedEv", "_ZNSt11timed_mutex6unlockEv",
-      "_ZNSt21recursive_timed_mutex6unlockEv", "_ZL22__gthread_mutex_unlockP15pthread_mutex_t",
+     {"pthread_mutex_unlock",
+      "pthread_rwlock_unlock",
+      "pthread_spin_unlock",
+      "mtx_unlock",
+      "smh_mutex_unlock",
+      "tombolo_dsm_mutex_unlock",
+      "GOMP_critical_end",
+      "GOMP_critical_name_end",
+      "GOMP_atomic_end",
+      "__kmpc_end_critical",
+      "omp_unset_lock",
+      "omp_unset_nest_lock",
+      "__kmpc_unset_lock",
+      "_ZNSt5mutex6unlockEv",
+      "_ZNSt15recursive_mutex6unlockEv",
+      "_ZNSt12shared_mutex6unlockEv",
+      "_ZNSt12shared_mutex13unlock_sharedEv",
+      "_ZNSt22__shared_mutex_pthread6unlockEv",
+      "_ZNSt22__shared_mutex_pthread13unlock_sharedEv",
+      "_ZNSt11timed_mutex6unlockEv",
+      "_ZNSt21recursive_timed_mutex6unlockEv",
+      "_ZL22__gthread_mutex_unlockP15pthread_mutex_t",
       "_ZL32__gthread_recursive_mutex_unlockP15pthread_mutex_t"}},
     {SpanCall::tries_zero,
      {"pthread_mutex_trylock", "pthread_mutex_timedlock", "pthread_mutex_clocklock",
@@ -43,8 +57,7 @@ const std::initializer_list<Known> known_calls = {
     {SpanCall::tries_true,
      {"_ZNSt5mutex8try_lockEv", "_ZNSt15recursive_mutex8try_lockEv",
       "_ZNSt12shared_mutex8try_lockEv", "_ZNSt12shared_mutex15try_lock_sharedEv",
-      "_ZNSt11timed_mutex8try_lockEv", "_ZNSt21recursive_timed_mutex8try_lockEv",
-      "omp_test_lock"}},
+      "_ZNSt11timed_mutex8try_lockEv", "_ZNSt21recursive_timed_mutex8try_lockEv", "omp_test_lock"}},
 };
 
 }  // namespace
@@ -57,7 +70,9 @@ SpanCalls::SpanCalls(const std::vector<std::string>& beginning,
   for (const std::string& name : ending) calls_[name] = SpanCall::ends;
 }
 
-SpanCall SpanCalls::of(const llvm::Function& callee) const { return calls_.lookup(callee.getName()); }
+SpanCall SpanCalls::of(const llvm::Function& callee) const {
+  return calls_.lookup(callee.getName());
+}
 
 SpanCall SpanCalls::of(const llvm::Instruction& instruction) const {
   const llvm::Function* callee = callee_of(instruction);

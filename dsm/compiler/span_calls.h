@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the calls that begin and end spans: locks of Pthreads, of the C++ library (whose wrappers
-// are calls at -O0), of OpenMP, of our C interface with the names of Samhita's (003 table 5.2), and
-// those that a user names.
+// Purpose: the calls that begin and end spans: locks of Pthreads, of the C++ library (whose
+// wrappers are calls at -O0), of OpenMP, of our C interface with the names of Samhita's (003 table
+// 5.2), and those that a user names.
 //
 // A mutex of C++ is known by the mangled name of its function: its body, where the compiler sees
 // one, has branches that hide that the lock is taken.

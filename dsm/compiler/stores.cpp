@@ -29,7 +29,9 @@ std::vector<Store> copied(llvm::AnyMemIntrinsic& copy) {
   llvm::Value* length = copy.getLength();
   if (const auto* constant = llvm::dyn_cast<llvm::ConstantInt>(length)) {
     if (constant->isZero()) return {};
-    return {{.instruction = &copy, .address = address, .bytes = constant->getZExtValue(),
+    return {{.instruction = &copy,
+             .address = address,
+             .bytes = constant->getZExtValue(),
              .ranges = {}}};
   }
   const MakeRanges ranges = [address, length](llvm::IRBuilderBase&) {
@@ -125,8 +127,8 @@ std::vector<Store> stores_of(llvm::Instruction& instruction, const llvm::DataLay
   if (auto* update = llvm::dyn_cast<llvm::AtomicRMWInst>(&instruction))
     return sized(*update, update->getPointerOperand(), update->getType(), layout);
   if (auto* exchange = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&instruction))
-    return sized(*exchange, exchange->getPointerOperand(),
-                 exchange->getNewValOperand()->getType(), layout);
+    return sized(*exchange, exchange->getPointerOperand(), exchange->getNewValOperand()->getType(),
+                 layout);
   if (auto* intrinsic = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction))
     return of_intrinsic(*intrinsic, layout);
   if (auto* call = llvm::dyn_cast<llvm::CallBase>(&instruction)) return library_stores(*call);

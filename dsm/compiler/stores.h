@@ -3,7 +3,7 @@
 // instruction may be a store, an atomic operation, a copy or fill of the compiler, a vector store
 // under a mask, or a call of the C library that writes to memory behind its arguments.
 //
-// Invariants: DST1 the bytes are those that are written, none beside (DRC1 of runtime_calls.h).
+// Invariants: DSI1 the bytes are those that are written, none beside (DRC1 of runtime_calls.h).
 //                  Where only the result says how many, they are recorded after the call.
 // Thread safety: plain functions.
 #pragma once
