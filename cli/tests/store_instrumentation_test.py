@@ -19,7 +19,7 @@ COMPILERS = {False: ("clang", "c"), True: ("clang++", "cpp")}
 # The programs overflow on purpose, and see one object as bytes and as a structure.
 FLAGS = ["-fwrapv", "-fno-strict-aliasing", "-w", "-pthread", f"-I{ROOT}"]
 LEVELS = ("-O0", "-O1", "-O2", "-O3")
-SEEDS = int(os.environ.get("TOMBOLO_TEST_SEEDS", "6"))
+SEEDS = int(os.environ.get("TOMBOLO_TEST_SEEDS", "4"))
 
 
 @pytest.fixture(scope="session")
