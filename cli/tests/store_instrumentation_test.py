@@ -196,7 +196,7 @@ def test_a_loop_without_rounds_records_nothing(recorded):
         "NOINLINE void fill(long* p, long n) { LOCK; for (long k = 0; k < n; k++) { p[k] = k; p[50] += k; } UNLOCK; }"
         "int main(void) { fill(longs, 0); return 0; }"
     )
-    for level in LEVELS:
+    for level in (*LEVELS, "-Os", "-Oz"):
         assert recorded(body, level)[0] == []
 
 
@@ -296,3 +296,24 @@ def test_a_lock_of_the_users_own_is_named_by_an_option(recorder, tmp_path):
         compile("clang", tmp_path / "program.c", tmp_path / "program",
                 [*FLAGS, recorder, "-O1", tmp_path / "own.c", *options])  # fmt: skip
         assert ranges(run(tmp_path / "program").parts[0].recorded) == wanted
+
+
+@pytest.mark.parametrize(
+    ("make", "escape", "records"),
+    [("long own[2]", "", 0), ("long own[2]", "known = own;", 1), ("static __thread long own[2]", "", 0),
+     ("static long own[2]", "", 1)],
+)  # fmt: skip
+def test_memory_is_private_until_its_address_is_handed_on(make, escape, records, recorded):
+    body = (
+        f"long* known; int main(int n, char** v) {{ {make}; {escape} LOCK; own[1] = n; UNLOCK; return (int)own[1] - 1; }}"
+    )
+    assert recorded(body, "-O0")[1] == records
+
+
+def test_a_block_of_the_heap_that_others_know_is_recorded(recorded):
+    body = (
+        "#include <stdlib.h>\nlong* known; int main(int n, char** v) { long* p = malloc(16); known = p;"
+        " LOCK; p[1] = n; UNLOCK; return 0; }"
+    )
+    for level in LEVELS:
+        assert recorded(body, level)[1] == 1
