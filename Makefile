@@ -120,7 +120,7 @@ distclean: clean ## Removes everything that git does not know.
 
 # --- What that needs -----------------------------------------------------------------------------
 
-.PHONY: env env-test system petsc native scc build
+.PHONY: env env-test system petsc native scc compiler build
 env: .env/mpich.stamp .env/openmpi.stamp .env/cli.stamp
 env-test: env .env/system-test.stamp .env/test.stamp .env/mpich-guests.stamp .env/openmpi-guests.stamp
 
@@ -135,6 +135,11 @@ native: build/release/build.ninja ## The libraries to preload.
 
 scc: build/release/build.ninja ## The experiments on the simulated SCC.
 	@cmake --build build/release -j $(JOBS) --target tombolo-scc -- --quiet
+
+# Configured anew: LLVM may have come since.
+compiler: build/release/build.ninja ## The plugin of clang for tombolo-cc; needs clang and llvm-dev.
+	@cmake --preset release --log-level=WARNING >/dev/null
+	@cmake --build build/release -j $(JOBS) --target tombolo_stores tombolo_dsm_calls -- --quiet
 
 build: build/$(PRESET)/build.ninja ## All programs of one preset: make build PRESET=tsan.
 	@cmake --build build/$(PRESET) -j $(JOBS) -- --quiet

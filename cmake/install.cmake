@@ -50,6 +50,12 @@ function(tombolo_install)
   # The table of settings, from which the command learns machines and lock families.
   install(TARGETS tombolo-settings RUNTIME DESTINATION tombolo/lib COMPONENT tombolo)
   add_dependencies(tombolo_wheel tombolo-settings)
+  # The compiler of threaded programs, where LLVM is.
+  if(TARGET tombolo_stores)
+    install(TARGETS tombolo_stores tombolo_dsm_calls LIBRARY DESTINATION tombolo/lib
+            ARCHIVE DESTINATION tombolo/lib COMPONENT tombolo)
+    add_dependencies(tombolo_wheel tombolo_stores tombolo_dsm_calls)
+  endif()
   if(TOMBOLO_WITH_SCC)
     if(NOT TARGET tombolo-scc)
       message(FATAL_ERROR "TOMBOLO_WITH_SCC needs Boost.Context, toml++, CLI11 and nlohmann's JSON: on Debian "

@@ -70,6 +70,18 @@ def program_hint(name: str) -> Hint:
     return _hint(hints.EXPERIMENTS, hints.EXPERIMENTS_OF_PACKAGE)
 
 
+def compiler_folders() -> list[Path]:
+    """Where to look for the plugin of clang."""
+    return _folders("dsm/compiler")
+
+
+def need_compiler(find_plugin: Callable[[], Path | None]) -> Path:
+    """The plugin, built if it is not there; else a UserError with a hint."""
+    return find_plugin() or _made(
+        "the plugin of clang", find_plugin, _hint(hints.COMPILER, hints.LIBRARY_OF_PACKAGE), "compiler"
+    )
+
+
 def _named() -> str | None:
     return os.environ.get("TOMBOLO_LIB_DIR") or None
 
