@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: see long_copy.h. The sanitizers do not see what a string instruction touches: they get
-// memcpy.
+// Purpose: see long_copy.h. The sanitizers do not see the bytes that a string instruction touches:
+// they get memcpy.
 // Thread safety: see there.
 #include "host/memory/long_copy.h"
 
