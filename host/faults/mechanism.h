@@ -29,8 +29,8 @@ constexpr const char* name_of(FaultMechanism mechanism) {
   }
 }
 
-// Ok, or unsupported with what the kernel lacks and since when it has it. Tries the mechanism on
-// memory of its own at the first call.
+// Ok, or unsupported: the call that the kernel lacks, and since when it has it. Tries the mechanism
+// on memory of its own at the first call.
 Status available(FaultMechanism mechanism);
 
 // `automatic` becomes userfault where that is available, and else protection.
