@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what a page store by page faults calls when the program's thread has met a closed page.
+// Purpose: the calls of a page store by page faults when the program's thread meets a closed page.
 //
 // The calls are made in a signal handler of the thread that has met the page, on an alternate
 // stack, while signals of the program wait. The thread was at an ordinary load or store: it may
