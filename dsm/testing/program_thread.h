@@ -99,12 +99,14 @@ class ProgramThread {
     TOMBOLO_CHECK(status.ok(), "virtual shared memory: {}", status.message());
   }
 
- private:
+ protected:
   void approach() {
     if (before_access_) before_access_();
     if constexpr (Protocol::polls) must(protocol_.poll());
   }
   std::size_t offset_of(Variable v) const { return v / shape_.pages * sizeof(std::uint64_t); }
+
+ private:
   std::span<std::byte> bytes_of(Variable v) {
     return store_.frame(page_of(v)).subspan(offset_of(v), sizeof(std::uint64_t));
   }

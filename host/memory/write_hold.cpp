@@ -20,6 +20,7 @@
 #include <mutex>
 #include <vector>
 
+#include "host/faults/signal_chain.h"
 #include "host/memory/raw_calls.h"
 
 namespace tombolo::host {
@@ -58,25 +59,12 @@ bool may_be_ours(const siginfo_t& info) {
                      [&](const Held& h) { return h.may_be(at, now); });
 }
 
-void pass_on(int signal, siginfo_t* info, void* context) {
-  if ((next_action.sa_flags & SA_SIGINFO) != 0) {
-    next_action.sa_sigaction(signal, info, context);
-  } else if (next_action.sa_handler != SIG_DFL && next_action.sa_handler != SIG_IGN) {
-    next_action.sa_handler(signal);
-  } else if (info->si_code > 0) {
-    sigaction(signal, &next_action, nullptr);      // the fault comes again, and ends the process
-  } else if (next_action.sa_handler == SIG_DFL) {  // a process has sent it
-    sigaction(signal, &next_action, nullptr);
-    raise(signal);
-  }
-}
-
 void on_fault(int signal, siginfo_t* info, void* context) {
   const int error = errno;
   if (may_be_ours(*info))
     sched_yield();  // and the store is tried again
   else
-    pass_on(signal, info, context);
+    pass_on(signal, info, context, next_action);
   errno = error;
 }
 
