@@ -102,7 +102,9 @@ void SharedMemory::lay_out() {
   starts_.reserve(cores);
   regions_.reserve(cores);
   const std::uint64_t alignment = std::max(host::page_bytes(), request_.alignment);
-  sync_bytes_ = round_up(served_machine().sync_bytes(cores), line_bytes);
+  const std::size_t wanted =
+      request_.sync_bytes > 0 ? request_.sync_bytes : served_machine().sync_bytes(cores);
+  sync_bytes_ = round_up(wanted, line_bytes);
   data_start_ = round_up(std::uint64_t{sync_bytes_} * cores, alignment);
   std::uint64_t next = 0;
   for (const Member& member : members_) {
@@ -261,11 +263,9 @@ void SharedMemory::keep_or_drop_parts(bool keep) {
   if (none) parts_.clear();
 }
 
-Status SharedMemory::start_engine(const Surroundings& surroundings, const Options& options,
-                                  const windows::EngineOptions& engine_options,
-                                  EnginePointer& out) {
-  std::pmr::memory_resource* const for_regions = surroundings.for_regions;
-  machine::Attachment at{.data = {regions_.begin(), regions_.end(), for_regions}};
+machine::Attachment SharedMemory::attachment(const Surroundings& surroundings,
+                                             const Options& options) const {
+  machine::Attachment at{.data = {regions_.begin(), regions_.end(), surroundings.for_regions}};
   at.self = static_cast<machine::Home>(rank_);
   at.cores = static_cast<machine::Home>(members_.size());
   at.sync = segment_.data();
@@ -274,14 +274,26 @@ Status SharedMemory::start_engine(const Surroundings& surroundings, const Option
   at.several_hosts = several_hosts_;
   at.idle = surroundings.idle;
   at.seed = options.seed;
+  return at;
+}
+
+Particulars SharedMemory::particulars(const Surroundings& surroundings,
+                                      const Options& options) const {
   Particulars particulars{.evictions = options.evictions,
-                          .parts = {parts_.begin(), parts_.end(), for_regions}};
+                          .parts = {parts_.begin(), parts_.end(), surroundings.for_regions}};
   if (request_.regions == Regions::programs)
     particulars.own_view =
         reinterpret_cast<std::byte*>(members_[static_cast<std::size_t>(rank_)].address);
   if (total_ > shared_start_) particulars.shared = segment_.data() + shared_start_;
-  out = served_machine().engine(std::move(at), std::move(particulars), engine_options,
-                                *surroundings.for_engine);
+  return particulars;
+}
+
+Status SharedMemory::start_engine(const Surroundings& surroundings, const Options& options,
+                                  const windows::EngineOptions& engine_options,
+                                  EnginePointer& out) {
+  out =
+      served_machine().engine(attachment(surroundings, options), particulars(surroundings, options),
+                              engine_options, *surroundings.for_engine);
   return {};
 }
 

@@ -65,6 +65,7 @@ class SharedMemory {
     // Regions::programs: whether pages of it may be moved to memory that peers can map.
     host::OwnMemory::Moving moving = host::OwnMemory::Moving::held;
     std::uint64_t alignment = 0;  // Regions::shared: of the regions that start on a page; 2^n or 0
+    std::size_t sync_bytes = 0;   // of each process; 0: those of a window
   };
   // Facts of its process that an engine needs.
   struct Surroundings {
@@ -108,6 +109,11 @@ class SharedMemory {
   // An engine on the memory, once it is made: local.
   Status start_engine(const Surroundings& surroundings, const Options& options,
                       const windows::EngineOptions& engine_options, EnginePointer& out);
+
+  // For a core of one's own on the memory, once it is made (attachment_of in
+  // runtime/engines/attachment.h); `surroundings.for_engine` is not looked at.
+  machine::Attachment attachment(const Surroundings& surroundings, const Options& options) const;
+  Particulars particulars(const Surroundings& surroundings, const Options& options) const;
 
  private:
   struct Offer {

@@ -68,6 +68,42 @@ class SharedMemoryOn : public ::testing::TestWithParam<std::string_view> {};
 INSTANTIATE_TEST_SUITE_P(Machines, SharedMemoryOn, ::testing::ValuesIn(machine_names()),
                          [](const auto& test) { return std::string(test.param); });
 
+// A core of one's own: the sync words are as many as were asked for, and lead to the same memory.
+TEST_P(SharedMemoryOn, CarriesOtherCores) {
+  const Options options = on(GetParam());
+  EXPECT_TRUE(run_together(size, {}, [&](ThreadExchange& exchange) {
+    All all(exchange);
+    std::pmr::monotonic_buffer_resource room;
+    std::vector<Member> members(size);
+    Member me = this_member(options);
+    me.bytes = region_bytes;
+    all.gather(me, std::span(members));
+    SharedMemory memory({.sync_bytes = 12345}, all.rank(), members);
+    const Agreed made = memory.make(all, options);
+    ASSERT_TRUE(made.ok()) << made.status().message();
+    const SharedMemory::Surroundings surroundings{.for_regions = &room};
+    const machine::Attachment at = memory.attachment(surroundings, options);
+    EXPECT_EQ(at.self, static_cast<machine::Home>(exchange.rank()));
+    EXPECT_EQ(at.cores, static_cast<machine::Home>(size));
+    EXPECT_EQ(at.sync_bytes_per_home, 12352u) << "whole lines";
+    EXPECT_EQ(at.seed, options.seed);
+    ASSERT_EQ(at.data.size(), static_cast<std::size_t>(size));
+    EXPECT_EQ(at.data[1].bytes, region_bytes);
+    const Particulars particulars = memory.particulars(surroundings, options);
+    EXPECT_EQ(particulars.evictions, options.evictions);
+    EXPECT_EQ(particulars.shared != nullptr, memory.served_machine().shared_bytes(at.data) > 0);
+    at.sync[at.self * at.sync_bytes_per_home] = std::byte{7};
+    at.data[at.self].memory[0] = static_cast<std::byte>(at.self + 1);
+    EXPECT_TRUE(all.all(true));
+    for (int rank = 0; rank < size; ++rank) {
+      EXPECT_EQ(at.sync[static_cast<std::size_t>(rank) * at.sync_bytes_per_home], std::byte{7});
+      EXPECT_EQ(at.data[static_cast<std::size_t>(rank)].memory[0],
+                static_cast<std::byte>(rank + 1));
+    }
+    EXPECT_TRUE(all.all(true));
+  }));
+}
+
 TEST_P(SharedMemoryOn, CarriesAWindow) {
   const Options options = on(GetParam());
   EXPECT_TRUE(run_together(size, {}, [&](ThreadExchange& exchange) {

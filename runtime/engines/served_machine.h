@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/type_list.h"
+#include "runtime/engines/attachment.h"
 #include "runtime/engines/engines.h"
 #include "windows/window.h"
 
@@ -47,17 +48,8 @@ class Served final : public ServedMachine {
   EnginePointer engine(machine::Attachment attachment, Particulars particulars,
                        const windows::EngineOptions& options,
                        std::pmr::memory_resource& memory) const override {
-    machine::AttachmentOf<C> at{std::move(attachment)};
-    if constexpr (machine::KeepsViewsApart<C>) at.own_view = particulars.own_view;
-    if constexpr (machine::WantsSharedMemory<C>) at.shared = particulars.shared;
-    if constexpr (machine::EvictsAtRandom<C>) at.evictions = particulars.evictions;
-    // An assignment would copy the parts out of the memory that they are meant to be in.
-    if constexpr (machine::MapsParts<C>) {
-      std::destroy_at(&at.parts);
-      std::construct_at(&at.parts, std::move(particulars.parts));
-    }
     return EnginePointer(std::pmr::polymorphic_allocator<>(&memory).new_object<windows::Window<C>>(
-        std::move(at), options));
+        attachment_of<C>(std::move(attachment), std::move(particulars)), options));
   }
 };
 
