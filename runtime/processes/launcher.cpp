@@ -87,6 +87,7 @@ Launcher& Launcher::operator=(Launcher&& other) noexcept {
   ends_of_processes_ = std::move(other.ends_of_processes_);
   grace_ = other.grace_;
   failed_ = std::move(other.failed_);
+  failed_status_ = other.failed_status_;
   return *this;
 }
 
@@ -143,6 +144,7 @@ void Launcher::signal_all(int signal) {
 void Launcher::note_end(std::size_t rank, int status) {
   pids_[rank] = -1;
   if (status == 0 || !failed_.ok()) return;
+  failed_status_ = status;
   failed_ = Status::process_failed(static_cast<int>(rank),
                                    fmt::format("process {} {}", rank, text_of_end(status)));
 }
@@ -178,6 +180,12 @@ Status Launcher::wait(const std::atomic<bool>* interrupt) {
   return failed_;
 }
 
+int Launcher::exit_status() const {
+  if (failed_.ok()) return 0;
+  if (WIFSIGNALED(failed_status_)) return 128 + WTERMSIG(failed_status_);
+  return failed_status_ == 0 ? 1 : WEXITSTATUS(failed_status_);
+}
+
 void Launcher::end() {
   if (!running()) return;
   signal_all(SIGTERM);
@@ -186,6 +194,8 @@ void Launcher::end() {
   signal_all(SIGKILL);
   while (running()) look(milliseconds(10));
 }
+
+bool is_launched() { return is_set(member_option); }
 
 Status join(std::unique_ptr<SocketExchange>& out) {
   const std::string text = text_of(member_option);

@@ -55,6 +55,10 @@ class Launcher {
   // first that did not, and how it ended. `interrupt`, looked at now and then, ends them all.
   Status wait(const std::atomic<bool>* interrupt = nullptr);
 
+  // As a shell tells it: 0, the status of the first process that failed, or 128 and the number of
+  // the signal that killed it; 1 after other errors. After wait().
+  int exit_status() const;
+
   // Ends all that still run (LA2).
   void end();
 
@@ -72,8 +76,12 @@ class Launcher {
   std::vector<pid_t> pids_;
   std::vector<host::Descriptor> ends_of_processes_;  // readable when the process has ended
   std::chrono::milliseconds grace_{0};
-  Status failed_;  // the first
+  Status failed_;          // the first
+  int failed_status_ = 0;  // as waitpid tells it; 0 if it was no process
 };
+
+// Whether a Launcher has started this process.
+bool is_launched();
 
 // In a process that a Launcher has started: its exchange. bad_configuration elsewhere.
 Status join(std::unique_ptr<SocketExchange>& out);

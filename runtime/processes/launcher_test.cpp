@@ -12,6 +12,7 @@
 #include <fstream>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "host/processes/process.h"
@@ -124,6 +125,20 @@ TEST(Launcher, ACrashIsNamedBySignal) {
   EXPECT_NE(ended.message().find("signal 11"), std::string::npos) << ended.message();
 }
 
+TEST(Launcher, TellsTheStatusThatAShellWould) {
+  for (const auto& [part, status] : {std::pair{"meet", 0}, {"fail", 7}, {"crash", 128 + SIGSEGV}}) {
+    Launcher launcher;
+    ASSERT_TRUE(Launcher::start(of_members(part, 2), launcher).ok());
+    EXPECT_EQ(launcher.wait().ok(), status == 0) << part;
+    EXPECT_EQ(launcher.exit_status(), status) << part;
+  }
+  Launcher launcher;
+  ASSERT_TRUE(Launcher::start({.command = {"sleep", "1000"}, .size = 1}, launcher).ok());
+  const std::atomic<bool> interrupt = true;
+  EXPECT_FALSE(launcher.wait(&interrupt).ok());
+  EXPECT_EQ(launcher.exit_status(), 1) << "interrupted";
+}
+
 TEST(Launcher, AProgramThatIsNotThereIsABadConfiguration) {
   const Status ended = ran({.command = {"/nowhere/program"}, .size = 2});
   EXPECT_EQ(ended.code(), Code::bad_configuration);
@@ -187,9 +202,12 @@ TEST(Launcher, GivesTheEnvironmentThatWasAsked) {
 
 TEST(Join, ElsewhereIsABadConfiguration) {
   std::unique_ptr<SocketExchange> exchange;
+  unsetenv("TOMBOLO_MEMBER");
+  EXPECT_FALSE(is_launched());
   for (const char* member : {"", "0/1", "1/1:3", "0/2:9999", "0/2:", "x"}) {
     setenv("TOMBOLO_MEMBER", member, 1);
     EXPECT_EQ(join(exchange).code(), Code::bad_configuration) << member;
+    EXPECT_EQ(is_launched(), *member != '\0');
   }
   unsetenv("TOMBOLO_MEMBER");
 }

@@ -5,13 +5,15 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace tombolo::runtime {
 
 PeerWatch::PeerWatch(int self, std::vector<host::ProcessName> processes,
-                     machine::IdleHook* progress)
+                     machine::IdleHook* progress, std::string of)
     : pids_(processes.size()),
       progress_(progress),
+      of_(std::move(of)),
       processes_(static_cast<std::size_t>(self), processes) {
   std::transform(processes.begin(), processes.end(), pids_.begin(),
                  [](const host::ProcessName& process) { return process.pid; });
@@ -38,7 +40,7 @@ Status PeerWatch::look() {
   if (ended.size() > most_named) names += fmt::format(" and {} more", ended.size() - most_named);
   return Status::process_failed(
       static_cast<int>(ended.front()),
-      fmt::format("{} of the window {} died", names, ended.size() == 1 ? "has" : "have"));
+      fmt::format("{} of {} {} died", names, of_, ended.size() == 1 ? "has" : "have"));
 }
 
 }  // namespace tombolo::runtime

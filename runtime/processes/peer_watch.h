@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "host/processes/peer_processes.h"
@@ -18,8 +19,9 @@ namespace tombolo::runtime {
 class PeerWatch final : public machine::IdleHook {
  public:
   // `processes` by rank; number 0 for those on other hosts, which are not looked after. `progress`
-  // may be null, and outlives the watch.
-  PeerWatch(int self, std::vector<host::ProcessName> processes, machine::IdleHook* progress);
+  // may be null, and outlives the watch. `of`: of the whole that they are parts of, for messages.
+  PeerWatch(int self, std::vector<host::ProcessName> processes, machine::IdleHook* progress,
+            std::string of = "the window");
   PeerWatch(const PeerWatch&) = delete;
   PeerWatch& operator=(const PeerWatch&) = delete;
 
@@ -33,6 +35,7 @@ class PeerWatch final : public machine::IdleHook {
 
   std::vector<std::int32_t> pids_;
   machine::IdleHook* progress_;
+  std::string of_;
   std::mutex mutex_;
   host::PeerProcesses processes_;
   Clock::time_point next_look_{};

@@ -99,6 +99,13 @@ TEST(PeerWatch, NamesADeadPeer) {
   EXPECT_EQ(dead.message(), children.named(2) + " of the window has died");
 }
 
+TEST(PeerWatch, NamesTheWhole) {
+  Children children(2);
+  PeerWatch watch(0, children.names(), nullptr, "the program");
+  children.end(1);
+  EXPECT_EQ(fault_on(watch).message(), children.named(1) + " of the program has died");
+}
+
 TEST(PeerWatch, NamesAllDeadPeersInOrder) {
   Children children(4);
   PeerWatch watch(1, children.names(), nullptr);
