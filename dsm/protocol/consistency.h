@@ -18,7 +18,7 @@ namespace tombolo::dsm {
 
 template <class P>
 concept ConsistencyProtocol = requires(P& p, Page page, std::size_t offset, std::size_t bytes,
-                                       Lock lock, std::uint64_t& value,
+                                       Lock lock, bool& taken, std::uint64_t& value,
                                        std::plus<std::uint64_t> sum) {
   // The model's name, for reports.
   { P::name } -> std::convertible_to<const char*>;
@@ -39,6 +39,8 @@ concept ConsistencyProtocol = requires(P& p, Page page, std::size_t offset, std:
   // need not end in the opposite order.
   { p.begin_span(lock) } -> std::same_as<Status>;
   { p.end_span(lock) } -> std::same_as<Status>;
+  // Begins a span if the lock is free: `taken`. If not, only earlier stores may have been sent.
+  { p.try_begin_span(lock, taken) } -> std::same_as<Status>;
   // Outside of all spans.
   { p.barrier() } -> std::same_as<Status>;
   // `value` becomes the sum (or another associative operation) of all threads' values, combined in

@@ -80,6 +80,44 @@ TYPED_TEST(Protocols, SpansMayBeNestedAndEndInAnyOrder) {
   });
 }
 
+// A thread that holds the lock has it to itself; the others find it taken, and their stores stay
+// theirs to send.
+TYPED_TEST(Protocols, ASpanMayBeTried) {
+  run<TypeParam>(small, 7, [](auto& thread) {
+    const auto meet = [&] { thread.sum(0); };
+    if (thread.self() == 0) {
+      EXPECT_TRUE(thread.try_begin_span(1));
+      thread.store(1, 7);
+    }
+    meet();
+    if (thread.self() != 0) {
+      EXPECT_FALSE(thread.try_begin_span(1));
+      EXPECT_TRUE(thread.self() != 1 || thread.try_begin_span(0)) << "another lock";
+      if (thread.self() == 1) thread.end_span(0);
+      EXPECT_FALSE(thread.try_begin_span(1));
+    }
+    meet();
+    if (thread.self() == 0) thread.end_span(1);
+    meet();
+    if (thread.self() == 2) {
+      thread.store(4, 9);
+      EXPECT_TRUE(thread.try_begin_span(1));
+      EXPECT_EQ(thread.load(1), 7u) << "of the span before";
+      thread.store(1, 8);
+      thread.end_span(1);
+    }
+    meet();
+    if (thread.self() == 1) {
+      EXPECT_TRUE(thread.try_begin_span(1));
+      EXPECT_EQ(thread.load(1), 8u);
+      EXPECT_EQ(thread.load(4), 9u) << "stored before a span";
+      thread.end_span(1);
+    }
+    thread.barrier();
+    thread.close();
+  });
+}
+
 // A page that is written with its own contents is not changed, and gives way to one that is.
 TYPED_TEST(Protocols, AStoreOfTheSameValueChangesNothing) {
   run<TypeParam>(small, 6, [](auto& thread) {

@@ -111,10 +111,17 @@ class Regional {
     TOMBOLO_CHECK(!holds(lock), "begin_span: this thread holds lock {} already", lock);
     TOMBOLO_TRY(held_.empty() ? end_region() : end_part());
     TOMBOLO_TRY(updates_.acquire(lock));
-    TOMBOLO_TRY(drop_old());
-    TOMBOLO_TRY(apply_updates(lock));
-    held_.push_back({.lock = lock, .updates = {}});
-    return {};
+    return enter(lock);
+  }
+
+  Status try_begin_span(Lock lock, bool& taken) {
+    shape_.check_lock(lock);
+    taken = false;
+    // A thread that asks again and again for a lock that is not free sends nothing.
+    if (holds(lock) || updates_.held(lock)) return {};
+    TOMBOLO_TRY(held_.empty() ? end_region() : end_part());
+    taken = updates_.try_acquire(lock);
+    return taken ? enter(lock) : Status();
   }
 
   Status end_span(Lock lock) {
@@ -157,6 +164,14 @@ class Regional {
   };
 
   bool holds(Lock lock) const { return std::ranges::find(held_, lock, &Span::lock) != held_.end(); }
+
+  // The lock is taken.
+  Status enter(Lock lock) {
+    TOMBOLO_TRY(drop_old());
+    TOMBOLO_TRY(apply_updates(lock));
+    held_.push_back({.lock = lock, .updates = {}});
+    return {};
+  }
 
   // ---- Changes outside of spans -----------------------------------------------------------------
 

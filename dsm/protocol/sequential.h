@@ -143,6 +143,11 @@ class Sequential {
     shape_.check_lock(lock);
     return acquire(mutex_of_lock(lock));
   }
+  Status try_begin_span(Lock lock, bool& taken) {
+    shape_.check_lock(lock);
+    taken = mutex_.try_acquire(mutex_of_lock(lock));
+    return taken ? Status() : poll();
+  }
   Status end_span(Lock lock) {
     shape_.check_lock(lock);
     mutex_.release(mutex_of_lock(lock));

@@ -43,6 +43,8 @@ class SpanUpdates {
 
   Status acquire(Lock lock) { return mutex_.acquire(word(lock, 0)); }
   bool try_acquire(Lock lock) { return mutex_.try_acquire(word(lock, 0)); }
+  // By any thread, at this moment.
+  bool held(Lock lock) { return core_.load(word(lock, 0)) != 0; }
   void release(Lock lock) { mutex_.release(word(lock, 0)); }
 
   // By the holder. Calls body(update) for each one that this thread has not read yet. `lost`: some

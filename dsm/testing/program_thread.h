@@ -82,6 +82,11 @@ class ProgramThread {
   }
 
   void begin_span(Lock lock) { must(protocol_.begin_span(lock)); }
+  bool try_begin_span(Lock lock) {
+    bool taken = false;
+    must(protocol_.try_begin_span(lock, taken));
+    return taken;
+  }
   void end_span(Lock lock) { must(protocol_.end_span(lock)); }
   void barrier() { must(protocol_.barrier()); }
   std::uint64_t sum(std::uint64_t value) {

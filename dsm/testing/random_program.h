@@ -94,13 +94,20 @@ class RandomProgram {
     least_[v] = std::max(least_[v], seen);
   }
 
+  void begin(Lock lock) {
+    if (random_.one_in(3))
+      while (!memory_.try_begin_span(lock)) memory_.must(memory_.core().pause(1000));
+    else
+      memory_.begin_span(lock);
+  }
+
   void span(Lock lock) {
-    memory_.begin_span(lock);
+    begin(lock);
     const Lock other = lock + 1;
     const bool nested = other < locks && random_.one_in(3);
     count(lock);
     if (nested) {
-      memory_.begin_span(other);
+      begin(other);
       count(other);
       if (random_.one_in(2)) store_own(1, random_.one_in(2));
     }
