@@ -6,6 +6,7 @@
 
 #include "backends/scc/options.h"
 #include "host/options.h"
+#include "runtime/options/dsm_options.h"
 #include "sync/locks/families.h"
 
 namespace tombolo::runtime {
@@ -17,7 +18,7 @@ constexpr std::string_view on_findings_choices[] = {"fail", "report"};
 constexpr std::string_view one[] = {"1"};
 constexpr std::string_view statistics_choices[] = {"1", "text", "json", "off", "0"};
 
-// Four lists, joined in the order of the documents: the most wanted first.
+// Five lists, joined in the order of the documents: the most wanted first.
 
 constexpr auto of_windows = std::to_array<OptionRow>({
     {.option = {.variable = "TOMBOLO_PASSIVE_SYNC",
@@ -90,8 +91,9 @@ constexpr auto of_programs = std::to_array<OptionRow>({
     {.option = {.variable = "TOMBOLO_STATS",
                 .choices = statistics_choices,
                 .initial = "off",
-                .meaning = "at `MPI_Finalize`, on stderr: the windows served and those forwarded, "
-                           "with the reasons; `1` and `text` for people, `json` for programs"},
+                .meaning = "at the end of the program (`MPI_Finalize`), on stderr: the windows "
+                           "served and those forwarded, with the reasons, or the counts of virtual "
+                           "shared memory; `1` and `text` for people, `json` for programs"},
      .field = &Options::statistics},
     {.option = {.variable = "TOMBOLO_DISABLE",
                 .choices = one,
@@ -119,6 +121,13 @@ constexpr auto of_programs = std::to_array<OptionRow>({
                            "on memory without coherence ([CAVEATS](../CAVEATS.md))"},
      .field = &Options::shared_apart},
     {.option = scc::chips_option, .reader = Reader::chip},
+});
+
+constexpr auto of_shared_memory = std::to_array<OptionRow>({
+    {.option = dsm_transport_option},
+    {.option = dsm_protocol_option},
+    {.option = dsm_memory_option},
+    {.option = dsm_cache_option},
 });
 
 constexpr auto of_the_command = std::to_array<OptionRow>({
@@ -150,16 +159,19 @@ constexpr auto of_the_command = std::to_array<OptionRow>({
 });
 
 std::vector<OptionRow> joined() {
-  std::vector<OptionRow> all{{.option = {.variable = "TOMBOLO_MACHINE",
-                                         .info_key = "tombolo_machine",
-                                         .choices = machine_names(),
-                                         .initial = machine_names()[0],
-                                         .meaning = "the machine that windows are on"},
-                              .field = &Options::machine}};
+  std::vector<OptionRow> all{
+      {.option = {.variable = "TOMBOLO_MACHINE",
+                  .info_key = "tombolo_machine",
+                  .choices = machine_names(),
+                  .initial = machine_names()[0],
+                  .meaning = "the machine that windows are on, and the transport `window` of "
+                             "virtual shared memory"},
+       .field = &Options::machine}};
   const auto append = [&](const auto& rows) { all.insert(all.end(), rows.begin(), rows.end()); };
   append(of_windows);
   append(of_machines);
   append(of_programs);
+  append(of_shared_memory);
   append(of_the_command);
   return all;
 }

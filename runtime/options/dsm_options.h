@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the settings of virtual shared memory. They are declared here since the table lists
+// them; dsm/ reads them.
+// Thread safety: constants.
+#pragma once
+
+#include "base/options.h"
+
+namespace tombolo::runtime {
+
+namespace detail {
+inline constexpr std::string_view dsm_transports[] = {"map", "window"};
+inline constexpr std::string_view dsm_protocols[] = {"regional", "sequential"};
+}  // namespace detail
+
+inline constexpr Option dsm_transport_option{
+    .variable = "TOMBOLO_DSM_TRANSPORT",
+    .choices = detail::dsm_transports,
+    .initial = detail::dsm_transports[0],
+    .meaning =
+        "virtual shared memory: `map`: all processes map the same pages; `window`: each "
+        "caches pages of its own, over the machine of `TOMBOLO_MACHINE`"};
+
+inline constexpr Option dsm_protocol_option{
+    .variable = "TOMBOLO_DSM_PROTOCOL",
+    .choices = detail::dsm_protocols,
+    .initial = detail::dsm_protocols[0],
+    .meaning =
+        "virtual shared memory: the consistency of cached pages "
+        "([threads](model/threads.md))"};
+
+inline constexpr Option dsm_memory_option{
+    .variable = "TOMBOLO_DSM_MEMORY",
+    .values = "a size such as 512MiB",
+    .initial = "1GiB",
+    .meaning = "virtual shared memory: the memory of a program, all threads together"};
+
+inline constexpr Option dsm_cache_option{
+    .variable = "TOMBOLO_DSM_CACHE",
+    .values = "a size such as 512MiB",
+    .initial = "256MiB",
+    .meaning = "virtual shared memory: the pages that each thread caches, where it caches pages"};
+
+}  // namespace tombolo::runtime
