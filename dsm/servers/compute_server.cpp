@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dsm/servers/compute_server.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "host/memory/page.h"
+#include "host/processes/processors.h"
+#include "runtime/processes/processes_here.h"
+
+namespace tombolo::dsm {
+namespace {
+
+// Fewer cannot hold the pages of one instruction: it may touch four, and store to each.
+constexpr std::uint64_t fewest_cached_pages = 8;
+constexpr std::uint32_t notices = 16384;
+
+machine::WaitPolicy waiting(std::size_t threads) {
+  const auto cores = std::max(static_cast<std::uint32_t>(threads), runtime::processes_here());
+  return machine::WaitPolicy::for_host(cores, host::processors());
+}
+
+Status shape_of(const Settings& settings, int size, Shape& out) {
+  const std::uint64_t page = host::page_bytes();
+  const std::uint64_t pages = settings.memory_bytes / page;
+  const std::uint64_t cached = std::min(settings.cache_bytes / page, pages);
+  if (pages == 0 || pages > std::uint64_t{1} << 31)
+    return Status::bad_configuration(
+        fmt::format("a memory of {} bytes cannot be: from {} to 8 TiB; see TOMBOLO_DSM_MEMORY",
+                    settings.memory_bytes, page));
+  if (settings.cache_bytes / page < fewest_cached_pages)
+    return Status::bad_configuration(
+        fmt::format("a cache of {} bytes is too small: at least {} ({} pages); see "
+                    "TOMBOLO_DSM_CACHE and --cache",
+                    settings.cache_bytes, fewest_cached_pages * page, fewest_cached_pages));
+  out = {.threads = static_cast<Thread>(size),
+         .pages = pages,
+         .page_bytes = page,
+         .cached_pages = static_cast<std::uint32_t>(cached),
+         .locks = settings.locks,
+         .notices = notices};
+  return {};
+}
+
+}  // namespace
+
+Status ComputeServer::choose(int size) {
+  const Settings& settings = request_.settings;
+  const runtime::MachineChoice machine{request_.options.machine, request_.options.native_atomics};
+  if (!request_.options.complaints.empty())
+    return Status::bad_configuration(request_.options.complaints.front());
+  TOMBOLO_TRY(shape_of(settings, size, shape_));
+  if (settings.transport == TransportKind::map) {
+    if (!runtime::served(machine).traits().coherent)
+      return Status::bad_configuration(
+          fmt::format("transport map needs a coherent machine, and {} is none; with transport "
+                      "window it can be used",
+                      runtime::name(machine.id)));
+    kind_ = mapped_kind(machine);
+    return {};
+  }
+  if (settings.protocol == ProtocolKind::sequential)
+    return Status::unsupported(
+        "protocol sequential needs threads that answer each other while they compute, which "
+        "transport window has not yet; use regional, or transport map");
+  kind_ = paged_kind(machine);
+  return {};
+}
+
+runtime::Member ComputeServer::member(int rank) const {
+  runtime::Member me = runtime::this_member(request_.options);
+  me.bytes = kind_->sizes(shape_, request_.settings.words, static_cast<Thread>(rank)).data_bytes;
+  return me;
+}
+
+Status ComputeServer::meet(int rank, std::vector<runtime::Member> members) {
+  std::vector<host::ProcessName> processes;
+  for (const runtime::Member& member : members) processes.push_back(member.process);
+  watch_.emplace(rank, std::move(processes), nullptr, "the program");
+  const auto sizes = kind_->sizes(shape_, request_.settings.words, static_cast<Thread>(rank));
+  shared_.emplace(runtime::SharedMemory::Request{.sync_bytes = sizes.sync_bytes}, rank,
+                  std::move(members));
+  if (!shared_->refusal().empty())
+    return Status::unsupported(
+        fmt::format("the processes cannot share memory: {}", shared_->refusal()));
+  return {};
+}
+
+std::uint64_t ComputeServer::view_bytes() const { return shape_.pages * shape_.page_bytes; }
+
+Status ComputeServer::start(int rank) {
+  const runtime::SharedMemory::Surroundings surroundings{
+      .waiting = waiting(shape_.threads),
+      .idle = &*watch_,
+      .for_regions = std::pmr::new_delete_resource(),
+      .for_engine = nullptr};
+  TOMBOLO_CHECK(shared_->made(), "compute server {} is started without its memory", rank);
+  return kind_->make({.attachment = shared_->attachment(surroundings, request_.options),
+                      .particulars = shared_->particulars(surroundings, request_.options),
+                      .shape = shape_,
+                      .range = range_,
+                      .give_up = request_.give_up,
+                      .words = request_.settings.words,
+                      .timed = request_.settings.timed},
+                     memory_);
+}
+
+}  // namespace tombolo::dsm

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the transport `window` on each machine: pages have homes in the regions of all threads.
+#include <utility>
+
+#include "dsm/pages/fault_pages.h"
+#include "dsm/protocol/regional.h"
+#include "dsm/servers/memory_kind.h"
+#include "dsm/transport/core_transport.h"
+#include "dsm/transport/counting.h"
+#include "dsm/transport/paged_memory.h"
+#include "runtime/engines/attachment.h"
+#include "runtime/engines/chosen_core.h"
+
+namespace tombolo::dsm {
+namespace {
+
+template <machine::Core C>
+class PagedKind final : public MemoryKind {
+  using Memory = PagedMemory<Counting<CoreTransport<C>>, FaultPages, Regional>;
+
+ public:
+  Sizes sizes(const Shape& shape, WordIndex words, Thread) const override {
+    const auto layout = Memory::take(shape, words);
+    return {.sync_bytes = layout.sync_bytes, .data_bytes = layout.data_bytes};
+  }
+  Status make(Parts parts, std::unique_ptr<ProgramMemory>& out) const override {
+    std::unique_ptr<FaultPages> pages;
+    TOMBOLO_TRY(
+        FaultPages::create(parts.shape, {.address = parts.range.data(), .replace = true}, pages));
+    out = std::make_unique<Memory>(
+        runtime::attachment_of<C>(std::move(parts.attachment), std::move(parts.particulars)),
+        Memory::take(parts.shape, parts.words), parts.shape, std::move(pages), parts.give_up,
+        parts.timed);
+    return {};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<MemoryKind> paged_kind(runtime::MachineChoice machine) {
+  std::unique_ptr<MemoryKind> kind;
+  runtime::with_core(machine, [&]<class C>() { kind = std::make_unique<PagedKind<C>>(); });
+  return kind;
+}
+
+}  // namespace tombolo::dsm

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the part of a ProgramMemory that is the same on every machine and with every transport:
+// its words are sync words of a core, and a wait steps back as one for a lock does.
+//
+// Invariants: DCM1 word i lies at home i mod threads, so that no home has all of them.
+//             DCM2 a fence follows each store of a word: a load of another word does not overtake
+//                  it (DPM2, R3).
+// Memory: 8 bytes for each word.
+// Thread safety: one thread for each object.
+#pragma once
+
+#include <utility>
+
+#include "base/check.h"
+#include "dsm/threads/program_memory.h"
+#include "machine/contract.h"
+#include "sync/locks/backoff.h"
+
+namespace tombolo::dsm {
+
+template <machine::Core C>
+class CoreMemory : public ProgramMemory {
+ public:
+  struct WordLayout {
+    machine::Offset at = 0;
+    WordIndex words = 0;
+  };
+  static WordLayout take_words(machine::SyncLayout& layout, Thread threads, WordIndex words) {
+    return {.at = layout.take_lines((words + threads - 1) / threads), .words = words};
+  }
+
+  CoreMemory(machine::AttachmentOf<C> attachment, WordLayout layout)
+      : core_(std::move(attachment)), layout_(layout), backoff_(core_, waits) {}
+  CoreMemory(const CoreMemory&) = delete;
+  CoreMemory& operator=(const CoreMemory&) = delete;
+
+  Thread self() const final { return core_.self(); }
+  Thread threads() const final { return core_.cores(); }
+
+  WordIndex words() const final { return layout_.words; }
+  std::uint64_t load(WordIndex word) final { return core_.load(place(word)); }
+  void store(WordIndex word, std::uint64_t value) final {
+    core_.store(place(word), value);
+    core_.fence();  // DCM2
+  }
+  std::uint64_t exchange(WordIndex word, std::uint64_t value) final {
+    return core_.exchange(place(word), value);
+  }
+  std::uint64_t fetch_add(WordIndex word, std::uint64_t value) final {
+    return core_.fetch_add(place(word), value);
+  }
+  std::uint64_t compare_exchange(WordIndex word, std::uint64_t expected,
+                                 std::uint64_t desired) final {
+    return core_.compare_exchange(place(word), expected, desired);
+  }
+
+  Status pause() override { return backoff_.pause(); }
+  void paused_enough() final { backoff_.reset(); }
+
+ protected:
+  C& core() { return core_; }
+
+ private:
+  // A wait that has lasted for long sleeps: at most as long again as it has lasted already.
+  static constexpr sync::LockOptions waits{.backoff_first_ns = 100, .backoff_max_ns = 500'000};
+
+  typename C::Word place(WordIndex word) {
+    TOMBOLO_CHECK(word < layout_.words, "word {} is past the {} words of the program", word,
+                  layout_.words);
+    const Thread n = core_.cores();
+    return core_.word(
+        {static_cast<Thread>(word % n), layout_.at + word / n * sizeof(std::uint64_t)});
+  }
+
+  C core_;
+  WordLayout layout_;
+  sync::Backoff<C> backoff_;
+};
+
+}  // namespace tombolo::dsm

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: memory of pages that each thread caches: a consistency protocol over a transport, driven
+// by the page faults of a store such as dsm/pages/fault_pages.h. With CoreTransport it is the
+// transport `window`.
+//
+// Invariants: DPA1 each call of the protocol is inside a RuntimeCall of the store, but for misses:
+//                  the program's thread does not touch the view meanwhile.
+// Thread safety: one thread for each object; misses are met by that thread alone.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "dsm/pages/miss_handler.h"
+#include "dsm/protocol/consistency.h"
+#include "dsm/protocol/transport.h"
+#include "dsm/threads/core_memory.h"
+#include "dsm/threads/waited.h"
+#include "runtime/counters/counters.h"
+
+namespace tombolo::dsm {
+
+template <Transport T, class S, template <class, class> class P>
+class PagedMemory final : public CoreMemory<typename T::Core> {
+  using C = typename T::Core;
+  using Protocol = P<T, S>;
+  using RuntimeCall = typename S::RuntimeCall;
+  static_assert(ConsistencyProtocol<Protocol>);
+  using CoreMemory<C>::core;
+
+ public:
+  struct Layout {
+    typename CoreMemory<C>::WordLayout words;
+    typename T::Layout transport;
+    typename Protocol::Layout protocol;
+    std::size_t sync_bytes = 0;
+    std::size_t data_bytes = 0;
+  };
+  static Layout take(const Shape& shape, WordIndex words) {
+    machine::SyncLayout layout(C::reserved_sync_bytes(shape.threads));
+    Layout taken{.words = CoreMemory<C>::take_words(layout, shape.threads, words),
+                 .transport = T::take(layout, shape),
+                 .protocol = Protocol::take(layout, shape)};
+    taken.sync_bytes = layout.bytes();
+    taken.data_bytes = T::data_bytes(shape);
+    return taken;
+  }
+
+  // `store`: of the same shape, without a miss handler. `give_up` is called when a miss has failed,
+  // under the rules of MissHandler, and ends the process; null: the handler's own way.
+  PagedMemory(machine::AttachmentOf<C> attachment, const Layout& layout, const Shape& shape,
+              std::unique_ptr<S> store, void (*give_up)(const Status&), bool timed)
+      : CoreMemory<C>(std::move(attachment), layout.words),
+        shape_(shape),
+        transport_(core(), layout.transport, shape_),
+        store_(std::move(store)),
+        protocol_(transport_, *store_, layout.protocol),
+        misses_(*this),
+        give_up_(give_up),
+        waited_(timed) {
+    store_->on_miss(misses_);
+  }
+
+  std::span<std::byte> memory() const override { return store_->memory(); }
+  std::size_t page_bytes() const override { return shape_.page_bytes; }
+
+  void record(const void* address, std::size_t bytes) override {
+    const std::uint64_t size = memory().size();
+    const std::uint64_t at = offset_of(address);
+    if (at >= size) return;
+    const std::uint64_t end = at + std::min<std::uint64_t>(bytes, size - at);
+    for (std::uint64_t next = at; next < end;) {
+      const std::uint64_t page_end = (next / shape_.page_bytes + 1) * shape_.page_bytes;
+      const std::uint64_t part = std::min(end, page_end) - next;
+      protocol_.record(next / shape_.page_bytes, next % shape_.page_bytes, part);
+      next += part;
+    }
+  }
+
+  Lock locks() const override { return shape_.locks; }
+  Status acquire(Lock lock) override {
+    const RuntimeCall call(*store_);
+    return waited_.for_lock([&] { return protocol_.begin_span(lock); });
+  }
+  Status try_acquire(Lock lock, bool& taken) override {
+    const RuntimeCall call(*store_);
+    return protocol_.try_begin_span(lock, taken);
+  }
+  Status release(Lock lock) override {
+    const RuntimeCall call(*store_);
+    return protocol_.end_span(lock);
+  }
+  Status barrier() override {
+    const RuntimeCall call(*store_);
+    return waited_.at_barrier([&] { return protocol_.barrier(); });
+  }
+  Status reduce(std::uint64_t& value, ProgramMemory::Combine combine) override {
+    const RuntimeCall call(*store_);
+    return waited_.at_barrier([&] { return protocol_.reduce(value, combine); });
+  }
+  Status pause() override {
+    if constexpr (Protocol::polls) {
+      const RuntimeCall call(*store_);
+      TOMBOLO_TRY(protocol_.poll());
+    }
+    return CoreMemory<C>::pause();
+  }
+  Status close() override {
+    const RuntimeCall call(*store_);
+    return protocol_.close();
+  }
+
+ private:
+  class Misses : public MissHandler {
+   public:
+    explicit Misses(PagedMemory& memory) : memory_(memory) {}
+    Status read_miss(Page page) override {
+      reads_.add();
+      return memory_.protocol_.read_miss(page);
+    }
+    Status write_miss(Page page) override {
+      writes_.add();
+      return memory_.protocol_.write_miss(page);
+    }
+    void fail(Page page, const Status& why) override {
+      if (memory_.give_up_ != nullptr) memory_.give_up_(why);
+      MissHandler::fail(page, why);
+    }
+
+   private:
+    PagedMemory& memory_;
+    runtime::Counter& reads_ = runtime::counters().counter("dsm_read_faults");
+    runtime::Counter& writes_ = runtime::counters().counter("dsm_write_faults");
+  };
+
+  // At least the memory's size for an address outside of it.
+  std::uint64_t offset_of(const void* address) const {
+    return reinterpret_cast<std::uint64_t>(address) -
+           reinterpret_cast<std::uint64_t>(store_->memory().data());
+  }
+
+  Shape shape_;
+  T transport_;
+  std::unique_ptr<S> store_;
+  Protocol protocol_;
+  Misses misses_;
+  void (*give_up_)(const Status&);
+  Waited waited_;
+};
+
+}  // namespace tombolo::dsm
