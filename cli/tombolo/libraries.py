@@ -43,8 +43,14 @@ def hint() -> Hint:
     return _hint(hints.LIBRARY, hints.LIBRARY_OF_PACKAGE)
 
 
-# The folder of the build that a program is in, and the target that makes it.
-PROGRAMS = {"tombolo-scc": ("experiments", "scc"), "tombolo-settings": ("runtime", "native")}
+# The folder of the build that a program, or a library of programs, is in, and the target that makes
+# it.
+PROGRAMS = {
+    "tombolo-scc": ("experiments", "scc"),
+    "tombolo-settings": ("runtime", "native"),
+    "tombolo-dsm": ("dsm", "native"),
+    "libtombolo_dsm.so": ("dsm", "native"),
+}
 
 
 def find_program(name: str) -> Path | None:

@@ -32,3 +32,10 @@ def check_machine(name: str, *others: str) -> None:
     known = (*machines(), *others)
     if name not in known:
         raise UserError(f"'{name}' is not a machine; choose of {', '.join(known)}")
+
+
+def check_choice(variable: str, text: str | None) -> None:
+    """A UserError if the variable may not have this value; None stands for none."""
+    (choices,) = (row["choices"] for row in table()["options"] if row.get("variable") == variable)
+    if text is not None and text not in choices:
+        raise UserError(f"'{text}' is not a value of {variable}; choose of {', '.join(choices)}")

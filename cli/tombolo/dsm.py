@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starts programs on virtual shared memory, and compiles them."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from tombolo import libraries, paths
+from tombolo.errors import UserError
+
+LAUNCHER = "tombolo-dsm"
+LIBRARY = "libtombolo_dsm.so"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How the program shall share memory. None stands for the environment's, or the default."""
+
+    transport: str | None = None
+    protocol: str | None = None
+    machine: str | None = None
+    memory: str | None = None
+    cache: str | None = None
+    stats: str | None = None  # text or json
+
+    def environment(self) -> dict[str, str]:
+        given = {
+            "TOMBOLO_DSM_TRANSPORT": self.transport,
+            "TOMBOLO_DSM_PROTOCOL": self.protocol,
+            "TOMBOLO_MACHINE": self.machine,
+            "TOMBOLO_DSM_MEMORY": self.memory,
+            "TOMBOLO_DSM_CACHE": self.cache,
+            "TOMBOLO_STATS": self.stats,
+        }
+        return {name: value for name, value in given.items() if value is not None}
+
+
+def command(threads: int, program: list[str]) -> list[str]:
+    """The command line that runs a program with so many threads."""
+    return [str(libraries.need_program(LAUNCHER)), str(threads), *program]
+
+
+def environment(choice: Choice) -> dict[str, str]:
+    """All of it; the program finds our library, wherever it was linked."""
+    folder = str(libraries.need_program(LIBRARY).parent)
+    found = ":".join(filter(None, [folder, os.environ.get("LD_LIBRARY_PATH", "")]))
+    return os.environ | choice.environment() | {"LD_LIBRARY_PATH": found}
+
+
+def include() -> Path:
+    """The folder that holds tombolo/dsm.h."""
+    root = paths.checkout()
+    folder = root / "dsm/api/include" if root else paths.PACKAGE / "include"
+    if not (folder / "tombolo/dsm.h").is_file():
+        raise UserError(f"tombolo/dsm.h is not in {paths.shown(folder)}")
+    return folder
+
+
+def flags() -> list[str]:
+    """For a C compiler, behind the sources."""
+    folder = libraries.need_program(LIBRARY).parent
+    return [f"-I{include()}", f"-L{folder}", f"-Wl,-rpath,{folder}", "-ltombolo_dsm"]

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the calls of tombolo/dsm.h.
+// Thread safety: the thread that calls tombolo_dsm_init(), alone.
+#include "dsm/api/include/tombolo/dsm.h"
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+#include "base/check.h"
+#include "dsm/api/program.h"
+#include "dsm/threads/condition.h"
+
+namespace tombolo::dsm {
+namespace {
+
+std::unique_ptr<Program> the_program;
+
+Program& program(const char* call) {
+  TOMBOLO_CHECK(the_program != nullptr, "{}: call it between tombolo_dsm_init and _finalize", call);
+  return *the_program;
+}
+
+double reduced(const char* call, double value, ProgramMemory::Combine combine) {
+  auto bits = std::bit_cast<std::uint64_t>(value);
+  Program::must(program(call).memory().reduce(bits, combine));
+  return std::bit_cast<double>(bits);
+}
+
+// A combination of doubles as one of words.
+template <double (*Of)(double, double)>
+std::uint64_t in_words(std::uint64_t a, std::uint64_t b) {
+  return std::bit_cast<std::uint64_t>(Of(std::bit_cast<double>(a), std::bit_cast<double>(b)));
+}
+double sum(double a, double b) { return a + b; }
+double least(double a, double b) { return std::min(a, b); }
+double most(double a, double b) { return std::max(a, b); }
+
+void check_block(const char* call, Program& in, const void* block) {
+  TOMBOLO_CHECK(in.blocks().bytes_of(block) != nullptr,
+                "{}: {} is not the address of a block of tombolo_dsm_malloc", call, block);
+}
+
+}  // namespace
+}  // namespace tombolo::dsm
+
+using tombolo::dsm::Condition;
+using tombolo::dsm::Program;
+using tombolo::dsm::program;
+
+extern "C" {
+
+[[gnu::visibility("default")]] void tombolo_dsm_init(void) {
+  TOMBOLO_CHECK(tombolo::dsm::the_program == nullptr, "tombolo_dsm_init: it was called before");
+  tombolo::dsm::the_program = std::make_unique<Program>();
+}
+
+[[gnu::visibility("default")]] void tombolo_dsm_finalize(void) {
+  program(__func__).close();
+  tombolo::dsm::the_program.reset();
+}
+
+[[gnu::visibility("default")]] unsigned tombolo_dsm_thread(void) {
+  return program(__func__).memory().self();
+}
+
+[[gnu::visibility("default")]] unsigned tombolo_dsm_threads(void) {
+  return program(__func__).memory().threads();
+}
+
+[[gnu::visibility("default")]] void* tombolo_dsm_malloc(size_t bytes) {
+  void* const block = program(__func__).blocks().take(bytes);
+  if (block == nullptr) errno = ENOMEM;
+  return block;
+}
+
+[[gnu::visibility("default")]] void tombolo_dsm_free(void* block) {
+  Program& in = program(__func__);
+  if (block == nullptr) return;
+  tombolo::dsm::check_block(__func__, in, block);
+  in.blocks().give_back(block);
+}
+
+[[gnu::visibility("default")]] void* tombolo_dsm_realloc(void* block, size_t bytes) {
+  Program& in = program(__func__);
+  void* const larger = tombolo_dsm_malloc(bytes);
+  if (larger == nullptr || block == nullptr) return larger;
+  tombolo::dsm::check_block(__func__, in, block);
+  Program::must(in.memory().barrier());
+  if (in.memory().self() == 0)
+    std::memcpy(larger, block, std::min(bytes, *in.blocks().bytes_of(block)));
+  Program::must(in.memory().barrier());
+  in.blocks().give_back(block);
+  return larger;
+}
+
+[[gnu::visibility("default")]] void tombolo_dsm_record(const void* address, size_t bytes) {
+  program(__func__).memory().record(address, bytes);
+}
+
+[[gnu::visibility("default")]] tombolo_dsm_mutex_t tombolo_dsm_mutex_create(void) {
+  return {program(__func__).take_lock()};
+}
+
+[[gnu::visibility("default")]] void tombolo_dsm_mutex_lock(tombolo_dsm_mutex_t mutex) {
+  Program::must(program(__func__).memory().acquire(mutex.number));
+}
+
+[[gnu::visibility("default")]] int tombolo_dsm_mutex_trylock(tombolo_dsm_mutex_t mutex) {
+  bool taken = false;
+  Program::must(program(__func__).memory().try_acquire(mutex.number, taken));
+  return taken ? 1 : 0;
+}
+
+[[gnu::visibility("default")]] void tombolo_dsm_mutex_unlock(tombolo_dsm_mutex_t mutex) {
+  Program::must(program(__func__).memory().release(mutex.number));
+}
+
+[[gnu::visibility("default")]] tombolo_dsm_cond_t tombolo_dsm_cond_create(void) {
+  return {static_cast<std::uint32_t>(program(__func__).take_words(Condition::words_needed))};
+}
+
+[[gnu::visibility("default")]] void tombolo_dsm_cond_wait(tombolo_dsm_cond_t cond,
+                                                          tombolo_dsm_mutex_t mutex) {
+  Program::must(Condition(program(__func__).memory(), cond.number).wait(mutex.number));
+}
+
+[[gnu::visibility("default")]] void tombolo_dsm_cond_signal(tombolo_dsm_cond_t cond) {
+  Condition(program(__func__).memory(), cond.number).signal();
+}
+
+[[gnu::visibility("default")]] void tombolo_dsm_cond_broadcast(tombolo_dsm_cond_t cond) {
+  Condition(program(__func__).memory(), cond.number).broadcast();
+}
+
+[[gnu::visibility("default")]] void tombolo_dsm_barrier_wait(void) {
+  Program::must(program(__func__).memory().barrier());
+}
+
+[[gnu::visibility("default")]] double tombolo_dsm_sum(double value) {
+  return tombolo::dsm::reduced(__func__, value, tombolo::dsm::in_words<tombolo::dsm::sum>);
+}
+
+[[gnu::visibility("default")]] double tombolo_dsm_min(double value) {
+  return tombolo::dsm::reduced(__func__, value, tombolo::dsm::in_words<tombolo::dsm::least>);
+}
+
+[[gnu::visibility("default")]] double tombolo_dsm_max(double value) {
+  return tombolo::dsm::reduced(__func__, value, tombolo::dsm::in_words<tombolo::dsm::most>);
+}
+
+[[gnu::visibility("default")]] uint64_t tombolo_dsm_sum_u64(uint64_t value) {
+  Program::must(program(__func__).memory().reduce(
+      value, [](std::uint64_t a, std::uint64_t b) { return a + b; }));
+  return value;
+}
+
+}  // extern "C"

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dsm/api/program.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/check.h"
+#include "runtime/counters/counters.h"
+#include "runtime/options/dsm_options.h"
+#include "runtime/processes/launcher.h"
+
+namespace tombolo::dsm {
+namespace {
+
+// This process's number in its job, for a message from a signal handler.
+int rank_here = 0;
+
+// Without stdio, whose locks the program may hold at a page fault.
+void say(const std::string& text) {
+  const std::string line = fmt::format("tombolo: {}\n", text);
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+}
+
+}  // namespace
+
+Program::Program() {
+  if (runtime::is_launched())
+    must(runtime::join(exchange_));
+  else
+    exchange_ = std::make_unique<runtime::SocketExchange>(0, 1, runtime::SocketExchange::Ends());
+  rank_here = exchange_->rank();
+  all_.emplace(*exchange_);
+  if (const runtime::Agreed opened = open(); !opened.ok()) {
+    tell(opened);
+    _exit(1);
+  }
+  blocks_ = std::make_unique<CollectiveBlocks>(memory().memory(), memory().page_bytes());
+}
+
+runtime::Agreed Program::open() {
+  request_.options = runtime::read_environment();
+  request_.give_up = &Program::give_up;
+  request_.settings.timed = request_.options.statistics != runtime::Statistics::off;
+  TOMBOLO_AGREE(all_->step({.message = "another process has settings that are not understood"},
+                           [&] { return read_settings(request_.settings); }));
+  return ComputeServer::open(*all_, request_, server_);
+}
+
+// By the first of the processes that know a cause.
+void Program::tell(const runtime::Agreed& failed) {
+  const auto n = static_cast<std::size_t>(exchange_->size());
+  const char mine = failed.own() ? 1 : 0;
+  std::vector<char> knows(n, 0);
+  const bool asked = exchange_->gather(&mine, knows.data(), sizeof mine).ok();
+  const auto first = std::find(knows.begin(), knows.end(), 1) - knows.begin();
+  if (!asked || first == exchange_->rank()) say(failed.status().message());
+}
+
+void Program::give_up(const Status& why) {
+  using std::chrono::milliseconds;
+  // The launcher names a process that was killed, and ends the others: one message, not one of
+  // each. Where it has seen no failure, the first of those that wait tells.
+  if (why.code() == Code::process_failed && runtime::is_launched())
+    std::this_thread::sleep_for(milliseconds(2000 + 250 * std::min(rank_here, 8)));
+  say(fmt::format("rank {}: {}", rank_here, why.message()));
+  _exit(1);
+}
+
+Lock Program::take_lock() {
+  TOMBOLO_CHECK(next_lock_ < memory().locks(), "tombolo_dsm_mutex_create: all {} locks are taken",
+                memory().locks());
+  return next_lock_++;
+}
+
+WordIndex Program::take_words(WordIndex count) {
+  TOMBOLO_CHECK(next_word_ + count <= memory().words(),
+                "tombolo_dsm_cond_create: all {} words are taken", memory().words());
+  next_word_ += count;
+  return next_word_ - count;
+}
+
+void Program::close() {
+  must(server_->close(*all_).status());
+  write_counters();
+  server_.reset();
+}
+
+void Program::write_counters() {
+  using runtime::Counters;
+  const runtime::Options& options = request_.options;
+  if (options.statistics == runtime::Statistics::off) return;
+  const Settings& settings = server_->settings();
+  const auto choice = [](const Option& option, auto kind) {
+    return std::string(option.choices[static_cast<std::size_t>(kind)]);
+  };
+  const std::array facts{
+      Counters::Fact{"rank", std::to_string(rank_here)},
+      Counters::Fact{"machine", std::string(name(options.machine))},
+      Counters::Fact{"transport", choice(runtime::dsm_transport_option, settings.transport)},
+      Counters::Fact{"protocol", choice(runtime::dsm_protocol_option, settings.protocol)}};
+  const bool json = options.statistics == runtime::Statistics::json;
+  say("stats " + (json ? runtime::counters().as_json(facts) : runtime::counters().as_text(facts)));
+}
+
+}  // namespace tombolo::dsm

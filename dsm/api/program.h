@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: private to this folder: the program behind the calls of tombolo/dsm.h: its start and
+// end, its memory, and the numbers of its locks and words that are handed out.
+// Thread safety: the thread that makes it, alone.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "dsm/api/collective_blocks.h"
+#include "dsm/servers/compute_server.h"
+#include "runtime/collective/socket_exchange.h"
+
+namespace tombolo::dsm {
+
+class Program {
+ public:
+  // Together with the other processes of the job, if a launcher has started this one; else alone.
+  // Ends the process, with a message of one process of the job, where that cannot be.
+  Program();
+
+  ProgramMemory& memory() { return server_->memory(); }
+  CollectiveBlocks& blocks() { return *blocks_; }
+
+  // Of the locks and words that are not used yet; all threads take them together.
+  Lock take_lock();
+  WordIndex take_words(WordIndex count);
+
+  // Together. The memory is given back, and the counters are written if they are wanted.
+  void close();
+
+  // Ends the process unless `status` is ok.
+  static void must(const Status& status) {
+    if (!status.ok()) [[unlikely]]
+      give_up(status);
+  }
+
+ private:
+  [[noreturn]] static void give_up(const Status& why);
+  runtime::Agreed open();
+  void tell(const runtime::Agreed& failed);
+  void write_counters();
+
+  std::unique_ptr<runtime::SocketExchange> exchange_;
+  std::optional<runtime::Collective<runtime::SocketExchange>> all_;
+  ComputeServer::Request request_;
+  std::unique_ptr<ComputeServer> server_;
+  std::unique_ptr<CollectiveBlocks> blocks_;
+  Lock next_lock_ = 0;
+  WordIndex next_word_ = 0;
+};
+
+}  // namespace tombolo::dsm
