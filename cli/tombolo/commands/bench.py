@@ -12,12 +12,16 @@ from rich.table import Table
 
 from tombolo import host, libraries, load, measure, mpis, paths, records, settings
 from tombolo import starvation as starving
+from tombolo.commands import bench_dsm
 from tombolo.console import console, paragraph
 from tombolo.errors import UserError
 from tombolo.measure import Campaign, Contestant, Sample, Target
 from tombolo.mpis import Mpi
 
 app = typer.Typer(help="Measurements against the stock MPIs of this host.", no_args_is_help=True)
+
+
+app.command("dsm")(bench_dsm.dsm)
 
 
 @app.callback()

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels of threaded programs on virtual shared memory, and with -DPTHREADS on that of one
+// process: the same source, but for the calls in team.h.
+//
+//   kernels PROGRAM VARIANT [SIZE [TIMES]]
+//
+// Thread 0 prints a line {"program": ..., "variant": ..., "threads": n, "seconds": s, "check": c}:
+// the time of the kernel alone, or of one round of it, and a number that is the same for all
+// memories.
+#include "bench/dsm/team.h"
+
+#include <stdint.h>
+
+struct kernel {
+  const char* program;
+  const char* variant;
+  size_t size;
+  int times;
+  double (*run)(const struct kernel*, double* check);  // the seconds
+};
+
+struct rows {
+  size_t first, last;
+};
+
+// Of `n`, those of this thread.
+static struct rows share(size_t n) {
+  const size_t i = self(), all = threads();
+  return (struct rows){n * i / all, n * (i + 1) / all};
+}
+
+// ---- Jacobi: the mean of four neighbours, in 100 sweeps of a square --------------------------
+
+static double sweep(const double* from, double* to, size_t n, struct rows rows) {
+  double change = 0;
+  for (size_t y = rows.first < 1 ? 1 : rows.first; y < rows.last && y < n - 1; ++y)
+    for (size_t x = 1; x < n - 1; ++x) {
+      const size_t i = y * n + x;
+      to[i] = 0.25 * (from[i - 1] + from[i + 1] + from[i - n] + from[i + n]);
+      change += (to[i] - from[i]) * (to[i] - from[i]);
+    }
+  return change;
+}
+
+// The sum of all threads' values: by a reduction, or of `slot` under a lock.
+static double total(const struct kernel* kernel, double value, double* slot) {
+  if (strcmp(kernel->variant, "lock") != 0) {
+    const double all = sum(value);
+    barrier();  // a reduction orders no stores
+    return all;
+  }
+  lock(0);
+  record(slot, sizeof *slot);
+  *slot += value;
+  unlock(0);
+  barrier();
+  return *slot;
+}
+
+static double jacobi(const struct kernel* kernel, double* check) {
+  const size_t n = kernel->size;
+  double* const a = shared(n * n * sizeof *a);
+  double* const b = shared(n * n * sizeof *b);
+  double* const slots = shared((size_t)kernel->times * sizeof *slots);
+  const struct rows mine = share(n);
+  for (size_t y = mine.first; y < mine.last; ++y)
+    for (size_t x = 0; x < n; ++x) a[y * n + x] = b[y * n + x] = y == 0 ? 1.0 : 0.0;
+  barrier();
+  const double start = now();
+  for (int i = 0; i < kernel->times; ++i)
+    *check = total(kernel, i % 2 == 0 ? sweep(a, b, n, mine) : sweep(b, a, n, mine), &slots[i]);
+  return now() - start;
+}
+
+// ---- STREAM's triad, warm ----------------------------------------------------------------------
+
+static double triad(const struct kernel* kernel, double* check) {
+  const size_t n = kernel->size;
+  double* const a = shared(n * sizeof *a);
+  double* const b = shared(n * sizeof *b);
+  double* const c = shared(n * sizeof *c);
+  const struct rows mine = share(n);
+  double start = 0;
+  for (size_t i = mine.first; i < mine.last; ++i) b[i] = (double)i, c[i] = 1;
+  for (int round = -2; round < kernel->times; ++round) {
+    if (round == 0) start = now();
+    for (size_t i = mine.first; i < mine.last; ++i) a[i] = b[i] + (round + 3) * c[i];
+    barrier();
+  }
+  const double seconds = (now() - start) / kernel->times;
+  *check = a[n - 1] - b[n - 1];
+  return seconds;
+}
+
+// ---- Cold memory: thread 0 stores, and the last thread reads, or copies with Pthreads ---------
+
+static double cold(const struct kernel* kernel, double* check) {
+  const size_t n = kernel->size / sizeof(uint64_t);
+  uint64_t* const all = shared(kernel->size);
+  if (self() == 0)
+    for (size_t i = 0; i < n; ++i) all[i] = i;
+  barrier();
+  double seconds = 0;
+  uint64_t found = 0;
+  if (self() == threads() - 1) {
+#ifdef PTHREADS
+    uint64_t* const copy = malloc(kernel->size);
+    memset(copy, 0, kernel->size);
+    const double copying = now();
+    memcpy(copy, all, kernel->size);
+    seconds = now() - copying;
+    for (size_t i = 0; i < n; ++i) found += copy[i];
+    free(copy);
+#else
+    const double start = now();
+    for (size_t i = 0; i < n; ++i) found += all[i];
+    seconds = now() - start;
+#endif
+  }
+  *check = sum((double)found);
+  return sum(seconds);
+}
+
+// ---- Stores to more than the cache holds ------------------------------------------------------
+
+static double fill(const struct kernel* kernel, double* check) {
+  char* const all = shared(kernel->size);
+  barrier();
+  const double start = now();
+  if (self() == 0) memset(all, 7, kernel->size);
+  const double seconds = now() - start;
+  barrier();
+  *check = self() == 0 ? all[kernel->size / 2] + all[kernel->size - 1] : 0;
+  return seconds;
+}
+
+// ---- Synchronization --------------------------------------------------------------------------
+
+static void wait_a_microsecond(void) {
+  for (const double end = now() + 1e-6; now() < end;) continue;
+}
+
+// The lock goes from one thread to the next, with 64 bytes that each changes. A thread that has got
+// it before its turn lets the other one have it.
+static double hand_over(const struct kernel* kernel, double* check) {
+  enum { kNumbers = 8 };
+  double* const numbers = shared(kNumbers * sizeof *numbers);
+  const double all = (double)kernel->times * threads();
+  double turns = 0;
+  barrier();
+  const double start = now();
+  while (turns < all) {
+    lock(1);
+    turns = numbers[0];
+    if (turns < all && (unsigned)turns % threads() == self()) {
+      record(numbers, kNumbers * sizeof *numbers);
+      for (int i = 0; i < kNumbers; ++i) numbers[i] += 1;
+    }
+    unlock(1);
+    wait_a_microsecond();
+  }
+  const double seconds = now() - start;
+  barrier();
+  *check = numbers[kNumbers - 1];
+  return seconds / all;
+}
+
+static double barriers(const struct kernel* kernel, double* check) {
+  barrier();
+  const double start = now();
+  for (int i = 0; i < kernel->times; ++i) barrier();
+  *check = 0;
+  return (now() - start) / kernel->times;
+}
+
+// ---- The program ------------------------------------------------------------------------------
+
+static const struct kernel kernels[] = {
+    {"jacobi", "reduction", 1024, 100, jacobi},
+    {"jacobi", "lock", 1024, 100, jacobi},
+    {"triad", "warm", (size_t)4 << 20, 10, triad},
+    {"cold", "read", (size_t)128 << 20, 1, cold},
+    {"fill", "memset", (size_t)1 << 30, 1, fill},
+    {"hand_over", "64 bytes", 0, 20000, hand_over},
+    {"barrier", "nothing written", 0, 20000, barriers},
+};
+
+static void run(struct kernel kernel, int argc, char** argv) {
+  double check = 0;
+  if (argc > 3) kernel.size = (size_t)atoll(argv[3]);
+  if (argc > 4) kernel.times = atoi(argv[4]);
+  const double seconds = kernel.run(&kernel, &check);
+  if (self() == 0)
+    printf(
+        "{\"program\": \"%s\", \"variant\": \"%s\", \"threads\": %u, \"seconds\": %.9f, "
+        "\"check\": %.17g}\n",
+        kernel.program, kernel.variant, threads(), seconds, check);
+}
+
+static void body(int argc, char** argv) {
+  const size_t n = sizeof kernels / sizeof *kernels;
+  for (size_t i = 0; argc > 2 && i < n; ++i)
+    if (strcmp(argv[1], kernels[i].program) == 0 && strcmp(argv[2], kernels[i].variant) == 0)
+      return run(kernels[i], argc, argv);
+  if (self() == 0) {
+    fprintf(stderr, "usage: kernels PROGRAM VARIANT [SIZE [TIMES]], of\n");
+    for (size_t i = 0; i < n; ++i)
+      fprintf(stderr, "  %s '%s'\n", kernels[i].program, kernels[i].variant);
+  }
+  exit(2);
+}
