@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <span>
 #include <vector>
@@ -16,22 +17,46 @@ namespace tombolo::dsm {
 
 using PageBytes = std::vector<std::byte>;
 
+namespace detail {
+
+// The vector registers that every processor has.
+using Block [[gnu::vector_size(16)]] = std::uint64_t;
+
+inline Block block_at(const std::byte* from) {
+  Block block;
+  std::memcpy(&block, from, sizeof block);
+  return block;
+}
+inline bool is_zero(const Block& block) { return (block[0] | block[1]) == 0; }
+
+}  // namespace detail
+
 // True if they differ; `diff` is as long as they are.
 inline bool difference(std::span<const std::byte> frame, std::span<const std::byte> twin,
                        PageBytes& diff) {
+  using detail::Block;
   diff.resize(frame.size());
-  std::byte any{};
-  for (std::size_t i = 0; i < frame.size(); ++i) {
-    diff[i] = frame[i] ^ twin[i];
-    any |= diff[i];
+  Block blocks{};
+  std::size_t i = 0;
+  for (; i + sizeof(Block) <= frame.size(); i += sizeof(Block)) {
+    const Block changed = detail::block_at(&frame[i]) ^ detail::block_at(&twin[i]);
+    std::memcpy(&diff[i], &changed, sizeof changed);
+    blocks |= changed;
   }
-  return any != std::byte{};
+  std::byte rest{};
+  for (; i < frame.size(); ++i) rest |= diff[i] = frame[i] ^ twin[i];
+  return rest != std::byte{} || !detail::is_zero(blocks);
 }
 
 inline bool all_zero(std::span<const std::byte> bytes) {
-  std::byte any{};
-  for (const std::byte byte : bytes) any |= byte;
-  return any == std::byte{};
+  using detail::Block;
+  Block blocks{};
+  std::size_t i = 0;
+  for (; i + sizeof(Block) <= bytes.size(); i += sizeof(Block))
+    blocks |= detail::block_at(&bytes[i]);
+  std::byte rest{};
+  for (; i < bytes.size(); ++i) rest |= bytes[i];
+  return rest == std::byte{} && detail::is_zero(blocks);
 }
 
 inline void copy(std::span<const std::byte> from, std::span<std::byte> to) {
