@@ -75,6 +75,7 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
       const std::uint64_t page_end = (next / shape_.page_bytes + 1) * shape_.page_bytes;
       const std::uint64_t part = std::min(end, page_end) - next;
       protocol_.record(next / shape_.page_bytes, next % shape_.page_bytes, part);
+      open_for_stores(next / shape_.page_bytes);
       next += part;
     }
   }
@@ -134,6 +135,14 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
     runtime::Counter& reads_ = runtime::counters().counter("dsm_read_faults");
     runtime::Counter& writes_ = runtime::counters().counter("dsm_write_faults");
   };
+
+  // A cached page that is about to be stored to is opened without a fault: that takes a signal
+  // more.
+  void open_for_stores(Page page) {
+    if (store_->lookup(page) == nullptr || store_->writable(page)) return;
+    const RuntimeCall call(*store_);
+    if (const Status opened = protocol_.write_miss(page); !opened.ok()) misses_.fail(page, opened);
+  }
 
   // At least the memory's size for an address outside of it.
   std::uint64_t offset_of(const void* address) const {
