@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -48,7 +49,7 @@ int main(int argc, char** argv) {
   if (me == 0) strcpy(text, "moved");
   text = tombolo_dsm_realloc(text, 100000);
   tombolo_dsm_barrier_wait();
-  if (argc > 1 && me == 1) return argv[1][0];
+  if (argc > 1 && me == 1) return argv[1][0] - '0';
   const double sum = tombolo_dsm_sum(me + 1);
   const double least = tombolo_dsm_min(me), most = tombolo_dsm_max(me);
   if (me == n - 1) printf("%g %g %g %g %g %s\n", all, numbers[0], sum, least, most, text);
@@ -128,8 +129,8 @@ def test_a_program_that_is_started_by_itself_has_one_thread(sums):
 
 
 def test_the_status_of_a_thread_that_fails_is_the_programs(sums):
-    done = run("-n", 2, sums, "leave")
-    assert done.returncode == ord("l")
+    done = run("-n", 2, sums, "7")
+    assert done.returncode == 7
     assert done.stderr == "", "the program itself tells its causes"
 
 
@@ -145,6 +146,14 @@ def test_a_killed_process_ends_all_with_one_message(endless, how):
     assert told == "tombolo: process 1 was killed by signal 9 (Killed)\n"
     assert not any(alive(pid) for pid in pids.values())
     assert sorted(os.listdir("/dev/shm")) == before
+
+
+def test_a_thread_that_leaves_before_the_end_is_named_once(sums):
+    done = run("-n", 3, sums, "0")
+    assert done.returncode == 1
+    assert re.fullmatch(
+        r"tombolo: rank 0: rank 1 \(process \d+\) of the program has died\n", done.stderr
+    )
 
 
 def test_an_interrupt_ends_all(endless):
@@ -180,7 +189,11 @@ def test_stats_are_told_by_each_thread(sums, how):
     assert {each["rank"] for each in counts} == {"0", "1"}
     if how[-1] == "window":
         assert all(each["dsm_read_faults"] + each["dsm_write_faults"] > 0 for each in counts)
-        assert all(each["dsm_fetched_bytes"] % 4096 == 0 for each in counts)
+        for each in counts:
+            fetched, sent = each["dsm_fetches"] + each["dsm_collected"], each["dsm_diffs"] + each["dsm_puts"]
+            assert each["dsm_fetched_bytes"] == 4096 * fetched
+            assert each["dsm_sent_bytes"] == 4096 * sent
+            assert each["dsm_lock_waits"] == 10
 
 
 @pytest.mark.parametrize(

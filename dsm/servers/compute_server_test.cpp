@@ -60,6 +60,8 @@ void look(ProgramMemory& memory) {
   REQUIRE(memory.self() < memory.threads());
   REQUIRE(memory.memory().size() == 64 * page);
   REQUIRE(memory.page_bytes() == page);
+  REQUIRE(memory.locks() == 5);
+  REQUIRE(memory.words() == 37);
   const auto address = reinterpret_cast<std::uint64_t>(memory.memory().data());
   REQUIRE(address % page == 0);
   for (WordIndex word = 0; word < memory.words(); ++word) REQUIRE(memory.load(word) == 0);
@@ -324,6 +326,22 @@ void lose_one_in_a_pause(ProgramMemory& memory) {
   lose_one(memory, [&] { return memory.pause(); });
 }
 
+// ---- Mistakes, which stop the process ----
+
+void take_a_lock_twice(ProgramMemory& memory) {
+  MUST(memory.acquire(1));
+  MUST(memory.acquire(1));
+}
+void release_a_free_lock(ProgramMemory& memory) { MUST(memory.release(1)); }
+void release_the_lock_of_another(ProgramMemory& memory) {
+  if (memory.self() == 0) MUST(memory.acquire(1));
+  MUST(meet_by_words(memory));
+  if (memory.self() == 1) MUST(memory.release(1));
+  MUST(meet_by_words(memory));
+}
+void take_a_lock_past_the_last(ProgramMemory& memory) { MUST(memory.acquire(memory.locks())); }
+void load_a_word_past_the_last(ProgramMemory& memory) { memory.load(memory.words()); }
+
 const std::map<std::string, void (*)(ProgramMemory&)> programs{
     {"look", look},
     {"use_words", use_words},
@@ -340,17 +358,24 @@ const std::map<std::string, void (*)(ProgramMemory&)> programs{
     {"lose_one_at_a_barrier", lose_one_at_a_barrier},
     {"lose_the_holder_of_a_lock", lose_the_holder_of_a_lock},
     {"lose_one_in_a_pause", lose_one_in_a_pause},
+    {"take_a_lock_twice", take_a_lock_twice},
+    {"release_a_free_lock", release_a_free_lock},
+    {"release_the_lock_of_another", release_the_lock_of_another},
+    {"take_a_lock_past_the_last", take_a_lock_past_the_last},
+    {"load_a_word_past_the_last", load_a_word_past_the_last},
 };
 
-// A process of the program: 5 where the server does not open, with the reason on stdout.
+// A process of the program: 5 where the server does not open, with the reason on stderr. The
+// settings of process 0 are those of all.
 int member(const std::string& name) {
   std::unique_ptr<runtime::SocketExchange> exchange;
   MUST(runtime::join(exchange));
   ComputeServer::Request request{.options = runtime::read_environment()};
-  request.settings.memory_bytes = 64 * page;
-  request.settings.cache_bytes = 12 * page;
-  request.settings.locks = 5;
-  request.settings.words = 37;
+  const auto more = static_cast<std::uint32_t>(exchange->rank());
+  request.settings.memory_bytes = (64 + more) * page;
+  request.settings.cache_bytes = (12 + more) * page;
+  request.settings.locks = 5 + more;
+  request.settings.words = 37 + more;
   MUST(read_settings(request.settings));
   runtime::Collective all(*exchange);
   std::unique_ptr<ComputeServer> server;
@@ -436,6 +461,16 @@ TEST_P(Servers, NameTheOneThatDied) {
     const auto found = std::distance(std::filesystem::directory_iterator(folder), {});
     EXPECT_EQ(found, 2) << name << ": each of the others noticed";
     std::filesystem::remove_all(folder);
+  }
+}
+
+TEST_P(Servers, StopAtMistakes) {
+  for (const char* name :
+       {"take_a_lock_twice", "release_a_free_lock", "release_the_lock_of_another",
+        "take_a_lock_past_the_last", "load_a_word_past_the_last"}) {
+    int exit_status = 0;
+    EXPECT_FALSE(ran(launch_of(name, GetParam(), 2), exit_status).ok()) << name;
+    EXPECT_EQ(exit_status, 128 + SIGABRT) << name;
   }
 }
 
