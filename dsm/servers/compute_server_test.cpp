@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -205,7 +206,7 @@ void hand_over(ProgramMemory& memory) {
   MUST(memory.barrier());
 }
 
-// All that wait are woken once, by one call, and none before.
+// A signal calls one of those that wait, if one does, and a broadcast all; none wakes before.
 void wake_all(ProgramMemory& memory) {
   Condition go(memory, 20);
   constexpr WordIndex waiting = 22;
@@ -223,7 +224,14 @@ void wake_all(ProgramMemory& memory) {
     memory.paused_enough();
     MUST(memory.acquire(3));
     at[7] = 1;
+    constexpr WordIndex called = 21;
+    const std::uint64_t others = memory.threads() - 1;
+    REQUIRE(memory.load(called) == 0);
+    go.signal();
+    REQUIRE(memory.load(called) == std::min<std::uint64_t>(1, others));
     go.broadcast();
+    go.signal();
+    REQUIRE(memory.load(called) == others);
   }
   MUST(memory.release(3));
   MUST(memory.barrier());
