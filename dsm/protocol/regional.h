@@ -33,6 +33,7 @@
 #include "dsm/protocol/consistency.h"
 #include "dsm/protocol/epoch_barrier.h"
 #include "dsm/protocol/page_fetch.h"
+#include "dsm/protocol/read_ahead.h"
 #include "dsm/protocol/reduction.h"
 #include "dsm/protocol/span_updates.h"
 
@@ -69,14 +70,16 @@ class Regional {
         notices_(transport.core(), layout.notices, shape_),
         updates_(transport, layout.updates),
         barrier_(transport, store, directory_, sender_, layout.barrier),
-        reduction_(transport.core(), layout.reduction) {}
+        reduction_(transport.core(), layout.reduction),
+        ahead_(shape_) {}
 
   // ---- Accesses ---------------------------------------------------------------------------------
 
   Status read_miss(Page page) {
     shape_.check(page);
     if (store_.full()) TOMBOLO_TRY(evict(store_.victim()));
-    return fetcher_.fetch(page);
+    TOMBOLO_TRY(fetcher_.fetch(page));
+    return bring_others(page, ahead_.end_after(page));
   }
 
   Status write_miss(Page page) {
@@ -162,6 +165,20 @@ class Regional {
     Lock lock;
     std::vector<Update> updates;
   };
+
+  // Those behind the page that was missed, which stays.
+  Status bring_others(Page missed, Page end) {
+    for (Page page = missed + 1; page < end; ++page) {
+      if (store_.lookup(page) != nullptr) continue;
+      if (store_.full()) {
+        const Page victim = store_.victim();
+        if (missed <= victim && victim < page) return {};
+        TOMBOLO_TRY(evict(victim));
+      }
+      TOMBOLO_TRY(fetcher_.fetch(page));
+    }
+    return {};
+  }
 
   bool holds(Lock lock) const { return std::ranges::find(held_, lock, &Span::lock) != held_.end(); }
 
@@ -304,6 +321,7 @@ class Regional {
   SpanUpdates<T> updates_;
   EpochBarrier<T, S> barrier_;
   Reduction<Core> reduction_;
+  ReadAhead ahead_;
   std::vector<Span> held_;  // in the order in which they began
   std::vector<Range> recorded_;
   std::vector<Page> changed_;           // at home, and not in the notices yet

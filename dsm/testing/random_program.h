@@ -38,10 +38,11 @@ inline Shape drawn(std::uint64_t seed, std::size_t page_bytes, std::uint32_t mor
   return {.threads = static_cast<Thread>(2 + random.below(most_threads - 1)),
           .pages = 2 + random.below(3) + more,
           .page_bytes = page_bytes,
-          .cached_pages = static_cast<std::uint32_t>(1 + random.below(4)) + more,
+          .cached_pages = static_cast<std::uint32_t>(1 + random.below(6)) + more,
           .locks = locks,
           .notices = static_cast<std::uint32_t>(1 + random.below(8)),
-          .updates = static_cast<std::uint32_t>(1 + random.below(8))};
+          .updates = static_cast<std::uint32_t>(1 + random.below(8)),
+          .read_ahead = static_cast<std::uint32_t>(random.below(3))};
 }
 
 // The numbers that all threads know, beside the memory under test.
