@@ -5,6 +5,9 @@
 // Thread safety: -
 #include <gtest/gtest.h>
 
+#include <string_view>
+#include <type_traits>
+
 #include "dsm/protocol/regional.h"
 #include "dsm/protocol/sequential.h"
 #include "dsm/testing/deferring.h"
@@ -150,6 +153,40 @@ TYPED_TEST(Protocols, AReductionCombinesAllInOrder) {
     double text = thread.self() + 1.0;
     thread.must(thread.protocol().reduce(text, [](double a, double b) { return a * 10 + b; }));
     EXPECT_EQ(text, 123.0);
+    thread.close();
+  });
+}
+
+// Pages that are brought besides a missed one push it out in no case: here all others are written.
+TYPED_TEST(Protocols, AMissedPageStaysWhereOthersAreBroughtBesides) {
+  Shape shape = small;
+  shape.threads = 1;
+  shape.pages = 32;
+  shape.cached_pages = 4;
+  shape.read_ahead = 4;
+  run<TypeParam>(shape, 8, [](auto& thread) {
+    for (const Variable v : {8, 10, 12}) thread.store(v, v);
+    for (const Variable v : {3, 4, 5, 6}) EXPECT_EQ(thread.load(v), 0u);
+    for (const Variable v : {8, 10, 12}) EXPECT_EQ(thread.load(v), v);
+    thread.close();
+  });
+}
+
+TYPED_TEST(Protocols, PagesThatFollowEachOtherMayBeBroughtAhead) {
+  Shape shape = small;
+  shape.threads = 1;
+  shape.pages = 32;
+  shape.cached_pages = 32;
+  shape.read_ahead = 8;
+  run<TypeParam>(shape, 9, [](auto& thread) {
+    thread.load(0);
+    EXPECT_EQ(thread.pages().lookup(1), nullptr);
+    thread.load(1);
+    using Protocol = std::remove_cvref_t<decltype(thread.protocol())>;
+    const bool ahead = std::string_view(Protocol::name) == "regional";
+    EXPECT_EQ(thread.pages().lookup(2) != nullptr, ahead);
+    EXPECT_EQ(thread.pages().lookup(3), nullptr);
+    for (Variable v = 2; v < 32; ++v) EXPECT_EQ(thread.load(v), 0u);
     thread.close();
   });
 }
