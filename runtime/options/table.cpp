@@ -6,6 +6,7 @@
 
 #include "backends/scc/options.h"
 #include "host/options.h"
+#include "runtime/options/world_options.h"
 #include "sync/locks/families.h"
 
 namespace tombolo::runtime {
@@ -17,7 +18,7 @@ constexpr std::string_view on_findings_choices[] = {"fail", "report"};
 constexpr std::string_view one[] = {"1"};
 constexpr std::string_view statistics_choices[] = {"1", "text", "json", "off", "0"};
 
-// Four lists, joined in the order of the documents: the most wanted first.
+// Five lists, joined in the order of the documents: the most wanted first.
 
 constexpr auto of_windows = std::to_array<OptionRow>({
     {.option = {.variable = "TOMBOLO_PASSIVE_SYNC",
@@ -121,6 +122,11 @@ constexpr auto of_programs = std::to_array<OptionRow>({
     {.option = scc::chips_option, .reader = Reader::chip},
 });
 
+constexpr auto of_unchanged_programs = std::to_array<OptionRow>({
+    {.option = world_processes_option},
+    {.option = world_heap_option},
+});
+
 constexpr auto of_the_command = std::to_array<OptionRow>({
     {.option = {.variable = "TOMBOLO_HOME",
                 .values = "a folder",
@@ -160,6 +166,7 @@ std::vector<OptionRow> joined() {
   append(of_windows);
   append(of_machines);
   append(of_programs);
+  append(of_unchanged_programs);
   append(of_the_command);
   return all;
 }
