@@ -37,12 +37,17 @@ OtherStack::OtherStack() {
   void* const start = mmap(nullptr, page_bytes() + bytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
   if (start == MAP_FAILED) return;
-  start_ = static_cast<std::byte*>(start);
-  mprotect(start_, page_bytes(), PROT_NONE);
+  mprotect(start, page_bytes(), PROT_NONE);
+  stack_ = {static_cast<std::byte*>(start) + page_bytes(), bytes};
+  own_ = true;
+}
+
+OtherStack::OtherStack(std::span<std::byte> memory) {
+  if (may_switch) stack_ = memory;
 }
 
 OtherStack::~OtherStack() {
-  if (start_ != nullptr) munmap(start_, page_bytes() + bytes);
+  if (own_) munmap(stack_.data() - page_bytes(), page_bytes() + bytes);
 }
 
 void OtherStack::run_on_it(void (*function)(void*), void* object) {
@@ -52,8 +57,8 @@ void OtherStack::run_on_it(void (*function)(void*), void* object) {
   ucontext_t here;
   ucontext_t there;
   TOMBOLO_CHECK(getcontext(&there) == 0, "getcontext failed");
-  there.uc_stack.ss_sp = start_ + page_bytes();
-  there.uc_stack.ss_size = bytes;
+  there.uc_stack.ss_sp = stack_.data();
+  there.uc_stack.ss_size = stack_.size();
   there.uc_link = &here;
   makecontext(&there, reinterpret_cast<void (*)()>(&enter), 2, static_cast<unsigned>(address >> 32),
               static_cast<unsigned>(address));

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <type_traits>
 
 namespace tombolo::host {
@@ -20,12 +21,14 @@ class OtherStack {
   static constexpr std::size_t bytes = 256 * 1024;
 
   OtherStack();
+  // On memory of the caller's, which outlives it.
+  explicit OtherStack(std::span<std::byte> memory);
   ~OtherStack();
   OtherStack(const OtherStack&) = delete;
   OtherStack& operator=(const OtherStack&) = delete;
 
   // False if there is no memory for it, or if a sanitizer must know all stacks.
-  bool valid() const { return start_ != nullptr; }
+  bool valid() const { return !stack_.empty(); }
 
   // To be called on a valid one.
   template <class F>
@@ -36,7 +39,8 @@ class OtherStack {
  private:
   void run_on_it(void (*call)(void*), void* object);
 
-  std::byte* start_ = nullptr;  // of a page that cannot be accessed, before the stack
+  std::span<std::byte> stack_;
+  bool own_ = false;  // with a page before the stack that cannot be accessed
 };
 
 }  // namespace tombolo::host

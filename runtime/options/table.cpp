@@ -7,6 +7,7 @@
 #include "backends/scc/options.h"
 #include "host/options.h"
 #include "runtime/options/dsm_options.h"
+#include "runtime/options/world_options.h"
 #include "sync/locks/families.h"
 
 namespace tombolo::runtime {
@@ -130,6 +131,11 @@ constexpr auto of_shared_memory = std::to_array<OptionRow>({
     {.option = dsm_cache_option},
 });
 
+constexpr auto of_unchanged_programs = std::to_array<OptionRow>({
+    {.option = world_processes_option},
+    {.option = world_heap_option},
+});
+
 constexpr auto of_the_command = std::to_array<OptionRow>({
     {.option = {.variable = "TOMBOLO_HOME",
                 .values = "a folder",
@@ -172,6 +178,7 @@ std::vector<OptionRow> joined() {
   append(of_machines);
   append(of_programs);
   append(of_shared_memory);
+  append(of_unchanged_programs);
   append(of_the_command);
   return all;
 }

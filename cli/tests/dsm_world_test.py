@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Unchanged threaded programs whose threads run in processes: beside the same under Pthreads."""
+
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from tombolo import dsm_world, paths
+from tombolo.errors import UserError
+
+ROOT = Path(__file__).resolve().parents[2]
+CHECKS = ROOT / "dsm" / "pthread" / "checks"
+LIMIT = 60
+
+if dsm_world.library() is None:
+    pytest.skip("the library is not built: make native", allow_module_level=True)
+
+
+def compiled(name: str, *options: str) -> Path:
+    source = next(CHECKS.glob(f"{name}.c*"))
+    program = paths.home() / "build" / "dsm-checks" / name
+    program.parent.mkdir(parents=True, exist_ok=True)
+    compiler = ["cc"] if source.suffix == ".c" else ["c++", "-std=c++20"]
+    made = program.with_suffix(f".{os.getpid()}")
+    subprocess.run([*compiler, "-O1", "-pthread", *options, source, "-o", made], check=True)
+    made.rename(program)
+    return program
+
+
+def run(command: list, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess:
+    texts = [str(part) for part in command]
+    return subprocess.run(texts, capture_output=True, text=True, timeout=LIMIT, env=environment)
+
+
+def ours(command: list, **settings) -> subprocess.CompletedProcess:
+    return run(command, dsm_world.environment(**settings))
+
+
+def processes_of(program: Path) -> list[int]:
+    """The processes that run it, those of its threads and their keeper among them."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            if (entry / "exe").readlink() == program:
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def all_ended(program: Path) -> bool:
+    for _ in range(50):
+        if not processes_of(program):
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def same(command: list, **settings) -> None:
+    expected = run(command)
+    outcome = ours(command, **settings)
+    assert outcome.stderr == expected.stderr
+    assert outcome.stdout == expected.stdout
+    assert outcome.returncode == expected.returncode
+
+
+# --- The calls -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("threads", [1, 3, 7])
+@pytest.mark.parametrize(
+    ("name", "rounds"),
+    [("threads_check", 60), ("mutexes_check", 800), ("conditions_check", 60), ("others_check", 60)],
+)
+def test_calls_answer_as_under_pthreads(name, rounds, threads):
+    same([compiled(name), threads, rounds])
+
+
+def test_a_program_of_cxx_answers_as_under_pthreads():
+    same([compiled("cxx_check")])
+
+
+@pytest.mark.parametrize("options", [("-no-pie",), ("-Wl,-z,norelro",), ("-Wl,-z,now", "-O3")])
+def test_programs_are_served_however_they_are_linked(options):
+    same([compiled("threads_check", *options), 3, 20])
+
+
+def test_two_thousand_threads_are_created_and_joined():
+    outcome = ours([compiled("threads_check"), 4, 2000])
+    assert "2000 threads one after another: 1999000" in outcome.stdout, outcome.stderr
+
+
+def test_more_threads_than_processes_are_refused_as_pthreads_does():
+    outcome = ours([compiled("ends_check"), "too many"], processes=4)
+    assert "3 threads, then Resource temporarily unavailable" in outcome.stdout, outcome.stderr
+    assert outcome.returncode == 0
+
+
+# --- The process that the program is -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("part", ["turns", "signals", "children", "pids", "main leaves", "exit"])
+def test_a_program_is_one_process(part):
+    same([compiled("ends_check"), part])
+
+
+def test_lines_of_eight_threads_are_whole():
+    program = compiled("ends_check")
+    for _ in range(10):
+        lines = ours([program, "lines"]).stdout.splitlines()
+        assert sorted(lines) == sorted(run([program, "lines"]).stdout.splitlines())
+
+
+def test_files_and_the_working_directory_are_the_programs(tmp_path):
+    same([compiled("ends_check"), "files", tmp_path / "file"])
+
+
+def test_a_stream_that_the_program_opened_is_all_threads(tmp_path):
+    same([compiled("ends_check"), "streams", tmp_path / "file"])
+    outcome = run([compiled("ends_check"), "count", tmp_path / "file"])
+    assert "2401 lines, 2400 of them whole" in outcome.stdout
+
+
+@pytest.mark.parametrize(
+    ("part", "status"),
+    [
+        ("exit", 7),
+        ("_exit", 8),
+        ("busy", 7),
+        ("abort", -signal.SIGABRT),
+        ("segv", -signal.SIGSEGV),
+        ("overflow", -signal.SIGSEGV),
+        ("killed", -signal.SIGKILL),
+        ("never joined", 5),
+        ("main killed", -signal.SIGKILL),
+    ],
+)
+def test_the_end_of_one_thread_is_that_of_the_program(part, status):
+    program = compiled("ends_check")
+    outcome = ours([program, part])
+    assert outcome.returncode == status, outcome.stderr
+    assert outcome.stderr.count("tombolo: ") == (status < 0 and part != "main killed")
+    assert all_ended(program)
+
+
+def test_a_thread_that_waits_for_itself_is_told():
+    outcome = ours([compiled("ends_check"), "twice"])
+    assert "pthread_mutex_lock: the thread has the mutex" in outcome.stderr
+    assert outcome.returncode == -signal.SIGABRT
+
+
+@pytest.mark.parametrize("which", ["first", "keeper", "thread"])
+def test_a_killed_process_ends_all_of_them(which):
+    program = compiled("ends_check")
+    started = subprocess.Popen(
+        [program, "wait"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=dsm_world.environment(),
+    )
+    assert started.stdout.readline() == "before\n"
+    while len(found := processes_of(program)) < 3:
+        time.sleep(0.01)
+    names = {pid: Path(f"/proc/{pid}/comm").read_text().strip() for pid in found}
+    keeper = next(pid for pid, name in names.items() if name == "tombolo-keeper" and parent(pid) == started.pid)
+    thread = next(pid for pid in found if parent(pid) == keeper)
+    os.kill({"first": started.pid, "keeper": keeper, "thread": thread}[which], signal.SIGKILL)
+    _, told = started.communicate(timeout=10)
+    assert started.returncode != 0
+    assert told.count("tombolo: ") == (which != "first")
+    if which == "thread":
+        assert f"(process {thread}) was killed by signal 9" in told
+    assert all_ended(program)
+
+
+def parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+
+
+# --- Refusals ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"), [("heap", "much"), ("heap", "1"), ("processes", "1"), ("heap", "9999999TiB")]
+)
+def test_a_setting_that_is_not_understood_is_an_error(setting, value):
+    outcome = ours(["true"], **{setting: value})
+    assert outcome.returncode == 1
+    assert outcome.stderr.startswith("tombolo: the program does not start: TOMBOLO_DSM_")
+
+
+def test_a_full_heap_is_null_and_errno():
+    outcome = ours([compiled("ends_check"), "full heap"], heap="4MiB")
+    assert outcome.stdout == "before\nCannot allocate memory\nthe program goes on\nat exit\n"
+
+
+def test_programs_that_cannot_be_served_are_named(tmp_path):
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    with pytest.raises(UserError, match="is a script"):
+        dsm_world.check(str(script))
+    with pytest.raises(UserError, match="no such program"):
+        dsm_world.check("no-such-program-here")
+    with pytest.raises(UserError, match="linked statically"):
+        dsm_world.check(str(compiled("threads_check", "-static")))
+    dsm_world.check("true")

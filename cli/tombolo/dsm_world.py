@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs an unchanged threaded program with its threads in processes, by a library that is preloaded."""
+
+import os
+import shutil
+from pathlib import Path
+
+from tombolo import libraries
+from tombolo.errors import UserError
+
+LIBRARY = "libtombolo_pthread.so"
+INTERPRETER = 3  # PT_INTERP of an ELF program header
+
+
+def library() -> Path | None:
+    """The library, in the package or in the checkout's build; None before it is built."""
+    for folder in libraries._folders("dsm"):
+        if (folder / LIBRARY).is_file():
+            return folder / LIBRARY
+    return None
+
+
+def environment(processes: int | None = None, heap: str | None = None) -> dict[str, str]:
+    """All of the environment. `processes`: at most so many at once; `heap`: a size such as 2GiB."""
+    found = library()
+    if found is None:
+        raise UserError(f"{LIBRARY} is not built: ninja -C build/release tombolo_pthread")
+    given = {"TOMBOLO_DSM_PROCESSES": processes, "TOMBOLO_DSM_HEAP": heap}
+    set_ones = {name: str(value) for name, value in given.items() if value is not None}
+    return os.environ | set_ones | {"LD_PRELOAD": str(found)}
+
+
+def check(program: str) -> None:
+    """A UserError for a program into which nothing can be preloaded."""
+    path = shutil.which(program)
+    if path is None:
+        raise UserError(f"{program}: no such program")
+    with open(path, "rb") as file:
+        head = file.read(4096)
+    if head[:4] != b"\x7fELF":
+        raise UserError(f"{program} is a script: name the program that it starts")
+    if head[4] != 2:
+        raise UserError(f"{program} is a program of 32 bits, which is not served")
+    if not _has_interpreter(head):
+        raise UserError(f"{program} is linked statically: no library can be preloaded into it")
+    if os.stat(path).st_mode & 0o6000:
+        raise UserError(f"{program} runs with another user's rights, so nothing is preloaded")
+
+
+def _has_interpreter(head: bytes) -> bool:
+    start = int.from_bytes(head[32:40], "little")
+    size = int.from_bytes(head[54:56], "little")
+    count = int.from_bytes(head[56:58], "little")
+    types = [head[start + i * size : start + i * size + 4] for i in range(count)]
+    return INTERPRETER.to_bytes(4, "little") in types

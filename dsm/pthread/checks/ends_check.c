@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the ends of a threaded program, named by the argument, and the output of its threads.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t never = PTHREAD_COND_INITIALIZER;
+static const char* how;
+static int file;
+
+static int is(const char* name) { return strcmp(how, name) == 0; }
+
+static void handler(void) { printf("at exit\n"); }
+
+static int overflow(int depth) {
+  volatile char page[4096];
+  page[0] = (char)depth;
+  return overflow(depth + 1) + page[0];
+}
+
+static void* end(void* unused) {
+  (void)unused;
+  if (is("exit")) exit(7);
+  if (is("_exit")) _exit(8);
+  if (is("abort")) abort();
+  if (is("segv")) *(volatile int*)16 = 1;
+  if (is("overflow")) return (void*)(long)overflow(0);
+  if (is("killed")) raise(SIGKILL);
+  if (is("twice")) {
+    pthread_mutex_lock(&mutex);
+    pthread_mutex_lock(&mutex);
+  }
+  return NULL;
+}
+
+static void* wait_for_ever(void* unused) {
+  (void)unused;
+  pthread_mutex_lock(&mutex);
+  for (;;) pthread_cond_wait(&never, &mutex);
+}
+
+static void* last_of_all(void* unused) {
+  (void)unused;
+  usleep(50000);
+  printf("the last thread\n");
+  return NULL;
+}
+
+static void* print(void* number) {
+  for (int i = 0; i < 3; ++i) printf("thread %ld line %d\n", (long)number, i);
+  return NULL;
+}
+
+static FILE* stream;
+
+static void* print_to_file(void* number) {
+  for (int i = 0; i < 200; ++i) {
+    fprintf(stream, "thread %ld line %d\n", (long)number, i);
+    if (i % 50 == 0) fflush(stream);
+  }
+  return NULL;
+}
+
+static void* open_stream(void* path) { return fopen(path, "a"); }
+
+static void count_lines(const char* path) {
+  char line[100];
+  int lines = 0, whole = 0, thread, number;
+  FILE* file = fopen(path, "r");
+  while (fgets(line, sizeof line, file) != NULL) {
+    ++lines;
+    whole += sscanf(line, "thread %d line %d\n", &thread, &number) == 2;
+  }
+  printf("%d lines, %d of them whole\n", lines, whole);
+  fclose(file);
+}
+
+static int turn;
+static pthread_cond_t next_turn = PTHREAD_COND_INITIALIZER;
+
+static void* print_in_turn(void* number) {
+  for (int i = 0; i < 20; ++i) {
+    pthread_mutex_lock(&mutex);
+    while (turn % 4 != (long)number) pthread_cond_wait(&next_turn, &mutex);
+    printf("turn %d of thread %ld\n", turn++, (long)number);
+    pthread_cond_broadcast(&next_turn);
+    pthread_mutex_unlock(&mutex);
+  }
+  return NULL;
+}
+
+static void run(int threads, void* (*work)(void*)) {
+  pthread_t names[64];
+  for (long i = 0; i < threads; ++i) pthread_create(&names[i], NULL, work, (void*)i);
+  for (int i = 0; i < threads; ++i) pthread_join(names[i], NULL);
+}
+
+static void* open_file(void* path) {
+  file = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+  char* text = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  strcpy(text, "of a thread\n");
+  if (chdir("/") != 0) return NULL;
+  return text;
+}
+
+static void* close_file(void* unused) {
+  (void)unused;
+  close(file);
+  return NULL;
+}
+
+static int files(char* path) {
+  pthread_t name;
+  void* text;
+  pthread_create(&name, NULL, open_file, path);
+  pthread_join(name, &text);
+  char place[64], back[64] = "";
+  if (write(file, text, strlen(text)) < 0) printf("write: %s\n", strerror(errno));
+  char* mapped = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, file, 0);
+  if (pread(file, back, sizeof back - 1, 0) < 0) printf("pread: %s\n", strerror(errno));
+  printf("%s%sin %s\n", back, mapped, getcwd(place, sizeof place));
+  munmap(mapped, 4096);
+  munmap(text, 4096);
+  run(1, close_file);
+  printf("closed %d\n", write(file, "x", 1) < 0 && errno == EBADF);
+  return 0;
+}
+
+static void* children(void* unused) {
+  (void)unused;
+  FILE* command = popen("echo from a child", "r");
+  char line[64] = "";
+  if (fgets(line, sizeof line, command) == NULL) printf("popen: %s\n", strerror(errno));
+  printf("%sstatus %d, system %d\n", line, pclose(command), WEXITSTATUS(system("exit 3")));
+  return NULL;
+}
+
+static volatile sig_atomic_t handled;
+static void on_signal(int number) { handled = number; }
+
+static void* wait_for_signal(void* unused) {
+  (void)unused;
+  pthread_mutex_lock(&mutex);
+  turn = 1;
+  pthread_cond_signal(&next_turn);
+  pthread_mutex_unlock(&mutex);
+  while (!handled) usleep(100);
+  return (void*)(long)handled;
+}
+
+static int signals(void) {
+  pthread_t name;
+  void* number;
+  signal(SIGUSR1, on_signal);
+  pthread_create(&name, NULL, wait_for_signal, NULL);
+  pthread_mutex_lock(&mutex);
+  while (!turn) pthread_cond_wait(&next_turn, &mutex);
+  pthread_mutex_unlock(&mutex);
+  printf("kill %d\n", pthread_kill(name, SIGUSR1));
+  pthread_join(name, &number);
+  printf("signal %d, pid %d\n", (long)number == SIGUSR1, getpid() > 0);
+  return 0;
+}
+
+static void* pid_of_thread(void* unused) {
+  (void)unused;
+  return (void*)(long)getpid();
+}
+
+int main(int argc, char** argv) {
+  if (argc < 2) return 2;
+  how = argv[1];
+  atexit(handler);
+  printf("before\n");
+  fflush(stdout);
+  pthread_t name;
+  if (is("full heap")) {
+    if (malloc((size_t)64 << 20) != NULL) printf("more than there is\n");
+    while (malloc(1000) != NULL) {
+    }
+    printf("%s\nthe program goes on\n", strerror(errno));
+    return 0;
+  }
+  if (is("lines")) {
+    run(8, print);
+    return 0;
+  }
+  if (is("turns")) {
+    run(4, print_in_turn);
+    return 0;
+  }
+  if (is("files")) return files(argv[2]);
+  if (is("streams")) {
+    stream = fopen(argv[2], "w");
+    run(8, print_to_file);
+    fclose(stream);
+    count_lines(argv[2]);
+    void* opened;
+    pthread_create(&name, NULL, open_stream, argv[2]);
+    pthread_join(name, &opened);
+    stream = opened;
+    run(4, print_to_file);
+    fprintf(stream, "not flushed\n");
+    return 0;
+  }
+  if (is("count")) {
+    count_lines(argv[2]);
+    return 0;
+  }
+  if (is("signals")) return signals();
+  if (is("children")) {
+    children(NULL);
+    run(1, children);
+    printf("no other children: %d\n", wait(NULL) < 0 && errno == ECHILD);
+    return 0;
+  }
+  if (is("pids")) {
+    void* pid;
+    pthread_create(&name, NULL, pid_of_thread, NULL);
+    pthread_join(name, &pid);
+    printf("one process: %d\n", (long)pid == getpid());
+    return 0;
+  }
+  if (is("main leaves")) {
+    pthread_create(&name, NULL, last_of_all, NULL);
+    pthread_exit(NULL);
+  }
+  if (is("never joined") || is("main killed")) {
+    for (int i = 0; i < 3; ++i) pthread_create(&name, NULL, wait_for_ever, NULL);
+    if (is("main killed")) raise(SIGKILL);
+    return 5;
+  }
+  if (is("too many")) {
+    int error, made = 0;
+    while ((error = pthread_create(&name, NULL, wait_for_ever, NULL)) == 0) ++made;
+    printf("%d threads, then %s\n", made, strerror(error));
+    return 0;
+  }
+  if (is("busy")) {
+    how = "exit";
+    pthread_create(&name, NULL, end, NULL);
+    for (volatile long i = 0;; ++i) free(malloc((size_t)i % 1000));
+  }
+  pthread_create(&name, NULL, end, NULL);
+  wait_for_ever(NULL);
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: calls that are about the whole process: under Pthreads the program is one.
+#include <dlfcn.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <threads.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstdlib>
+
+#include "dsm/pthread/calls.h"
+
+using tombolo::dsm::Pthreads;
+using tombolo::dsm::pthreads;
+using tombolo::dsm::refuse;
+using tombolo::dsm::World;
+
+TOMBOLO_PTHREAD_CALL void exit(int status) noexcept {
+  if (World* const world = World::here(); world != nullptr) world->exit(status);
+  TOMBOLO_HOST(exit)(status);
+  __builtin_unreachable();
+}
+
+TOMBOLO_PTHREAD_CALL pid_t getpid() noexcept {
+  World* const world = World::here();
+  return world != nullptr ? world->process() : TOMBOLO_HOST(getpid)();
+}
+
+// The child would share the program's memory, not get a copy.
+TOMBOLO_PTHREAD_CALL pid_t fork() noexcept {
+  if (World::here() == nullptr) return TOMBOLO_HOST(fork)();
+  errno = refuse("fork",
+                 "the child would change its parent's memory; posix_spawn, system and popen "
+                 "are there");
+  return -1;
+}
+
+TOMBOLO_PTHREAD_CALL void* dlopen(const char* file, int flags) noexcept {
+  Pthreads* const own = pthreads();
+  if (own != nullptr && file != nullptr && own->world.has_processes()) {
+    refuse("dlopen",
+           "after the first pthread_create a library would be loaded in one process only");
+    return nullptr;
+  }
+  return TOMBOLO_HOST(dlopen)(file, flags);
+}
+
+// Code that sleeps on a word by the kernel's call, as the C++ library does for atomic variables,
+// says that all threads are of one process.
+TOMBOLO_PTHREAD_CALL long syscall(long number, ...) noexcept {
+  va_list list;
+  va_start(list, number);
+  const long a = va_arg(list, long);
+  long b = va_arg(list, long);
+  const long c = va_arg(list, long);
+  const long d = va_arg(list, long);
+  const long e = va_arg(list, long);
+  const long f = va_arg(list, long);
+  va_end(list);
+  World* const world = World::here();
+  if (number == SYS_futex && world != nullptr && world->owns(reinterpret_cast<const void*>(a)))
+    b &= ~long{FUTEX_PRIVATE_FLAG};
+  return TOMBOLO_HOST(syscall)(number, a, b, c, d, e, f);
+}
+
+TOMBOLO_PTHREAD_CALL int thrd_create(thrd_t*, thrd_start_t, void*) {
+  refuse("thrd_create", "threads of C11 are not served; those of Pthreads and of C++ are");
+  return thrd_error;
+}

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: streams that the program opens. They lie in its heap, so all threads have them; but the
+// C library's locks in them wait for threads of one process, and its list of open streams is each
+// process's own. So these streams are locked here, and listed in words.
+//
+// Invariants: STC1 a stream of the program is locked by a recursive mutex of the program's memory
+//                  while a call of this file is in it.
+//             STC2 streams that are open when the program exits are flushed, as far as the list
+//                  goes.
+// Limits: stdin, stdout and stderr are each process's own: flush_output().
+#include <stdio_ext.h>
+
+#include <cstdarg>
+#include <cstdio>
+
+#include "dsm/pthread/calls.h"
+#include "dsm/world/world_layout.h"
+
+extern "C" {
+void _IO_un_link(FILE*);
+int __fprintf_chk(FILE*, int, const char*, ...);
+int __vfprintf_chk(FILE*, int, const char*, va_list);
+}
+
+namespace tombolo::dsm {
+namespace {
+
+// The stream's lock, if it is the program's.
+class Held {
+ public:
+  explicit Held(FILE* stream) : stream_(stream), own_(pthreads_for(stream)) {
+    if (own_ != nullptr) own_->mutexes.lock(stream, MutexKind::recursive);
+  }
+  ~Held() {
+    if (own_ != nullptr) own_->mutexes.unlock(stream_, MutexKind::recursive);
+  }
+  Held(const Held&) = delete;
+  Held& operator=(const Held&) = delete;
+
+ private:
+  FILE* stream_;
+  Pthreads* own_;
+};
+
+std::uint64_t name_of(FILE* stream) { return reinterpret_cast<std::uint64_t>(stream); }
+
+bool change_list(World& world, std::uint64_t from, std::uint64_t to) {
+  ProgramMemory& memory = world.memory();
+  const WordIndex first = world.layout().streams();
+  for (WordIndex word = first; word < first + WorldLayout::most_streams; ++word)
+    if (memory.load(word) == from && memory.compare_exchange(word, from, to) == from) return true;
+  return false;
+}
+
+FILE* opened(FILE* stream) {
+  Pthreads* const own = stream != nullptr ? pthreads_for(stream) : nullptr;
+  if (own == nullptr) return stream;
+  __fsetlocking(stream, FSETLOCKING_BYCALLER);
+  if (change_list(own->world, 0, name_of(stream))) _IO_un_link(stream);
+  return stream;
+}
+
+}  // namespace
+
+void flush_streams() {
+  World* const world = World::here();
+  if (world == nullptr) return;
+  const WordIndex first = world->layout().streams();
+  for (WordIndex word = first; word < first + WorldLayout::most_streams; ++word)
+    if (const std::uint64_t stream = world->memory().load(word); stream != 0)
+      std::fflush(reinterpret_cast<FILE*>(stream));
+}
+
+}  // namespace tombolo::dsm
+
+using tombolo::dsm::Held;
+using tombolo::dsm::opened;
+
+TOMBOLO_PTHREAD_CALL FILE* fopen(const char* path, const char* mode) {
+  return opened(TOMBOLO_HOST(fopen)(path, mode));
+}
+TOMBOLO_PTHREAD_CALL FILE* fopen64(const char* path, const char* mode) {
+  return opened(TOMBOLO_HOST(fopen64)(path, mode));
+}
+TOMBOLO_PTHREAD_CALL FILE* fdopen(int descriptor, const char* mode) noexcept {
+  return opened(TOMBOLO_HOST(fdopen)(descriptor, mode));
+}
+
+TOMBOLO_PTHREAD_CALL int fclose(FILE* stream) {
+  if (tombolo::dsm::Pthreads* const own = tombolo::dsm::pthreads_for(stream); own != nullptr) {
+    tombolo::dsm::change_list(own->world, tombolo::dsm::name_of(stream), 0);
+    own->world.objects().remove(stream);
+  }
+  return TOMBOLO_HOST(fclose)(stream);
+}
+
+TOMBOLO_PTHREAD_CALL int fflush(FILE* stream) {
+  if (stream == nullptr) tombolo::dsm::flush_streams();
+  const Held held(stream);
+  return TOMBOLO_HOST(fflush)(stream);
+}
+
+TOMBOLO_PTHREAD_CALL int vfprintf(FILE* stream, const char* format, va_list arguments) {
+  const Held held(stream);
+  return TOMBOLO_HOST(vfprintf)(stream, format, arguments);
+}
+
+TOMBOLO_PTHREAD_CALL int __vfprintf_chk(FILE* stream, int, const char* format, va_list arguments) {
+  return vfprintf(stream, format, arguments);
+}
+
+TOMBOLO_PTHREAD_CALL int fprintf(FILE* stream, const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  const int result = vfprintf(stream, format, arguments);
+  va_end(arguments);
+  return result;
+}
+
+TOMBOLO_PTHREAD_CALL int __fprintf_chk(FILE* stream, int, const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  const int result = vfprintf(stream, format, arguments);
+  va_end(arguments);
+  return result;
+}
+
+TOMBOLO_PTHREAD_CALL std::size_t fwrite(const void* data, std::size_t bytes, std::size_t count,
+                                        FILE* stream) {
+  const Held held(stream);
+  return TOMBOLO_HOST(fwrite)(data, bytes, count, stream);
+}
+
+TOMBOLO_PTHREAD_CALL std::size_t fread(void* data, std::size_t bytes, std::size_t count,
+                                       FILE* stream) {
+  const Held held(stream);
+  return TOMBOLO_HOST(fread)(data, bytes, count, stream);
+}
+
+TOMBOLO_PTHREAD_CALL int fputs(const char* text, FILE* stream) {
+  const Held held(stream);
+  return TOMBOLO_HOST(fputs)(text, stream);
+}
+
+TOMBOLO_PTHREAD_CALL int fputc(int character, FILE* stream) {
+  const Held held(stream);
+  return TOMBOLO_HOST(fputc)(character, stream);
+}
+#undef putc
+TOMBOLO_PTHREAD_CALL int putc(int character, FILE* stream) { return fputc(character, stream); }
+
+TOMBOLO_PTHREAD_CALL char* fgets(char* line, int bytes, FILE* stream) {
+  const Held held(stream);
+  return TOMBOLO_HOST(fgets)(line, bytes, stream);
+}
+
+TOMBOLO_PTHREAD_CALL int fgetc(FILE* stream) {
+  const Held held(stream);
+  return TOMBOLO_HOST(fgetc)(stream);
+}
+#undef getc
+TOMBOLO_PTHREAD_CALL int getc(FILE* stream) { return fgetc(stream); }
+
+TOMBOLO_PTHREAD_CALL void flockfile(FILE* stream) noexcept {
+  tombolo::dsm::Pthreads* const own = tombolo::dsm::pthreads_for(stream);
+  if (own == nullptr) return TOMBOLO_HOST(flockfile)(stream);
+  own->mutexes.lock(stream, tombolo::dsm::MutexKind::recursive);
+}
+
+TOMBOLO_PTHREAD_CALL void funlockfile(FILE* stream) noexcept {
+  tombolo::dsm::Pthreads* const own = tombolo::dsm::pthreads_for(stream);
+  if (own == nullptr) return TOMBOLO_HOST(funlockfile)(stream);
+  own->mutexes.unlock(stream, tombolo::dsm::MutexKind::recursive);
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: how code waits for a word, and how it ends where memory fails, in calls that have no way
+// to say so: those of Pthreads.
+// Thread safety: as the memory.
+#pragma once
+
+#include "base/check.h"
+#include "dsm/threads/program_memory.h"
+
+namespace tombolo::dsm {
+
+inline void must(const Status& status) {
+  TOMBOLO_CHECK(status.ok(), "the program's memory: {}", status.message());
+}
+
+// Called between two looks of a wait, if set: it may end the thread or the process.
+inline void (*between_looks)() = nullptr;
+
+// Until ready() is true.
+template <class Ready>
+void wait_until(ProgramMemory& memory, Ready&& ready) {
+  while (!ready()) {
+    if (between_looks != nullptr) between_looks();
+    must(memory.pause());
+  }
+  memory.paused_enough();
+}
+
+// Called between two looks where a thread may be cancelled, if set: it may end the thread by
+// unwinding its stack.
+inline void (*cancellation_point)() = nullptr;
+
+template <class Ready>
+void wait_cancellably(ProgramMemory& memory, Ready&& ready) {
+  wait_until(memory, [&] {
+    if (cancellation_point != nullptr) cancellation_point();
+    return ready();
+  });
+}
+
+// Stores of this thread before the call are seen by the thread that calls it later for this lock.
+inline void hand_over(ProgramMemory& memory, Lock lock) {
+  must(memory.acquire(lock));
+  must(memory.release(lock));
+}
+
+}  // namespace tombolo::dsm

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: makes the memory of a program whose processes are forked from its first one: there
+// once, and then for each process a ProgramMemory of its own.
+//
+//   TOMBOLO_TRY(memories.make(plan));        // in the first process, before the others
+//   TOMBOLO_TRY(memories.enter(2, memory));  // in the process of thread 2, which was forked since
+//
+// Invariants: PMS1 memory of the plan's address and size is there in all of these processes after
+//                  make(), at that address.
+//             PMS2 the first `filled` bytes keep their contents, the rest is zero.
+// Thread safety: one thread at a time in each process.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "dsm/threads/program_memory.h"
+
+namespace tombolo::dsm {
+
+struct MemoryPlan {
+  std::span<std::byte> at = {};  // whole pages; nothing lies there but the filled part
+  std::size_t filled = 0;        // bytes at its start, whole pages: the program's variables
+  Thread threads = 1;            // at most
+  Lock locks = 1;
+  WordIndex words = 1;
+};
+
+class ProgramMemories {
+ public:
+  virtual ~ProgramMemories() = default;
+  // Errors: no_memory, unsupported if other memory lies in the way.
+  virtual Status make(const MemoryPlan& plan) = 0;
+  // `thread` is 0 in the process that called make().
+  virtual Status enter(Thread thread, std::unique_ptr<ProgramMemory>& out) = 0;
+};
+
+}  // namespace tombolo::dsm

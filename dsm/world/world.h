@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the world of an unchanged threaded program whose threads run in processes: variables,
+// heap and stacks lie in memory that all of them have at the same addresses; descriptors and the
+// working directory are shared; all else (variables of libraries, thread-local memory, handlers of
+// signals) is each process's own, and was copied when the first thread was created.
+//
+//   before main:       World::start()          then main runs on run_on_first_stack()
+//   pthread_create():  World::here()->create(...)
+//   in the process:    waits for a task, runs it in a thread of the C library, which so has its
+//                      own thread-local memory, waits for the next
+//
+// Invariants: WLD1 the memory of the program is changed by loads and stores of the program, and by
+//                  the runtime in spans; all else that processes share is words and locks.
+//             WLD2 the descriptor of a thread in the C library has an address that no other thread
+//                  of the program has: the owner of a lock in the C library is so named.
+//             WLD3 no two threads run in one process at once.
+// Thread safety: one thread in each process.
+#pragma once
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <memory>
+#include <span>
+
+#include "dsm/pthread/object_table.h"
+#include "dsm/world/heap.h"
+#include "dsm/world/program_memories.h"
+#include "dsm/world/thread_table.h"
+#include "runtime/processes/forked_team.h"
+
+namespace tombolo::dsm {
+
+struct WorldLayout;
+
+class World {
+ public:
+  // The C library's own functions, in whose places those of dsm/pthread/ stand.
+  struct HostThreads {
+    int (*create)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*) = nullptr;
+    int (*join)(pthread_t, void**) = nullptr;
+    int (*create_key)(pthread_key_t*, void (*)(void*)) = nullptr;
+    int (*set_specific)(pthread_key_t, const void*) = nullptr;
+    void (*exit)(int) = nullptr;  // of the process
+    void (*flush)() = nullptr;    // the streams of the program
+  };
+  // In the thread, when its function has ended in any way.
+  using AtEnd = void (*)();
+
+  // Errors: no_memory, bad_configuration for a setting that is not understood, unsupported.
+  static Status start(const HostThreads& host, AtEnd at_end, std::unique_ptr<ProgramMemories> kind);
+  // The one that the calls of this process serve. Null before start(), and while the runtime itself
+  // calls: then all calls are the C library's.
+  static World* here() { return served; }
+
+  // Runs the function on the stack of the first thread.
+  void run_on_first_stack(void (*function)(void*), void* object);
+
+  bool owns(const void* address) const {
+    const auto* const at = static_cast<const std::byte*>(address);
+    return at >= memory_.data() && at < memory_.data() + memory_.size();
+  }
+
+  ProgramMemory& memory() { return *process_->memory; }
+  Heap& heap() { return *process_->heap; }
+  ThreadTable& threads() { return *process_->threads; }
+  ObjectTable& objects() { return *process_->objects; }
+  ThreadHandle self() const { return process_->running; }
+  // After the first create().
+  bool has_processes() const { return team_ != nullptr; }
+  // Whether a block of the heap starts at `at` that is no longer than `bytes` need.
+  bool is_block_of(const void* at, std::size_t bytes) const;
+  bool is_first() const { return process_->running == ThreadTable::first_thread; }
+
+  // As ThreadTable::create(). The first call forks the keeper of the processes.
+  int create(Task task, ThreadHandle& out);
+  // Sends the signal to the thread. ESRCH if it does not exist.
+  int signal(ThreadHandle thread, int number);
+  // The program ends with this status, as the first thread does it.
+  [[noreturn]] void exit(int status);
+  // The first thread's number of its process, which the program takes for its own.
+  pid_t process() const { return first_process_; }
+
+  const WorldLayout& layout() const { return *layout_; }
+
+  // As long as it lives this process's calls are the runtime's own, not the program's.
+  class Inside {
+   public:
+    Inside() : served_(served) { served = nullptr; }
+    ~Inside() { served = served_; }
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    World* served_;
+  };
+
+  // While the first thread is busy in the runtime, another's exit() waits.
+  class Busy {
+   public:
+    explicit Busy(World& world) : world_(world) { ++world_.busy_; }
+    ~Busy() { world_.leave_busy(); }
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+
+   private:
+    World& world_;
+  };
+
+ private:
+  // The parts of one process.
+  struct Process {
+    std::unique_ptr<ProgramMemory> memory;
+    std::unique_ptr<Heap> heap;
+    std::unique_ptr<ThreadTable> threads;
+    std::unique_ptr<ObjectTable> objects;
+    ThreadHandle running = ThreadTable::first_thread;
+  };
+  struct Run;
+
+  static inline constinit World* served = nullptr;
+
+  World() = default;
+  Status make_memory();
+  Status enter(Thread thread);
+  Status make_stacks();
+  Status start_team();
+  int start_server(Thread server);
+  void serve(Thread server);
+  void run(const Task& task, std::uint64_t& result);
+  std::span<std::byte> stack_of(Thread server) const;
+  std::span<std::byte> base_of(Thread server) const;
+  static void* run_task(void* run);
+  static void at_thread_end(void* world);
+  static void exit_asked(int status);
+  static void look_for_end();
+  static void end_team();
+  void leave_busy();
+
+  HostThreads host_;
+  AtEnd at_end_ = nullptr;
+  std::unique_ptr<ProgramMemories> kind_;
+  std::unique_ptr<WorldLayout> layout_;
+  std::span<std::byte> memory_;
+  std::span<std::byte> bases_;  // private memory of each process, for the C library's threads
+  std::unique_ptr<runtime::ForkedTeam> team_;
+  std::unique_ptr<Process> process_;
+  pthread_key_t end_key_ = 0;
+  pid_t first_process_ = 0;
+  int busy_ = 0;
+  volatile sig_atomic_t end_waits_ = false;
+};
+
+}  // namespace tombolo::dsm

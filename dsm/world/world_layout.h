@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: where the parts of a program's world lie: addresses of its memory, words and locks.
+//
+//   memory:  | variables | the first thread's stack | stacks of the servers | heap |
+//
+// Invariants: WLL1 the lowest page of each stack cannot be accessed: a stack that is too small ends
+//                  the program there.
+// Thread safety: plain values.
+#pragma once
+
+#include "dsm/pthread/object_table.h"
+#include "dsm/world/class_heap.h"
+#include "dsm/world/program_memories.h"
+#include "dsm/world/thread_table.h"
+#include "host/memory/address_space.h"
+
+namespace tombolo::dsm {
+
+struct WorldLayout {
+  static constexpr std::uint64_t stack_bytes = std::uint64_t{8} << 20;
+  static constexpr std::uint64_t first_stack_bytes = std::uint64_t{64} << 20;
+
+  host::AddressRange variables;
+  std::uint64_t heap_bytes = 0;
+  Thread servers = 1;
+
+  std::uint64_t stacks() const { return variables.high + first_stack_bytes; }
+  std::uint64_t heap() const { return stacks() + servers * stack_bytes; }
+  std::uint64_t end() const { return heap() + heap_bytes; }
+
+  // Words and locks: of the threads, of the heap, of the objects, of the keys, and a list of open
+  // streams.
+  ThreadTableLayout threads() const { return {.servers = servers}; }
+  WordIndex heap_words() const { return ThreadTableLayout::words(servers); }
+  Lock heap_locks() const { return ThreadTableLayout::locks; }
+  ObjectTableLayout objects() const {
+    return {.first_word = heap_words() + ClassHeap::words,
+            .first_lock = heap_locks() + ClassHeap::locks,
+            .threads = servers};
+  }
+  WordIndex keys() const { return objects().first_word + objects().words(); }
+  static constexpr WordIndex most_keys = 1024;  // PTHREAD_KEYS_MAX
+
+  WordIndex streams() const { return keys() + most_keys * 2; }
+  static constexpr WordIndex most_streams = 256;
+
+  WordIndex words() const { return streams() + most_streams; }
+  Lock locks() const { return objects().first_lock + ObjectTableLayout::locks; }
+};
+
+// From the settings and the running program. Errors: bad_configuration, unsupported.
+Status lay_out(WorldLayout& out);
+
+}  // namespace tombolo::dsm

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/processes/forked_team.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "base/check.h"
+#include "host/memory/other_stack.h"
+#include "host/processes/shared_fork.h"
+
+namespace tombolo::runtime {
+namespace {
+
+// To the keeper: look at the page. To the starter: an exit was asked for, or the keeper has ended.
+constexpr int wake = SIGUSR1;
+int notice() { return SIGRTMAX; }
+
+std::atomic<ForkedTeam*> the_team{nullptr};
+
+// Of a member, in the page; larger ones are process numbers.
+constexpr std::int32_t absent = 0;
+constexpr std::int32_t wanted = -1;
+constexpr std::int32_t refused = -2;
+
+void tell(const std::string& sentence) {
+  const std::string line = "tombolo: " + sentence + "\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+}
+
+void nap(std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }
+
+}  // namespace
+
+struct ForkedTeam::Page {
+  std::atomic<std::int32_t> keeper;  // its process number
+  std::atomic<std::int32_t> ending;  // end() was called
+  std::atomic<std::int32_t> asked;   // status + 1 of an exit, or 0
+  std::atomic<std::int32_t> fork_error;
+  std::atomic<std::int32_t> members[];
+
+  static std::size_t bytes(int most) {
+    return sizeof(Page) + static_cast<std::size_t>(most) * sizeof(std::atomic<std::int32_t>);
+  }
+};
+
+// The life of the keeper's process.
+class ForkedTeam::Keeper {
+ public:
+  // All signals are blocked. `mask`: those that members have blocked.
+  Keeper(const ForkedTeamPlan& plan, Page& page, pid_t starter, const sigset_t& mask)
+      : plan_(plan), page_(page), starter_(starter), mask_(mask) {}
+
+  [[noreturn]] void run() {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // TEM1
+    if (getppid() != starter_) _exit(1);
+    prctl(PR_SET_NAME, "tombolo-keeper");
+    watch_children();
+    sigset_t mine;
+    sigemptyset(&mine);
+    sigaddset(&mine, SIGCHLD);
+    sigaddset(&mine, wake);
+    for (;;) {
+      for (int rank = 0; rank < plan_.most; ++rank)
+        if (page_.members[rank].load() == wanted) fork_member(rank);
+      for (int status = 0, pid = next_ended(status); pid > 0; pid = next_ended(status))
+        note_end(pid, status);
+      if (page_.ending.load() != 0) finish();
+      constexpr timespec between_looks{0, 100'000'000};
+      sigtimedwait(&mine, nullptr, &between_looks);
+    }
+  }
+
+ private:
+  static pid_t next_ended(int& status) { return waitpid(-1, &status, WNOHANG | __WALL); }
+
+  void watch_children() {
+    // If it were ignored, the kernel would forget how children have ended.
+    struct sigaction as_usual = {};
+    as_usual.sa_handler = SIG_DFL;
+    sigaction(SIGCHLD, &as_usual, &of_children_);
+  }
+
+  void fork_member(int rank) {
+    const pid_t keeper = getpid();
+    const pid_t child = host::fork_sharing_files(SIGCHLD);
+    if (child == 0) {
+      prctl(PR_SET_PDEATHSIG, SIGKILL);  // TEM1
+      if (getppid() != keeper) _exit(1);
+      sigaction(SIGCHLD, &of_children_, nullptr);
+      sigprocmask(SIG_SETMASK, &mask_, nullptr);
+      plan_.member(rank);
+      page_.members[rank].store(absent);
+      _exit(0);
+    }
+    if (child < 0) page_.fork_error.store(errno);
+    page_.members[rank].store(child < 0 ? refused : child);
+  }
+
+  void note_end(pid_t pid, int status) {
+    int rank = 0;
+    while (rank < plan_.most && page_.members[rank].load() != pid) ++rank;
+    if (rank == plan_.most) return;  // it has left the team
+    page_.members[rank].store(absent);
+    if (WIFEXITED(status)) return have_exit(WEXITSTATUS(status));
+    have_killed(rank, pid, WTERMSIG(status));
+  }
+
+  void have_exit(int status) {
+    std::int32_t none = 0;
+    page_.asked.compare_exchange_strong(none, status + 1);
+    kill(starter_, notice());
+  }
+
+  [[noreturn]] void have_killed(int rank, pid_t pid, int signal) {
+    tell(fmt::format("{} {} (process {}) was killed by signal {} ({}); the program ends",
+                     plan_.name, rank, pid, signal, strsignal(signal)));
+    kill_members();
+    kill(starter_, signal);
+    // It may handle that one, or block it.
+    nap(std::chrono::milliseconds(500));
+    kill(starter_, SIGKILL);
+    for (;;) pause();
+  }
+
+  void kill_members() {
+    for (int rank = 0; rank < plan_.most; ++rank)
+      if (const pid_t pid = page_.members[rank].load(); pid > 0) kill(pid, SIGKILL);
+  }
+
+  [[noreturn]] void finish() {
+    kill_members();
+    while (waitpid(-1, nullptr, __WALL) > 0 || errno == EINTR) {
+    }
+    _exit(0);
+  }
+
+  const ForkedTeamPlan& plan_;
+  Page& page_;
+  pid_t starter_;
+  sigset_t mask_;
+  struct sigaction of_children_ = {};
+};
+
+ForkedTeam::Page& ForkedTeam::page() const { return *reinterpret_cast<Page*>(segment_.data()); }
+
+Status ForkedTeam::start(ForkedTeamPlan plan, std::unique_ptr<ForkedTeam>& out) {
+  TOMBOLO_CHECK(plan.most > 0 && plan.member && the_team.load() == nullptr,
+                "a team of {} members, in a process that has {} team", plan.most,
+                the_team.load() == nullptr ? "no" : "a");
+  std::unique_ptr<ForkedTeam> team(new ForkedTeam());
+  TOMBOLO_TRY(host::Segment::create_anonymous(Page::bytes(plan.most), "team", team->segment_));
+  team->segment_.seal();
+  team->plan_ = std::move(plan);
+  team->starter_ = getpid();
+  the_team.store(team.get());
+  struct sigaction noticed = {};
+  noticed.sa_handler = &ForkedTeam::on_signal;
+  noticed.sa_flags = SA_RESTART | SA_ONSTACK;
+  sigaction(notice(), &noticed, nullptr);
+  out = std::move(team);  // before the fork: members have it, too
+  // The starter's stack may lie in memory that the child shares.
+  host::OtherStack stack;
+  if (stack.valid())
+    stack.run([&] { out->start_keeper(); });
+  else
+    out->start_keeper();
+  if (out->page().keeper.load() > 0) return {};
+  const int error = errno;
+  out.reset();
+  return Status::io(fmt::format("fork: {}; see ulimit -u", std::strerror(error)));
+}
+
+void ForkedTeam::start_keeper() {
+  sigset_t all;
+  sigset_t mask;
+  sigfillset(&all);
+  // The keeper is sent a signal as soon as it is there.
+  sigprocmask(SIG_BLOCK, &all, &mask);
+  const pid_t child = host::fork_sharing_files(notice());
+  if (child == 0) Keeper(plan_, page(), starter_, mask).run();
+  page().keeper.store(child);
+  sigprocmask(SIG_SETMASK, &mask, nullptr);
+}
+
+ForkedTeam::~ForkedTeam() {
+  if (getpid() == starter_) end();
+  the_team.store(nullptr);
+}
+
+Status ForkedTeam::add(int rank) {
+  TOMBOLO_CHECK(rank >= 0 && rank < plan_.most, "member {} of a team of {}", rank, plan_.most);
+  std::atomic<std::int32_t>& member = page().members[rank];
+  std::int32_t none = absent;
+  TOMBOLO_CHECK(member.compare_exchange_strong(none, wanted), "member {} is there already", rank);
+  kill(page().keeper.load(), wake);
+  while (member.load() == wanted) {
+    sched_yield();
+    if (page().ending.load() != 0) return Status::io("the team has ended");
+  }
+  std::int32_t failed = refused;
+  if (!member.compare_exchange_strong(failed, absent)) return {};
+  return Status::io(fmt::format("fork of {} {}: {}; see ulimit -u", plan_.name, rank,
+                                std::strerror(page().fork_error.load())));
+}
+
+pid_t ForkedTeam::process(int rank) const {
+  return std::max<pid_t>(page().members[rank].load(), absent);
+}
+
+void ForkedTeam::ask_exit(int status) {
+  std::int32_t none = 0;
+  page().asked.compare_exchange_strong(none, (status & 0xff) + 1);
+  kill(starter_, notice());
+}
+
+int ForkedTeam::asked_status() const { return page().asked.load() - 1; }
+
+void ForkedTeam::on_signal(int) {
+  const int error = errno;
+  ForkedTeam* const team = the_team.load();
+  if (team == nullptr || getpid() != team->starter_) return;
+  if (const int status = team->asked_status(); status >= 0) {
+    if (team->plan_.exit_asked == nullptr) _exit(status);
+    team->plan_.exit_asked(status);
+  } else if (team->page().ending.load() == 0 &&
+             waitpid(team->page().keeper.load(), nullptr, WNOHANG | __WALL) > 0) {
+    tell("the keeper of this program's processes was killed; the program ends");
+    _exit(1);
+  }
+  errno = error;
+}
+
+void ForkedTeam::end() {
+  const pid_t keeper = page().keeper.load();
+  if (page().ending.exchange(1) != 0 || keeper <= 0) return;
+  kill(keeper, wake);
+  constexpr int most_looks = 2000;
+  for (int looks = 0; looks < most_looks; ++looks) {
+    const pid_t ended = waitpid(keeper, nullptr, WNOHANG | __WALL);
+    if (ended == keeper || (ended < 0 && errno == ECHILD)) return;
+    nap(std::chrono::milliseconds(1));
+  }
+  kill(keeper, SIGKILL);  // its members follow it (TEM1)
+  waitpid(keeper, nullptr, __WALL);
+}
+
+}  // namespace tombolo::runtime
