@@ -239,6 +239,19 @@ TEST(Recorded, InPlaceACopyComesBehindTheCheckAndTheRefresh) {
   EXPECT_EQ(copy.before, " copy");
 }
 
+// Where memory is not coherent the refresh of a get comes after them in any case.
+TEST(Recorded, FlushKeepsLaterGetsBehindThePutsOfACoherentMachine) {
+  using Core = CoherentRecordedCore;
+  Recorder recorder({.cores = 2, .sync_bytes = Window<Core>::sync_bytes(2), .data_bytes = region});
+  Window<Core> window(recorder.attachment(0), usual);
+  ASSERT_TRUE(window.lock_all({}).ok());
+  const std::uint64_t v = 5;
+  ASSERT_TRUE(window.put(1, 8, &v, sizeof v).ok());
+  (void)recorder.take();
+  ASSERT_TRUE(window.flush(1).ok());
+  EXPECT_EQ(recorder.take(), "0:drain 0:fence");
+}
+
 TEST(Recorded, LockRefreshesTheWholeRegionAfterAPut) {
   Processes processes(2);
   const auto lock_and_unlock = [&] {
@@ -408,11 +421,15 @@ TEST(Recorded, WaitKeepsPutsOfOtherThreadsOutWhileItEndsTheExposure) {
 // A put is noted when it is done: a flush that comes in between must not announce it.
 TEST(Recorded, FlushAnnouncesNoPutThatIsNotDone) {
   using W = Window<RecordedCore>;
-  const std::uint64_t v = 5;
+  std::uint64_t v = 5;
   std::uint64_t result = 0;
+  const ByteRun bytes[] = {{8, reinterpret_cast<std::byte*>(&v), sizeof v}};
+  const ElementRun elements[] = {{8, 1}};
   const std::function<Status(W&)> calls[] = {
       [&](W& w) { return w.put(1, 8, &v, sizeof v); },
+      [&](W& w) { return w.put_runs(1, bytes); },
       [&](W& w) { return w.accumulate(1, 8, Op::sum, Element::u64, &v, 1); },
+      [&](W& w) { return w.accumulate_runs(1, elements, Op::sum, Element::u64, &v, nullptr); },
       [&](W& w) { return w.compare_and_swap(1, 8, Element::u64, &result, &v, &result); },
   };
   for (const auto& call : calls) {
@@ -512,6 +529,7 @@ TEST(Recorded, EveryCallWaitsForTheThreadThatHasTheState) {
       [](W& w) { return w.flush_local(1); },
       [](W& w) { return w.flush_local_all(); },
       [](W& w) { return w.closable(); },
+      [](W& w) { return w.may_sync(); },
       [&](W& w) { return w.put(1, 8, &v, 8); },
   };
   for (const auto& call : calls) {
@@ -555,6 +573,58 @@ TEST(Recorded, SyncWaitsForTheThreadThatRefreshes) {
   ASSERT_TRUE(other);
   other->join();
   EXPECT_TRUE(waited);
+}
+
+// Whether the call of process 1, once it has drained, waits for a thread that is in the middle of a
+// test(): that has the state.
+bool waits_once_drained(Processes& processes, const TwoThreads::Calls& call) {
+  const std::thread::id first = std::this_thread::get_id();
+  std::unique_ptr<OtherThread> other;
+  std::atomic<bool> drained = false;
+  std::atomic<bool> tests = false;
+  std::atomic<bool> holds = false;
+  bool waited = false;
+  processes.recorder().at_each([&](const std::string& operation) {
+    if (std::this_thread::get_id() != first) {
+      if (operation != "drain" || drained.exchange(true)) return;
+      while (!holds) std::this_thread::yield();
+    } else if (tests && !holds.exchange(true)) {
+      waited = !other->wait_until_stuck_or_done();
+    }
+  });
+  other = std::make_unique<OtherThread>([&] { (void)call(processes[1]).ok(); });
+  while (!drained) std::this_thread::yield();
+  const Home origins[] = {0};
+  EXPECT_TRUE(processes[1].post(origins, {}).ok());
+  tests = true;
+  bool done = false;
+  EXPECT_TRUE(processes[1].test(done).ok());
+  other->join();
+  processes.recorder().at_each({});
+  return waited;
+}
+
+// Other threads may put meanwhile, and note it.
+TEST(Recorded, PutsAreAnnouncedWhenNoOtherThreadHasTheState) {
+  using W = Window<RecordedCore>;
+  Processes fencing(2, {.threads = true});
+  EXPECT_TRUE(waits_once_drained(fencing, [](W& w) { return w.fence({.no_succeed = true}); }));
+  Processes completing(2, {.threads = true});
+  const Home origins[] = {1};
+  const Home targets[] = {0};
+  ASSERT_TRUE(completing[0].post(origins, {}).ok());
+  ASSERT_TRUE(completing[1].start(targets, {}).ok());
+  EXPECT_TRUE(waits_once_drained(completing, [](W& w) { return w.complete(); }));
+}
+
+// ---- The end ------------------------------------------------------------------------------------
+
+TEST(Recorded, CloseDrainsAndPublishesWhereOthersGetTheMemory) {
+  Processes kept(2);
+  EXPECT_EQ(kept.of([&] { return kept[0].close(), Status(); }), "0:drain");
+  Processes handed_on(2, {.memory_moves_on = true});
+  EXPECT_EQ(handed_on.of([&] { return handed_on[0].close(), Status(); }),
+            "0:publish(0,0,130) 0:drain");
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 // Thread safety: -
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string_view>
 #include <type_traits>
 
@@ -117,6 +118,81 @@ TYPED_TEST(Protocols, ASpanMayBeTried) {
       thread.end_span(1);
     }
     thread.barrier();
+    thread.close();
+  });
+}
+
+// Until the test has come to that step.
+template <class Thread>
+void await(Thread& thread, const std::atomic<int>& step, int wanted) {
+  while (step < wanted) {
+    thread.must(thread.protocol().poll());
+    thread.must(thread.core().pause(1000));
+  }
+}
+
+// Rule 1 of regional consistency.
+TYPED_TEST(Protocols, ASpanShowsStoresFromBeforeAnEarlierSpanOfAnyLock) {
+  std::atomic<int> step = 0;
+  run<TypeParam>(small, 7, [&](auto& thread) {
+    if (thread.self() == 1) {
+      EXPECT_EQ(thread.load(0), 0U) << "its copy is old from now on";
+      step = 1;
+      await(thread, step, 2);
+      thread.begin_span(0);
+      EXPECT_EQ(thread.load(0), 5U);
+      thread.end_span(0);
+    } else if (thread.self() == 0) {
+      await(thread, step, 1);
+      thread.store(0, 5);
+      thread.begin_span(1);
+      thread.end_span(1);
+      step = 2;
+    }
+    thread.barrier();
+    thread.close();
+  });
+}
+
+// A transport that looks whether a page that is put is locked.
+template <Transport T>
+class WatchedPuts : public T {
+ public:
+  using T::T;
+  static inline machine::Offset words = 0;  // of the directory
+  static inline std::atomic<int> puts = 0;
+  Status put(Page page, std::span<const std::byte> in) {
+    const Shape& shape = T::shape();
+    const auto mutex =
+        T::core().word({shape.home_of(page), words + (page / shape.threads * 4 + 2) * 8});
+    EXPECT_NE(T::core().load(mutex), 0U) << "page " << page << " is not locked";
+    ++puts;
+    return T::put(page, in);
+  }
+};
+
+// Otherwise the keeper and a thread that collects the page could both bring it home, one after the
+// other's next change.
+TEST(RegionalPages, AreLockedWhereAKeptOneIsBroughtHome) {
+  using C = coherent::Core;
+  struct Watched {
+    using Machine = C;
+    using Thread = ProgramThread<WatchedPuts<CoreTransport<C>>, PrivatePages, Regional>;
+  };
+  using Watch = WatchedPuts<CoreTransport<C>>;
+  Watch::words = Watched::Thread::take(small).protocol.directory.words;
+  run<Watched>(small, 8, [](auto& thread) {
+    for (const bool collected : {true, false}) {
+      if (thread.self() == 0) thread.store(0, collected ? 1 : 2);
+      thread.barrier();  // thread 0 keeps the page
+      const int before = Watch::puts;
+      thread.barrier();
+      if (collected && thread.self() == 1) EXPECT_EQ(thread.load(0), 1U);
+      if (!collected && thread.self() == 0) thread.evict(0);
+      thread.barrier();
+      EXPECT_EQ(Watch::puts, before + 1);
+      thread.barrier();
+    }
     thread.close();
   });
 }
