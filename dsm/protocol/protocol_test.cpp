@@ -171,15 +171,15 @@ class WatchedPuts : public T {
   }
 };
 
+using Watch = WatchedPuts<CoreTransport<coherent::Core>>;
+struct Watched {
+  using Machine = coherent::Core;
+  using Thread = ProgramThread<Watch, PrivatePages, Regional>;
+};
+
 // Otherwise the keeper and a thread that collects the page could both bring it home, one after the
 // other's next change.
 TEST(RegionalPages, AreLockedWhereAKeptOneIsBroughtHome) {
-  using C = coherent::Core;
-  struct Watched {
-    using Machine = C;
-    using Thread = ProgramThread<WatchedPuts<CoreTransport<C>>, PrivatePages, Regional>;
-  };
-  using Watch = WatchedPuts<CoreTransport<C>>;
   Watch::words = Watched::Thread::take(small).protocol.directory.words;
   run<Watched>(small, 8, [](auto& thread) {
     for (const bool collected : {true, false}) {
@@ -187,8 +187,11 @@ TEST(RegionalPages, AreLockedWhereAKeptOneIsBroughtHome) {
       thread.barrier();  // thread 0 keeps the page
       const int before = Watch::puts;
       thread.barrier();
-      if (collected && thread.self() == 1) EXPECT_EQ(thread.load(0), 1U);
-      if (!collected && thread.self() == 0) thread.evict(0);
+      if (collected && thread.self() == 1) {
+        EXPECT_EQ(thread.load(0), 1U);
+      } else if (!collected && thread.self() == 0) {
+        thread.evict(0);
+      }
       thread.barrier();
       EXPECT_EQ(Watch::puts, before + 1);
       thread.barrier();
