@@ -57,10 +57,10 @@ function(tombolo_install)
     add_dependencies(tombolo_wheel tombolo_stores tombolo_dsm_calls)
   endif()
   # Virtual shared memory: the library that programs are linked to, its header, and the launcher.
-  install(TARGETS tombolo_dsm LIBRARY DESTINATION tombolo/lib COMPONENT tombolo)
+  install(TARGETS tombolo_dsm tombolo_pthread LIBRARY DESTINATION tombolo/lib COMPONENT tombolo)
   install(TARGETS tombolo-dsm RUNTIME DESTINATION tombolo/lib COMPONENT tombolo)
   install(DIRECTORY ${CMAKE_SOURCE_DIR}/dsm/api/include DESTINATION tombolo COMPONENT tombolo)
-  add_dependencies(tombolo_wheel tombolo_dsm tombolo-dsm)
+  add_dependencies(tombolo_wheel tombolo_dsm tombolo_pthread tombolo-dsm)
   if(TOMBOLO_WITH_SCC)
     if(NOT TARGET tombolo-scc)
       message(FATAL_ERROR "TOMBOLO_WITH_SCC needs Boost.Context, toml++, CLI11 and nlohmann's JSON: on Debian "

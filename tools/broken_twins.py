@@ -27,7 +27,8 @@ unrenewed    In dsm/allocator/, a renewal of pages between two users is left out
 guard        A lock that keeps threads of one process apart in windows/ is removed. (Those of
              sync/ are left to tests with many threads and to the thread sanitizer.)
 
-Files below a folder `testing` or `broken` are no part of the system.
+Files below a folder `testing` or `broken` are no part of the system. The folders of dsm/ above the
+protocols are left out: their tests start processes.
 
 How: the tree is copied to a scratch folder for each job, with the list of machines cut down to
 `stale`, so that tests compile quickly. Objects are compiled by direct compiler calls, and only
@@ -55,6 +56,8 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+# Parts of dsm/ above the protocols: their tests start processes, and need more libraries.
+ABOVE_PROTOCOLS = ("api", "compiler", "pages", "pthread", "servers", "threads", "world")
 LAYERS = ("base", "machine", "host", "backends", "sync", "windows", "dsm")
 CALL = re.compile(
     r"\bcore_?\s*\.\s*(?:publish|refresh|drain|fence)\s*\("
@@ -138,6 +141,8 @@ def find_twins(folders):
             if path.suffix not in (".h", ".cpp") or path.stem.endswith(("_test", "_bench")):
                 continue
             if {"testing", "broken"} & set(relative.parts):
+                continue
+            if relative.parts[0] == "dsm" and relative.parts[1] in ABOVE_PROTOCOLS:
                 continue
             layer = "allocator" if "allocator" in relative.parts else relative.parts[0]
             text = path.read_text()
@@ -302,7 +307,7 @@ class Bench:
         tree = self.new_tree()
         self.library = tree.sources(("base", "host", "backends", "windows"), ())
         tests = [t for t in tree.sources(("sync", "windows", "dsm"), ("_test",))
-                 if options.tests.search(str(t))]
+                 if options.tests.search(str(t)) and not self.is_above_protocols(t)]
         self.inputs = {source: tree.includes(source) for source in self.library + tests}
         changed = {t.path for t in twins}
         self.tests = [t for t in tests if self.concerns(changed, t)]
@@ -310,6 +315,10 @@ class Bench:
         self.unchanged = tree
         self.passes = set()  # the tests that the unchanged tree passes
         self.asking = threading.Lock()
+
+    @staticmethod
+    def is_above_protocols(source):
+        return source.parts[0] == "dsm" and source.parts[1] in ABOVE_PROTOCOLS
 
     def new_tree(self):
         return Tree(tempfile.mkdtemp(dir=self.scratch), self.scratch / "objects", self.options)
@@ -332,7 +341,7 @@ class Bench:
         subprocess.run([self.options.cxx, *map(str, objects), "-o", str(program), "-lgtest",
                         "-lgtest_main", "-lpthread"], check=True, capture_output=True, text=True)
         try:
-            done = subprocess.run([str(program), "--gtest_filter=*stale*:Recorded.*:Scheduled.*",
+            done = subprocess.run([str(program), "--gtest_filter=*stale*:Recorded.*:RegionalPages.*:Scheduled.*",
                                    "--gtest_fail_fast", "--gtest_brief=1"], capture_output=True,
                                   text=True, errors="replace", timeout=self.options.timeout)
         except subprocess.TimeoutExpired:

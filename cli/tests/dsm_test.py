@@ -231,11 +231,21 @@ def test_settings_that_cannot_be_are_refused_once(sums, words, told):
     assert done.stderr.count("\n") == 1, done.stderr
 
 
-def test_the_compilers_are_refused_and_name_the_way_there_is():
-    for name in ("cc", "c++"):
-        result = CliRunner().invoke(app, ["dsm", name, "-c", "a.c", "-o", "a"])
-        assert isinstance(result.exception, UserError)
-        assert "tombolo dsm flags" in str(result.exception)
+def test_a_pthreads_program_runs_as_it_is_and_takes_no_settings_of_pages(tmp_path):
+    source = tmp_path / "p.c"
+    source.write_text(
+        "#include <pthread.h>\n#include <stdio.h>\nstatic int n;\n"
+        "static void *add(void *by) { n += *(int *)by; return 0; }\n"
+        "int main(void) { int by = 41; pthread_t t; n = 1; pthread_create(&t, 0, add, &by);\n"
+        'pthread_join(t, 0); printf("%d\\n", n); return 3; }\n'
+    )
+    subprocess.run(["cc", "-pthread", source, "-o", tmp_path / "p"], check=True)
+    done = run("-n", 3, tmp_path / "p")
+    assert (done.stdout, done.stderr, done.returncode) == ("42\n", "", 3)
+    for words in (["--transport", "window"], ["--cache", "1MiB"], ["--stats"]):
+        refused = run(*words, tmp_path / "p")
+        assert refused.returncode == 2
+        assert words[0] in refused.stderr and "map the same pages" in refused.stderr.replace("\n", " ")
 
 
 def test_options_become_settings(monkeypatch, tmp_path):

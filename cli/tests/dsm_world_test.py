@@ -15,10 +15,6 @@ ROOT = Path(__file__).resolve().parents[2]
 CHECKS = ROOT / "dsm" / "pthread" / "checks"
 LIMIT = 60
 
-if dsm_world.library() is None:
-    pytest.skip("the library is not built: make native", allow_module_level=True)
-
-
 def compiled(name: str, *options: str) -> Path:
     source = next(CHECKS.glob(f"{name}.c*"))
     program = paths.home() / "build" / "dsm-checks" / name

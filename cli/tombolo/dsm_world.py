@@ -7,27 +7,17 @@ from pathlib import Path
 
 from tombolo import libraries
 from tombolo.errors import UserError
+from tombolo.launch import preload
 
 LIBRARY = "libtombolo_pthread.so"
 INTERPRETER = 3  # PT_INTERP of an ELF program header
 
 
-def library() -> Path | None:
-    """The library, in the package or in the checkout's build; None before it is built."""
-    for folder in libraries._folders("dsm"):
-        if (folder / LIBRARY).is_file():
-            return folder / LIBRARY
-    return None
-
-
 def environment(processes: int | None = None, heap: str | None = None) -> dict[str, str]:
     """All of the environment. `processes`: at most so many at once; `heap`: a size such as 2GiB."""
-    found = library()
-    if found is None:
-        raise UserError(f"{LIBRARY} is not built: ninja -C build/release tombolo_pthread")
     given = {"TOMBOLO_DSM_PROCESSES": processes, "TOMBOLO_DSM_HEAP": heap}
     set_ones = {name: str(value) for name, value in given.items() if value is not None}
-    return os.environ | set_ones | {"LD_PRELOAD": str(found)}
+    return os.environ | set_ones | {"LD_PRELOAD": preload(libraries.need_program(LIBRARY))}
 
 
 def check(program: str) -> None:
@@ -45,6 +35,12 @@ def check(program: str) -> None:
         raise UserError(f"{program} is linked statically: no library can be preloaded into it")
     if os.stat(path).st_mode & 0o6000:
         raise UserError(f"{program} runs with another user's rights, so nothing is preloaded")
+
+
+def is_unchanged(program: Path) -> bool:
+    """Whether it is an ELF program that is not linked to the library of tombolo/dsm.h."""
+    content = program.read_bytes()
+    return content[:4] == b"\x7fELF" and b"libtombolo_dsm.so" not in content
 
 
 def _has_interpreter(head: bytes) -> bool:

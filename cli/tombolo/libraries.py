@@ -50,6 +50,7 @@ PROGRAMS = {
     "tombolo-settings": ("runtime", "native"),
     "tombolo-dsm": ("dsm", "native"),
     "libtombolo_dsm.so": ("dsm", "native"),
+    "libtombolo_pthread.so": ("dsm", "native"),
 }
 
 

@@ -167,7 +167,7 @@ bool FaultPages::missed_lately(Page page) const {
   return std::ranges::find(missed_, page) != missed_.end();
 }
 
-// The kernel has closed it (DPP1).
+// The kernel has closed it (DFP1).
 Status FaultPages::open_again(const Frame& frame) {
   constexpr int most_times = 10'000;
   if (std::exchange(restored_, frame.page) != frame.page) times_restored_ = 0;
@@ -221,7 +221,7 @@ Page FaultPages::opened(Page first, Page count, bool write) const {
   return open;
 }
 
-// Brings those back into the page table that the kernel has taken out (DPP1).
+// Brings those back into the page table that the kernel has taken out (DFP1).
 void FaultPages::reach(Page first, Page count) const {
   for (Page page = first; page < first + count; ++page)
     (void)*reinterpret_cast<const volatile std::byte*>(range_of(page).low);
@@ -294,7 +294,7 @@ std::vector<Page> FaultPages::written() const {
   return pages;
 }
 
-// DPP3. Three pages at most are passed over.
+// DFP3. Three pages at most are passed over.
 Page FaultPages::victim() const {
   const Frame* any = nullptr;
   for (const FrameState state : {FrameState::readable, FrameState::writable})

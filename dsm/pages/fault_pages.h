@@ -24,19 +24,19 @@
 // allocator: Regional does for an error's text, and where it evicts a page, for the list of changed
 // pages and the updates of a span. See miss_handler.h.
 //
-// Invariants: DPP1 when the program's thread runs, the access of each page of the view is that of
+// Invariants: DFP1 when the program's thread runs, the access of each page of the view is that of
 //                  its state (DST1), but for pages that the kernel has taken out of the page table:
 //                  their next fault restores it, without a miss.
-//             DPP2 at most shape.cached_pages pages have memory: those that are cached, and dropped
+//             DFP2 at most shape.cached_pages pages have memory: those that are cached, and dropped
 //                  ones. It is full() before that, by the pages that are given back at once. A slot
 //                  belongs to one frame for ever, whose page changes only while it is not cached
 //                  (DST3).
-//             DPP3 victim() is the page that has been readable for longest, or, if all are
+//             DFP3 victim() is the page that has been readable for longest, or, if all are
 //                  writable, the one that has been that for longest; but none of the pages of the
 //                  last three misses, as long as there are others. An instruction that needs four
 //                  pages at once gets them: otherwise two that are clean could push each other out
 //                  of a cache of written pages for ever. So four pages are the least capacity.
-//             DPP4 a forked child has no view. It may create a store of its own at the address; the
+//             DFP4 a forked child has no view. It may create a store of its own at the address; the
 //                  copy of its parent's object does nothing when it is destroyed.
 // Memory: that of the cached pages and of the twins of those that were ever written, 44 bytes for
 // each; for each page of the shape that was touched 4 bytes, and 16 of page tables.

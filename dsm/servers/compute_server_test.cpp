@@ -237,6 +237,27 @@ void wake_all(ProgramMemory& memory) {
   MUST(memory.barrier());
 }
 
+// The stores of a span come to a thread that takes no lock, where both renew.
+void renew(ProgramMemory& memory) {
+  std::uint64_t* const at = numbers(memory);
+  REQUIRE(at[0] == 0 && at[1000] == 0);  // an old copy from now on
+  MUST(meet_by_words(memory));
+  if (memory.self() == 0) {
+    MUST(memory.acquire(0));
+    at[0] = 7;
+    MUST(memory.renew(at, sizeof *at));
+    MUST(memory.release(0));
+    at[1000] = 8;
+    MUST(memory.renew(&at[999], 2 * sizeof *at));
+  }
+  MUST(meet_by_words(memory));
+  MUST(memory.renew(at, 1001 * sizeof *at));
+  MUST(memory.renew(memory.memory().data() - 8, 4));
+  MUST(memory.renew(at, 0));
+  REQUIRE(at[0] == 7 && at[1000] == 8);
+  MUST(memory.barrier());
+}
+
 void record_anywhere(ProgramMemory& memory) {
   std::byte* const low = memory.memory().data();
   const std::size_t size = memory.memory().size();
@@ -360,6 +381,7 @@ const std::map<std::string, void (*)(ProgramMemory&)> programs{
     {"reduce", reduce},
     {"hand_over", hand_over},
     {"wake_all", wake_all},
+    {"renew", renew},
     {"record_anywhere", record_anywhere},
     {"exceed_the_cache", exceed_the_cache},
     {"random_programs", random_programs},
@@ -450,6 +472,7 @@ TEST_P(Servers, TryLocks) { expect_all("try_locks"); }
 TEST_P(Servers, SeeAllStoresAfterABarrier) { expect_all("meet_at_barriers"); }
 TEST_P(Servers, CombineInTheOrderOfThreads) { expect_all("reduce"); }
 TEST_P(Servers, SignalEachOther) { expect_all("hand_over"); }
+TEST_P(Servers, RenewPagesWithoutALock) { expect_all("renew"); }
 TEST_P(Servers, WakeAllThatWait) { expect_all("wake_all"); }
 TEST_P(Servers, PassOverRecordsOutsideOfTheMemory) { expect_all("record_anywhere"); }
 TEST_P(Servers, ReadMoreThanTheyCache) { expect_all("exceed_the_cache"); }

@@ -80,6 +80,18 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
     }
   }
 
+  // The pages leave the cache, with their changes: the next access brings those of all others.
+  Status renew(const void* address, std::size_t bytes) override {
+    const std::uint64_t size = memory().size();
+    const std::uint64_t at = offset_of(address);
+    if (at >= size || bytes == 0) return {};
+    const Page last = (at + std::min<std::uint64_t>(bytes, size - at) - 1) / shape_.page_bytes;
+    const RuntimeCall call(*store_);
+    for (Page page = at / shape_.page_bytes; page <= last; ++page)
+      if (store_->lookup(page) != nullptr) TOMBOLO_TRY(protocol_.evict(page));
+    return {};
+  }
+
   Lock locks() const override { return shape_.locks; }
   Status acquire(Lock lock) override {
     const RuntimeCall call(*store_);

@@ -2,12 +2,11 @@
 """`tombolo dsm`: programs on virtual shared memory, one process for each thread."""
 
 import os
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tombolo import dsm, programs, settings
+from tombolo import compilers, dsm, dsm_world, programs, settings
 from tombolo.errors import UserError
 
 app = typer.Typer(help="Programs on virtual shared memory.", no_args_is_help=True)
@@ -23,7 +22,10 @@ def main() -> None:
 )
 def run(
     command: Annotated[list[str], typer.Argument(metavar="PROGRAM [ARGS]...")],
-    threads: Annotated[int, typer.Option("-n", help="Number of threads.", min=1)] = 2,
+    threads: Annotated[
+        int | None,
+        typer.Option("-n", help="Number of threads [default: 2]; of a Pthreads program, at most.", min=1),
+    ] = None,
     transport: Annotated[
         str | None,
         typer.Option(help="map | window: the same pages, or a cache for each [default: map]"),
@@ -46,7 +48,10 @@ def run(
     stats: Annotated[bool, typer.Option(help="Say at the end how often pages moved.")] = False,
     show: Annotated[bool, typer.Option(help="Print the command line instead of running it.")] = False,
 ) -> None:
-    """Run PROGRAM, which calls tombolo/dsm.h, in one process for each thread."""
+    """Run PROGRAM in one process for each thread: one that calls tombolo/dsm.h, or Pthreads alone.
+
+    A Pthreads program runs as it is, and its processes map the same pages.
+    """
     if transport == "mpi":
         raise UserError("transport mpi, between hosts, is not there yet; map and window are")
     if servers:
@@ -58,12 +63,29 @@ def run(
         settings.check_machine(machine)
     settings.check_choice("TOMBOLO_DSM_TRANSPORT", transport)
     settings.check_choice("TOMBOLO_DSM_PROTOCOL", protocol)
+    program = programs.locate(command[0])
+    if dsm_world.is_unchanged(program):
+        other = {"--transport": transport not in (None, "map"), "--protocol": protocol is not None,
+                 "--machine": machine not in (None, "coherent"), "--cache": cache is not None,
+                 "--stats": stats}  # fmt: skip
+        for name in (name for name, given in other.items() if given):
+            raise UserError(
+                f"{name}: {program.name} does not call tombolo/dsm.h. The processes of a Pthreads program "
+                "map the same pages of one coherent host, and count nothing yet"
+            )
+        dsm_world.check(str(program))
+        start([str(program), *command[1:]], dsm_world.environment(threads, memory), show)
+        return
     choice = dsm.Choice(transport, protocol, machine, memory, cache, "text" if stats else None)
-    argv = dsm.command(threads, [str(programs.locate(command[0])), *command[1:]])
+    start(dsm.command(threads or 2, [str(program), *command[1:]]), dsm.environment(choice), show)
+
+
+def start(argv: list[str], environment: dict[str, str], show: bool) -> None:
+    """In this process's place, or on the screen."""
     if show:
         print(" ".join(argv))
         return
-    os.execvpe(argv[0], argv, dsm.environment(choice))
+    os.execvpe(argv[0], argv, environment)
 
 
 @app.command("flags")
@@ -72,25 +94,19 @@ def flags() -> None:
     print(" ".join(dsm.flags()))
 
 
+# `python -m tombolo` calls the compilers itself, without this module: these are for the list of
+# commands, and for callers of the application.
 @app.command(
     "cc", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
 )
 def cc(arguments: Annotated[list[str] | None, typer.Argument(metavar="ARGS...")] = None) -> None:
-    """Compile a Pthreads program: not there yet."""
-    raise _no_compiler("cc", arguments)
+    """Compile a Pthreads program in C: clang, with the stores under locks recorded."""
+    compilers.main("clang", "tombolo dsm cc", arguments or [])
 
 
 @app.command(
     "c++", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
 )
 def cxx(arguments: Annotated[list[str] | None, typer.Argument(metavar="ARGS...")] = None) -> None:
-    """Compile a Pthreads program in C++: not there yet."""
-    raise _no_compiler("c++", arguments)
-
-
-def _no_compiler(name: str, arguments: list[str] | None) -> UserError:
-    given = " ".join(Path(each).name for each in arguments or [])
-    return UserError(
-        f"tombolo dsm {name} {given}: programs with Pthreads calls cannot be compiled yet; one that "
-        "calls tombolo/dsm.h can, with the options that `tombolo dsm flags` prints"
-    )
+    """Compile a Pthreads program in C++: clang++, with the stores under locks recorded."""
+    compilers.main("clang++", "tombolo dsm c++", arguments or [])
