@@ -576,20 +576,22 @@ TEST(Recorded, SyncWaitsForTheThreadThatRefreshes) {
 }
 
 // Whether the call of process 1, once it has drained, waits for a thread that is in the middle of a
-// test(): that has the state.
+// test(), which has the state, before it does anything more.
 bool waits_once_drained(Processes& processes, const TwoThreads::Calls& call) {
   const std::thread::id first = std::this_thread::get_id();
   std::unique_ptr<OtherThread> other;
   std::atomic<bool> drained = false;
   std::atomic<bool> tests = false;
   std::atomic<bool> holds = false;
+  std::atomic<bool> acted = false;
   bool waited = false;
   processes.recorder().at_each([&](const std::string& operation) {
     if (std::this_thread::get_id() != first) {
+      if (drained) acted = true;
       if (operation != "drain" || drained.exchange(true)) return;
       while (!holds) std::this_thread::yield();
     } else if (tests && !holds.exchange(true)) {
-      waited = !other->wait_until_stuck_or_done();
+      waited = !other->wait_until_stuck_or_done() && !acted;
     }
   });
   other = std::make_unique<OtherThread>([&] { (void)call(processes[1]).ok(); });
@@ -614,6 +616,7 @@ TEST(Recorded, PutsAreAnnouncedWhenNoOtherThreadHasTheState) {
   const Home targets[] = {0};
   ASSERT_TRUE(completing[0].post(origins, {}).ok());
   ASSERT_TRUE(completing[1].start(targets, {}).ok());
+  put(completing[1], 0);
   EXPECT_TRUE(waits_once_drained(completing, [](W& w) { return w.complete(); }));
 }
 
