@@ -231,6 +231,23 @@ def test_settings_that_cannot_be_are_refused_once(sums, words, told):
     assert done.stderr.count("\n") == 1, done.stderr
 
 
+def test_a_refusal_is_told_also_where_the_message_has_to_wait(sums):
+    out, into = os.pipe()
+    os.set_blocking(into, False)
+    with pytest.raises(BlockingIOError):
+        while True:
+            os.write(into, b"." * 4096)
+    os.set_blocking(into, True)
+    argv = [*COMMAND, "dsm", "run", "-n", "3", "--cache", "0", str(sums)]
+    with subprocess.Popen(argv, stderr=into) as job:
+        os.close(into)
+        time.sleep(2)  # the processes that have nothing to tell would have left by now
+        with os.fdopen(out, "rb") as told:
+            text = told.read().decode()
+    assert job.returncode == 1
+    assert "cache of 0 bytes is too small" in text
+
+
 def test_a_pthreads_program_runs_as_it_is_and_takes_no_settings_of_pages(tmp_path):
     source = tmp_path / "p.c"
     source.write_text(

@@ -53,7 +53,8 @@ runtime::Agreed Program::open() {
   return ComputeServer::open(*all_, request_, server_);
 }
 
-// By the first of the processes that know a cause.
+// By the first of the processes that know a cause. None leaves before it has told: the launcher ends
+// all once one has left.
 void Program::tell(const runtime::Agreed& failed) {
   const auto n = static_cast<std::size_t>(exchange_->size());
   const char mine = failed.own() ? 1 : 0;
@@ -61,6 +62,7 @@ void Program::tell(const runtime::Agreed& failed) {
   const bool asked = exchange_->gather(&mine, knows.data(), sizeof mine).ok();
   const auto first = std::find(knows.begin(), knows.end(), 1) - knows.begin();
   if (!asked || first == exchange_->rank()) say(failed.status().message());
+  (void)exchange_->gather(&mine, knows.data(), sizeof mine).ok();
 }
 
 void Program::give_up(const Status& why) {
