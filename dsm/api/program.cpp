@@ -53,8 +53,8 @@ runtime::Agreed Program::open() {
   return ComputeServer::open(*all_, request_, server_);
 }
 
-// By the first of the processes that know a cause. None leaves before it has told: the launcher ends
-// all once one has left.
+// By the first of the processes that know a cause. None leaves before it has told: the launcher
+// ends all once one has left.
 void Program::tell(const runtime::Agreed& failed) {
   const auto n = static_cast<std::size_t>(exchange_->size());
   const char mine = failed.own() ? 1 : 0;
