@@ -74,7 +74,7 @@ Status SocketExchange::gather(const void* mine, void* everyones, std::size_t byt
     return receive(0, everyones, whole);
   }
   auto* const all = static_cast<std::byte*>(everyones);
-  std::memcpy(all, mine, bytes);
+  if (bytes > 0) std::memcpy(all, mine, bytes);  // either may be null without bytes
   for (int rank = 1; rank < size_; ++rank)
     TOMBOLO_TRY(receive(static_cast<std::size_t>(rank - 1),
                         all + bytes * static_cast<std::size_t>(rank), bytes));
