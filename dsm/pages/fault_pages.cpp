@@ -21,6 +21,7 @@ host::Access access_of(FrameState state) {
     case FrameState::readable:
       return host::Access::readable;
     case FrameState::writable:
+    case FrameState::left:
       return host::Access::writable;
     default:
       return host::Access::closed;
@@ -84,6 +85,7 @@ Status FaultPages::create(const Shape& shape, const Options& options,
 }
 
 Status FaultPages::prepare(const Options& options) {
+  in_place_ = options.frames != nullptr;
   TOMBOLO_TRY(frames_.create(shape_));
   twins_ = host::ZeroMemory(std::size_t{shape_.cached_pages} * shape_.page_bytes);
   changes_ = host::ZeroMemory(std::size_t{shape_.cached_pages} * sizeof(FrameTable::Slot));
@@ -91,7 +93,9 @@ Status FaultPages::prepare(const Options& options) {
     return Status::no_memory(
         fmt::format("page cache: no address space for the twins of {} pages", shape_.cached_pages));
   TOMBOLO_TRY(host::GuardedMemory::create(options.mechanism, shape_.pages * shape_.page_bytes,
-                                          {.address = options.address, .replace = options.replace},
+                                          {.address = options.address,
+                                           .replace = options.replace,
+                                           .frames = options.frames},
                                           memory_));
   TOMBOLO_TRY(host::ensure_alternate_stack());
   TOMBOLO_TRY(host::catch_faults(memory_->aliases(), *this));
@@ -283,6 +287,7 @@ std::vector<Page> FaultPages::cached() const {
   std::vector<Page> pages;
   frames_.append_pages(FrameState::readable, pages);
   frames_.append_pages(FrameState::writable, pages);
+  frames_.append_pages(FrameState::left, pages);
   std::ranges::sort(pages);
   return pages;
 }
@@ -297,7 +302,7 @@ std::vector<Page> FaultPages::written() const {
 // DFP3. Three pages at most are passed over.
 Page FaultPages::victim() const {
   const Frame* any = nullptr;
-  for (const FrameState state : {FrameState::readable, FrameState::writable})
+  for (const FrameState state : {FrameState::readable, FrameState::writable, FrameState::left})
     for (const Frame* frame = frames_.oldest(state); frame != nullptr;
          frame = frames_.newer(*frame)) {
       if (!missed_lately(frame->page)) return frame->page;

@@ -32,7 +32,8 @@
 //                  belongs to one frame for ever, whose page changes only while it is not cached
 //                  (DST3).
 //             DFP3 victim() is the page that has been readable for longest, or, if all are
-//                  writable, the one that has been that for longest; but none of the pages of the
+//                  writable, the one that has been that for longest, pages that are left to the
+//                  program last; but none of the pages of the
 //                  last three misses, as long as there are others. An instruction that needs four
 //                  pages at once gets them: otherwise two that are clean could push each other out
 //                  of a cache of written pages for ever. So four pages are the least capacity.
@@ -68,6 +69,9 @@ class FaultPages : private host::FaultTarget {
     void* address = nullptr;
     // Memory that is mapped there gives way: a reservation of the caller's. Else it is an error.
     bool replace = false;
+    // Shared memory of this process, as long as the view, in which the pages lie: page p as the
+    // p-th. It outlives the store. Null: memory of the store's own.
+    std::byte* frames = nullptr;
   };
 
   // An instruction needs as many at once, at most: a load and a store over two pages each.
@@ -122,23 +126,29 @@ class FaultPages : private host::FaultTarget {
   PageNote& install(Page page, std::span<const std::byte> bytes);
   void invalidate(Page page) { become(at(page), FrameState::dropped); }
 
-  bool writable(Page page) const { return at(page).state == FrameState::writable; }
+  bool writable(Page page) const { return is_writable(at(page).state); }
   void allow_writes(Page page) { become(at(page), FrameState::writable); }
   void forbid_writes(Page page) { become(at(page), FrameState::readable); }
+  void leave_to_program(Page page) { become(at(page), FrameState::left); }
 
   std::span<std::byte> frame(Page page) { return bytes_of(at(page)); }
   void make_twin(Page page);
   std::span<std::byte> twin(Page page) {
-    return {twins_.as<std::byte>() + std::size_t{slot(page)} * shape_.page_bytes,
+    return {twins_.as<std::byte>() + std::size_t{frames_.slot_of(at(page))} * shape_.page_bytes,
             shape_.page_bytes};
   }
-  std::uint32_t slot(Page page) const { return frames_.slot_of(at(page)); }
+  std::uint32_t slot(Page page) const {
+    return in_place_ ? static_cast<std::uint32_t>(page) : frames_.slot_of(at(page));
+  }
+  bool in_place() const { return in_place_; }
 
   std::vector<Page> cached() const;
   std::vector<Page> written() const;
 
   bool full() const {
-    return frames_.count(FrameState::readable) + frames_.count(FrameState::writable) == capacity_;
+    return frames_.count(FrameState::readable) + frames_.count(FrameState::writable) +
+               frames_.count(FrameState::left) ==
+           capacity_;
   }
   Page victim() const;
 
@@ -179,8 +189,11 @@ class FaultPages : private host::FaultTarget {
     return *frame;
   }
   const Frame& at(Page page) const { return const_cast<FaultPages*>(this)->at(page); }
+  static bool is_writable(FrameState state) {
+    return state == FrameState::writable || state == FrameState::left;
+  }
   static bool allows(const Frame* frame, bool write) {
-    return frame != nullptr && (!write || frame->state == FrameState::writable);
+    return frame != nullptr && (!write || is_writable(frame->state));
   }
 
   Frame& frame_for(Page page);
@@ -200,6 +213,7 @@ class FaultPages : private host::FaultTarget {
   const Shape shape_;
   const FrameTable::Slot reclaimed_;  // frames at once; 0: 1
   const FrameTable::Slot capacity_;   // of cached pages
+  bool in_place_ = false;
   std::unique_ptr<host::GuardedMemory> memory_;
   MissHandler* handler_ = nullptr;
   FrameTable frames_;

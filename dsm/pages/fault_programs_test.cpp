@@ -18,6 +18,7 @@ struct FaultCase {
   using Thread = FaultingThread<Deferring<CoreTransport<C>>, P, Mechanism>;
   using Protocol = typename Thread::Protocol;
   static constexpr FaultMechanism mechanism = Mechanism;
+  static constexpr bool in_place = false;
 };
 
 template <class... Machines>

@@ -4,7 +4,7 @@
 //
 //   unused     of no page, and without memory
 //   dropped    not cached: the page may come again, and its memory is the next to be given up
-//   readable, writable
+//   readable, writable, left (to the program)
 //
 // Each operation takes a few loads and stores, whatever the number of pages. Nothing is allocated
 // after create(), so that all of it may be called in a signal handler, but for the lists of pages.
@@ -27,7 +27,7 @@
 
 namespace tombolo::dsm {
 
-enum class FrameState : std::uint8_t { unused, dropped, readable, writable };
+enum class FrameState : std::uint8_t { unused, dropped, readable, writable, left };
 
 struct Frame {
   Page page = 0;
@@ -125,7 +125,7 @@ class FrameTable {
 
   host::ZeroMemory index_;   // by page, its slot; from 1
   host::ZeroMemory frames_;  // by slot
-  std::array<List, 4> lists_{};
+  std::array<List, 5> lists_{};
   Slot used_ = 0;
 };
 

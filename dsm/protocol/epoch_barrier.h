@@ -10,18 +10,20 @@
 //      -- all wait --
 //   3  noticed pages that are older than their version are dropped
 //
-// Per thread: two atomics and two loads for each changed page, a load for each page that others
-// have changed and this thread has cached; two waits.
+// Per thread: four atomics and two loads for each changed page, a load for each page that others
+// have changed and this thread has cached; two waits. A page that is left to its keeper, and that
+// no other thread has got since, takes no part: nothing is done for it.
 //
-// Invariants: DEB1 between the waits no thread fetches a page: a keeper may change its exposed page
-//                  and the keeper words then, and at no other time. Before the first wait others
-//                  still run: versions are not raised there, since a page that was fetched then
-//                  would pass for one that has the change. Notice is given after the versions are
-//                  raised: a thread that is told too early would find its copy new enough.
-//             DEB2 a thread keeps a page only if its copy has all changes at the home, and no other
-//                  has signed it. So no copy but its own has changes that the home lacks.
+// Invariants: DEB1 between the waits no thread fetches a page: the keeper of a page may become
+//                  another one then, and at no other time. Before the first wait others still run:
+//                  versions are not raised there, since a page that was fetched then would pass
+//                  for one that has the change. Notice is given after the versions are raised: a
+//                  thread that is told too early would find its copy new enough.
+//             DEB2 a thread becomes the keeper of a page only if its copy has all earlier changes,
+//                  and no other has signed it. An earlier keeper has nothing to add: it has signed
+//                  the page, or has stored nothing to it since this thread got it (DRN1).
 //             DEB3 differently from 003, a reader does not interrupt the keeper: it gets the
-//                  exposed page, which no one changes until the next barrier (docs/decisions/0019).
+//                  exposed page (docs/decisions/0019, 0025).
 //             DEB4 of the threads that sign a page, each finds the signature of another there: the
 //                  first one after the wait, the others at once.
 // Thread safety: one thread for each object.
@@ -44,22 +46,23 @@ class EpochBarrier {
   }
 
   EpochBarrier(T& transport, S& store, Directory& directory, PageSend<T, S>& sender, Layout layout)
-      : transport_(transport),
-        store_(store),
+      : store_(store),
         directory_(directory),
         sender_(sender),
         barrier_(transport.core(), layout) {}
 
   // `noticed`: pages that were sent before and are not in the notices yet; it is empty afterwards.
-  // `drop_old()` reads the notices and drops pages that are older than their version.
-  template <class DropOld>
-  Status wait(WriteNotices<Core>& notices, std::vector<Page>& noticed, DropOld&& drop_old) {
+  // `rest(page)`: what becomes of a page that this thread has changed and keeps. `drop_old()` reads
+  // the notices and drops pages that are older than their version.
+  template <class Rest, class DropOld>
+  Status wait(WriteNotices<Core>& notices, std::vector<Page>& noticed, Rest&& rest,
+              DropOld&& drop_old) {
     ++number_;
     changed_.clear();
     for (const Page page : store_.written()) sign(page);
     TOMBOLO_TRY(wait_for_all());
     for (const Changed& changed : changed_) {
-      TOMBOLO_TRY(settle(changed));
+      TOMBOLO_TRY(settle(changed, rest));
       noticed.push_back(changed.page);
     }
     TOMBOLO_TRY(notices.append(noticed));
@@ -76,41 +79,38 @@ class EpochBarrier {
     bool first;  // to sign it
   };
 
+  // A kept page without a twin counts as changed.
   void sign(Page page) {
-    if (difference(store_.frame(page), store_.twin(page), diff_))
+    if (!store_.lookup(page)->twin || difference(store_.frame(page), store_.twin(page), diff_))
       changed_.push_back({.page = page, .first = directory_.sign(page, number_)});
     else
       store_.forbid_writes(page);
   }
 
-  Status settle(const Changed& changed) {
+  template <class Rest>
+  Status settle(const Changed& changed, Rest& rest) {
     const Page page = changed.page;
+    const PageNote& note = *store_.lookup(page);
     const bool alone = changed.first && directory_.signed_last(page, number_);
-    if (alone && directory_.version(page) == store_.lookup(page)->version) {
-      TOMBOLO_TRY(keep(page));
-      sender_.raise(page);
+    if (alone && directory_.version(page) == note.version) {
+      if (!note.kept) sender_.keep(page);
+      std::uint64_t version = 0;
+      TOMBOLO_TRY(sender_.announce(page, version));
+      rest(page);
       return {};
     }
-    difference(store_.frame(page), store_.twin(page), diff_);
-    TOMBOLO_TRY(sender_.send(page, diff_));
+    TOMBOLO_TRY(note.kept ? sender_.give_back(page) : send_difference(page));
     sender_.raise(page);
     // It lacks the changes of the others.
     store_.invalidate(page);
     return {};
   }
 
-  Status keep(Page page) {
-    TOMBOLO_TRY(transport_.expose(store_.slot(page), store_.frame(page)));
-    // It is there before any thread looks for it: after the second wait.
-    TOMBOLO_TRY(transport_.complete());
-    directory_.set_keeper(page, {.thread = transport_.core().self(), .slot = store_.slot(page)});
-    store_.lookup(page)->kept = true;
-    // The next store makes a twin, which is equal to the exposed page.
-    store_.forbid_writes(page);
-    return {};
+  Status send_difference(Page page) {
+    difference(store_.frame(page), store_.twin(page), diff_);
+    return sender_.send(page, diff_);
   }
 
-  T& transport_;
   S& store_;
   Directory& directory_;
   PageSend<T, S>& sender_;

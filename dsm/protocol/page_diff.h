@@ -59,6 +59,11 @@ inline bool all_zero(std::span<const std::byte> bytes) {
   return rest == std::byte{} && detail::is_zero(blocks);
 }
 
+// `changed` becomes what `diff` makes of it; they are equally long.
+inline void apply_difference(std::span<const std::byte> diff, std::span<std::byte> changed) {
+  for (std::size_t i = 0; i < diff.size(); ++i) changed[i] ^= diff[i];
+}
+
 inline void copy(std::span<const std::byte> from, std::span<std::byte> to) {
   std::memcpy(to.data(), from.data(), from.size());
 }

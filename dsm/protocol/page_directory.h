@@ -4,9 +4,9 @@
 //
 // Invariants: DPD1 a version is raised after the change that it stands for is at the home: bytes
 //                  that are got after the version was loaded have all changes up to it (R5, DTR1).
-//             DPD2 a page has a keeper only while its home is out of date: the keeper's exposed
-//                  page is the whole content. The keeper is set inside a barrier alone, and cleared
-//                  under the mutex.
+//             DPD2 a page with a keeper is its keeper's exposed page, exclusive or its home if that
+//                  is `mixed`; the home is of no meaning otherwise. A keeper is set inside a
+//                  barrier, and changed and cleared under the mutex.
 // Memory: 32 bytes for each page of a home.
 // Thread safety: one thread for each object.
 #pragma once
@@ -22,6 +22,8 @@ namespace tombolo::dsm {
 struct Keeper {
   Thread thread = 0;
   std::uint32_t slot = 0;
+  bool shared = false;  // another thread may have a copy that the keeper has not told of its stores
+  bool mixed = false;   // the home has differences of other threads
 };
 
 template <machine::Core C>
@@ -44,11 +46,14 @@ class PageDirectory {
   std::optional<Keeper> keeper(Page page) {
     const std::uint64_t v = core_.load(word(page, 1));
     if (v == 0) return std::nullopt;
-    return Keeper{.thread = static_cast<Thread>((v >> 32) - 1),
-                  .slot = static_cast<std::uint32_t>(v)};
+    return Keeper{.thread = static_cast<Thread>((v >> 34) - 1),
+                  .slot = static_cast<std::uint32_t>(v),
+                  .shared = (v & shared) != 0,
+                  .mixed = (v & mixed) != 0};
   }
-  void set_keeper(Page page, Keeper keeper) {
-    core_.store(word(page, 1), (std::uint64_t{keeper.thread} + 1) << 32 | keeper.slot);
+  void set_keeper(Page page, const Keeper& keeper) {
+    core_.store(word(page, 1), (std::uint64_t{keeper.thread} + 1) << 34 | keeper.slot |
+                                   (keeper.shared ? shared : 0) | (keeper.mixed ? mixed : 0));
   }
   void clear_keeper(Page page) { core_.store(word(page, 1), 0); }
 
@@ -66,6 +71,8 @@ class PageDirectory {
 
  private:
   static constexpr std::size_t words_per_page = 4;
+  static constexpr std::uint64_t shared = std::uint64_t{1} << 32;
+  static constexpr std::uint64_t mixed = std::uint64_t{1} << 33;
   static constexpr std::uint64_t numbers = std::uint64_t{1} << 32;
   std::uint64_t signature(std::uint64_t barrier) const {
     return barrier % numbers << 32 | core_.self();

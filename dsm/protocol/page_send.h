@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: brings the changes of this thread to a page's home: its difference from the twin, or all
-// of it where the thread keeps the page.
+// Purpose: makes the changes of this thread known: a difference goes to the page's home, and a page
+// that this thread keeps stays where it is and is exposed; and the beginning and the end of keeping
+// a page.
 //
-// Invariants: DPS1 a kept page differs from its home by more than the difference from its twin: as
-//                  long as the thread is its keeper, no other has changed the home, and the page is
-//                  put there whole. Once a thread has collected it, the exposed page is at the
-//                  home. The twin is equal to that, and the difference from it is sent, as that of
-//                  any other page.
-//             DPS2 the version is raised when the change is home (DPD1). The thread's own copy has
-//                  the new version if it had the one before: else it lacks another thread's change,
-//                  and keeps its old version, so that it is dropped in time.
+// Invariants: DPS1 the home of a page with a keeper collects the differences of other threads, and
+//                  those alone; it is the page again when the keeper gives its own part back. Both
+//                  parts change under the page's mutex, or inside a barrier (DPF2).
+//             DPS2 the version is raised when the change is where others get it (DPD1). The
+//                  thread's own copy has the new version if it had the one before: else it lacks
+//                  another thread's change, and keeps its old version, so that it is dropped in
+//                  time.
+//             DPS3 a kept page whose stores are announced to all has no copies that may stay: those
+//                  that were got before have an older version, and a thread that gets one later
+//                  gives notice. So the mark of its readers is cleared before the version is
+//                  raised, under the mutex.
 // Thread safety: one thread for each object.
 #pragma once
 
@@ -27,10 +31,11 @@ class PageSend {
   PageSend(T& transport, S& store, Directory& directory)
       : transport_(transport), store_(store), directory_(directory) {}
 
-  // `diff` is the difference of the cached page from its twin. The page is no longer kept. To be
-  // followed by raise(), but where the version has been raised for this change already.
+  // ---- Pages that this thread does not keep -----------------------------------------------------
+
+  // `diff` is the difference of the cached page from its twin. To be followed by raise().
   Status send(Page page, std::span<const std::byte> diff) {
-    if (store_.lookup(page)->kept) return give_back(page, diff);
+    if (directory_.keeper(page)) return send_beside_keeper(page, diff);
     TOMBOLO_TRY(transport_.accumulate_xor(page, diff));
     // It is at the home before its version is (DPS2).
     return transport_.complete();
@@ -44,30 +49,85 @@ class PageSend {
     return version;
   }
 
-  // A kept page, with its difference from the twin; empty if there is none.
-  Status give_back(Page page, std::span<const std::byte> diff) {
-    TOMBOLO_TRY(directory_.lock(page));
-    const bool keeper = keeps(page);
-    if (keeper)
-      TOMBOLO_TRY(transport_.put(page, store_.frame(page)));
-    else if (!diff.empty())
-      TOMBOLO_TRY(transport_.accumulate_xor(page, diff));
-    // It is home before another thread finds no keeper (DPF2), and before its version is (DPS2).
-    TOMBOLO_TRY(transport_.complete());
-    if (keeper) directory_.clear_keeper(page);
-    directory_.unlock(page);
-    store_.lookup(page)->kept = false;
-    return {};
-  }
+  // ---- Pages that it keeps ----------------------------------------------------------------------
 
-  // Whether the home of a page still waits for this thread. Another thread may end that at any
-  // moment, but not begin it.
+  // Whether this thread keeps the page. Another one may end that, inside a barrier alone.
   bool keeps(Page page) {
     const auto keeper = directory_.keeper(page);
     return keeper && keeper->thread == transport_.core().self();
   }
 
+  // Inside a barrier, where no other thread sends or fetches the page: its cached copy is all of
+  // it. To be followed by announce().
+  void keep(Page page) {
+    directory_.set_keeper(page, {.thread = transport_.core().self(), .slot = store_.slot(page)});
+    PageNote& note = *store_.lookup(page);
+    note.kept = true;
+    note.shared = !store_.in_place();
+  }
+
+  // The page has been stored to, and notice of that goes to all threads: no copy stays (DPS3).
+  Status announce(Page page, std::uint64_t& version) {
+    TOMBOLO_TRY(directory_.lock(page));
+    if (store_.in_place()) {
+      Keeper keeper = *directory_.keeper(page);
+      keeper.shared = false;
+      directory_.set_keeper(page, keeper);
+      store_.lookup(page)->shared = false;
+    }
+    TOMBOLO_TRY(expose(page));
+    version = raise(page);
+    directory_.unlock(page);
+    return {};
+  }
+
+  // Likewise, and notice goes to some threads alone: copies stay.
+  Status announce_to_some(Page page, std::uint64_t& version) {
+    TOMBOLO_TRY(directory_.lock(page));
+    TOMBOLO_TRY(expose(page));
+    version = raise(page);
+    directory_.unlock(page);
+    return {};
+  }
+
+  // Its part goes home, and no thread keeps the page.
+  Status give_back(Page page) {
+    TOMBOLO_TRY(directory_.lock(page));
+    const auto keeper = directory_.keeper(page);
+    TOMBOLO_TRY(keeper->mixed ? transport_.accumulate_xor(page, store_.frame(page))
+                              : transport_.put(page, store_.frame(page)));
+    // It is home before another thread finds no keeper (DPF2).
+    TOMBOLO_TRY(transport_.complete());
+    directory_.clear_keeper(page);
+    directory_.unlock(page);
+    store_.lookup(page)->kept = false;
+    return {};
+  }
+
  private:
+  Status send_beside_keeper(Page page, std::span<const std::byte> diff) {
+    TOMBOLO_TRY(directory_.lock(page));
+    auto keeper = directory_.keeper(page);
+    const bool first = keeper && !keeper->mixed;
+    TOMBOLO_TRY(first ? transport_.put(page, diff) : transport_.accumulate_xor(page, diff));
+    // It is at the home before that is looked at, and before its version is raised (DPS2).
+    TOMBOLO_TRY(transport_.complete());
+    if (first) {
+      keeper->mixed = true;
+      directory_.set_keeper(page, *keeper);
+    }
+    directory_.unlock(page);
+    return {};
+  }
+
+  // Under the mutex: no thread gets the exposed page meanwhile, which some transports forbid.
+  Status expose(Page page) {
+    if (store_.in_place()) return {};
+    TOMBOLO_TRY(transport_.expose(store_.slot(page), store_.frame(page)));
+    // It is there before its version is raised (DPS2).
+    return transport_.complete();
+  }
+
   T& transport_;
   S& store_;
   Directory& directory_;

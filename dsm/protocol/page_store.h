@@ -6,10 +6,12 @@
 //   absent --install--> readable --allow_writes--> writable
 //     ^-----------------invalidate-------------------'  (and back by forbid_writes)
 //
+// A page that is left to the program is writable, and its stores are not asked after.
+//
 // Invariants: DST1 a load by the program succeeds on readable and writable pages only, a store on
 //                  writable ones only: before any other the store calls its protocol.
-//             DST2 written() are the writable pages: a program's store to any other page cannot
-//                  have happened.
+//             DST2 written() are the writable pages that are not left to the program: a program's
+//                  store to any other page cannot have happened.
 //             DST3 slot() of a page does not change while it is cached, and differs from the slots
 //                  of all other cached pages.
 // Thread safety: one thread for each store.
@@ -28,7 +30,10 @@ namespace tombolo::dsm {
 // A protocol's own notes on a cached page; of no meaning to the store.
 struct PageNote {
   std::uint64_t version = 0;  // the page has all changes up to this version, perhaps later ones
-  bool kept = false;  // exposed at the last barrier: that stands for its home, or has come there
+  bool kept = false;    // this thread is its keeper
+  bool shared = false;  // kept: another thread may have a copy
+  bool twin = false;    // writable: it has one
+  std::uint8_t left = 0;  // kept: so many times more it is left to the program without being asked
 };
 
 template <class S>
@@ -42,19 +47,25 @@ concept PageStore = requires(S& s, Page page, std::span<const std::byte> bytes) 
   { s.writable(page) } -> std::same_as<bool>;
   { s.allow_writes(page) } -> std::same_as<void>;
   { s.forbid_writes(page) } -> std::same_as<void>;
+  // Of any cached page.
+  { s.leave_to_program(page) } -> std::same_as<void>;
 
   // The page as the program sees it, and a second copy for the protocol.
   { s.frame(page) } -> std::same_as<std::span<std::byte>>;
   { s.make_twin(page) } -> std::same_as<void>;
   { s.twin(page) } -> std::same_as<std::span<std::byte>>;
   { s.slot(page) } -> std::same_as<std::uint32_t>;
+  // Whether the frame of a page is the page that other threads get as exposed from its slot, with
+  // each store as soon as it is made: on coherent memory alone, and at all threads alike.
+  { s.in_place() } -> std::same_as<bool>;
 
   // In ascending order: the results of two runs are the same.
   { s.cached() } -> std::same_as<std::vector<Page>>;
   { s.written() } -> std::same_as<std::vector<Page>>;
 
   { s.full() } -> std::same_as<bool>;
-  // The page to give up next. Readable ones first (003 section 5.2).
+  // The page to give up next. Readable ones first (003 section 5.2), pages that are left to the
+  // program last.
   { s.victim() } -> std::same_as<Page>;
 };
 

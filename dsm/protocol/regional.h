@@ -19,12 +19,16 @@
 //                  (which may hold newer bytes), and drops an older page.
 //             DRG3 rule 3: at a barrier notice is given of all changed pages, those of spans too
 //                  (epoch_barrier.h).
-//             DRG4 a page is writable only if a store to it may have happened since the last begin
-//                  or end of a span, or barrier. It has a twin then, and bytes that differ from it
-//                  were stored since.
-//             DRG5 the home of a page that this thread caches is up to date, but for changes of
-//                  threads that it has not heard of; or this thread keeps the page. Barriers are
-//                  outside of spans, so that this holds throughout a span.
+//             DRG4 a page is among written() only if a store to it may have happened since the last
+//                  begin or end of a span, or barrier. A page that this thread does not keep has a
+//                  twin then, and bytes that differ from it were stored since; so has a kept one
+//                  that was stored to in a span. A kept page without one may have changed anywhere.
+//             DRG5 a page that this thread caches and does not keep is what other threads get of
+//                  it, but for changes of threads that it has not heard of.
+//             DRG6 a page is left to the program only if this thread keeps it in place, and owes
+//                  no other a notice (DPS3): a thread that gets it later sees its stores, and is
+//                  found by the next look at the notices of readers (DRN1), before a lock is taken
+//                  or given back, and at the barrier.
 // Thread safety: one thread for each object.
 #pragma once
 
@@ -34,6 +38,7 @@
 #include "dsm/protocol/epoch_barrier.h"
 #include "dsm/protocol/page_fetch.h"
 #include "dsm/protocol/read_ahead.h"
+#include "dsm/protocol/reader_notices.h"
 #include "dsm/protocol/reduction.h"
 #include "dsm/protocol/span_updates.h"
 
@@ -49,6 +54,7 @@ class Regional {
   struct Layout {
     typename PageDirectory<Core>::Layout directory;
     typename WriteNotices<Core>::Layout notices;
+    typename ReaderNotices<Core>::Layout readers;
     typename SpanUpdates<T>::Layout updates;
     typename EpochBarrier<T, S>::Layout barrier;
     typename Reduction<Core>::Layout reduction;
@@ -56,6 +62,7 @@ class Regional {
   static Layout take(machine::SyncLayout& layout, const Shape& shape) {
     return {.directory = PageDirectory<Core>::take(layout, shape),
             .notices = WriteNotices<Core>::take(layout, shape),
+            .readers = ReaderNotices<Core>::take(layout, shape),
             .updates = SpanUpdates<T>::take(layout, shape),
             .barrier = EpochBarrier<T, S>::take(layout, shape),
             .reduction = Reduction<Core>::take(layout, shape)};
@@ -65,7 +72,8 @@ class Regional {
       : shape_(transport.shape()),
         store_(store),
         directory_(transport.core(), layout.directory, shape_),
-        fetcher_(transport, store, directory_),
+        readers_(transport.core(), layout.readers, shape_),
+        fetcher_(transport, store, directory_, readers_),
         sender_(transport, store, directory_),
         notices_(transport.core(), layout.notices, shape_),
         updates_(transport, layout.updates),
@@ -85,7 +93,14 @@ class Regional {
   Status write_miss(Page page) {
     if (store_.lookup(page) == nullptr) TOMBOLO_TRY(read_miss(page));
     if (store_.writable(page)) return {};
-    store_.make_twin(page);
+    PageNote& note = *store_.lookup(page);
+    if (note.kept) note.left = times_left;
+    if (note.kept && !note.shared) {
+      store_.leave_to_program(page);
+      return {};
+    }
+    note.twin = !note.kept || !held_.empty();
+    if (note.twin) store_.make_twin(page);
     store_.allow_writes(page);
     return {};
   }
@@ -98,9 +113,11 @@ class Regional {
   }
 
   Status evict(Page page) {
-    if (store_.writable(page)) TOMBOLO_TRY(held_.empty() ? flush(page) : flush_in_span(page));
-    // The home waits for a kept page also where it has not changed since.
-    if (store_.lookup(page)->kept) TOMBOLO_TRY(sender_.give_back(page, {}));
+    // Its readers are told before it is theirs alone.
+    if (left_to_program(page) && readers_.has_reader(directory_, page)) reclaim(page);
+    if (store_.writable(page) && !left_to_program(page))
+      TOMBOLO_TRY(held_.empty() ? flush(page) : flush_in_span(page));
+    if (store_.lookup(page)->kept) TOMBOLO_TRY(sender_.give_back(page));
     store_.invalidate(page);
     return {};
   }
@@ -139,9 +156,12 @@ class Regional {
 
   Status barrier() {
     TOMBOLO_CHECK(held_.empty(), "barrier: this thread holds {} locks", held_.size());
+    TOMBOLO_TRY(find_readers());
     changed_.insert(changed_.end(), changed_in_spans_.begin(), changed_in_spans_.end());
     changed_in_spans_.clear();
-    return barrier_.wait(notices_, changed_, [this] { return drop_old(); });
+    return barrier_.wait(
+        notices_, changed_, [this](Page page) { settle_kept(page); },
+        [this] { return drop_old(); });
   }
 
   template <class V, class Combine>
@@ -180,6 +200,53 @@ class Regional {
     return {};
   }
 
+  // ---- Pages that this thread keeps -------------------------------------------------------------
+
+  // After a page has been stored to on a fault: stores without one cost others a copy that they
+  // read again in vain, where they are none.
+  static constexpr std::uint8_t times_left = 16;
+
+  bool left_to_program(Page page) {
+    const PageNote& note = *store_.lookup(page);
+    return note.kept && !note.shared && store_.writable(page);
+  }
+
+  // Stores to the page count from now on, those since the last notice included.
+  void reclaim(Page page) {
+    PageNote& note = *store_.lookup(page);
+    const bool left = left_to_program(page);
+    note.shared = true;
+    if (!left) return;
+    note.twin = false;
+    store_.allow_writes(page);
+  }
+
+  // Pages that others have got since the last notice (DRG6).
+  Status find_readers() {
+    if (!store_.in_place()) return {};
+    bool lost = false;
+    TOMBOLO_TRY(readers_.read([this](Page page) { note_reader(page); }, lost));
+    if (lost)
+      for (const Page page : store_.cached()) note_reader(page);
+    return {};
+  }
+  void note_reader(Page page) {
+    const PageNote* note = store_.lookup(page);
+    if (note != nullptr && note->kept && !note->shared) reclaim(page);
+  }
+
+  // Its stores are announced to all. Where the last ones were on a fault, so will the next be: it
+  // is left to the program for some times. Else it may be read for long.
+  void settle_kept(Page page) {
+    PageNote& note = *store_.lookup(page);
+    if (!note.shared && note.left != 0) {
+      --note.left;
+      store_.leave_to_program(page);
+    } else {
+      store_.forbid_writes(page);
+    }
+  }
+
   bool holds(Lock lock) const { return std::ranges::find(held_, lock, &Span::lock) != held_.end(); }
 
   // The lock is taken.
@@ -194,6 +261,7 @@ class Regional {
 
   // Before a span begins (DRG1).
   Status end_region() {
+    TOMBOLO_TRY(find_readers());
     for (const Page page : store_.written()) TOMBOLO_TRY(flush(page));
     TOMBOLO_TRY(notices_.append(changed_));
     changed_.clear();
@@ -201,6 +269,13 @@ class Regional {
   }
 
   Status flush(Page page) {
+    if (store_.lookup(page)->kept) {
+      std::uint64_t version = 0;
+      TOMBOLO_TRY(sender_.announce(page, version));
+      changed_.push_back(page);
+      settle_kept(page);
+      return {};
+    }
     if (difference(store_.frame(page), store_.twin(page), diff_)) {
       TOMBOLO_TRY(sender_.send(page, diff_));
       sender_.raise(page);
@@ -214,15 +289,16 @@ class Regional {
 
   // The stores since the last begin or end of a span belong to all locks that are held.
   Status end_part() {
+    TOMBOLO_TRY(find_readers());
     for (const Page page : store_.written()) TOMBOLO_TRY(flush_in_span(page));
     recorded_.clear();
     return {};
   }
 
   Status flush_in_span(Page page) {
-    if (difference(store_.frame(page), store_.twin(page), diff_)) {
-      TOMBOLO_TRY(sender_.send(page, diff_));
-      const std::uint64_t version = sender_.raise(page);
+    if (!store_.lookup(page)->twin || difference(store_.frame(page), store_.twin(page), diff_)) {
+      std::uint64_t version = 0;
+      TOMBOLO_TRY(send_in_span(page, version));
       for (const Update& update : updates_of(page, version))
         for (Span& span : held_) span.updates.push_back(update);
       changed_in_spans_.push_back(page);
@@ -232,8 +308,17 @@ class Regional {
     return {};
   }
 
-  // The recorded bytes; the page by its name alone if other bytes differ from the twin too.
+  Status send_in_span(Page page, std::uint64_t& version) {
+    if (store_.lookup(page)->kept) return sender_.announce_to_some(page, version);
+    TOMBOLO_TRY(sender_.send(page, diff_));
+    version = sender_.raise(page);
+    return {};
+  }
+
+  // The recorded bytes; the page by its name alone if other bytes differ from the twin too, or it
+  // has none.
   std::vector<Update> updates_of(Page page, std::uint64_t version) {
+    if (!store_.lookup(page)->twin) return {Update{.page = page, .version = version}};
     std::vector<Update> updates;
     const std::span<const std::byte> frame = store_.frame(page);
     for (const Range& range : recorded_) {
@@ -262,25 +347,27 @@ class Regional {
     TOMBOLO_TRY(updates_.read(
         lock,
         [&](const Update& update) {
-          apply(update, last);
+          const Status applied = apply(update, last);
           last = update;
+          return applied;
         },
         lost));
-    if (lost) drop_all_old();
-    return {};
+    return lost ? drop_all_old() : Status();
   }
 
   // `last`: the one before it in the log. Updates of one page and version are one change.
-  void apply(const Update& update, const Update& last) {
+  Status apply(const Update& update, const Update& last) {
     PageNote* note = store_.lookup(update.page);
     const bool continues = applied_ && update.page == last.page && update.version == last.version;
     applied_ = false;
-    if (note == nullptr || (note->version >= update.version && !continues)) return;
-    if (update.bytes == 0 || note->version + 1 < update.version) return drop(update.page);
+    if (note == nullptr || (note->version >= update.version && !continues)) return {};
+    if (note->kept || update.bytes == 0 || note->version + 1 < update.version)
+      return drop(update.page);
     applied_ = true;
     copy(std::span(update.contents).first(update.bytes),
          store_.frame(update.page).subspan(update.offset, update.bytes));
     note->version = update.version;
+    return {};
   }
 
   // ---- Copies that are too old ------------------------------------------------------------------
@@ -288,33 +375,34 @@ class Regional {
   Status drop_old() {
     bool lost = false;
     TOMBOLO_TRY(notices_.read(
-        [this](Page page) {
-          drop_if_old(page);
-          return Status();
-        },
-        lost));
-    if (lost) drop_all_old();
+        [this](Page page) { return drop_if_old(page); }, lost));
+    return lost ? drop_all_old() : Status();
+  }
+
+  Status drop_all_old() {
+    for (const Page page : store_.cached()) TOMBOLO_TRY(drop_if_old(page));
     return {};
   }
 
-  void drop_all_old() {
-    for (const Page page : store_.cached()) drop_if_old(page);
-  }
-
-  void drop_if_old(Page page) {
+  Status drop_if_old(Page page) {
     const PageNote* note = store_.lookup(page);
-    if (note != nullptr && note->version < directory_.version(page)) drop(page);
+    return note != nullptr && note->version < directory_.version(page) ? drop(page) : Status();
   }
 
-  void drop(Page page) {
-    TOMBOLO_CHECK(!store_.writable(page) && !sender_.keeps(page),
+  Status drop(Page page) {
+    const bool kept = store_.lookup(page)->kept;
+    if (kept && sender_.keeps(page)) return evict(page);
+    // A page that another thread keeps now has no stores of this one (DEB2).
+    TOMBOLO_CHECK(kept || !store_.writable(page),
                   "virtual shared memory: page {} is dropped with stores that are not home", page);
     store_.invalidate(page);
+    return {};
   }
 
   const Shape& shape_;
   S& store_;
   PageDirectory<Core> directory_;
+  ReaderNotices<Core> readers_;
   PageFetch<T, S> fetcher_;
   PageSend<T, S> sender_;
   WriteNotices<Core> notices_;

@@ -30,6 +30,11 @@ struct Shape {
   std::uint32_t notices = 1024;  // write notices that are kept for threads that are behind
   std::uint32_t updates = 64;    // updates likewise, for each lock
   std::uint32_t read_ahead = 0;  // pages at most that are brought besides a missed one
+  // A thread has its pages where others get them from, page p in slot p: on coherent memory alone.
+  bool in_place = false;
+
+  // Slots of each thread.
+  Page exposed_pages() const { return in_place ? pages : cached_pages; }
 
   Thread home_of(Page page) const { return static_cast<Thread>(page % threads); }
   Thread home_of_lock(Lock lock) const { return lock % threads; }

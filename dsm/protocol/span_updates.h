@@ -47,8 +47,8 @@ class SpanUpdates {
   bool held(Lock lock) { return core_.load(word(lock, 0)) != 0; }
   void release(Lock lock) { mutex_.release(word(lock, 0)); }
 
-  // By the holder. Calls body(update) for each one that this thread has not read yet. `lost`: some
-  // are overwritten, and body was not called.
+  // By the holder. Calls body(update), which returns a Status, for each one that this thread has
+  // not read yet. `lost`: some are overwritten, and body was not called.
   template <class Body>
   Status read(Lock lock, Body&& body, bool& lost) {
     const std::uint64_t end = core_.load(word(lock, 1));
@@ -56,7 +56,7 @@ class SpanUpdates {
     for (std::uint64_t next = lost ? end : seen_[lock]; next < end; ++next) {
       Update update;
       TOMBOLO_TRY(transport_.get_update(lock, next % capacity(), update));
-      body(update);
+      TOMBOLO_TRY(body(update));
     }
     seen_[lock] = end;
     return {};

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "host/memory/memory_room.h"
 #include "host/memory/page.h"
 #include "host/processes/processors.h"
 #include "runtime/processes/processes_here.h"
@@ -49,7 +50,12 @@ Status shape_of(const Settings& settings, int size, Shape& out) {
 
 }  // namespace
 
-Status ComputeServer::choose(int size) {
+// Pages in place take address space in the region of each thread, of the whole memory.
+bool ComputeServer::room_in_place() const {
+  return request_.settings.memory_bytes <= host::memory_room().bytes / 2;
+}
+
+Status ComputeServer::choose(int size, bool in_place) {
   const Settings& settings = request_.settings;
   const runtime::MachineChoice machine{request_.options.machine, request_.options.native_atomics};
   if (!request_.options.complaints.empty())
@@ -68,6 +74,8 @@ Status ComputeServer::choose(int size) {
     return Status::unsupported(
         "protocol sequential needs threads that answer each other while they compute, which "
         "transport window has not yet; use regional, or transport map");
+  shape_.in_place =
+      in_place && request_.options.pool.empty() && runtime::served(machine).traits().coherent;
   kind_ = paged_kind(machine);
   return {};
 }

@@ -64,7 +64,8 @@ class ComputeServer {
   explicit ComputeServer(const Request& request) : request_(request) {}
 
   // The steps of open(), in their order; each is of this process alone.
-  Status choose(int size);
+  bool room_in_place() const;
+  Status choose(int size, bool in_place);
   runtime::Member member(int rank) const;
   Status meet(int rank, std::vector<runtime::Member> members);
   std::uint64_t view_bytes() const;
@@ -109,7 +110,9 @@ runtime::Agreed ComputeServer::open(runtime::Collective<X>& all, const Request& 
   all.broadcast(server->request_.settings, 0);
   all.broadcast(server->request_.options.machine, 0);
   all.broadcast(server->request_.options.native_atomics, 0);
-  TOMBOLO_AGREE(all.step(failed, [&] { return server->choose(all.size()); }));
+  bool in_place = server->room_in_place();
+  all.broadcast(in_place, 0);
+  TOMBOLO_AGREE(all.step(failed, [&] { return server->choose(all.size(), in_place); }));
   std::vector<runtime::Member> members(static_cast<std::size_t>(all.size()));
   all.gather(server->member(all.rank()), std::span(members));
   TOMBOLO_AGREE(all.step(failed, [&] { return server->meet(all.rank(), std::move(members)); }));

@@ -25,8 +25,11 @@ class PagedKind final : public MemoryKind {
   }
   Status make(Parts parts, std::unique_ptr<ProgramMemory>& out) const override {
     std::unique_ptr<FaultPages> pages;
-    TOMBOLO_TRY(
-        FaultPages::create(parts.shape, {.address = parts.range.data(), .replace = true}, pages));
+    FaultPages::Options options{.address = parts.range.data(), .replace = true};
+    if (parts.shape.in_place)
+      options.frames = parts.attachment.data[parts.attachment.self].memory +
+                       CoreTransport<C>::exposed_at(parts.shape);
+    TOMBOLO_TRY(FaultPages::create(parts.shape, options, pages));
     out = std::make_unique<Memory>(
         runtime::attachment_of<C>(std::move(parts.attachment), std::move(parts.particulars)),
         Memory::take(parts.shape, parts.words), parts.shape, std::move(pages), parts.give_up,

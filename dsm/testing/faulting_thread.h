@@ -39,6 +39,8 @@ class OwnFaultPages {
   std::uint32_t slot(Page page) { return pages_->slot(page); }
   std::vector<Page> cached() const { return pages_->cached(); }
   std::vector<Page> written() const { return pages_->written(); }
+  void leave_to_program(Page page) { pages_->leave_to_program(page); }
+  bool in_place() const { return pages_->in_place(); }
   bool full() const { return pages_->full(); }
   Page victim() const { return pages_->victim(); }
 

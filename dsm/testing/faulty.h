@@ -3,9 +3,9 @@
 // protocol on them is a broken twin of itself.
 //
 //   FaultyTransport<T, Omit::complete>   nothing is known to be done; likewise accumulate, put, ...
-//   FaultyPages<Omit::invalidate>        old pages stay
+//   FaultyPages<Omit::invalidate>        old pages stay; of PrivatePages, or of another store
 //
-// Thread safety: those of T and PrivatePages.
+// Thread safety: those of T and S.
 #pragma once
 
 #include "dsm/protocol/transport.h"
@@ -44,18 +44,18 @@ class FaultyTransport : public T {
   Status complete() { return What == Omit::complete ? Status() : T::complete(); }
 };
 
-template <Omit What>
-class FaultyPages : public PrivatePages {
+template <Omit What, class S = PrivatePages>
+class FaultyPages : public S {
  public:
-  using PrivatePages::PrivatePages;
+  using S::S;
   void invalidate(Page page) {
-    if (What != Omit::invalidate) PrivatePages::invalidate(page);
+    if (What != Omit::invalidate) S::invalidate(page);
   }
   void make_twin(Page page) {
-    if (What != Omit::twin) PrivatePages::make_twin(page);
+    if (What != Omit::twin) S::make_twin(page);
   }
   void forbid_writes(Page page) {
-    if (What != Omit::protection) PrivatePages::forbid_writes(page);
+    if (What != Omit::protection) S::forbid_writes(page);
   }
 };
 

@@ -12,11 +12,13 @@
 #include <atomic>
 #include <chrono>
 #include <string>
+#include <type_traits>
 
 #include "backends/machines.h"
 #include "dsm/protocol/regional.h"
 #include "dsm/protocol/sequential.h"
 #include "dsm/testing/deferring.h"
+#include "dsm/testing/exposed_pages.h"
 #include "dsm/testing/private_pages.h"
 #include "dsm/testing/program_thread.h"
 #include "dsm/transport/core_transport.h"
@@ -28,17 +30,20 @@
 
 namespace tombolo::dsm::testing {
 
-template <class C, template <class, class> class P>
+template <class C, template <class, class> class P, class S = PrivatePages>
 struct Case {
   using Machine = C;
-  using Thread = ProgramThread<Deferring<CoreTransport<C>>, PrivatePages, P>;
+  using Thread = ProgramThread<Deferring<CoreTransport<C>>, S, P>;
+  static constexpr bool in_place = std::is_same_v<S, ExposedPages>;
   using Protocol = typename Thread::Protocol;
 };
 
-// Both protocols on every machine, and on the chip in virtual time.
+// Both protocols on every machine, and on the chip in virtual time; and pages in place.
 template <class... Machines>
 struct CasesOf {
-  using type = ::testing::Types<Case<Machines, Regional>..., Case<Machines, Sequential>...>;
+  using type = ::testing::Types<Case<Machines, Regional>..., Case<Machines, Sequential>...,
+                                Case<coherent::Core, Regional, ExposedPages>,
+                                Case<stale::Core, Regional, ExposedPages>>;
 };
 #ifdef TOMBOLO_HAS_SCC
 using Cases = AllMachines::and_also<scc::Core>::apply<CasesOf>::type;
@@ -50,7 +55,7 @@ using Cases = AllMachines::apply<CasesOf>::type;
 struct CaseNames {
   template <class Case>
   static std::string GetName(int index) {
-    return std::string(Case::Protocol::name) + "_on_" +
+    return std::string(Case::Protocol::name) + (Case::in_place ? "_in_place" : "") + "_on_" +
            MachineNames::GetName<typename Case::Machine>(index);
   }
 };

@@ -44,13 +44,18 @@ class PrivatePages {
   }
 
   bool writable(Page page) { return at(page).writable; }
-  void allow_writes(Page page) { at(page).writable = true; }
-  void forbid_writes(Page page) { at(page).writable = false; }
+  void allow_writes(Page page) {
+    at(page).writable = true;
+    at(page).left = false;
+  }
+  void forbid_writes(Page page) { at(page).writable = at(page).left = false; }
+  void leave_to_program(Page page) { at(page).writable = at(page).left = true; }
 
   std::span<std::byte> frame(Page page) { return at(page).frame; }
   void make_twin(Page page) { at(page).twin = at(page).frame; }
   std::span<std::byte> twin(Page page) { return at(page).twin; }
   std::uint32_t slot(Page page) { return at(page).slot; }
+  bool in_place() const { return false; }
 
   std::vector<Page> cached() const {
     std::vector<Page> pages;
@@ -60,7 +65,7 @@ class PrivatePages {
   std::vector<Page> written() const {
     std::vector<Page> pages;
     for (const auto& [page, cached] : pages_)
-      if (cached.writable) pages.push_back(page);
+      if (cached.writable && !cached.left) pages.push_back(page);
     return pages;
   }
 
@@ -76,6 +81,7 @@ class PrivatePages {
     PageNote note;
     std::uint32_t slot = 0;
     bool writable = false;
+    bool left = false;  // to the program
     PageBytes frame;
     PageBytes twin;
   };

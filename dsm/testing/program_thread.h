@@ -79,6 +79,7 @@ class ProgramThread {
     const PageNote* cached = store_.lookup(page_of(v));
     if (cached == nullptr || !store_.writable(page_of(v))) must(protocol_.write_miss(page_of(v)));
     std::memcpy(bytes_of(v).data(), &value, sizeof value);
+    if (store_.in_place()) expose(page_of(v));
   }
 
   void begin_span(Lock lock) { must(protocol_.begin_span(lock)); }
@@ -112,6 +113,10 @@ class ProgramThread {
   std::size_t offset_of(Variable v) const { return v / shape_.pages * sizeof(std::uint64_t); }
 
  private:
+  void expose(Page page) {
+    must(transport_.expose(store_.slot(page), store_.frame(page)));
+    must(transport_.complete());
+  }
   std::span<std::byte> bytes_of(Variable v) {
     return store_.frame(page_of(v)).subspan(offset_of(v), sizeof(std::uint64_t));
   }

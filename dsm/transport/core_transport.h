@@ -5,6 +5,9 @@
 //
 //   region of a home:  | pages | logs of its locks | exposed pages of this thread |
 //
+// In place, the frames of a thread are its exposed pages, and memory of those alone that it caches
+// is touched.
+//
 // Invariants: DCT1 each range that is written is made of whole lines that no other core writes at
 //                  that time: a page by put (DTR3) or under its mutex, a log by the lock's holder,
 //                  an exposed page by its thread. So write and publish may take whole lines (R2),
@@ -36,7 +39,14 @@ class CoreTransport {
   }
   // Of each home.
   static std::size_t data_bytes(const Shape& shape) {
-    return exposed_at(shape) + shape.cached_pages * shape.page_bytes;
+    return exposed_at(shape) + shape.exposed_pages() * shape.page_bytes;
+  }
+
+  // Of the exposed pages, in the region of their thread.
+  static machine::Offset exposed_at(const Shape& shape) {
+    return round_up(logs_at(shape) + std::uint64_t{shape.locks_per_home()} * shape.updates *
+                                         sizeof(Update),
+                    shape.page_bytes);
   }
 
   CoreTransport(C& core, Layout layout, const Shape& shape)
@@ -85,9 +95,6 @@ class CoreTransport {
 
   static machine::Offset logs_at(const Shape& shape) {
     return shape.pages_per_home() * shape.page_bytes;
-  }
-  static machine::Offset exposed_at(const Shape& shape) {
-    return logs_at(shape) + std::uint64_t{shape.locks_per_home()} * shape.updates * sizeof(Update);
   }
   machine::DataPlace place_of(Page page) const {
     return {shape_.home_of(page), page / shape_.threads * shape_.page_bytes};

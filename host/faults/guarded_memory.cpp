@@ -60,7 +60,7 @@ GuardedMemory::~GuardedMemory() {
   // HGM2: in a child the addresses may be those of anything else.
   if (process_ != getpid()) return;
   if (!view_.empty()) raw::unmap(reinterpret_cast<void*>(view_.low), view_.bytes());
-  if (alias_ != nullptr) raw::unmap(alias_, view_.bytes());
+  if (own_alias_) raw::unmap(alias_, view_.bytes());
 }
 
 AddressRange GuardedMemory::aliases() const {
@@ -69,25 +69,49 @@ AddressRange GuardedMemory::aliases() const {
 }
 
 Status GuardedMemory::map(std::uint64_t bytes, const Place& place, int access) {
+  process_ = getpid();
+  TOMBOLO_TRY(place.frames == nullptr ? map_new(bytes, place, access)
+                                      : map_again(bytes, place, access));
+  TOMBOLO_TRY(keep_from_children());
+  // A huge page would be memory of pages that were never stored to.
+  (void)madvise(alias_, bytes, MADV_NOHUGEPAGE);
+  return {};
+}
+
+Status GuardedMemory::map_new(std::uint64_t bytes, const Place& place, int access) {
   Descriptor file;
   TOMBOLO_TRY(make_file(bytes, file));
-  process_ = getpid();
   TOMBOLO_TRY(map_view(file.get(), bytes, place, access));
   void* const alias = raw::map(0, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
   if (alias == MAP_FAILED) return refused("mmap", bytes);
   alias_ = static_cast<std::byte*>(alias);
+  own_alias_ = true;
+  return {};
+}
+
+// A second mapping of memory that is there, over one that holds its place.
+Status GuardedMemory::map_again(std::uint64_t bytes, const Place& place, int access) {
+  TOMBOLO_TRY(map_view(-1, bytes, place, PROT_NONE));
+  if (!raw::map_again(place.frames, bytes, view_.low)) return refused("mremap", bytes);
+  if (access != (PROT_READ | PROT_WRITE) && !raw::protect(view_, access))
+    return refused("mprotect", bytes);
+  alias_ = place.frames;
+  return {};
+}
+
+Status GuardedMemory::keep_from_children() const {
   auto* const view = reinterpret_cast<void*>(view_.low);
-  if (madvise(view, bytes, MADV_DONTFORK) != 0 || madvise(alias, bytes, MADV_DONTFORK) != 0)
-    return refused("madvise", bytes);  // HGM2
-  // A huge page would be memory of pages that were never stored to.
-  (void)madvise(alias, bytes, MADV_NOHUGEPAGE);
+  if (madvise(view, view_.bytes(), MADV_DONTFORK) != 0 ||
+      (own_alias_ && madvise(alias_, view_.bytes(), MADV_DONTFORK) != 0))
+    return refused("madvise", view_.bytes());  // HGM2
   return {};
 }
 
 Status GuardedMemory::map_view(int file, std::uint64_t bytes, const Place& place, int access) {
   const auto wanted = reinterpret_cast<std::uint64_t>(place.address);
   const int fixed = place.replace ? MAP_FIXED : MAP_FIXED_NOREPLACE;
-  void* const at = raw::map(wanted, bytes, access, MAP_SHARED | (wanted != 0 ? fixed : 0), file, 0);
+  const int kind = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE : MAP_SHARED;
+  void* const at = raw::map(wanted, bytes, access, kind | (wanted != 0 ? fixed : 0), file, 0);
   const bool taken = at == MAP_FAILED && errno == EEXIST;
   if (at == MAP_FAILED && !taken) return refused("mmap", bytes);
   const auto low = reinterpret_cast<std::uint64_t>(at);

@@ -40,6 +40,9 @@ class GuardedMemory {
   struct Place {
     void* address = nullptr;  // of the view; null: anywhere
     bool replace = false;     // memory that is mapped there gives way; else it is an error
+    // Shared memory of this process that is the alias, as long as the view, and outlives it; null:
+    // new memory.
+    std::byte* frames = nullptr;
   };
   // `bytes`: whole pages of the host. Errors: bad_configuration (the address is taken), unsupported
   // (the mechanism), no_memory (address space, limits of files).
@@ -69,13 +72,17 @@ class GuardedMemory {
  protected:
   GuardedMemory() = default;
   Status map(std::uint64_t bytes, const Place& place, int access);
+  Status map_again(std::uint64_t bytes, const Place& place, int access);
   Status give_back(const AddressRange& pages);
 
  private:
+  Status map_new(std::uint64_t bytes, const Place& place, int access);
   Status map_view(int file, std::uint64_t bytes, const Place& place, int access);
+  Status keep_from_children() const;
 
   AddressRange view_;
   std::byte* alias_ = nullptr;
+  bool own_alias_ = false;
   pid_t process_ = 0;  // in which they are mapped
 };
 

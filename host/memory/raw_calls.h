@@ -32,6 +32,11 @@ inline bool move(const void* from, std::uint64_t bytes, std::uint64_t to) {
   return syscall(SYS_mremap, from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) ==
          static_cast<long>(to);
 }
+// A second mapping of shared memory, in the place of the pages at `to`.
+inline bool map_again(const void* from, std::uint64_t bytes, std::uint64_t to) {
+  return syscall(SYS_mremap, from, 0, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) ==
+         static_cast<long>(to);
+}
 inline void advise(const void* at, std::uint64_t bytes, int advice) {
   syscall(SYS_madvise, at, bytes, advice);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dsm/testing/faulty.h"
+#include "litmus/programs/buffered.h"
 #include "litmus/programs/late.h"
 #include "litmus/programs/memory_bodies.h"
 #include "litmus/programs/notices_program.h"
@@ -13,6 +14,7 @@ using dsm::Regional;
 using dsm::Sequential;
 using Usual = ThreadOn<Explored, Regional>;
 using InOrder = ThreadOn<Explored, Sequential>;
+using InPlace = ThreadInPlace<Buffered<Explored>>;
 
 // The page store and the transport, each without one operation.
 template <Omit What>
@@ -31,6 +33,7 @@ using FaultyInOrder =
 // A thread of a sequential program answers others wherever it waits: many schedules, each longer.
 constexpr Bounds in_order{.evictions = 0, .preemptions = 2};
 constexpr Bounds three_threads{.evictions = 0};
+constexpr Bounds no_evictions{.evictions = 0};  // of lines
 
 template <class Thread>
 ExploredProgram program(const std::string& name, const std::string& about, const Shape& shape,
@@ -117,7 +120,36 @@ std::vector<ExploredProgram> memory_programs() {
                  kept_and_changed<U>, three_threads, 3),
       program<U>("kept-and-sent", "a kept page that goes home before a span", two_pages,
                  kept_and_sent<U>),
+      program<U>("kept-before-another-lock", "the same, and a span of another lock", two_pages,
+                 kept_before_another_lock<U>),
       program<U>("kept-and-evicted", evictions, small, kept_and_sent<U>),
+      program<InPlace>("in-place/kept-by-one", "a page that is left to its writer", two_pages,
+                       kept_by_one<InPlace>),
+      program<InPlace>("in-place/kept-by-one-of-three", "the same with two readers", two_pages,
+                       kept_by_one<InPlace>, three_threads, 3),
+      program<InPlace>("in-place/kept-and-changed", "the same, and another changes it too",
+                       two_pages, kept_and_changed<InPlace>, no_evictions),
+      program<InPlace>("in-place/kept-and-changed-of-three", "the same beside a third thread",
+                       two_pages, kept_and_changed<InPlace>, three_threads, 3),
+      program<InPlace>("in-place/kept-and-sent", "a page that is left, and read before a span",
+                       two_pages, kept_and_sent<InPlace>),
+      program<InPlace>("in-place/kept-before-another-lock", "the same, and a span of another lock",
+                       two_pages, kept_before_another_lock<InPlace>),
+      program<InPlace>("in-place/kept-and-evicted", evictions, small, kept_and_sent<InPlace>,
+                       no_evictions),
+      program<InPlace>("in-place/kept-and-taken-over",
+                       "a page that is left, then changed by another", two_pages,
+                       kept_and_taken_over<InPlace>, no_evictions),
+      program<InPlace>("in-place/stored-in-a-span", "a page that is left, changed in a span",
+                       two_pages, kept_and_stored_in_a_span<InPlace>, no_evictions),
+      program<InPlace>("in-place/given-back", "a page that is left, and goes home", two_pages,
+                       kept_and_given_back<InPlace>),
+      program<U>("kept-and-given-back", "a kept page that goes home", two_pages,
+                 kept_and_given_back<U>),
+      program<U>("kept-and-taken-over", "a kept page that another changes alone", two_pages,
+                 kept_and_taken_over<U>),
+      program<U>("kept-and-stored-in-a-span", "a kept page, changed in a span", two_pages,
+                 kept_and_stored_in_a_span<U>),
       program<U>("span-then-barrier", "a span's store after a barrier", two_pages,
                  recorded_then_barrier<U>),
       program<U>("span-by-pages-then-barrier", "the same, not recorded", two_pages,
@@ -155,6 +187,11 @@ std::vector<ExploredProgram> broken_memory_programs() {
   using NoInvalidation = Faulty<MemoryOmit::invalidate>;
   using NoTwin = Faulty<MemoryOmit::twin>;
   using NoProtection = Faulty<MemoryOmit::protection>;
+  using NoFence = ThreadInPlace<Omitting<Buffered<Explored>, Omit::fence>>;
+  using NotDroppedInPlace =
+      dsm::testing::ProgramThread<ExploredTransport<Buffered<Explored>>,
+                                  FaultyPages<MemoryOmit::invalidate, dsm::testing::ExposedPages>,
+                                  Regional>;
   using LateOnes = ThreadOn<Late<Explored>, Regional>;
   using NoAnswer = ThreadOn<Omitting<Explored, Omit::publish>, Sequential>;
   using OldCopy = ThreadOn<Omitting<Explored, Omit::refresh>, Sequential>;
@@ -170,7 +207,8 @@ std::vector<ExploredProgram> broken_memory_programs() {
       twin<NoPublish>("spans/no-publish", publish, recorded_twice<NoPublish>),
       twin<NoRefresh>("spans/no-refresh", refresh, recorded_twice<NoRefresh>),
       twin<LateOnes>("changed-by-several/late", late, changed_by_several<LateOnes>),
-      twin<LateOnes>("kept-by-one/late", late, kept_by_one<LateOnes>, three_threads, 3),
+      twin<LateOnes>("kept-and-changed/late", late, kept_and_changed<LateOnes>, no_evictions),
+      twin<LateOnes>("kept-and-given-back/late", late, kept_and_given_back<LateOnes>),
       twin<NoComplete>("spans/no-complete", complete, recorded_twice<NoComplete>),
       twin<NoUpdate>("spans/no-update", "nothing travels with the lock", recorded_twice<NoUpdate>),
       twin<NoTwin>("spans/no-twin", twin_gone, recorded_twice<NoTwin>),
@@ -191,7 +229,15 @@ std::vector<ExploredProgram> broken_memory_programs() {
       twin<NoComplete>("kept-by-one/no-complete", complete, kept_by_one<NoComplete>),
       twin<NoExposed>("kept-by-one/no-exposed-page", "a kept page is not exposed",
                       kept_by_one<NoExposed>),
-      twin<NoPut>("kept-by-one/no-put", "an exposed page is not put home", kept_by_one<NoPut>),
+      twin<NoPut>("kept-and-given-back/no-put", "a kept page is not put home",
+                  kept_and_given_back<NoPut>),
+      twin<NotDroppedInPlace>("in-place/kept-by-one/no-invalidation", old,
+                              kept_by_one<NotDroppedInPlace>),
+      twin<NoFence>("in-place/kept-before-another-lock/no-fence",
+                    "readers are looked for before the stores are in memory",
+                    kept_before_another_lock<NoFence>),
+      twin<NoFence>("in-place/given-back/no-fence", "likewise, of a page that goes home",
+                    kept_and_given_back<NoFence>),
       twin<NoInvalidation>("span-then-barrier/no-invalidation", old,
                            recorded_then_barrier<NoInvalidation>),
       twin<NoAnswer>("sequential/written-after-a-read/no-publish", publish,

@@ -124,6 +124,69 @@ void kept_and_sent(MemoryThread<Thread>& t) {
   }
 }
 
+// A page that thread 0 keeps, and that thread 1 changes alone, then thread 0 again.
+template <class Thread>
+void kept_and_taken_over(MemoryThread<Thread>& t) {
+  if (t.self() == 0) t.store(on_first, 1);
+  t.barrier();
+  if (t.self() == 1) t.store(beside_first, 2);
+  t.barrier();
+  t.expect("the store of thread 0", t.load(on_first), 1);
+  if (t.self() == 0) t.store(on_first, 3);
+  t.barrier();
+  t.expect("the store of thread 1", t.load(beside_first), 2);
+  t.expect("the later store of thread 0", t.load(on_first), 3);
+}
+
+// Rule 1 with two locks, and a page that thread 0 keeps: thread 1 may get it before the store.
+template <class Thread>
+void kept_before_another_lock(MemoryThread<Thread>& t) {
+  if (t.self() == 0) t.store(on_first, 1);
+  t.barrier();
+  if (t.self() == 0) {
+    t.store(beside_first, 2);
+    t.begin(0);
+    t.reach(1);
+    t.end(0);
+  } else if (t.self() == 1) {
+    t.expect("the store before the barrier", t.load(on_first), 1);
+    t.await(0, 1);
+    t.begin(1);
+    t.expect("the store before the other span", t.load(beside_first), 2);
+    t.end(1);
+  }
+}
+
+// A page that thread 0 keeps, and gives up while the others read it.
+template <class Thread>
+void kept_and_given_back(MemoryThread<Thread>& t) {
+  if (t.self() == 0) t.store(on_first, 1);
+  t.barrier();
+  if (t.self() == 0) {
+    t.store(beside_first, 2);
+    t.memory().evict(0);
+  } else {
+    t.expect("the store before the first barrier", t.load(on_first), 1);
+  }
+  t.barrier();
+  t.expect("the store before the first barrier", t.load(on_first), 1);
+  t.expect("the store before the second barrier", t.load(beside_first), 2);
+}
+
+// A page that thread 0 keeps, and that both change in spans; thread 1 may have a copy from before.
+template <class Thread>
+void kept_and_stored_in_a_span(MemoryThread<Thread>& t) {
+  if (t.self() == 0) t.store(beside_first, 1);
+  t.barrier();
+  if (t.self() == 1) t.expect("the store before the barrier", t.load(beside_first), 1);
+  t.begin(0);
+  t.count_up(on_first, t.self() == 0);
+  t.end(0);
+  t.barrier();
+  t.expect("the number of sections", t.load(on_first), 2);
+  t.expect("the store before the first barrier", t.load(beside_first), 1);
+}
+
 // Stores in spans are seen after a barrier by a thread that never held the lock.
 template <class Thread>
 void span_then_barrier(MemoryThread<Thread>& t, bool recorded) {

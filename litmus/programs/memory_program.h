@@ -25,6 +25,7 @@
 #include "dsm/protocol/regional.h"
 #include "dsm/protocol/sequential.h"
 #include "dsm/testing/deferring.h"
+#include "dsm/testing/exposed_pages.h"
 #include "dsm/testing/private_pages.h"
 #include "dsm/testing/program_thread.h"
 #include "dsm/transport/core_transport.h"
@@ -178,5 +179,10 @@ using ExploredTransport = dsm::testing::Deferring<dsm::CoreTransport<C>>;
 template <class C, template <class, class> class Protocol>
 using ThreadOn =
     dsm::testing::ProgramThread<ExploredTransport<C>, dsm::testing::PrivatePages, Protocol>;
+
+// Pages lie where others get them from.
+template <class C>
+using ThreadInPlace =
+    dsm::testing::ProgramThread<ExploredTransport<C>, dsm::testing::ExposedPages, dsm::Regional>;
 
 }  // namespace tombolo::litmus
