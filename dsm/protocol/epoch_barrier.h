@@ -61,10 +61,7 @@ class EpochBarrier {
     changed_.clear();
     for (const Page page : store_.written()) sign(page);
     TOMBOLO_TRY(wait_for_all());
-    for (const Changed& changed : changed_) {
-      TOMBOLO_TRY(settle(changed, rest));
-      noticed.push_back(changed.page);
-    }
+    for (const Changed& changed : changed_) TOMBOLO_TRY(settle(changed, rest, noticed));
     TOMBOLO_TRY(notices.append(noticed));
     noticed.clear();
     TOMBOLO_TRY(wait_for_all());
@@ -76,31 +73,42 @@ class EpochBarrier {
  private:
   struct Changed {
     Page page;
-    bool first;  // to sign it
+    bool first;    // to sign it
+    bool differs;  // as far as is known
   };
 
-  // A kept page without a twin counts as changed.
+  // A kept page without a twin counts as changed. In place, a page that was stored to with the same
+  // contents is worth keeping, too: there may be such stores again.
   void sign(Page page) {
-    if (!store_.lookup(page)->twin || difference(store_.frame(page), store_.twin(page), diff_))
-      changed_.push_back({.page = page, .first = directory_.sign(page, number_)});
+    const bool differs =
+        !store_.lookup(page)->twin || difference(store_.frame(page), store_.twin(page), diff_);
+    if (differs || store_.in_place())
+      changed_.push_back(
+          {.page = page, .first = directory_.sign(page, number_), .differs = differs});
     else
       store_.forbid_writes(page);
   }
 
   template <class Rest>
-  Status settle(const Changed& changed, Rest& rest) {
+  Status settle(const Changed& changed, Rest& rest, std::vector<Page>& noticed) {
     const Page page = changed.page;
     const PageNote& note = *store_.lookup(page);
     const bool alone = changed.first && directory_.signed_last(page, number_);
     if (alone && directory_.version(page) == note.version) {
       if (!note.kept) sender_.keep(page);
+      noticed.push_back(page);
       std::uint64_t version = 0;
       TOMBOLO_TRY(sender_.announce(page, version));
       rest(page);
       return {};
     }
+    if (!changed.differs) {
+      store_.forbid_writes(page);
+      return {};
+    }
     TOMBOLO_TRY(note.kept ? sender_.give_back(page) : send_difference(page));
     sender_.raise(page);
+    noticed.push_back(page);
     // It lacks the changes of the others.
     store_.invalidate(page);
     return {};

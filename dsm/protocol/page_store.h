@@ -33,7 +33,11 @@ struct PageNote {
   bool kept = false;    // this thread is its keeper
   bool shared = false;  // kept: another thread may have a copy
   bool twin = false;    // writable: it has one
-  std::uint8_t left = 0;  // kept: so many times more it is left to the program without being asked
+  // Kept: the times that it will be left to the program without a store that was met, and those
+  // that it was given last; and when it was closed to stores.
+  std::uint8_t left = 0;
+  std::uint8_t granted = 0;
+  std::uint32_t closed_at = 0;
 };
 
 template <class S>

@@ -154,46 +154,164 @@ TYPED_TEST(Protocols, ASpanShowsStoresFromBeforeAnEarlierSpanOfAnyLock) {
   });
 }
 
-// A transport that looks whether a page that is put is locked.
+// A transport that looks whether a page is locked that is put or exposed.
 template <Transport T>
-class WatchedPuts : public T {
+class WatchedPages : public T {
  public:
   using T::T;
   static inline machine::Offset words = 0;  // of the directory
   static inline std::atomic<int> puts = 0;
+  static inline std::atomic<int> exposed = 0;
   Status put(Page page, std::span<const std::byte> in) {
-    const Shape& shape = T::shape();
-    const auto mutex =
-        T::core().word({shape.home_of(page), words + (page / shape.threads * 4 + 2) * 8});
-    EXPECT_NE(T::core().load(mutex), 0U) << "page " << page << " is not locked";
+    EXPECT_TRUE(locked(page)) << "page " << page;
     ++puts;
     return T::put(page, in);
   }
+  Status expose(std::uint32_t slot, std::span<const std::byte> in) {
+    bool any = false;
+    for (Page page = 0; page < T::shape().pages; ++page) any = any || locked(page);
+    EXPECT_TRUE(any) << "slot " << slot;
+    ++exposed;
+    return T::expose(slot, in);
+  }
+
+ private:
+  bool locked(Page page) {
+    const Shape& shape = T::shape();
+    const auto mutex =
+        T::core().word({shape.home_of(page), words + (page / shape.threads * 4 + 2) * 8});
+    return T::core().load(mutex) != 0;
+  }
 };
 
-using Watch = WatchedPuts<CoreTransport<coherent::Core>>;
+using Watch = WatchedPages<CoreTransport<coherent::Core>>;
 struct Watched {
   using Machine = coherent::Core;
   using Thread = ProgramThread<Watch, PrivatePages, Regional>;
 };
 
-// Otherwise the keeper and a thread that collects the page could both bring it home, one after the
-// other's next change.
-TEST(RegionalPages, AreLockedWhereAKeptOneIsBroughtHome) {
+// Otherwise a thread could get one part of a kept page from before a change, and one from after it;
+// or read an exposed page while its keeper writes it.
+TEST(RegionalPages, AreLockedWhereTheyAreExposedOrBroughtHome) {
   Watch::words = Watched::Thread::take(small).protocol.directory.words;
   run<Watched>(small, 8, [](auto& thread) {
-    for (const bool collected : {true, false}) {
-      if (thread.self() == 0) thread.store(0, collected ? 1 : 2);
-      thread.barrier();  // thread 0 keeps the page
-      const int before = Watch::puts;
-      thread.barrier();
-      if (collected && thread.self() == 1) {
-        EXPECT_EQ(thread.load(0), 1U);
-      } else if (!collected && thread.self() == 0) {
-        thread.evict(0);
+    if (thread.self() == 0) thread.store(0, 1);
+    thread.barrier();  // thread 0 keeps the page
+    EXPECT_EQ(Watch::exposed, 1);
+    EXPECT_EQ(Watch::puts, 0);
+    thread.barrier();
+    if (thread.self() == 1) {
+      thread.begin_span(0);
+      thread.store(4, 2);
+      thread.end_span(0);
+      EXPECT_EQ(Watch::puts, 1) << "a difference beside the keeper";
+    }
+    thread.barrier();
+    thread.barrier();
+    if (thread.self() == 0) thread.store(8, 3);
+    thread.barrier();
+    thread.barrier();
+    const int before = Watch::puts;
+    thread.barrier();
+    if (thread.self() == 0) {
+      thread.evict(0);
+      EXPECT_EQ(Watch::puts, before + 1) << "a kept page";
+    }
+    thread.barrier();
+    EXPECT_EQ(thread.load(0), 1U);
+    EXPECT_EQ(thread.load(4), 2U);
+    EXPECT_EQ(thread.load(8), 3U);
+    thread.close();
+  });
+}
+
+// ---- Pages in place -----------------------------------------------------------------------------
+
+using InPlace = Case<coherent::Core, Regional, ExposedPages>;
+
+// Asks a thread whether a store to that page would be met.
+template <class Thread>
+bool is_met(Thread& thread, Page page) {
+  return thread.pages().lookup(page) == nullptr || !thread.pages().writable(page);
+}
+
+TEST(PagesInPlace, AreLeftToTheOneThreadThatWritesThem) {
+  run<InPlace>(small, 11, [](auto& thread) {
+    if (thread.self() == 0) thread.store(0, 1);
+    // The contents that it has already: it may be written often.
+    if (thread.self() == 1) thread.store(1, 0);
+    thread.barrier();
+    for (int i = 0; i < 40; ++i) {
+      if (thread.self() < 2) {
+        EXPECT_FALSE(is_met(thread, thread.self())) << "barrier " << i;
+        EXPECT_TRUE(thread.pages().written().empty());
       }
       thread.barrier();
-      EXPECT_EQ(Watch::puts, before + 1);
+    }
+    thread.begin_span(0);
+    if (thread.self() == 0) {
+      EXPECT_FALSE(is_met(thread, 0)) << "in a span";
+    }
+    thread.end_span(0);
+    thread.barrier();
+    thread.close();
+  });
+}
+
+// It costs the readers no copy after the first one that is too old.
+TEST(PagesInPlace, AreReadWithoutEndOnceTheirWriterHasStopped) {
+  run<InPlace>(small, 12, [](auto& thread) {
+    if (thread.self() == 0) thread.store(0, 1);
+    int dropped = 0;
+    for (int i = 0; i < 40; ++i) {
+      thread.barrier();
+      if (thread.self() == 0) continue;
+      dropped += thread.pages().lookup(0) == nullptr ? 1 : 0;
+      EXPECT_EQ(thread.load(0), 1U);
+    }
+    EXPECT_LE(dropped, 2);
+    thread.barrier();
+    thread.close();
+  });
+}
+
+// A page that is written and read all the time meets few stores; one that was, and is read now, is
+// soon closed to stores again.
+TEST(PagesInPlace, AreLeftForLongerWhereStoresGoOn) {
+  run<InPlace>(small, 14, [](auto& thread) {
+    int met = 0;
+    for (std::uint64_t i = 1; i <= 100; ++i) {
+      if (thread.self() == 0) {
+        met += is_met(thread, 0) ? 1 : 0;
+        thread.store(0, i);
+      }
+      thread.barrier();
+      EXPECT_EQ(thread.load(0), i);
+      thread.barrier();
+    }
+    EXPECT_LE(met, 12) << "of 100";
+    int dropped = 0;
+    for (int i = 0; i < 60; ++i) {
+      dropped += thread.pages().lookup(0) == nullptr ? 1 : 0;
+      EXPECT_EQ(thread.load(0), 100U);
+      thread.barrier();
+    }
+    EXPECT_LE(dropped, 17);
+    if (thread.self() == 0) {
+      EXPECT_TRUE(is_met(thread, 0));
+    }
+    thread.barrier();
+    thread.close();
+  });
+}
+
+// Stores that no fault tells of are found, again and again.
+TEST(PagesInPlace, ShowAllStoresToReadersAtEachBarrier) {
+  run<InPlace>(small, 13, [](auto& thread) {
+    for (std::uint64_t i = 1; i <= 60; ++i) {
+      if (thread.self() == 0) thread.store(0, i);
+      thread.barrier();
+      EXPECT_EQ(thread.load(0), i);
       thread.barrier();
     }
     thread.close();

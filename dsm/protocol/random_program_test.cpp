@@ -12,7 +12,7 @@ TYPED_TEST_SUITE(RandomPrograms, Cases, CaseNames);
 
 TYPED_TEST(RandomPrograms, SeeWhatTheModelAllows) {
   // Threads that answer each other need processors at once: each hand-over takes long without.
-  random_programs::run_all<TypeParam>(TypeParam::Protocol::polls ? 1 : 600, 128);
+  random_programs::run_all<TypeParam>(TypeParam::Protocol::polls ? 1 : 8, 128);
 }
 
 }  // namespace

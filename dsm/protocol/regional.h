@@ -94,7 +94,7 @@ class Regional {
     if (store_.lookup(page) == nullptr) TOMBOLO_TRY(read_miss(page));
     if (store_.writable(page)) return {};
     PageNote& note = *store_.lookup(page);
-    if (note.kept) note.left = times_left;
+    grant(note);
     if (note.kept && !note.shared) {
       store_.leave_to_program(page);
       return {};
@@ -202,9 +202,15 @@ class Regional {
 
   // ---- Pages that this thread keeps -------------------------------------------------------------
 
-  // After a page has been stored to on a fault: stores without one cost others a copy that they
-  // read again in vain, where they are none.
-  static constexpr std::uint8_t times_left = 16;
+  // A page has been stored to. Where that is soon after it was closed to stores, it is left to the
+  // program for twice as many notices as the last time. Without stores, each of these would cost
+  // its readers a copy that they get again in vain.
+  void grant(PageNote& note) {
+    constexpr std::uint8_t most = 16;
+    const bool soon = note.kept && syncs_ - note.closed_at <= 1;
+    note.granted = soon ? std::min<std::uint8_t>(2 * note.granted, most) : 1;
+    note.left = note.granted;
+  }
 
   bool left_to_program(Page page) {
     const PageNote& note = *store_.lookup(page);
@@ -223,6 +229,7 @@ class Regional {
 
   // Pages that others have got since the last notice (DRG6).
   Status find_readers() {
+    ++syncs_;
     if (!store_.in_place()) return {};
     bool lost = false;
     TOMBOLO_TRY(readers_.read([this](Page page) { note_reader(page); }, lost));
@@ -235,14 +242,14 @@ class Regional {
     if (note != nullptr && note->kept && !note->shared) reclaim(page);
   }
 
-  // Its stores are announced to all. Where the last ones were on a fault, so will the next be: it
-  // is left to the program for some times. Else it may be read for long.
+  // Its stores are announced to all.
   void settle_kept(Page page) {
     PageNote& note = *store_.lookup(page);
     if (!note.shared && note.left != 0) {
       --note.left;
       store_.leave_to_program(page);
     } else {
+      note.closed_at = syncs_;
       store_.forbid_writes(page);
     }
   }
@@ -414,6 +421,7 @@ class Regional {
   std::vector<Range> recorded_;
   std::vector<Page> changed_;           // at home, and not in the notices yet
   std::vector<Page> changed_in_spans_;  // likewise; others need it at the barrier only
+  std::uint32_t syncs_ = 0;  // looks for readers
   bool applied_ = false;                // the last update
   PageBytes diff_;
 };
