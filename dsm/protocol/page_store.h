@@ -33,6 +33,8 @@ struct PageNote {
   bool kept = false;    // this thread is its keeper
   bool shared = false;  // kept: another thread may have a copy
   bool twin = false;    // writable: it has one
+  // Not kept: so many more begins or ends of spans it stays writable.
+  std::uint8_t open = 0;
   // Kept: the times that it will be left to the program without a store that was met, and those
   // that it was given last; and when it was closed to stores.
   std::uint8_t left = 0;

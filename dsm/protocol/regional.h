@@ -283,27 +283,47 @@ class Regional {
       settle_kept(page);
       return {};
     }
-    if (difference(store_.frame(page), store_.twin(page), diff_)) {
+    const bool differs = difference(store_.frame(page), store_.twin(page), diff_);
+    if (differs) {
       TOMBOLO_TRY(sender_.send(page, diff_));
       sender_.raise(page);
       changed_.push_back(page);
     }
-    store_.forbid_writes(page);
+    settle_sent(page, differs);
     return {};
+  }
+
+  // A page that is stored to in one span is likely to be in the next: it stays writable, with a twin
+  // that is equal to it, for some begins and ends of spans, if there are few such pages. To look for
+  // differences is cheaper then than to meet the store.
+  void settle_sent(Page page, bool differs) {
+    PageNote& note = *store_.lookup(page);
+    if (note.open != 0) --note.open;
+    if (differs && few_ && !held_.empty()) note.open = times_open;
+    if (note.kept) note.open = 0;
+    if (note.open == 0) return store_.forbid_writes(page);
+    if (differs) store_.make_twin(page);
   }
 
   // ---- Changes in spans -------------------------------------------------------------------------
 
+  static constexpr std::uint8_t times_open = 3;
+
   // The stores since the last begin or end of a span belong to all locks that are held.
   Status end_part() {
     TOMBOLO_TRY(find_readers());
-    for (const Page page : store_.written()) TOMBOLO_TRY(flush_in_span(page));
+    constexpr std::size_t few = 4;
+    const std::vector<Page> written = store_.written();
+    few_ = written.size() <= few;
+    for (const Page page : written) TOMBOLO_TRY(flush_in_span(page));
     recorded_.clear();
     return {};
   }
 
   Status flush_in_span(Page page) {
-    if (!store_.lookup(page)->twin || difference(store_.frame(page), store_.twin(page), diff_)) {
+    const bool differs = !store_.lookup(page)->twin ||
+                         difference(store_.frame(page), store_.twin(page), diff_);
+    if (differs) {
       std::uint64_t version = 0;
       TOMBOLO_TRY(send_in_span(page, version));
       for (const Update& update : updates_of(page, version))
@@ -311,7 +331,7 @@ class Regional {
       changed_in_spans_.push_back(page);
     }
     std::erase_if(recorded_, [page](const Range& range) { return range.page == page; });
-    store_.forbid_writes(page);
+    settle_sent(page, differs);
     return {};
   }
 
@@ -371,8 +391,11 @@ class Regional {
     if (note->kept || update.bytes == 0 || note->version + 1 < update.version)
       return drop(update.page);
     applied_ = true;
-    copy(std::span(update.contents).first(update.bytes),
-         store_.frame(update.page).subspan(update.offset, update.bytes));
+    const auto contents = std::span(update.contents).first(update.bytes);
+    copy(contents, store_.frame(update.page).subspan(update.offset, update.bytes));
+    // A difference from the twin would be taken for a store of this thread.
+    if (store_.writable(update.page))
+      copy(contents, store_.twin(update.page).subspan(update.offset, update.bytes));
     note->version = update.version;
     return {};
   }
@@ -400,7 +423,7 @@ class Regional {
     const bool kept = store_.lookup(page)->kept;
     if (kept && sender_.keeps(page)) return evict(page);
     // A page that another thread keeps now has no stores of this one (DEB2).
-    TOMBOLO_CHECK(kept || !store_.writable(page),
+    TOMBOLO_CHECK(kept || !store_.writable(page) || store_.lookup(page)->open != 0,
                   "virtual shared memory: page {} is dropped with stores that are not home", page);
     store_.invalidate(page);
     return {};
@@ -421,6 +444,7 @@ class Regional {
   std::vector<Range> recorded_;
   std::vector<Page> changed_;           // at home, and not in the notices yet
   std::vector<Page> changed_in_spans_;  // likewise; others need it at the barrier only
+  bool few_ = false;         // pages were written to in the part of a span that ended last
   std::uint32_t syncs_ = 0;  // looks for readers
   bool applied_ = false;                // the last update
   PageBytes diff_;

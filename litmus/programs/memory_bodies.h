@@ -48,6 +48,22 @@ void stored_before_a_span(MemoryThread<Thread>& t) {
   }
 }
 
+// Rule 1 twice: the page is stored to again after it has gone home.
+template <class Thread>
+void stored_before_two_spans(MemoryThread<Thread>& t) {
+  if (t.self() == 0) {
+    t.store(on_first, 1);
+    t.begin(0);
+    t.end(0);
+    t.store(on_first, 2);
+  }
+  t.begin(0);
+  if (t.self() == 0) t.store(on_second, 1);
+  const std::uint64_t told = t.load(on_second);
+  t.end(0);
+  if (told == 1) t.expect("the later store", t.load(on_first), 2);
+}
+
 // Rule 1 with two locks: the span of thread 1 begins after the one of thread 0 has begun.
 template <class Thread>
 void stored_before_another_lock(MemoryThread<Thread>& t) {
