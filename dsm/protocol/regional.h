@@ -79,7 +79,8 @@ class Regional {
         updates_(transport, layout.updates),
         barrier_(transport, store, directory_, sender_, layout.barrier),
         reduction_(transport.core(), layout.reduction),
-        ahead_(shape_) {}
+        ahead_(shape_),
+        stores_ahead_(shape_) {}
 
   // ---- Accesses ---------------------------------------------------------------------------------
 
@@ -92,16 +93,13 @@ class Regional {
 
   Status write_miss(Page page) {
     if (store_.lookup(page) == nullptr) TOMBOLO_TRY(read_miss(page));
-    if (store_.writable(page)) return {};
-    PageNote& note = *store_.lookup(page);
-    grant(note);
-    if (note.kept && !note.shared) {
-      store_.leave_to_program(page);
-      return {};
-    }
-    note.twin = !note.kept || !held_.empty();
-    if (note.twin) store_.make_twin(page);
-    store_.allow_writes(page);
+    open(page);
+    // In a span, pages that are not stored to would be looked at for nothing at its end.
+    if (!held_.empty()) return {};
+    const Page end = stores_ahead_.end_after(page);
+    TOMBOLO_TRY(bring_others(page, end));
+    for (Page other = page + 1; other < end; ++other)
+      if (store_.lookup(other) != nullptr) open(other);
     return {};
   }
 
@@ -185,6 +183,17 @@ class Regional {
     Lock lock;
     std::vector<Update> updates;
   };
+
+  // For stores.
+  void open(Page page) {
+    if (store_.writable(page)) return;
+    PageNote& note = *store_.lookup(page);
+    grant(note);
+    if (note.kept && !note.shared) return store_.leave_to_program(page);
+    note.twin = !note.kept || !held_.empty();
+    if (note.twin) store_.make_twin(page);
+    store_.allow_writes(page);
+  }
 
   // Those behind the page that was missed, which stays.
   Status bring_others(Page missed, Page end) {
@@ -440,6 +449,7 @@ class Regional {
   EpochBarrier<T, S> barrier_;
   Reduction<Core> reduction_;
   ReadAhead ahead_;
+  ReadAhead stores_ahead_;
   std::vector<Span> held_;  // in the order in which they began
   std::vector<Range> recorded_;
   std::vector<Page> changed_;           // at home, and not in the notices yet
