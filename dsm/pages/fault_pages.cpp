@@ -92,11 +92,9 @@ Status FaultPages::prepare(const Options& options) {
   if (!twins_ || !changes_)
     return Status::no_memory(
         fmt::format("page cache: no address space for the twins of {} pages", shape_.cached_pages));
-  TOMBOLO_TRY(host::GuardedMemory::create(options.mechanism, shape_.pages * shape_.page_bytes,
-                                          {.address = options.address,
-                                           .replace = options.replace,
-                                           .frames = options.frames},
-                                          memory_));
+  TOMBOLO_TRY(host::GuardedMemory::create(
+      options.mechanism, shape_.pages * shape_.page_bytes,
+      {.address = options.address, .replace = options.replace, .frames = options.frames}, memory_));
   TOMBOLO_TRY(host::ensure_alternate_stack());
   TOMBOLO_TRY(host::catch_faults(memory_->aliases(), *this));
   return host::catch_faults(memory_->view(), *this);

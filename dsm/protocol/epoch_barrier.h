@@ -21,7 +21,7 @@
 //                  thread that is told too early would find its copy new enough.
 //             DEB2 a thread becomes the keeper of a page only if its copy has all earlier changes,
 //                  and no other has signed it. An earlier keeper has nothing to add: it has signed
-//                  the page, or has stored nothing to it since this thread got it (DRN1).
+//                  the page, or has stored nothing to it since this thread got it (DNR1).
 //             DEB3 differently from 003, a reader does not interrupt the keeper: it gets the
 //                  exposed page (docs/decisions/0019, 0025).
 //             DEB4 of the threads that sign a page, each finds the signature of another there: the
@@ -46,13 +46,10 @@ class EpochBarrier {
   }
 
   EpochBarrier(T& transport, S& store, Directory& directory, PageSend<T, S>& sender, Layout layout)
-      : store_(store),
-        directory_(directory),
-        sender_(sender),
-        barrier_(transport.core(), layout) {}
+      : store_(store), directory_(directory), sender_(sender), barrier_(transport.core(), layout) {}
 
   // `noticed`: pages that were sent before and are not in the notices yet; it is empty afterwards.
-  // `rest(page)`: what becomes of a page that this thread has changed and keeps. `drop_old()` reads
+  // `rest(page)` decides about a page that this thread has changed and keeps. `drop_old()` reads
   // the notices and drops pages that are older than their version.
   template <class Rest, class DropOld>
   Status wait(WriteNotices<Core>& notices, std::vector<Page>& noticed, Rest&& rest,

@@ -59,7 +59,7 @@ inline bool all_zero(std::span<const std::byte> bytes) {
   return rest == std::byte{} && detail::is_zero(blocks);
 }
 
-// `changed` becomes what `diff` makes of it; they are equally long.
+// `changed` becomes itself exclusive or `diff`; they are equally long.
 inline void apply_difference(std::span<const std::byte> diff, std::span<std::byte> changed) {
   for (std::size_t i = 0; i < diff.size(); ++i) changed[i] ^= diff[i];
 }

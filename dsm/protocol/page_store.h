@@ -30,9 +30,9 @@ namespace tombolo::dsm {
 // A protocol's own notes on a cached page; of no meaning to the store.
 struct PageNote {
   std::uint64_t version = 0;  // the page has all changes up to this version, perhaps later ones
-  bool kept = false;    // this thread is its keeper
-  bool shared = false;  // kept: another thread may have a copy
-  bool twin = false;    // writable: it has one
+  bool kept = false;          // this thread is its keeper
+  bool shared = false;        // kept: another thread may have a copy
+  bool twin = false;          // writable: it has one
   // Not kept: so many more begins or ends of spans it stays writable.
   std::uint8_t open = 0;
   // Kept: the times that it will be left to the program without a store that was met, and those

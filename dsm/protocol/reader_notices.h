@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: notices to the thread that keeps a page: another thread has a copy of it now. A keeper
 // that has had none since its last notice to all threads has a page that no other has cached, and
-// owes nobody a notice of its stores.
+// owes no notice of its stores.
 //
 // A ring as in write_notices.h for each thread, at its own home: one load where there is none.
 //
-// Invariants: DRN1 the notice is given before the copy is got, and a keeper looks for notices after
+// Invariants: DNR1 the notice is given before the copy is got, and a keeper looks for notices after
 //                  its stores, with a fence between: either it finds the notice, or the copy has
 //                  the stores. The mark of the page is set before the notice, and stands likewise.
 // Thread safety: one thread for each object.
@@ -31,7 +31,7 @@ class ReaderNotices {
       rings_.emplace_back(core, layout, shape, keeper);
   }
 
-  // To a keeper: this thread is about to get a copy of the page (DRN1).
+  // To a keeper: this thread is about to get a copy of the page (DNR1).
   Status give(Thread keeper, Page page) { return rings_[keeper].append({&page, 1}); }
 
   // Whether another thread has got a page that this one keeps, by the mark at its home.
@@ -45,7 +45,7 @@ class ReaderNotices {
   // overwritten, and body was not called for all.
   template <class Body>
   Status read(Body&& body, bool& lost) {
-    // The program's stores are in memory before the ring is looked at (DRN1).
+    // The program's stores are in memory before the ring is looked at (DNR1).
     core_.fence();
     return rings_[core_.self()].read(
         [&](Page page) {

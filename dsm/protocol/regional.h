@@ -23,11 +23,11 @@
 //                  begin or end of a span, or barrier. A page that this thread does not keep has a
 //                  twin then, and bytes that differ from it were stored since; so has a kept one
 //                  that was stored to in a span. A kept page without one may have changed anywhere.
-//             DRG5 a page that this thread caches and does not keep is what other threads get of
-//                  it, but for changes of threads that it has not heard of.
+//             DRG5 a page that this thread caches and does not keep equals the page that other
+//                  threads get, but for changes of threads that it has not heard of.
 //             DRG6 a page is left to the program only if this thread keeps it in place, and owes
 //                  no other a notice (DPS3): a thread that gets it later sees its stores, and is
-//                  found by the next look at the notices of readers (DRN1), before a lock is taken
+//                  found by the next look at the notices of readers (DNR1), before a lock is taken
 //                  or given back, and at the barrier.
 // Thread safety: one thread for each object.
 #pragma once
@@ -302,9 +302,9 @@ class Regional {
     return {};
   }
 
-  // A page that is stored to in one span is likely to be in the next: it stays writable, with a twin
-  // that is equal to it, for some begins and ends of spans, if there are few such pages. To look for
-  // differences is cheaper then than to meet the store.
+  // A page that is stored to in one span is likely to be in the next: it stays writable, with a
+  // twin that is equal to it, for some begins and ends of spans, if there are few such pages. To
+  // look for differences is cheaper then than to meet the store.
   void settle_sent(Page page, bool differs) {
     PageNote& note = *store_.lookup(page);
     if (note.open != 0) --note.open;
@@ -330,8 +330,8 @@ class Regional {
   }
 
   Status flush_in_span(Page page) {
-    const bool differs = !store_.lookup(page)->twin ||
-                         difference(store_.frame(page), store_.twin(page), diff_);
+    const bool differs =
+        !store_.lookup(page)->twin || difference(store_.frame(page), store_.twin(page), diff_);
     if (differs) {
       std::uint64_t version = 0;
       TOMBOLO_TRY(send_in_span(page, version));
@@ -413,8 +413,7 @@ class Regional {
 
   Status drop_old() {
     bool lost = false;
-    TOMBOLO_TRY(notices_.read(
-        [this](Page page) { return drop_if_old(page); }, lost));
+    TOMBOLO_TRY(notices_.read([this](Page page) { return drop_if_old(page); }, lost));
     return lost ? drop_all_old() : Status();
   }
 
@@ -456,7 +455,7 @@ class Regional {
   std::vector<Page> changed_in_spans_;  // likewise; others need it at the barrier only
   bool few_ = false;         // pages were written to in the part of a span that ended last
   std::uint32_t syncs_ = 0;  // looks for readers
-  bool applied_ = false;                // the last update
+  bool applied_ = false;     // the last update
   PageBytes diff_;
 };
 

@@ -44,9 +44,9 @@ class CoreTransport {
 
   // Of the exposed pages, in the region of their thread.
   static machine::Offset exposed_at(const Shape& shape) {
-    return round_up(logs_at(shape) + std::uint64_t{shape.locks_per_home()} * shape.updates *
-                                         sizeof(Update),
-                    shape.page_bytes);
+    return round_up(
+        logs_at(shape) + std::uint64_t{shape.locks_per_home()} * shape.updates * sizeof(Update),
+        shape.page_bytes);
   }
 
   CoreTransport(C& core, Layout layout, const Shape& shape)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: a machine that publishes as a processor stores to memory that is coherent: what is
-// published waits in a buffer, and is in memory before the core's next store of a word, atomic or
+// Purpose: a machine that publishes as a processor stores to memory that is coherent: published
+// lines wait in a buffer, and are in memory before the core's next store of a word, atomic or
 // fence, but not before its next load. For pages in place, whose stores are the program's own.
 // Thread safety: that of C.
 #pragma once
