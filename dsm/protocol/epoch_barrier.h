@@ -14,8 +14,8 @@
 // have changed and this thread has cached; two waits. A page that is left to its keeper, and that
 // no other thread has got since, takes no part: nothing is done for it.
 //
-// Invariants: DEB1 between the waits no thread fetches a page: the keeper of a page may become
-//                  another one then, and at no other time. Before the first wait others still run:
+// Invariants: DEB1 between the waits no thread fetches a page: a page may go from one keeper to
+//                  another then, and at no other time. Before the first wait others still run:
 //                  versions are not raised there, since a page that was fetched then would pass
 //                  for one that has the change. Notice is given after the versions are raised: a
 //                  thread that is told too early would find its copy new enough.

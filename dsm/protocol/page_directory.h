@@ -5,8 +5,8 @@
 // Invariants: DPD1 a version is raised after the change that it stands for is at the home: bytes
 //                  that are got after the version was loaded have all changes up to it (R5, DTR1).
 //             DPD2 a page with a keeper is its keeper's exposed page, exclusive or its home if that
-//                  is `mixed`; the home is of no meaning otherwise. A keeper is set inside a
-//                  barrier, and changed and cleared under the mutex.
+//                  is `mixed`; the home is of no meaning otherwise. A keeper is set, changed
+//                  and cleared under the mutex, or inside a barrier.
 // Memory: 32 bytes for each page of a home.
 // Thread safety: one thread for each object.
 #pragma once

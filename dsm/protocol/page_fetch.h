@@ -7,8 +7,9 @@
 // last notice gives the keeper one.
 //
 // Invariants: DPF1 the page has all changes up to the version in its note: the version is loaded
-//                  before the bytes are got (DPD1). It may have later ones, whose version is raised
-//                  only then; the page is got once more in vain.
+//                  before the keeper is looked for, and that before the bytes are got (DPD1). It
+//                  may have later ones, whose version is raised only then, and lack those of a
+//                  thread that has begun to keep it since; the page is got once more then.
 //             DPF2 a kept page is got under its mutex: its parts are of one keeper, and no
 //                  difference is in both or in none.
 // Thread safety: one thread for each object.
@@ -33,23 +34,41 @@ class PageFetch {
   Status fetch(Page page) {
     buffer_.resize(transport_.shape().page_bytes);
     std::uint64_t version = 0;
-    bool kept = false;
-    if (directory_.keeper(page)) TOMBOLO_TRY(get_kept(page, version, kept));
-    if (!kept) {
-      version = directory_.version(page);
-      TOMBOLO_TRY(transport_.get(page, buffer_));
-    }
+    for (bool got = false; !got;) TOMBOLO_TRY(get(page, version, got));
     store_.install(page, buffer_) = {.version = version};
     return {};
   }
 
+  // Likewise, and if it has no keeper, this thread is that from now on: others may have copies.
+  Status fetch_to_keep(Page page) {
+    buffer_.resize(transport_.shape().page_bytes);
+    TOMBOLO_TRY(directory_.lock(page));
+    const std::uint64_t version = directory_.version(page);
+    if (directory_.keeper(page)) {
+      directory_.unlock(page);
+      return fetch(page);
+    }
+    TOMBOLO_TRY(transport_.get(page, buffer_));
+    store_.install(page, buffer_) = {.version = version, .kept = true, .shared = true};
+    directory_.set_keeper(page, {.thread = transport_.core().self(), .slot = store_.slot(page)});
+    directory_.unlock(page);
+    return {};
+  }
+
  private:
-  // `kept`: it still has a keeper, from which it has come.
-  Status get_kept(Page page, std::uint64_t& version, bool& kept) {
+  // Not `got`: it has gone home from its keeper meanwhile.
+  Status get(Page page, std::uint64_t& version, bool& got) {
+    version = directory_.version(page);
+    if (directory_.keeper(page)) return get_kept(page, version, got);
+    got = true;
+    return transport_.get(page, buffer_);
+  }
+
+  Status get_kept(Page page, std::uint64_t& version, bool& got) {
     TOMBOLO_TRY(directory_.lock(page));
     const auto keeper = directory_.keeper(page);
-    kept = keeper.has_value();
-    if (kept) TOMBOLO_TRY(get_from(*keeper, page, version));
+    got = keeper.has_value();
+    if (got) TOMBOLO_TRY(get_from(*keeper, page, version));
     directory_.unlock(page);
     return {};
   }

@@ -33,12 +33,21 @@ class PageSend {
 
   // ---- Pages that this thread does not keep -----------------------------------------------------
 
-  // `diff` is the difference of the cached page from its twin. To be followed by raise().
+  // `diff` is the difference of the cached page from its twin. To be followed by raise(). Under the
+  // mutex, so that no thread begins to keep the page without it.
   Status send(Page page, std::span<const std::byte> diff) {
-    if (directory_.keeper(page)) return send_beside_keeper(page, diff);
-    TOMBOLO_TRY(transport_.accumulate_xor(page, diff));
-    // It is at the home before its version is (DPS2).
-    return transport_.complete();
+    TOMBOLO_TRY(directory_.lock(page));
+    auto keeper = directory_.keeper(page);
+    const bool first = keeper && !keeper->mixed;
+    TOMBOLO_TRY(first ? transport_.put(page, diff) : transport_.accumulate_xor(page, diff));
+    // It is at the home before that is looked at, and before its version is raised (DPS2).
+    TOMBOLO_TRY(transport_.complete());
+    if (first) {
+      keeper->mixed = true;
+      directory_.set_keeper(page, *keeper);
+    }
+    directory_.unlock(page);
+    return {};
   }
 
   // The version of the change.
@@ -51,7 +60,7 @@ class PageSend {
 
   // ---- Pages that it keeps ----------------------------------------------------------------------
 
-  // Whether this thread keeps the page. Another one may end that, inside a barrier alone.
+  // Whether this thread keeps the page. Another one may take it over, inside a barrier alone.
   bool keeps(Page page) {
     const auto keeper = directory_.keeper(page);
     return keeper && keeper->thread == transport_.core().self();
@@ -105,21 +114,6 @@ class PageSend {
   }
 
  private:
-  Status send_beside_keeper(Page page, std::span<const std::byte> diff) {
-    TOMBOLO_TRY(directory_.lock(page));
-    auto keeper = directory_.keeper(page);
-    const bool first = keeper && !keeper->mixed;
-    TOMBOLO_TRY(first ? transport_.put(page, diff) : transport_.accumulate_xor(page, diff));
-    // It is at the home before that is looked at, and before its version is raised (DPS2).
-    TOMBOLO_TRY(transport_.complete());
-    if (first) {
-      keeper->mixed = true;
-      directory_.set_keeper(page, *keeper);
-    }
-    directory_.unlock(page);
-    return {};
-  }
-
   // Under the mutex: no thread gets the exposed page meanwhile, which some transports forbid.
   Status expose(Page page) {
     if (store_.in_place()) return {};

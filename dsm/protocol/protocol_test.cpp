@@ -388,6 +388,28 @@ TYPED_TEST(Protocols, PagesThatFollowEachOtherMayBeBroughtAhead) {
   });
 }
 
+// In a full cache too, where all pages have been stored to.
+TYPED_TEST(Protocols, PagesThatFollowEachOtherAreOpenedForStoresAhead) {
+  Shape shape = small;
+  shape.threads = 1;
+  shape.pages = 64;
+  shape.cached_pages = 16;
+  shape.read_ahead = 4;
+  run<TypeParam>(shape, 10, [](auto& thread) {
+    using Protocol = std::remove_cvref_t<decltype(thread.protocol())>;
+    int met = 0;
+    for (Variable v = 0; v < 64; ++v) {
+      met += thread.pages().lookup(v) == nullptr || !thread.pages().writable(v) ? 1 : 0;
+      thread.store(v, v + 1);
+    }
+    if (std::string_view(Protocol::name) == "regional") {
+      EXPECT_EQ(met, 15) << "0, 1, 3, 6, 11, then each fifth";
+    }
+    for (Variable v = 0; v < 64; ++v) EXPECT_EQ(thread.load(v), v + 1);
+    thread.close();
+  });
+}
+
 TYPED_TEST(Protocols, OneThreadSeesItsOwnStoresThroughASmallCache) {
   Shape shape = small;
   shape.threads = 1;

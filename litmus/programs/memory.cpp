@@ -35,6 +35,16 @@ constexpr Bounds in_order{.evictions = 0, .preemptions = 2};
 constexpr Bounds three_threads{.evictions = 0};
 constexpr Bounds no_evictions{.evictions = 0};  // of lines
 
+// The third page is brought when the second one is stored to after the first.
+constexpr Shape in_order_pages{.threads = 2,
+                               .pages = 3,
+                               .page_bytes = line_bytes,
+                               .cached_pages = 4,
+                               .locks = 2,
+                               .notices = 4,
+                               .updates = 2,
+                               .read_ahead = 1};
+
 template <class Thread>
 ExploredProgram program(const std::string& name, const std::string& about, const Shape& shape,
                         std::type_identity_t<typename MemoryProgram<Thread>::Body> body,
@@ -144,6 +154,8 @@ std::vector<ExploredProgram> memory_programs() {
                        kept_and_taken_over<InPlace>, no_evictions),
       program<InPlace>("in-place/stored-in-a-span", "a page that is left, changed in a span",
                        two_pages, kept_and_stored_in_a_span<InPlace>, no_evictions),
+      program<InPlace>("in-place/stored-in-order", "a page that is kept before it is stored to",
+                       in_order_pages, stored_in_order<InPlace>, no_evictions),
       program<InPlace>("in-place/given-back", "a page that is left, and goes home", two_pages,
                        kept_and_given_back<InPlace>),
       program<U>("kept-and-given-back", "a kept page that goes home", two_pages,

@@ -173,6 +173,30 @@ void kept_before_another_lock(MemoryThread<Thread>& t) {
   }
 }
 
+// Three pages are stored to in order, the last of which thread 0 keeps before it stores to it;
+// thread 1 reads that one and stores beside.
+template <class Thread>
+void stored_in_order(MemoryThread<Thread>& t) {
+  constexpr Variable last = 2;
+  constexpr Variable beside_last = 5;
+  if (t.self() == 0) {
+    for (const Variable v : {0, 1, 2}) t.store(v, 7);
+    t.begin(0);
+    t.count_up(3, true);
+    t.end(0);
+  } else if (t.self() == 1) {
+    t.store(beside_last, 8);
+    t.begin(0);
+    const std::uint64_t before = t.completed();
+    t.count_up(3, true);
+    t.end(0);
+    if (before == 1) t.expect("the store before the span", t.load(last), 7);
+  }
+  t.barrier();
+  t.expect("the store of thread 0", t.load(last), 7);
+  t.expect("the store of thread 1", t.load(beside_last), 8);
+}
+
 // A page that thread 0 keeps, and gives up while the others read it.
 template <class Thread>
 void kept_and_given_back(MemoryThread<Thread>& t) {
