@@ -33,6 +33,7 @@
 #include "windows/engine.h"
 #include "windows/epochs.h"
 #include "windows/own_copies.h"
+#include "windows/pieces.h"
 
 namespace tombolo::windows {
 
@@ -102,10 +103,7 @@ class alignas(64) Window final : public Engine {
   Status put_runs(Home target, std::span<const ByteRun> runs) override {
     TOMBOLO_TRY(enter(target));
     const Settle settle(core_);
-    Status status;
-    for (const ByteRun& run : runs)
-      if (status.ok() && run.bytes > 0)
-        status = core_.write_through({target, run.at}, run.local, run.bytes);
+    Status status = write_pieces_through(core_, target, runs);
     wrote_to(target);
     return status;
   }
@@ -113,9 +111,7 @@ class alignas(64) Window final : public Engine {
   Status get_runs(Home target, std::span<const ByteRun> runs) override {
     TOMBOLO_TRY(enter(target));
     const Settle settle(core_);
-    for (const ByteRun& run : runs)
-      if (run.bytes > 0) TOMBOLO_TRY(read_anew({target, run.at}, run.local, run.bytes));
-    return {};
+    return read_pieces_anew(core_, target, runs, own_.stored_to(target));
   }
 
   Status put_in_place(Home target, Offset at, std::size_t bytes, Copy copy, void* context,

@@ -159,7 +159,7 @@ struct Layouts {
 // Many runs at a time.
 template <class Call>
 Status transfer_runs(MpiWindow& window, const Layouts& layouts) {
-  std::array<windows::ByteRun, 64> held;
+  std::array<windows::ByteRun, 256> held;
   std::size_t used = 0;
   Status status;
   const auto pass_on = [&] {
@@ -296,7 +296,7 @@ class Runs {
   const Arithmetic& arithmetic_;
   const std::byte* from_;
   std::byte* former_;
-  std::array<windows::ElementRun, 64> held_;  // others wait for them at most
+  std::array<windows::ElementRun, 256> held_;
   std::size_t used_ = 0;
   std::size_t elements_ = 0;
 };
