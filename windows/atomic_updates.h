@@ -170,19 +170,19 @@ class AtomicUpdates {
   // Under the mutex of the runs' range. The elements of all runs are gathered, changed together and
   // put back: that takes a third of the time of a change for each, if the runs are short. (A target
   // layout has no element twice.) Returns their number; 0: nothing is done, as there are too many
-  // or not all are in reach.
+  // or not all of the region is in reach.
   std::size_t apply_packed(machine::Home home, std::span<const ElementRun> runs, Op op,
                            Element element, const std::byte* in, std::byte* out) {
     if constexpr (!C::properties.coherent) return 0;
+    std::byte* const region = reachable({home, 0}, core_.data_bytes(home));
+    if (region == nullptr) return 0;
     const std::size_t size = bytes(element);
     alignas(64) std::byte packed[most_packed_bytes];
-    std::byte* places[most_packed_runs];
     std::size_t used = 0;
-    for (std::size_t i = 0; i < runs.size(); ++i) {
-      const std::size_t n = runs[i].count * size;
-      places[i] = reachable({home, runs[i].at}, n);
-      if (places[i] == nullptr || used + n > most_packed_bytes) return 0;
-      copy_bytes(packed + used, places[i], n);
+    for (const ElementRun& run : runs) {
+      const std::size_t n = run.count * size;
+      if (used + n > most_packed_bytes) return 0;
+      copy_bytes(packed + used, region + run.at, n);
       used += n;
     }
     const std::size_t count = used / size;
@@ -190,9 +190,9 @@ class AtomicUpdates {
     if (op == Op::no_op) return count;
     combine(op, element, packed, in, count);
     used = 0;
-    for (std::size_t i = 0; i < runs.size(); ++i) {
-      const std::size_t n = runs[i].count * size;
-      copy_bytes(places[i], packed + used, n);
+    for (const ElementRun& run : runs) {
+      const std::size_t n = run.count * size;
+      copy_bytes(region + run.at, packed + used, n);
       used += n;
     }
     return count;

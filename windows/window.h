@@ -473,8 +473,8 @@ class alignas(64) Window final : public Engine {
     return core_.read(place, to, bytes);
   }
 
-  // What enter() comes to in most calls. Short calls ask it first: where nothing else is left to
-  // call, they need not save what is in registers.
+  // True in most calls: enter() has nothing to do. Short calls ask first; with no other function
+  // left to call they save no registers.
   [[gnu::always_inline]] bool is_entered(Home target) const {
     return !threads_ && epochs_.in_use(target);
   }
