@@ -86,9 +86,9 @@ struct Maps {
   }
 };
 
-// The one that stays open: to open it takes longer than a query. Replaced ones stay in memory, since
-// another thread may be reading them; there is one for each time that the program has closed the
-// file.
+// The one that stays open: to open it takes longer than a query. Replaced ones stay in memory,
+// since another thread may be reading them; there is one for each time that the program has closed
+// the file.
 constinit std::atomic<const Maps*> kept_maps{nullptr};
 
 // An open file; it is closed at the end if it could not be kept.
