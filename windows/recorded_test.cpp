@@ -191,6 +191,24 @@ TEST(Recorded, RunsAreReadAndWrittenAsSingleCallsAre) {
                          "0:drain 0:fence 0:store 0:publish(0,0,130) ");
 }
 
+// The program's own stores in a run are in memory before the refresh, as for a single get.
+TEST(Recorded, RunsThatTheProgramMayHaveStoredToArePublishedFirst) {
+  std::byte bytes[16] = {};
+  const std::vector<ByteRun> runs{{3, bytes, 5}, {70, bytes + 5, 0}, {100, bytes + 5, 8}};
+  const auto notes = [](Home home) {
+    return fmt::format(
+        "0:publish({0},3,5) 0:refresh({0},3,5) 0:read({0},3,5) "
+        "0:publish({0},100,8) 0:refresh({0},100,8) 0:read({0},100,8)",
+        home);
+  };
+  Processes own(2);
+  ASSERT_TRUE(own[0].lock_all({}).ok());
+  EXPECT_EQ(own.of([&] { return own[0].get_runs(0, runs); }), notes(0));
+  Processes peers(2, shared);
+  ASSERT_TRUE(peers[0].lock_all({}).ok());
+  EXPECT_EQ(peers.of([&] { return peers[0].get_runs(1, runs); }), notes(1));
+}
+
 TEST(Recorded, RunsAreServedAtOnceWhereTheMachineCan) {
   std::byte bytes[16] = {};
   const std::vector<ByteRun> runs{{3, bytes, 5}, {70, bytes + 5, 0}, {100, bytes + 5, 8}};
