@@ -16,6 +16,8 @@ inline void copy_bytes(void* to, const void* from, std::size_t bytes) {
     std::memcpy(to, from, sizeof(std::uint64_t));
   } else if (bytes == sizeof(std::uint32_t)) {
     std::memcpy(to, from, sizeof(std::uint32_t));
+  } else if (bytes == 2 * sizeof(std::uint64_t)) {
+    std::memcpy(to, from, 2 * sizeof(std::uint64_t));
   } else {
     std::memcpy(to, from, bytes);
   }

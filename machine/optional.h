@@ -42,6 +42,17 @@ concept RefreshesAtOnce = requires(const C& core) {
   { core.refreshes_at_once() } -> std::same_as<bool>;
 };
 
+// Many pieces of one region at the cost of one operation: a fence, a system call. Their bytes may
+// be 0, and they may share lines. renew_pieces() publishes the pieces and refreshes them;
+// read_pieces() and write_pieces_through() are read and write_through of each, in any order.
+// Without it: the pieces one after the other.
+template <class C>
+concept ServesPieces = requires(C& core, Home home, std::span<const DataPiece> pieces) {
+  { core.renew_pieces(home, pieces) } -> std::same_as<void>;
+  { core.read_pieces(home, pieces) } -> std::same_as<Status>;
+  { core.write_pieces_through(home, pieces) } -> std::same_as<Status>;
+};
+
 // `C::has_views == false` says that no pointer leads to this machine's data, as on a simulated one.
 // Programs reach data by read and write alone, and own copies are kept in step all the same.
 // Without it: a null view() means that there is no own copy of that region.
@@ -167,6 +178,7 @@ concept NamesSites = requires(C& core, std::uint64_t site) {
 struct Extras {
   bool publishes_written = false;
   bool refreshes_at_once = false;
+  bool serves_pieces = false;
   bool has_no_views = false;
   bool views_ranges = false;
   bool maps_parts = false;
@@ -184,6 +196,7 @@ struct Extras {
 template <class C>
 inline constexpr Extras extras_of{.publishes_written = PublishesWritten<C>,
                                   .refreshes_at_once = RefreshesAtOnce<C>,
+                                  .serves_pieces = ServesPieces<C>,
                                   .has_no_views = HasNoViews<C>,
                                   .views_ranges = ViewsRanges<C>,
                                   .maps_parts = MapsParts<C>,

@@ -43,6 +43,12 @@ struct Refreshes : Example {
   using Example::Example;
   bool refreshes_at_once() const { return true; }
 };
+struct Pieced : Example {
+  using Example::Example;
+  void renew_pieces(Home, std::span<const DataPiece>) {}
+  Status read_pieces(Home, std::span<const DataPiece>) { return {}; }
+  Status write_pieces_through(Home, std::span<const DataPiece>) { return {}; }
+};
 struct Viewless : Example {
   using Example::Example;
   static constexpr bool has_views = false;
@@ -104,6 +110,7 @@ TEST(Optional, TheExampleHasNothing) { expect_extras<example::Core>({}); }
 TEST(Optional, EachIsRecognised) {
   expect_extras<Publishes>({.publishes_written = true});
   expect_extras<Refreshes>({.refreshes_at_once = true});
+  expect_extras<Pieced>({.serves_pieces = true});
   expect_extras<Viewless>({.has_no_views = true});
   expect_extras<Ranged>({.views_ranges = true});
   expect_extras<Alone>({.stores_alone = true});

@@ -44,6 +44,14 @@ struct DataPlace {
   constexpr DataPlace operator+(Offset bytes) const { return {home, offset + bytes}; }
 };
 
+// Bytes of the data region of a home from offset `at` on, and the caller's memory that they are
+// copied to or from.
+struct DataPiece {
+  Offset at = 0;
+  std::byte* local = nullptr;  // only read by a write
+  std::size_t bytes = 0;
+};
+
 // How this core reaches the data region of one home.
 struct DataRegion {
   // Where the region's memory is mapped here; null if only the kernel's copy calls reach it.

@@ -60,7 +60,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 ABOVE_PROTOCOLS = ("api", "compiler", "pages", "pthread", "servers", "threads", "world")
 LAYERS = ("base", "machine", "host", "backends", "sync", "windows", "dsm")
 CALL = re.compile(
-    r"\bcore_?\s*\.\s*(?:publish|refresh|drain|fence)\s*\("
+    r"\bcore_?\s*\.\s*(?:publish|refresh|drain|fence|renew_pieces)\s*\("
     r"|\bown_\s*\.\s*(?:publish_all|refresh_all|note_put|announce_puts)\s*\("
     r"|(?<=    )publish_all\s*\("
 )

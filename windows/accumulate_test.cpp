@@ -279,7 +279,7 @@ void update_many_runs(Process& p, Element element, std::size_t runs, std::size_t
 
 TEST_P(AccumulateTest, ManyRunsAreUpdatedEachInItsPlace) {
   const World world{.processes = 2, .bytes = std::size_t{16} << 10};
-  for (const std::size_t runs : {2u, 63u, 64u, 65u, 100u})
+  for (const std::size_t runs : {2u, 63u, 64u, 65u, 100u, 256u, 257u})
     run_with_each_granularity(GetParam(), world, [runs](Process& p) {
       update_many_runs<double>(p, Element::f64, runs, 1);
       update_many_runs<std::int8_t>(p, Element::i8, std::min<std::size_t>(runs, 16), 2);

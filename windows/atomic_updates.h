@@ -28,6 +28,7 @@
 #include "windows/elements/elements.h"
 #include "windows/engine.h"
 #include "windows/own_copies.h"
+#include "windows/pieces.h"
 
 namespace tombolo::windows {
 
@@ -78,7 +79,9 @@ class AtomicUpdates {
       if (out != nullptr) out += count * size;
     };
     const auto all_of = [&](std::span<const ElementRun> together) -> Status {
-      if (const std::size_t done = apply_packed(home, together, op, element, in, out); done > 0) {
+      std::size_t done = apply_packed(home, together, op, element, in, out);
+      if (done == 0) TOMBOLO_TRY(apply_pieces(home, together, op, element, in, out, done));
+      if (done > 0) {
         step(done);
         return {};
       }
@@ -128,8 +131,10 @@ class AtomicUpdates {
   // The former elements are copied and then combined: a block of both arrays stays in the first
   // level of the cache in between.
   static constexpr std::size_t block_bytes = 8192;
-  static constexpr std::size_t most_packed_runs = 64;
-  static constexpr std::size_t most_packed_bytes = 2048;
+  // Of runs that are changed together. Where memory is not coherent the operations that they share
+  // cost as much as some hundred elements.
+  static constexpr std::size_t most_packed_runs = C::properties.coherent ? 64 : 256;
+  static constexpr std::size_t most_packed_bytes = most_packed_runs * 32;
 
   // Any number of elements.
   [[gnu::noinline]] Status update_many(machine::DataPlace at, Op op, Element element,
@@ -165,20 +170,19 @@ class AtomicUpdates {
   // Under the mutex of the runs' range. The elements of all runs are gathered, changed together and
   // put back: that takes a third of the time of a change for each, if the runs are short. (A target
   // layout has no element twice.) Returns their number; 0: nothing is done, as there are too many
-  // or not all are in reach.
+  // or not all of the region is in reach.
   std::size_t apply_packed(machine::Home home, std::span<const ElementRun> runs, Op op,
                            Element element, const std::byte* in, std::byte* out) {
     if constexpr (!C::properties.coherent) return 0;
+    std::byte* const region = reachable({home, 0}, core_.data_bytes(home));
+    if (region == nullptr) return 0;
     const std::size_t size = bytes(element);
     alignas(64) std::byte packed[most_packed_bytes];
-    std::byte* places[most_packed_runs];
     std::size_t used = 0;
-    if (runs.size() > most_packed_runs) return 0;
-    for (std::size_t i = 0; i < runs.size(); ++i) {
-      const std::size_t n = runs[i].count * size;
-      places[i] = reachable({home, runs[i].at}, n);
-      if (places[i] == nullptr || used + n > most_packed_bytes) return 0;
-      copy_bytes(packed + used, places[i], n);
+    for (const ElementRun& run : runs) {
+      const std::size_t n = run.count * size;
+      if (used + n > most_packed_bytes) return 0;
+      copy_bytes(packed + used, region + run.at, n);
       used += n;
     }
     const std::size_t count = used / size;
@@ -186,16 +190,44 @@ class AtomicUpdates {
     if (op == Op::no_op) return count;
     combine(op, element, packed, in, count);
     used = 0;
-    for (std::size_t i = 0; i < runs.size(); ++i) {
-      const std::size_t n = runs[i].count * size;
-      copy_bytes(places[i], packed + used, n);
+    for (const ElementRun& run : runs) {
+      const std::size_t n = run.count * size;
+      copy_bytes(region + run.at, packed + used, n);
       used += n;
     }
     return count;
   }
 
-  // How many of the runs, at least one, to serve at once: those at the beginning of which all
-  // elements belong to one range (AU1). Where a range is an element each goes by itself (AU3).
+  // The same where they are not in reach of loads and stores, or memory is not coherent: all are
+  // read, and all are written, at the cost of one. `done` is their number; 0: nothing is done.
+  [[gnu::noinline]] Status apply_pieces(machine::Home home, std::span<const ElementRun> runs, Op op,
+                                        Element element, const std::byte* in, std::byte* out,
+                                        std::size_t& done) {
+    const std::size_t size = bytes(element);
+    alignas(64) std::byte packed[most_packed_bytes];
+    machine::DataPiece places[most_packed_runs];
+    std::size_t used = 0;
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const std::size_t n = runs[i].count * size;
+      if (used + n > most_packed_bytes) return {};
+      places[i] = {runs[i].at, packed + used, n};
+      used += n;
+    }
+    const std::span<const machine::DataPiece> pieces(places, runs.size());
+    done = used / size;
+    // Another process may have updated the elements since this core last read their lines (AU2).
+    TOMBOLO_TRY(read_pieces_anew(core_, home, pieces, own_.stored_to(home)));
+    if (out != nullptr) std::memcpy(out, packed, used);
+    if (op == Op::no_op) return {};
+    combine(op, element, packed, in, done);
+    TOMBOLO_TRY(write_pieces_through(core_, home, pieces));
+    core_.drain();  // the next holder of the mutex must find the elements in memory (AU2)
+    return {};
+  }
+
+  // How many of the runs, at least one and at most most_packed_runs, to serve at once: those at the
+  // beginning of which all elements belong to one range (AU1). Where a range is an element each
+  // goes by itself (AU3).
   std::size_t runs_in_one_range(std::span<const ElementRun> runs, std::size_t size) const {
     if (unit_ <= size) return 1;
     const std::uint64_t range = runs.front().at >> shift_;
@@ -203,8 +235,9 @@ class AtomicUpdates {
       return run.count == 0 || run.at >> shift_ != range ||
              (run.at + (run.count - 1) * size) >> shift_ != range;
     };
-    const auto end = std::find_if(runs.begin(), runs.end(), outside);
-    return std::max<std::size_t>(1, static_cast<std::size_t>(end - runs.begin()));
+    const auto some = runs.first(std::min(most_packed_runs, runs.size()));
+    const auto end = std::find_if(some.begin(), some.end(), outside);
+    return std::max<std::size_t>(1, static_cast<std::size_t>(end - some.begin()));
   }
 
   bool native(machine::DataPlace at, Op op, Element element) {

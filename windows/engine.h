@@ -65,11 +65,7 @@ struct ElementRun {
 };
 
 // Bytes that do so both at the target and at the origin.
-struct ByteRun {
-  Offset at;
-  std::byte* local;  // only read by a put
-  std::size_t bytes;
-};
+using ByteRun = machine::DataPiece;
 
 class Engine {
  public:

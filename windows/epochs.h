@@ -44,10 +44,11 @@ class Epochs {
 
   // May this process communicate with `target` now? Called by every communication call.
   [[gnu::always_inline]] Status use(Home target) {
-    if (kind_ >= Kind::fence_used) return {};  // EO3
-    if (kind_ == Kind::lock && newest_.target == target) [[likely]]
-      return {};
-    return use_another(target);
+    return in_use(target) ? Status{} : use_another(target);
+  }
+  // True only where use() has nothing more to find out.
+  [[gnu::always_inline]] bool in_use(Home target) const {
+    return kind_ >= Kind::fence_used || (kind_ == Kind::lock && newest_.target == target);  // EO3
   }
 
   Status may_fence() const {

@@ -5,9 +5,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <thread>
@@ -27,17 +29,17 @@ constexpr EngineOptions usual{};
 constexpr EngineOptions shared{.program_reads_peers = true};
 
 // The processes of a window, all in this thread.
-class Processes {
+template <class Core>
+class ProcessesOn {
  public:
-  explicit Processes(Home processes, const EngineOptions& options = usual)
+  explicit ProcessesOn(Home processes, const EngineOptions& options = usual)
       : recorder_({.cores = processes,
-                   .sync_bytes = Window<RecordedCore>::sync_bytes(processes),
+                   .sync_bytes = Window<Core>::sync_bytes(processes),
                    .data_bytes = region}) {
     for (Home self = 0; self < processes; ++self)
-      windows_.push_back(
-          std::make_unique<Window<RecordedCore>>(recorder_.attachment(self), options));
+      windows_.push_back(std::make_unique<Window<Core>>(recorder_.attachment(self), options));
   }
-  Window<RecordedCore>& operator[](Home self) { return *windows_[self]; }
+  Window<Core>& operator[](Home self) { return *windows_[self]; }
   Recorder& recorder() { return recorder_; }
 
   // The operations of the call.
@@ -57,8 +59,9 @@ class Processes {
 
  private:
   Recorder recorder_;
-  std::vector<std::unique_ptr<Window<RecordedCore>>> windows_;
+  std::vector<std::unique_ptr<Window<Core>>> windows_;
 };
+using Processes = ProcessesOn<RecordedCore>;
 
 void put(Window<RecordedCore>& window, Home target) {
   const std::uint64_t v = 5;
@@ -186,6 +189,69 @@ TEST(Recorded, RunsAreReadAndWrittenAsSingleCallsAre) {
   // The target is told of puts when the epoch ends.
   expect_then_sync_words(processes.of([&] { return processes[0].unlock_all(); }),
                          "0:drain 0:fence 0:store 0:publish(0,0,130) ");
+}
+
+// The program's own stores in a run are in memory before the refresh, as for a single get.
+TEST(Recorded, RunsThatTheProgramMayHaveStoredToArePublishedFirst) {
+  std::byte bytes[16] = {};
+  const std::vector<ByteRun> runs{{3, bytes, 5}, {70, bytes + 5, 0}, {100, bytes + 5, 8}};
+  const auto notes = [](Home home) {
+    return fmt::format(
+        "0:publish({0},3,5) 0:refresh({0},3,5) 0:read({0},3,5) "
+        "0:publish({0},100,8) 0:refresh({0},100,8) 0:read({0},100,8)",
+        home);
+  };
+  Processes own(2);
+  ASSERT_TRUE(own[0].lock_all({}).ok());
+  EXPECT_EQ(own.of([&] { return own[0].get_runs(0, runs); }), notes(0));
+  Processes peers(2, shared);
+  ASSERT_TRUE(peers[0].lock_all({}).ok());
+  EXPECT_EQ(peers.of([&] { return peers[0].get_runs(1, runs); }), notes(1));
+}
+
+TEST(Recorded, RunsAreServedAtOnceWhereTheMachineCan) {
+  std::byte bytes[16] = {};
+  const std::vector<ByteRun> runs{{3, bytes, 5}, {70, bytes + 5, 0}, {100, bytes + 5, 8}};
+  for (const EngineOptions& options : {usual, shared}) {
+    ProcessesOn<PiecesRecordedCore> processes(2, options);
+    ASSERT_TRUE(processes[0].lock_all({}).ok());
+    // The renewal publishes the program's own stores as well.
+    EXPECT_EQ(processes.of([&] { return processes[0].get_runs(1, runs); }),
+              "0:renew_pieces(1,3+5,70+0,100+8) 0:read_pieces(1,3+5,70+0,100+8)");
+    EXPECT_EQ(processes.of([&] { return processes[0].put_runs(1, runs); }),
+              "0:write_pieces_through(1,3+5,70+0,100+8)");
+    EXPECT_TRUE(starts_with(processes.of([&] { return processes[0].unlock_all(); }), "0:drain "));
+  }
+}
+
+// Under one mutex; all are in memory before that is free (AU2).
+template <class Core>
+void expect_update_of_runs(const std::string& read, const std::string& write) {
+  const std::vector<ElementRun> runs{{64, 1}, {8, 2}};
+  const std::uint64_t in[3] = {1, 2, 3};
+  std::uint64_t former[3] = {};
+  ProcessesOn<Core> processes(2);
+  ASSERT_TRUE(processes[0].lock_all({}).ok());
+  const auto update = [&](Op op, void* result) {
+    return processes.of(
+        [&] { return processes[0].accumulate_runs(1, runs, op, Element::u64, in, result); });
+  };
+  EXPECT_EQ(update(Op::sum, nullptr), "0:atomic " + read + write + " 0:drain 0:store");
+  EXPECT_EQ(update(Op::sum, former), "0:atomic " + read + write + " 0:drain 0:store");
+  EXPECT_TRUE(std::equal(std::begin(in), std::end(in), former));
+  EXPECT_EQ(update(Op::no_op, former), "0:atomic " + read + " 0:store");
+  EXPECT_EQ(former[2], 6u);
+  EXPECT_TRUE(has(processes.of([&] { return processes[0].unlock_all(); }), "0:fence 0:store"))
+      << "the target is told";
+}
+
+TEST(Recorded, RunsAreUpdatedAtTheCostOfOne) {
+  expect_update_of_runs<PiecesRecordedCore>(
+      "0:renew_pieces(1,64+8,8+16) 0:read_pieces(1,64+8,8+16)",
+      " 0:write_pieces_through(1,64+8,8+16)");
+  expect_update_of_runs<RecordedCore>(
+      "0:refresh(1,64,8) 0:read(1,64,8) 0:refresh(1,8,16) 0:read(1,8,16)",
+      " 0:write_through(1,64,8) 0:write_through(1,8,16)");
 }
 
 TEST(Recorded, NothingIsDoneInPlaceWhereMemoryIsNotCoherent) {

@@ -33,6 +33,7 @@
 #include "windows/engine.h"
 #include "windows/epochs.h"
 #include "windows/own_copies.h"
+#include "windows/pieces.h"
 
 namespace tombolo::windows {
 
@@ -84,28 +85,21 @@ class alignas(64) Window final : public Engine {
   C& core() { return core_; }
 
   [[gnu::hot]] Status put(Home target, Offset at, const void* from, std::size_t bytes) override {
-    TOMBOLO_TRY(enter(target));
-    if (bytes == 0) return {};  // `from` may be null
-    const Settle settle(core_);
-    Status status = core_.write_through({target, at}, from, bytes);
-    wrote_to(target);
-    return status;
+    if (!is_entered(target)) [[unlikely]]
+      return enter_and_put(target, at, from, bytes);
+    return put_entered(target, at, from, bytes);
   }
 
   [[gnu::hot]] Status get(Home target, Offset at, void* to, std::size_t bytes) override {
-    TOMBOLO_TRY(enter(target));
-    if (bytes == 0) return {};  // `to` may be null
-    const Settle settle(core_);
-    return read_anew({target, at}, to, bytes);
+    if (!is_entered(target)) [[unlikely]]
+      return enter_and_get(target, at, to, bytes);
+    return get_entered(target, at, to, bytes);
   }
 
   Status put_runs(Home target, std::span<const ByteRun> runs) override {
     TOMBOLO_TRY(enter(target));
     const Settle settle(core_);
-    Status status;
-    for (const ByteRun& run : runs)
-      if (status.ok() && run.bytes > 0)
-        status = core_.write_through({target, run.at}, run.local, run.bytes);
+    Status status = write_pieces_through(core_, target, runs);
     wrote_to(target);
     return status;
   }
@@ -113,9 +107,7 @@ class alignas(64) Window final : public Engine {
   Status get_runs(Home target, std::span<const ByteRun> runs) override {
     TOMBOLO_TRY(enter(target));
     const Settle settle(core_);
-    for (const ByteRun& run : runs)
-      if (run.bytes > 0) TOMBOLO_TRY(read_anew({target, run.at}, run.local, run.bytes));
-    return {};
+    return read_pieces_anew(core_, target, runs, own_.stored_to(target));
   }
 
   Status put_in_place(Home target, Offset at, std::size_t bytes, Copy copy, void* context,
@@ -479,6 +471,34 @@ class alignas(64) Window final : public Engine {
     // Others may have put there since this core last read these lines (EN4).
     core_.refresh(place, bytes);
     return core_.read(place, to, bytes);
+  }
+
+  // True in most calls: enter() has nothing to do. Short calls ask first; with no other function
+  // left to call they save no registers.
+  [[gnu::always_inline]] bool is_entered(Home target) const {
+    return !threads_ && epochs_.in_use(target);
+  }
+  [[gnu::noinline]] Status enter_and_put(Home target, Offset at, const void* from,
+                                         std::size_t bytes) {
+    TOMBOLO_TRY(enter(target));
+    return put_entered(target, at, from, bytes);
+  }
+  [[gnu::always_inline]] Status put_entered(Home target, Offset at, const void* from,
+                                            std::size_t bytes) {
+    if (bytes == 0) return {};  // `from` may be null
+    const Settle settle(core_);
+    Status status = core_.write_through({target, at}, from, bytes);
+    wrote_to(target);
+    return status;
+  }
+  [[gnu::noinline]] Status enter_and_get(Home target, Offset at, void* to, std::size_t bytes) {
+    TOMBOLO_TRY(enter(target));
+    return get_entered(target, at, to, bytes);
+  }
+  [[gnu::always_inline]] Status get_entered(Home target, Offset at, void* to, std::size_t bytes) {
+    if (bytes == 0) return {};  // `to` may be null
+    const Settle settle(core_);
+    return read_anew({target, at}, to, bytes);
   }
 
   // Checks the epoch of a communication call; with start, waits for the target's post

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <span>
 #include <utility>
 
 #include "backends/coherent/attachment.h"
@@ -85,6 +86,25 @@ class Core {
     std::atomic_thread_fence(std::memory_order_acquire);
   }
   void drain() { std::atomic_thread_fence(std::memory_order_release); }
+  void renew_pieces(machine::Home, std::span<const machine::DataPiece>) {
+    std::atomic_thread_fence(std::memory_order_acq_rel);
+  }
+  Status read_pieces(machine::Home home, std::span<const machine::DataPiece> pieces) {
+    const machine::DataRegion& region = at_.data[home];
+    if (is_foreign(home)) [[unlikely]]
+      return host::read_foreign(region.pid, region.foreign_address, pieces);
+    for (const auto& [at, local, bytes] : pieces)
+      if (bytes > 0) TOMBOLO_TRY(read({home, at}, local, bytes));
+    return {};
+  }
+  Status write_pieces_through(machine::Home home, std::span<const machine::DataPiece> pieces) {
+    const machine::DataRegion& region = at_.data[home];
+    if (is_foreign(home)) [[unlikely]]
+      return host::write_foreign(region.pid, region.foreign_address, pieces);
+    for (const auto& [at, local, bytes] : pieces)
+      if (bytes > 0) TOMBOLO_TRY(write_through({home, at}, local, bytes));
+    return {};
+  }
 
   std::byte* view(machine::DataPlace place) { return view(place, 1); }
   // Null unless all of `bytes` can be reached there.
@@ -108,6 +128,11 @@ class Core {
   std::byte* block(machine::Home home) { return at_.sync + home * at_.sync_bytes_per_home; }
   host::Doorbell& bell(machine::Home home) {
     return *reinterpret_cast<host::Doorbell*>(block(home));
+  }
+  // Reached by the kernel's copies alone.
+  bool is_foreign(machine::Home home) const {
+    return at_.data[home].memory == nullptr && home != at_.self &&
+           (at_.parts.empty() || at_.parts[home].bytes == 0);
   }
   // Where the bytes are mapped; null if not all of them are.
   std::byte* mapped(const machine::DataRegion& region, machine::DataPlace place,
@@ -160,6 +185,6 @@ class Core {
 };
 static_assert(machine::Core<Core>);
 static_assert(machine::extras_of<Core> ==
-              machine::Extras{.views_ranges = true, .maps_parts = true});
+              machine::Extras{.serves_pieces = true, .views_ranges = true, .maps_parts = true});
 
 }  // namespace tombolo::coherent

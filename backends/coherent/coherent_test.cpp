@@ -9,6 +9,7 @@
 
 #include <array>
 #include <string>
+#include <utility>
 
 namespace tombolo::coherent {
 namespace {
@@ -71,6 +72,50 @@ TEST_F(PartlyMapped, IsWrittenInPieces) {
   EXPECT_EQ(foreign_[start - 1], '1');
   EXPECT_EQ(mapped_[0], '2');
   EXPECT_EQ(own_, std::string(bytes, 'o'));
+}
+
+TEST_F(PartlyMapped, PiecesGoEachItsWay) {
+  std::string text = "abcdefghij";
+  const auto local = [&](std::size_t i) { return reinterpret_cast<std::byte*>(&text[i]); };
+  const std::array<machine::DataPiece, 4> pieces{
+      {{start - 1, local(0), 3}, {start + 8, local(3), 2}, {0, local(9), 0}, {60, local(5), 2}}};
+  for (const machine::Home home : {1u, 0u}) {
+    ASSERT_TRUE(core_.write_pieces_through(home, pieces).ok());
+    core_.renew_pieces(home, pieces);
+    EXPECT_EQ(read(home, start - 2, 5).substr(1, 3), "abc");
+    EXPECT_EQ(read(home, start + 8, 2), "de");
+    EXPECT_EQ(read(home, 60, 2), "fg");
+  }
+  EXPECT_EQ(foreign_, std::string(15, 'f') + "a" + std::string(44, 'f') + "fgff");
+  EXPECT_EQ(mapped_, "bc" + std::string(6, 'm') + "de" + std::string(22, 'm'));
+  EXPECT_EQ(own_.substr(start - 1, 4), "abco");
+  const std::string written = text;
+  text.assign(text.size(), '?');
+  ASSERT_TRUE(core_.read_pieces(1, pieces).ok());
+  EXPECT_EQ(text, "abcdefg???");
+}
+
+// Nothing of it is mapped: the kernel's copies take all pieces at once, and end where memory does.
+TEST_F(PartlyMapped, PiecesOfAnUnmappedRegionAreCopiedByTheKernel) {
+  Attachment at = attachment();
+  for (const bool told_of_parts : {true, false}) {
+    if (told_of_parts)
+      at.parts[1] = {};
+    else
+      at.parts.clear();
+    Core core(at);
+    std::string text = told_of_parts ? "abcd" : "wxyz";
+    const auto local = [&](std::size_t i) { return reinterpret_cast<std::byte*>(&text[i]); };
+    const std::array<machine::DataPiece, 3> pieces{
+        {{start, local(0), 1}, {5, local(3), 0}, {3, local(1), 2}}};
+    ASSERT_TRUE(core.write_pieces_through(1, pieces).ok());
+    EXPECT_EQ(foreign_[start], text[0]);
+    EXPECT_EQ(foreign_.substr(2, 4), "f" + text.substr(1, 2) + "f");
+    const std::string written = std::exchange(text, "????");
+    ASSERT_TRUE(core.read_pieces(1, pieces).ok());
+    EXPECT_EQ(text, written.substr(0, 3) + "?");
+    EXPECT_EQ(mapped_, std::string(length, 'm'));
+  }
 }
 
 TEST_F(PartlyMapped, HasAViewOfWhatIsMapped) {

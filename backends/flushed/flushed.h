@@ -29,11 +29,13 @@
 #include <chrono>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <thread>
 #include <utility>
 
 #include "backends/flushed/written_regions.h"
 #include "base/check.h"
+#include "base/copy.h"
 #include "host/flush/flush.h"
 #include "host/memory/foreign_memory.h"
 #include "host/waiting/host_waiting.h"
@@ -102,6 +104,11 @@ class Common {
     if (std::byte* memory = at_.data[place.home].memory)
       flush::refresh(*by_, memory + place.offset, bytes);
   }
+  void renew_pieces(machine::Home home, std::span<const machine::DataPiece> pieces) {
+    if (const std::byte* memory = at_.data[home].memory) flush::renew_pieces(*by_, memory, pieces);
+  }
+  Status read_pieces(machine::Home home, std::span<const machine::DataPiece> pieces);
+  Status write_pieces_through(machine::Home home, std::span<const machine::DataPiece> pieces);
   void drain() { flush::drain(); }
 
   std::byte* view(machine::DataPlace place) {
@@ -194,6 +201,31 @@ inline Status Common::write_unmapped(const machine::DataRegion& region, machine:
   return {};
 }
 
+inline Status Common::read_pieces(machine::Home home, std::span<const machine::DataPiece> pieces) {
+  const machine::DataRegion& region = at_.data[home];
+  if (region.memory == nullptr && home != at_.self)
+    return host::read_foreign(region.pid, region.foreign_address, pieces);
+  const std::byte* const memory = view({home, 0});
+  for (const auto& [at, local, bytes] : pieces) copy_bytes(local, memory + at, bytes);
+  return {};
+}
+
+inline Status Common::write_pieces_through(machine::Home home,
+                                           std::span<const machine::DataPiece> pieces) {
+  const machine::DataRegion& region = at_.data[home];
+  if (region.memory == nullptr && home != at_.self)
+    return host::write_foreign(region.pid, region.foreign_address, pieces);
+  std::byte* const memory = view({home, 0});
+  for (const auto& [at, local, bytes] : pieces) {
+    if (region.memory == nullptr)
+      copy_bytes(memory + at, local, bytes);  // FL3
+    else
+      flush::write_through(*by_, memory + at, local, bytes);
+  }
+  if (drains_at_once_) drain();  // the drain of another thread does not wait for these bytes
+  return {};
+}
+
 // Sync words by loads and stores in memory; the base of Core<none>.
 class LoadsAndStores : public Common {
  public:
@@ -255,9 +287,12 @@ class Core<machine::Atomics::none> : public machine::AtomicsByBakery<LoadsAndSto
 static_assert(machine::Core<Core<machine::Atomics::full>>);
 static_assert(machine::Core<Core<machine::Atomics::none>>);
 static_assert(machine::extras_of<Core<machine::Atomics::full>> ==
-              machine::Extras{.publishes_written = true, .is_told_of_threads = true});
-static_assert(machine::extras_of<Core<machine::Atomics::none>> ==
               machine::Extras{
-                  .publishes_written = true, .stores_alone = true, .is_told_of_threads = true});
+                  .publishes_written = true, .serves_pieces = true, .is_told_of_threads = true});
+static_assert(machine::extras_of<Core<machine::Atomics::none>> ==
+              machine::Extras{.publishes_written = true,
+                              .serves_pieces = true,
+                              .stores_alone = true,
+                              .is_told_of_threads = true});
 
 }  // namespace tombolo::flushed

@@ -11,6 +11,8 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -169,6 +171,18 @@ TYPED_TEST(Flushed, ReachesUnmappedMemoryOfThisHost) {
   }
   EXPECT_EQ(core.view({0, 7}), region.data() + 7);
   EXPECT_EQ(core.view({1, 7}), nullptr);
+  for (const Home home : {0u, 1u}) {
+    std::array<std::byte, 3> bytes{std::byte{1}, std::byte{2}, static_cast<std::byte>(home)};
+    const std::array<machine::DataPiece, 2> pieces{{{20, bytes.data(), 2}, {9, &bytes[2], 1}}};
+    ASSERT_TRUE(core.write_pieces_through(home, pieces).ok());
+    EXPECT_EQ(region[20], bytes[0]);
+    EXPECT_EQ(region[21], bytes[1]);
+    EXPECT_EQ(region[9], bytes[2]);
+    region[21] = std::byte{7};
+    core.renew_pieces(home, pieces);
+    ASSERT_TRUE(core.read_pieces(home, pieces).ok());
+    EXPECT_EQ(bytes[1], std::byte{7});
+  }
 }
 
 // The block of home h starts at h * block, its data behind both sync blocks.
@@ -259,6 +273,7 @@ class TwoHosts : public ::testing::Test {
 
   TwoHosts() : ensemble_({.cores = 1, .data_bytes = room}) {}
   Core& core() { return ensemble_.core(0); }
+  testing::FarMemory& far() { return far_; }
 
   // The lines of [begin, begin + bytes) are alike on both sides, with the bytes of `from`.
   void expect_alike(std::size_t begin, std::size_t bytes, std::byte from) {
@@ -295,6 +310,59 @@ TYPED_TEST(TwoHosts, RefreshShowsEveryLineOfTheRange) {
     this->core().refresh({0, begin}, bytes);
     this->expect_alike(begin, bytes, this->there);
   });
+}
+
+TYPED_TEST(TwoHosts, PiecesAreReadAndWrittenEachInItsPlace) {
+  this->set_apart();
+  std::array<std::byte, 100> bytes{};
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i);
+  const std::vector<machine::DataPiece> pieces{{3, &bytes[0], 1},
+                                               {8, &bytes[1], 8},
+                                               {1, &bytes[9], 0},
+                                               {0, &bytes[9], 2},
+                                               {120, &bytes[11], 70}};
+  ASSERT_TRUE(this->core().write_pieces_through(0, pieces).ok());
+  this->core().drain();
+  for (const auto& [at, local, n] : pieces)
+    EXPECT_EQ(std::memcmp(this->core().view({0, at}), local, n), 0) << n << " bytes at " << at;
+  EXPECT_EQ(*this->core().view({0, 2}), this->here);
+  EXPECT_EQ(*this->core().view({0, 190}), this->here);
+  const auto written = bytes;
+  bytes.fill(std::byte{0});
+  ASSERT_TRUE(this->core().read_pieces(0, pieces).ok());
+  EXPECT_TRUE(std::equal(bytes.begin(), bytes.begin() + 81, written.begin()));
+  EXPECT_EQ(bytes[81], std::byte{0});
+}
+
+// The lines of all pieces and no others, each once: pieces of one line, of neighbouring lines, that
+// go back, of no bytes, and far from the others.
+TYPED_TEST(TwoHosts, PiecesAreRenewedWithTheirLinesOnly) {
+  const std::vector<std::vector<machine::DataPiece>> lists = {
+      {},
+      {{70, nullptr, 0}},
+      {{0, nullptr, 1}},
+      {{63, nullptr, 2}},
+      {{128, nullptr, 64}, {200, nullptr, 8}, {255, nullptr, 1}, {256, nullptr, 1}},
+      {{640, nullptr, 8}, {0, nullptr, 0}, {768, nullptr, 8}, {64, nullptr, 8}, {130, nullptr, 64}},
+      {{8, nullptr, 8}, {1000, nullptr, 3000}, {1100, nullptr, 1}, {5000, nullptr, 1}},
+  };
+  for (const auto& pieces : lists) {
+    SCOPED_TRACE(::testing::Message() << "list " << &pieces - lists.data());
+    std::vector<bool> touched(this->room / 64);
+    for (const auto& [at, local, bytes] : pieces)
+      for (std::size_t i = at; i < at + bytes; ++i) touched[i / 64] = true;
+    this->set_apart();
+    (void)this->far().lines();
+    (void)this->far().dropped();
+    this->core().renew_pieces(0, pieces);
+    const auto lines = static_cast<std::size_t>(std::count(touched.begin(), touched.end(), true));
+    EXPECT_EQ(this->far().lines(), lines) << "written back";
+    EXPECT_EQ(this->far().dropped(), lines);
+    for (std::size_t i = 0; i < this->room; ++i) {
+      ASSERT_EQ(this->far().get(i), touched[i / 64] ? this->here : this->there) << "byte " << i;
+      ASSERT_EQ(*this->core().view({0, i}), this->here) << "dropped in vain: byte " << i;
+    }
+  }
 }
 
 TYPED_TEST(TwoHosts, PublishWrittenBringsAllThatWasStored) {

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+import pytest
+
 from tombolo.suite import judge
 from tombolo.suite.runner import Setting, Verdict
 
@@ -57,6 +59,19 @@ def test_every_expected_failure_has_its_sentence():
 
 def test_stock_verdicts_are_remembered(tmp_path):
     judge.StockVerdicts(tmp_path).learn(verdict("good", "passed", "stock"))
+    assert judge.StockVerdicts(tmp_path).passes == {"rma/good:2": True}
+
+
+def test_a_run_that_is_killed_leaves_the_verdicts_that_were_there(tmp_path, monkeypatch):
+    judge.StockVerdicts(tmp_path).learn(verdict("good", "passed", "stock"))
+
+    def killed(path, text):
+        with path.open("w"):
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("pathlib.Path.write_text", killed)
+    with pytest.raises(KeyboardInterrupt):
+        judge.StockVerdicts(tmp_path).learn(verdict("other", "passed", "stock"))
     assert judge.StockVerdicts(tmp_path).passes == {"rma/good:2": True}
 
 

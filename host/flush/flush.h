@@ -23,9 +23,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string>
 
 #include "base/status.h"
+#include "machine/place.h"
 
 #if defined(__x86_64__)
 #include "host/flush/flush_x86.h"
@@ -92,6 +94,42 @@ inline void refresh(const Policy& by, const void* at, std::size_t bytes) {
 }
 
 inline void drain() { cpu::write_back_fence(); }
+
+// Calls apply(first, end) for the lines that the pieces touch, from `base` on: once for pieces in
+// the same or in neighbouring lines that follow each other in the list.
+template <class Apply>
+void for_each_stretch(const std::byte* base, std::span<const machine::DataPiece> pieces,
+                      Apply&& apply) {
+  const std::byte* first = nullptr;
+  const std::byte* end = nullptr;
+  for (const auto& [at, local, bytes] : pieces) {
+    if (bytes == 0) continue;
+    const std::byte* const start = line_of(base + at);
+    const std::byte* const behind = line_of(base + at + bytes - 1) + line_bytes;
+    if (start < first || start > end) {
+      if (first != end) apply(first, end);
+      first = start;
+      end = behind;
+    } else if (behind > end) {
+      end = behind;
+    }
+  }
+  if (first != end) apply(first, end);
+}
+
+// publish and refresh of all pieces, with the fences of one.
+inline void renew_pieces(const Policy& by, const std::byte* base,
+                         std::span<const machine::DataPiece> pieces) {
+  for_each_stretch(base, pieces, [&](const std::byte* first, const std::byte* end) {
+    by.write_back[Policy::class_of(static_cast<std::size_t>(end - first))].apply(first, end);
+  });
+  cpu::write_back_fence();   // HF2: the lines are in memory before they are dropped
+  cpu::before_invalidate();  // HF3: the load that told us to refresh is complete
+  for_each_stretch(base, pieces, [&](const std::byte* first, const std::byte* end) {
+    by.invalidate.apply(first, end);
+  });
+  cpu::invalidate_fence();  // HF3: no later load finds a line that is yet to be dropped
+}
 
 // Byte-exact (HF1); in memory after drain().
 inline void write_through(const Policy& by, void* to, const void* from, std::size_t bytes) {

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <sys/uio.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -37,6 +39,33 @@ Status copy(const char* name, Call call, std::int32_t pid, std::uint64_t remote,
   return {};
 }
 
+// A call for so many pieces at a time. The kernel stops at the first piece that it cannot copy
+// whole: that one is copied by itself, which finds the error.
+template <class Call>
+Status copy_pieces(const char* name, Call call, std::int32_t pid, std::uint64_t base,
+                   std::span<const machine::DataPiece> pieces) {
+  constexpr std::size_t most = 64;
+  std::array<iovec, most> here;
+  std::array<iovec, most> there;
+  while (!pieces.empty()) {
+    const std::size_t count = std::min(most, pieces.size());
+    for (std::size_t i = 0; i < count; ++i) {
+      here[i] = {pieces[i].local, pieces[i].bytes};
+      there[i] = {reinterpret_cast<void*>(base + pieces[i].at), pieces[i].bytes};
+    }
+    const ssize_t copied = call(pid, here.data(), count, there.data(), count, 0);
+    auto left = static_cast<std::size_t>(std::max<ssize_t>(copied, 0));
+    std::size_t whole = 0;
+    while (whole < count && pieces[whole].bytes <= left) left -= pieces[whole++].bytes;
+    if (whole < count) {
+      const auto& [at, local, bytes] = pieces[whole++];
+      TOMBOLO_TRY(copy(name, call, pid, base + at, local, bytes));
+    }
+    pieces = pieces.subspan(whole);
+  }
+  return {};
+}
+
 }  // namespace
 
 Status read_foreign(std::int32_t pid, std::uint64_t from, void* to, std::size_t bytes) {
@@ -45,6 +74,16 @@ Status read_foreign(std::int32_t pid, std::uint64_t from, void* to, std::size_t 
 
 Status write_foreign(std::int32_t pid, std::uint64_t to, const void* from, std::size_t bytes) {
   return copy("process_vm_writev", process_vm_writev, pid, to, const_cast<void*>(from), bytes);
+}
+
+Status read_foreign(std::int32_t pid, std::uint64_t base,
+                    std::span<const machine::DataPiece> pieces) {
+  return copy_pieces("process_vm_readv", process_vm_readv, pid, base, pieces);
+}
+
+Status write_foreign(std::int32_t pid, std::uint64_t base,
+                     std::span<const machine::DataPiece> pieces) {
+  return copy_pieces("process_vm_writev", process_vm_writev, pid, base, pieces);
 }
 
 }  // namespace tombolo::host

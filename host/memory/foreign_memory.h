@@ -6,8 +6,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "base/status.h"
+#include "machine/place.h"
 
 namespace tombolo::host {
 
@@ -17,5 +19,11 @@ Status read_foreign(std::int32_t pid, std::uint64_t from, void* to, std::size_t 
 
 // Copies `bytes` to address `to` of process `pid`; errors as read_foreign.
 Status write_foreign(std::int32_t pid, std::uint64_t to, const void* from, std::size_t bytes);
+
+// The same for many pieces, whose offsets are from address `base`: with the calls of a few.
+Status read_foreign(std::int32_t pid, std::uint64_t base,
+                    std::span<const machine::DataPiece> pieces);
+Status write_foreign(std::int32_t pid, std::uint64_t base,
+                     std::span<const machine::DataPiece> pieces);
 
 }  // namespace tombolo::host

@@ -8,9 +8,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "host/memory/page.h"
@@ -76,7 +79,51 @@ TEST_F(ForeignMemory, IsReadAndWrittenAtItsAddresses) {
     ASSERT_EQ(seen[i], i >= 50 && i < 50 + bytes ? mine[i - 50] : before[i]) << i;
 }
 
+// More pieces than go into one call, some of no bytes, in no order.
+TEST_F(ForeignMemory, IsReadAndWrittenInPieces) {
+  const std::vector<char> before(pages_, pages_ + 2 * page_bytes());
+  constexpr std::size_t count = 150;
+  std::vector<char> mine(3 * count);
+  std::iota(mine.begin(), mine.end(), char{1});
+  std::vector<char> seen(mine.size());
+  std::vector<char> expected = before;
+  std::vector<machine::DataPiece> from, to;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t at = 5 + (i * 7 % count) * 50;
+    const std::size_t bytes = i % 4;
+    from.push_back({at, reinterpret_cast<std::byte*>(mine.data() + 3 * i), bytes});
+    to.push_back({at, reinterpret_cast<std::byte*>(seen.data() + 3 * i), bytes});
+    std::copy_n(mine.begin() + static_cast<std::ptrdiff_t>(3 * i), bytes,
+                expected.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  ASSERT_TRUE(write_foreign(child_->pid(), at(pages_), from).ok());
+  EXPECT_EQ(std::memcmp(pages_, before.data(), before.size()), 0) << "ours is not the child's";
+  std::vector<char> all(before.size());
+  ASSERT_TRUE(read_foreign(child_->pid(), at(pages_), all.data(), all.size()).ok());
+  EXPECT_EQ(all, expected);
+  ASSERT_TRUE(read_foreign(child_->pid(), at(pages_), to).ok());
+  for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t k = 0; k < 3; ++k)
+      ASSERT_EQ(seen[3 * i + k], k < i % 4 ? mine[3 * i + k] : 0) << "piece " << i;
+}
+
+// The kernel stops there; the error names the place.
+TEST_F(ForeignMemory, APieceThatIsNotMappedIsOutOfRange) {
+  std::array<std::byte, 4> bytes{};
+  const std::vector<machine::DataPiece> pieces{
+      {8, &bytes[0], 1}, {2 * page_bytes() + 3, &bytes[1], 2}, {9, &bytes[3], 1}};
+  for (const Status& status : {read_foreign(child_->pid(), at(pages_), pieces),
+                               write_foreign(child_->pid(), at(pages_), pieces)}) {
+    EXPECT_EQ(status.code(), Code::out_of_range);
+    EXPECT_NE(status.message().find("of 2 bytes"), std::string::npos) << status.message();
+  }
+  EXPECT_TRUE(read_foreign(child_->pid(), at(pages_), std::span(pieces).first(1)).ok());
+  child_->end();
+  EXPECT_EQ(read_foreign(child_->pid(), at(pages_), pieces).code(), Code::process_failed);
+}
+
 TEST_F(ForeignMemory, OfNoBytesAsksNobody) {
+  EXPECT_TRUE(read_foreign(child_->pid(), 0, std::span<const machine::DataPiece>{}).ok());
   EXPECT_TRUE(read_foreign(child_->pid(), 0, nullptr, 0).ok());
   child_->end();
   EXPECT_TRUE(write_foreign(child_->pid(), 8, nullptr, 0).ok());

@@ -4,9 +4,12 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -57,11 +60,71 @@ Mapping mapping_of(const Query& query, const char* name) {
   return mapping;
 }
 
+// An open /proc/self/maps. It tells of the process that opened it, also in a child of that one.
+struct Maps {
+  int file = -1;
+  pid_t process = 0;
+  dev_t device = 0;
+  ino_t inode = 0;
+
+  static Maps opened() {
+    Maps maps;
+    maps.file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    maps.process = getpid();
+    struct stat shape {};
+    if (maps.file >= 0 && fstat(maps.file, &shape) == 0) {
+      maps.device = shape.st_dev;
+      maps.inode = shape.st_ino;
+    }
+    return maps;
+  }
+  // The program may have closed it, and have another file at that number.
+  bool is_there() const {
+    struct stat shape {};
+    return inode != 0 && fstat(file, &shape) == 0 && shape.st_dev == device &&
+           shape.st_ino == inode;
+  }
+};
+
+// The one that stays open: to open it takes longer than a query. Replaced ones stay in memory,
+// since another thread may be reading them; there is one for each time that the program has closed
+// the file.
+constinit std::atomic<const Maps*> kept_maps{nullptr};
+
+// An open file; it is closed at the end if it could not be kept.
+class MapsInUse {
+ public:
+  MapsInUse() {
+    const Maps* kept = kept_maps.load(std::memory_order_acquire);
+    if (kept != nullptr && kept->process == getpid() && kept->is_there()) {
+      file_ = kept->file;
+      return;
+    }
+    const Maps maps = Maps::opened();
+    file_ = maps.file;
+    if (maps.inode == 0) {
+      own_.reset(file_);
+      return;
+    }
+    // A child's copy of its parent's is of no use.
+    if (kept != nullptr && kept->process != maps.process && kept->is_there()) close(kept->file);
+    const auto* const mine = new Maps(maps);
+    if (kept_maps.compare_exchange_strong(kept, mine, std::memory_order_acq_rel)) return;
+    delete mine;  // another thread's is kept
+    own_.reset(file_);
+  }
+  int get() const { return file_; }
+
+ private:
+  int file_ = -1;
+  Descriptor own_;
+};
+
 // False if this kernel has no such call.
 bool query_mappings(const AddressRange& within, std::uint64_t kind, std::vector<Mapping>& out,
                     Status& status) {
-  const Descriptor file(open("/proc/self/maps", O_RDONLY | O_CLOEXEC));
-  if (!file.valid()) {
+  const MapsInUse file;
+  if (file.get() < 0) {
     status = Status::io(fmt::format("open of /proc/self/maps: {}", std::strerror(errno)));
     return true;
   }

@@ -2,11 +2,17 @@
 // Purpose: the kernel's answers to queries agree with its text, and the text's filters with both.
 #include "host/memory/mapping_query.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
 
 namespace tombolo::host {
 namespace {
@@ -97,6 +103,68 @@ TEST_F(MappingQuery, FindsSharedFilesWhateverTheirAccess) {
   EXPECT_EQ(here[0].range, pages(2, 3));
   EXPECT_EQ(here[1].range, pages(4, 5));
   expect_same(here, overlapping(shared_files(text()), pages(0, 5)));
+}
+
+// The numbers of the open files that tell of mappings.
+std::vector<int> open_maps() {
+  std::vector<int> found;
+  for (int file = 0; file < 200; ++file) {
+    std::array<char, 64> name{};
+    const std::string link = "/proc/self/fd/" + std::to_string(file);
+    if (readlink(link.c_str(), name.data(), name.size() - 1) > 0 &&
+        std::string_view(name.data()).ends_with("/maps"))
+      found.push_back(file);
+  }
+  return found;
+}
+
+TEST_F(MappingQuery, KeepsOneFileOpen) {
+  EXPECT_EQ(read(pages(2, 4)).size(), 2u);
+  const std::vector<int> kept = open_maps();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(read(pages(2, 4)).size(), 2u);
+  EXPECT_EQ(open_maps(), kept);
+  EXPECT_LE(kept.size(), 1u);
+}
+
+// The number may be another file's by then, which is left alone: even one that answers queries.
+TEST_F(MappingQuery, GoesOnWhereTheProgramHasClosedTheFile) {
+  EXPECT_EQ(read(pages(2, 4)).size(), 2u);
+  const std::vector<int> kept = open_maps();
+  if (kept.empty()) GTEST_SKIP() << "this kernel answers no queries";
+  close(kept.front());
+  EXPECT_EQ(read(pages(2, 4)).size(), 2u);
+  ASSERT_EQ(open_maps().size(), 1u);
+  const int before = open_maps().front();
+  const pid_t other = fork();
+  if (other == 0) {
+    pause();
+    _exit(0);
+  }
+  ASSERT_EQ(munmap(at(4), page), 0) << "the other process still has it";
+  const std::string maps = "/proc/" + std::to_string(other) + "/maps";
+  const int theirs = open(maps.c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_EQ(dup2(theirs, before), before);
+  EXPECT_TRUE(read(pages(4, 5)).empty());
+  EXPECT_EQ(fcntl(before, F_GETFD), 0) << "still the program's";
+  close(theirs);
+  close(before);
+  kill(other, SIGKILL);
+  waitpid(other, nullptr, 0);
+}
+
+TEST_F(MappingQuery, TellsAChildOfItsOwnMappings) {
+  EXPECT_EQ(read(pages(2, 4)).size(), 2u);
+  const std::size_t kept = open_maps().size();
+  const pid_t child = fork();
+  if (child == 0) {
+    munmap(at(2), page);
+    const bool right = read(pages(2, 4)).size() == 1 && open_maps().size() == kept;
+    _exit(right ? 0 : 1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(read(pages(2, 4)).size(), 2u) << "nor is the parent told of the child's";
 }
 
 }  // namespace

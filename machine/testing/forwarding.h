@@ -61,6 +61,16 @@ class Forwarding {
   }
   void publish_written(Home home) requires PublishesWritten<C> { core_.publish_written(home); }
   bool refreshes_at_once() const requires RefreshesAtOnce<C> { return core_.refreshes_at_once(); }
+  void renew_pieces(Home home, std::span<const DataPiece> pieces) requires ServesPieces<C> {
+    core_.renew_pieces(home, pieces);
+  }
+  Status read_pieces(Home home, std::span<const DataPiece> pieces) requires ServesPieces<C> {
+    return core_.read_pieces(home, pieces);
+  }
+  Status write_pieces_through(Home home,
+                              std::span<const DataPiece> pieces) requires ServesPieces<C> {
+    return core_.write_pieces_through(home, pieces);
+  }
   std::byte* view(DataPlace place, std::size_t bytes) requires ViewsRanges<C> {
     return core_.view(place, bytes);
   }

@@ -98,6 +98,43 @@ std::string describe(const TypeInfo& info) {
   return text + ")";
 }
 
+// Bytes of a type in memory, and as an array.
+struct Copied {
+  const std::byte* base;
+  std::ptrdiff_t low;
+  const std::vector<std::byte>& unpacked;  // over `blank`
+  const std::vector<std::byte>& blank;
+  const std::vector<std::byte>& packed;
+};
+
+// Layouts in step with themselves and with an array on either side give the same bytes.
+void check_piece_by_piece(const TypeInfo& info, std::size_t n, const Copied& copied,
+                          const std::string& name) {
+  TypeInfo array;
+  array.size = 1;
+  array.extent = 1;
+  array.contiguous = true;
+  array.blocks = {{0, 1}};
+  const std::size_t all = info.size * n;
+  std::vector<std::byte> same = copied.blank, out = copied.blank, in(copied.packed.size());
+  for_each_piece_in_step(info, n, info, n,
+                         [&](std::ptrdiff_t to, std::ptrdiff_t from, std::size_t bytes) {
+                           std::memcpy(same.data() - copied.low + to, copied.base + from, bytes);
+                         });
+  expect(same == copied.unpacked, name + ": piece by piece" + describe(info));
+  for_each_piece_in_step(
+      info, n, array, all, [&](std::ptrdiff_t to, std::ptrdiff_t from, std::size_t bytes) {
+        std::memcpy(out.data() - copied.low + to, copied.packed.data() + from, bytes);
+      });
+  expect(out == copied.unpacked, name + ": from an array" + describe(info));
+  for_each_piece_in_step(array, all, info, n,
+                         [&](std::ptrdiff_t to, std::ptrdiff_t from, std::size_t bytes) {
+                           std::memcpy(in.data() + to, copied.base + from, bytes);
+                         });
+  expect(std::memcmp(in.data(), copied.packed.data(), all) == 0,
+         name + ": to an array" + describe(info));
+}
+
 void check_pack(const TypeInfo& info, MPI_Datatype type, int count, const std::string& name,
                 Random& random) {
 #if defined(OPEN_MPI)
@@ -132,6 +169,7 @@ void check_pack(const TypeInfo& info, MPI_Datatype type, int count, const std::s
                   moved += bytes;
                 });
   expect(moved == info.size * n && a == c, name + ": in step");
+  check_piece_by_piece(info, n, {base, range.low, a, blank, ours}, name);
   if (!info.element) return;
   std::vector<std::byte> elements(info.element_bytes(n) + 1), again = blank;
   pack_elements(info, base, n, elements.data());

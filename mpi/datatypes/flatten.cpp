@@ -87,6 +87,10 @@ class Builder {
       high = std::max(high, block.offset + static_cast<std::ptrdiff_t>(block.bytes));
     }
     if (info.blocks.empty()) return;
+    const std::size_t first = info.blocks.front().bytes;
+    if (std::all_of(info.blocks.begin(), info.blocks.end(),
+                    [first](const Block& block) { return block.bytes == first; }))
+      info.even_bytes = first;
     info.true_lb = low;
     info.true_extent = high - low;
     info.contiguous = info.blocks.size() == 1 && info.blocks[0].offset == 0 &&

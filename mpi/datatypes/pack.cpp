@@ -26,19 +26,19 @@ inline void copy(std::byte* to, const std::byte* from, std::size_t bytes) {
   }
 }
 
-void gather(const std::vector<Block>& blocks, std::ptrdiff_t extent, std::size_t count,
+void gather(const TypeInfo& info, const std::vector<Block>& list, std::size_t count,
             const void* base, std::byte* out) {
   const auto* from = static_cast<const std::byte*>(base);
-  detail::visit_list(blocks, extent, count, [&](std::ptrdiff_t offset, std::size_t bytes) {
+  detail::visit_list(info, list, count, [&](std::ptrdiff_t offset, std::size_t bytes) {
     copy(out, from + offset, bytes);
     out += bytes;
   });
 }
 
-void scatter(const std::vector<Block>& blocks, std::ptrdiff_t extent, std::size_t count,
+void scatter(const TypeInfo& info, const std::vector<Block>& list, std::size_t count,
              const std::byte* in, void* base) {
   auto* to = static_cast<std::byte*>(base);
-  detail::visit_list(blocks, extent, count, [&](std::ptrdiff_t offset, std::size_t bytes) {
+  detail::visit_list(info, list, count, [&](std::ptrdiff_t offset, std::size_t bytes) {
     copy(to + offset, in, bytes);
     in += bytes;
   });
@@ -47,19 +47,19 @@ void scatter(const std::vector<Block>& blocks, std::ptrdiff_t extent, std::size_
 }  // namespace
 
 void pack(const TypeInfo& info, const void* base, std::size_t count, std::byte* out) {
-  gather(info.blocks, info.extent, count, base, out);
+  gather(info, info.blocks, count, base, out);
 }
 
 void unpack(const TypeInfo& info, const std::byte* in, void* base, std::size_t count) {
-  scatter(info.blocks, info.extent, count, in, base);
+  scatter(info, info.blocks, count, in, base);
 }
 
 void pack_elements(const TypeInfo& info, const void* base, std::size_t count, std::byte* out) {
-  gather(info.runs(), info.extent, count, base, out);
+  gather(info, info.runs(), count, base, out);
 }
 
 void unpack_elements(const TypeInfo& info, const std::byte* in, void* base, std::size_t count) {
-  scatter(info.runs(), info.extent, count, in, base);
+  scatter(info, info.runs(), count, in, base);
 }
 
 }  // namespace tombolo::mpi

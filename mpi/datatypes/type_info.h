@@ -50,6 +50,8 @@ class TypeInfo : public std::enable_shared_from_this<TypeInfo> {
   // One block at offset 0 and size == extent: `count` of them are count * size bytes from the
   // address.
   bool contiguous = false;
+  // The bytes of each block, if all have as many; else 0.
+  std::size_t even_bytes = 0;
   // A named predefined type, and then its handle.
   bool predefined = false;
   MPI_Datatype handle{};
@@ -138,13 +140,30 @@ void visit(const std::vector<Block>& blocks, std::ptrdiff_t extent, std::size_t 
   f(pending.offset, pending.bytes);
 }
 
+// Blocks of one known size, and where they are in an array of them: f is compiled for that size.
+// The bounds of the list, and f, are copies: for all that the compiler knows f may store to both.
+template <std::size_t bytes, typename F>
+[[gnu::always_inline]] inline void visit_even(const std::vector<Block>& blocks, F f) {
+  const Block* const first = blocks.data();
+  const auto count = static_cast<std::ptrdiff_t>(blocks.size());
+  for (std::ptrdiff_t i = 0; i < count; ++i)
+    f(first[i].offset, i * static_cast<std::ptrdiff_t>(bytes), bytes);
+}
+
+// `list`: the blocks or the runs of `info`. Those of one datatype do not touch (TF1).
 template <typename F>
-void visit_list(const std::vector<Block>& blocks, std::ptrdiff_t extent, std::size_t count, F&& f) {
-  if (blocks.size() == 1 && static_cast<std::ptrdiff_t>(blocks[0].bytes) == extent) {
-    if (count != 0) f(blocks[0].offset, blocks[0].bytes * count);
+void visit_list(const TypeInfo& info, const std::vector<Block>& list, std::size_t count, F&& f) {
+  if (list.size() == 1 && static_cast<std::ptrdiff_t>(list[0].bytes) == info.extent) {
+    if (count != 0) f(list[0].offset, list[0].bytes * count);
     return;
   }
-  visit(blocks, extent, count, f);
+  const auto one = [&f](std::ptrdiff_t offset, std::ptrdiff_t, std::size_t bytes) {
+    f(offset, bytes);
+  };
+  const std::size_t even = count == 1 && &list == &info.blocks ? info.even_bytes : 0;
+  if (even == 8) return visit_even<8>(list, one);
+  if (even == 4) return visit_even<4>(list, one);
+  visit(list, info.extent, count, f);
 }
 
 }  // namespace detail
@@ -165,7 +184,7 @@ inline const TypeInfo* type_info(MPI_Datatype datatype, int* error) {
 // are from the buffer's address. Pieces that touch are merged, also across datatypes.
 template <typename F>
 void for_each_block(const TypeInfo& info, std::size_t count, F&& f) {
-  detail::visit_list(info.blocks, info.extent, count, f);
+  detail::visit_list(info, info.blocks, count, f);
 }
 
 // Calls f(offset, elements) for each run of consecutive elements of `count` datatypes, in type-map
@@ -173,7 +192,7 @@ void for_each_block(const TypeInfo& info, std::size_t count, F&& f) {
 template <typename F>
 void for_each_run(const TypeInfo& info, std::size_t count, F&& f) {
   const std::size_t unit = windows::bytes(*info.element);
-  detail::visit_list(info.runs(), info.extent, count,
+  detail::visit_list(info, info.runs(), count,
                      [&](std::ptrdiff_t offset, std::size_t n) { f(offset, n / unit); });
 }
 
@@ -245,6 +264,7 @@ template <typename F>
 void for_each_piece_in_step(const TypeInfo& a, std::size_t na, const TypeInfo& b, std::size_t nb,
                             F&& f) {
   if (b.contiguous && b.size * nb >= a.size * na) {
+    if (na == 1 && a.even_bytes == 8) return detail::visit_even<8>(a.blocks, f);
     std::ptrdiff_t at = 0;
     for_each_block(a, na, [&](std::ptrdiff_t offset, std::size_t bytes) {
       f(offset, at, bytes);
@@ -263,6 +283,8 @@ void for_each_piece_in_step(const TypeInfo& a, std::size_t na, const TypeInfo& b
   std::size_t alike = 0;
   if (na == 1 && nb == 1) {
     const std::size_t both = std::min(a.blocks.size(), b.blocks.size());
+    if (a.even_bytes == 8 && b.even_bytes == 8)
+      for (; alike < both; ++alike) f(a.blocks[alike].offset, b.blocks[alike].offset, 8);
     while (alike < both && a.blocks[alike].bytes == b.blocks[alike].bytes) {
       f(a.blocks[alike].offset, b.blocks[alike].offset, a.blocks[alike].bytes);
       ++alike;

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
 #include <span>
 #include <utility>
@@ -159,7 +160,7 @@ struct Layouts {
 // Many runs at a time.
 template <class Call>
 Status transfer_runs(MpiWindow& window, const Layouts& layouts) {
-  std::array<windows::ByteRun, 64> held;
+  std::array<windows::ByteRun, 256> held;
   std::size_t used = 0;
   Status status;
   const auto pass_on = [&] {
@@ -212,14 +213,14 @@ template <class Call, class Piece>
 // The origin's elements one after the other: in place where they lie so, else packed into
 // `storage`.
 const std::byte* gather(const TypeInfo& type, const Buffer& origin, windows::Op op,
-                        std::vector<std::byte>& storage) {
+                        std::unique_ptr<std::byte[]>& storage) {
   if (op == windows::Op::no_op) return nullptr;
   const auto count = static_cast<std::size_t>(origin.count);
   const auto* base = static_cast<const std::byte*>(origin.address);
   if (type.contiguous || (type.predefined && type.element)) return base;
-  storage.resize(type.element_bytes(count));
-  pack_elements(type, base, count, storage.data());
-  return storage.data();
+  storage = std::make_unique_for_overwrite<std::byte[]>(type.element_bytes(count));
+  pack_elements(type, base, count, storage.get());
+  return storage.get();
 }
 
 struct Arithmetic {
@@ -296,7 +297,7 @@ class Runs {
   const Arithmetic& arithmetic_;
   const std::byte* from_;
   std::byte* former_;
-  std::array<windows::ElementRun, 64> held_;  // others wait for them at most
+  std::array<windows::ElementRun, 256> held_;
   std::size_t used_ = 0;
   std::size_t elements_ = 0;
 };
@@ -345,7 +346,7 @@ struct Fetch {
 [[gnu::noinline]] Status fetch_and_update(MpiWindow& window, const Fetch& fetch,
                                           const Buffer& origin, const Buffer& result) {
   const Target& target = fetch.target;
-  std::vector<std::byte> storage;
+  std::unique_ptr<std::byte[]> storage;
   const std::byte* const from =
       fetch.type == nullptr ? nullptr : gather(*fetch.type, origin, fetch.arithmetic.op, storage);
   const std::size_t elements = target.type->elements() * target.count;
@@ -353,12 +354,12 @@ struct Fetch {
   const TypeInfo& type = *fetch.result_type;
   if (type.contiguous || type.predefined)
     return update(window, target, fetch.arithmetic, from, base, elements);
-  // A result buffer for more elements than there are keeps the rest.
   const auto results = static_cast<std::size_t>(result.count);
-  std::vector<std::byte> former(type.element_bytes(results));
-  pack_elements(type, base, results, former.data());
-  TOMBOLO_TRY(update(window, target, fetch.arithmetic, from, former.data(), elements));
-  unpack_elements(type, former.data(), base, results);
+  const auto former = std::make_unique_for_overwrite<std::byte[]>(type.element_bytes(results));
+  // A result buffer for more elements than there are keeps the rest.
+  if (type.elements() * results != elements) pack_elements(type, base, results, former.get());
+  TOMBOLO_TRY(update(window, target, fetch.arithmetic, from, former.get(), elements));
+  unpack_elements(type, former.get(), base, results);
   return {};
 }
 
@@ -422,7 +423,7 @@ int accumulate_any(MpiWindow& window, const Buffer& origin, const Remote& remote
   }
   const std::size_t elements = elements_of(*type, origin.count);
   if (elements == 0) return MPI_SUCCESS;
-  std::vector<std::byte> storage;
+  std::unique_ptr<std::byte[]> storage;
   const std::byte* from = gather(*type, origin, arithmetic.op, storage);
   return conclude(window, update(window, target, arithmetic, from, nullptr, elements), call);
 }

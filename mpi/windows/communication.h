@@ -37,6 +37,9 @@ int fetch_and_op_any(MpiWindow& window, const void* origin, void* result, MPI_Da
 int compare_and_swap_any(MpiWindow& window, const void* origin, const void* compare, void* result,
                          MPI_Datatype type, int rank, MPI_Aint displacement);
 
+// The calls of any datatypes get copies of the arguments: whose address is taken stays in memory,
+// also on the way that does not need it.
+
 // --- In line ------------------------------------------------------------------------------------
 
 // The byte range of `count` times `size` bytes at a peer; false unless all of it is in the peer's
@@ -84,7 +87,7 @@ struct PlainTarget {
   if (target.open(window, remote, origin)) [[likely]]
     return conclude(
         window, window.engine().put(target.rank, target.at, origin.address, target.bytes), call);
-  return put_any(window, origin, remote, call);
+  return put_any(window, Buffer(origin), Remote(remote), call);
 }
 
 [[gnu::always_inline]] inline int get(MpiWindow& window, const Buffer& origin, const Remote& remote,
@@ -95,7 +98,7 @@ struct PlainTarget {
                     window.engine().get(target.rank, target.at, const_cast<void*>(origin.address),
                                         target.bytes),
                     call);
-  return get_any(window, origin, remote, call);
+  return get_any(window, Buffer(origin), Remote(remote), call);
 }
 
 // The operation of counters and of nearly all other sums; the look-up of the rest takes longer.
@@ -109,7 +112,7 @@ struct PlainTarget {
         window.engine().accumulate(target.rank, target.at, windows::Op::sum, *target.type->element,
                                    origin.address, static_cast<std::size_t>(remote.count)),
         call);
-  return accumulate_any(window, origin, remote, op, call);
+  return accumulate_any(window, Buffer(origin), Remote(remote), op, call);
 }
 
 [[gnu::always_inline]] inline int fetch_and_op(MpiWindow& window, const void* origin, void* result,

@@ -16,6 +16,7 @@
 #include <cstring>
 #include <functional>
 #include <mutex>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -160,6 +161,14 @@ class RecordedCore {
   std::byte* memory(machine::DataPlace at) { return recorder_.data(at); }
   std::uint64_t data_bytes(Home) const { return recorder_.shape_.data_bytes; }
 
+ protected:
+  template <class Body>
+  void note(const std::string& operation, Body&& body) {
+    const Recorder::Lock lock(recorder_.mutex_);
+    recorder_.note(self_, operation);
+    body();
+  }
+
  private:
   std::uint64_t sum(Word word, std::uint64_t v) const { return recorder_.words_[word] + v; }
   template <class Body>
@@ -182,6 +191,39 @@ class RecordedCore {
 };
 static_assert(machine::Core<RecordedCore>);
 static_assert(machine::extras_of<RecordedCore> == machine::Extras{.has_no_views = true});
+
+// The same, which serves many pieces at once. Bytes are noted for each piece, as "at+bytes".
+class PiecesRecordedCore : public RecordedCore {
+ public:
+  using Pieces = std::span<const machine::DataPiece>;
+  using RecordedCore::RecordedCore;
+  void renew_pieces(Home home, Pieces pieces) {
+    all("renew_pieces", home, pieces, [](const machine::DataPiece&) {});
+  }
+  Status read_pieces(Home home, Pieces pieces) {
+    all("read_pieces", home, pieces, [&](const machine::DataPiece& piece) {
+      std::memcpy(piece.local, memory({home, piece.at}), piece.bytes);
+    });
+    return {};
+  }
+  Status write_pieces_through(Home home, Pieces pieces) {
+    all("write_pieces_through", home, pieces, [&](const machine::DataPiece& piece) {
+      std::memcpy(memory({home, piece.at}), piece.local, piece.bytes);
+    });
+    return {};
+  }
+
+ private:
+  template <class Body>
+  void all(const char* operation, Home home, Pieces pieces, Body&& body) {
+    std::string places;
+    for (const auto& [at, local, bytes] : pieces) places += fmt::format(",{}+{}", at, bytes);
+    note(fmt::format("{}({}{})", operation, home, places), [&] {
+      for (const machine::DataPiece& piece : pieces) body(piece);
+    });
+  }
+};
+static_assert(machine::ServesPieces<PiecesRecordedCore>);
 
 // The same as a coherent machine, whose memory is reached by plain loads and stores up to
 // `most_in_reach` bytes at a time.

@@ -86,6 +86,8 @@ class FarMemory {
   }
   // Lines that were written back since the last call.
   std::size_t lines() { return lines_.exchange(0); }
+  // Lines that were brought from the far memory since.
+  std::size_t dropped() { return dropped_.exchange(0); }
 
  private:
   static constexpr std::size_t words_ = flush::line_bytes / 8;
@@ -112,6 +114,7 @@ class FarMemory {
   void give(const std::byte* first, const std::byte* end) {
     for (; first < end; first += flush::line_bytes) {
       if (first < memory_ || first >= memory_ + bytes_) continue;
+      ++dropped_;
       const auto offset = static_cast<std::size_t>(first - memory_);
       std::memcpy(memory_ + offset, reinterpret_cast<const std::byte*>(far_.data()) + offset,
                   std::min(flush::line_bytes, bytes_ - offset));
@@ -136,6 +139,7 @@ class FarMemory {
   std::size_t bytes_;
   std::vector<std::uint64_t> far_;
   std::atomic<std::size_t> lines_ = 0;
+  std::atomic<std::size_t> dropped_ = 0;
 };
 
 // The machine with such memory.

@@ -88,4 +88,7 @@ class StockVerdicts:
     def learn(self, verdict: Verdict) -> None:
         """One pass is enough: a busy host must not excuse us by making the stock MPI time out."""
         self.passes[verdict.test] = verdict.passed or self.passes.get(verdict.test, False)
-        self._path.write_text(json.dumps(self.passes, indent=1))
+        # Killed in between, the run leaves the former file.
+        fresh = self._path.with_suffix(".new")
+        fresh.write_text(json.dumps(self.passes, indent=1))
+        fresh.replace(self._path)
