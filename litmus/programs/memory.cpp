@@ -220,8 +220,6 @@ std::vector<ExploredProgram> broken_memory_programs() {
   return {
       twin<NoPublish>("spans/no-publish", publish, recorded_twice<NoPublish>),
       twin<NoRefresh>("spans/no-refresh", refresh, recorded_twice<NoRefresh>),
-      twin<LateOnes>("changed-by-several/late", late, changed_by_several<LateOnes>),
-      twin<LateOnes>("kept-and-changed/late", late, kept_and_changed<LateOnes>, no_evictions),
       twin<LateOnes>("kept-and-given-back/late", late, kept_and_given_back<LateOnes>),
       twin<NoComplete>("spans/no-complete", complete, recorded_twice<NoComplete>),
       twin<NoUpdate>("spans/no-update", "nothing travels with the lock", recorded_twice<NoUpdate>),
