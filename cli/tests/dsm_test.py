@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -290,8 +291,9 @@ def test_ratios_compare_within_a_round():
     pthreads, ours = Contestant("pthreads"), Contestant("map")
     kernel = Kernel("jacobi", "lock")
     measured = Measured(kernel, [{pthreads: 1.0, ours: 2.0}, {pthreads: 8.0, ours: 10.0}, {ours: 1.0}])
-    assert measured.ratio(ours) == pytest.approx((0.5 + 0.8) / 2)
-    assert measured.seconds(ours) == 2.0
+    assert measured.ratio(ours).median == pytest.approx((0.5 + 0.8) / 2)
+    assert measured.ratio(ours).low == 0.5 and measured.ratio(ours).high == pytest.approx(0.8)
+    assert measured.seconds(ours) == (2.0, 1.0, 10.0)
     assert Measured(kernel, [{pthreads: 1.0, ours: None}]).ratio(ours) is None
 
 
@@ -302,14 +304,88 @@ def test_times_have_units():
 
 
 @pytest.mark.skipif(paths.checkout() is None, reason="the kernels are in the source tree")
-@pytest.mark.parametrize("kernel", dsm_bench.KERNELS, ids=lambda k: f"{k.program}-{k.variant}")
+@pytest.mark.parametrize("kernel", dsm_bench.kernels(), ids=lambda k: f"{k.program}-{k.variant}")
 def test_each_kernel_gives_the_same_on_all_memories(kernel):
-    small = {"jacobi": ("64", "10"), "triad": ("4096", "3"), "fill": ("1048576",), "cold": ("65536",)}
-    kernel = Kernel(kernel.program, kernel.variant, quick=small.get(kernel.program, ("0", "100")))
-    lines = [dsm_bench.run(kernel, who, 2, True) for who in dsm_bench.contestants(["coherent"])]
+    small = {
+        "fill": ("1048576",), "cold": ("65536",), "lu": ("256",), "md": ("64", "3"),
+        "jacobi": ("64", "10"), "hand_over": ("0", "100"), "barrier": ("0", "100"),
+    }  # fmt: skip
+    kernel = replace(kernel, quick=small.get(kernel.program, ("4096", "3")), quick_cache="1MiB")
+    entries = dsm_bench.entries_of(kernel, dsm_bench.contestants(["coherent"]))
+    lines = [dsm_bench.run(kernel, contestant, 2, True) for contestant in entries]
     checks = [line["check"] for line in lines]
-    assert checks == pytest.approx([checks[0]] * 3)
+    assert checks == pytest.approx([checks[0]] * len(entries))
     assert all(line["seconds"] > 0 for line in lines)
+
+
+@pytest.mark.skipif(paths.checkout() is None, reason="the kernels are in the source tree")
+def test_lu_solves_its_equations():
+    for size in ("256", "512"):
+        kernel = Kernel("lu", "4 x cache", threads=1, quick=(size,))
+        solved = dsm_bench.run(kernel, Contestant(dsm_bench.PTHREADS), 2, True)
+        assert solved["check"] == pytest.approx(float(size), rel=1e-9), "the solution is ones"
+        assert solved["threads"] == 1
+    with pytest.raises(UserError, match="a multiple of 256"):
+        bad = Kernel("lu", "4 x cache", quick=("300",))
+        dsm_bench.run(bad, Contestant(dsm_bench.PTHREADS), 1, True)
+
+
+def measured_row(seconds: dict[Contestant, float], **fields) -> Measured:
+    return Measured(Kernel("a", "b", **fields), [seconds])
+
+
+def test_goals_are_met_or_not():
+    pthreads, mapped, window = Contestant("pthreads"), Contestant("map"), Contestant("window")
+    row = measured_row({pthreads: 0.9, mapped: 1.0, window: 1.0}, goal=0.9)
+    assert (row.met(pthreads), row.met(mapped), row.met(window)) == (None, False, True)
+    row = measured_row({pthreads: 1.0, mapped: 1.0, window: 1.01}, goal=1)
+    assert (row.met(mapped), row.met(window)) == (True, False)
+    row = measured_row({pthreads: 1.0, window: 3e-6}, goal_us=3)
+    assert (row.met(mapped), row.met(window)) == (None, True)
+    assert not measured_row({pthreads: 1.0, window: 3.1e-6}, goal_us=3).met(window)
+    assert measured_row({pthreads: 1.0, window: 1.0}).met(window) is None
+
+
+def test_a_row_beyond_the_cache_is_compared_with_itself_in_the_cache():
+    pthreads, window = Contestant("pthreads"), Contestant("window")
+    whole = Contestant("window", whole=True)
+    row = measured_row({pthreads: 1.0, whole: 2.0, window: 4.0}, goal=0.5, whole_cache="1MiB")
+    assert row.ratio(window).median == row.ratio(whole).median == 0.5
+    assert row.met(window) and row.met(whole) is None
+    entries = dsm_bench.entries_of(row.kernel, [pthreads, window])
+    assert entries == [pthreads, whole, window]
+    assert dsm_bench.entries_of(Kernel("a", "b"), [pthreads, window]) == [pthreads, window]
+    lines = bench_dsm.results(row, [pthreads, window], 2)
+    assert [line["ratio_to"] for line in lines] == ["pthreads", "pthreads", "window, all cached"]
+    assert [line["met"] for line in lines] == [None, None, True]
+
+
+def test_goals_stand_beside_the_figures_and_quotations_name_their_sources(monkeypatch, tmp_path):
+    monkeypatch.setenv("TOMBOLO_RESULTS", str(tmp_path))
+    entries = [Contestant("pthreads"), Contestant("map"), Contestant("window")]
+    monkeypatch.setattr(dsm_bench, "contestants", lambda machines: entries)
+    times = {"pthreads": 1.0, "map": 1.0, "window": 2.0}
+    monkeypatch.setattr(
+        dsm_bench, "run", lambda kernel, contestant, *_: {"seconds": times[contestant.transport]}
+    )
+    out = tmp_path / "lines"
+    words = ["bench", "dsm", "--row", "jacobi", "--row", "barrier", "--json", str(out)]
+    text = CliRunner().invoke(app, words).stdout
+    assert "goal 0.9: not met" in text and "goal 0.98: met" in text and "goal 3 us: not met" in text
+    assert "0.80 (003 section 6.2.6)" in text and "ArgoDSM (May 2026" in text and "26 us" in text
+    assert "9/9 round 3: barrier, nothing written" in text
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [line["ratio"] for line in lines] == [1, 1, 0.5] * 3
+    assert [line["goal"] for line in lines[:3]] == [None, "0.98", "0.9"]
+    assert {path.suffix for path in tmp_path.iterdir()} == {"", ".jsonl", ".png", ".svg"}
+
+
+def test_lines_on_stdout_stand_alone(monkeypatch, tmp_path):
+    monkeypatch.setenv("TOMBOLO_RESULTS", str(tmp_path))
+    monkeypatch.setattr(dsm_bench, "contestants", lambda machines: [Contestant("pthreads")])
+    monkeypatch.setattr(dsm_bench, "run", lambda *_: {"seconds": 1.0})
+    told = CliRunner().invoke(app, ["bench", "dsm", "--row", "lu", "--json", "-"]).stdout
+    assert [json.loads(line)["program"] for line in told.splitlines()] == ["lu"]
 
 
 def test_an_unknown_row_is_refused():
