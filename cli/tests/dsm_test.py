@@ -85,11 +85,11 @@ def built():
 
 @pytest.fixture(scope="module")
 def compile_c(tmp_path_factory):
-    def compile_text(name: str, text: str) -> Path:
+    def compile_text(name: str, text: str, *more: str) -> Path:
         folder = tmp_path_factory.mktemp(name)
         source, program = folder / f"{name}.c", folder / name
         source.write_text(text)
-        options = ["-O1", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror"]
+        options = ["-O1", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", *more]
         subprocess.run(["cc", *options, source, "-o", program, *dsm.flags()], check=True)
         return program
 
@@ -106,10 +106,10 @@ def endless(compile_c):
     return compile_c("endless", ENDLESS)
 
 
-def run(*words, **environment) -> subprocess.CompletedProcess:
+def run(*words, cwd: Path | None = None, **environment) -> subprocess.CompletedProcess:
     env = os.environ | environment
     argv = [*COMMAND, "dsm", "run", *map(str, words)]
-    return subprocess.run(argv, capture_output=True, text=True, env=env, timeout=120)
+    return subprocess.run(argv, capture_output=True, text=True, env=env, timeout=120, cwd=cwd)
 
 
 @pytest.mark.parametrize("how", [*TRANSPORTS, *ON_MACHINES], ids=lambda words: words[-1])
@@ -197,6 +197,91 @@ def test_stats_are_told_by_each_thread(sums, how):
             assert each["dsm_lock_waits"] == 10
 
 
+FALSE_SHARING = r"""
+#include <tombolo/dsm.h>
+
+int main(void) {
+  tombolo_dsm_init();
+  const unsigned me = tombolo_dsm_thread();
+  double* const numbers = tombolo_dsm_malloc(2 * 4096);
+  tombolo_dsm_mutex_t mutex = tombolo_dsm_mutex_create();
+  for (int i = 0; i < 20; ++i) {
+    if (me == 0) numbers[0] += 1;    // line 10
+    if (me == 1) numbers[256] += 1;  // line 11
+    numbers[512 + i] += 1;
+    tombolo_dsm_barrier_wait();
+    tombolo_dsm_mutex_lock(mutex);
+    tombolo_dsm_mutex_unlock(mutex);
+  }
+  tombolo_dsm_finalize();
+  return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def false_sharing(compile_c):
+    return compile_c("false_sharing", FALSE_SHARING, "-g")
+
+
+def test_the_hottest_pages_name_the_lines_that_share_them_falsely(false_sharing):
+    words = ["-n", 2, "--transport", "window", false_sharing]
+    told = run(*words, TOMBOLO_STATS="json").stderr
+    counts = [json.loads(line.split(" ", 2)[2]) for line in told.splitlines()]
+    (pages,) = [each["hottest_pages"] for each in counts if "hottest_pages" in each]
+    first = pages[0]
+    assert first["shared_falsely"] and first["threads"] == [0, 1]
+    assert first["faults"] >= 40 and first["fetches"] >= 20 and first["sent"] >= 20
+    assert int(first["address"], 16) % 4096 == 0
+    places = " ".join(first["places"])
+    assert re.search(r"false_sharing.c:10 \(thread 0: 20 stores, .*? bytes 0 to 0\)", places)
+    assert re.search(r"false_sharing.c:11 \(thread 1: 20 stores, .*? bytes 2048 to 2048\)", places)
+    assert not pages[1]["shared_falsely"], "both threads store to the same numbers"
+    text = run("--stats", *words).stderr
+    (line,) = [line for line in text.splitlines() if "shared_falsely=yes" in line]
+    assert line.startswith("tombolo: page address=0x") and "threads=0,1" in line
+    assert "page" not in run("--stats", "-n", 2, false_sharing).stderr, "map counts no pages"
+
+
+def nested(events: list[dict]) -> bool:
+    """Whether each event of a thread ends before the one around it does."""
+    ends: list[float] = []
+    for event in sorted(events, key=lambda each: (each["ts"], -each["dur"])):
+        while ends and ends[-1] <= event["ts"] + 0.001:
+            ends.pop()
+        if ends and event["ts"] + event["dur"] > ends[-1] + 0.002:
+            return False
+        ends.append(event["ts"] + event["dur"])
+    return True
+
+
+@pytest.mark.parametrize("how", TRANSPORTS, ids=lambda words: words[-1])
+def test_a_trace_has_the_nested_events_of_all_threads(false_sharing, how, tmp_path):
+    path = tmp_path / "trace.json"
+    path.write_text("of an earlier run, and longer than nothing")
+    done = run("-n", 3, *how, "--trace", path.name, false_sharing, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    events = json.loads(path.read_text())["traceEvents"]
+    names = {each["tid"]: each["args"]["name"] for each in events if each["name"] == "thread_name"}
+    assert names == {1: "thread 0", 2: "thread 1", 3: "thread 2"}
+    timed = [each for each in events if each["ph"] == "X"]
+    assert len(timed) + 4 == len(events)
+    assert min(each["ts"] for each in timed) == 0
+    for thread in names:
+        own = [each for each in timed if each["tid"] == thread]
+        assert sum(each["name"] == "barrier" for each in own) == 20
+        assert all(each["dur"] >= 0 for each in own) and nested(own)
+        if how[-1] == "window":
+            assert {"fetch", "read fault", "write fault", "lock wait"} <= {e["name"] for e in own}
+
+
+def test_a_trace_that_cannot_be_written_is_refused_at_the_start(false_sharing):
+    done = run("-n", 2, "--trace", "/nowhere/trace.json", false_sharing)
+    assert done.returncode == 1
+    assert "/nowhere/trace.json cannot be written: open" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -260,7 +345,7 @@ def test_a_pthreads_program_runs_as_it_is_and_takes_no_settings_of_pages(tmp_pat
     subprocess.run(["cc", "-pthread", source, "-o", tmp_path / "p"], check=True)
     done = run("-n", 3, tmp_path / "p")
     assert (done.stdout, done.stderr, done.returncode) == ("42\n", "", 3)
-    for words in (["--transport", "window"], ["--cache", "1MiB"], ["--stats"]):
+    for words in (["--transport", "window"], ["--cache", "1MiB"], ["--stats"], ["--trace", "x"]):
         refused = run(*words, tmp_path / "p")
         assert refused.returncode == 2
         assert words[0] in refused.stderr and "map the same pages" in refused.stderr.replace("\n", " ")
@@ -271,13 +356,14 @@ def test_options_become_settings(monkeypatch, tmp_path):
         (tmp_path / name).touch(mode=0o755)
     monkeypatch.setenv("TOMBOLO_LIB_DIR", str(tmp_path))
     monkeypatch.setenv("LD_LIBRARY_PATH", "/elsewhere")
-    env = dsm.environment(Choice("window", "regional", "stale", "1GiB", "64KiB", "json"))
+    env = dsm.environment(Choice("window", "regional", "stale", "1GiB", "64KiB", "json", "/tmp/trace"))
     assert env["TOMBOLO_DSM_TRANSPORT"] == "window"
     assert env["TOMBOLO_DSM_PROTOCOL"] == "regional"
     assert env["TOMBOLO_MACHINE"] == "stale"
     assert env["TOMBOLO_DSM_MEMORY"] == "1GiB"
     assert env["TOMBOLO_DSM_CACHE"] == "64KiB"
     assert env["TOMBOLO_STATS"] == "json"
+    assert env["TOMBOLO_DSM_TRACE"] == "/tmp/trace"
     assert env["LD_LIBRARY_PATH"] == f"{tmp_path}:/elsewhere"
     assert dsm.command(3, ["a", "-n"]) == [str(tmp_path / dsm.LAUNCHER), "3", "a", "-n"]
     plain = dsm.environment(Choice())

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <mutex>
+#include <utility>
 
 #include "base/check.h"
 #include "host/faults/signal_chain.h"
@@ -120,14 +121,26 @@ FaultTarget* target_at(std::uint64_t address) {
   return nullptr;
 }
 
+// Of the executable or a library that is loaded with it: no memory is made for it in a handler.
+[[gnu::tls_model("initial-exec")]] constinit thread_local const Fault* current = nullptr;
+
+bool call(FaultTarget& target, const Fault& fault) {
+  const Fault* const outer = std::exchange(current, &fault);
+  const bool handled = target.on_fault(fault);
+  current = outer;
+  return handled;
+}
+
 void on_signal(int signal, siginfo_t* info, void* context) {
   const int error = errno;
   FaultTarget* const target =
       info->si_code > 0 ? target_at(reinterpret_cast<std::uint64_t>(info->si_addr)) : nullptr;
   if (target == nullptr) {
     go_to_program(signal, info, context);
-  } else if (!target->on_fault({.address = info->si_addr,
-                                .kind = kind_of_fault(*static_cast<ucontext_t*>(context))})) {
+  } else if (const auto& frame = *static_cast<ucontext_t*>(context);
+             !call(*target, {.address = info->si_addr,
+                             .kind = kind_of_fault(frame),
+                             .instruction = instruction_of(frame)})) {
     siginfo_t segv = *info;
     segv.si_signo = SIGSEGV;  // HFR2
     segv.si_code = SEGV_MAPERR;
@@ -205,5 +218,7 @@ void set_earlier_action(int signal, const struct sigaction* action, struct sigac
   if (old != nullptr) *old = earlier(signal).get();
   if (action != nullptr) earlier(signal).set(*action);
 }
+
+const Fault* fault_here() { return current; }
 
 }  // namespace tombolo::host

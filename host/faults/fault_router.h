@@ -31,6 +31,7 @@ namespace tombolo::host {
 struct Fault {
   void* address = nullptr;
   FaultKind kind = FaultKind::unknown;
+  const void* instruction = nullptr;  // that has made the access; null: not known
 };
 
 class FaultTarget {
@@ -43,6 +44,9 @@ class FaultTarget {
 // Errors: unsupported (the kernel), no_memory (512 ranges are caught already).
 Status catch_faults(const AddressRange& range, FaultTarget& target);
 void leave_faults(const AddressRange& range);
+
+// The fault for which a target of this thread is being called; null at other times.
+const Fault* fault_here();
 
 // For a wrapper around the program's own sigaction() of SIGSEGV and SIGBUS, once faults are caught:
 // the action behind ours. Either pointer may be null.
