@@ -3,6 +3,7 @@
 
 import json
 import os
+import platform
 import re
 import signal
 import subprocess
@@ -155,6 +156,115 @@ def test_a_thread_that_leaves_before_the_end_is_named_once(sums):
     assert re.fullmatch(
         r"tombolo: rank 0: rank 1 \(process \d+\) of the program has died\n", done.stderr
     )
+
+
+ENDS = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tombolo/dsm.h>
+#include <unistd.h>
+
+static int deeper(int depth) {
+  volatile char page[4096];
+  page[0] = (char)depth;
+  return depth < 0 ? 0 : deeper(depth + 1) + page[0];
+}
+
+int main(int argc, char** argv) {
+  (void)argc;
+  tombolo_dsm_init();
+  char* const block = tombolo_dsm_malloc(4096);
+  block[tombolo_dsm_thread()] = 1;
+  tombolo_dsm_barrier_wait();
+  if (tombolo_dsm_thread() == 1) {
+    if (strcmp(argv[1], "null") == 0) *(volatile int*)16 = 1;
+    if (strcmp(argv[1], "beyond") == 0) ((volatile char*)block)[3l << 30] = 1;
+    if (strcmp(argv[1], "overflow") == 0) return deeper(0);
+    if (strcmp(argv[1], "exit") == 0) exit(7);
+    if (strcmp(argv[1], "_exit") == 0) _exit(8);
+    if (strcmp(argv[1], "abort") == 0) abort();
+  }
+  tombolo_dsm_barrier_wait();
+  tombolo_dsm_finalize();
+  if (strcmp(argv[1], "after the end") == 0) ((volatile char*)block)[0] = 1;
+  return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def ends(compile_c):
+    return compile_c("ends", ENDS)
+
+
+@pytest.mark.parametrize("how", TRANSPORTS, ids=lambda words: words[-1])
+@pytest.mark.parametrize(
+    ("part", "address"),
+    [("null", "0x10, which"), ("beyond", "0x2000c0000000, which"), ("overflow", "0x7f")],
+)
+def test_a_wild_access_is_a_segv_that_names_the_address(ends, how, part, address):
+    done = run("-n", 3, *how, ends, part)
+    assert done.returncode == 128 + signal.SIGSEGV
+    wild, ended = done.stderr.splitlines()
+    assert f"tombolo: the program has accessed {address}" in wild
+    assert wild.endswith("(SIGSEGV); it was never in the memory of tombolo_dsm_malloc")
+    assert ended == "tombolo: process 1 was killed by signal 11 (Segmentation fault)"
+
+
+@pytest.mark.parametrize("how", TRANSPORTS, ids=lambda words: words[-1])
+def test_an_access_behind_the_end_is_told_that_the_memory_has_ended(ends, how):
+    done = run("-n", 1, *how, ends, "after the end")
+    assert done.returncode == 128 + signal.SIGSEGV
+    assert "0x200000000000, which it may not (SIGSEGV); the memory" in done.stderr
+    assert "has ended with tombolo_dsm_finalize" in done.stderr
+
+
+@pytest.mark.parametrize("how", TRANSPORTS, ids=lambda words: words[-1])
+@pytest.mark.parametrize(("part", "status"), [("exit", 7), ("_exit", 8), ("abort", 134)])
+def test_a_thread_that_ends_while_others_are_at_a_barrier_ends_all(ends, how, part, status):
+    before = sorted(os.listdir("/dev/shm"))
+    done = run("-n", 3, *how, ends, part)
+    assert done.returncode == status, done.stderr
+    assert done.stderr.count("\n") == (part == "abort")
+    assert sorted(os.listdir("/dev/shm")) == before
+
+
+DENY = r"""
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+/* deny NUMBER PROGRAM...: without that system call, as in the sandbox of a container. */
+int main(int argc, char** argv) {
+  struct sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)atoi(argv[1]), 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  struct sock_fprog filter = {sizeof code / sizeof *code, code};
+  if (argc < 3 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return 99;
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) return 99;
+  execvp(argv[2], argv + 2);
+  return 98;
+}
+"""
+USERFAULTFD = {"x86_64": 323, "aarch64": 282}
+
+
+def test_without_userfaultfd_pages_are_closed_by_mprotect(compile_c, sums):
+    number = USERFAULTFD.get(platform.machine())
+    deny = compile_c("deny", DENY)
+    words = ["-n", "2", "--transport", "window", "--memory", "4MiB", "--cache", "64KiB", sums]
+    argv = [deny, str(number), *COMMAND, "dsm", "run", *words]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120)
+    if number is None or done.returncode == 99:
+        pytest.skip("this kernel filters no system calls")
+    assert (done.returncode, done.stdout) == (0, "499500 20 3 0 1 moved\n"), done.stderr
 
 
 def test_an_interrupt_ends_all(endless):

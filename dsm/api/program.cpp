@@ -15,6 +15,8 @@
 
 #include "base/check.h"
 #include "dsm/records/hot_pages.h"
+#include "host/faults/alternate_stack.h"
+#include "host/faults/fault_router.h"
 #include "runtime/counters/counters.h"
 #include "runtime/options/dsm_options.h"
 #include "runtime/processes/launcher.h"
@@ -24,6 +26,18 @@ namespace {
 
 // This process's number in its job, for a message from a signal handler.
 int rank_here = 0;
+
+// The memory, and whether it has ended; for a signal handler.
+host::AddressRange memory_here{};
+volatile bool memory_ended = false;
+
+const char* explain_fault(const void* address) {
+  const auto at = reinterpret_cast<std::uint64_t>(address);
+  if (at < memory_here.low || at >= memory_here.high)
+    return "; it was never in the memory of tombolo_dsm_malloc";
+  return memory_ended ? "; the memory of tombolo_dsm_malloc has ended with tombolo_dsm_finalize"
+                      : "";
+}
 
 // Without stdio, whose locks the program may hold at a page fault.
 void say(const std::string& text) {
@@ -61,6 +75,10 @@ Program::Program() {
     _exit(1);
   }
   blocks_ = std::make_unique<CollectiveBlocks>(memory().memory(), memory().page_bytes());
+  const auto low = reinterpret_cast<std::uint64_t>(memory().memory().data());
+  memory_here = {low, low + memory().memory().size()};
+  must(host::ensure_alternate_stack());  // a stack that overflows cannot hold a handler
+  must(host::tell_faults(explain_fault));
 }
 
 runtime::Agreed Program::open() {
@@ -123,6 +141,7 @@ void Program::close() {
   must(server_->close(*all_).status());
   write_counters();
   if (server_->trace() != nullptr) write_trace();
+  memory_ended = true;
   server_.reset();
 }
 

@@ -68,8 +68,11 @@ void hold_back_as(const struct sigaction& action, int signal, const ucontext_t& 
   pthread_sigmask(SIG_SETMASK, &mask, nullptr);
 }
 
+const char* say_nothing(const void*) { return ""; }
+constinit std::atomic<const char* (*)(const void*)> explanation{say_nothing};
+
 void name_address(const siginfo_t& info) {
-  std::array<char, 160> line;
+  std::array<char, 240> line;
   const char* const signal = info.si_signo == SIGBUS ? "SIGBUS" : "SIGSEGV";
   const auto end =
       info.si_code == SI_KERNEL
@@ -77,8 +80,9 @@ void name_address(const siginfo_t& info) {
                              "tombolo: the program has used an address that cannot be ({})\n",
                              signal)
           : fmt::format_to_n(line.data(), line.size(),
-                             "tombolo: the program has accessed {}, which it may not ({})\n",
-                             info.si_addr, signal);
+                             "tombolo: the program has accessed {}, which it may not ({}){}\n",
+                             info.si_addr, signal,
+                             explanation.load(std::memory_order_acquire)(info.si_addr));
   (void)!write(STDERR_FILENO, line.data(), std::min(end.size, line.size()));
 }
 
@@ -217,6 +221,13 @@ void set_earlier_action(int signal, const struct sigaction* action, struct sigac
   const std::lock_guard lock(table_mutex());
   if (old != nullptr) *old = earlier(signal).get();
   if (action != nullptr) earlier(signal).set(*action);
+}
+
+Status tell_faults(const char* (*explain)(const void* address)) {
+  const std::lock_guard lock(table_mutex());
+  TOMBOLO_TRY(make_table());
+  explanation.store(explain, std::memory_order_release);  // a handler calls it
+  return {};
 }
 
 const Fault* fault_here() { return current; }

@@ -45,6 +45,11 @@ class FaultTarget {
 Status catch_faults(const AddressRange& range, FaultTarget& target);
 void leave_faults(const AddressRange& range);
 
+// From now on, a fault that no target wants is told on stderr as HFR1 says, in a process without
+// ranges, too. `explain`: the rest of that line for the address; it is called in the handler.
+// Errors: as above.
+Status tell_faults(const char* (*explain)(const void* address));
+
 // The fault for which a target of this thread is being called; null at other times.
 const Fault* fault_here();
 

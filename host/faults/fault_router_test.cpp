@@ -286,6 +286,21 @@ TEST(FaultRouter, AFaultElsewhereEndsTheProcessAndNamesTheAddress) {
   }
 }
 
+TEST(FaultRouter, AFaultIsExplainedWithoutRangesToo) {
+  if (sanitized) GTEST_SKIP();
+  Plain other(1);
+  close_pages(other);
+  const Ended ended = run_child([&] {
+    const Status told = tell_faults([](const void*) { return "; it never was"; });
+    if (!told.ok()) return 1;
+    *other.at(3) = 1;
+    return 0;
+  });
+  EXPECT_EQ(ended.status, 200 + SIGSEGV);
+  EXPECT_TRUE(says(ended, hexadecimal(other.at(3)) + ", which it may not (SIGSEGV); it never was"))
+      << ended.said;
+}
+
 TEST(FaultRouter, AnUnwantedFaultIsASegmentationFault) {
   if (sanitized) GTEST_SKIP();
   Plain plain(1);
