@@ -253,18 +253,35 @@ int main(int argc, char** argv) {
   return 98;
 }
 """
-USERFAULTFD = {"x86_64": 323, "aarch64": 282}
+NUMBERS = {"userfaultfd": {"x86_64": 323, "aarch64": 282}, "memfd": {"x86_64": 319, "aarch64": 279}}
 
 
-def test_without_userfaultfd_pages_are_closed_by_mprotect(compile_c, sums):
-    number = USERFAULTFD.get(platform.machine())
+@pytest.fixture
+def run_without(compile_c, sums):
+    """Runs the sums with `window` where the kernel refuses a system call."""
     deny = compile_c("deny", DENY)
-    words = ["-n", "2", "--transport", "window", "--memory", "4MiB", "--cache", "64KiB", sums]
-    argv = [deny, str(number), *COMMAND, "dsm", "run", *words]
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=120)
-    if number is None or done.returncode == 99:
-        pytest.skip("this kernel filters no system calls")
+
+    def run_it(call: str) -> subprocess.CompletedProcess:
+        number = NUMBERS[call].get(platform.machine())
+        words = ["-n", "2", "--transport", "window", "--memory", "4MiB", "--cache", "64KiB", sums]
+        argv = [deny, str(number), *COMMAND, "dsm", "run", *words]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=120)
+        if number is None or done.returncode == 99:
+            pytest.skip("this kernel filters no system calls")
+        return done
+
+    return run_it
+
+
+def test_without_userfaultfd_pages_are_closed_by_mprotect(run_without):
+    done = run_without("userfaultfd")
     assert (done.returncode, done.stdout) == (0, "499500 20 3 0 1 moved\n"), done.stderr
+
+
+def test_without_memory_that_has_no_name_a_page_cache_is_refused(run_without):
+    done = run_without("memfd")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "memfd_create" in done.stderr and done.stderr.count("\n") == 1
 
 
 def test_an_interrupt_ends_all(endless):
