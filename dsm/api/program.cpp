@@ -139,13 +139,13 @@ WordIndex Program::take_words(WordIndex count) {
 
 void Program::close() {
   must(server_->close(*all_).status());
-  write_counters();
+  write_counters(hottest_pages());
   if (server_->trace() != nullptr) write_trace();
   memory_ended = true;
   server_.reset();
 }
 
-void Program::write_counters() {
+void Program::write_counters(const std::vector<runtime::Counters::Row>& pages) {
   using runtime::Counters;
   const runtime::Options& options = request_.options;
   if (options.statistics == runtime::Statistics::off) return;
@@ -159,7 +159,6 @@ void Program::write_counters() {
       Counters::Fact{"transport", choice(runtime::dsm_transport_option, settings.transport)},
       Counters::Fact{"protocol", choice(runtime::dsm_protocol_option, settings.protocol)}};
   const bool json = options.statistics == runtime::Statistics::json;
-  const std::vector<Counters::Row> pages = hottest_pages();
   const Counters::Table table{.name = "hottest_pages", .rows = pages};
   const std::span tables(&table, rank_here == 0 && server_->heat() != nullptr ? 1 : 0);
   say("stats " +
@@ -168,7 +167,8 @@ void Program::write_counters() {
     for (const Counters::Row& row : pages) say("page " + text_of(row));
 }
 
-// Of all threads together, for process 0 to tell; for the others none.
+// Of all threads together, for process 0 to tell; for the others none. A call of all that keep
+// records, as process 0 has settled: a process's own environment may differ.
 std::vector<runtime::Counters::Row> Program::hottest_pages() {
   constexpr std::size_t most_told = 10;
   if (server_->heat() == nullptr) return {};

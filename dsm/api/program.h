@@ -44,7 +44,7 @@ class Program {
   Status open_trace();
   void tell(const runtime::Agreed& failed);
   std::vector<runtime::Counters::Row> hottest_pages();
-  void write_counters();
+  void write_counters(const std::vector<runtime::Counters::Row>& pages);
   void write_trace();
   Status write_trace_in_turn(std::uint64_t zero);
 
