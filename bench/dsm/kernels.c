@@ -7,27 +7,11 @@
 // Thread 0 prints a line {"program": ..., "variant": ..., "threads": n, "seconds": s, "check": c}:
 // the time of the kernel alone, or of one round of it, and a number that is the same for all
 // memories.
-#include "bench/dsm/team.h"
-
 #include <stdint.h>
 
-struct kernel {
-  const char* program;
-  const char* variant;
-  size_t size;
-  int times;
-  double (*run)(const struct kernel*, double* check);  // the seconds
-};
-
-struct rows {
-  size_t first, last;
-};
-
-// Of `n`, those of this thread.
-static struct rows share(size_t n) {
-  const size_t i = self(), all = threads();
-  return (struct rows){n * i / all, n * (i + 1) / all};
-}
+#include "bench/dsm/kernel.h"
+#include "bench/dsm/lu.h"
+#include "bench/dsm/molecular_dynamics.h"
 
 // ---- Jacobi: the mean of four neighbours, in 100 sweeps of a square --------------------------
 
@@ -40,21 +24,6 @@ static double sweep(const double* from, double* to, size_t n, struct rows rows) 
       change += (to[i] - from[i]) * (to[i] - from[i]);
     }
   return change;
-}
-
-// The sum of all threads' values: by a reduction, or of `slot` under a lock.
-static double total(const struct kernel* kernel, double value, double* slot) {
-  if (strcmp(kernel->variant, "lock") != 0) {
-    const double all = sum(value);
-    barrier();  // a reduction orders no stores
-    return all;
-  }
-  lock(0);
-  record(slot, sizeof *slot);
-  *slot += value;
-  unlock(0);
-  barrier();
-  return *slot;
 }
 
 static double jacobi(const struct kernel* kernel, double* check) {
@@ -72,23 +41,40 @@ static double jacobi(const struct kernel* kernel, double* check) {
   return now() - start;
 }
 
-// ---- STREAM's triad, warm ----------------------------------------------------------------------
+// ---- STREAM's four, warm: a thread's parts of all vectors are its own -------------------------
 
-static double triad(const struct kernel* kernel, double* check) {
+static void stream_round(char program, const struct rows* mine, double* a, double* b, double* c,
+                         double factor) {
+  switch (program) {
+    case 'c':
+      for (size_t i = mine->first; i < mine->last; ++i) c[i] = a[i];
+      break;
+    case 's':
+      for (size_t i = mine->first; i < mine->last; ++i) b[i] = factor * c[i];
+      break;
+    case 'a':
+      for (size_t i = mine->first; i < mine->last; ++i) c[i] = a[i] + b[i];
+      break;
+    default:
+      for (size_t i = mine->first; i < mine->last; ++i) a[i] = b[i] + factor * c[i];
+  }
+}
+
+static double stream(const struct kernel* kernel, double* check) {
   const size_t n = kernel->size;
   double* const a = shared(n * sizeof *a);
   double* const b = shared(n * sizeof *b);
   double* const c = shared(n * sizeof *c);
   const struct rows mine = share(n);
   double start = 0;
-  for (size_t i = mine.first; i < mine.last; ++i) b[i] = (double)i, c[i] = 1;
+  for (size_t i = mine.first; i < mine.last; ++i) a[i] = 2, b[i] = (double)i, c[i] = 1;
   for (int round = -2; round < kernel->times; ++round) {
     if (round == 0) start = now();
-    for (size_t i = mine.first; i < mine.last; ++i) a[i] = b[i] + (round + 3) * c[i];
+    stream_round(kernel->program[0], &mine, a, b, c, round + 3);
     barrier();
   }
   const double seconds = (now() - start) / kernel->times;
-  *check = a[n - 1] - b[n - 1];
+  *check = a[n - 1] + b[n - 1] + c[n - 1];
   return seconds;
 }
 
@@ -179,7 +165,13 @@ static double barriers(const struct kernel* kernel, double* check) {
 static const struct kernel kernels[] = {
     {"jacobi", "reduction", 1024, 100, jacobi},
     {"jacobi", "lock", 1024, 100, jacobi},
-    {"triad", "warm", (size_t)4 << 20, 10, triad},
+    {"copy", "warm", (size_t)4 << 20, 10, stream},
+    {"scale", "warm", (size_t)4 << 20, 10, stream},
+    {"add", "warm", (size_t)4 << 20, 10, stream},
+    {"triad", "warm", (size_t)4 << 20, 10, stream},
+    {"md", "reduction", 2048, 10, molecular_dynamics},
+    {"md", "lock", 2048, 10, molecular_dynamics},
+    {"lu", "4 x cache", 4096, 1, lu},
     {"cold", "read", (size_t)128 << 20, 1, cold},
     {"fill", "memset", (size_t)1 << 30, 1, fill},
     {"hand_over", "64 bytes", 0, 20000, hand_over},

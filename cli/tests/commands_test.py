@@ -3,7 +3,7 @@ import os
 import platform
 
 import pytest
-from tombolo import probes
+from tombolo import compilers, probes
 from tombolo.app import app
 from tombolo.commands import conformance, demo, doctor
 from tombolo.errors import UserError
@@ -26,6 +26,7 @@ def test_probes_answer_and_leave_no_process():
 def test_the_probe_for_write_protection_gives_a_reason_or_nothing_and_leaves_no_descriptor():
     before = len(os.listdir("/proc/self/fd"))
     assert isinstance(probes.write_watch(), str)
+    assert isinstance(probes.own_faults(), str)
     assert len(os.listdir("/proc/self/fd")) == before
 
 
@@ -38,14 +39,58 @@ def test_doctor_names_the_lack_for_write_protection(monkeypatch):
         assert state == "yes" or "6.7" in rows[0].hint
 
 
+def rows_about(name: str) -> list[doctor.Finding]:
+    return [found for found in doctor.findings() if found.about == name]
+
+
+def test_doctor_says_how_page_caches_close_their_pages(monkeypatch):
+    monkeypatch.setattr(probes, "own_faults", lambda: "")
+    assert [row.state for row in rows_about("own page faults")] == ["yes"]
+    assert [row.state for row in rows_about("mappings of a process")] == ["yes"]
+    monkeypatch.setattr(probes, "own_faults", lambda: "userfaultfd: Operation not permitted")
+    (row,) = rows_about("own page faults")
+    assert row.state == "partly" and "mprotect; userfaultfd: Operation" in row.what
+
+
+@pytest.mark.parametrize(
+    ("settings", "states"),
+    [
+        ({"vm/max_map_count": 65530, "vm/overcommit_memory": 2}, ["partly", "partly"]),
+        ({"vm/max_map_count": 65531, "vm/overcommit_memory": 1}, ["yes", "yes"]),
+        ({}, []),
+    ],
+)
+def test_doctor_names_settings_of_the_kernel_that_are_too_small(monkeypatch, settings, states):
+    monkeypatch.setattr(probes, "own_faults", lambda: "userfaultfd: Operation not permitted")
+    monkeypatch.setattr(probes, "kernel_setting", settings.get)
+    rows = rows_about("mappings of a process") + rows_about("memory beyond what is there")
+    assert [row.state for row in rows] == states
+    assert all(bool(row.hint) == (row.state == "partly") for row in rows)
+
+
+def test_a_setting_of_the_kernel_is_a_number_or_nothing():
+    assert probes.kernel_setting("vm/max_map_count") > 0
+    assert probes.kernel_setting("kernel/ostype") is None
+    assert probes.kernel_setting("vm/there_is_none") is None
+
+
+def test_doctor_says_whether_programs_can_be_compiled(monkeypatch, tmp_path):
+    monkeypatch.setattr(compilers, "find_plugin", lambda: None)
+    assert [row.state for row in rows_about("tombolo dsm cc")] == ["no"]
+    monkeypatch.setattr(compilers, "find_plugin", lambda: tmp_path / "tombolo_stores-1.so")
+    (row,) = rows_about("tombolo dsm cc")
+    assert row.state == "no" and "no clang of version 1" in row.what
+
+
 def test_an_unknown_processor_has_no_write_protection(monkeypatch):
     monkeypatch.setattr(probes, "USERFAULTFD_NUMBERS", {})
-    assert probes.write_watch() == "unknown processor"
+    assert probes.write_watch() == probes.own_faults() == "unknown processor"
 
 
 def test_a_kernel_without_userfaultfd_is_named(monkeypatch):
     monkeypatch.setattr(probes, "USERFAULTFD_NUMBERS", {platform.machine(): 100_000})
-    assert probes.write_watch() == "userfaultfd: Function not implemented"
+    lack = "userfaultfd: Function not implemented"
+    assert probes.write_watch() == probes.own_faults() == lack
 
 
 def test_help_lists_every_command():

@@ -3,11 +3,13 @@
 
 import json
 import os
+import platform
 import re
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -84,11 +86,11 @@ def built():
 
 @pytest.fixture(scope="module")
 def compile_c(tmp_path_factory):
-    def compile_text(name: str, text: str) -> Path:
+    def compile_text(name: str, text: str, *more: str) -> Path:
         folder = tmp_path_factory.mktemp(name)
         source, program = folder / f"{name}.c", folder / name
         source.write_text(text)
-        options = ["-O1", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror"]
+        options = ["-O1", "-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", *more]
         subprocess.run(["cc", *options, source, "-o", program, *dsm.flags()], check=True)
         return program
 
@@ -105,10 +107,10 @@ def endless(compile_c):
     return compile_c("endless", ENDLESS)
 
 
-def run(*words, **environment) -> subprocess.CompletedProcess:
+def run(*words, cwd: Path | None = None, **environment) -> subprocess.CompletedProcess:
     env = os.environ | environment
     argv = [*COMMAND, "dsm", "run", *map(str, words)]
-    return subprocess.run(argv, capture_output=True, text=True, env=env, timeout=120)
+    return subprocess.run(argv, capture_output=True, text=True, env=env, timeout=120, cwd=cwd)
 
 
 @pytest.mark.parametrize("how", [*TRANSPORTS, *ON_MACHINES], ids=lambda words: words[-1])
@@ -156,6 +158,132 @@ def test_a_thread_that_leaves_before_the_end_is_named_once(sums):
     )
 
 
+ENDS = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <tombolo/dsm.h>
+#include <unistd.h>
+
+static int deeper(int depth) {
+  volatile char page[4096];
+  page[0] = (char)depth;
+  return depth < 0 ? 0 : deeper(depth + 1) + page[0];
+}
+
+int main(int argc, char** argv) {
+  (void)argc;
+  tombolo_dsm_init();
+  char* const block = tombolo_dsm_malloc(4096);
+  block[tombolo_dsm_thread()] = 1;
+  tombolo_dsm_barrier_wait();
+  if (tombolo_dsm_thread() == 1) {
+    if (strcmp(argv[1], "null") == 0) *(volatile int*)16 = 1;
+    if (strcmp(argv[1], "beyond") == 0) ((volatile char*)block)[3l << 30] = 1;
+    if (strcmp(argv[1], "overflow") == 0) return deeper(0);
+    if (strcmp(argv[1], "exit") == 0) exit(7);
+    if (strcmp(argv[1], "_exit") == 0) _exit(8);
+    if (strcmp(argv[1], "abort") == 0) abort();
+  }
+  tombolo_dsm_barrier_wait();
+  tombolo_dsm_finalize();
+  if (strcmp(argv[1], "after the end") == 0) ((volatile char*)block)[0] = 1;
+  return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def ends(compile_c):
+    return compile_c("ends", ENDS)
+
+
+@pytest.mark.parametrize("how", TRANSPORTS, ids=lambda words: words[-1])
+@pytest.mark.parametrize(
+    ("part", "address"),
+    [("null", "0x10, which"), ("beyond", "0x2000c0000000, which"), ("overflow", "0x7f")],
+)
+def test_a_wild_access_is_a_segv_that_names_the_address(ends, how, part, address):
+    done = run("-n", 3, *how, ends, part)
+    assert done.returncode == 128 + signal.SIGSEGV
+    wild, ended = done.stderr.splitlines()
+    assert f"tombolo: the program has accessed {address}" in wild
+    assert wild.endswith("(SIGSEGV); it was never in the memory of tombolo_dsm_malloc")
+    assert ended == "tombolo: process 1 was killed by signal 11 (Segmentation fault)"
+
+
+@pytest.mark.parametrize("how", TRANSPORTS, ids=lambda words: words[-1])
+def test_an_access_behind_the_end_is_told_that_the_memory_has_ended(ends, how):
+    done = run("-n", 1, *how, ends, "after the end")
+    assert done.returncode == 128 + signal.SIGSEGV
+    assert "0x200000000000, which it may not (SIGSEGV); the memory" in done.stderr
+    assert "has ended with tombolo_dsm_finalize" in done.stderr
+
+
+@pytest.mark.parametrize("how", TRANSPORTS, ids=lambda words: words[-1])
+@pytest.mark.parametrize(("part", "status"), [("exit", 7), ("_exit", 8), ("abort", 134)])
+def test_a_thread_that_ends_while_others_are_at_a_barrier_ends_all(ends, how, part, status):
+    before = sorted(os.listdir("/dev/shm"))
+    done = run("-n", 3, *how, ends, part)
+    assert done.returncode == status, done.stderr
+    assert done.stderr.count("\n") == (part == "abort")
+    assert sorted(os.listdir("/dev/shm")) == before
+
+
+DENY = r"""
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+/* deny NUMBER PROGRAM...: without that system call, as in the sandbox of a container. */
+int main(int argc, char** argv) {
+  struct sock_filter code[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)atoi(argv[1]), 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+  struct sock_fprog filter = {sizeof code / sizeof *code, code};
+  if (argc < 3 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return 99;
+  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) return 99;
+  execvp(argv[2], argv + 2);
+  return 98;
+}
+"""
+NUMBERS = {"userfaultfd": {"x86_64": 323, "aarch64": 282}, "memfd": {"x86_64": 319, "aarch64": 279}}
+
+
+@pytest.fixture
+def run_without(compile_c, sums):
+    """Runs the sums with `window` where the kernel refuses a system call."""
+    deny = compile_c("deny", DENY)
+
+    def run_it(call: str) -> subprocess.CompletedProcess:
+        number = NUMBERS[call].get(platform.machine())
+        words = ["-n", "2", "--transport", "window", "--memory", "4MiB", "--cache", "64KiB", sums]
+        argv = [deny, str(number), *COMMAND, "dsm", "run", *words]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=120)
+        if number is None or done.returncode == 99:
+            pytest.skip("this kernel filters no system calls")
+        return done
+
+    return run_it
+
+
+def test_without_userfaultfd_pages_are_closed_by_mprotect(run_without):
+    done = run_without("userfaultfd")
+    assert (done.returncode, done.stdout) == (0, "499500 20 3 0 1 moved\n"), done.stderr
+
+
+def test_without_memory_that_has_no_name_a_page_cache_is_refused(run_without):
+    done = run_without("memfd")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "memfd_create" in done.stderr and done.stderr.count("\n") == 1
+
+
 def test_an_interrupt_ends_all(endless):
     argv = [*COMMAND, "dsm", "run", "-n", "2", str(endless)]
     job = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -194,6 +322,91 @@ def test_stats_are_told_by_each_thread(sums, how):
             assert each["dsm_fetched_bytes"] == 4096 * fetched
             assert each["dsm_sent_bytes"] == 4096 * sent
             assert each["dsm_lock_waits"] == 10
+
+
+FALSE_SHARING = r"""
+#include <tombolo/dsm.h>
+
+int main(void) {
+  tombolo_dsm_init();
+  const unsigned me = tombolo_dsm_thread();
+  double* const numbers = tombolo_dsm_malloc(2 * 4096);
+  tombolo_dsm_mutex_t mutex = tombolo_dsm_mutex_create();
+  for (int i = 0; i < 20; ++i) {
+    if (me == 0) numbers[0] += 1;    // line 10
+    if (me == 1) numbers[256] += 1;  // line 11
+    numbers[512 + i] += 1;
+    tombolo_dsm_barrier_wait();
+    tombolo_dsm_mutex_lock(mutex);
+    tombolo_dsm_mutex_unlock(mutex);
+  }
+  tombolo_dsm_finalize();
+  return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def false_sharing(compile_c):
+    return compile_c("false_sharing", FALSE_SHARING, "-g")
+
+
+def test_the_hottest_pages_name_the_lines_that_share_them_falsely(false_sharing):
+    words = ["-n", 2, "--transport", "window", false_sharing]
+    told = run(*words, TOMBOLO_STATS="json").stderr
+    counts = [json.loads(line.split(" ", 2)[2]) for line in told.splitlines()]
+    (pages,) = [each["hottest_pages"] for each in counts if "hottest_pages" in each]
+    first = pages[0]
+    assert first["shared_falsely"] and first["threads"] == [0, 1]
+    assert first["faults"] >= 40 and first["fetches"] >= 20 and first["sent"] >= 20
+    assert int(first["address"], 16) % 4096 == 0
+    places = " ".join(first["places"])
+    assert re.search(r"false_sharing.c:10 \(thread 0: 20 stores, .*? bytes 0 to 0\)", places)
+    assert re.search(r"false_sharing.c:11 \(thread 1: 20 stores, .*? bytes 2048 to 2048\)", places)
+    assert not pages[1]["shared_falsely"], "both threads store to the same numbers"
+    text = run("--stats", *words).stderr
+    (line,) = [line for line in text.splitlines() if "shared_falsely=yes" in line]
+    assert line.startswith("tombolo: page address=0x") and "threads=0,1" in line
+    assert "page" not in run("--stats", "-n", 2, false_sharing).stderr, "map counts no pages"
+
+
+def nested(events: list[dict]) -> bool:
+    """Whether each event of a thread ends before the one around it does."""
+    ends: list[float] = []
+    for event in sorted(events, key=lambda each: (each["ts"], -each["dur"])):
+        while ends and ends[-1] <= event["ts"] + 0.001:
+            ends.pop()
+        if ends and event["ts"] + event["dur"] > ends[-1] + 0.002:
+            return False
+        ends.append(event["ts"] + event["dur"])
+    return True
+
+
+@pytest.mark.parametrize("how", TRANSPORTS, ids=lambda words: words[-1])
+def test_a_trace_has_the_nested_events_of_all_threads(false_sharing, how, tmp_path):
+    path = tmp_path / "trace.json"
+    path.write_text("of an earlier run, and longer than nothing")
+    done = run("-n", 3, *how, "--trace", path.name, false_sharing, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    events = json.loads(path.read_text())["traceEvents"]
+    names = {each["tid"]: each["args"]["name"] for each in events if each["name"] == "thread_name"}
+    assert names == {1: "thread 0", 2: "thread 1", 3: "thread 2"}
+    timed = [each for each in events if each["ph"] == "X"]
+    assert len(timed) + 4 == len(events)
+    assert min(each["ts"] for each in timed) == 0
+    for thread in names:
+        own = [each for each in timed if each["tid"] == thread]
+        assert sum(each["name"] == "barrier" for each in own) == 20
+        assert all(each["dur"] >= 0 for each in own) and nested(own)
+        if how[-1] == "window":
+            assert {"fetch", "read fault", "write fault", "lock wait"} <= {e["name"] for e in own}
+
+
+def test_a_trace_that_cannot_be_written_is_refused_at_the_start(false_sharing):
+    done = run("-n", 2, "--trace", "/nowhere/trace.json", false_sharing)
+    assert done.returncode == 1
+    assert "/nowhere/trace.json cannot be written: open" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -259,7 +472,7 @@ def test_a_pthreads_program_runs_as_it_is_and_takes_no_settings_of_pages(tmp_pat
     subprocess.run(["cc", "-pthread", source, "-o", tmp_path / "p"], check=True)
     done = run("-n", 3, tmp_path / "p")
     assert (done.stdout, done.stderr, done.returncode) == ("42\n", "", 3)
-    for words in (["--transport", "window"], ["--cache", "1MiB"], ["--stats"]):
+    for words in (["--transport", "window"], ["--cache", "1MiB"], ["--stats"], ["--trace", "x"]):
         refused = run(*words, tmp_path / "p")
         assert refused.returncode == 2
         assert words[0] in refused.stderr and "map the same pages" in refused.stderr.replace("\n", " ")
@@ -270,13 +483,14 @@ def test_options_become_settings(monkeypatch, tmp_path):
         (tmp_path / name).touch(mode=0o755)
     monkeypatch.setenv("TOMBOLO_LIB_DIR", str(tmp_path))
     monkeypatch.setenv("LD_LIBRARY_PATH", "/elsewhere")
-    env = dsm.environment(Choice("window", "regional", "stale", "1GiB", "64KiB", "json"))
+    env = dsm.environment(Choice("window", "regional", "stale", "1GiB", "64KiB", "json", "/tmp/trace"))
     assert env["TOMBOLO_DSM_TRANSPORT"] == "window"
     assert env["TOMBOLO_DSM_PROTOCOL"] == "regional"
     assert env["TOMBOLO_MACHINE"] == "stale"
     assert env["TOMBOLO_DSM_MEMORY"] == "1GiB"
     assert env["TOMBOLO_DSM_CACHE"] == "64KiB"
     assert env["TOMBOLO_STATS"] == "json"
+    assert env["TOMBOLO_DSM_TRACE"] == "/tmp/trace"
     assert env["LD_LIBRARY_PATH"] == f"{tmp_path}:/elsewhere"
     assert dsm.command(3, ["a", "-n"]) == [str(tmp_path / dsm.LAUNCHER), "3", "a", "-n"]
     plain = dsm.environment(Choice())
@@ -290,8 +504,9 @@ def test_ratios_compare_within_a_round():
     pthreads, ours = Contestant("pthreads"), Contestant("map")
     kernel = Kernel("jacobi", "lock")
     measured = Measured(kernel, [{pthreads: 1.0, ours: 2.0}, {pthreads: 8.0, ours: 10.0}, {ours: 1.0}])
-    assert measured.ratio(ours) == pytest.approx((0.5 + 0.8) / 2)
-    assert measured.seconds(ours) == 2.0
+    assert measured.ratio(ours).median == pytest.approx((0.5 + 0.8) / 2)
+    assert measured.ratio(ours).low == 0.5 and measured.ratio(ours).high == pytest.approx(0.8)
+    assert measured.seconds(ours) == (2.0, 1.0, 10.0)
     assert Measured(kernel, [{pthreads: 1.0, ours: None}]).ratio(ours) is None
 
 
@@ -302,14 +517,88 @@ def test_times_have_units():
 
 
 @pytest.mark.skipif(paths.checkout() is None, reason="the kernels are in the source tree")
-@pytest.mark.parametrize("kernel", dsm_bench.KERNELS, ids=lambda k: f"{k.program}-{k.variant}")
+@pytest.mark.parametrize("kernel", dsm_bench.kernels(), ids=lambda k: f"{k.program}-{k.variant}")
 def test_each_kernel_gives_the_same_on_all_memories(kernel):
-    small = {"jacobi": ("64", "10"), "triad": ("4096", "3"), "fill": ("1048576",), "cold": ("65536",)}
-    kernel = Kernel(kernel.program, kernel.variant, quick=small.get(kernel.program, ("0", "100")))
-    lines = [dsm_bench.run(kernel, who, 2, True) for who in dsm_bench.contestants(["coherent"])]
+    small = {
+        "fill": ("1048576",), "cold": ("65536",), "lu": ("256",), "md": ("64", "3"),
+        "jacobi": ("64", "10"), "hand_over": ("0", "100"), "barrier": ("0", "100"),
+    }  # fmt: skip
+    kernel = replace(kernel, quick=small.get(kernel.program, ("4096", "3")), quick_cache="1MiB")
+    entries = dsm_bench.entries_of(kernel, dsm_bench.contestants(["coherent"]))
+    lines = [dsm_bench.run(kernel, contestant, 2, True) for contestant in entries]
     checks = [line["check"] for line in lines]
-    assert checks == pytest.approx([checks[0]] * 3)
+    assert checks == pytest.approx([checks[0]] * len(entries))
     assert all(line["seconds"] > 0 for line in lines)
+
+
+@pytest.mark.skipif(paths.checkout() is None, reason="the kernels are in the source tree")
+def test_lu_solves_its_equations():
+    for size in ("256", "512"):
+        kernel = Kernel("lu", "4 x cache", threads=1, quick=(size,))
+        solved = dsm_bench.run(kernel, Contestant(dsm_bench.PTHREADS), 2, True)
+        assert solved["check"] == pytest.approx(float(size), rel=1e-9), "the solution is ones"
+        assert solved["threads"] == 1
+    with pytest.raises(UserError, match="a multiple of 256"):
+        bad = Kernel("lu", "4 x cache", quick=("300",))
+        dsm_bench.run(bad, Contestant(dsm_bench.PTHREADS), 1, True)
+
+
+def measured_row(seconds: dict[Contestant, float], **fields) -> Measured:
+    return Measured(Kernel("a", "b", **fields), [seconds])
+
+
+def test_goals_are_met_or_not():
+    pthreads, mapped, window = Contestant("pthreads"), Contestant("map"), Contestant("window")
+    row = measured_row({pthreads: 0.9, mapped: 1.0, window: 1.0}, goal=0.9)
+    assert (row.met(pthreads), row.met(mapped), row.met(window)) == (None, False, True)
+    row = measured_row({pthreads: 1.0, mapped: 1.0, window: 1.01}, goal=1)
+    assert (row.met(mapped), row.met(window)) == (True, False)
+    row = measured_row({pthreads: 1.0, window: 3e-6}, goal_us=3)
+    assert (row.met(mapped), row.met(window)) == (None, True)
+    assert not measured_row({pthreads: 1.0, window: 3.1e-6}, goal_us=3).met(window)
+    assert measured_row({pthreads: 1.0, window: 1.0}).met(window) is None
+
+
+def test_a_row_beyond_the_cache_is_compared_with_itself_in_the_cache():
+    pthreads, window = Contestant("pthreads"), Contestant("window")
+    whole = Contestant("window", whole=True)
+    row = measured_row({pthreads: 1.0, whole: 2.0, window: 4.0}, goal=0.5, whole_cache="1MiB")
+    assert row.ratio(window).median == row.ratio(whole).median == 0.5
+    assert row.met(window) and row.met(whole) is None
+    entries = dsm_bench.entries_of(row.kernel, [pthreads, window])
+    assert entries == [pthreads, whole, window]
+    assert dsm_bench.entries_of(Kernel("a", "b"), [pthreads, window]) == [pthreads, window]
+    lines = bench_dsm.results(row, [pthreads, window], 2)
+    assert [line["ratio_to"] for line in lines] == ["pthreads", "pthreads", "window, all cached"]
+    assert [line["met"] for line in lines] == [None, None, True]
+
+
+def test_goals_stand_beside_the_figures_and_quotations_name_their_sources(monkeypatch, tmp_path):
+    monkeypatch.setenv("TOMBOLO_RESULTS", str(tmp_path))
+    entries = [Contestant("pthreads"), Contestant("map"), Contestant("window")]
+    monkeypatch.setattr(dsm_bench, "contestants", lambda machines: entries)
+    times = {"pthreads": 1.0, "map": 1.0, "window": 2.0}
+    monkeypatch.setattr(
+        dsm_bench, "run", lambda kernel, contestant, *_: {"seconds": times[contestant.transport]}
+    )
+    out = tmp_path / "lines"
+    words = ["bench", "dsm", "--row", "jacobi", "--row", "barrier", "--json", str(out)]
+    text = CliRunner().invoke(app, words).stdout
+    assert "goal 0.9: not met" in text and "goal 0.98: met" in text and "goal 3 us: not met" in text
+    assert "0.80 (003 section 6.2.6)" in text and "ArgoDSM (May 2026" in text and "26 us" in text
+    assert "9/9 round 3: barrier, nothing written" in text
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [line["ratio"] for line in lines] == [1, 1, 0.5] * 3
+    assert [line["goal"] for line in lines[:3]] == [None, "0.98", "0.9"]
+    assert {path.suffix for path in tmp_path.iterdir()} == {"", ".jsonl", ".png", ".svg"}
+
+
+def test_lines_on_stdout_stand_alone(monkeypatch, tmp_path):
+    monkeypatch.setenv("TOMBOLO_RESULTS", str(tmp_path))
+    monkeypatch.setattr(dsm_bench, "contestants", lambda machines: [Contestant("pthreads")])
+    monkeypatch.setattr(dsm_bench, "run", lambda *_: {"seconds": 1.0})
+    told = CliRunner().invoke(app, ["bench", "dsm", "--row", "lu", "--json", "-"]).stdout
+    assert [json.loads(line)["program"] for line in told.splitlines()] == ["lu"]
 
 
 def test_an_unknown_row_is_refused():

@@ -25,6 +25,7 @@ ADVICE = re.compile(
 REST = re.compile(
     r"mount -t tmpfs tmpfs /dev/shm|mount -o remount,size=\d+G /dev/shm"
     r"|docker run --(?:shm-size=\d+g|cap-add=SYS_PTRACE)|sysctl kernel\.yama\.ptrace_scope=0"
+    r"|sysctl vm\.(?:max_map_count=1048576|overcommit_memory=0)"
 )
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from tombolo import paths
-from tombolo.scc import native, progress, store
+from tombolo import paths, progress
+from tombolo.scc import native, store
 from tombolo.scc.native import Setting
 from tombolo.scc.pool import Failure
 

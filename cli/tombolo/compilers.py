@@ -167,10 +167,15 @@ def find_plugin() -> Path | None:
     return None
 
 
+def has_llvm() -> bool:
+    """Whether the plugin can be built here."""
+    return any(Path("/usr/lib").glob("llvm-*/include/llvm")) or bool(shutil.which("llvm-config"))
+
+
 def need_plugin() -> Path:
     if plugin := find_plugin():
         return plugin
-    if not any(Path("/usr/lib").glob("llvm-*/include/llvm")) and not shutil.which("llvm-config"):
+    if not has_llvm():
         raise UserError(f"the plugin of clang needs LLVM to be built: {hints.COMPILER}")
     return libraries.need_compiler(find_plugin)
 

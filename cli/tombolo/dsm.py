@@ -22,6 +22,7 @@ class Choice:
     memory: str | None = None
     cache: str | None = None
     stats: str | None = None  # text or json
+    trace: str | None = None  # a path
 
     def environment(self) -> dict[str, str]:
         given = {
@@ -31,6 +32,7 @@ class Choice:
             "TOMBOLO_DSM_MEMORY": self.memory,
             "TOMBOLO_DSM_CACHE": self.cache,
             "TOMBOLO_STATS": self.stats,
+            "TOMBOLO_DSM_TRACE": self.trace,
         }
         return {name: value for name, value in given.items() if value is not None}
 

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kernels of bench/dsm: on virtual shared memory and with Pthreads, measured in turn."""
 
+import functools
 import json
 import os
 import subprocess
+import tomllib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
+from typing import NamedTuple
 
 from tombolo import dsm, libraries, paths
 from tombolo.errors import UserError
@@ -14,28 +18,30 @@ from tombolo.errors import UserError
 FLAGS = ["-O3", "-march=native", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-pthread"]
 TIME_LIMIT_S = 300
 PTHREADS = "pthreads"
+GOAL_OF_MAP = 0.98  # the ratio, of every kernel
+MEMORY = "1200MiB"
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A row. `goal`: the ratio to reach with `window`; or `goal_us`, the time."""
+    """A row of data/dsm_kernels.toml, whose head explains the fields."""
 
     program: str
     variant: str
     goal: float | None = None
     goal_us: float | None = None
-    quick: tuple[str, ...] = ()  # size and times, where the usual ones take long
+    threads: int | None = None  # None: as many as the caller wants
+    cache: str = "256MiB"
+    whole_cache: str | None = None
+    cost: float = 1
+    quick: tuple[str, ...] = ()
+    quick_cache: str | None = None
+    samhita: str = ""
+    argodsm: str = ""
 
-
-KERNELS = (
-    Kernel("jacobi", "reduction", 0.90, quick=("1024", "20")),
-    Kernel("jacobi", "lock", 0.85, quick=("1024", "20")),
-    Kernel("triad", "warm", 0.95, quick=("1048576", "5")),
-    Kernel("cold", "read", 0.6, quick=("33554432",)),
-    Kernel("fill", "memset", 0.35, quick=("536870912",)),
-    Kernel("hand_over", "64 bytes", goal_us=3, quick=("0", "2000")),
-    Kernel("barrier", "nothing written", goal_us=3, quick=("0", "2000")),
-)
+    @property
+    def title(self) -> str:
+        return f"{self.program}, {self.variant}"
 
 
 @dataclass(frozen=True)
@@ -44,11 +50,31 @@ class Contestant:
 
     transport: str
     machine: str = "coherent"
+    whole: bool = False  # in a cache that holds all
 
     @property
     def label(self) -> str:
         plain = self.transport != "window" or self.machine == "coherent"
-        return self.transport if plain else f"{self.transport} on {self.machine}"
+        name = self.transport if plain else f"{self.transport} on {self.machine}"
+        return f"{name}, all cached" if self.whole else name
+
+
+class Goal(NamedTuple):
+    """The least ratio, or the longest time in microseconds."""
+
+    value: float
+    us: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.value:g} us" if self.us else f"{self.value:g}"
+
+
+class Spread(NamedTuple):
+    """The middle of some values, and the ends."""
+
+    median: float
+    low: float
+    high: float
 
 
 @dataclass
@@ -58,23 +84,65 @@ class Measured:
     kernel: Kernel
     rounds: list[dict[Contestant, float | None]] = field(default_factory=list)
 
-    def seconds(self, who: Contestant) -> float | None:
-        values = [v for each in self.rounds if (v := each.get(who)) is not None]
-        return median(values) if values else None
+    def seconds(self, contestant: Contestant) -> Spread | None:
+        return spread(v for each in self.rounds if (v := each.get(contestant)) is not None)
 
-    def ratio(self, who: Contestant) -> float | None:
-        """How quick it is beside Pthreads: the median over the rounds; 1 is as quick."""
-        base = Contestant(PTHREADS)
-        ratios = [
+    def base(self, contestant: Contestant) -> Contestant:
+        """The one that it is compared with: Pthreads, or itself where its cache holds all."""
+        if self.kernel.whole_cache and contestant.transport == "window" and not contestant.whole:
+            return Contestant("window", contestant.machine, whole=True)
+        return Contestant(PTHREADS)
+
+    def ratio(self, contestant: Contestant) -> Spread | None:
+        """How quick it is beside its base in the same round: 1 is as quick."""
+        base = self.base(contestant)
+        return spread(
             theirs / ours
             for each in self.rounds
-            if (theirs := each.get(base)) is not None and (ours := each.get(who)) is not None
-        ]
-        return median(ratios) if ratios else None
+            if (theirs := each.get(base)) is not None and (ours := each.get(contestant)) is not None
+        )
+
+    def met(self, contestant: Contestant) -> bool | None:
+        """Whether its goal is reached; None where it has none, or was not measured."""
+        goal, seconds = goal_of(self.kernel, contestant), self.seconds(contestant)
+        if goal is None or seconds is None:
+            return None
+        if goal.us:
+            return seconds.median * 1e6 <= goal.value
+        ratio = self.ratio(contestant)
+        return None if ratio is None else ratio.median >= goal.value
 
 
+def spread(values: Iterator[float]) -> Spread | None:
+    known = list(values)
+    return Spread(median(known), min(known), max(known)) if known else None
+
+
+def goal_of(kernel: Kernel, contestant: Contestant) -> Goal | None:
+    if contestant.transport == "map":
+        return Goal(GOAL_OF_MAP)
+    if contestant.transport == PTHREADS or contestant.whole:
+        return None
+    if kernel.goal_us is not None:
+        return Goal(kernel.goal_us, us=True)
+    return None if kernel.goal is None else Goal(kernel.goal)
+
+
+@functools.cache
+def kernels() -> tuple[Kernel, ...]:
+    text = (paths.DATA / "dsm_kernels.toml").read_text()
+    return tuple(_kernel(row) for row in tomllib.loads(text)["kernel"])
+
+
+def _kernel(row: dict) -> Kernel:
+    samhita = row.pop("samhita", None)
+    quoted = f"{samhita['value']} (003 section {samhita['section']})" if samhita else ""
+    return Kernel(**row | {"quick": tuple(row.get("quick", ())), "samhita": quoted})
+
+
+@functools.cache
 def compiled(pthreads: bool) -> Path:
-    """The program of all kernels, made anew each time: it takes a second."""
+    """The program of all kernels, made once in a run of the command; both have the same flags."""
     root = paths.checkout()
     if root is None:
         raise UserError("the kernels are in the source tree; run this from a checkout")
@@ -83,24 +151,28 @@ def compiled(pthreads: bool) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     options = ["-DPTHREADS"] if pthreads else []
     libraries_of_it = [] if pthreads else dsm.flags()
-    argv = ["cc", *FLAGS, f"-I{root}", *options, source, "-o", target, *libraries_of_it]
+    argv = ["cc", *FLAGS, f"-I{root}", *options, source, "-o", target, *libraries_of_it, "-lm"]
     done = subprocess.run(argv, capture_output=True, text=True)
     if done.returncode != 0:
         raise UserError(f"{paths.shown(source)} does not compile:\n{done.stderr}")
     return target
 
 
-def run(kernel: Kernel, who: Contestant, threads: int, quick: bool) -> dict:
+def run(kernel: Kernel, contestant: Contestant, threads: int, quick: bool) -> dict:
     """The line of one run; a UserError if it fails."""
+    threads = kernel.threads or threads
     arguments = [kernel.program, kernel.variant, *(kernel.quick if quick else ())]
-    if who.transport == PTHREADS:
+    if contestant.transport == PTHREADS:
         argv = [str(compiled(pthreads=True)), *arguments]
         env = os.environ | {"THREADS": str(threads)}
     else:
         argv = dsm.command(threads, [str(compiled(pthreads=False)), *arguments])
-        # The memset of 1 GiB goes through a cache of a quarter of it.
-        choice = dsm.Choice(who.transport, None, who.machine, "1200MiB", "256MiB")
-        env = dsm.environment(choice)
+        cache = kernel.quick_cache if quick and kernel.quick_cache else kernel.cache
+        if contestant.whole:
+            cache = kernel.whole_cache or MEMORY
+        env = dsm.environment(
+            dsm.Choice(contestant.transport, None, contestant.machine, MEMORY, cache)
+        )
     try:
         done = subprocess.run(argv, capture_output=True, text=True, env=env, timeout=TIME_LIMIT_S)
     except subprocess.TimeoutExpired:
@@ -115,3 +187,12 @@ def contestants(machines: list[str]) -> list[Contestant]:
     libraries.need_program(dsm.LAUNCHER)
     on_machines = [Contestant("window", machine) for machine in machines]
     return [Contestant(PTHREADS), Contestant("map"), *on_machines]
+
+
+def entries_of(kernel: Kernel, entries: list[Contestant]) -> list[Contestant]:
+    """The contestants of one row, each before those that are compared with it."""
+    if not kernel.whole_cache:
+        return entries
+    windows = [each for each in entries if each.transport == "window"]
+    wholes = [Contestant("window", each.machine, whole=True) for each in windows]
+    return [each for each in entries if each not in windows] + wholes + windows

@@ -50,6 +50,14 @@ FOREIGN_MEMORY = Hint(
     "sysctl kernel.yama.ptrace_scope=0",
     "docker run --cap-add=SYS_PTRACE",
 )
+FEW_MAPPINGS = Hint(
+    "page caches without userfaultfd need one mapping for each run of pages: {}",
+    "sysctl vm.max_map_count=1048576",
+)
+STRICT_OVERCOMMIT = Hint(
+    "virtual shared memory counts as used when it is reserved: {}, or a small --memory",
+    "sysctl vm.overcommit_memory=0",
+)
 MPI4PY = Hint("{}  (or, in the environment of the MPI: {})", "make env-test", "pip install mpi4py>=4.0")
 PETSC = Hint("{}  (or: {})", "make petsc", "apt-get install python3-petsc4py python3-mpi4py")
 TOOLS = Hint("{}", "make system")

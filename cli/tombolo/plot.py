@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Draws a campaign: one line for each row, one mark for each contestant, on a logarithmic axis."""
+"""Draws a run: one line for each row, one mark for each contestant, on a logarithmic axis."""
 
 from pathlib import Path
+from typing import NamedTuple
 
 import matplotlib
 
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
 
+from tombolo import dsm_bench  # noqa: E402
 from tombolo.measure import Campaign, Contestant, Target  # noqa: E402
 
 # Told apart without colour too (Okabe and Ito's palette and distinct marks).
@@ -17,45 +19,98 @@ STYLES = (
 OURS = ("#D55E00", "D"), ("#0072B2", "X"), ("#CC79A7", "*")
 
 
+class Point(NamedTuple):
+    """A mark in a row, with the ends of its bar."""
+
+    row: int
+    value: float
+    low: float
+    high: float
+
+
 def medians(
     campaign: Campaign, rows: list[Target], entries: list[Contestant], path: Path, subtitle: str
 ) -> None:
     """Writes the picture to `path`; its suffix says which format."""
-    figure, axes = pyplot.subplots(figsize=(9, 1.2 + 0.45 * len(rows)), layout="constrained")
+    figure, axes = _axes([row.title for row in rows])
     counts = {True: 0, False: 0}
     for entry in entries:
         styles = STYLES if entry.stock else OURS
-        color, marker = styles[counts[entry.stock] % len(styles)]
+        style = styles[counts[entry.stock] % len(styles)]
         counts[entry.stock] += 1
         points = [
-            (y, cell)
+            Point(y, cell.median, cell.low, cell.high)
             for y, row in enumerate(rows)
             if (cell := campaign.cells.get((entry, row.id))) is not None
         ]
-        if points:
-            axes.errorbar(
-                [cell.median for _, cell in points],
-                [y for y, _ in points],
-                xerr=[
-                    [max(0.0, cell.median - cell.low) for _, cell in points],
-                    [max(0.0, cell.high - cell.median) for _, cell in points],
-                ],
-                fmt=marker,
-                color=color,
-                label=entry.label,
-                capsize=2,
-                linewidth=1,
-            )
+        _draw(axes, points, entry.label, style)
     for y, row in enumerate(rows):
         if row.target is not None:
-            label = "target" if y == 0 else None
-            axes.plot([row.target] * 2, [y - 0.35, y + 0.35], color="#999999", lw=2, label=label)
-    axes.set_yticks(range(len(rows)), [row.title for row in rows])
-    axes.invert_yaxis()
-    axes.set_xscale("log")
+            _goal(axes, y, row.target, "target" if y == 0 else None)
     axes.set_xlabel("microseconds (median; bars: lowest q1 to highest q3)")
     axes.set_title(f"One-sided operations, {subtitle}", loc="left")
+    _write(figure, axes, path)
+
+
+def ratios(
+    all_measured: list[dsm_bench.Measured],
+    entries: list[dsm_bench.Contestant],
+    path: Path,
+    subtitle: str,
+) -> None:
+    """The kernels of virtual shared memory beside Pthreads; `path` as above."""
+    figure, axes = _axes([measured.kernel.title for measured in all_measured])
+    for number, entry in enumerate(entries):
+        points = [
+            Point(y, *ratio)
+            for y, measured in enumerate(all_measured)
+            if (ratio := measured.ratio(entry)) is not None
+        ]
+        _draw(axes, points, entry.label, OURS[number % len(OURS)])
+    label: str | None = "goal of window"
+    for y, measured in enumerate(all_measured):
+        if measured.kernel.goal is not None:
+            _goal(axes, y, measured.kernel.goal, label)
+            label = None
+    axes.axvline(1, color="#000000", lw=1, label="Pthreads")
+    axes.set_xlabel("how quick beside Pthreads (1: as quick; median; bars: lowest to highest)")
+    axes.set_title(f"Virtual shared memory, {subtitle}", loc="left")
+    _write(figure, axes, path)
+
+
+def _axes(titles: list[str]) -> tuple:
+    figure, axes = pyplot.subplots(figsize=(9, 1.2 + 0.45 * len(titles)), layout="constrained")
+    axes.set_yticks(range(len(titles)), titles)
+    axes.invert_yaxis()
+    axes.set_xscale("log")
     axes.grid(axis="x", which="major", linewidth=0.4)
+    return figure, axes
+
+
+def _draw(axes, points: list[Point], label: str, style: tuple[str, str]) -> None:
+    if not points:
+        return
+    color, marker = style
+    axes.errorbar(
+        [point.value for point in points],
+        [point.row for point in points],
+        xerr=[
+            [max(0.0, point.value - point.low) for point in points],
+            [max(0.0, point.high - point.value) for point in points],
+        ],
+        fmt=marker,
+        color=color,
+        label=label,
+        capsize=2,
+        linewidth=1,
+    )
+
+
+def _goal(axes, row: int, value: float, label: str | None) -> None:
+    axes.plot([value] * 2, [row - 0.35, row + 0.35], color="#999999", lw=2, label=label)
+
+
+def _write(figure, axes, path: Path) -> None:
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
     figure.savefig(path, dpi=140)
     pyplot.close(figure)

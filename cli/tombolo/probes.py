@@ -16,6 +16,8 @@ UFFD_USER_MODE_ONLY = 1
 UFFDIO_API = 0xC018AA3F
 UFFD_API = 0xAA
 WRITE_WATCH_FEATURES = 1 << 15 | 1 << 13 | 1 << 12  # WP_ASYNC, WP_UNPOPULATED, WP_HUGETLBFS_SHMEM
+# SIGBUS, MISSING_SHMEM, MINOR_SHMEM, WP_HUGETLBFS_SHMEM: as host/faults/userfault_memory.cpp
+OWN_FAULTS_FEATURES = 1 << 7 | 1 << 5 | 1 << 10 | 1 << 12
 
 
 class _Vector(ctypes.Structure):
@@ -81,6 +83,21 @@ def pidfd() -> bool:
 
 def write_watch() -> str:
     """Why the kernel cannot tell the pages that a program wrote; empty if it can."""
+    if lack := _userfault_lack(WRITE_WATCH_FEATURES, "asynchronous write protection"):
+        return lack
+    try:
+        os.close(os.open("/proc/self/pagemap", os.O_RDONLY | os.O_CLOEXEC))
+    except OSError as error:
+        return f"{error.filename}: {error.strerror}"
+    return ""
+
+
+def own_faults() -> str:
+    """Why a process cannot catch its own page faults by userfaultfd; empty if it can."""
+    return _userfault_lack(OWN_FAULTS_FEATURES, "userfaultfd for shared memory")
+
+
+def _userfault_lack(features: int, about: str) -> str:
     number = USERFAULTFD_NUMBERS.get(platform.machine())
     if number is None:
         return "unknown processor"
@@ -89,14 +106,20 @@ def write_watch() -> str:
     if descriptor < 0:
         return f"userfaultfd: {os.strerror(ctypes.get_errno())}"
     try:
-        fcntl.ioctl(descriptor, UFFDIO_API, struct.pack("QQQ", UFFD_API, WRITE_WATCH_FEATURES, 0))
-        os.close(os.open("/proc/self/pagemap", os.O_RDONLY | os.O_CLOEXEC))
+        fcntl.ioctl(descriptor, UFFDIO_API, struct.pack("QQQ", UFFD_API, features, 0))
     except OSError as error:
-        # The feature and PAGEMAP_SCAN came with the same kernel.
-        return f"{error.filename or 'asynchronous write protection'}: {error.strerror}"
+        return f"{about}: {error.strerror}"
     finally:
         os.close(descriptor)
     return ""
+
+
+def kernel_setting(name: str) -> int | None:
+    """A number below /proc/sys, such as `vm/max_map_count`; None where there is none."""
+    try:
+        return int(Path("/proc/sys", name).read_text())
+    except (OSError, ValueError):
+        return None
 
 
 def dax_devices() -> list[str]:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tombolo import __version__, host, paths
+from tombolo.errors import UserError
 
 
 def context(**more) -> dict:
@@ -52,3 +53,15 @@ class Writer:
     def write(self, record: dict) -> None:
         self._file.write(json.dumps(record) + "\n")
         self._file.flush()
+
+
+def write_lines(values: list[dict], path: Path) -> None:
+    """A line of JSON for each value, in a file that is made anew; `-`: on stdout."""
+    text = "".join(json.dumps(value) + "\n" for value in values)
+    if str(path) == "-":
+        print(text, end="")
+        return
+    try:
+        path.write_text(text)
+    except OSError as mistake:
+        raise UserError(f"{path}: {mistake.strerror}") from None

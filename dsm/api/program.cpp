@@ -2,16 +2,21 @@
 #include "dsm/api/program.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/check.h"
+#include "dsm/records/hot_pages.h"
+#include "host/faults/alternate_stack.h"
+#include "host/faults/fault_router.h"
 #include "runtime/counters/counters.h"
 #include "runtime/options/dsm_options.h"
 #include "runtime/processes/launcher.h"
@@ -22,10 +27,38 @@ namespace {
 // This process's number in its job, for a message from a signal handler.
 int rank_here = 0;
 
+// The memory, and whether it has ended; for a signal handler.
+host::AddressRange memory_here{};
+volatile bool memory_ended = false;
+
+const char* explain_fault(const void* address) {
+  const auto at = reinterpret_cast<std::uint64_t>(address);
+  if (at < memory_here.low || at >= memory_here.high)
+    return "; it was never in the memory of tombolo_dsm_malloc";
+  return memory_ended ? "; the memory of tombolo_dsm_malloc has ended with tombolo_dsm_finalize"
+                      : "";
+}
+
 // Without stdio, whose locks the program may hold at a page fault.
 void say(const std::string& text) {
   const std::string line = fmt::format("tombolo: {}\n", text);
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+}
+
+std::string text_of(const runtime::Counters::Value& value) {
+  if (const auto* number = std::get_if<std::uint64_t>(&value)) return std::to_string(*number);
+  if (const auto* yes = std::get_if<bool>(&value)) return *yes ? "yes" : "no";
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* numbers = std::get_if<std::vector<std::uint64_t>>(&value))
+    return fmt::format("{}", fmt::join(*numbers, ","));
+  return fmt::format("{}", fmt::join(std::get<std::vector<std::string>>(value), "; "));
+}
+
+std::string text_of(const runtime::Counters::Row& row) {
+  std::string line;
+  for (const auto& [name, value] : row)
+    line += fmt::format("{}{}={}", line.empty() ? "" : " ", name, text_of(value));
+  return line;
 }
 
 }  // namespace
@@ -42,6 +75,10 @@ Program::Program() {
     _exit(1);
   }
   blocks_ = std::make_unique<CollectiveBlocks>(memory().memory(), memory().page_bytes());
+  const auto low = reinterpret_cast<std::uint64_t>(memory().memory().data());
+  memory_here = {low, low + memory().memory().size()};
+  must(host::ensure_alternate_stack());  // a stack that overflows cannot hold a handler
+  must(host::tell_faults(explain_fault));
 }
 
 runtime::Agreed Program::open() {
@@ -50,7 +87,19 @@ runtime::Agreed Program::open() {
   request_.settings.timed = request_.options.statistics != runtime::Statistics::off;
   TOMBOLO_AGREE(all_->step({.message = "another process has settings that are not understood"},
                            [&] { return read_settings(request_.settings); }));
+  TOMBOLO_AGREE(all_->step({.message = "another process cannot write the trace"},
+                           [&] { return open_trace(); }));
   return ComputeServer::open(*all_, request_, server_);
+}
+
+// The program may change its folder.
+Status Program::open_trace() {
+  const std::string path = text_of(runtime::dsm_trace_option);
+  request_.settings.traced = !path.empty();
+  if (path.empty()) return {};
+  std::error_code error;
+  trace_ = std::filesystem::absolute(path, error);
+  return rank_here == 0 ? create_trace(trace_) : Status();
 }
 
 // By the first of the processes that know a cause. None leaves before it has told: the launcher
@@ -90,11 +139,13 @@ WordIndex Program::take_words(WordIndex count) {
 
 void Program::close() {
   must(server_->close(*all_).status());
-  write_counters();
+  write_counters(hottest_pages());
+  if (server_->trace() != nullptr) write_trace();
+  memory_ended = true;
   server_.reset();
 }
 
-void Program::write_counters() {
+void Program::write_counters(const std::vector<runtime::Counters::Row>& pages) {
   using runtime::Counters;
   const runtime::Options& options = request_.options;
   if (options.statistics == runtime::Statistics::off) return;
@@ -108,7 +159,53 @@ void Program::write_counters() {
       Counters::Fact{"transport", choice(runtime::dsm_transport_option, settings.transport)},
       Counters::Fact{"protocol", choice(runtime::dsm_protocol_option, settings.protocol)}};
   const bool json = options.statistics == runtime::Statistics::json;
-  say("stats " + (json ? runtime::counters().as_json(facts) : runtime::counters().as_text(facts)));
+  const Counters::Table table{.name = "hottest_pages", .rows = pages};
+  const std::span tables(&table, rank_here == 0 && server_->heat() != nullptr ? 1 : 0);
+  say("stats " +
+      (json ? runtime::counters().as_json(facts, tables) : runtime::counters().as_text(facts)));
+  if (!json)
+    for (const Counters::Row& row : pages) say("page " + text_of(row));
+}
+
+// Of all threads together, for process 0 to tell; for the others none. A call of all that keep
+// records, as process 0 has settled: a process's own environment may differ.
+std::vector<runtime::Counters::Row> Program::hottest_pages() {
+  constexpr std::size_t most_told = 10;
+  if (server_->heat() == nullptr) return {};
+  const auto mine = server_->heat()->hottest();
+  std::vector<HotPage> all(mine.size() * static_cast<std::size_t>(exchange_->size()));
+  must(exchange_->gather(mine.data(), all.data(), sizeof mine));
+  if (rank_here != 0) return {};
+  const std::vector<SharedPage> pages = hottest_of(all, most_told);
+  return rows_of(pages, reinterpret_cast<std::uint64_t>(memory().memory().data()),
+                 memory().page_bytes());
+}
+
+// One after the other, in the order of their numbers. A trace that cannot be written fails nothing
+// else.
+void Program::write_trace() {
+  const std::uint64_t mine = server_->trace()->first();
+  std::vector<std::uint64_t> all(static_cast<std::size_t>(exchange_->size()));
+  must(exchange_->gather(&mine, all.data(), sizeof mine));
+  const Status written = write_trace_in_turn(*std::ranges::min_element(all));
+  if (!written.ok()) say(fmt::format("rank {}: {}", rank_here, written.message()));
+}
+
+Status Program::write_trace_in_turn(std::uint64_t zero) {
+  Status written;
+  const int size = exchange_->size();
+  for (int turn = 0; turn < size; ++turn) {
+    if (turn == rank_here) {
+      std::string text = turn == 0 ? head_of_trace() : "";
+      text += server_->trace()->lines(static_cast<Thread>(turn), zero);
+      if (turn == size - 1) text += end_of_trace(static_cast<Thread>(size));
+      written = append_to_trace(trace_, text);
+    }
+    const char done = 1;
+    std::vector<char> all(static_cast<std::size_t>(size));
+    must(exchange_->gather(&done, all.data(), sizeof done));
+  }
+  return written;
 }
 
 }  // namespace tombolo::dsm

@@ -6,10 +6,13 @@
 
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "dsm/api/collective_blocks.h"
 #include "dsm/servers/compute_server.h"
 #include "runtime/collective/socket_exchange.h"
+#include "runtime/counters/counters.h"
 
 namespace tombolo::dsm {
 
@@ -38,14 +41,19 @@ class Program {
  private:
   [[noreturn]] static void give_up(const Status& why);
   runtime::Agreed open();
+  Status open_trace();
   void tell(const runtime::Agreed& failed);
-  void write_counters();
+  std::vector<runtime::Counters::Row> hottest_pages();
+  void write_counters(const std::vector<runtime::Counters::Row>& pages);
+  void write_trace();
+  Status write_trace_in_turn(std::uint64_t zero);
 
   std::unique_ptr<runtime::SocketExchange> exchange_;
   std::optional<runtime::Collective<runtime::SocketExchange>> all_;
   ComputeServer::Request request_;
   std::unique_ptr<ComputeServer> server_;
   std::unique_ptr<CollectiveBlocks> blocks_;
+  std::string trace_;  // the path of the file, in full; empty: none
   Lock next_lock_ = 0;
   WordIndex next_word_ = 0;
 };

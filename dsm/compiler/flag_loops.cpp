@@ -46,17 +46,17 @@ bool is_flag(const llvm::LoadInst& load, const llvm::Loop& loop, PrivateMemory& 
 // The load that the condition comes from, by operations without memory.
 const llvm::LoadInst* flag_behind(const llvm::Value* condition, const llvm::Loop& loop,
                                   PrivateMemory& memory) {
-  llvm::SmallVector<const llvm::Value*, 8> todo{condition};
+  llvm::SmallVector<const llvm::Value*, 8> pending{condition};
   llvm::SmallPtrSet<const llvm::Value*, 16> seen;
-  while (!todo.empty()) {
-    const auto* part = llvm::dyn_cast<llvm::Instruction>(todo.pop_back_val());
+  while (!pending.empty()) {
+    const auto* part = llvm::dyn_cast<llvm::Instruction>(pending.pop_back_val());
     if (part == nullptr || !loop.contains(part) || !seen.insert(part).second) continue;
     if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(part)) {
       if (is_flag(*load, loop, memory)) return load;
       continue;
     }
     if (llvm::isa<llvm::CallBase>(part)) continue;
-    for (const llvm::Use& operand : part->operands()) todo.push_back(operand.get());
+    for (const llvm::Use& operand : part->operands()) pending.push_back(operand.get());
   }
   return nullptr;
 }

@@ -130,9 +130,9 @@ Depth SpanDepths::along(const llvm::BasicBlock& from, const llvm::BasicBlock& to
 SpanDepths::Entries SpanDepths::entries_of(const llvm::Function& function) const {
   Entries entries;
   entries[&function.getEntryBlock()] = {};
-  llvm::SmallVector<const llvm::BasicBlock*, 32> todo{&function.getEntryBlock()};
-  while (!todo.empty()) {
-    const llvm::BasicBlock* block = todo.pop_back_val();
+  llvm::SmallVector<const llvm::BasicBlock*, 32> pending{&function.getEntryBlock()};
+  while (!pending.empty()) {
+    const llvm::BasicBlock* block = pending.pop_back_val();
     const Depth end = through(*block, entries[block]);
     for (const llvm::BasicBlock* next : llvm::successors(block)) {
       const Depth reached = along(*block, *next, end);
@@ -140,7 +140,7 @@ SpanDepths::Entries SpanDepths::entries_of(const llvm::Function& function) const
       const Depth joined = place->second.joined(reached);
       if (!fresh && joined == place->second) continue;
       place->second = joined;
-      todo.push_back(next);
+      pending.push_back(next);
     }
   }
   return entries;

@@ -101,6 +101,16 @@ Status ComputeServer::meet(int rank, std::vector<runtime::Member> members) {
 
 std::uint64_t ComputeServer::view_bytes() const { return shape_.pages * shape_.page_bytes; }
 
+// No pages are counted where all processes map the same.
+Status ComputeServer::keep_records() {
+  const Settings& settings = request_.settings;
+  if (settings.timed && settings.transport != TransportKind::map) heat_.emplace(shape_);
+  if (settings.traced) trace_.emplace();
+  if ((heat_ && !heat_->ready()) || (trace_ && !trace_->ready()))
+    return Status::no_memory("no address space for counts of pages, or for a trace");
+  return {};
+}
+
 Status ComputeServer::start(int rank) {
   const runtime::SharedMemory::Surroundings surroundings{
       .waiting = waiting(shape_.threads),
@@ -108,13 +118,16 @@ Status ComputeServer::start(int rank) {
       .for_regions = std::pmr::new_delete_resource(),
       .for_engine = nullptr};
   TOMBOLO_CHECK(shared_->made(), "compute server {} is started without its memory", rank);
+  TOMBOLO_TRY(keep_records());
   return kind_->make({.attachment = shared_->attachment(surroundings, request_.options),
                       .particulars = shared_->particulars(surroundings, request_.options),
                       .shape = shape_,
                       .range = range_,
                       .give_up = request_.give_up,
                       .words = request_.settings.words,
-                      .timed = request_.settings.timed},
+                      .observer = {.timed = request_.settings.timed,
+                                   .heat = heat_ ? &*heat_ : nullptr,
+                                   .trace = trace_ ? &*trace_ : nullptr}},
                      memory_);
 }
 

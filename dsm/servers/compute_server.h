@@ -59,6 +59,9 @@ class ComputeServer {
 
   ProgramMemory& memory() { return *memory_; }
   const Settings& settings() const { return request_.settings; }
+  // Null where they are not wanted.
+  const PageHeat* heat() const { return heat_ ? &*heat_ : nullptr; }
+  const Trace* trace() const { return trace_ ? &*trace_ : nullptr; }
 
  private:
   explicit ComputeServer(const Request& request) : request_(request) {}
@@ -69,6 +72,7 @@ class ComputeServer {
   runtime::Member member(int rank) const;
   Status meet(int rank, std::vector<runtime::Member> members);
   std::uint64_t view_bytes() const;
+  Status keep_records();
   Status start(int rank);
 
   template <runtime::Exchange X>
@@ -80,6 +84,8 @@ class ComputeServer {
   host::FixedRange range_;
   std::optional<runtime::PeerWatch> watch_;
   std::optional<runtime::SharedMemory> shared_;
+  std::optional<PageHeat> heat_;
+  std::optional<Trace> trace_;
   std::unique_ptr<ProgramMemory> memory_;
 };
 

@@ -23,7 +23,7 @@ class MappedKind final : public MemoryKind {
     out = std::make_unique<MappedMemory<C>>(
         runtime::attachment_of<C>(std::move(parts.attachment), std::move(parts.particulars)),
         MappedMemory<C>::take(parts.shape, parts.words), parts.shape,
-        std::span(parts.range.data(), bytes), parts.timed);
+        std::span(parts.range.data(), bytes), parts.observer);
     return {};
   }
 };

@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "dsm/protocol/shape.h"
+#include "dsm/records/observer.h"
 #include "dsm/servers/settings.h"
 #include "dsm/threads/program_memory.h"
 #include "host/memory/fixed_range.h"
@@ -30,7 +31,7 @@ class MemoryKind {
     host::FixedRange& range;  // of the program's memory; outlives the ProgramMemory
     void (*give_up)(const Status&) = nullptr;
     WordIndex words = 0;
-    bool timed = false;
+    Observer observer{};
   };
 
   virtual ~MemoryKind() = default;

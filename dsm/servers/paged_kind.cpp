@@ -33,7 +33,7 @@ class PagedKind final : public MemoryKind {
     out = std::make_unique<Memory>(
         runtime::attachment_of<C>(std::move(parts.attachment), std::move(parts.particulars)),
         Memory::take(parts.shape, parts.words), parts.shape, std::move(pages), parts.give_up,
-        parts.timed);
+        parts.observer);
     return {};
   }
 };

@@ -27,7 +27,8 @@ struct Settings {
   // The needs of the layer above, not of the user.
   Lock locks = 1024;
   WordIndex words = 4096;
-  bool timed = false;  // the time that threads wait is counted
+  bool timed = false;   // waits are timed, and pages are counted one by one
+  bool traced = false;  // events are kept for a trace
 };
 
 // Those of the environment. bad_configuration for values that are not understood.

@@ -7,17 +7,19 @@
 #include <cstdint>
 
 #include "base/status.h"
+#include "dsm/records/observer.h"
 #include "runtime/counters/counters.h"
 
 namespace tombolo::dsm {
 
 class Waited {
  public:
-  // `timed`: false leaves the clock alone, which takes as long as a free lock.
-  explicit Waited(bool timed)
-      : timed_(timed),
-        locks_(of("dsm_lock_waits", "dsm_lock_wait_us")),
-        barriers_(of("dsm_barriers", "dsm_barrier_us")) {}
+  // One that wants nothing leaves the clock alone, which takes as long as a free lock.
+  explicit Waited(const Observer& observer)
+      : timed_(observer.timed || observer.trace != nullptr),
+        trace_(observer.trace),
+        locks_(of(Trace::Event::lock_wait, "dsm_lock_waits", "dsm_lock_wait_us")),
+        barriers_(of(Trace::Event::barrier, "dsm_barriers", "dsm_barrier_us")) {}
 
   template <class Wait>
   Status for_lock(Wait&& wait) {
@@ -29,23 +31,24 @@ class Waited {
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
   struct Kind {
+    Trace::Event event;
     runtime::Counter& calls;
     runtime::Counter& microseconds;
     std::chrono::nanoseconds time{0};
   };
-  static Kind of(const char* calls, const char* microseconds) {
-    return {runtime::counters().counter(calls), runtime::counters().counter(microseconds)};
+  static Kind of(Trace::Event event, const char* calls, const char* microseconds) {
+    return {event, runtime::counters().counter(calls), runtime::counters().counter(microseconds)};
   }
 
   template <class Wait>
   Status count(Kind& kind, Wait&& wait) {
     if (!timed_) return wait();
-    const auto start = Clock::now();
+    const std::uint64_t start = Trace::now();
     Status status = wait();
     kind.calls.add();
-    add(kind, Clock::now() - start);
+    add(kind, std::chrono::nanoseconds(Trace::now() - start));
+    if (trace_ != nullptr) trace_->add(kind.event, Trace::no_page, start);
     return status;
   }
   // Short waits add up: parts of a microsecond are kept for the next one.
@@ -57,6 +60,7 @@ class Waited {
   }
 
   bool timed_;
+  Trace* trace_;
   Kind locks_;
   Kind barriers_;
 };

@@ -14,7 +14,7 @@ std::uint64_t count_of(const char* name) { return runtime::counters().counter(na
 
 TEST(Waited, CountsOnlyWhereItIsToldTo) {
   const std::uint64_t before = count_of("dsm_barriers");
-  Waited waited(false);
+  Waited waited(Observer{});
   EXPECT_TRUE(waited.at_barrier([] { return Status(); }).ok());
   EXPECT_EQ(count_of("dsm_barriers"), before);
 }
@@ -28,7 +28,7 @@ TEST(Waited, CountsCallsAndTheirTimeByKind) {
   const std::uint64_t lock_us = count_of("dsm_lock_wait_us");
   const std::uint64_t barriers = count_of("dsm_barriers");
   const std::uint64_t barrier_us = count_of("dsm_barrier_us");
-  Waited waited(true);
+  Waited waited({.timed = true});
   EXPECT_TRUE(waited.for_lock(pause).ok());
   EXPECT_EQ(count_of("dsm_lock_waits"), locks + 1);
   EXPECT_GE(count_of("dsm_lock_wait_us"), lock_us + 2000);
@@ -43,7 +43,7 @@ TEST(Waited, CountsCallsAndTheirTimeByKind) {
 // A hundred waits of less than a microsecond each are some microseconds.
 TEST(Waited, AddsShortWaitsUp) {
   const std::uint64_t before = count_of("dsm_lock_wait_us");
-  Waited waited(true);
+  Waited waited({.timed = true});
   const auto start = std::chrono::steady_clock::now();
   while (std::chrono::steady_clock::now() < start + std::chrono::milliseconds(5))
     EXPECT_TRUE(waited.for_lock([] { return Status(); }).ok());
@@ -51,7 +51,7 @@ TEST(Waited, AddsShortWaitsUp) {
 }
 
 TEST(Waited, PassesErrorsOn) {
-  Waited waited(true);
+  Waited waited({.timed = true});
   EXPECT_EQ(waited.for_lock([] { return Status::io("lost"); }).message(), "lost");
 }
 

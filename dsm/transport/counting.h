@@ -4,6 +4,7 @@
 #pragma once
 
 #include "dsm/protocol/transport.h"
+#include "dsm/records/observer.h"
 #include "runtime/counters/counters.h"
 
 namespace tombolo::dsm {
@@ -13,21 +14,29 @@ class Counting : public T {
  public:
   using T::T;
 
+  // Before the first page.
+  void observe(const Observer& observer) { observer_ = observer; }
+
   Status get(Page page, std::span<std::byte> out) {
     count(fetches_, fetched_bytes_, out.size());
-    return T::get(page, out);
+    if (observer_.heat != nullptr) observer_.heat->fetched(page);
+    return observer_.traced(Trace::Event::fetch, page, [&] { return T::get(page, out); });
   }
   Status get_exposed(Thread thread, std::uint32_t slot, std::span<std::byte> out) {
     count(collected_, fetched_bytes_, out.size());
-    return T::get_exposed(thread, slot, out);
+    return observer_.traced(Trace::Event::collect, Trace::no_page,
+                            [&] { return T::get_exposed(thread, slot, out); });
   }
   Status put(Page page, std::span<const std::byte> in) {
     count(puts_, sent_bytes_, in.size());
-    return T::put(page, in);
+    if (observer_.heat != nullptr) observer_.heat->sent(page);
+    return observer_.traced(Trace::Event::send_page, page, [&] { return T::put(page, in); });
   }
   Status accumulate_xor(Page page, std::span<const std::byte> diff) {
     count(diffs_, sent_bytes_, diff.size());
-    return T::accumulate_xor(page, diff);
+    if (observer_.heat != nullptr) observer_.heat->sent(page);
+    return observer_.traced(Trace::Event::send_difference, page,
+                            [&] { return T::accumulate_xor(page, diff); });
   }
   Status expose(std::uint32_t slot, std::span<const std::byte> in) {
     exposed_.add();
@@ -45,6 +54,7 @@ class Counting : public T {
     bytes.add(n);
   }
 
+  Observer observer_;
   runtime::Counter& fetches_ = counter("dsm_fetches");
   runtime::Counter& collected_ = counter("dsm_collected");  // from threads that kept them
   runtime::Counter& fetched_bytes_ = counter("dsm_fetched_bytes");

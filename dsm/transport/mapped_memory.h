@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "dsm/protocol/reduction.h"
+#include "dsm/records/observer.h"
 #include "dsm/threads/core_memory.h"
 #include "dsm/threads/waited.h"
 #include "sync/barriers/dissemination_barrier.h"
@@ -45,7 +46,7 @@ class MappedMemory final : public CoreMemory<C> {
 
   // `memory`: the pages, as this process maps them.
   MappedMemory(machine::AttachmentOf<C> attachment, const Layout& layout, const Shape& shape,
-               std::span<std::byte> memory, bool timed)
+               std::span<std::byte> memory, const Observer& observer)
       : CoreMemory<C>(std::move(attachment), layout.words),
         layout_(layout),
         shape_(shape),
@@ -53,7 +54,7 @@ class MappedMemory final : public CoreMemory<C> {
         mutex_(core()),
         barrier_(core(), layout.barrier),
         reduction_(core(), layout.reduction),
-        waited_(timed) {}
+        waited_(observer) {}
 
   std::span<std::byte> memory() const override { return memory_; }
   std::size_t page_bytes() const override { return shape_.page_bytes; }

@@ -16,8 +16,10 @@
 #include "dsm/pages/miss_handler.h"
 #include "dsm/protocol/consistency.h"
 #include "dsm/protocol/transport.h"
+#include "dsm/records/observer.h"
 #include "dsm/threads/core_memory.h"
 #include "dsm/threads/waited.h"
+#include "host/faults/fault_router.h"
 #include "runtime/counters/counters.h"
 
 namespace tombolo::dsm {
@@ -51,7 +53,7 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
   // `store`: of the same shape, without a miss handler. `give_up` is called when a miss has failed,
   // under the rules of MissHandler, and ends the process; null: the handler's own way.
   PagedMemory(machine::AttachmentOf<C> attachment, const Layout& layout, const Shape& shape,
-              std::unique_ptr<S> store, void (*give_up)(const Status&), bool timed)
+              std::unique_ptr<S> store, void (*give_up)(const Status&), const Observer& observer)
       : CoreMemory<C>(std::move(attachment), layout.words),
         shape_(shape),
         transport_(core(), layout.transport, shape_),
@@ -59,7 +61,9 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
         protocol_(transport_, *store_, layout.protocol),
         misses_(*this),
         give_up_(give_up),
-        waited_(timed) {
+        observer_(observer),
+        waited_(observer) {
+    transport_.observe(observer_);
     store_->on_miss(misses_);
   }
 
@@ -131,11 +135,13 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
     explicit Misses(PagedMemory& memory) : memory_(memory) {}
     Status read_miss(Page page) override {
       reads_.add();
-      return memory_.protocol_.read_miss(page);
+      return memory_.observed(Trace::Event::read_fault, page,
+                              [&] { return memory_.protocol_.read_miss(page); });
     }
     Status write_miss(Page page) override {
       writes_.add();
-      return memory_.protocol_.write_miss(page);
+      return memory_.observed(Trace::Event::write_fault, page,
+                              [&] { return memory_.protocol_.write_miss(page); });
     }
     void fail(Page page, const Status& why) override {
       if (memory_.give_up_ != nullptr) memory_.give_up_(why);
@@ -147,6 +153,18 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
     runtime::Counter& reads_ = runtime::counters().counter("dsm_read_faults");
     runtime::Counter& writes_ = runtime::counters().counter("dsm_write_faults");
   };
+
+  // A miss of the program's, which may be in the handler of its fault.
+  template <class Miss>
+  Status observed(Trace::Event event, Page page, Miss&& miss) {
+    if (observer_.heat != nullptr) {
+      const host::Fault* const fault = host::fault_here();
+      observer_.heat->fault(
+          page, fault == nullptr ? 0 : offset_of(fault->address) % shape_.page_bytes,
+          event == Trace::Event::write_fault, fault == nullptr ? nullptr : fault->instruction);
+    }
+    return observer_.traced(event, page, miss);
+  }
 
   // A cached page that is about to be stored to is opened without a fault: that takes a signal
   // more.
@@ -168,6 +186,7 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
   Protocol protocol_;
   Misses misses_;
   void (*give_up_)(const Status&);
+  Observer observer_;
   Waited waited_;
 };
 

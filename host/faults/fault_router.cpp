@@ -13,6 +13,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <mutex>
+#include <utility>
 
 #include "base/check.h"
 #include "host/faults/signal_chain.h"
@@ -67,8 +68,11 @@ void hold_back_as(const struct sigaction& action, int signal, const ucontext_t& 
   pthread_sigmask(SIG_SETMASK, &mask, nullptr);
 }
 
+const char* say_nothing(const void*) { return ""; }
+constinit std::atomic<const char* (*)(const void*)> explanation{say_nothing};
+
 void name_address(const siginfo_t& info) {
-  std::array<char, 160> line;
+  std::array<char, 240> line;
   const char* const signal = info.si_signo == SIGBUS ? "SIGBUS" : "SIGSEGV";
   const auto end =
       info.si_code == SI_KERNEL
@@ -76,8 +80,9 @@ void name_address(const siginfo_t& info) {
                              "tombolo: the program has used an address that cannot be ({})\n",
                              signal)
           : fmt::format_to_n(line.data(), line.size(),
-                             "tombolo: the program has accessed {}, which it may not ({})\n",
-                             info.si_addr, signal);
+                             "tombolo: the program has accessed {}, which it may not ({}){}\n",
+                             info.si_addr, signal,
+                             explanation.load(std::memory_order_acquire)(info.si_addr));
   (void)!write(STDERR_FILENO, line.data(), std::min(end.size, line.size()));
 }
 
@@ -120,14 +125,26 @@ FaultTarget* target_at(std::uint64_t address) {
   return nullptr;
 }
 
+// Of the executable or a library that is loaded with it: no memory is made for it in a handler.
+[[gnu::tls_model("initial-exec")]] constinit thread_local const Fault* current = nullptr;
+
+bool call(FaultTarget& target, const Fault& fault) {
+  const Fault* const outer = std::exchange(current, &fault);
+  const bool handled = target.on_fault(fault);
+  current = outer;
+  return handled;
+}
+
 void on_signal(int signal, siginfo_t* info, void* context) {
   const int error = errno;
   FaultTarget* const target =
       info->si_code > 0 ? target_at(reinterpret_cast<std::uint64_t>(info->si_addr)) : nullptr;
   if (target == nullptr) {
     go_to_program(signal, info, context);
-  } else if (!target->on_fault({.address = info->si_addr,
-                                .kind = kind_of_fault(*static_cast<ucontext_t*>(context))})) {
+  } else if (const auto& frame = *static_cast<ucontext_t*>(context);
+             !call(*target, {.address = info->si_addr,
+                             .kind = kind_of_fault(frame),
+                             .instruction = instruction_of(frame)})) {
     siginfo_t segv = *info;
     segv.si_signo = SIGSEGV;  // HFR2
     segv.si_code = SEGV_MAPERR;
@@ -205,5 +222,14 @@ void set_earlier_action(int signal, const struct sigaction* action, struct sigac
   if (old != nullptr) *old = earlier(signal).get();
   if (action != nullptr) earlier(signal).set(*action);
 }
+
+Status tell_faults(const char* (*explain)(const void* address)) {
+  const std::lock_guard lock(table_mutex());
+  TOMBOLO_TRY(make_table());
+  explanation.store(explain, std::memory_order_release);  // a handler calls it
+  return {};
+}
+
+const Fault* fault_here() { return current; }
 
 }  // namespace tombolo::host

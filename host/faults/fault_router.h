@@ -31,6 +31,7 @@ namespace tombolo::host {
 struct Fault {
   void* address = nullptr;
   FaultKind kind = FaultKind::unknown;
+  const void* instruction = nullptr;  // that has made the access; null: not known
 };
 
 class FaultTarget {
@@ -43,6 +44,14 @@ class FaultTarget {
 // Errors: unsupported (the kernel), no_memory (512 ranges are caught already).
 Status catch_faults(const AddressRange& range, FaultTarget& target);
 void leave_faults(const AddressRange& range);
+
+// From now on, a fault that no target wants is told on stderr as HFR1 says, in a process without
+// ranges, too. `explain`: the rest of that line for the address; it is called in the handler.
+// Errors: as above.
+Status tell_faults(const char* (*explain)(const void* address));
+
+// The fault for which a target of this thread is being called; null at other times.
+const Fault* fault_here();
 
 // For a wrapper around the program's own sigaction() of SIGSEGV and SIGBUS, once faults are caught:
 // the action behind ours. Either pointer may be null.

@@ -4,6 +4,7 @@
 // Thread safety: -
 #include "host/faults/fault_router.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -126,6 +127,25 @@ TEST(FaultRouter, TellsLoadsFromStores) {
   EXPECT_EQ(target.faults[0].kind, FaultKind::load);
   EXPECT_EQ(target.faults[1].kind, FaultKind::store);
   EXPECT_EQ(target.faults[2].kind, FaultKind::store);
+#endif
+}
+
+TEST(FaultRouter, NamesTheInstructionWhileATargetIsCalled) {
+  const Plain plain(1);
+  Opening target;
+  const Catching catching(plain.range(), target);
+  const Fault* here = nullptr;
+  target.during = [&] { here = fault_here(); };
+  close_pages(plain);
+  load(plain.at(0));
+  ASSERT_NE(here, nullptr);
+  EXPECT_EQ(fault_here(), nullptr);
+#if defined(__x86_64__) || defined(__aarch64__)
+  Dl_info code;
+  ASSERT_NE(dladdr(target.faults[0].instruction, &code), 0);
+  Dl_info own;
+  ASSERT_NE(dladdr(reinterpret_cast<const void*>(&close_pages), &own), 0);
+  EXPECT_EQ(code.dli_fbase, own.dli_fbase);
 #endif
 }
 
@@ -264,6 +284,21 @@ TEST(FaultRouter, AFaultElsewhereEndsTheProcessAndNamesTheAddress) {
     EXPECT_EQ(ended.status, 200 + SIGSEGV);
     EXPECT_TRUE(says(ended, hexadecimal(at) + ", which it may not (SIGSEGV)")) << ended.said;
   }
+}
+
+TEST(FaultRouter, AFaultIsExplainedWithoutRangesToo) {
+  if (sanitized) GTEST_SKIP();
+  Plain other(1);
+  close_pages(other);
+  const Ended ended = run_child([&] {
+    const Status told = tell_faults([](const void*) { return "; it never was"; });
+    if (!told.ok()) return 1;
+    *other.at(3) = 1;
+    return 0;
+  });
+  EXPECT_EQ(ended.status, 200 + SIGSEGV);
+  EXPECT_TRUE(says(ended, hexadecimal(other.at(3)) + ", which it may not (SIGSEGV); it never was"))
+      << ended.said;
 }
 
 TEST(FaultRouter, AnUnwantedFaultIsASegmentationFault) {

@@ -40,7 +40,7 @@ std::string Counters::as_text(std::span<const Fact> facts) const {
   return line + "reason=" + (reasons.empty() ? "none" : reasons);
 }
 
-std::string Counters::as_json(std::span<const Fact> facts) const {
+std::string Counters::as_json(std::span<const Fact> facts, std::span<const Table> tables) const {
   nlohmann::ordered_json line;
   for (const Fact& fact : facts) line[std::string(fact.name)] = fact.value;
   const std::lock_guard lock(mutex_);
@@ -50,6 +50,14 @@ std::string Counters::as_json(std::span<const Fact> facts) const {
     for (const auto& [reason, n] : known.reasons) reasons[known.name][reason] = n;
   }
   line["reasons"] = reasons;
+  for (const Table& table : tables) {
+    auto& rows = line[std::string(table.name)] = nlohmann::ordered_json::array();
+    for (const Row& row : table.rows) {
+      auto& object = rows.emplace_back(nlohmann::ordered_json::object());
+      for (const auto& [name, value] : row)
+        std::visit([&](const auto& each) { object[name] = each; }, value);
+    }
+  }
   // Texts come from file names and the environment, which need not be UTF-8.
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

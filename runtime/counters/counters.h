@@ -20,6 +20,9 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
 
 namespace tombolo::runtime {
 
@@ -41,6 +44,15 @@ class Counters {
     std::string value;
   };
 
+  // Things of one kind, written behind the counts: in JSON alone.
+  using Value = std::variant<std::uint64_t, bool, std::string, std::vector<std::uint64_t>,
+                             std::vector<std::string>>;
+  using Row = std::vector<std::pair<std::string, Value>>;
+  struct Table {
+    std::string_view name;
+    std::span<const Row> rows;
+  };
+
   // The counter of this name, made at the first call.
   Counter& counter(std::string_view name);
   // Counts one event under `name`, and under its reason besides.
@@ -50,8 +62,8 @@ class Counters {
   // where no reason was counted.
   std::string as_text(std::span<const Fact> facts) const;
   // {"rank": "3", ..., "windows_served": 7, ..., "reasons": {"windows_forwarded": {"R": 2}}}, on
-  // one line without its end.
-  std::string as_json(std::span<const Fact> facts) const;
+  // one line without its end; a table is a list of objects.
+  std::string as_json(std::span<const Fact> facts, std::span<const Table> tables = {}) const;
 
  private:
   struct Named {

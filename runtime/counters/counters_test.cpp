@@ -42,6 +42,24 @@ TEST(Counters, AreReadByProgramsAsJson) {
   EXPECT_EQ(read["reasons"]["forwarded"].size(), 2u);
 }
 
+TEST(Counters, HaveTablesBehindThem) {
+  Counters counters;
+  counters.counter("a").add(3);
+  const std::vector<Counters::Row> rows{
+      {{"number", std::uint64_t{1} << 63}, {"yes", true}, {"text", std::string("t\"")}},
+      {{"numbers", std::vector<std::uint64_t>{1, 2}}, {"texts", std::vector<std::string>{"x"}}}};
+  const Counters::Table tables[] = {{.name = "full", .rows = rows}, {.name = "empty", .rows = {}}};
+  const auto read = nlohmann::json::parse(counters.as_json({}, tables));
+  EXPECT_EQ(read["a"], 3);
+  EXPECT_EQ(read["full"][0]["number"], std::uint64_t{1} << 63);
+  EXPECT_EQ(read["full"][0]["yes"], true);
+  EXPECT_EQ(read["full"][0]["text"], "t\"");
+  EXPECT_EQ(read["full"][1]["numbers"], (std::vector<int>{1, 2}));
+  EXPECT_EQ(read["full"][1]["texts"][0], "x");
+  EXPECT_EQ(read["empty"].size(), 0u);
+  EXPECT_FALSE(nlohmann::json::parse(counters.as_json({})).contains("full"));
+}
+
 TEST(Counters, StayWhereTheyAre) {
   Counters counters;
   Counter& first = counters.counter("first");

@@ -41,4 +41,11 @@ inline constexpr Option dsm_cache_option{
     .initial = "256MiB",
     .meaning = "virtual shared memory: the pages that each thread caches, where it caches pages"};
 
+inline constexpr Option dsm_trace_option{
+    .variable = "TOMBOLO_DSM_TRACE",
+    .values = "a path",
+    .meaning =
+        "virtual shared memory: at the end of the program, a trace of its faults, pages and "
+        "waits is there; Perfetto opens it"};
+
 }  // namespace tombolo::runtime

@@ -129,6 +129,7 @@ constexpr auto of_shared_memory = std::to_array<OptionRow>({
     {.option = dsm_protocol_option},
     {.option = dsm_memory_option},
     {.option = dsm_cache_option},
+    {.option = dsm_trace_option},
 });
 
 constexpr auto of_unchanged_programs = std::to_array<OptionRow>({

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tombolo bench dsm`: kernels on virtual shared memory beside the same with Pthreads."""
 
-import json
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from tombolo import dsm_bench, paths, records, settings
+from tombolo import dsm_bench, paths, progress, records, settings
 from tombolo.console import console, paragraph
-from tombolo.dsm_bench import Contestant, Kernel, Measured
+from tombolo.dsm_bench import Contestant, Kernel, Measured, Spread
 from tombolo.errors import UserError
+
+MET = {True: "[green]{} met[/]", False: "[red]{} not met[/]", None: "{}"}
 
 
 def dsm(
@@ -30,97 +33,188 @@ def dsm(
     """Seconds of kernels with each transport, and ratios to Pthreads in the same round."""
     for name in machine or []:
         settings.check_machine(name)
-    kernels = [k for k in dsm_bench.KERNELS if not rows or k.program in rows]
-    if not kernels:
-        known = dict.fromkeys(k.program for k in dsm_bench.KERNELS)
-        raise UserError(f"no program is called {rows[0]}; there are {', '.join(known)}")
+    kernels = chosen(rows)
     entries = dsm_bench.contestants(machine or ["coherent"])
     writer = records.Writer("dsm", threads=threads, quick=quick)
     all_measured = []
-    for kernel in kernels:
-        measured = measure(kernel, entries, threads, 1 if quick else rounds, quick)
-        all_measured.append(measured)
-        for each in results(measured, entries, threads):
-            writer.write(each)
+    silent = str(lines) == "-"
+    pieces = [Piece(kernel, n + 1) for kernel in kernels for n in range(1 if quick else rounds)]
+    with nullcontext() if silent else progress.watcher(pieces) as watcher:
+        for kernel in kernels:
+            own = [piece for piece in pieces if piece.kernel is kernel]
+            measured = measure(own, entries, threads, quick, watcher)
+            all_measured.append(measured)
+            for each in results(measured, entries, threads):
+                writer.write(each)
     if lines:
-        write_lines([r for m in all_measured for r in results(m, entries, threads)], lines)
-    if str(lines) != "-":
-        console.print(table(all_measured, entries, threads))
-        console.print(f"records: {paths.shown(writer.path)}")
+        records.write_lines([r for m in all_measured for r in results(m, entries, threads)], lines)
+    if silent:
+        return
+    show(all_measured, entries, threads)
+    console.print(f"records: {paths.shown(writer.path)}")
+    plots(all_measured, entries, threads, writer.path)
+
+
+def chosen(rows: list[str] | None) -> list[Kernel]:
+    """The kernels of these programs, or all; a UserError for a name that is none."""
+    kernels = dsm_bench.kernels()
+    known = dict.fromkeys(kernel.program for kernel in kernels)
+    for name in rows or []:
+        if name not in known:
+            raise UserError(f"no program is called {name}; there are {', '.join(known)}")
+    return [kernel for kernel in kernels if not rows or kernel.program in rows]
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A round of a kernel, for the display of the progress."""
+
+    kernel: Kernel
+    number: int
+
+    @property
+    def experiment(self) -> str:
+        return f"round {self.number}:"
+
+    @property
+    def name(self) -> str:
+        return self.kernel.title
+
+    @property
+    def cost(self) -> float:
+        return self.kernel.cost
 
 
 def measure(
-    kernel: Kernel, entries: list[Contestant], threads: int, rounds: int, quick: bool
+    pieces: list[Piece],
+    entries: list[Contestant],
+    threads: int,
+    quick: bool,
+    watcher: progress.Bars | progress.Lines | None = None,
 ) -> Measured:
     """All contestants in turn, so that a change of the host's pace is one for all."""
-    measured = Measured(kernel)
-    for _ in range(rounds):
-        of_round: dict[Contestant, float | None] = {}
-        for who in entries:
-            try:
-                of_round[who] = dsm_bench.run(kernel, who, threads, quick)["seconds"]
-            except UserError as mistake:
-                of_round[who] = None
-                paragraph(f"{kernel.program}, {who.label}: {mistake}", style="red")
-        measured.rounds.append(of_round)
+    measured = Measured(pieces[0].kernel)
+    for piece in pieces:
+        if watcher:
+            watcher.started(piece)
+        measured.rounds.append(one_round(piece.kernel, entries, threads, quick))
+        if watcher:
+            watcher.ended(piece, None)
     return measured
+
+
+def one_round(
+    kernel: Kernel, entries: list[Contestant], threads: int, quick: bool
+) -> dict[Contestant, float | None]:
+    times: dict[Contestant, float | None] = {}
+    for contestant in dsm_bench.entries_of(kernel, entries):
+        try:
+            times[contestant] = dsm_bench.run(kernel, contestant, threads, quick)["seconds"]
+        except UserError as mistake:
+            times[contestant] = None
+            paragraph(f"{kernel.title}, {contestant.label}: {mistake}", style="red")
+    return times
 
 
 def results(measured: Measured, entries: list[Contestant], threads: int) -> list[dict]:
     """A line for each contestant."""
+    kernel = measured.kernel
     return [
         {
             "kind": "result",
-            "program": measured.kernel.program,
-            "variant": measured.kernel.variant,
-            "transport": who.transport,
-            "machine": who.machine,
-            "threads": threads,
-            "seconds": measured.seconds(who),
-            "ratio": measured.ratio(who),
+            "program": kernel.program,
+            "variant": kernel.variant,
+            "transport": contestant.transport,
+            "machine": contestant.machine,
+            "all_cached": contestant.whole,
+            "threads": kernel.threads or threads,
+            **named("seconds", measured.seconds(contestant)),
+            **named("ratio", measured.ratio(contestant)),
+            "ratio_to": measured.base(contestant).label,
+            "goal": str(dsm_bench.goal_of(kernel, contestant) or "") or None,
+            "met": measured.met(contestant),
+            "samhita_2013": kernel.samhita or None,
+            "argodsm": kernel.argodsm or None,
         }
-        for who in entries
+        for contestant in dsm_bench.entries_of(kernel, entries)
     ]
 
 
-def write_lines(found: list[dict], path: Path) -> None:
-    text = "".join(json.dumps(each) + "\n" for each in found)
-    if str(path) == "-":
-        print(text, end="")
-        return
-    try:
-        path.write_text(text)
-    except OSError as mistake:
-        raise UserError(f"{path}: {mistake.strerror}") from None
+def named(name: str, found: Spread | None) -> dict[str, float | None]:
+    if found is None:
+        return {name: None, f"{name}_low": None, f"{name}_high": None}
+    return {name: found.median, f"{name}_low": found.low, f"{name}_high": found.high}
+
+
+# --- The tables -----------------------------------------------------------------------------------
+
+
+def show(all_measured: list[Measured], entries: list[Contestant], threads: int) -> None:
+    console.print(table(all_measured, entries, threads))
+    for measured in all_measured:
+        for contestant in dsm_bench.entries_of(measured.kernel, entries):
+            if contestant.whole and (seconds := measured.seconds(contestant)):
+                text = f"{measured.kernel.title}, {contestant.label}: {duration(seconds.median)}"
+                paragraph(f"{text}; its ratio in `window` is to this")
+    if any(measured.kernel.samhita or measured.kernel.argodsm for measured in all_measured):
+        console.print(quotations(all_measured))
 
 
 def table(all_measured: list[Measured], entries: list[Contestant], threads: int) -> Table:
-    title = f"{threads} threads: time, and how quick beside Pthreads (1: as quick)"
+    title = (
+        f"{threads} threads: median time, and how quick beside Pthreads in the same round "
+        "(1: as quick; lowest to highest)"
+    )
     made = Table(title=title, title_justify="left")
     made.add_column("program")
-    for who in entries:
-        made.add_column(who.label, justify="right")
-    made.add_column("goal of window", justify="right")
+    for contestant in entries:
+        made.add_column(contestant.label, justify="right")
     for measured in all_measured:
-        kernel = measured.kernel
-        cells = [cell(measured, who) for who in entries]
-        made.add_row(f"{kernel.program}, {kernel.variant}", *cells, goal(kernel))
+        cells = [cell(measured, contestant) for contestant in entries]
+        made.add_row(measured.kernel.title, *cells)
     return made
 
 
-def cell(measured: Measured, who: Contestant) -> str:
-    seconds, ratio = measured.seconds(who), measured.ratio(who)
+def cell(measured: Measured, contestant: Contestant) -> str:
+    seconds, ratio = measured.seconds(contestant), measured.ratio(contestant)
     if seconds is None:
         return "fails"
-    if who.transport == dsm_bench.PTHREADS or ratio is None:
-        return duration(seconds)
-    return f"{duration(seconds)}\n{ratio:.3f}"
+    text = duration(seconds.median)
+    if contestant.transport == dsm_bench.PTHREADS or ratio is None:
+        return text
+    text += f"\n{ratio.median:.3f}"
+    if len(measured.rounds) > 1:
+        text += f" ({ratio.low:.3f}-{ratio.high:.3f})"
+    goal = dsm_bench.goal_of(measured.kernel, contestant)
+    if goal is None:
+        return text
+    return f"{text}\n" + MET[measured.met(contestant)].format(f"goal {goal}:")
 
 
-def goal(kernel: Kernel) -> str:
-    if kernel.goal_us is not None:
-        return f"{kernel.goal_us:g} us"
-    return "" if kernel.goal is None else f"{kernel.goal:g}"
+def quotations(all_measured: list[Measured]) -> Table:
+    """The figures of others, with their sources."""
+    made = Table(title="Quoted beside Pthreads, not measured in this run", title_justify="left")
+    made.add_column("program")
+    made.add_column("Samhita 2013, on its cluster")
+    made.add_column("ArgoDSM (May 2026, MPICH 4.0.2), 2 processes\nmeasured on a 2-core host")
+    for measured in all_measured:
+        kernel = measured.kernel
+        if kernel.samhita or kernel.argodsm:
+            made.add_row(kernel.title, kernel.samhita, kernel.argodsm)
+    return made
+
+
+def plots(
+    all_measured: list[Measured], entries: list[Contestant], threads: int, path: Path
+) -> None:
+    """A PNG and an SVG beside the records."""
+    from tombolo import plot  # matplotlib is slow to load and only needed here
+
+    ours = [each for each in entries if each.transport != dsm_bench.PTHREADS]
+    for suffix in (".png", ".svg"):
+        out = path.with_suffix(suffix)
+        plot.ratios(all_measured, ours, out, f"{threads} threads")
+        console.print(f"plot: {paths.shown(out)}")
 
 
 def duration(seconds: float) -> str:

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 
 from rich.table import Table
 
-from tombolo import hints, host, libraries, mpis, paths, probes
+from tombolo import compilers, dsm, dsm_world, hints, host, libraries, mpis, paths, probes
 from tombolo.console import console
+from tombolo.errors import UserError
 from tombolo.scc import native
 
 GIB = 1 << 30
 SMALL_SHM = GIB  # a container's default of 64 MiB is the usual trap
+USUAL_MAPPINGS = 65530  # of a process: the kernel's default
+STRICT = 2  # vm.overcommit_memory
 FLUSHES = ("clwb", "clflushopt", "clflush")
 TOOLS = ("g++", "cmake", "ninja", "clang-format", "clang-tidy", "gfortran", "git")
 MARKS = {"yes": "[green]yes[/]", "no": "[red]no[/]", "partly": "[yellow]partly[/]"}
@@ -45,6 +48,7 @@ def findings() -> Iterator[Finding]:
     yield _cores()
     yield _shared_memory()
     yield from _kernel()
+    yield from _virtual_shared_memory()
     yield _flushes()
     yield _dax()
     yield _tools()
@@ -69,11 +73,25 @@ def _libraries() -> Iterator[Finding]:
             yield Finding(name, "yes", paths.shown(library))
         else:
             yield Finding(name, "no", "not there", libraries.hint())
-    program = libraries.find_program(native.NAME)
-    if program:
-        yield Finding(native.NAME, "yes", paths.shown(program))
-    else:
-        yield Finding(native.NAME, "no", "not there", libraries.program_hint(native.NAME))
+    for name in (native.NAME, dsm.LAUNCHER, dsm.LIBRARY, dsm_world.LIBRARY):
+        program = libraries.find_program(name)
+        if program:
+            yield Finding(name, "yes", paths.shown(program))
+        else:
+            yield Finding(name, "no", "not there", libraries.program_hint(name))
+    yield _compiler()
+
+
+def _compiler() -> Finding:
+    about, plugin = "tombolo dsm cc", compilers.find_plugin()
+    if plugin is None:
+        hint = libraries.hint() if compilers.has_llvm() else hints.COMPILER
+        return Finding(about, "no", "the plugin of clang is not there", hint)
+    try:
+        clang = compilers.clang_of(plugin, "clang")
+    except UserError as lack:
+        return Finding(about, "no", str(lack), hints.COMPILER)
+    return Finding(about, "yes", f"{paths.shown(plugin)} for {clang}")
 
 
 def _cores() -> Finding:
@@ -133,6 +151,43 @@ def _write_watch(lack: str) -> Finding:
         lack,
         "`flushed` publishes whole regions: Linux 6.7 or newer, and in a container "
         "a seccomp profile that allows userfaultfd",
+    )
+
+
+def _virtual_shared_memory() -> Iterator[Finding]:
+    """The needs of page caches: those without userfaultfd close their pages by mprotect."""
+    lack = probes.own_faults()
+    yield _own_faults(lack)
+    mappings = probes.kernel_setting("vm/max_map_count")
+    if mappings is not None:
+        few = bool(lack) and mappings <= USUAL_MAPPINGS
+        yield Finding(
+            "mappings of a process",
+            "partly" if few else "yes",
+            f"{mappings} (vm.max_map_count)" + ("" if lack else "; userfaultfd needs few"),
+            hints.FEW_MAPPINGS if few else "",
+        )
+    overcommit = probes.kernel_setting("vm/overcommit_memory")
+    if overcommit is not None:
+        strict = overcommit == STRICT
+        yield Finding(
+            "memory beyond what is there",
+            "partly" if strict else "yes",
+            "counted when reserved" if strict else "counted when touched",
+            hints.STRICT_OVERCOMMIT if strict else "",
+        )
+
+
+def _own_faults(lack: str) -> Finding:
+    about = "own page faults"
+    if not lack:
+        return Finding(about, "yes", "userfaultfd by signals, of this process alone: no right needed")
+    return Finding(
+        about,
+        "partly",
+        f"mprotect; {lack}",
+        "a page cache of `tombolo dsm run` takes longer for pages apart: Linux 5.19 or newer, and in a "
+        "container a seccomp profile that allows userfaultfd",
     )
 
 

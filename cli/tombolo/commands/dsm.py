@@ -46,6 +46,9 @@ def run(
         str | None, typer.Option(help="window: of each thread [default: 256MiB]")
     ] = None,
     stats: Annotated[bool, typer.Option(help="Say at the end how often pages moved.")] = False,
+    trace: Annotated[
+        str | None, typer.Option(help="Write a trace of faults, pages and waits; Perfetto opens it.")
+    ] = None,
     show: Annotated[bool, typer.Option(help="Print the command line instead of running it.")] = False,
 ) -> None:
     """Run PROGRAM in one process for each thread: one that calls tombolo/dsm.h, or Pthreads alone.
@@ -67,7 +70,8 @@ def run(
     if dsm_world.is_unchanged(program):
         other = {"--transport": transport not in (None, "map"), "--protocol": protocol is not None,
                  "--machine": machine not in (None, "coherent"), "--cache": cache is not None,
-                 "--stats": stats}  # fmt: skip
+                 "--stats": stats,
+                 "--trace": trace is not None}  # fmt: skip
         for name in (name for name, given in other.items() if given):
             raise UserError(
                 f"{name}: {program.name} does not call tombolo/dsm.h. The processes of a Pthreads program "
@@ -76,7 +80,8 @@ def run(
         dsm_world.check(str(program))
         start([str(program), *command[1:]], dsm_world.environment(threads, memory), show)
         return
-    choice = dsm.Choice(transport, protocol, machine, memory, cache, "text" if stats else None)
+    told = "text" if stats else None
+    choice = dsm.Choice(transport, protocol, machine, memory, cache, told, trace)
     start(dsm.command(threads or 2, [str(program), *command[1:]]), dsm.environment(choice), show)
 
 

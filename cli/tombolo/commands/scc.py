@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tombolo scc`: the papers' experiments on the simulated SCC, and a report beside the papers."""
 
-import json
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from tombolo import hints, libraries, paths
+from tombolo import hints, libraries, paths, records
 from tombolo.console import console, paragraph
 from tombolo.errors import UserError
 from tombolo.scc import campaign, catalogue, chips, native, report, store
@@ -79,7 +78,7 @@ def run(
     known = catalogue.load()
     names = list(dict.fromkeys(experiments))
     if lines:
-        _write_lines([v for n in names for v in report.enriched(known, n, results.lines(n))], lines)
+        records.write_lines([v for n in names for v in report.enriched(known, n, results.lines(n))], lines)
     if str(lines) != "-":
         made = report.gather(known, results, Setting(quick, seed, chip))
         _show([s for s in made.sections if s.experiment.name in names], everything=False)
@@ -238,14 +237,3 @@ def _fail_with(ended: campaign.Ended) -> None:
         file=sys.stderr,
     )
     raise typer.Exit(1)
-
-
-def _write_lines(values: list[dict], path: Path) -> None:
-    text = "".join(json.dumps(value) + "\n" for value in values)
-    if str(path) == "-":
-        print(text, end="")
-        return
-    try:
-        path.write_text(text)
-    except OSError as mistake:
-        raise UserError(f"{path}: {mistake.strerror}") from None

@@ -6,10 +6,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from tombolo import host, paths
+from tombolo import host, paths, progress
 from tombolo.console import paragraph
 from tombolo.errors import UserError
-from tombolo.scc import native, progress
+from tombolo.scc import native
 from tombolo.scc.native import Point, Setting
 from tombolo.scc.pool import Failure, Interrupted, Pool
 from tombolo.scc.store import Store

@@ -2,6 +2,8 @@
 """Shows how a run gets on: bars on a terminal, a line for each finished point elsewhere."""
 
 import time
+from collections.abc import Sequence
+from typing import Protocol
 
 from rich.progress import (
     BarColumn,
@@ -15,16 +17,30 @@ from rich.progress import (
 )
 
 from tombolo.console import console, paragraph
-from tombolo.scc.native import Point
-from tombolo.scc.pool import Failure
 
 SPEED_SECONDS = 600  # a long memory: points of one kind come in a row
+
+
+class Point(Protocol):
+    """A piece of a run; `cost`: its expected seconds, relative to the other pieces."""
+
+    @property
+    def experiment(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def cost(self) -> float: ...
+
+
+class Failure(Protocol):
+    @property
+    def why(self) -> str: ...
 
 
 class Bars:
     """One bar over all points, weighted by their cost, and one for each running point."""
 
-    def __init__(self, points: list[Point]) -> None:
+    def __init__(self, points: Sequence[Point]) -> None:
         self._progress = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
@@ -82,7 +98,7 @@ class Bars:
 class Lines:
     """A line for each point that has ended."""
 
-    def __init__(self, points: list[Point]) -> None:
+    def __init__(self, points: Sequence[Point]) -> None:
         self._total, self._ended = len(points), 0
         self._since: dict[Point, float] = {}
 
@@ -108,5 +124,5 @@ class Lines:
             paragraph(text + f"{seconds:.1f} s")
 
 
-def watcher(points: list[Point]) -> Bars | Lines:
+def watcher(points: Sequence[Point]) -> Bars | Lines:
     return Bars(points) if console.is_terminal else Lines(points)
