@@ -88,7 +88,7 @@ class Regional {
     shape_.check(page);
     if (store_.full()) TOMBOLO_TRY(evict(store_.victim()));
     TOMBOLO_TRY(fetcher_.fetch(page));
-    return bring_others(page, ahead_.end_after(page), false);
+    return bring_others(page, ahead_.after(page), false);
   }
 
   Status write_miss(Page page) {
@@ -96,7 +96,7 @@ class Regional {
     open(page);
     // In a span, pages that are not stored to would be looked at for nothing at its end.
     if (!held_.empty()) return {};
-    return bring_others(page, stores_ahead_.end_after(page), true);
+    return bring_others(page, stores_ahead_.after(page), true);
   }
 
   void record(Page page, std::size_t offset, std::size_t bytes) {
@@ -191,25 +191,25 @@ class Regional {
     store_.allow_writes(page);
   }
 
-  // Those behind the page that was missed, which stays. Pages for stores are opened one by one: as
-  // readable ones they would be the first to give way.
-  Status bring_others(Page missed, Page end, bool for_stores) {
-    for (Page page = missed + 1; page < end; ++page) {
-      bool room = true;
-      if (store_.lookup(page) == nullptr) TOMBOLO_TRY(bring(page, missed, for_stores, room));
-      if (!room) break;
+  // As far as they do not push out each other, or the page that was missed. Pages for stores are
+  // opened one by one: as readable ones they would be the first to give way.
+  Status bring_others(Page missed, const PageRun& run, bool for_stores) {
+    for (Page i = 0; i < run.count; ++i) {
+      const Page page = run[i];
+      if (store_.lookup(page) == nullptr) {
+        if (store_.full()) {
+          const Page victim = store_.victim();
+          if (victim == missed || run.has(victim, i)) return {};
+          TOMBOLO_TRY(evict(victim));
+        }
+        TOMBOLO_TRY(bring(page, for_stores));
+      }
       if (for_stores) open(page);
     }
     return {};
   }
-  Status bring(Page page, Page missed, bool for_stores, bool& room) {
-    if (store_.full()) {
-      const Page victim = store_.victim();
-      room = victim < missed || victim >= page;
-      if (!room) return {};
-      TOMBOLO_TRY(evict(victim));
-    }
-    // In place, a page that is kept costs neither a twin nor a difference on its way home.
+  // In place, a page that is kept costs neither a twin nor a difference on its way home.
+  Status bring(Page page, bool for_stores) {
     return for_stores && store_.in_place() ? fetcher_.fetch_to_keep(page) : fetcher_.fetch(page);
   }
 
