@@ -16,6 +16,7 @@
 
 #include "base/check.h"
 #include "host/faults/signal_chain.h"
+#include "host/interrupts/instruction.h"
 
 namespace tombolo::host {
 namespace {
@@ -126,8 +127,10 @@ void on_signal(int signal, siginfo_t* info, void* context) {
       info->si_code > 0 ? target_at(reinterpret_cast<std::uint64_t>(info->si_addr)) : nullptr;
   if (target == nullptr) {
     go_to_program(signal, info, context);
-  } else if (!target->on_fault({.address = info->si_addr,
-                                .kind = kind_of_fault(*static_cast<ucontext_t*>(context))})) {
+  } else if (!target->on_fault(
+                 {.address = info->si_addr,
+                  .kind = kind_of_fault(*static_cast<ucontext_t*>(context)),
+                  .instruction = instruction_of(*static_cast<ucontext_t*>(context))})) {
     siginfo_t segv = *info;
     segv.si_signo = SIGSEGV;  // HFR2
     segv.si_code = SEGV_MAPERR;
