@@ -5,11 +5,11 @@
 //   miss()            another thread has taken one of several pages meanwhile: bring all together
 //   may_run_next()    all are there perhaps, and it has not run yet: nothing is to be taken
 //
-// An instruction that runs again and again, in a loop, cannot be told from one that has not run. So
-// may_run_next() is true for some time alone, long enough to go on from a signal handler.
+// An instruction in a loop, which runs again and again, cannot be told from one that has not run.
+// So may_run_next() is true for some time alone, long enough to go on from a signal handler.
 //
-// Invariants: DUI1 accesses() are to different pages, in the order of their last misses: those of an
-//                  instruction and, where it has run meanwhile, of its run before.
+// Invariants: DUI1 accesses() are to different pages, in the order of their last misses: those of
+//                  an instruction and, where it has run meanwhile, of its run before.
 // Thread safety: one thread, and its signal handlers, which do not interrupt miss() and brought().
 #pragma once
 
