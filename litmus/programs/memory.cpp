@@ -152,6 +152,8 @@ std::vector<ExploredProgram> memory_programs() {
                        two_pages, written_after_a_read<InOrder>, in_order),
       program<InOrder>("sequential/both-pages", "each stores to both pages by one instruction",
                        two_pages, stored_to_both<InOrder>, in_order),
+      program<InOrder>("sequential/both-pages-and-each", "one does, beside stores to each of them",
+                       two_pages, stored_to_both_and_each<InOrder>, in_order),
       program<InOrder>("sequential/spans", "a number under a lock", two_pages,
                        counted_in_order<InOrder>, in_order),
   };

@@ -207,6 +207,21 @@ void stored_to_both(MemoryThread<Thread>& t) {
   t.memory().close();
 }
 
+// Sequential consistency: the same beside stores to one page after the other.
+template <class Thread>
+void stored_to_both_and_each(MemoryThread<Thread>& t) {
+  if (t.self() == 0) {
+    if (!t.memory().store_both(on_first, on_second, 1))
+      t.fail("a page is gone before the instruction that needs both");
+    t.await(1, 1);
+  } else {
+    t.store(on_second, 2);
+    t.store(on_first, 2);
+    t.reach(1);
+  }
+  t.memory().close();
+}
+
 // Sequential consistency: a thread whose page another has read stores to it again.
 template <class Thread>
 void written_after_a_read(MemoryThread<Thread>& t) {
