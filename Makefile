@@ -87,6 +87,10 @@ bench-simulator: build/release/build.ninja ## How many memory operations the sim
 broken-twins: env-test build ## Removes, exchanges or shortens each publish, refresh, drain, ... in turn; a test must notice.
 	@.env/cli/bin/python tools/broken_twins.py
 
+.PHONY: nightly-dsm
+nightly-dsm: build ## 10,000 random programs on virtual shared memory, by new seeds: make nightly-dsm FIRST=1.
+	@build/$(PRESET)/dsm/dsm_servers_random_programs_test --first $(or $(FIRST),$(shell date +%s)) --programs 1430
+
 .PHONY: explore
 explore: build ## Litmus verdicts, then every schedule of the algorithms and their twins, deeper than the tests.
 	@build/$(PRESET)/litmus/tombolo-litmus run

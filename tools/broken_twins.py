@@ -21,14 +21,16 @@ off by one   A publish or refresh of a range is a byte short.
 step         A step of a protocol of dsm/ is removed: a call on its transport, its page store, its
              directory of pages or its notices (PROTOCOL below). The wait of write_notices.h for a
              slower writer is left out: the explorer finds it missing, tests by luck alone.
+view         In dsm/pages/, a step that makes the program's view follow the states of its pages, a twin,
+             or a note of an instruction's pages is left out (VIEW below).
 early        In dsm/allocator/, a statement that a comment explains by "Before ..." is exchanged with
              the next one.
 unrenewed    In dsm/allocator/, a renewal of pages between two users is left out.
 guard        A lock that keeps threads of one process apart in windows/ is removed. (Those of
              sync/ are left to tests with many threads and to the thread sanitizer.)
 
-Files below a folder `testing` or `broken` are no part of the system. The folders of dsm/ above the
-protocols are left out: their tests start processes.
+Files below a folder `testing` or `broken` are no part of the system. The folders of dsm/ whose tests
+start processes are left out, and the transports of whole programs.
 
 How: the tree is copied to a scratch folder for each job, with the list of machines cut down to
 `stale`, so that tests compile quickly. Objects are compiled by direct compiler calls, and only
@@ -56,8 +58,8 @@ import threading
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-# Parts of dsm/ above the protocols: their tests start processes, and need more libraries.
-ABOVE_PROTOCOLS = ("api", "compiler", "pages", "pthread", "servers", "threads", "world")
+# Parts of dsm/ whose tests start processes, and need more libraries.
+ABOVE_PROTOCOLS = ("api", "compiler", "pthread", "servers", "threads", "world")
 LAYERS = ("base", "machine", "host", "backends", "sync", "windows", "dsm")
 CALL = re.compile(
     r"\bcore_?\s*\.\s*(?:publish|refresh|drain|fence|renew_pieces)\s*\("
@@ -72,6 +74,13 @@ PROTOCOL = re.compile(
     r"|\bnotices_?\s*\.\s*append\s*\(|\bsender_\s*\.\s*(?:send|raise|give_back)\s*\("
     r"|(?<=TOMBOLO_TRY\()(?:wait_for_all|end_region|end_part|drop_old|apply_updates|collect"
     r"|bring_home|ask)\s*\(|(?<=    )drop_all_old\s*\("
+)
+# The steps of a page store, in dsm/pages/, likewise.
+VIEW = re.compile(
+    r"\bclosing_?\s*\.\s*(?:add|close)\s*\(|(?:\bpages_\.)?\bmemory_->(?:change|discard|close|fill)\s*\("
+    r"|\bpages_\.settle\s*\(|(?<=[{;)] )become\s*\(|(?<=  )(?:settle|note_miss|copy)\s*\("
+    r"|(?<=[{] )copy\s*\("
+    r"|\bstd::rotate\s*\("
 )
 # A statement that must come before one that announces it, at the start of a line.
 EARLIER = re.compile(
@@ -91,6 +100,8 @@ GUARD = re.compile(r"const (?:Guard guard\(\*this\)|std::lock_guard guard\(refre
 MACHINE_LIST = re.compile(r"using AllMachines\s*=[^;]*;")
 INCLUDE = re.compile(r'(?m)^ *#include "([^"]+)"')  # always from the root
 FLAGS = ("-std=c++20", "-O1", "-w")
+# On the machine, or on none.
+TESTS = "*stale*:Recorded.*:RegionalPages.*:Scheduled.*:*userfault:*protection:UnfinishedInstruction.*"
 COMMON = "common.h"  # GoogleTest's header, parsed once for all tests
 FAILED_TEST = re.compile(r"^\[  FAILED  \] ([\w/.]+)", re.M)
 
@@ -144,7 +155,7 @@ def find_twins(folders):
                 continue
             if relative.parts[0] == "dsm" and relative.parts[1] in ABOVE_PROTOCOLS:
                 continue
-            layer = "allocator" if "allocator" in relative.parts else relative.parts[0]
+            layer = next((f for f in FOLDERS_OF_THEIR_OWN if f in relative.parts), relative.parts[0])
             text = path.read_text()
             code = blank_comments(text)
             for kind, generate in KINDS.items():
@@ -201,6 +212,12 @@ def ranges_cut_short(code, text):
         yield call.start(), end, text[call.start():end - 1] + " - 1)"
 
 
+def missing_views(code, _):
+    for call in VIEW.finditer(code):
+        used = code[:call.start()].rstrip().endswith(("return", "TOMBOLO_TRY(", ","))
+        yield call.start(), closing(code, call.end() - 1), "Status()" if used else "(void)0"
+
+
 def early_statements(code, text):
     for comment in BEFORE.finditer(text):
         middle = end_of_statement(code, comment.end())
@@ -224,15 +241,16 @@ def missing_guards(code, _):
 KINDS = {
     "removal": removals,
     "step": removed_steps,
+    "view": missing_views,
     "swap": swaps,
     "off by one": ranges_cut_short,
     "early": early_statements,
     "unrenewed": missing_renewals,
     "guard": missing_guards,
 }
-# The others: all. The ranges of dsm/ are whole lines, of which a byte less is as many. Its
-# dsm/allocator is a folder of its own here.
-FOLDERS_OF = {"off by one": ("sync", "windows"), "guard": ("windows",), "step": ("dsm",),
+FOLDERS_OF_THEIR_OWN = ("allocator", "pages")  # of dsm/
+# The others: all. The ranges of dsm/ are whole lines, of which a byte less is as many.
+FOLDERS_OF = {"off by one": ("sync", "windows"), "guard": ("windows",), "step": ("dsm",), "view": ("pages",),
               "early": ("allocator",), "unrenewed": ("allocator",)}
 
 
@@ -305,7 +323,7 @@ class Bench:
         subprocess.run([options.cxx, *FLAGS, "-x", "c++-header", str(common), "-o", f"{common}.gch"],
                        check=True, capture_output=True, text=True)
         tree = self.new_tree()
-        self.library = tree.sources(("base", "host", "backends", "windows"), ())
+        self.library = tree.sources(("base", "host", "backends", "windows", "dsm/pages"), ())
         tests = [t for t in tree.sources(("sync", "windows", "dsm"), ("_test",))
                  if options.tests.search(str(t)) and not self.is_above_protocols(t)]
         self.inputs = {source: tree.includes(source) for source in self.library + tests}
@@ -329,7 +347,10 @@ class Bench:
         folders = ("base", "host", "backends", test.parts[0])
         processes = f"{test.parts[0]}/testing/processes"
         left_out = "" if f"{processes}.h" in self.inputs[test] else f"{processes}.cpp"
-        return [test, *(s for s in self.library if s.parts[0] in folders and str(s) != left_out)]
+        pages = [s for s in self.library if s.parts[0] == "dsm" and test.parts[:2] == s.parts[:2]]
+        return [test, *pages,
+                *(s for s in self.library if s.parts[0] in folders and s.parts[0] != "dsm"
+                  and str(s) != left_out)]
 
     def concerns(self, changed, test):
         return any(changed & self.inputs[s] for s in self.parts(test))
@@ -341,7 +362,7 @@ class Bench:
         subprocess.run([self.options.cxx, *map(str, objects), "-o", str(program), "-lgtest",
                         "-lgtest_main", "-lpthread"], check=True, capture_output=True, text=True)
         try:
-            done = subprocess.run([str(program), "--gtest_filter=*stale*:Recorded.*:RegionalPages.*:Scheduled.*",
+            done = subprocess.run([str(program), f"--gtest_filter={TESTS}",
                                    "--gtest_fail_fast", "--gtest_brief=1"], capture_output=True,
                                   text=True, errors="replace", timeout=self.options.timeout)
         except subprocess.TimeoutExpired:

@@ -24,6 +24,7 @@ from typer.testing import CliRunner
 COMMAND = [sys.executable, "-P", str(Path(dsm.__file__).parent / "__main__.py")]
 TRANSPORTS = [["--transport", "map"], ["--transport", "window"]]
 ON_MACHINES = [["--transport", "window", "--machine", name] for name in ("flushed", "stale")]
+IN_ORDER = ["--transport", "window", "--protocol", "sequential"]
 
 SUMS = r"""
 #include <stdio.h>
@@ -76,6 +77,28 @@ int main(void) {
 }
 """
 
+# A flag without a lock.
+FLAG = r"""
+#include <sched.h>
+#include <stdio.h>
+#include <tombolo/dsm.h>
+
+int main(void) {
+  tombolo_dsm_init();
+  volatile int* const block = tombolo_dsm_malloc(8192);
+  tombolo_dsm_barrier_wait();
+  if (tombolo_dsm_thread() == 0) {
+    block[0] = 7;
+    block[1024] = 1;
+  } else {
+    while (block[1024] == 0) sched_yield();
+    printf("%d\n", block[0]);
+  }
+  tombolo_dsm_finalize();
+  return 0;
+}
+"""
+
 
 @pytest.fixture(scope="module", autouse=True)
 def built():
@@ -113,7 +136,7 @@ def run(*words, cwd: Path | None = None, **environment) -> subprocess.CompletedP
     return subprocess.run(argv, capture_output=True, text=True, env=env, timeout=120, cwd=cwd)
 
 
-@pytest.mark.parametrize("how", [*TRANSPORTS, *ON_MACHINES], ids=lambda words: words[-1])
+@pytest.mark.parametrize("how", [*TRANSPORTS, *ON_MACHINES, IN_ORDER], ids=lambda words: words[-1])
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_threads_share_memory_locks_and_sums(sums, how, threads):
     done = run("-n", threads, *how, "--memory", "4MiB", "--cache", "64KiB", sums)
@@ -305,6 +328,12 @@ def alive(pid: int) -> bool:
     return True
 
 
+def test_flags_work_under_sequential_consistency(compile_c):
+    done = run("-n", 3, *IN_ORDER, "--memory", "4MiB", "--stats", compile_c("flag", FLAG))
+    assert (done.returncode, done.stdout) == (0, "7\n7\n"), done.stderr
+    assert done.stderr.count("protocol=sequential") == 3
+
+
 @pytest.mark.parametrize("how", TRANSPORTS, ids=lambda words: words[-1])
 def test_stats_are_told_by_each_thread(sums, how):
     done = run("-n", 2, *how, "--stats", sums)
@@ -434,7 +463,6 @@ def test_requests_that_cannot_be_met_are_refused_by_name(words, told):
         (["--cache", "0"], "cache of 0 bytes is too small"),
         (["--memory", "some"], "TOMBOLO_DSM_MEMORY is 'some'"),
         (["--memory", "8TiB"], "bytes"),
-        (["--transport", "window", "--protocol", "sequential"], "protocol sequential"),
     ],
 )
 def test_settings_that_cannot_be_are_refused_once(sums, words, told):

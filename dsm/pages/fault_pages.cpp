@@ -133,6 +133,7 @@ bool FaultPages::on_fault(const host::Fault& fault) {
                 page);
   TOMBOLO_CHECK(handler_ != nullptr, "page store: page {} is accessed before on_miss()", page);
   if (!handler_->may_access(fault.address)) return false;
+  instruction_ = fault.instruction;
   const RuntimeCall call(*this);
   must(page, serve(page, fault.kind));
   return true;

@@ -92,6 +92,8 @@ class FaultPages : private host::FaultTarget {
   // The program's view: shape.pages * shape.page_bytes bytes.
   std::span<std::byte> memory() const;
   host::FaultMechanism mechanism() const { return memory_->mechanism(); }
+  // The address of the one that has met the last fault; 0: not known.
+  std::uint64_t instruction() const { return instruction_; }
 
   // While one lives, the program's thread is in the runtime and does not touch the view: pages are
   // opened and closed together at the end of the outermost one. Without one, each at once. A fault
@@ -220,7 +222,8 @@ class FaultPages : private host::FaultTarget {
   host::ZeroMemory twins_;    // by slot
   host::ZeroMemory changes_;  // slots of frames that are `changing`
   std::uint32_t changes_count_ = 0;
-  int calls_ = 0;           // RuntimeCalls that live
+  int calls_ = 0;  // RuntimeCalls that live
+  std::uint64_t instruction_ = 0;
   bool for_store_ = false;  // a store of the program has missed the page
   std::array<Page, 3> missed_{no_page, no_page, no_page};  // last, the newest at the end
   Page restored_ = no_page;                                // the page that was opened again last

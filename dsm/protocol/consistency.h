@@ -16,6 +16,20 @@
 
 namespace tombolo::dsm {
 
+// Makes a thread that computes call poll(), soon. A protocol that polls asks for it where an answer
+// does not come; it may ask in vain, and then asks again.
+class Interrupter {
+ public:
+  virtual ~Interrupter() = default;
+  virtual void interrupt(Thread thread) = 0;
+};
+
+// An access of an instruction of the program.
+struct Access {
+  Page page = 0;
+  bool write = false;
+};
+
 template <class P>
 concept ConsistencyProtocol = requires(P& p, Page page, std::size_t offset, std::size_t bytes,
                                        Lock lock, bool& taken, std::uint64_t& value,

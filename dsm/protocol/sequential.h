@@ -6,20 +6,32 @@
 //   home of a page:  its writer | one bit for each reader | a mutex
 //
 // The thread that misses holds the mutex and asks the writer, or for a store each reader, to give
-// its copy up. A thread answers in poll(): before each of its accesses, and wherever it waits.
+// its copy up. A thread answers in poll(): before each of its accesses, and wherever it waits. One
+// that does neither, since its accesses meet page faults alone, is interrupted to poll.
+//
+// Two threads whose instructions need the same two pages at once may take them from each other for
+// ever, one page each. bring_together() ends that: one thread at a time has the turn, and keeps the
+// pages that it has got until it has all.
 //
 // Invariants: DSQ1 a page is writable at its writer alone, and at its home out of date only then;
 //                  its copies are at its writer and its readers. A page with a writer has no
 //                  reader.
-//             DSQ2 a thread that waits answers requests, whatever it waits for; a thread that
-//                  answers waits for nothing. Hence no circle of threads waits.
+//             DSQ2 a thread that waits answers requests, whatever it waits for, but for the pages
+//                  that it keeps while it has the turn; a thread that answers waits for nothing. It
+//                  has those pages already, and waits for others, which are asked of threads
+//                  without the turn. A request that it puts off makes room for those of others.
+//                  Hence no circle of threads waits.
 //             DSQ3 requests for a page come from the holder of its mutex, so that a thread has one
 //                  request under way, and a page one.
 //             DSQ4 a copy that is given up is home before the answer (R4), and is got after it
 //                  (R5).
-// Memory per home: 2 + n / 64 words for each page, a word for each lock, two lines.
+// Memory per home: 2 + n / 64 words for each page, a word for each lock, four lines.
 // Thread safety: one thread for each object.
 #pragma once
+
+#include <algorithm>
+#include <span>
+#include <vector>
 
 #include "dsm/protocol/consistency.h"
 #include "dsm/protocol/page_diff.h"
@@ -44,6 +56,7 @@ class Sequential {
     machine::Offset request = 0;   // to this thread
     machine::Offset answers = 0;   // to this thread, counted
     machine::Offset arrivals = 0;  // at barriers; at home 0
+    machine::Offset turn = 0;      // a mutex; at home 0
     typename Reduction<Core>::Layout reduction;
   };
   static Layout take(machine::SyncLayout& layout, const Shape& shape) {
@@ -52,6 +65,7 @@ class Sequential {
             .request = layout.take_lines(1),
             .answers = layout.take_lines(1),
             .arrivals = layout.take_lines(1),
+            .turn = layout.take_lines(1),
             .reduction = Reduction<Core>::take(layout, shape)};
   }
 
@@ -64,6 +78,9 @@ class Sequential {
         mutex_(core_),
         reduction_(core_, layout.reduction),
         buffer_(shape_.page_bytes) {}
+
+  // Reaches threads that do not poll of themselves; outlives this object's use.
+  void interrupt_by(Interrupter& interrupter) { interrupter_ = &interrupter; }
 
   // ---- Accesses ---------------------------------------------------------------------------------
 
@@ -102,10 +119,25 @@ class Sequential {
     return {};
   }
 
+  // All of these are as the program needs them when it returns, at once: `accesses` of one
+  // instruction, to different pages. For a thread that keeps losing one while it misses the next.
+  // The next poll() answers the requests that were put off: after the instruction.
+  Status bring_together(std::span<const Access> accesses) {
+    TOMBOLO_TRY(acquire(turn()));
+    for (const Access& access : accesses) {
+      TOMBOLO_TRY(bring(access));
+      kept_.push_back(access.page);
+    }
+    kept_.clear();
+    mutex_.release(turn());
+    return {};
+  }
+
   // Each store is seen by all at once: there is nothing to note.
   void record(Page page, std::size_t, std::size_t) { shape_.check(page); }
 
   Status evict(Page page) {
+    std::erase(kept_, page);
     TOMBOLO_TRY(acquire(mutex_of(page)));
     // Another thread may have asked for it meanwhile.
     if (store_.lookup(page) != nullptr) {
@@ -121,19 +153,20 @@ class Sequential {
     return {};
   }
 
-  // Answers a request, if there is one.
+  // Answers a request, if there is one, and those that were put off. Allocates nothing but in
+  // bring_together(): it may interrupt the program anywhere.
   Status poll() {
+    TOMBOLO_TRY(answer_late());
     const std::uint64_t request = core_.load(word(core_.self(), layout_.request));
     if (request == 0) return {};
-    const Page page = request & (kind_bit - 1);
-    if (store_.writable(page)) TOMBOLO_TRY(bring_home(page));
-    if ((request & kind_bit) != 0)
-      store_.invalidate(page);
-    else
-      store_.forbid_writes(page);
+    const bool later = keeps(page_of(request));
+    if (!later) TOMBOLO_TRY(give_up(request));
     // The next one may ask, and this one is answered.
     core_.store(word(core_.self(), layout_.request), 0);
-    core_.fetch_add(word(static_cast<Thread>((request >> 48) - 1), layout_.answers), 1);
+    if (later)
+      put_off_.push_back(request);
+    else
+      tell(request);
     return {};
   }
 
@@ -141,35 +174,41 @@ class Sequential {
 
   Status begin_span(Lock lock) {
     shape_.check_lock(lock);
-    return acquire(mutex_of_lock(lock));
+    TOMBOLO_CHECK(!holds(lock), "begin_span: this thread holds lock {} already", lock);
+    TOMBOLO_TRY(acquire(mutex_of_lock(lock)));
+    held_.push_back(lock);
+    return {};
   }
   Status try_begin_span(Lock lock, bool& taken) {
     shape_.check_lock(lock);
-    taken = mutex_.try_acquire(mutex_of_lock(lock));
-    return taken ? Status() : poll();
+    taken = !holds(lock) && mutex_.try_acquire(mutex_of_lock(lock));
+    if (!taken) return poll();
+    held_.push_back(lock);
+    return {};
   }
   Status end_span(Lock lock) {
     shape_.check_lock(lock);
+    TOMBOLO_CHECK(holds(lock), "end_span: this thread does not hold lock {}", lock);
+    std::erase(held_, lock);
     mutex_.release(mutex_of_lock(lock));
     return {};
   }
 
   Status barrier() {
-    ++barriers_;
-    const Word arrivals = word(0, layout_.arrivals);
-    core_.fetch_add(arrivals, 1);
-    return wait([&] { return core_.load(arrivals) >= barriers_ * shape_.threads; });
+    TOMBOLO_CHECK(held_.empty(), "barrier: this thread holds {} locks", held_.size());
+    return meet();
   }
 
   template <class V, class Combine>
   Status reduce(V& value, Combine&& combine) {
-    return reduction_.reduce(value, combine, [this] { return barrier(); });
+    return reduction_.reduce(value, combine, [this] { return meet(); });
   }
 
   // No thread asks for a page when all have given up theirs.
   Status close() {
+    TOMBOLO_CHECK(held_.empty(), "close: this thread holds {} locks", held_.size());
     for (const Page page : store_.cached()) TOMBOLO_TRY(evict(page));
-    return barrier();
+    return meet();
   }
 
  private:
@@ -191,6 +230,7 @@ class Sequential {
   }
   Word mutex_of(Page page) { return word_of(page, 0); }
   Word writer_of(Page page) { return word_of(page, 1); }
+  Word turn() { return word(0, layout_.turn); }
   Word mutex_of_lock(Lock lock) {
     return word(shape_.home_of_lock(lock), layout_.locks, lock / shape_.threads);
   }
@@ -206,8 +246,45 @@ class Sequential {
     core_.store(readers, is_reader ? now | bit : now & ~bit);
   }
 
+  // ---- Requests of others -----------------------------------------------------------------------
+
+  static Page page_of(std::uint64_t request) { return request & (kind_bit - 1); }
+
+  Status give_up(std::uint64_t request) {
+    const Page page = page_of(request);
+    if (store_.writable(page)) TOMBOLO_TRY(bring_home(page));
+    if ((request & kind_bit) != 0)
+      store_.invalidate(page);
+    else
+      store_.forbid_writes(page);
+    return {};
+  }
+  void tell(std::uint64_t request) {
+    core_.fetch_add(word(static_cast<Thread>((request >> 48) - 1), layout_.answers), 1);
+  }
+
+  bool keeps(Page page) const { return std::ranges::find(kept_, page) != kept_.end(); }
+
+  Status answer_late() {
+    for (std::size_t i = 0; i < put_off_.size();) {
+      if (keeps(page_of(put_off_[i]))) {
+        ++i;
+        continue;
+      }
+      TOMBOLO_TRY(give_up(put_off_[i]));
+      tell(put_off_[i]);
+      put_off_.erase(put_off_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    return {};
+  }
+
   // ---- Pages ------------------------------------------------------------------------------------
 
+  Status bring(const Access& access) {
+    const bool cached = store_.lookup(access.page) != nullptr;
+    if (cached && (!access.write || store_.writable(access.page))) return {};
+    return access.write ? write_miss(access.page) : read_miss(access.page);
+  }
   Status make_room() { return store_.full() ? evict(store_.victim()) : Status(); }
 
   Status get(Page page) {
@@ -222,6 +299,34 @@ class Sequential {
   }
 
   // ---- Waiting ----------------------------------------------------------------------------------
+
+  // Counts the looks for an answer, whose pauses double to 20 us: an interrupt after about 5 us, in
+  // which a thread that polls would have answered, then every 30 us, and after half a millisecond
+  // half as often each time.
+  class Patience {
+   public:
+    bool ends() {
+      if (++looks_ < next_) return false;
+      next_ += next_ < rare ? often : next_;
+      return true;
+    }
+
+   private:
+    static constexpr std::uint64_t first = 7;
+    static constexpr std::uint64_t often = 2;
+    static constexpr std::uint64_t rare = 40;
+    std::uint64_t looks_ = 0;
+    std::uint64_t next_ = first;
+  };
+
+  // All threads do.
+  Status meet() {
+    ++barriers_;
+    const Word arrivals = word(0, layout_.arrivals);
+    core_.fetch_add(arrivals, 1);
+    return wait([&] { return core_.load(arrivals) >= barriers_ * shape_.threads; });
+  }
+  bool holds(Lock lock) const { return std::ranges::find(held_, lock) != held_.end(); }
 
   // Answers requests meanwhile (DSQ2).
   template <class Holds>
@@ -247,7 +352,12 @@ class Sequential {
     TOMBOLO_TRY(wait(
         [&] { return core_.compare_exchange(word(thread, layout_.request), 0, message) == 0; }));
     ++asked_;
-    return wait([&] { return core_.load(word(core_.self(), layout_.answers)) >= asked_; });
+    Patience patience;
+    return wait([&] {
+      const bool answered = core_.load(word(core_.self(), layout_.answers)) >= asked_;
+      if (!answered && interrupter_ != nullptr && patience.ends()) interrupter_->interrupt(thread);
+      return answered;
+    });
   }
 
   T& transport_;
@@ -258,6 +368,10 @@ class Sequential {
   sync::SpinMutex<Core> mutex_;
   Reduction<Core> reduction_;
   PageBytes buffer_;
+  Interrupter* interrupter_ = nullptr;
+  std::vector<Lock> held_;
+  std::vector<Page> kept_;              // while this thread has the turn
+  std::vector<std::uint64_t> put_off_;  // requests for those
   std::uint64_t barriers_ = 0;
   std::uint64_t asked_ = 0;
 };

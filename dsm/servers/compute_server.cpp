@@ -70,13 +70,9 @@ Status ComputeServer::choose(int size, bool in_place) {
     kind_ = mapped_kind(machine);
     return {};
   }
-  if (settings.protocol == ProtocolKind::sequential)
-    return Status::unsupported(
-        "protocol sequential needs threads that answer each other while they compute, which "
-        "transport window has not yet; use regional, or transport map");
-  shape_.in_place =
-      in_place && request_.options.pool.empty() && runtime::served(machine).traits().coherent;
-  kind_ = paged_kind(machine);
+  shape_.in_place = in_place && settings.protocol == ProtocolKind::regional &&
+                    request_.options.pool.empty() && runtime::served(machine).traits().coherent;
+  kind_ = paged_kind(machine, settings.protocol);
   return {};
 }
 
@@ -87,9 +83,8 @@ runtime::Member ComputeServer::member(int rank) const {
 }
 
 Status ComputeServer::meet(int rank, std::vector<runtime::Member> members) {
-  std::vector<host::ProcessName> processes;
-  for (const runtime::Member& member : members) processes.push_back(member.process);
-  watch_.emplace(rank, std::move(processes), nullptr, "the program");
+  for (const runtime::Member& member : members) processes_.push_back(member.process);
+  watch_.emplace(rank, processes_, nullptr, "the program");
   const auto sizes = kind_->sizes(shape_, request_.settings.words, static_cast<Thread>(rank));
   shared_.emplace(runtime::SharedMemory::Request{.sync_bytes = sizes.sync_bytes}, rank,
                   std::move(members));
@@ -123,6 +118,7 @@ Status ComputeServer::start(int rank) {
                       .particulars = shared_->particulars(surroundings, request_.options),
                       .shape = shape_,
                       .range = range_,
+                      .processes = processes_,
                       .give_up = request_.give_up,
                       .words = request_.settings.words,
                       .observer = {.timed = request_.settings.timed,

@@ -82,6 +82,7 @@ class ComputeServer {
   Shape shape_;
   std::unique_ptr<MemoryKind> kind_;
   host::FixedRange range_;
+  std::vector<host::ProcessName> processes_;  // by rank
   std::optional<runtime::PeerWatch> watch_;
   std::optional<runtime::SharedMemory> shared_;
   std::optional<PageHeat> heat_;

@@ -423,12 +423,14 @@ int member(const std::string& name) {
 struct Kind {
   std::string transport;
   std::string machine;
+  std::string protocol = "regional";
 };
 
 std::vector<Kind> kinds() {
   std::vector<Kind> all{{"map", "coherent"}};
-  for (const std::string_view name : runtime::machine_names())
-    all.push_back({"window", std::string(name)});
+  for (const char* protocol : {"regional", "sequential"})
+    for (const std::string_view name : runtime::machine_names())
+      all.push_back({"window", std::string(name), protocol});
   return all;
 }
 
@@ -437,6 +439,7 @@ runtime::Launch launch_of(const std::string& name, const Kind& kind, int size) {
           .size = size,
           .environment = {{"TOMBOLO_DSM_TRANSPORT", kind.transport},
                           {"TOMBOLO_MACHINE", kind.machine},
+                          {"TOMBOLO_DSM_PROTOCOL", kind.protocol},
                           {"SEED_OF_TEST", "1"}},
           .grace = std::chrono::seconds(30)};
 }
@@ -506,7 +509,7 @@ TEST_P(Servers, StopAtMistakes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, Servers, ::testing::ValuesIn(kinds()), [](const auto& test) {
-  return test.param.transport + "_on_" + test.param.machine;
+  return test.param.protocol + "_by_" + test.param.transport + "_on_" + test.param.machine;
 });
 
 // ---- Settings that cannot be ------------------------------------------------------------------
@@ -535,9 +538,6 @@ TEST(Refusals, NameTheSetting) {
             std::string::npos)
       << "the bytes that were wanted";
   EXPECT_NE(refusal({{"TOMBOLO_MACHINE", "none"}}).find("TOMBOLO_MACHINE='none'"),
-            std::string::npos);
-  EXPECT_NE(refusal({{"TOMBOLO_DSM_TRANSPORT", "window"}, {"TOMBOLO_DSM_PROTOCOL", "sequential"}})
-                .find("protocol sequential"),
             std::string::npos);
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 
 #include "base/status.h"
 #include "dsm/protocol/shape.h"
@@ -13,6 +14,7 @@
 #include "dsm/servers/settings.h"
 #include "dsm/threads/program_memory.h"
 #include "host/memory/fixed_range.h"
+#include "host/processes/process.h"
 #include "runtime/engines/engines.h"
 
 namespace tombolo::dsm {
@@ -29,6 +31,7 @@ class MemoryKind {
     runtime::Particulars particulars;
     Shape shape;
     host::FixedRange& range;  // of the program's memory; outlives the ProgramMemory
+    std::span<const host::ProcessName> processes;  // of all threads
     void (*give_up)(const Status&) = nullptr;
     WordIndex words = 0;
     Observer observer{};
@@ -41,7 +44,6 @@ class MemoryKind {
 
 // On a coherent machine.
 std::unique_ptr<MemoryKind> mapped_kind(runtime::MachineChoice machine);
-// With the protocol `regional`.
-std::unique_ptr<MemoryKind> paged_kind(runtime::MachineChoice machine);
+std::unique_ptr<MemoryKind> paged_kind(runtime::MachineChoice machine, ProtocolKind protocol);
 
 }  // namespace tombolo::dsm

@@ -4,7 +4,9 @@
 
 #include "dsm/pages/fault_pages.h"
 #include "dsm/protocol/regional.h"
+#include "dsm/protocol/sequential.h"
 #include "dsm/servers/memory_kind.h"
+#include "dsm/servers/process_interrupter.h"
 #include "dsm/transport/core_transport.h"
 #include "dsm/transport/counting.h"
 #include "dsm/transport/paged_memory.h"
@@ -14,9 +16,9 @@
 namespace tombolo::dsm {
 namespace {
 
-template <machine::Core C>
+template <machine::Core C, template <class, class> class Protocol>
 class PagedKind final : public MemoryKind {
-  using Memory = PagedMemory<Counting<CoreTransport<C>>, FaultPages, Regional>;
+  using Memory = PagedMemory<Counting<CoreTransport<C>>, FaultPages, Protocol>;
 
  public:
   Sizes sizes(const Shape& shape, WordIndex words, Thread) const override {
@@ -30,19 +32,27 @@ class PagedKind final : public MemoryKind {
       options.frames = parts.attachment.data[parts.attachment.self].memory +
                        CoreTransport<C>::exposed_at(parts.shape);
     TOMBOLO_TRY(FaultPages::create(parts.shape, options, pages));
-    out = std::make_unique<Memory>(
+    auto memory = std::make_unique<Memory>(
         runtime::attachment_of<C>(std::move(parts.attachment), std::move(parts.particulars)),
         Memory::take(parts.shape, parts.words), parts.shape, std::move(pages), parts.give_up,
         parts.observer);
+    if constexpr (Memory::interrupted)
+      TOMBOLO_TRY(memory->interrupt_by(std::make_unique<ProcessInterrupter>(parts.processes)));
+    out = std::move(memory);
     return {};
   }
 };
 
 }  // namespace
 
-std::unique_ptr<MemoryKind> paged_kind(runtime::MachineChoice machine) {
+std::unique_ptr<MemoryKind> paged_kind(runtime::MachineChoice machine, ProtocolKind protocol) {
   std::unique_ptr<MemoryKind> kind;
-  runtime::with_core(machine, [&]<class C>() { kind = std::make_unique<PagedKind<C>>(); });
+  runtime::with_core(machine, [&]<class C>() {
+    if (protocol == ProtocolKind::sequential)
+      kind = std::make_unique<PagedKind<C, Sequential>>();
+    else
+      kind = std::make_unique<PagedKind<C, Regional>>();
+  });
   return kind;
 }
 

@@ -12,6 +12,7 @@
 // Thread safety: one thread for each object.
 #pragma once
 
+#include <array>
 #include <cstring>
 #include <functional>
 
@@ -82,6 +83,18 @@ class ProgramThread {
     if (store_.in_place()) expose(page_of(v));
   }
 
+  // One instruction that stores to both. False if they are not writable at once when it runs.
+  bool store_both(Variable first, Variable second, std::uint64_t value) {
+    approach();
+    const std::array<Access, 2> both{{{page_of(first), true}, {page_of(second), true}}};
+    must(protocol_.bring_together(both));
+    for (const Variable v : {first, second}) {
+      if (store_.lookup(page_of(v)) == nullptr || !store_.writable(page_of(v))) return false;
+      std::memcpy(bytes_of(v).data(), &value, sizeof value);
+    }
+    return true;
+  }
+
   void begin_span(Lock lock) { must(protocol_.begin_span(lock)); }
   bool try_begin_span(Lock lock) {
     bool taken = false;
@@ -89,6 +102,14 @@ class ProgramThread {
     return taken;
   }
   void end_span(Lock lock) { must(protocol_.end_span(lock)); }
+  // The lock is free meanwhile: for a condition that holders of it bring about.
+  void wait(Lock lock) {
+    end_span(lock);
+    pause(1000);
+    begin_span(lock);
+  }
+  void wake_all(Lock) {}
+  void pause(std::uint64_t ns) { must(core().pause(ns)); }
   void barrier() { must(protocol_.barrier()); }
   std::uint64_t sum(std::uint64_t value) {
     must(protocol_.reduce(value, std::plus<std::uint64_t>()));

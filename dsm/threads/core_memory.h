@@ -5,6 +5,8 @@
 // Invariants: DCM1 word i lies at home i mod threads, so that no home has all of them.
 //             DCM2 a fence follows each store of a word: a load of another word does not overtake
 //                  it (DPM2, R3).
+//             DCM3 the thread's signal handler may use the core as well (interrupted_by()), but not
+//                  amid an operation of the thread.
 // Memory: 8 bytes for each word.
 // Thread safety: one thread for each object.
 #pragma once
@@ -13,6 +15,7 @@
 
 #include "base/check.h"
 #include "dsm/threads/program_memory.h"
+#include "host/interrupts/interrupt_gate.h"
 #include "machine/contract.h"
 #include "sync/locks/backoff.h"
 
@@ -38,29 +41,43 @@ class CoreMemory : public ProgramMemory {
   Thread threads() const final { return core_.cores(); }
 
   WordIndex words() const final { return layout_.words; }
-  std::uint64_t load(WordIndex word) final { return core_.load(place(word)); }
+  std::uint64_t load(WordIndex word) final {
+    const Closed closed(gate_);
+    return core_.load(place(word));
+  }
   void store(WordIndex word, std::uint64_t value) final {
+    const Closed closed(gate_);
     core_.store(place(word), value);
     core_.fence();  // DCM2
   }
   std::uint64_t exchange(WordIndex word, std::uint64_t value) final {
+    const Closed closed(gate_);
     return core_.exchange(place(word), value);
   }
   std::uint64_t fetch_add(WordIndex word, std::uint64_t value) final {
+    const Closed closed(gate_);
     return core_.fetch_add(place(word), value);
   }
   std::uint64_t compare_exchange(WordIndex word, std::uint64_t expected,
                                  std::uint64_t desired) final {
+    const Closed closed(gate_);
     return core_.compare_exchange(place(word), expected, desired);
   }
 
-  Status pause() override { return backoff_.pause(); }
+  Status pause() override {
+    const Closed closed(gate_);
+    return backoff_.pause();
+  }
   void paused_enough() final { backoff_.reset(); }
 
  protected:
   C& core() { return core_; }
+  // Interrupts use the core, too: it is used with the gate closed from now on.
+  void interrupted_by(host::InterruptGate& gate) { gate_ = &gate; }
 
  private:
+  using Closed = host::InterruptGate::Closed;
+
   // A wait that has lasted for long sleeps: at most as long again as it has lasted already.
   static constexpr sync::LockOptions waits{.backoff_first_ns = 100, .backoff_max_ns = 500'000};
 
@@ -75,6 +92,7 @@ class CoreMemory : public ProgramMemory {
   C core_;
   WordLayout layout_;
   sync::Backoff<C> backoff_;
+  host::InterruptGate* gate_ = nullptr;
 };
 
 }  // namespace tombolo::dsm

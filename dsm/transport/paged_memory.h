@@ -3,8 +3,14 @@
 // by the page faults of a store such as dsm/pages/fault_pages.h. With CoreTransport it is the
 // transport `window`.
 //
+// Threads that answer each other (a protocol that polls) do so in their misses and in calls of this
+// class, and where they compute, as interrupts by the threads that wait: at any instruction of the
+// program but one that has missed its pages and has yet to run (unfinished_instruction.h).
+//
 // Invariants: DPA1 each call of the protocol is inside a RuntimeCall of the store, but for misses:
 //                  the program's thread does not touch the view meanwhile.
+//             DPA2 no interrupt is served within a call of this class (the gate is closed), nor
+//                  within a miss (its signal waits).
 // Thread safety: one thread for each object; misses are met by that thread alone.
 #pragma once
 
@@ -14,12 +20,14 @@
 #include <utility>
 
 #include "dsm/pages/miss_handler.h"
+#include "dsm/pages/unfinished_instruction.h"
 #include "dsm/protocol/consistency.h"
 #include "dsm/protocol/transport.h"
 #include "dsm/records/observer.h"
 #include "dsm/threads/core_memory.h"
 #include "dsm/threads/waited.h"
 #include "host/faults/fault_router.h"
+#include "host/interrupts/interrupts.h"
 #include "runtime/counters/counters.h"
 
 namespace tombolo::dsm {
@@ -29,6 +37,7 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
   using C = typename T::Core;
   using Protocol = P<T, S>;
   using RuntimeCall = typename S::RuntimeCall;
+  using Clock = UnfinishedInstruction::Clock;
   static_assert(ConsistencyProtocol<Protocol>);
   using CoreMemory<C>::core;
 
@@ -63,8 +72,21 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
         give_up_(give_up),
         observer_(observer),
         waited_(observer) {
-    transport_.observe(observer_);
+    if constexpr (requires { transport_.observe(observer_); }) transport_.observe(observer_);
     store_->on_miss(misses_);
+  }
+  ~PagedMemory() override {
+    if (interrupter_ != nullptr) host::leave_interrupts();
+  }
+
+  // Whether threads need interrupt_by(), before the first of them uses the memory.
+  static constexpr bool interrupted = Protocol::polls;
+  // `interrupter` reaches the other threads, and this one is interrupted from now on. Errors: io.
+  Status interrupt_by(std::unique_ptr<Interrupter> interrupter) requires(interrupted) {
+    this->interrupted_by(answers_);
+    interrupter_ = std::move(interrupter);
+    protocol_.interrupt_by(*interrupter_);
+    return host::catch_interrupts(answers_);
   }
 
   std::span<std::byte> memory() const override { return store_->memory(); }
@@ -74,6 +96,7 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
     const std::uint64_t size = memory().size();
     const std::uint64_t at = offset_of(address);
     if (at >= size) return;
+    const Closed closed(gate());
     const std::uint64_t end = at + std::min<std::uint64_t>(bytes, size - at);
     for (std::uint64_t next = at; next < end;) {
       const std::uint64_t page_end = (next / shape_.page_bytes + 1) * shape_.page_bytes;
@@ -90,7 +113,7 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
     const std::uint64_t at = offset_of(address);
     if (at >= size || bytes == 0) return {};
     const Page last = (at + std::min<std::uint64_t>(bytes, size - at) - 1) / shape_.page_bytes;
-    const RuntimeCall call(*store_);
+    const Call call(*this);
     for (Page page = at / shape_.page_bytes; page <= last; ++page)
       if (store_->lookup(page) != nullptr) TOMBOLO_TRY(protocol_.evict(page));
     return {};
@@ -98,34 +121,34 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
 
   Lock locks() const override { return shape_.locks; }
   Status acquire(Lock lock) override {
-    const RuntimeCall call(*store_);
+    const Call call(*this);
     return waited_.for_lock([&] { return protocol_.begin_span(lock); });
   }
   Status try_acquire(Lock lock, bool& taken) override {
-    const RuntimeCall call(*store_);
+    const Call call(*this);
     return protocol_.try_begin_span(lock, taken);
   }
   Status release(Lock lock) override {
-    const RuntimeCall call(*store_);
+    const Call call(*this);
     return protocol_.end_span(lock);
   }
   Status barrier() override {
-    const RuntimeCall call(*store_);
+    const Call call(*this);
     return waited_.at_barrier([&] { return protocol_.barrier(); });
   }
   Status reduce(std::uint64_t& value, ProgramMemory::Combine combine) override {
-    const RuntimeCall call(*store_);
+    const Call call(*this);
     return waited_.at_barrier([&] { return protocol_.reduce(value, combine); });
   }
   Status pause() override {
     if constexpr (Protocol::polls) {
-      const RuntimeCall call(*store_);
+      const Call call(*this);
       TOMBOLO_TRY(protocol_.poll());
     }
     return CoreMemory<C>::pause();
   }
   Status close() override {
-    const RuntimeCall call(*store_);
+    const Call call(*this);
     return protocol_.close();
   }
 
@@ -135,13 +158,11 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
     explicit Misses(PagedMemory& memory) : memory_(memory) {}
     Status read_miss(Page page) override {
       reads_.add();
-      return memory_.observed(Trace::Event::read_fault, page,
-                              [&] { return memory_.protocol_.read_miss(page); });
+      return memory_.observed(Trace::Event::read_fault, {.page = page, .write = false});
     }
     Status write_miss(Page page) override {
       writes_.add();
-      return memory_.observed(Trace::Event::write_fault, page,
-                              [&] { return memory_.protocol_.write_miss(page); });
+      return memory_.observed(Trace::Event::write_fault, {.page = page, .write = true});
     }
     void fail(Page page, const Status& why) override {
       if (memory_.give_up_ != nullptr) memory_.give_up_(why);
@@ -154,16 +175,59 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
     runtime::Counter& writes_ = runtime::counters().counter("dsm_write_faults");
   };
 
+  using Closed = host::InterruptGate::Closed;
+  // A call of the runtime.
+  class Call {
+   public:
+    explicit Call(PagedMemory& memory) : closed_(memory.gate()), call_(*memory.store_) {}
+
+   private:
+    Closed closed_;  // until the view is as it is to be
+    RuntimeCall call_;
+  };
+  host::InterruptGate* gate() { return Protocol::polls ? &answers_ : nullptr; }
+
+  class Answers final : public host::InterruptGate {
+   public:
+    explicit Answers(PagedMemory& memory) : memory_(memory) {}
+
+   private:
+    void serve(std::uint64_t instruction) override { memory_.answer(instruction); }
+
+    PagedMemory& memory_;
+  };
+
+  // Those that are not answered ask again.
+  void answer(std::uint64_t instruction) {
+    if (instruction != 0 && unfinished_.may_run_next(instruction, Clock::now())) return;
+    const RuntimeCall call(*store_);
+    if (const Status answered = protocol_.poll(); !answered.ok()) misses_.fail(0, answered);
+  }
+
   // A miss of the program's, which may be in the handler of its fault.
-  template <class Miss>
-  Status observed(Trace::Event event, Page page, Miss&& miss) {
+  Status observed(Trace::Event event, const Access& access) {
     if (observer_.heat != nullptr) {
       const host::Fault* const fault = host::fault_here();
-      observer_.heat->fault(
-          page, fault == nullptr ? 0 : offset_of(fault->address) % shape_.page_bytes,
-          event == Trace::Event::write_fault, fault == nullptr ? nullptr : fault->instruction);
+      observer_.heat->fault(access.page,
+                            fault == nullptr ? 0 : offset_of(fault->address) % shape_.page_bytes,
+                            access.write,
+                            fault == nullptr
+                                ? nullptr
+                                : reinterpret_cast<const void*>(fault->instruction));
     }
-    return observer_.traced(event, page, miss);
+    return observer_.traced(event, access.page, [&] { return miss(access); });
+  }
+  Status miss(const Access& access) {
+    if constexpr (Protocol::polls) {
+      const bool lost = unfinished_.miss(store_->instruction(), access);
+      TOMBOLO_TRY(lost ? protocol_.bring_together(unfinished_.accesses()) : bring(access));
+      unfinished_.brought(Clock::now());
+      return {};
+    }
+    return bring(access);
+  }
+  Status bring(const Access& access) {
+    return access.write ? protocol_.write_miss(access.page) : protocol_.read_miss(access.page);
   }
 
   // A cached page that is about to be stored to is opened without a fault: that takes a signal
@@ -185,6 +249,9 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
   std::unique_ptr<S> store_;
   Protocol protocol_;
   Misses misses_;
+  Answers answers_{*this};
+  UnfinishedInstruction unfinished_;
+  std::unique_ptr<Interrupter> interrupter_;
   void (*give_up_)(const Status&);
   Observer observer_;
   Waited waited_;

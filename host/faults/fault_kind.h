@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: whether the access that has met a fault was a load or a store, and the instruction that
-// made it, from the frame of its signal. A processor that is not here gives `unknown`, and null.
+// Purpose: whether the access that has met a fault was a load or a store, from the frame of its
+// signal. A processor that is not here gives `unknown`.
 // Thread safety: for use in signal handlers.
 #pragma once
 
@@ -19,10 +19,6 @@ inline FaultKind kind_of_fault(const ucontext_t& context) {
   constexpr greg_t of_a_store = 2;  // bit 1 of the page fault's error code
   return (context.uc_mcontext.gregs[REG_ERR] & of_a_store) != 0 ? FaultKind::store
                                                                 : FaultKind::load;
-}
-
-inline const void* instruction_of(const ucontext_t& context) {
-  return reinterpret_cast<const void*>(context.uc_mcontext.gregs[REG_RIP]);
 }
 
 #elif defined(__aarch64__)
@@ -48,14 +44,9 @@ inline FaultKind kind_of_fault(const ucontext_t& context) {
   return FaultKind::unknown;
 }
 
-inline const void* instruction_of(const ucontext_t& context) {
-  return reinterpret_cast<const void*>(context.uc_mcontext.pc);
-}
-
 #else
 
 inline FaultKind kind_of_fault(const ucontext_t&) { return FaultKind::unknown; }
-inline const void* instruction_of(const ucontext_t&) { return nullptr; }
 
 #endif
 

@@ -17,6 +17,7 @@
 
 #include "base/check.h"
 #include "host/faults/signal_chain.h"
+#include "host/interrupts/instruction.h"
 
 namespace tombolo::host {
 namespace {

@@ -22,6 +22,8 @@
 
 #include <signal.h>
 
+#include <cstdint>
+
 #include "base/status.h"
 #include "host/faults/fault_kind.h"
 #include "host/memory/address_space.h"
@@ -31,7 +33,7 @@ namespace tombolo::host {
 struct Fault {
   void* address = nullptr;
   FaultKind kind = FaultKind::unknown;
-  const void* instruction = nullptr;  // that has made the access; null: not known
+  std::uint64_t instruction = 0;  // its address; 0: not known
 };
 
 class FaultTarget {

@@ -142,7 +142,7 @@ TEST(FaultRouter, NamesTheInstructionWhileATargetIsCalled) {
   EXPECT_EQ(fault_here(), nullptr);
 #if defined(__x86_64__) || defined(__aarch64__)
   Dl_info code;
-  ASSERT_NE(dladdr(target.faults[0].instruction, &code), 0);
+  ASSERT_NE(dladdr(reinterpret_cast<const void*>(target.faults[0].instruction), &code), 0);
   Dl_info own;
   ASSERT_NE(dladdr(reinterpret_cast<const void*>(&close_pages), &own), 0);
   EXPECT_EQ(code.dli_fbase, own.dli_fbase);

@@ -30,6 +30,17 @@ using FaultyInOrder =
     dsm::testing::ProgramThread<FaultyTransport<ExploredTransport<Explored>, What>,
                                 FaultyPages<What>, Sequential>;
 
+// Brings the pages of an instruction one by one.
+template <dsm::Transport T, dsm::PageStore S>
+class Apart : public Sequential<T, S> {
+ public:
+  using Sequential<T, S>::Sequential;
+  Status bring_together(std::span<const dsm::Access> accesses) {
+    for (const dsm::Access& access : accesses) TOMBOLO_TRY(this->write_miss(access.page));
+    return {};
+  }
+};
+
 // A thread of a sequential program answers others wherever it waits: many schedules, each longer.
 constexpr Bounds in_order{.evictions = 0, .preemptions = 2};
 constexpr Bounds three_threads{.evictions = 0};
@@ -185,6 +196,10 @@ std::vector<ExploredProgram> memory_programs() {
                        message_passing<InOrder>, in_order),
       program<InOrder>("sequential/written-after-a-read", "a writer whose page another has read",
                        two_pages, written_after_a_read<InOrder>, in_order),
+      program<InOrder>("sequential/both-pages", "each stores to both pages by one instruction",
+                       two_pages, stored_to_both<InOrder>, in_order),
+      program<InOrder>("sequential/both-pages-and-each", "one does, beside stores to each of them",
+                       two_pages, stored_to_both_and_each<InOrder>, in_order),
       program<InOrder>("sequential/spans", "a number under a lock", two_pages,
                        counted_in_order<InOrder>, in_order),
   };
@@ -210,6 +225,7 @@ std::vector<ExploredProgram> broken_memory_programs() {
   using NoAnswer = ThreadOn<Omitting<Explored, Omit::publish>, Sequential>;
   using OldCopy = ThreadOn<Omitting<Explored, Omit::refresh>, Sequential>;
   using NotHome = FaultyInOrder<MemoryOmit::complete>;
+  using OneByOne = ThreadOn<Explored, Apart>;
   using NotDropped = FaultyInOrder<MemoryOmit::protection>;
   const std::string publish = "the transport does not publish";
   const std::string refresh = "the transport does not refresh";
@@ -258,6 +274,8 @@ std::vector<ExploredProgram> broken_memory_programs() {
                     in_order),
       twin<NotHome>("sequential/written-after-a-read/no-complete", complete,
                     written_after_a_read<NotHome>, in_order),
+      twin<OneByOne>("sequential/both-pages/one-by-one", "nothing is kept meanwhile",
+                     stored_to_both<OneByOne>, in_order),
       twin<NotDropped>("sequential/written-after-a-read/no-protection",
                        "a writer that others read stays one", written_after_a_read<NotDropped>,
                        in_order),

@@ -299,6 +299,32 @@ void message_passing(MemoryThread<Thread>& t) {
   t.memory().close();
 }
 
+// Sequential consistency: instructions that store to both pages at once, and miss them in opposite
+// orders.
+template <class Thread>
+void stored_to_both(MemoryThread<Thread>& t) {
+  const Variable one = t.self() == 0 ? on_first : on_second;
+  const Variable other = t.self() == 0 ? on_second : on_first;
+  if (!t.memory().store_both(one, other, t.self() + 1))
+    t.fail("a page is gone before the instruction that needs both");
+  t.memory().close();
+}
+
+// Sequential consistency: the same beside stores to one page after the other.
+template <class Thread>
+void stored_to_both_and_each(MemoryThread<Thread>& t) {
+  if (t.self() == 0) {
+    if (!t.memory().store_both(on_first, on_second, 1))
+      t.fail("a page is gone before the instruction that needs both");
+    t.await(1, 1);
+  } else {
+    t.store(on_second, 2);
+    t.store(on_first, 2);
+    t.reach(1);
+  }
+  t.memory().close();
+}
+
 // Sequential consistency: a thread whose page another has read stores to it again.
 template <class Thread>
 void written_after_a_read(MemoryThread<Thread>& t) {

@@ -1,14 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: explores every program within bounds that take seconds: the algorithms hold, and each
-// broken twin falls with a counterexample that can be replayed.
+// broken twin falls with a counterexample that can be replayed. The table of docs/model/litmus.md
+// tells what was covered.
 // Thread safety: -
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
 
 #include "litmus/explorer/explorer.h"
 #include "litmus/programs/registry.h"
 
 namespace tombolo::litmus {
 namespace {
+
+// 1,234,567
+std::string grouped(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
+  return text;
+}
+
+std::string row_of(const ExploredProgram& program, const Coverage& coverage) {
+  const Bounds& bounds = program.bounds;
+  std::string beside;
+  if (bounds.preemptions != no_bound) beside = fmt::format("{} preemptions, ", bounds.preemptions);
+  if (bounds.evictions != Bounds{}.evictions)
+    beside += fmt::format("{} evictions", bounds.evictions);
+  std::string met;
+  each_name(coverage.met,
+            [&](const char* name) { met += (met.empty() ? "" : ", ") + std::string(name); });
+  return fmt::format("| `{}`{} | {} | {} | {} | {} | {} |\n", program.name,
+                     beside.empty() ? "" : " (" + beside + ")", program.cores,
+                     grouped(coverage.executions), grouped(coverage.states), coverage.longest, met);
+}
+
+void expect_row(const ExploredProgram& program, const Coverage& coverage) {
+  std::ifstream file(TOMBOLO_LITMUS_PAGE);
+  const std::string page((std::istreambuf_iterator<char>(file)), {});
+  const std::string row = row_of(program, coverage);
+  EXPECT_NE(page.find("\n" + row), std::string::npos)
+      << "docs/model/litmus.md lacks this, word for word:\n"
+      << row;
+}
 
 void expect_refuted(const ExploredProgram& program) {
   const auto instance = program.make(program.cores);
@@ -21,12 +57,13 @@ void expect_refuted(const ExploredProgram& program) {
   EXPECT_NE(told.find(found.what), std::string::npos) << found.what << "\n" << told;
 }
 
-void expect_holds(const ExploredProgram& program, machine::Home cores, const Bounds& bounds) {
+Coverage expect_holds(const ExploredProgram& program, machine::Home cores, const Bounds& bounds) {
   const auto instance = program.make(cores);
   const Coverage coverage = explore(*instance, bounds);
   EXPECT_FALSE(coverage.counterexample.has_value()) << coverage.counterexample->what << "\n"
                                                     << to_text(coverage.counterexample->path);
   EXPECT_TRUE(coverage.within_bounds()) << to_text(coverage, bounds);
+  return coverage;
 }
 
 class Programs : public ::testing::TestWithParam<std::size_t> {
@@ -38,7 +75,7 @@ TEST_P(Programs, AreAsTheyShouldBe) {
   if (program().broken)
     expect_refuted(program());
   else
-    expect_holds(program(), program().cores, program().bounds);
+    expect_row(program(), expect_holds(program(), program().cores, program().bounds));
 }
 
 std::string name_of(const ::testing::TestParamInfo<std::size_t>& info) {
