@@ -48,7 +48,7 @@ class EpochBarrier {
         store_(store),
         directory_(directory),
         sender_(sender),
-        barrier_(transport.core(), layout) {}
+        barrier_(transport.core(), layout, transport.shape().threads) {}
 
   // `noticed`: pages that were sent before and are not in the notices yet; it is empty afterwards.
   // `drop_old()` reads the notices and drops pages that are older than their version.

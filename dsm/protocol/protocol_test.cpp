@@ -164,7 +164,7 @@ class WatchedPuts : public T {
   Status put(Page page, std::span<const std::byte> in) {
     const Shape& shape = T::shape();
     const auto mutex =
-        T::core().word({shape.home_of(page), words + (page / shape.threads * 4 + 2) * 8});
+        T::core().word({shape.home_of(page), words + (shape.place_of(page) * 4 + 2) * 8});
     EXPECT_NE(T::core().load(mutex), 0U) << "page " << page << " is not locked";
     ++puts;
     return T::put(page, in);

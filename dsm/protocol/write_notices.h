@@ -3,7 +3,7 @@
 // A thread reads those that are new to it and looks at its own copies; so a lock costs as much as
 // was changed, not as much as is cached.
 //
-// A ring of words at home 0. Per append: one fetch_add and one store for each page. Per read: one
+// A ring of words at the first home. Per append: one fetch_add and one store for each page. Per read: one
 // load, and one for each new notice.
 //
 // Invariants: DWN1 notice number s is at place s mod capacity, with the number: a reader tells it
@@ -42,6 +42,7 @@ class WriteNotices {
   WriteNotices(C& core, Layout layout, const Shape& shape)
       : core_(core),
         layout_(layout),
+        home_(shape.first_home()),
         capacity_(shape.notices),
         backoff_(core, {.backoff_first_ns = 100, .backoff_max_ns = 20'000}) {}
 
@@ -85,9 +86,9 @@ class WriteNotices {
   std::uint64_t tag_before(std::uint64_t number) const {
     return number < capacity_ ? 0 : tag_of(number - capacity_);
   }
-  typename C::Word count() { return core_.word({0, layout_.count}); }
+  typename C::Word count() { return core_.word({home_, layout_.count}); }
   typename C::Word place(std::uint64_t number) {
-    return core_.word({0, layout_.notices + number % capacity_ * 8});
+    return core_.word({home_, layout_.notices + number % capacity_ * 8});
   }
 
   Status wait_for_previous(std::uint64_t number) {
@@ -105,6 +106,7 @@ class WriteNotices {
 
   C& core_;
   Layout layout_;
+  Thread home_;
   std::uint64_t capacity_;
   sync::Backoff<C> backoff_;
   std::uint64_t next_ = 0;

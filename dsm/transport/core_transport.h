@@ -3,7 +3,9 @@
 // the regions of their homes. It runs on each machine, on the explored one and on the simulated
 // chip; its operations are done when they return.
 //
-//   region of a home:  | pages | logs of its locks | exposed pages of this thread |
+//   region of a home:            | pages | logs of its locks |
+//   region of a thread:          | exposed pages of this thread |
+//   region of one that is both:  | pages | logs of its locks | exposed pages of this thread |
 //
 // Invariants: DCT1 each range that is written is made of whole lines that no other core writes at
 //                  that time: a page by put (DTR3) or under its mutex, a log by the lock's holder,
@@ -16,6 +18,8 @@
 // Memory: a word for each page of a home.
 // Thread safety: one thread for each transport.
 #pragma once
+
+#include <algorithm>
 
 #include "base/rounding.h"
 #include "dsm/protocol/page_diff.h"
@@ -34,9 +38,14 @@ class CoreTransport {
   static Layout take(machine::SyncLayout& layout, const Shape& shape) {
     return {.mutexes = layout.take_lines(shape.pages_per_home())};
   }
-  // Of each home.
-  static std::size_t data_bytes(const Shape& shape) {
+  // Of one core.
+  static std::size_t data_bytes(const Shape& shape, machine::Home core) {
+    if (core >= shape.threads) return home_bytes(shape);
     return exposed_at(shape) + shape.cached_pages * shape.page_bytes;
+  }
+  // Of any core.
+  static std::size_t data_bytes(const Shape& shape) {
+    return std::max(data_bytes(shape, 0), data_bytes(shape, shape.cores() - 1));
   }
 
   CoreTransport(C& core, Layout layout, const Shape& shape)
@@ -55,7 +64,7 @@ class CoreTransport {
 
   Status accumulate_xor(Page page, std::span<const std::byte> diff) {
     const auto mutex = core_.word(
-        {shape_.home_of(page), layout_.mutexes + page / shape_.threads * sizeof(std::uint64_t)});
+        {shape_.home_of(page), layout_.mutexes + shape_.place_of(page) * sizeof(std::uint64_t)});
     TOMBOLO_TRY(mutex_.acquire(mutex));
     Status status;
     for (std::size_t at = 0; at < diff.size() && status.ok(); at += line_bytes)
@@ -86,16 +95,19 @@ class CoreTransport {
   static machine::Offset logs_at(const Shape& shape) {
     return shape.pages_per_home() * shape.page_bytes;
   }
-  static machine::Offset exposed_at(const Shape& shape) {
+  static machine::Offset home_bytes(const Shape& shape) {
     return logs_at(shape) + std::uint64_t{shape.locks_per_home()} * shape.updates * sizeof(Update);
   }
+  static machine::Offset exposed_at(const Shape& shape) {
+    return shape.servers == 0 ? home_bytes(shape) : 0;
+  }
   machine::DataPlace place_of(Page page) const {
-    return {shape_.home_of(page), page / shape_.threads * shape_.page_bytes};
+    return {shape_.home_of(page), shape_.place_of(page) * shape_.page_bytes};
   }
   machine::DataPlace place_of(Lock lock, std::uint64_t index) const {
     return {shape_.home_of_lock(lock),
-            logs_at(shape_) +
-                (std::uint64_t{lock / shape_.threads} * shape_.updates + index) * sizeof(Update)};
+            logs_at(shape_) + (std::uint64_t{shape_.place_of_lock(lock)} * shape_.updates + index) *
+                                  sizeof(Update)};
   }
   machine::DataPlace exposed(Thread thread, std::uint32_t slot) const {
     return {thread, exposed_at(shape_) + slot * shape_.page_bytes};
