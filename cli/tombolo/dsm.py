@@ -22,6 +22,7 @@ class Choice:
     memory: str | None = None
     cache: str | None = None
     stats: str | None = None  # text or json
+    servers: int | None = None  # memory servers
 
     def environment(self) -> dict[str, str]:
         given = {
@@ -31,8 +32,9 @@ class Choice:
             "TOMBOLO_DSM_MEMORY": self.memory,
             "TOMBOLO_DSM_CACHE": self.cache,
             "TOMBOLO_STATS": self.stats,
+            "TOMBOLO_DSM_SERVERS": self.servers,
         }
-        return {name: value for name, value in given.items() if value is not None}
+        return {name: str(value) for name, value in given.items() if value is not None}
 
 
 def command(threads: int, program: list[str]) -> list[str]:

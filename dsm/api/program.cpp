@@ -41,7 +41,17 @@ Program::Program() {
     tell(opened);
     _exit(1);
   }
+  if (server_->holds_memory()) serve();
   blocks_ = std::make_unique<CollectiveBlocks>(memory().memory(), memory().page_bytes());
+}
+
+void Program::serve() {
+  // It fails only where others have left early, and these, or the launcher, tell why.
+  if (!server_->close(*all_).ok())
+    give_up(Status::process_failed(0, "another process has left the program"));
+  server_.reset();
+  // Without the rest of main(), and without output of the program that waits to be written.
+  _exit(0);
 }
 
 runtime::Agreed Program::open() {

@@ -16,7 +16,8 @@ namespace tombolo::dsm {
 class Program {
  public:
   // Together with the other processes of the job, if a launcher has started this one; else alone.
-  // Ends the process, with a message of one process of the job, where that cannot be.
+  // Ends the process, with a message of one process of the job, where that cannot be. In a memory
+  // server it does not return: the process serves the others, and ends with them.
   Program();
 
   ProgramMemory& memory() { return server_->memory(); }
@@ -37,6 +38,7 @@ class Program {
 
  private:
   [[noreturn]] static void give_up(const Status& why);
+  [[noreturn]] void serve();
   runtime::Agreed open();
   void tell(const runtime::Agreed& failed);
   void write_counters();

@@ -37,7 +37,13 @@ Status shape_of(const Settings& settings, int size, Shape& out) {
         fmt::format("a cache of {} bytes is too small: at least {} ({} pages); see "
                     "TOMBOLO_DSM_CACHE and --cache",
                     settings.cache_bytes, fewest_cached_pages * page, fewest_cached_pages));
-  out = {.threads = static_cast<Thread>(size),
+  if (settings.servers >= static_cast<Thread>(size))
+    return Status::bad_configuration(
+        fmt::format("{} memory servers of {} processes leave none for a thread; see "
+                    "TOMBOLO_DSM_SERVERS",
+                    settings.servers, size));
+  out = {.threads = static_cast<Thread>(size) - settings.servers,
+         .servers = settings.servers,
          .pages = pages,
          .page_bytes = page,
          .cached_pages = static_cast<std::uint32_t>(cached),
@@ -61,6 +67,10 @@ Status ComputeServer::choose(int size) {
           fmt::format("transport map needs a coherent machine, and {} is none; with transport "
                       "window it can be used",
                       runtime::name(machine.id)));
+    if (settings.servers != 0)
+      return Status::bad_configuration(
+          "transport map has no use for memory servers: all processes map the same pages; they "
+          "serve transport window");
     kind_ = mapped_kind(machine);
     return {};
   }
@@ -100,6 +110,8 @@ Status ComputeServer::start(int rank) {
       .for_regions = std::pmr::new_delete_resource(),
       .for_engine = nullptr};
   TOMBOLO_CHECK(shared_->made(), "compute server {} is started without its memory", rank);
+  // A memory server holds the memory that is made by now: the others reach it by themselves.
+  if (static_cast<Thread>(rank) >= shape_.threads) return {};
   return kind_->make({.attachment = shared_->attachment(surroundings, request_.options),
                       .particulars = shared_->particulars(surroundings, request_.options),
                       .shape = shape_,

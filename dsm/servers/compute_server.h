@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: a compute server (003 section 5.2): one process of a program, with one of its threads.
-// All processes of a job open theirs together, over any exchange, and get the program's memory.
+// All processes of a job open theirs together, over any exchange, and get the program's memory. The
+// last ones of a job may be memory servers (figure 4.3): these hold pages, locks and words for the
+// others, and have no thread.
 //
 //   runtime::Collective all(exchange);
 //   std::unique_ptr<ComputeServer> server;
 //   const runtime::Agreed opened = ComputeServer::open(all, {.settings = ...}, server);
 //   if (!opened.ok()) ... opened.status()
+//   if (server->holds_memory()) ... server->close(all), which waits for the program's end
 //   ProgramMemory& memory = server->memory();
 //   ... server->close(all);
 //
@@ -54,8 +57,11 @@ class ComputeServer {
   template <runtime::Exchange X>
   runtime::Agreed close(runtime::Collective<X>& all) {
     return all.step({.message = "another process cannot end the program as it should"},
-                    [&] { return memory_->close(); });
+                    [&] { return holds_memory() ? Status() : memory_->close(); });
   }
+
+  // This process is a memory server.
+  bool holds_memory() const { return memory_ == nullptr; }
 
   ProgramMemory& memory() { return *memory_; }
   const Settings& settings() const { return request_.settings; }

@@ -19,8 +19,8 @@ namespace tombolo::dsm {
 class MemoryKind {
  public:
   struct Sizes {
-    std::size_t sync_bytes = 0;  // of each thread
-    std::size_t data_bytes = 0;  // of this thread's region
+    std::size_t sync_bytes = 0;  // of each process
+    std::size_t data_bytes = 0;  // of this process's region
   };
   // Facts of its process that a memory is made from.
   struct Parts {

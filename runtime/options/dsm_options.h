@@ -29,6 +29,14 @@ inline constexpr Option dsm_protocol_option{
         "virtual shared memory: the consistency of cached pages "
         "([threads](model/threads.md))"};
 
+inline constexpr Option dsm_servers_option{
+    .variable = "TOMBOLO_DSM_SERVERS",
+    .values = "a number from 0",
+    .initial = "0",
+    .meaning =
+        "virtual shared memory: memory servers besides the threads, which hold the memory then; "
+        "0: the threads hold it"};
+
 inline constexpr Option dsm_memory_option{
     .variable = "TOMBOLO_DSM_MEMORY",
     .values = "a size such as 512MiB",

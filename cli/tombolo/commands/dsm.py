@@ -37,8 +37,9 @@ def run(
         str | None, typer.Option(help="window: regional | sequential [default: regional]")
     ] = None,
     servers: Annotated[
-        int, typer.Option(help="Memory servers besides the threads: none yet.", min=0)
-    ] = 0,
+        int | None,
+        typer.Option(help="window: memory servers besides the threads [default: 0]", min=0),
+    ] = None,
     memory: Annotated[
         str | None, typer.Option(help="Of the program, such as 512MiB [default: 1GiB]")
     ] = None,
@@ -54,11 +55,6 @@ def run(
     """
     if transport == "mpi":
         raise UserError("transport mpi, between hosts, is not there yet; map and window are")
-    if servers:
-        raise UserError(
-            "memory servers apart from the threads are not there yet: each thread is the home of a "
-            "part of the memory"
-        )
     if machine is not None:
         settings.check_machine(machine)
     settings.check_choice("TOMBOLO_DSM_TRANSPORT", transport)
@@ -67,7 +63,7 @@ def run(
     if dsm_world.is_unchanged(program):
         other = {"--transport": transport not in (None, "map"), "--protocol": protocol is not None,
                  "--machine": machine not in (None, "coherent"), "--cache": cache is not None,
-                 "--stats": stats}  # fmt: skip
+                 "--stats": stats, "--servers": bool(servers)}  # fmt: skip
         for name in (name for name, given in other.items() if given):
             raise UserError(
                 f"{name}: {program.name} does not call tombolo/dsm.h. The processes of a Pthreads program "
@@ -76,7 +72,7 @@ def run(
         dsm_world.check(str(program))
         start([str(program), *command[1:]], dsm_world.environment(threads, memory), show)
         return
-    choice = dsm.Choice(transport, protocol, machine, memory, cache, "text" if stats else None)
+    choice = dsm.Choice(transport, protocol, machine, memory, cache, "text" if stats else None, servers)
     start(dsm.command(threads or 2, [str(program), *command[1:]]), dsm.environment(choice), show)
 
 
