@@ -224,7 +224,7 @@ def test_stats_are_told_by_each_thread(sums, how):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--transport", "mpi", "true"], "transport mpi"),
+        (["--transport", "mpi", "--mpi", "best", "true"], "'best' is not an MPI"),
         (["--transport", "best", "true"], "'best' is not a value of TOMBOLO_DSM_TRANSPORT"),
         (["--protocol", "none", "true"], "'none' is not a value of TOMBOLO_DSM_PROTOCOL"),
         (["--machine", "best", "true"], "'best' is not a machine"),

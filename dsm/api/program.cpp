@@ -2,11 +2,13 @@
 #include "dsm/api/program.h"
 
 #include <fmt/format.h>
+#include <stdio_ext.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <string>
 #include <thread>
 #include <vector>
@@ -31,10 +33,10 @@ void say(const std::string& text) {
 }  // namespace
 
 Program::Program() {
-  if (runtime::is_launched())
-    must(runtime::join(exchange_));
-  else
-    exchange_ = std::make_unique<runtime::SocketExchange>(0, 1, runtime::SocketExchange::Ends());
+  // Those that are not understood are told of once the processes can agree who tells.
+  Settings settings;
+  (void)read_settings(settings).ok();
+  must(Job::join(settings.transport, exchange_));
   rank_here = exchange_->rank();
   all_.emplace(*exchange_);
   if (const runtime::Agreed opened = open(); !opened.ok()) {
@@ -50,13 +52,18 @@ void Program::serve() {
   if (!server_->close(*all_).ok())
     give_up(Status::process_failed(0, "another process has left the program"));
   server_.reset();
+  exchange_->finish();
   // Without the rest of main(), and without output of the program that waits to be written.
-  _exit(0);
+  if (exchange_->one_sided() == nullptr) _exit(0);
+  // MPICH tells its launcher in a handler of exit() that the process ends as it should.
+  __fpurge(stdout);
+  std::exit(0);
 }
 
 runtime::Agreed Program::open() {
   request_.options = runtime::read_environment();
   request_.give_up = &Program::give_up;
+  request_.one_sided = exchange_->one_sided();
   request_.settings.timed = request_.options.statistics != runtime::Statistics::off;
   TOMBOLO_AGREE(all_->step({.message = "another process has settings that are not understood"},
                            [&] { return read_settings(request_.settings); }));
@@ -102,6 +109,7 @@ void Program::close() {
   must(server_->close(*all_).status());
   write_counters();
   server_.reset();
+  exchange_->finish();
 }
 
 void Program::write_counters() {

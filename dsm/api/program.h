@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "dsm/api/collective_blocks.h"
+#include "dsm/api/job.h"
 #include "dsm/servers/compute_server.h"
-#include "runtime/collective/socket_exchange.h"
 
 namespace tombolo::dsm {
 
@@ -43,8 +43,8 @@ class Program {
   void tell(const runtime::Agreed& failed);
   void write_counters();
 
-  std::unique_ptr<runtime::SocketExchange> exchange_;
-  std::optional<runtime::Collective<runtime::SocketExchange>> all_;
+  std::unique_ptr<Job> exchange_;
+  std::optional<runtime::Collective<Job>> all_;
   ComputeServer::Request request_;
   std::unique_ptr<ComputeServer> server_;
   std::unique_ptr<CollectiveBlocks> blocks_;

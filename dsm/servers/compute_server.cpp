@@ -74,11 +74,15 @@ Status ComputeServer::choose(int size) {
     kind_ = mapped_kind(machine);
     return {};
   }
+  if (settings.transport == TransportKind::mpi && request_.one_sided == nullptr)
+    return Status::bad_configuration(
+        "transport mpi needs processes that the host MPI has started: by tombolo dsm run "
+        "--transport mpi, or by mpiexec");
   if (settings.protocol == ProtocolKind::sequential)
     return Status::unsupported(
         "protocol sequential needs threads that answer each other while they compute, which "
         "transport window has not yet; use regional, or transport map");
-  kind_ = paged_kind(machine);
+  kind_ = settings.transport == TransportKind::mpi ? remote_kind() : paged_kind(machine);
   return {};
 }
 
@@ -103,23 +107,41 @@ Status ComputeServer::meet(int rank, std::vector<runtime::Member> members) {
 
 std::uint64_t ComputeServer::view_bytes() const { return shape_.pages * shape_.page_bytes; }
 
+Status ComputeServer::make_between_hosts(int rank) {
+  const auto sizes = kind_->sizes(shape_, request_.settings.words, static_cast<Thread>(rank));
+  return request_.one_sided->make(sizes.sync_bytes, sizes.data_bytes);
+}
+
+MemoryKind::Parts ComputeServer::parts() {
+  return {.attachment = {},
+          .particulars = {},
+          .shape = shape_,
+          .range = range_,
+          .give_up = request_.give_up,
+          .words = request_.settings.words,
+          .timed = request_.settings.timed,
+          .one_sided = request_.one_sided};
+}
+
 Status ComputeServer::start(int rank) {
+  // A memory server holds the memory that is made by now: the others reach it by themselves.
+  if (static_cast<Thread>(rank) >= shape_.threads) return {};
+  MemoryKind::Parts parts = this->parts();
+  if (request_.settings.transport == TransportKind::mpi) {
+    parts.attachment.self = static_cast<Thread>(rank);
+    parts.attachment.cores = shape_.cores();
+    parts.attachment.waiting = waiting(shape_.cores());
+    return kind_->make(std::move(parts), memory_);
+  }
   const runtime::SharedMemory::Surroundings surroundings{
       .waiting = waiting(shape_.threads),
       .idle = &*watch_,
       .for_regions = std::pmr::new_delete_resource(),
       .for_engine = nullptr};
   TOMBOLO_CHECK(shared_->made(), "compute server {} is started without its memory", rank);
-  // A memory server holds the memory that is made by now: the others reach it by themselves.
-  if (static_cast<Thread>(rank) >= shape_.threads) return {};
-  return kind_->make({.attachment = shared_->attachment(surroundings, request_.options),
-                      .particulars = shared_->particulars(surroundings, request_.options),
-                      .shape = shape_,
-                      .range = range_,
-                      .give_up = request_.give_up,
-                      .words = request_.settings.words,
-                      .timed = request_.settings.timed},
-                     memory_);
+  parts.attachment = shared_->attachment(surroundings, request_.options);
+  parts.particulars = shared_->particulars(surroundings, request_.options);
+  return kind_->make(std::move(parts), memory_);
 }
 
 }  // namespace tombolo::dsm

@@ -45,6 +45,8 @@ class ComputeServer {
     // Called when a page cannot be had where the program needs it, in a signal handler
     // (dsm/pages/miss_handler.h); ends the process. Null: with the error on stderr.
     void (*give_up)(const Status&) = nullptr;
+    // The job of a host MPI, for transport mpi; outlives the server.
+    OneSided* one_sided = nullptr;
   };
 
   // Errors, at all processes alike: bad_configuration (settings that cannot be), no_memory,
@@ -74,10 +76,14 @@ class ComputeServer {
   runtime::Member member(int rank) const;
   Status meet(int rank, std::vector<runtime::Member> members);
   std::uint64_t view_bytes() const;
+  MemoryKind::Parts parts();
   Status start(int rank);
 
   template <runtime::Exchange X>
   runtime::Agreed reserve(runtime::Collective<X>& all);
+  template <runtime::Exchange X>
+  runtime::Agreed share(runtime::Collective<X>& all, runtime::Elsewhere failed);
+  Status make_between_hosts(int rank);
 
   Request request_;
   Shape shape_;
@@ -107,6 +113,18 @@ runtime::Agreed ComputeServer::reserve(runtime::Collective<X>& all) {
   });
 }
 
+// The memory of all processes, by one-sided operations or by mappings.
+template <runtime::Exchange X>
+runtime::Agreed ComputeServer::share(runtime::Collective<X>& all, runtime::Elsewhere failed) {
+  // All processes have agreed on the transport: none is missing in the host MPI's collective call.
+  if (request_.settings.transport == TransportKind::mpi)
+    return all.step(failed, [&] { return make_between_hosts(all.rank()); });
+  std::vector<runtime::Member> members(static_cast<std::size_t>(all.size()));
+  all.gather(member(all.rank()), std::span(members));
+  TOMBOLO_AGREE(all.step(failed, [&] { return meet(all.rank(), std::move(members)); }));
+  return shared_->make(all, request_.options);
+}
+
 template <runtime::Exchange X>
 runtime::Agreed ComputeServer::open(runtime::Collective<X>& all, const Request& request,
                                     std::unique_ptr<ComputeServer>& out) {
@@ -116,11 +134,8 @@ runtime::Agreed ComputeServer::open(runtime::Collective<X>& all, const Request& 
   all.broadcast(server->request_.options.machine, 0);
   all.broadcast(server->request_.options.native_atomics, 0);
   TOMBOLO_AGREE(all.step(failed, [&] { return server->choose(all.size()); }));
-  std::vector<runtime::Member> members(static_cast<std::size_t>(all.size()));
-  all.gather(server->member(all.rank()), std::span(members));
-  TOMBOLO_AGREE(all.step(failed, [&] { return server->meet(all.rank(), std::move(members)); }));
   TOMBOLO_AGREE(server->reserve(all));
-  TOMBOLO_AGREE(server->shared_->make(all, server->request_.options));
+  TOMBOLO_AGREE(server->share(all, failed));
   TOMBOLO_AGREE(all.step(failed, [&] { return server->start(all.rank()); }));
   out = std::move(server);
   return all.done();

@@ -11,6 +11,7 @@
 #include "dsm/protocol/shape.h"
 #include "dsm/servers/settings.h"
 #include "dsm/threads/program_memory.h"
+#include "dsm/transport/mpi/one_sided.h"
 #include "host/memory/fixed_range.h"
 #include "runtime/engines/engines.h"
 
@@ -31,6 +32,7 @@ class MemoryKind {
     void (*give_up)(const Status&) = nullptr;
     WordIndex words = 0;
     bool timed = false;
+    OneSided* one_sided = nullptr;  // transport mpi; outlives the ProgramMemory
   };
 
   virtual ~MemoryKind() = default;
@@ -42,5 +44,7 @@ class MemoryKind {
 std::unique_ptr<MemoryKind> mapped_kind(runtime::MachineChoice machine);
 // With the protocol `regional`.
 std::unique_ptr<MemoryKind> paged_kind(runtime::MachineChoice machine);
+// The same between hosts.
+std::unique_ptr<MemoryKind> remote_kind();
 
 }  // namespace tombolo::dsm

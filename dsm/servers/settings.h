@@ -15,7 +15,7 @@
 namespace tombolo::dsm {
 
 // In the order of the choices of runtime/options/dsm_options.h.
-enum class TransportKind : std::uint8_t { map, window };
+enum class TransportKind : std::uint8_t { map, window, mpi };
 enum class ProtocolKind : std::uint8_t { regional, sequential };
 
 // Trivially copyable: all processes take those of process 0.

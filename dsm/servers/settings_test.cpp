@@ -56,7 +56,7 @@ TEST_F(SettingsTest, AreThoseOfTheEnvironment) {
 
 TEST_F(SettingsTest, ThatAreNotUnderstoodAreNamed) {
   for (const auto& [variable, text] :
-       {std::pair{"TOMBOLO_DSM_TRANSPORT", "mpi"}, std::pair{"TOMBOLO_DSM_PROTOCOL", "Regional"},
+       {std::pair{"TOMBOLO_DSM_TRANSPORT", "tcp"}, std::pair{"TOMBOLO_DSM_PROTOCOL", "Regional"},
         std::pair{"TOMBOLO_DSM_MEMORY", "much"}, std::pair{"TOMBOLO_DSM_CACHE", "-1"},
         std::pair{"TOMBOLO_DSM_SERVERS", "-2"}, std::pair{"TOMBOLO_DSM_SERVERS", "5000"}}) {
     setenv(variable, text, 1);

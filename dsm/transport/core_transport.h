@@ -28,6 +28,14 @@
 
 namespace tombolo::dsm {
 
+// A core that changes data in memory by exclusive or, each 8 bytes atomically against others that do
+// the same, and is done when it returns.
+template <class C>
+concept AccumulatesXor = requires(C& core, machine::DataPlace place,
+                                  std::span<const std::byte> diff) {
+  { core.accumulate_xor(place, diff) } -> std::same_as<Status>;
+};
+
 template <machine::Core C>
 class CoreTransport {
  public:
@@ -63,16 +71,11 @@ class CoreTransport {
   Status put(Page page, std::span<const std::byte> in) { return save(place_of(page), in); }
 
   Status accumulate_xor(Page page, std::span<const std::byte> diff) {
-    const auto mutex = core_.word(
-        {shape_.home_of(page), layout_.mutexes + shape_.place_of(page) * sizeof(std::uint64_t)});
-    TOMBOLO_TRY(mutex_.acquire(mutex));
-    Status status;
-    for (std::size_t at = 0; at < diff.size() && status.ok(); at += line_bytes)
-      status = change_line(place_of(page) + at, diff.subspan(at, line_bytes));
-    mutex_.release(mutex);
-    return status;
+    if constexpr (AccumulatesXor<C>)
+      return core_.accumulate_xor(place_of(page), diff);
+    else
+      return accumulate_under_mutex(page, diff);
   }
-
   Status expose(std::uint32_t slot, std::span<const std::byte> in) {
     return save(exposed(core_.self(), slot), in);
   }
@@ -123,6 +126,17 @@ class CoreTransport {
     // In memory before the caller tells of it (DCT2).
     core_.publish(place, in.size());
     return {};
+  }
+
+  Status accumulate_under_mutex(Page page, std::span<const std::byte> diff) {
+    const auto mutex = core_.word(
+        {shape_.home_of(page), layout_.mutexes + shape_.place_of(page) * sizeof(std::uint64_t)});
+    TOMBOLO_TRY(mutex_.acquire(mutex));
+    Status status;
+    for (std::size_t at = 0; at < diff.size() && status.ok(); at += line_bytes)
+      status = change_line(place_of(page) + at, diff.subspan(at, line_bytes));
+    mutex_.release(mutex);
+    return status;
   }
 
   // Under the mutex of the page.

@@ -127,6 +127,7 @@ constexpr auto of_programs = std::to_array<OptionRow>({
 constexpr auto of_shared_memory = std::to_array<OptionRow>({
     {.option = dsm_transport_option},
     {.option = dsm_protocol_option},
+    {.option = dsm_mpi_option},
     {.option = dsm_servers_option},
     {.option = dsm_memory_option},
     {.option = dsm_cache_option},

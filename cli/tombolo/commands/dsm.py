@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tombolo import compilers, dsm, dsm_world, programs, settings
+from tombolo import compilers, dsm, dsm_world, mpis, programs, settings
 from tombolo.errors import UserError
 
 app = typer.Typer(help="Programs on virtual shared memory.", no_args_is_help=True)
@@ -28,7 +28,9 @@ def run(
     ] = None,
     transport: Annotated[
         str | None,
-        typer.Option(help="map | window: the same pages, or a cache for each [default: map]"),
+        typer.Option(
+            help="map | window | mpi: the same pages, a cache for each, also between hosts [default: map]"
+        ),
     ] = None,
     machine: Annotated[
         str | None, typer.Option(help="Of docs/settings.md; any with window [default: coherent]")
@@ -39,6 +41,10 @@ def run(
     servers: Annotated[
         int | None,
         typer.Option(help="window: memory servers besides the threads [default: 0]", min=0),
+    ] = None,
+    mpi: Annotated[
+        str | None,
+        typer.Option(help="mpi: " + " | ".join(mpis.KEYS) + " [default: the first that is here]"),
     ] = None,
     memory: Annotated[
         str | None, typer.Option(help="Of the program, such as 512MiB [default: 1GiB]")
@@ -53,8 +59,6 @@ def run(
 
     A Pthreads program runs as it is, and its processes map the same pages.
     """
-    if transport == "mpi":
-        raise UserError("transport mpi, between hosts, is not there yet; map and window are")
     if machine is not None:
         settings.check_machine(machine)
     settings.check_choice("TOMBOLO_DSM_TRANSPORT", transport)
@@ -73,6 +77,10 @@ def run(
         start([str(program), *command[1:]], dsm_world.environment(threads, memory), show)
         return
     choice = dsm.Choice(transport, protocol, machine, memory, cache, "text" if stats else None, servers)
+    if transport == "mpi":
+        job = dsm.mpi_job(choice, mpi, threads or 2, [str(program), *command[1:]])
+        start(job.argv, job.env, show)
+        return
     start(dsm.command(threads or 2, [str(program), *command[1:]]), dsm.environment(choice), show)
 
 
