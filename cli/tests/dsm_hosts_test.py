@@ -24,13 +24,15 @@ while [ "${1#-}" != "$1" ]; do shift; done
 shift
 exec nsenter -t $HOST_B --net --uts --mount /bin/sh -c "$*"
 """
-# Makes two hosts and runs a command on the first. UCX looks for network devices in /sys.
+# Makes two hosts and runs a command on the first. UCX looks for network devices in /sys; MPICH
+# names its memory in /dev/shm by numbers of processes.
 TWO_HOSTS = """
 set -e
 hostname host-a
 ip link set lo up
 mount -t sysfs sysfs /sys
-unshare --net --uts --mount sh -c 'mount -t sysfs sysfs /sys; exec sleep 1000' & export HOST_B=$!
+mount -t tmpfs tmpfs /dev/shm
+unshare --net --uts --mount sh -c 'mount -t sysfs sysfs /sys; mount -t tmpfs tmpfs /dev/shm; exec sleep 1000' & export HOST_B=$!
 trap 'kill $HOST_B' EXIT
 there() { nsenter -t $HOST_B --net --uts --mount "$@"; }
 for i in $(seq 100); do grep -q sleep /proc/$HOST_B/comm && break; sleep 0.05; done
@@ -160,7 +162,8 @@ def test_our_own_launcher_cannot_start_it(sums):
 # --- Two hosts ------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module", params=["mpich", "mpich-apt"])
+# Not MPICH 4, Debian's: over TCP by UCX its MPI_Finalize may wait for ever (CAVEATS).
+@pytest.fixture(scope="module", params=["mpich"])
 def hosts(request, tmp_path_factory):
     """A function that gives the command line for a program with two processes on each of two hosts."""
     found = mpis.find(request.param)

@@ -3,8 +3,8 @@
 // A thread reads those that are new to it and looks at its own copies; so a lock costs as much as
 // was changed, not as much as is cached.
 //
-// A ring of words at the first home. Per append: one fetch_add and one store for each page. Per read: one
-// load, and one for each new notice.
+// A ring of words at the first home. Per append: one fetch_add and one store for each page. Per
+// read: one load, and one for each new notice.
 //
 // Invariants: DWN1 notice number s is at place s mod capacity, with the number: a reader tells it
 //                  from the one before in that place, and from the one after.

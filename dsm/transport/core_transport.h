@@ -28,8 +28,8 @@
 
 namespace tombolo::dsm {
 
-// A core that changes data in memory by exclusive or, each 8 bytes atomically against others that do
-// the same, and is done when it returns.
+// A core that changes data in memory by exclusive or, each 8 bytes atomically against others that
+// do the same, and is done when it returns.
 template <class C>
 concept AccumulatesXor = requires(C& core, machine::DataPlace place,
                                   std::span<const std::byte> diff) {

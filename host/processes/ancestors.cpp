@@ -30,8 +30,7 @@ std::vector<std::string> programs_of_ancestors() {
   std::vector<std::string> programs;
   for (int process = getppid(); process > 1; process = parent_of(process)) {
     std::error_code error;
-    const auto program =
-        std::filesystem::read_symlink(fmt::format("/proc/{}/exe", process), error);
+    const auto program = std::filesystem::read_symlink(fmt::format("/proc/{}/exe", process), error);
     if (!error) programs.push_back(program.string());
   }
   return programs;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the programs of the processes that have started this one: the launcher of an MPI is among
-// them, and its library lies beside it.
+// Purpose: the programs of the processes that have started this one: the launcher of an MPI is
+// among them, and its library lies beside it.
 // Thread safety: any thread.
 #pragma once
 

@@ -23,6 +23,7 @@ constexpr milliseconds between_beats{500};
 // A page or a word that others want waits about so long for a process that computes.
 constexpr microseconds between_looks{50};
 constexpr int tag = 1;
+constexpr char last_beat = 1;
 
 struct Name {
   std::array<char, 64> host{};
@@ -58,14 +59,25 @@ Heartbeat::Heartbeat(MPI_Comm comm) {
 Heartbeat::~Heartbeat() {
   ends_ = true;
   thread_.join();
-  for (Peer& peer : peers_) {
-    for (MPI_Request* request : {&peer.hears, &peer.sends}) {
-      if (*request == MPI_REQUEST_NULL) continue;
-      if (request == &peer.hears) TOMBOLO_HOST(Cancel)(request);
-      TOMBOLO_HOST(Wait)(request, MPI_STATUS_IGNORE);
-    }
-  }
+  for (Peer& peer : peers_) say_last(peer);
+  for (Peer& peer : peers_) hear_last(peer);
   TOMBOLO_HOST(Comm_free)(&comm_);
+}
+
+void Heartbeat::say_last(Peer& peer) {
+  if (peer.sends != MPI_REQUEST_NULL) TOMBOLO_HOST(Wait)(&peer.sends, MPI_STATUS_IGNORE);
+  peer.beat = last_beat;
+  TOMBOLO_HOST(Isend)(&peer.beat, 1, MPI_BYTE, peer.rank, tag, comm_, &peer.sends);
+}
+
+// A message that is never received may keep the host MPI from its end.
+void Heartbeat::hear_last(Peer& peer) {
+  for (;;) {
+    if (peer.hears != MPI_REQUEST_NULL) TOMBOLO_HOST(Wait)(&peer.hears, MPI_STATUS_IGNORE);
+    if (peer.heard == last_beat) break;
+    TOMBOLO_HOST(Irecv)(&peer.heard, 1, MPI_BYTE, peer.rank, tag, comm_, &peer.hears);
+  }
+  TOMBOLO_HOST(Wait)(&peer.sends, MPI_STATUS_IGNORE);
 }
 
 void Heartbeat::learn_names() {
@@ -112,18 +124,22 @@ void Heartbeat::beat() {
   for (Peer& peer : peers_) {
     int sent = 1;
     if (peer.sends != MPI_REQUEST_NULL) TOMBOLO_HOST(Test)(&peer.sends, &sent, MPI_STATUS_IGNORE);
-    if (sent != 0)
-      TOMBOLO_HOST(Isend)(&peer.beat, 1, MPI_BYTE, peer.rank, tag, comm_, &peer.sends);
+    if (sent != 0) TOMBOLO_HOST(Isend)(&peer.beat, 1, MPI_BYTE, peer.rank, tag, comm_, &peer.sends);
   }
 }
 
 void Heartbeat::listen(Peer& peer, Clock::time_point now) {
+  if (peer.heard == last_beat) {
+    peer.last = now;
+    return;
+  }
   int heard = 1;
   if (peer.hears != MPI_REQUEST_NULL) {
     TOMBOLO_HOST(Test)(&peer.hears, &heard, MPI_STATUS_IGNORE);
     if (heard != 0) peer.last = now;
   }
-  if (heard != 0) TOMBOLO_HOST(Irecv)(&peer.heard, 1, MPI_BYTE, peer.rank, tag, comm_, &peer.hears);
+  if (heard != 0 && peer.heard != last_beat)
+    TOMBOLO_HOST(Irecv)(&peer.heard, 1, MPI_BYTE, peer.rank, tag, comm_, &peer.hears);
 }
 
 void Heartbeat::check(const Peer& peer, Clock::time_point now) const {

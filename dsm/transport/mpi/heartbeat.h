@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: private to this folder: the thread of a process that lets the host MPI answer others
-// while the program computes, and notices processes that are gone. Process 0 and each other one send
-// each other a beat now and then: a host whose network is cut off says nothing more, and no
+// while the program computes, and notices processes that are gone. Process 0 and each other one
+// send each other a beat now and then: a host whose network is cut off says nothing more, and no
 // connection breaks.
 //
 // Invariants: HBT1 a process that hears nothing for OneSided::silence_limit ends itself with a
-//                  message, and the launcher of the host MPI ends the others. The time in which this
-//                  process was itself kept from running does not count.
+//                  message, and the launcher of the host MPI ends the others. The time in which
+//                  this process was itself kept from running does not count.
 //             HBT2 of processes other than 0 the first one of a host tells first; the others wait
 //                  a moment, by which the launcher has ended them.
 // Thread safety: progress() by any thread.
@@ -46,6 +46,8 @@ class Heartbeat {
   };
 
   void learn_names();
+  void say_last(Peer& peer);
+  void hear_last(Peer& peer);
   void look();
   void run();
   void beat();

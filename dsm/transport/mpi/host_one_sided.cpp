@@ -10,9 +10,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
+#include <cstdio>
 #include <cstring>
 #include <optional>
-#include <string>
+#include <thread>
 #include <vector>
 
 #include "dsm/transport/mpi/heartbeat.h"
@@ -132,12 +134,32 @@ class HostOneSided final : public OneSided {
       TOMBOLO_HOST(Win_free)(&window_);
     }
     TOMBOLO_HOST(Comm_free)(&comm_);
-    TOMBOLO_HOST(Finalize)();
+    finalize();
   }
 
  private:
   static constexpr unsigned sleep_us = 50;
 
+  // MPICH 4 over TCP by UCX may wait for ever for a process that has ended its part.
+  void finalize() {
+    constexpr int looks = 1000;
+    std::atomic<bool> ended{false};
+    std::thread watch([this, &ended] {
+      for (int i = 0; i < looks && !ended; ++i) usleep(10'000);
+      if (!ended) leave();
+    });
+    TOMBOLO_HOST(Finalize)();
+    ended = true;
+    watch.join();
+  }
+  [[noreturn]] void leave() const {
+    std::fflush(nullptr);
+    std::fprintf(stderr,
+                 "tombolo: rank %d: MPI_Finalize of the host MPI does not return; the program had "
+                 "ended as it should (CAVEATS)\n",
+                 rank_);
+    _exit(1);
+  }
   // One-sided operations of several threads crash Open MPI 4 (osc/rdma over btl/vader).
   static Status check_version() {
 #if defined(OPEN_MPI)

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: a job of the host MPI as the transport `mpi` uses it: its processes exchange data before
-// they have a memory, and reach the words and the bytes of each other by one-sided operations. It is
-// apart from mpi.h: a module is compiled for each MPI's handles (host_one_sided.cpp) and loaded at
-// run time (load.h), so that a program need not be one of MPI.
+// they have a memory, and reach the words and the bytes of each other by one-sided operations. It
+// is apart from mpi.h: a module is compiled for each MPI's handles (host_one_sided.cpp) and loaded
+// at run time (load.h), so that a program need not be one of MPI.
 //
 // Invariants: ONS1 each operation is done at its home when it returns, but for progress().
 //             ONS2 operations on words are atomic against each other, and accumulate_xor() on each
 //                  8 bytes against others of its kind.
 //             ONS3 a home need not call anything meanwhile: a thread of its own lets the host MPI
 //                  answer.
-//             ONS4 a process or host that is gone ends this process: by the host MPI, or once it has
-//                  been silent for `silence_limit`.
+//             ONS4 a process or host that is gone ends this process: by the host MPI, or once it
+//                  has been silent for `silence_limit`.
 // Errors of one-sided operations end the job: the host MPI says which.
 // Thread safety: one thread at a time.
 #pragma once

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: a machine core between hosts (machine/contract.h): words and data are reached by
 // one-sided operations of the host MPI alone, so that CoreTransport, the protocols, and the locks
-// and barriers of sync/ run on it as they are. It is no machine of backends/: a user does not choose
-// it by name, windows of MPI over windows of MPI serve nobody, and it has no memory to map.
+// and barriers of sync/ run on it as they are. It is no machine of backends/: a user does not
+// choose it by name, windows of MPI over windows of MPI have no use, and it has no memory to map.
 //
 // Invariants: OSC1 every operation is done when it returns (ONS1): the rules R1 to R5 hold without
 //                  work of publish, refresh, drain and fence, and nothing is cached.
 //             OSC2 a wait polls a word of its own home, and lets the host MPI answer others between
 //                  polls; after some yields it sleeps.
-// Limits: no view (a home's memory is not mapped here); an operation costs a message to and from its
-// home.
+// Limits: no view (a home's memory is not mapped here); an operation costs a message to and from
+// its home.
 // Thread safety: one thread at a time.
 #pragma once
 
@@ -29,10 +29,8 @@ class OneSidedCore {
     OneSided* job = nullptr;  // outlives the core
   };
   using Word = machine::SyncPlace;
-  static constexpr machine::Properties properties{.name = "mpi",
-                                                  .coherent = false,
-                                                  .native_atomics = machine::Atomics::full,
-                                                  .line_bytes = 64};
+  static constexpr machine::Properties properties{
+      .name = "mpi", .coherent = false, .native_atomics = machine::Atomics::full, .line_bytes = 64};
   static std::size_t reserved_sync_bytes(machine::Home) { return 0; }
 
   explicit OneSidedCore(const Attachment& attachment) : at_(attachment), job_(*attachment.job) {}

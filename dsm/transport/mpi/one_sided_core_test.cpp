@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: a core over one-sided operations keeps the machine contract, and programs run on it, with
-// memory servers and without.
+// Purpose: a core over one-sided operations keeps the machine contract, and programs run on it,
+// with memory servers and without.
 #include "dsm/transport/mpi/one_sided_core.h"
 
 #include <gtest/gtest.h>
