@@ -159,6 +159,24 @@ def test_our_own_launcher_cannot_start_it(sums):
     assert "transport mpi needs processes that the host MPI has started" in done.stderr
 
 
+@pytest.mark.parametrize("victim", ["thread", "server"])
+def test_a_killed_process_ends_all(compile_c, victim):
+    if mpis.find("mpich") is None:
+        pytest.skip("mpich is not installed here")
+    program = compile_c("endless", ENDLESS)
+    argv = [*COMMAND, "dsm", "run", "--transport", "mpi", "--mpi", "mpich", "-n", "2", "--servers", "1",
+            "--memory", "4MiB", "--cache", "64KiB", program]  # fmt: skip
+    job = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    threads = dict(map(int, job.stdout.readline().split()) for _ in range(2))
+    here = [int(p.name) for p in Path("/proc").glob("[0-9]*") if runs(p, program)]
+    (server,) = set(here) - set(threads.values())
+    os.kill(threads[1] if victim == "thread" else server, signal.SIGKILL)
+    told, _ = job.communicate(timeout=LIMIT)
+    assert job.returncode != 0
+    assert "signal 9" in told, "by the launcher"
+    wait_until_ended(program)
+
+
 # --- Two hosts ------------------------------------------------------------------------------------
 
 
