@@ -148,6 +148,31 @@ def test_threads_share_memory_locks_and_sums(sums, how, threads):
     assert done.stderr == ""
 
 
+@pytest.mark.parametrize("machine", ["coherent", "stale"])
+@pytest.mark.parametrize("servers", [1, 3])
+def test_memory_servers_hold_the_memory_and_are_no_threads(sums, servers, machine):
+    how = ["--transport", "window", "--machine", machine, "--memory", "4MiB", "--cache", "64KiB"]
+    done = run("-n", 2, "--servers", servers, *how, "--stats", sums)
+    assert (done.returncode, done.stdout) == (0, "499500 20 3 0 1 moved\n"), done.stderr
+    assert sorted(line.split()[2] for line in done.stderr.splitlines()) == ["rank=0", "rank=1"]
+
+
+def test_a_killed_memory_server_ends_all_with_one_message(endless):
+    before = sorted(os.listdir("/dev/shm"))
+    argv = [*COMMAND, "dsm", "run", "-n", "2", "--servers", "2", "--transport", "window", endless]
+    job = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    threads = dict(map(int, job.stdout.readline().split()) for _ in range(2))
+    children = Path(f"/proc/{job.pid}/task/{job.pid}/children").read_text().split()
+    servers = sorted(set(map(int, children)) - set(threads.values()))
+    assert len(servers) == 2
+    os.kill(servers[1], signal.SIGKILL)
+    _, told = job.communicate(timeout=60)
+    assert job.returncode == 128 + signal.SIGKILL
+    assert told == "tombolo: memory server 1: process 3 was killed by signal 9 (Killed)\n"
+    assert not any(alive(pid) for pid in [*threads.values(), *servers])
+    assert sorted(os.listdir("/dev/shm")) == before
+
+
 def test_a_program_that_is_started_by_itself_has_one_thread(sums):
     done = subprocess.run([sums], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (0, "499500 10 1 0 0 moved\n"), done.stderr
@@ -441,8 +466,7 @@ def test_a_trace_that_cannot_be_written_is_refused_at_the_start(false_sharing):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--transport", "mpi", "true"], "transport mpi"),
-        (["--servers", "2", "true"], "memory servers"),
+        (["--transport", "mpi", "--mpi", "best", "true"], "'best' is not an MPI"),
         (["--transport", "best", "true"], "'best' is not a value of TOMBOLO_DSM_TRANSPORT"),
         (["--protocol", "none", "true"], "'none' is not a value of TOMBOLO_DSM_PROTOCOL"),
         (["--machine", "best", "true"], "'best' is not a machine"),
@@ -463,6 +487,7 @@ def test_requests_that_cannot_be_met_are_refused_by_name(words, told):
         (["--cache", "0"], "cache of 0 bytes is too small"),
         (["--memory", "some"], "TOMBOLO_DSM_MEMORY is 'some'"),
         (["--memory", "8TiB"], "bytes"),
+        (["--servers", "1"], "transport map has no use for memory servers"),
     ],
 )
 def test_settings_that_cannot_be_are_refused_once(sums, words, told):
@@ -511,7 +536,7 @@ def test_options_become_settings(monkeypatch, tmp_path):
         (tmp_path / name).touch(mode=0o755)
     monkeypatch.setenv("TOMBOLO_LIB_DIR", str(tmp_path))
     monkeypatch.setenv("LD_LIBRARY_PATH", "/elsewhere")
-    env = dsm.environment(Choice("window", "regional", "stale", "1GiB", "64KiB", "json", "/tmp/trace"))
+    env = dsm.environment(Choice("window", "regional", "stale", "1GiB", "64KiB", "json", "/tmp/trace", 2))
     assert env["TOMBOLO_DSM_TRANSPORT"] == "window"
     assert env["TOMBOLO_DSM_PROTOCOL"] == "regional"
     assert env["TOMBOLO_MACHINE"] == "stale"
@@ -519,6 +544,7 @@ def test_options_become_settings(monkeypatch, tmp_path):
     assert env["TOMBOLO_DSM_CACHE"] == "64KiB"
     assert env["TOMBOLO_STATS"] == "json"
     assert env["TOMBOLO_DSM_TRACE"] == "/tmp/trace"
+    assert env["TOMBOLO_DSM_SERVERS"] == "2"
     assert env["LD_LIBRARY_PATH"] == f"{tmp_path}:/elsewhere"
     assert dsm.command(3, ["a", "-n"]) == [str(tmp_path / dsm.LAUNCHER), "3", "a", "-n"]
     plain = dsm.environment(Choice())

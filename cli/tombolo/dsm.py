@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from tombolo import libraries, paths
+from tombolo import launch, libraries, mpis, paths
 from tombolo.errors import UserError
 
 LAUNCHER = "tombolo-dsm"
@@ -23,6 +23,7 @@ class Choice:
     cache: str | None = None
     stats: str | None = None  # text or json
     trace: str | None = None  # a path
+    servers: int | None = None  # memory servers
 
     def environment(self) -> dict[str, str]:
         given = {
@@ -33,13 +34,33 @@ class Choice:
             "TOMBOLO_DSM_CACHE": self.cache,
             "TOMBOLO_STATS": self.stats,
             "TOMBOLO_DSM_TRACE": self.trace,
+            "TOMBOLO_DSM_SERVERS": self.servers,
         }
-        return {name: value for name, value in given.items() if value is not None}
+        return {name: str(value) for name, value in given.items() if value is not None}
 
 
 def command(threads: int, program: list[str]) -> list[str]:
     """The command line that runs a program with so many threads."""
     return [str(libraries.need_program(LAUNCHER)), str(threads), *program]
+
+
+def mpi_job(choice: Choice, mpi: str | None, threads: int, program: list[str]) -> launch.Job:
+    """The same with transport mpi: by the launcher of an MPI, the first that this host has."""
+    chosen = mpis.need(mpi) if mpi else _first_mpi()
+    libraries.need_program(f"libtombolo_dsm_{chosen.kind}.so")
+    given = choice.environment() | {"LD_LIBRARY_PATH": environment(choice)["LD_LIBRARY_PATH"]}
+    return launch.job(chosen, threads + (choice.servers or 0), program, None, extra=given)
+
+
+def _first_mpi() -> mpis.Mpi:
+    # One-sided operations of Open MPI 4, Debian's, fail where several threads call it.
+    usable = [mpi for mpi in mpis.found() if mpi.kind == "mpich" or not mpi.version.startswith("4.")]
+    if not usable:
+        raise UserError(
+            "transport mpi needs MPICH or Open MPI 5, and this host has neither; to have one: "
+            f"{mpis.HINTS['mpich']}"
+        )
+    return usable[0]
 
 
 def environment(choice: Choice) -> dict[str, str]:

@@ -50,6 +50,8 @@ PROGRAMS = {
     "tombolo-settings": ("runtime", "native"),
     "tombolo-dsm": ("dsm", "native"),
     "libtombolo_dsm.so": ("dsm", "native"),
+    "libtombolo_dsm_mpich.so": ("dsm", "native"),
+    "libtombolo_dsm_openmpi.so": ("dsm", "native"),
     "libtombolo_pthread.so": ("dsm", "native"),
 }
 

@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <stdio_ext.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <filesystem>
+#include <cstdlib>
 #include <string>
 #include <thread>
 #include <vector>
@@ -64,16 +66,17 @@ std::string text_of(const runtime::Counters::Row& row) {
 }  // namespace
 
 Program::Program() {
-  if (runtime::is_launched())
-    must(runtime::join(exchange_));
-  else
-    exchange_ = std::make_unique<runtime::SocketExchange>(0, 1, runtime::SocketExchange::Ends());
+  // Those that are not understood are told of once the processes can agree who tells.
+  Settings settings;
+  (void)read_settings(settings).ok();
+  must(Job::join(settings.transport, exchange_));
   rank_here = exchange_->rank();
   all_.emplace(*exchange_);
   if (const runtime::Agreed opened = open(); !opened.ok()) {
     tell(opened);
     _exit(1);
   }
+  if (server_->holds_memory()) serve();
   blocks_ = std::make_unique<CollectiveBlocks>(memory().memory(), memory().page_bytes());
   const auto low = reinterpret_cast<std::uint64_t>(memory().memory().data());
   memory_here = {low, low + memory().memory().size()};
@@ -81,9 +84,26 @@ Program::Program() {
   must(host::tell_faults(explain_fault));
 }
 
+void Program::serve() {
+  // It fails only where others have left early, and these, or the launcher, tell why.
+  if (!server_->close(*all_).ok())
+    give_up(Status::process_failed(0, "another process has left the program"));
+  // Its part of calls of all: it has met no page.
+  (void)hottest_pages();
+  if (server_->trace() != nullptr) write_trace();
+  server_.reset();
+  exchange_->finish();
+  // Without the rest of main(), and without output of the program that waits to be written.
+  if (exchange_->one_sided() == nullptr) _exit(0);
+  // MPICH tells its launcher in a handler of exit() that the process ends as it should.
+  __fpurge(stdout);
+  std::exit(0);
+}
+
 runtime::Agreed Program::open() {
   request_.options = runtime::read_environment();
   request_.give_up = &Program::give_up;
+  request_.one_sided = exchange_->one_sided();
   request_.settings.timed = request_.options.statistics != runtime::Statistics::off;
   TOMBOLO_AGREE(all_->step({.message = "another process has settings that are not understood"},
                            [&] { return read_settings(request_.settings); }));
@@ -143,6 +163,7 @@ void Program::close() {
   if (server_->trace() != nullptr) write_trace();
   memory_ended = true;
   server_.reset();
+  exchange_->finish();
 }
 
 void Program::write_counters(const std::vector<runtime::Counters::Row>& pages) {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "dsm/api/collective_blocks.h"
+#include "dsm/api/job.h"
 #include "dsm/servers/compute_server.h"
-#include "runtime/collective/socket_exchange.h"
 #include "runtime/counters/counters.h"
 
 namespace tombolo::dsm {
@@ -19,7 +19,8 @@ namespace tombolo::dsm {
 class Program {
  public:
   // Together with the other processes of the job, if a launcher has started this one; else alone.
-  // Ends the process, with a message of one process of the job, where that cannot be.
+  // Ends the process, with a message of one process of the job, where that cannot be. In a memory
+  // server it does not return: the process serves the others, and ends with them.
   Program();
 
   ProgramMemory& memory() { return server_->memory(); }
@@ -40,6 +41,7 @@ class Program {
 
  private:
   [[noreturn]] static void give_up(const Status& why);
+  [[noreturn]] void serve();
   runtime::Agreed open();
   Status open_trace();
   void tell(const runtime::Agreed& failed);
@@ -48,8 +50,8 @@ class Program {
   void write_trace();
   Status write_trace_in_turn(std::uint64_t zero);
 
-  std::unique_ptr<runtime::SocketExchange> exchange_;
-  std::optional<runtime::Collective<runtime::SocketExchange>> all_;
+  std::unique_ptr<Job> exchange_;
+  std::optional<runtime::Collective<Job>> all_;
   ComputeServer::Request request_;
   std::unique_ptr<ComputeServer> server_;
   std::unique_ptr<CollectiveBlocks> blocks_;

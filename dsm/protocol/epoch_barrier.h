@@ -46,7 +46,10 @@ class EpochBarrier {
   }
 
   EpochBarrier(T& transport, S& store, Directory& directory, PageSend<T, S>& sender, Layout layout)
-      : store_(store), directory_(directory), sender_(sender), barrier_(transport.core(), layout) {}
+      : store_(store),
+        directory_(directory),
+        sender_(sender),
+        barrier_(transport.core(), layout, transport.shape().threads) {}
 
   // `noticed`: pages that were sent before and are not in the notices yet; it is empty afterwards.
   // `rest(page)` decides about a page that this thread has changed and keeps. `drop_old()` reads

@@ -79,7 +79,7 @@ class PageDirectory {
   }
   typename C::Word word(Page page, std::size_t index) {
     return core_.word({shape_.home_of(page),
-                       layout_.words + (page / shape_.threads * words_per_page + index) * 8});
+                       layout_.words + (shape_.place_of(page) * words_per_page + index) * 8});
   }
 
   C& core_;

@@ -179,7 +179,7 @@ class WatchedPages : public T {
   bool locked(Page page) {
     const Shape& shape = T::shape();
     const auto mutex =
-        T::core().word({shape.home_of(page), words + (page / shape.threads * 4 + 2) * 8});
+        T::core().word({shape.home_of(page), words + (shape.place_of(page) * 4 + 2) * 8});
     return T::core().load(mutex) != 0;
   }
 };

@@ -32,7 +32,8 @@ class Reduction {
     return {.values = layout.take_lines(shape.threads), .result = layout.take_lines(1)};
   }
 
-  Reduction(C& core, Layout layout) : core_(core), layout_(layout) {}
+  Reduction(C& core, Layout layout, const Shape& shape)
+      : core_(core), layout_(layout), threads_(shape.threads) {}
 
   // `wait_for_all()` returns a Status when all threads have called it as often as this one.
   template <class V, class Combine, class Wait>
@@ -42,7 +43,7 @@ class Reduction {
     TOMBOLO_TRY(wait_for_all());
     if (core_.self() == 0) {
       V all = std::bit_cast<V>(core_.load(value_of(0)));
-      for (Thread thread = 1; thread < core_.cores(); ++thread)
+      for (Thread thread = 1; thread < threads_; ++thread)
         all = combine(all, std::bit_cast<V>(core_.load(value_of(thread))));
       core_.store(result(), std::bit_cast<std::uint64_t>(all));
     }
@@ -57,6 +58,7 @@ class Reduction {
 
   C& core_;
   Layout layout_;
+  Thread threads_;
 };
 
 }  // namespace tombolo::dsm

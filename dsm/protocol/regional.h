@@ -78,7 +78,7 @@ class Regional {
         notices_(transport.core(), layout.notices, shape_),
         updates_(transport, layout.updates),
         barrier_(transport, store, directory_, sender_, layout.barrier),
-        reduction_(transport.core(), layout.reduction),
+        reduction_(transport.core(), layout.reduction, shape_),
         ahead_(shape_),
         stores_ahead_(shape_) {}
 

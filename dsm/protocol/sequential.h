@@ -76,7 +76,7 @@ class Sequential {
         store_(store),
         layout_(layout),
         mutex_(core_),
-        reduction_(core_, layout.reduction),
+        reduction_(core_, layout.reduction, shape_),
         buffer_(shape_.page_bytes) {}
 
   // Reaches threads that do not poll of themselves; outlives this object's use.
@@ -226,13 +226,13 @@ class Sequential {
   }
   Word word_of(Page page, std::size_t index) {
     return word(shape_.home_of(page), layout_.pages,
-                page / shape_.threads * words_per_page(shape_) + index);
+                shape_.place_of(page) * words_per_page(shape_) + index);
   }
   Word mutex_of(Page page) { return word_of(page, 0); }
   Word writer_of(Page page) { return word_of(page, 1); }
   Word turn() { return word(0, layout_.turn); }
   Word mutex_of_lock(Lock lock) {
-    return word(shape_.home_of_lock(lock), layout_.locks, lock / shape_.threads);
+    return word(shape_.home_of_lock(lock), layout_.locks, shape_.place_of_lock(lock));
   }
 
   // By the holder of the page's mutex.

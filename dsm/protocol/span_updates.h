@@ -82,9 +82,9 @@ class SpanUpdates {
   std::uint64_t capacity() const { return transport_.shape().updates; }
   typename Core::Word word(Lock lock, std::size_t index) {
     const Shape& shape = transport_.shape();
-    return core_.word(
-        {shape.home_of_lock(lock),
-         layout_.words + (lock / shape.threads * words_per_lock + index) * sizeof(std::uint64_t)});
+    return core_.word({shape.home_of_lock(lock),
+                       layout_.words + (shape.place_of_lock(lock) * words_per_lock + index) *
+                                           sizeof(std::uint64_t)});
   }
 
   T& transport_;

@@ -39,7 +39,9 @@ class WriteNotices {
     return {.count = layout.take_lines(1), .notices = layout.take_lines(shape.notices)};
   }
 
-  WriteNotices(C& core, Layout layout, const Shape& shape, machine::Home home = 0)
+  WriteNotices(C& core, Layout layout, const Shape& shape)
+      : WriteNotices(core, layout, shape, shape.first_home()) {}
+  WriteNotices(C& core, Layout layout, const Shape& shape, machine::Home home)
       : core_(core),
         layout_(layout),
         home_(home),

@@ -38,7 +38,13 @@ Status shape_of(const Settings& settings, int size, Shape& out) {
         fmt::format("a cache of {} bytes is too small: at least {} ({} pages); see "
                     "TOMBOLO_DSM_CACHE and --cache",
                     settings.cache_bytes, fewest_cached_pages * page, fewest_cached_pages));
-  out = {.threads = static_cast<Thread>(size),
+  if (settings.servers >= static_cast<Thread>(size))
+    return Status::bad_configuration(
+        fmt::format("{} memory servers of {} processes leave none for a thread; see "
+                    "TOMBOLO_DSM_SERVERS",
+                    settings.servers, size));
+  out = {.threads = static_cast<Thread>(size) - settings.servers,
+         .servers = settings.servers,
          .pages = pages,
          .page_bytes = page,
          .cached_pages = static_cast<std::uint32_t>(cached),
@@ -67,9 +73,14 @@ Status ComputeServer::choose(int size, bool in_place) {
           fmt::format("transport map needs a coherent machine, and {} is none; with transport "
                       "window it can be used",
                       runtime::name(machine.id)));
+    if (settings.servers != 0)
+      return Status::bad_configuration(
+          "transport map has no use for memory servers: all processes map the same pages; they "
+          "serve transport window");
     kind_ = mapped_kind(machine);
     return {};
   }
+  if (settings.transport == TransportKind::mpi) return choose_between_hosts();
   shape_.in_place = in_place && settings.protocol == ProtocolKind::regional &&
                     request_.options.pool.empty() && runtime::served(machine).traits().coherent;
   kind_ = paged_kind(machine, settings.protocol);
@@ -106,25 +117,58 @@ Status ComputeServer::keep_records() {
   return {};
 }
 
+Status ComputeServer::choose_between_hosts() {
+  if (request_.one_sided == nullptr)
+    return Status::bad_configuration(
+        "transport mpi needs processes that the host MPI has started: by tombolo dsm run "
+        "--transport mpi, or by mpiexec");
+  if (request_.settings.protocol == ProtocolKind::sequential)
+    return Status::unsupported(
+        "protocol sequential needs threads that answer each other while they compute, which "
+        "transport mpi does not have; use regional, or transport window");
+  kind_ = remote_kind();
+  return {};
+}
+
+Status ComputeServer::make_between_hosts(int rank) {
+  const auto sizes = kind_->sizes(shape_, request_.settings.words, static_cast<Thread>(rank));
+  return request_.one_sided->make(sizes.sync_bytes, sizes.data_bytes);
+}
+
+MemoryKind::Parts ComputeServer::parts() {
+  return {.attachment = {},
+          .particulars = {},
+          .shape = shape_,
+          .range = range_,
+          .processes = processes_,
+          .give_up = request_.give_up,
+          .words = request_.settings.words,
+          .observer = {.timed = request_.settings.timed,
+                       .heat = heat_ ? &*heat_ : nullptr,
+                       .trace = trace_ ? &*trace_ : nullptr},
+          .one_sided = request_.one_sided};
+}
+
 Status ComputeServer::start(int rank) {
+  TOMBOLO_TRY(keep_records());
+  // A memory server holds the memory that is made by now: the others reach it by themselves.
+  if (static_cast<Thread>(rank) >= shape_.threads) return {};
+  MemoryKind::Parts parts = this->parts();
+  if (request_.settings.transport == TransportKind::mpi) {
+    parts.attachment.self = static_cast<Thread>(rank);
+    parts.attachment.cores = shape_.cores();
+    parts.attachment.waiting = waiting(shape_.cores());
+    return kind_->make(std::move(parts), memory_);
+  }
   const runtime::SharedMemory::Surroundings surroundings{
       .waiting = waiting(shape_.threads),
       .idle = &*watch_,
       .for_regions = std::pmr::new_delete_resource(),
       .for_engine = nullptr};
   TOMBOLO_CHECK(shared_->made(), "compute server {} is started without its memory", rank);
-  TOMBOLO_TRY(keep_records());
-  return kind_->make({.attachment = shared_->attachment(surroundings, request_.options),
-                      .particulars = shared_->particulars(surroundings, request_.options),
-                      .shape = shape_,
-                      .range = range_,
-                      .processes = processes_,
-                      .give_up = request_.give_up,
-                      .words = request_.settings.words,
-                      .observer = {.timed = request_.settings.timed,
-                                   .heat = heat_ ? &*heat_ : nullptr,
-                                   .trace = trace_ ? &*trace_ : nullptr}},
-                     memory_);
+  parts.attachment = shared_->attachment(surroundings, request_.options);
+  parts.particulars = shared_->particulars(surroundings, request_.options);
+  return kind_->make(std::move(parts), memory_);
 }
 
 }  // namespace tombolo::dsm

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: a compute server (003 section 5.2): one process of a program, with one of its threads.
-// All processes of a job open theirs together, over any exchange, and get the program's memory.
+// All processes of a job open theirs together, over any exchange, and get the program's memory. The
+// last ones of a job may be memory servers (figure 4.3): these hold pages, locks and words for the
+// others, and have no thread.
 //
 //   runtime::Collective all(exchange);
 //   std::unique_ptr<ComputeServer> server;
 //   const runtime::Agreed opened = ComputeServer::open(all, {.settings = ...}, server);
 //   if (!opened.ok()) ... opened.status()
+//   if (server->holds_memory()) ... server->close(all), which waits for the program's end
 //   ProgramMemory& memory = server->memory();
 //   ... server->close(all);
 //
@@ -42,6 +45,8 @@ class ComputeServer {
     // Called when a page cannot be had where the program needs it, in a signal handler
     // (dsm/pages/miss_handler.h); ends the process. Null: with the error on stderr.
     void (*give_up)(const Status&) = nullptr;
+    // The job of a host MPI, for transport mpi; outlives the server.
+    OneSided* one_sided = nullptr;
   };
 
   // Errors, at all processes alike: bad_configuration (settings that cannot be), no_memory,
@@ -54,8 +59,11 @@ class ComputeServer {
   template <runtime::Exchange X>
   runtime::Agreed close(runtime::Collective<X>& all) {
     return all.step({.message = "another process cannot end the program as it should"},
-                    [&] { return memory_->close(); });
+                    [&] { return holds_memory() ? Status() : memory_->close(); });
   }
+
+  // This process is a memory server.
+  bool holds_memory() const { return memory_ == nullptr; }
 
   ProgramMemory& memory() { return *memory_; }
   const Settings& settings() const { return request_.settings; }
@@ -72,11 +80,16 @@ class ComputeServer {
   runtime::Member member(int rank) const;
   Status meet(int rank, std::vector<runtime::Member> members);
   std::uint64_t view_bytes() const;
+  Status choose_between_hosts();
   Status keep_records();
+  MemoryKind::Parts parts();
   Status start(int rank);
 
   template <runtime::Exchange X>
   runtime::Agreed reserve(runtime::Collective<X>& all);
+  template <runtime::Exchange X>
+  runtime::Agreed share(runtime::Collective<X>& all, runtime::Elsewhere failed);
+  Status make_between_hosts(int rank);
 
   Request request_;
   Shape shape_;
@@ -109,6 +122,18 @@ runtime::Agreed ComputeServer::reserve(runtime::Collective<X>& all) {
   });
 }
 
+// The memory of all processes, by one-sided operations or by mappings.
+template <runtime::Exchange X>
+runtime::Agreed ComputeServer::share(runtime::Collective<X>& all, runtime::Elsewhere failed) {
+  // All processes have agreed on the transport: none is missing in the host MPI's collective call.
+  if (request_.settings.transport == TransportKind::mpi)
+    return all.step(failed, [&] { return make_between_hosts(all.rank()); });
+  std::vector<runtime::Member> members(static_cast<std::size_t>(all.size()));
+  all.gather(member(all.rank()), std::span(members));
+  TOMBOLO_AGREE(all.step(failed, [&] { return meet(all.rank(), std::move(members)); }));
+  return shared_->make(all, request_.options);
+}
+
 template <runtime::Exchange X>
 runtime::Agreed ComputeServer::open(runtime::Collective<X>& all, const Request& request,
                                     std::unique_ptr<ComputeServer>& out) {
@@ -120,11 +145,8 @@ runtime::Agreed ComputeServer::open(runtime::Collective<X>& all, const Request& 
   bool in_place = server->room_in_place();
   all.broadcast(in_place, 0);
   TOMBOLO_AGREE(all.step(failed, [&] { return server->choose(all.size(), in_place); }));
-  std::vector<runtime::Member> members(static_cast<std::size_t>(all.size()));
-  all.gather(server->member(all.rank()), std::span(members));
-  TOMBOLO_AGREE(all.step(failed, [&] { return server->meet(all.rank(), std::move(members)); }));
   TOMBOLO_AGREE(server->reserve(all));
-  TOMBOLO_AGREE(server->shared_->make(all, server->request_.options));
+  TOMBOLO_AGREE(server->share(all, failed));
   TOMBOLO_AGREE(all.step(failed, [&] { return server->start(all.rank()); }));
   out = std::move(server);
   return all.done();

@@ -331,19 +331,19 @@ void random_programs(ProgramMemory& memory) {
   }
 }
 
-// Process 1 dies; the others, which the launcher cannot end, find out by themselves. One of them
-// may have ended when the last one does.
-void lose_one(ProgramMemory& memory, const std::function<Status()>& wait) {
-  signal(SIGTERM, SIG_IGN);
+// Process `rank` dies; the others, which the launcher cannot end, find out by themselves. One of
+// them may have ended when the last one does.
+void lose(int rank, ProgramMemory& memory, const std::function<Status()>& wait) {
   Status lost = meet_by_words(memory);
-  if (memory.self() == 1) raise(SIGKILL);
+  if (static_cast<int>(memory.self()) == rank) raise(SIGKILL);
   while (lost.ok()) lost = wait();
   REQUIRE(lost.code() == Code::process_failed);
-  REQUIRE(lost.message().find("rank 1 (process ") != std::string::npos);
+  REQUIRE(lost.message().find(fmt::format("rank {} (process ", rank)) != std::string::npos);
   REQUIRE(lost.message().find(" of the program ") != std::string::npos);
   std::ofstream(std::string(std::getenv("FOLDER_OF_TEST")) + "/" + std::to_string(getpid()));
   _exit(0);
 }
+void lose_one(ProgramMemory& memory, const std::function<Status()>& wait) { lose(1, memory, wait); }
 void lose_one_at_a_barrier(ProgramMemory& memory) {
   lose_one(memory, [&] { return memory.barrier(); });
 }
@@ -353,6 +353,11 @@ void lose_the_holder_of_a_lock(ProgramMemory& memory) {
 }
 void lose_one_in_a_pause(ProgramMemory& memory) {
   lose_one(memory, [&] { return memory.pause(); });
+}
+
+// The first memory server of two dies when its process is told to (member()).
+void lose_a_memory_server(ProgramMemory& memory) {
+  lose(3, memory, [&] { return memory.pause(); });
 }
 
 // ---- Mistakes, which stop the process ----
@@ -388,6 +393,7 @@ const std::map<std::string, void (*)(ProgramMemory&)> programs{
     {"lose_one_at_a_barrier", lose_one_at_a_barrier},
     {"lose_the_holder_of_a_lock", lose_the_holder_of_a_lock},
     {"lose_one_in_a_pause", lose_one_in_a_pause},
+    {"lose_a_memory_server", lose_a_memory_server},
     {"take_a_lock_twice", take_a_lock_twice},
     {"release_a_free_lock", release_a_free_lock},
     {"release_the_lock_of_another", release_the_lock_of_another},
@@ -395,9 +401,18 @@ const std::map<std::string, void (*)(ProgramMemory&)> programs{
     {"load_a_word_past_the_last", load_a_word_past_the_last},
 };
 
+// A memory server. Where another process has left early, the launcher notes that one first.
+int serve(runtime::Collective<runtime::SocketExchange>& all, ComputeServer& server,
+          const std::string& name) {
+  if (name == "lose_a_memory_server" && all.rank() == 3) raise(SIGKILL);
+  if (!server.close(all).ok()) sleep(1);
+  return 0;
+}
+
 // A process of the program: 5 where the server does not open, with the reason on stderr. The
 // settings of process 0 are those of all.
 int member(const std::string& name) {
+  if (name.starts_with("lose_")) signal(SIGTERM, SIG_IGN);
   std::unique_ptr<runtime::SocketExchange> exchange;
   MUST(runtime::join(exchange));
   ComputeServer::Request request{.options = runtime::read_environment()};
@@ -413,6 +428,7 @@ int member(const std::string& name) {
     if (opened.own()) std::fprintf(stderr, "%s\n", opened.status().message().c_str());
     return 5;
   }
+  if (server->holds_memory()) return serve(all, *server, name);
   programs.at(name)(server->memory());
   MUST(server->close(all).status());
   return 0;
@@ -424,6 +440,7 @@ struct Kind {
   std::string transport;
   std::string machine;
   std::string protocol = "regional";
+  int servers = 0;
 };
 
 std::vector<Kind> kinds() {
@@ -431,15 +448,19 @@ std::vector<Kind> kinds() {
   for (const char* protocol : {"regional", "sequential"})
     for (const std::string_view name : runtime::machine_names())
       all.push_back({"window", std::string(name), protocol});
+  for (const std::string_view name : runtime::machine_names())
+    all.push_back({"window", std::string(name), "regional", 2});
+  all.push_back({"window", "coherent", "sequential", 1});
   return all;
 }
 
-runtime::Launch launch_of(const std::string& name, const Kind& kind, int size) {
+runtime::Launch launch_of(const std::string& name, const Kind& kind, int threads) {
   return {.command = {"/proc/self/exe", "--member", name},
-          .size = size,
+          .size = threads + kind.servers,
           .environment = {{"TOMBOLO_DSM_TRANSPORT", kind.transport},
                           {"TOMBOLO_MACHINE", kind.machine},
                           {"TOMBOLO_DSM_PROTOCOL", kind.protocol},
+                          {"TOMBOLO_DSM_SERVERS", std::to_string(kind.servers)},
                           {"SEED_OF_TEST", "1"}},
           .grace = std::chrono::seconds(30)};
 }
@@ -498,6 +519,20 @@ TEST_P(Servers, NameTheOneThatDied) {
   }
 }
 
+TEST_P(Servers, NameTheMemoryServerThatDied) {
+  if (GetParam().servers == 0) GTEST_SKIP() << "there is none";
+  int exit_status = 0;
+  const auto folder = std::filesystem::temp_directory_path() / fmt::format("tombolo_{}", getpid());
+  std::filesystem::create_directory(folder);
+  runtime::Launch launch = launch_of("lose_a_memory_server", GetParam(), 3);
+  launch.environment.emplace_back("FOLDER_OF_TEST", folder.string());
+  EXPECT_EQ(ran(launch, exit_status).rank(), 3);
+  EXPECT_EQ(exit_status, 128 + SIGKILL);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 3)
+      << "each thread noticed";
+  std::filesystem::remove_all(folder);
+}
+
 TEST_P(Servers, StopAtMistakes) {
   for (const char* name :
        {"take_a_lock_twice", "release_a_free_lock", "release_the_lock_of_another",
@@ -509,7 +544,10 @@ TEST_P(Servers, StopAtMistakes) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kinds, Servers, ::testing::ValuesIn(kinds()), [](const auto& test) {
-  return test.param.protocol + "_by_" + test.param.transport + "_on_" + test.param.machine;
+  const std::string name =
+      test.param.protocol + "_by_" + test.param.transport + "_on_" + test.param.machine;
+  return test.param.servers == 0 ? name
+                                 : fmt::format("{}_with_{}_servers", name, test.param.servers);
 });
 
 // ---- Settings that cannot be ------------------------------------------------------------------
@@ -531,6 +569,9 @@ std::string refusal(std::vector<std::pair<std::string, std::string>> environment
 
 TEST(Refusals, NameTheSetting) {
   EXPECT_NE(refusal({{"TOMBOLO_MACHINE", "stale"}}).find("transport map needs a coherent machine"),
+            std::string::npos);
+  EXPECT_NE(refusal({{"TOMBOLO_DSM_SERVERS", "2"}}).find("TOMBOLO_DSM_SERVERS"), std::string::npos);
+  EXPECT_NE(refusal({{"TOMBOLO_DSM_SERVERS", "1"}}).find("transport map has no use"),
             std::string::npos);
   EXPECT_NE(refusal({{"TOMBOLO_DSM_CACHE", "0"}}).find("cache of 0 bytes"), std::string::npos);
   EXPECT_NE(refusal({{"TOMBOLO_DSM_MEMORY", "100"}}).find("TOMBOLO_DSM_MEMORY"), std::string::npos);

@@ -13,6 +13,7 @@
 #include "dsm/records/observer.h"
 #include "dsm/servers/settings.h"
 #include "dsm/threads/program_memory.h"
+#include "dsm/transport/mpi/one_sided.h"
 #include "host/memory/fixed_range.h"
 #include "host/processes/process.h"
 #include "runtime/engines/engines.h"
@@ -22,8 +23,8 @@ namespace tombolo::dsm {
 class MemoryKind {
  public:
   struct Sizes {
-    std::size_t sync_bytes = 0;  // of each thread
-    std::size_t data_bytes = 0;  // of this thread's region
+    std::size_t sync_bytes = 0;  // of each process
+    std::size_t data_bytes = 0;  // of this process's region
   };
   // Facts of its process that a memory is made from.
   struct Parts {
@@ -34,7 +35,8 @@ class MemoryKind {
     std::span<const host::ProcessName> processes;  // of all threads
     void (*give_up)(const Status&) = nullptr;
     WordIndex words = 0;
-    Observer observer{};
+  Observer observer{};
+  OneSided* one_sided = nullptr;  // transport mpi; outlives the ProgramMemory
   };
 
   virtual ~MemoryKind() = default;
@@ -45,5 +47,7 @@ class MemoryKind {
 // On a coherent machine.
 std::unique_ptr<MemoryKind> mapped_kind(runtime::MachineChoice machine);
 std::unique_ptr<MemoryKind> paged_kind(runtime::MachineChoice machine, ProtocolKind protocol);
+// The same between hosts, with the protocol `regional`.
+std::unique_ptr<MemoryKind> remote_kind();
 
 }  // namespace tombolo::dsm

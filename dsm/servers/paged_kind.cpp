@@ -21,9 +21,10 @@ class PagedKind final : public MemoryKind {
   using Memory = PagedMemory<Counting<CoreTransport<C>>, FaultPages, Protocol>;
 
  public:
-  Sizes sizes(const Shape& shape, WordIndex words, Thread) const override {
+  Sizes sizes(const Shape& shape, WordIndex words, Thread self) const override {
     const auto layout = Memory::take(shape, words);
-    return {.sync_bytes = layout.sync_bytes, .data_bytes = layout.data_bytes};
+    return {.sync_bytes = layout.sync_bytes,
+            .data_bytes = CoreTransport<C>::data_bytes(shape, self)};
   }
   Status make(Parts parts, std::unique_ptr<ProgramMemory>& out) const override {
     std::unique_ptr<FaultPages> pages;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: `tombolo-dsm N PROGRAM [ARGUMENT]...`: runs the program in N processes, which are the
-// threads of one program on virtual shared memory. `tombolo dsm run` starts it.
+// threads of one program on virtual shared memory, and in as many more as TOMBOLO_DSM_SERVERS asks
+// for, which are its memory servers (003 figure 4.3). `tombolo dsm run` starts it.
 //
 // The exit status is that of the first process that failed, as a shell tells it. A process that was
 // killed is named on stderr; one that ends with a status of its own has told the cause itself.
+#include <fmt/format.h>
 #include <signal.h>
 
 #include <atomic>
@@ -11,6 +13,7 @@
 #include <string>
 
 #include "base/options.h"
+#include "dsm/servers/settings.h"
 #include "runtime/processes/launcher.h"
 
 namespace tombolo::dsm {
@@ -26,15 +29,23 @@ void end_at_signals() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &action, nullptr);
 }
 
-int run(int size, const std::vector<std::string>& command) {
+void say(const Status& status, int threads) {
+  const bool server = status.code() == Code::process_failed && status.rank() >= threads;
+  const std::string who = server ? fmt::format("memory server {}: ", status.rank() - threads) : "";
+  std::fprintf(stderr, "tombolo: %s%s\n", who.c_str(), status.message().c_str());
+}
+
+int run(int threads, const std::vector<std::string>& command) {
   end_at_signals();
   runtime::Launcher launcher;
-  Status status = runtime::Launcher::start({.command = command, .size = size}, launcher);
+  Thread servers = 0;
+  Status status = read_servers(servers);
+  const int size = threads + static_cast<int>(servers);
+  if (status.ok()) status = runtime::Launcher::start({.command = command, .size = size}, launcher);
   const bool started = status.ok();
   if (started) status = launcher.wait(&interrupted);
   const int exit_status = started ? launcher.exit_status() : bad_usage;
-  if (!started || exit_status > 128 || status.code() == Code::stopped)
-    std::fprintf(stderr, "tombolo: %s\n", status.message().c_str());
+  if (!started || exit_status > 128 || status.code() == Code::stopped) say(status, threads);
   return exit_status;
 }
 

@@ -31,9 +31,20 @@ Status read_size(const Option& option, std::uint64_t& out) {
 
 }  // namespace
 
+Status read_servers(Thread& out) {
+  constexpr std::uint64_t most = 4096;
+  const std::string text = text_of(runtime::dsm_servers_option);
+  if (text.empty()) return {};
+  const auto number = number_in(text);
+  if (!number || *number > most) return not_understood(runtime::dsm_servers_option, text);
+  out = static_cast<Thread>(*number);
+  return {};
+}
+
 Status read_settings(Settings& out) {
   TOMBOLO_TRY(read_choice(runtime::dsm_transport_option, out.transport));
   TOMBOLO_TRY(read_choice(runtime::dsm_protocol_option, out.protocol));
+  TOMBOLO_TRY(read_servers(out.servers));
   TOMBOLO_TRY(read_size(runtime::dsm_memory_option, out.memory_bytes));
   return read_size(runtime::dsm_cache_option, out.cache_bytes);
 }

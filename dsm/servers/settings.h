@@ -15,13 +15,14 @@
 namespace tombolo::dsm {
 
 // In the order of the choices of runtime/options/dsm_options.h.
-enum class TransportKind : std::uint8_t { map, window };
+enum class TransportKind : std::uint8_t { map, window, mpi };
 enum class ProtocolKind : std::uint8_t { regional, sequential };
 
 // Trivially copyable: all processes take those of process 0.
 struct Settings {
   TransportKind transport = TransportKind::map;
   ProtocolKind protocol = ProtocolKind::regional;
+  Thread servers = 0;  // processes of the job that are memory servers
   std::uint64_t memory_bytes = std::uint64_t{1} << 30;   // of the program
   std::uint64_t cache_bytes = std::uint64_t{256} << 20;  // of each thread
   // The needs of the layer above, not of the user.
@@ -33,6 +34,8 @@ struct Settings {
 
 // Those of the environment. bad_configuration for values that are not understood.
 Status read_settings(Settings& out);
+// The number of memory servers alone.
+Status read_servers(Thread& out);
 
 // "4096", "64KiB", "512MiB", "2GiB" and the like, with K, M, G or T alone meaning the same; nullopt
 // for anything else, and for more than 64 bits hold.

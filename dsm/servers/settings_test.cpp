@@ -12,7 +12,7 @@ namespace tombolo::dsm {
 namespace {
 
 constexpr std::array variables{"TOMBOLO_DSM_TRANSPORT", "TOMBOLO_DSM_PROTOCOL",
-                               "TOMBOLO_DSM_MEMORY", "TOMBOLO_DSM_CACHE"};
+                               "TOMBOLO_DSM_MEMORY", "TOMBOLO_DSM_CACHE", "TOMBOLO_DSM_SERVERS"};
 
 class SettingsTest : public ::testing::Test {
  protected:
@@ -39,12 +39,14 @@ TEST_F(SettingsTest, AreThoseOfTheEnvironment) {
   setenv("TOMBOLO_DSM_PROTOCOL", "sequential", 1);
   setenv("TOMBOLO_DSM_MEMORY", "3MiB", 1);
   setenv("TOMBOLO_DSM_CACHE", "64K", 1);
+  setenv("TOMBOLO_DSM_SERVERS", "3", 1);
   Settings settings;
   ASSERT_TRUE(read_settings(settings).ok());
   EXPECT_EQ(settings.transport, TransportKind::window);
   EXPECT_EQ(settings.protocol, ProtocolKind::sequential);
   EXPECT_EQ(settings.memory_bytes, 3u << 20);
   EXPECT_EQ(settings.cache_bytes, 64u << 10);
+  EXPECT_EQ(settings.servers, 3u);
   setenv("TOMBOLO_DSM_TRANSPORT", "map", 1);
   setenv("TOMBOLO_DSM_PROTOCOL", "regional", 1);
   ASSERT_TRUE(read_settings(settings).ok());
@@ -54,8 +56,9 @@ TEST_F(SettingsTest, AreThoseOfTheEnvironment) {
 
 TEST_F(SettingsTest, ThatAreNotUnderstoodAreNamed) {
   for (const auto& [variable, text] :
-       {std::pair{"TOMBOLO_DSM_TRANSPORT", "mpi"}, std::pair{"TOMBOLO_DSM_PROTOCOL", "Regional"},
-        std::pair{"TOMBOLO_DSM_MEMORY", "much"}, std::pair{"TOMBOLO_DSM_CACHE", "-1"}}) {
+       {std::pair{"TOMBOLO_DSM_TRANSPORT", "tcp"}, std::pair{"TOMBOLO_DSM_PROTOCOL", "Regional"},
+        std::pair{"TOMBOLO_DSM_MEMORY", "much"}, std::pair{"TOMBOLO_DSM_CACHE", "-1"},
+        std::pair{"TOMBOLO_DSM_SERVERS", "-2"}, std::pair{"TOMBOLO_DSM_SERVERS", "5000"}}) {
     setenv(variable, text, 1);
     Settings settings;
     const Status refused = read_settings(settings);

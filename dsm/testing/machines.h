@@ -85,12 +85,14 @@ void run(const Shape& shape, std::uint64_t seed, Body&& body) {
   using Thread = typename Case::Thread;
   const auto layout = Thread::take(shape);
   Deadline deadline;
-  machine::testing::Ensemble<C> ensemble({.cores = shape.threads,
+  machine::testing::Ensemble<C> ensemble({.cores = shape.cores(),
                                           .sync_bytes = layout.sync_bytes,
                                           .data_bytes = layout.data_bytes,
                                           .seed = seed,
                                           .idle = &deadline});
   ensemble.run([&](C& core) {
+    // A memory server has memory, and nothing to do.
+    if (core.self() >= shape.threads) return;
     Thread thread(core, layout, shape);
     thread.on_error([](const Status& status) {
       ADD_FAILURE() << status.message();

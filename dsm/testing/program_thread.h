@@ -38,7 +38,7 @@ class ProgramThread {
     std::size_t data_bytes = 0;
   };
   static Layout take(const Shape& shape) {
-    machine::SyncLayout layout(Core::reserved_sync_bytes(shape.threads));
+    machine::SyncLayout layout(Core::reserved_sync_bytes(shape.cores()));
     return take(layout, shape);
   }
   static Layout take(machine::SyncLayout& layout, const Shape& shape) {

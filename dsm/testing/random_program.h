@@ -43,6 +43,7 @@ constexpr std::uint64_t of_locks = 2 * locks;
 inline Shape drawn(std::uint64_t seed, std::size_t page_bytes, std::uint32_t more) {
   Random random = Random::stream(seed, 1);
   return {.threads = static_cast<Thread>(2 + random.below(most_threads - 1)),
+          .servers = static_cast<Thread>(random.below(3)),
           .pages = 2 + random.below(3) + more,
           .page_bytes = page_bytes,
           .cached_pages = static_cast<std::uint32_t>(1 + random.below(6)) + more,

@@ -2,7 +2,7 @@
 // Purpose: the part of a ProgramMemory that is the same on every machine and with every transport:
 // its words are sync words of a core, and a wait steps back as one for a lock does.
 //
-// Invariants: DCM1 word i lies at home i mod threads, so that no home has all of them.
+// Invariants: DCM1 word i lies at home i mod homes, so that no home has all of them.
 //             DCM2 a fence follows each store of a word: a load of another word does not overtake
 //                  it (DPM2, R3).
 //             DCM3 the thread's signal handler may use the core as well (interrupted_by()), but not
@@ -27,9 +27,17 @@ class CoreMemory : public ProgramMemory {
   struct WordLayout {
     machine::Offset at = 0;
     WordIndex words = 0;
+    Thread threads = 1;
+    Thread first_home = 0;
+    Thread homes = 1;
   };
-  static WordLayout take_words(machine::SyncLayout& layout, Thread threads, WordIndex words) {
-    return {.at = layout.take_lines((words + threads - 1) / threads), .words = words};
+  static WordLayout take_words(machine::SyncLayout& layout, const Shape& shape, WordIndex words) {
+    const Thread homes = shape.homes();
+    return {.at = layout.take_lines((words + homes - 1) / homes),
+            .words = words,
+            .threads = shape.threads,
+            .first_home = shape.first_home(),
+            .homes = homes};
   }
 
   CoreMemory(machine::AttachmentOf<C> attachment, WordLayout layout)
@@ -38,7 +46,7 @@ class CoreMemory : public ProgramMemory {
   CoreMemory& operator=(const CoreMemory&) = delete;
 
   Thread self() const final { return core_.self(); }
-  Thread threads() const final { return core_.cores(); }
+  Thread threads() const final { return layout_.threads; }
 
   WordIndex words() const final { return layout_.words; }
   std::uint64_t load(WordIndex word) final {
@@ -84,9 +92,8 @@ class CoreMemory : public ProgramMemory {
   typename C::Word place(WordIndex word) {
     TOMBOLO_CHECK(word < layout_.words, "word {} is past the {} words of the program", word,
                   layout_.words);
-    const Thread n = core_.cores();
-    return core_.word(
-        {static_cast<Thread>(word % n), layout_.at + word / n * sizeof(std::uint64_t)});
+    return core_.word({layout_.first_home + static_cast<Thread>(word % layout_.homes),
+                       layout_.at + word / layout_.homes * sizeof(std::uint64_t)});
   }
 
   C core_;

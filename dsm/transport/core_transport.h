@@ -3,7 +3,9 @@
 // the regions of their homes. It runs on each machine, on the explored one and on the simulated
 // chip; its operations are done when they return.
 //
-//   region of a home:  | pages | logs of its locks | exposed pages of this thread |
+//   region of a home:            | pages | logs of its locks |
+//   region of a thread:          | exposed pages of this thread |
+//   region of one that is both:  | pages | logs of its locks | exposed pages of this thread |
 //
 // In place, the frames of a thread are its exposed pages, and memory of those alone that it caches
 // is touched.
@@ -20,12 +22,22 @@
 // Thread safety: one thread for each transport.
 #pragma once
 
+#include <algorithm>
+
 #include "base/rounding.h"
 #include "dsm/protocol/page_diff.h"
 #include "dsm/protocol/transport.h"
 #include "sync/locks/mutex.h"
 
 namespace tombolo::dsm {
+
+// A core that changes data in memory by exclusive or, each 8 bytes atomically against others that
+// do the same, and is done when it returns.
+template <class C>
+concept AccumulatesXor = requires(C& core, machine::DataPlace place,
+                                  std::span<const std::byte> diff) {
+  { core.accumulate_xor(place, diff) } -> std::same_as<Status>;
+};
 
 template <machine::Core C>
 class CoreTransport {
@@ -37,16 +49,19 @@ class CoreTransport {
   static Layout take(machine::SyncLayout& layout, const Shape& shape) {
     return {.mutexes = layout.take_lines(shape.pages_per_home())};
   }
-  // Of each home.
-  static std::size_t data_bytes(const Shape& shape) {
+  // Of one core.
+  static std::size_t data_bytes(const Shape& shape, machine::Home core) {
+    if (core >= shape.threads) return home_bytes(shape);
     return exposed_at(shape) + shape.exposed_pages() * shape.page_bytes;
+  }
+  // Of any core.
+  static std::size_t data_bytes(const Shape& shape) {
+    return std::max(data_bytes(shape, 0), data_bytes(shape, shape.cores() - 1));
   }
 
   // Of the exposed pages, in the region of their thread.
   static machine::Offset exposed_at(const Shape& shape) {
-    return round_up(
-        logs_at(shape) + std::uint64_t{shape.locks_per_home()} * shape.updates * sizeof(Update),
-        shape.page_bytes);
+    return shape.servers == 0 ? round_up(home_bytes(shape), shape.page_bytes) : 0;
   }
 
   CoreTransport(C& core, Layout layout, const Shape& shape)
@@ -64,16 +79,11 @@ class CoreTransport {
   Status put(Page page, std::span<const std::byte> in) { return save(place_of(page), in); }
 
   Status accumulate_xor(Page page, std::span<const std::byte> diff) {
-    const auto mutex = core_.word(
-        {shape_.home_of(page), layout_.mutexes + page / shape_.threads * sizeof(std::uint64_t)});
-    TOMBOLO_TRY(mutex_.acquire(mutex));
-    Status status;
-    for (std::size_t at = 0; at < diff.size() && status.ok(); at += line_bytes)
-      status = change_line(place_of(page) + at, diff.subspan(at, line_bytes));
-    mutex_.release(mutex);
-    return status;
+    if constexpr (AccumulatesXor<C>)
+      return core_.accumulate_xor(place_of(page), diff);
+    else
+      return accumulate_under_mutex(page, diff);
   }
-
   Status expose(std::uint32_t slot, std::span<const std::byte> in) {
     return save(exposed(core_.self(), slot), in);
   }
@@ -96,13 +106,16 @@ class CoreTransport {
   static machine::Offset logs_at(const Shape& shape) {
     return shape.pages_per_home() * shape.page_bytes;
   }
+  static machine::Offset home_bytes(const Shape& shape) {
+    return logs_at(shape) + std::uint64_t{shape.locks_per_home()} * shape.updates * sizeof(Update);
+  }
   machine::DataPlace place_of(Page page) const {
-    return {shape_.home_of(page), page / shape_.threads * shape_.page_bytes};
+    return {shape_.home_of(page), shape_.place_of(page) * shape_.page_bytes};
   }
   machine::DataPlace place_of(Lock lock, std::uint64_t index) const {
     return {shape_.home_of_lock(lock),
-            logs_at(shape_) +
-                (std::uint64_t{lock / shape_.threads} * shape_.updates + index) * sizeof(Update)};
+            logs_at(shape_) + (std::uint64_t{shape_.place_of_lock(lock)} * shape_.updates + index) *
+                                  sizeof(Update)};
   }
   machine::DataPlace exposed(Thread thread, std::uint32_t slot) const {
     return {thread, exposed_at(shape_) + slot * shape_.page_bytes};
@@ -118,6 +131,17 @@ class CoreTransport {
     // In memory before the caller tells of it (DCT2).
     core_.publish(place, in.size());
     return {};
+  }
+
+  Status accumulate_under_mutex(Page page, std::span<const std::byte> diff) {
+    const auto mutex = core_.word(
+        {shape_.home_of(page), layout_.mutexes + shape_.place_of(page) * sizeof(std::uint64_t)});
+    TOMBOLO_TRY(mutex_.acquire(mutex));
+    Status status;
+    for (std::size_t at = 0; at < diff.size() && status.ok(); at += line_bytes)
+      status = change_line(place_of(page) + at, diff.subspan(at, line_bytes));
+    mutex_.release(mutex);
+    return status;
   }
 
   // Under the mutex of the page.

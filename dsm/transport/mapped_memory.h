@@ -35,8 +35,8 @@ class MappedMemory final : public CoreMemory<C> {
     std::size_t sync_bytes = 0;
   };
   static Layout take(const Shape& shape, WordIndex words) {
-    machine::SyncLayout layout(C::reserved_sync_bytes(shape.threads));
-    Layout taken{.words = CoreMemory<C>::take_words(layout, shape.threads, words),
+    machine::SyncLayout layout(C::reserved_sync_bytes(shape.cores()));
+    Layout taken{.words = CoreMemory<C>::take_words(layout, shape, words),
                  .mutexes = layout.take_lines(shape.locks_per_home() * words_per_lock),
                  .barrier = sync::DisseminationBarrier<C>::take(layout, shape.threads),
                  .reduction = Reduction<C>::take(layout, shape)};
@@ -53,7 +53,7 @@ class MappedMemory final : public CoreMemory<C> {
         memory_(memory),
         mutex_(core()),
         barrier_(core(), layout.barrier),
-        reduction_(core(), layout.reduction),
+        reduction_(core(), layout.reduction, shape_),
         waited_(observer) {}
 
   std::span<std::byte> memory() const override { return memory_; }
@@ -93,7 +93,7 @@ class MappedMemory final : public CoreMemory<C> {
     shape_.check_lock(lock);
     return core().word(
         {shape_.home_of_lock(lock),
-         layout_.mutexes + lock / shape_.threads * words_per_lock * sizeof(std::uint64_t)});
+         layout_.mutexes + shape_.place_of_lock(lock) * words_per_lock * sizeof(std::uint64_t)});
   }
   bool holds(Lock lock) {
     machine::Home holder = 0;

@@ -47,15 +47,13 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
     typename T::Layout transport;
     typename Protocol::Layout protocol;
     std::size_t sync_bytes = 0;
-    std::size_t data_bytes = 0;
   };
   static Layout take(const Shape& shape, WordIndex words) {
-    machine::SyncLayout layout(C::reserved_sync_bytes(shape.threads));
-    Layout taken{.words = CoreMemory<C>::take_words(layout, shape.threads, words),
+    machine::SyncLayout layout(C::reserved_sync_bytes(shape.cores()));
+    Layout taken{.words = CoreMemory<C>::take_words(layout, shape, words),
                  .transport = T::take(layout, shape),
                  .protocol = Protocol::take(layout, shape)};
     taken.sync_bytes = layout.bytes();
-    taken.data_bytes = T::data_bytes(shape);
     return taken;
   }
 

@@ -9,7 +9,7 @@
 namespace tombolo::runtime {
 
 namespace detail {
-inline constexpr std::string_view dsm_transports[] = {"map", "window"};
+inline constexpr std::string_view dsm_transports[] = {"map", "window", "mpi"};
 inline constexpr std::string_view dsm_protocols[] = {"regional", "sequential"};
 }  // namespace detail
 
@@ -19,7 +19,15 @@ inline constexpr Option dsm_transport_option{
     .initial = detail::dsm_transports[0],
     .meaning =
         "virtual shared memory: `map`: all processes map the same pages; `window`: each "
-        "caches pages of its own, over the machine of `TOMBOLO_MACHINE`"};
+        "caches pages of its own, over the machine of `TOMBOLO_MACHINE`; `mpi`: likewise, between "
+        "hosts, over the one-sided operations of the MPI whose launcher has started the program"};
+
+inline constexpr Option dsm_mpi_option{
+    .variable = "TOMBOLO_DSM_MPI",
+    .values = "a path",
+    .meaning =
+        "virtual shared memory, transport `mpi`: the library of that MPI. Not set: the one beside "
+        "its launcher, or that the dynamic linker finds"};
 
 inline constexpr Option dsm_protocol_option{
     .variable = "TOMBOLO_DSM_PROTOCOL",
@@ -28,6 +36,14 @@ inline constexpr Option dsm_protocol_option{
     .meaning =
         "virtual shared memory: the consistency of cached pages "
         "([threads](model/threads.md))"};
+
+inline constexpr Option dsm_servers_option{
+    .variable = "TOMBOLO_DSM_SERVERS",
+    .values = "a number from 0",
+    .initial = "0",
+    .meaning =
+        "virtual shared memory: memory servers besides the threads, which hold the memory then; "
+        "0: the threads hold it"};
 
 inline constexpr Option dsm_memory_option{
     .variable = "TOMBOLO_DSM_MEMORY",

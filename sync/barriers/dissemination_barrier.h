@@ -36,11 +36,14 @@ class DisseminationBarrier {
     return {.flags = lines == 0 ? 0 : layout.take_lines(lines * words_per_line)};
   }
 
-  DisseminationBarrier(C& core, Layout layout) : core_(core), layout_(layout) {}
+  DisseminationBarrier(C& core, Layout layout) : DisseminationBarrier(core, layout, core.cores()) {}
+  // Of the first `members` cores.
+  DisseminationBarrier(C& core, Layout layout, machine::Home members)
+      : core_(core), layout_(layout), members_(members) {}
 
   [[gnu::hot]] Status arrive_and_wait() {
     ++number_;
-    const machine::Home n = core_.cores();
+    const machine::Home n = members_;
     for (unsigned round = 0; round < rounds(n); ++round) {
       const auto step = std::uint64_t{1} << round;
       const auto peer = static_cast<machine::Home>((core_.self() + step) % n);
@@ -63,6 +66,7 @@ class DisseminationBarrier {
 
   C& core_;
   Layout layout_;
+  machine::Home members_;
   std::uint64_t number_ = 0;
 };
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tombolo import compilers, dsm, dsm_world, programs, settings
+from tombolo import compilers, dsm, dsm_world, mpis, programs, settings
 from tombolo.errors import UserError
 
 app = typer.Typer(help="Programs on virtual shared memory.", no_args_is_help=True)
@@ -28,7 +28,9 @@ def run(
     ] = None,
     transport: Annotated[
         str | None,
-        typer.Option(help="map | window: the same pages, or a cache for each [default: map]"),
+        typer.Option(
+            help="map | window | mpi: the same pages, a cache for each, also between hosts [default: map]"
+        ),
     ] = None,
     machine: Annotated[
         str | None, typer.Option(help="Of docs/settings.md; any with window [default: coherent]")
@@ -37,8 +39,13 @@ def run(
         str | None, typer.Option(help="window: regional | sequential [default: regional]")
     ] = None,
     servers: Annotated[
-        int, typer.Option(help="Memory servers besides the threads: none yet.", min=0)
-    ] = 0,
+        int | None,
+        typer.Option(help="window: memory servers besides the threads [default: 0]", min=0),
+    ] = None,
+    mpi: Annotated[
+        str | None,
+        typer.Option(help="mpi: " + " | ".join(mpis.KEYS) + " [default: the first that is here]"),
+    ] = None,
     memory: Annotated[
         str | None, typer.Option(help="Of the program, such as 512MiB [default: 1GiB]")
     ] = None,
@@ -55,13 +62,6 @@ def run(
 
     A Pthreads program runs as it is, and its processes map the same pages.
     """
-    if transport == "mpi":
-        raise UserError("transport mpi, between hosts, is not there yet; map and window are")
-    if servers:
-        raise UserError(
-            "memory servers apart from the threads are not there yet: each thread is the home of a "
-            "part of the memory"
-        )
     if machine is not None:
         settings.check_machine(machine)
     settings.check_choice("TOMBOLO_DSM_TRANSPORT", transport)
@@ -70,8 +70,7 @@ def run(
     if dsm_world.is_unchanged(program):
         other = {"--transport": transport not in (None, "map"), "--protocol": protocol is not None,
                  "--machine": machine not in (None, "coherent"), "--cache": cache is not None,
-                 "--stats": stats,
-                 "--trace": trace is not None}  # fmt: skip
+                 "--stats": stats, "--trace": trace is not None, "--servers": bool(servers)}  # fmt: skip
         for name in (name for name, given in other.items() if given):
             raise UserError(
                 f"{name}: {program.name} does not call tombolo/dsm.h. The processes of a Pthreads program "
@@ -81,7 +80,11 @@ def run(
         start([str(program), *command[1:]], dsm_world.environment(threads, memory), show)
         return
     told = "text" if stats else None
-    choice = dsm.Choice(transport, protocol, machine, memory, cache, told, trace)
+    choice = dsm.Choice(transport, protocol, machine, memory, cache, told, trace, servers)
+    if transport == "mpi":
+        job = dsm.mpi_job(choice, mpi, threads or 2, [str(program), *command[1:]])
+        start(job.argv, job.env, show)
+        return
     start(dsm.command(threads or 2, [str(program), *command[1:]]), dsm.environment(choice), show)
 
 

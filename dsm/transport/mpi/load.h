@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: finds the host MPI whose launcher has started this process, and loads it with the module
+// of ours that speaks its handles. Programs of tombolo/dsm.h are linked to no MPI.
+//
+// The library is that of TOMBOLO_DSM_MPI; else the one beside the launcher among the processes that
+// have started this one; else the one that the dynamic linker finds.
+// Thread safety: one thread, once.
+#pragma once
+
+#include <memory>
+
+#include "base/status.h"
+#include "dsm/transport/mpi/one_sided.h"
+
+namespace tombolo::dsm {
+
+// MPI is initialized when it returns ok. Errors: unsupported (no MPI, none of several threads, no
+// module for it), bad_configuration (TOMBOLO_DSM_MPI names no MPI).
+Status load_one_sided(std::unique_ptr<OneSided>& out);
+
+}  // namespace tombolo::dsm
