@@ -22,6 +22,9 @@
 //             DRG4 a page is writable only if a store to it may have happened since the last begin
 //                  or end of a span, or barrier. It has a twin then, and bytes that differ from it
 //                  were stored since.
+//                  Where spans tell all (Shape), notice of a span's changes is given before its
+//                  lock is free, as by rule 1: then all that is ordered by locks is in order, for
+//                  programs that know of no regions (docs/decisions/0026).
 //             DRG5 the home of a page that this thread caches is up to date, but for changes of
 //                  threads that it has not heard of; or this thread keeps the page. Barriers are
 //                  outside of spans, so that this holds throughout a span.
@@ -130,6 +133,7 @@ class Regional {
   Status end_span(Lock lock) {
     TOMBOLO_CHECK(holds(lock), "end_span: this thread does not hold lock {}", lock);
     TOMBOLO_TRY(end_part());
+    if (shape_.spans_tell_all) TOMBOLO_TRY(tell_all());
     const auto span = std::ranges::find(held_, lock, &Span::lock);
     TOMBOLO_TRY(updates_.append(lock, span->updates));
     updates_.release(lock);
@@ -216,6 +220,13 @@ class Regional {
   Status end_part() {
     for (const Page page : store_.written()) TOMBOLO_TRY(flush_in_span(page));
     recorded_.clear();
+    return {};
+  }
+
+  // The changes are at their homes, with their versions (end_part()).
+  Status tell_all() {
+    TOMBOLO_TRY(notices_.append(changed_in_spans_));
+    changed_in_spans_.clear();
     return {};
   }
 

@@ -30,6 +30,8 @@ struct Shape {
   std::uint32_t notices = 1024;  // write notices that are kept for threads that are behind
   std::uint32_t updates = 64;    // updates likewise, for each lock
   std::uint32_t read_ahead = 0;  // pages at most that are brought besides a missed one
+  // Regional: the end of a span tells all threads of its changes, not only the lock's next holders.
+  bool spans_tell_all = false;
 
   Thread home_of(Page page) const { return static_cast<Thread>(page % threads); }
   Thread home_of_lock(Lock lock) const { return lock % threads; }

@@ -22,10 +22,12 @@
 
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "dsm/pthread/object_table.h"
 #include "dsm/world/heap.h"
 #include "dsm/world/program_memories.h"
+#include "dsm/world/system_calls.h"
 #include "dsm/world/thread_table.h"
 #include "runtime/processes/forked_team.h"
 
@@ -114,6 +116,7 @@ class World {
     std::unique_ptr<Heap> heap;
     std::unique_ptr<ThreadTable> threads;
     std::unique_ptr<ObjectTable> objects;
+    std::unique_ptr<SystemCalls> calls;  // null if the kernel reaches all of the memory
     ThreadHandle running = ThreadTable::first_thread;
   };
   struct Run;
@@ -123,7 +126,9 @@ class World {
   World() = default;
   Status make_memory();
   Status enter(Thread thread);
-  Status make_stacks();
+  std::vector<std::byte*> stack_ends() const;
+  Status make_heap(ProgramMemory& memory, std::unique_ptr<Heap>& out) const;
+  Status make_bases();
   Status start_team();
   int start_server(Thread server);
   void serve(Thread server);
@@ -136,6 +141,7 @@ class World {
   static void look_for_end();
   static void end_team();
   void leave_busy();
+  void catch_calls();
 
   HostThreads host_;
   AtEnd at_end_ = nullptr;
