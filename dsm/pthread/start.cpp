@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: stands in front of the C library's function that calls main(): the program's world is
 // made after its libraries and before its own constructors, and main() runs on a stack in it.
+#include <dlfcn.h>
+#include <sys/single_threaded.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -17,6 +19,9 @@
 extern "C" int __libc_start_main(int (*main)(int, char**, char**), int argc, char** argv,
                                  void (*init)(), void (*fini)(), void (*loader_fini)(),
                                  void* stack_end);
+
+// The runtime's own: the program's may lie in its memory, whose pages the runtime closes.
+char __libc_single_threaded = 0;
 
 namespace tombolo::dsm {
 namespace {
@@ -64,7 +69,9 @@ void start_world() {
                                 .create_key = TOMBOLO_HOST(pthread_key_create),
                                 .set_specific = TOMBOLO_HOST(pthread_setspecific),
                                 .exit = TOMBOLO_HOST(exit),
-                                .flush = &flush_streams};
+                                .flush = &flush_streams,
+                                .single_threaded = static_cast<char*>(
+                                    dlsym(RTLD_DEFAULT, "__libc_single_threaded"))};
   std::unique_ptr<ProgramMemories> kind;
   Status started = choose_kind(kind);
   if (started.ok()) started = World::start(host, &at_thread_end, std::move(kind));

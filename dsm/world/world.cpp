@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <pthread.h>
 #include <sys/mman.h>
-#include <sys/single_threaded.h>
 #include <unistd.h>
 
 #include <array>
@@ -193,7 +192,7 @@ Status World::start_team() {
   const Busy busy(*this);
   const Inside inside;
   // The C++ library counts references without atomic operations as long as this is set.
-  __libc_single_threaded = 0;
+  if (host_.single_threaded != nullptr) *host_.single_threaded = 0;
   return runtime::ForkedTeam::start(
       {.most = static_cast<int>(layout_->servers),  // its rank 0 stays free
        .name = "compute server",

@@ -45,6 +45,7 @@ class World {
     int (*set_specific)(pthread_key_t, const void*) = nullptr;
     void (*exit)(int) = nullptr;  // of the process
     void (*flush)() = nullptr;    // the streams of the program
+    char* single_threaded = nullptr;  // the program's __libc_single_threaded; null: it has none
   };
   // In the thread, when its function has ended in any way.
   using AtEnd = void (*)();
