@@ -2,6 +2,7 @@
 #include "dsm/world/world.h"
 
 #include <fmt/format.h>
+#include <langinfo.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -308,6 +309,17 @@ void World::serve(Thread server) {
   }
 }
 
+namespace {
+
+// The C library reads these of the program's language as a thread starts, which holds all signals
+// back: a page fault there would end the process. So they are read before.
+void open_language() {
+  for (const nl_item item : {_NL_CTYPE_CLASS, _NL_CTYPE_TOUPPER, _NL_CTYPE_TOLOWER})
+    static_cast<void>(*static_cast<const volatile char*>(nl_langinfo(item)));
+}
+
+}  // namespace
+
 void World::run(const Task& task, std::uint64_t& result) {
   const Thread server = memory().self();
   Run made{.world = *this, .task = task, .stack = stack_of(server)};
@@ -317,6 +329,7 @@ void World::run(const Task& task, std::uint64_t& result) {
   pthread_attr_init(&attributes);
   pthread_attr_setstack(&attributes, base.data(), base.size());
   pthread_t thread{};
+  open_language();
   const int error = host_.create(&thread, &attributes, &World::run_task, &made);
   TOMBOLO_CHECK(error == 0, "a thread of the C library in process {}: {}", getpid(),
                 std::strerror(error));
