@@ -55,6 +55,11 @@ def all_ended(program: Path) -> bool:
     return False
 
 
+@pytest.fixture(params=["map", "window"])
+def transport(request) -> str:
+    return request.param
+
+
 def same(command: list, **settings) -> None:
     expected = run(command)
     outcome = ours(command, **settings)
