@@ -94,7 +94,10 @@ Status World::enter(Thread thread) {
   // The one that was inherited is the first thread's.
   static_cast<void>(process_.release());
   auto process = std::make_unique<Process>();
-  TOMBOLO_TRY(kind_->enter(thread, process->memory));
+  entering = true;
+  const Status entered = kind_->enter(thread, process->memory);
+  entering = false;
+  TOMBOLO_TRY(Status(entered));
   ProgramMemory& memory = *process->memory;
   process->threads = std::make_unique<ThreadTable>(memory, layout_->threads());
   process->objects = std::make_unique<ObjectTable>(memory, layout_->objects());
@@ -157,6 +160,7 @@ void World::catch_calls() {
   pthread_sigmask(SIG_UNBLOCK, &ours, nullptr);
   must(host::ensure_alternate_stack());
   must(host::catch_calls(*process_->calls));
+  catching = true;
 }
 
 bool World::is_block_of(const void* at, std::size_t bytes) const {
@@ -358,6 +362,7 @@ void* World::run_task(void* object) {
 void World::at_thread_end(void* world) {
   static_cast<World*>(world)->at_end_();
   served = nullptr;
+  catching = false;
   host::leave_calls();
 }
 

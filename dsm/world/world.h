@@ -29,6 +29,7 @@
 #include "dsm/world/program_memories.h"
 #include "dsm/world/system_calls.h"
 #include "dsm/world/thread_table.h"
+#include "host/faults/caught_calls.h"
 #include "runtime/processes/forked_team.h"
 
 namespace tombolo::dsm {
@@ -54,7 +55,10 @@ class World {
   static Status start(const HostThreads& host, AtEnd at_end, std::unique_ptr<ProgramMemories> kind);
   // The one that the calls of this process serve. Null before start(), and while the runtime itself
   // calls: then all calls are the C library's.
-  static World* here() { return served; }
+  static World* here() { return catching && host::calls_pass() ? nullptr : served; }
+
+  // While a process takes its part of the memory: threads that it starts are the runtime's.
+  static bool is_entering() { return entering; }
 
   // Runs the function on the stack of the first thread.
   void run_on_first_stack(void (*function)(void*), void* object);
@@ -123,6 +127,8 @@ class World {
   struct Run;
 
   static inline constinit World* served = nullptr;
+  static inline constinit bool entering = false;
+  static inline constinit bool catching = false;  // system calls of this process's thread
 
   World() = default;
   Status make_memory();

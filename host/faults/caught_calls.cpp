@@ -175,6 +175,8 @@ Status dispatch(bool on) {
 
 }  // namespace
 
+bool calls_pass() { return selector == pass; }
+
 CallsPass::CallsPass() : before_(selector) { selector = pass; }
 CallsPass::~CallsPass() { selector = before_; }
 
@@ -203,6 +205,8 @@ void leave_calls() {
 #else
 
 namespace tombolo::host {
+
+bool calls_pass() { return true; }
 
 CallsPass::CallsPass() : before_(0) {}
 CallsPass::~CallsPass() { before_ = 0; }

@@ -48,6 +48,9 @@ Status catch_calls(CallTarget& target);
 // The calling thread's go to the kernel again.
 void leave_calls();
 
+// Whether the calls of the thread that is caught go to the kernel now.
+bool calls_pass();
+
 // As long as it lives this thread's calls go to the kernel.
 class CallsPass {
  public:
