@@ -2,6 +2,7 @@
 """Unchanged threaded programs whose threads run in processes: beside the same under Pthreads."""
 
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -74,10 +75,52 @@ def same(command: list, **settings) -> None:
 @pytest.mark.parametrize("threads", [1, 3, 7])
 @pytest.mark.parametrize(
     ("name", "rounds"),
-    [("threads_check", 60), ("mutexes_check", 800), ("conditions_check", 60), ("others_check", 60)],
+    [
+        ("threads_check", 60),
+        ("mutexes_check", 800),
+        ("conditions_check", 60),
+        ("others_check", 60),
+        ("kernel_check", 5),
+    ],
 )
 def test_calls_answer_as_under_pthreads(name, rounds, threads, transport):
     same([compiled(name), threads, rounds], transport=transport)
+
+
+@pytest.mark.parametrize("machine", ["flushed", "stale"])
+@pytest.mark.parametrize("name", ["threads_check", "mutexes_check", "others_check", "kernel_check"])
+def test_calls_answer_alike_on_each_machine(name, machine):
+    same([compiled(name), 3, 10], transport="window", machine=machine)
+
+
+@pytest.mark.parametrize("cache", ["1MiB", "2MiB"])
+def test_a_cache_that_is_smaller_than_the_programs_memory_serves(cache):
+    same([compiled("kernel_check"), 4, 5], transport="window", cache=cache)
+    same([compiled("threads_check"), 3, 20], transport="window", cache=cache)
+
+
+@pytest.mark.parametrize(
+    ("program", "arguments"),
+    [("pigz", "-c -p 4"), ("pbzip2", "-c -p4 -k"), ("zstd", "-q -T4 -c"), ("xz", "-c -T4 -1")],
+)
+@pytest.mark.parametrize("machine", ["coherent", "stale"])
+def test_programs_that_others_have_built_write_the_same_bytes(program, arguments, machine, tmp_path):
+    if shutil.which(program) is None:
+        pytest.skip(f"{program} is not installed")
+    data = tmp_path / "data"
+    data.write_bytes((ROOT / "dsm/pages/fault_pages.cpp").read_bytes() * 300)
+    command = [program, *arguments.split(), str(data)]
+    settings = dsm_world.environment(processes=10, transport="window", machine=machine)
+    expected = subprocess.run(command, capture_output=True, timeout=LIMIT, check=True)
+    outcome = subprocess.run(command, capture_output=True, timeout=LIMIT, env=settings)
+    assert outcome.stderr == expected.stderr
+    assert outcome.stdout == expected.stdout
+
+
+def test_a_program_that_waits_for_memory_by_itself_is_told():
+    outcome = ours([compiled("cxx_check")], transport="window")
+    assert "by a call of its own (futex), not by Pthreads" in outcome.stderr
+    assert outcome.returncode == 1
 
 
 def test_a_program_of_cxx_answers_as_under_pthreads():

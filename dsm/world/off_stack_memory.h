@@ -7,9 +7,16 @@
 //             OSM2 a wait for a lock is made of tries and pauses: between two of them the thread,
 //                  or the process, may be ended (must.h).
 //             OSM3 system calls of the runtime are not caught.
+//             OSM4 the program's handlers of signals, if it has any, wait: they would access its
+//                  memory, and call this one, in the middle of a call.
 // Thread safety: as the memory.
 #pragma once
 
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <type_traits>
@@ -22,6 +29,30 @@
 #include "host/memory/stack_call.h"
 
 namespace tombolo::dsm {
+
+// Set when the program has a handler of a signal.
+inline bool has_signal_handlers = false;
+
+// As long as it lives the program's handlers wait (OSM4); those of faults do not.
+class SignalsWait {
+ public:
+  SignalsWait() : wait_(has_signal_handlers) {
+    if (!wait_) return;
+    std::uint64_t all = ~std::uint64_t{0};
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP, SIGABRT})
+      all &= ~(std::uint64_t{1} << (fault - 1));
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before_, sizeof before_);
+  }
+  ~SignalsWait() {
+    if (wait_) syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before_, nullptr, sizeof before_);
+  }
+  SignalsWait(const SignalsWait&) = delete;
+  SignalsWait& operator=(const SignalsWait&) = delete;
+
+ private:
+  bool wait_;
+  std::uint64_t before_ = 0;  // the kernel's set
+};
 
 class OffStackMemory final : public ProgramMemory {
  public:
@@ -143,6 +174,7 @@ class OffStackMemory final : public ProgramMemory {
       {
         const F copied = call;  // before the first page is closed
         const host::CallsPass of_the_runtime;
+        const SignalsWait of_the_program;
         made = copied(*memory_);
       }
       result = std::move(made);  // as the program stores: it may be a page fault

@@ -17,6 +17,7 @@
 #include <cstring>
 
 #include "dsm/world/must.h"
+#include "dsm/world/off_stack_memory.h"
 #include "host/faults/fault_router.h"
 
 namespace tombolo::dsm {
@@ -250,6 +251,8 @@ bool SystemCalls::about_signals(host::SystemCall& call) {
     return false;
   }
   std::copy_n(action, action_.size(), action_.begin());
+  if (action_[0] != bits(reinterpret_cast<void*>(SIG_IGN)) && action_[0] != 0)
+    has_signal_handlers = true;
   action_[flags] |= SA_ONSTACK;  // SYC2
   action_[mask] = without_ours(action_[mask]);
   call.arguments[1] = bits(action_.data());
