@@ -64,14 +64,14 @@ Status choose_kind(std::unique_ptr<ProgramMemories>& out) {
 }
 
 void start_world() {
-  const World::HostThreads host{.create = TOMBOLO_HOST(pthread_create),
-                                .join = TOMBOLO_HOST(pthread_join),
-                                .create_key = TOMBOLO_HOST(pthread_key_create),
-                                .set_specific = TOMBOLO_HOST(pthread_setspecific),
-                                .exit = TOMBOLO_HOST(exit),
-                                .flush = &flush_streams,
-                                .single_threaded = static_cast<char*>(
-                                    dlsym(RTLD_DEFAULT, "__libc_single_threaded"))};
+  const World::HostThreads host{
+      .create = TOMBOLO_HOST(pthread_create),
+      .join = TOMBOLO_HOST(pthread_join),
+      .create_key = TOMBOLO_HOST(pthread_key_create),
+      .set_specific = TOMBOLO_HOST(pthread_setspecific),
+      .exit = TOMBOLO_HOST(exit),
+      .flush = &flush_streams,
+      .single_threaded = static_cast<char*>(dlsym(RTLD_DEFAULT, "__libc_single_threaded"))};
   std::unique_ptr<ProgramMemories> kind;
   Status started = choose_kind(kind);
   if (started.ok()) started = World::start(host, &at_thread_end, std::move(kind));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the heap of a program whose processes cache pages: that of dsm/allocator/, whose own data
-// lie in words and in each process, and which renews the pages of blocks that change hands.
+// Purpose: the heap of a program whose processes cache pages: that of dsm/allocator/. Its own data
+// lie in words and in each process, and it renews the pages of blocks that change hands.
 // Thread safety: as Heap.
 #pragma once
 

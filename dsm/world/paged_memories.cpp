@@ -101,8 +101,8 @@ Status PagedMemories::choose_shape() {
   shape_ = {.threads = plan_.threads,
             .pages = plan_.at.size() / page,
             .page_bytes = page,
-            .cached_pages = static_cast<std::uint32_t>(
-                std::min<std::uint64_t>(cached, plan_.at.size() / page)),
+            .cached_pages =
+                static_cast<std::uint32_t>(std::min<std::uint64_t>(cached, plan_.at.size() / page)),
             .locks = plan_.locks,
             .notices = notices,
             .updates = updates,
@@ -122,12 +122,13 @@ Status PagedMemories::make_homes() {
   });
   shared_.emplace(runtime::SharedMemory::Request{.sync_bytes = sync_bytes}, 0,
                   std::vector<runtime::Member>(plan_.threads, member));
-  std::vector<std::uint64_t> desk(runtime::MemoryExchange::bytes_for(1) / sizeof(std::uint64_t) + 8);
+  std::vector<std::uint64_t> desk(runtime::MemoryExchange::bytes_for(1) / sizeof(std::uint64_t) +
+                                  8);
   void* at = desk.data();
   std::size_t room = desk.size() * sizeof(std::uint64_t);
   constexpr std::size_t line = 64;
-  auto* const memory = static_cast<std::byte*>(
-      std::align(line, runtime::MemoryExchange::bytes_for(1), at, room));
+  auto* const memory =
+      static_cast<std::byte*>(std::align(line, runtime::MemoryExchange::bytes_for(1), at, room));
   TOMBOLO_CHECK(memory != nullptr, "no line of memory in {} bytes", room);
   runtime::MemoryExchange exchange(memory, 0, 1, {}, nullptr);
   runtime::Collective all(exchange);

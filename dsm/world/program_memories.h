@@ -35,8 +35,8 @@ class ProgramMemories {
   virtual Status make(const MemoryPlan& plan) = 0;
   // `thread` is 0 in the process that called make().
   virtual Status enter(Thread thread, std::unique_ptr<ProgramMemory>& out) = 0;
-  // Whether the memory is pages that a process opens and closes, which the kernel cannot reach while
-  // they are closed.
+  // Whether the memory is pages that a process opens and closes. The kernel cannot reach closed
+  // ones.
   virtual bool has_pages() const { return false; }
   // Then: as many bytes are open at once for a system call, at least.
   virtual std::uint64_t open_at_once() const { return 0; }

@@ -44,16 +44,23 @@ struct Sized {
   bool shorter;  // it may transfer less than it was asked for
 };
 constexpr Sized sized_calls[] = {
-    {SYS_read, 1, 2, 1, true, true},          {SYS_write, 1, 2, 1, false, true},
-    {SYS_pread64, 1, 2, 1, true, true},       {SYS_pwrite64, 1, 2, 1, false, true},
-    {SYS_recvfrom, 1, 2, 1, true, true},      {SYS_sendto, 1, 2, 1, false, false},
-    {SYS_getrandom, 0, 1, 1, true, true},     {SYS_getdents64, 1, 2, 1, true, false},
-    {SYS_readlinkat, 2, 3, 1, true, false},   {SYS_getxattr, 2, 3, 1, true, false},
-    {SYS_setxattr, 2, 3, 1, false, false},    {SYS_ppoll, 0, 1, sizeof(pollfd), true, false},
+    {SYS_read, 1, 2, 1, true, true},
+    {SYS_write, 1, 2, 1, false, true},
+    {SYS_pread64, 1, 2, 1, true, true},
+    {SYS_pwrite64, 1, 2, 1, false, true},
+    {SYS_recvfrom, 1, 2, 1, true, true},
+    {SYS_sendto, 1, 2, 1, false, false},
+    {SYS_getrandom, 0, 1, 1, true, true},
+    {SYS_getdents64, 1, 2, 1, true, false},
+    {SYS_readlinkat, 2, 3, 1, true, false},
+    {SYS_getxattr, 2, 3, 1, true, false},
+    {SYS_setxattr, 2, 3, 1, false, false},
+    {SYS_ppoll, 0, 1, sizeof(pollfd), true, false},
     {SYS_getgroups, 1, 0, sizeof(gid_t), true, false},
     {SYS_epoll_pwait, 1, 2, sizeof(epoll_event), true, false},
 #if defined(__x86_64__)
-    {SYS_getdents, 1, 2, 1, true, false},     {SYS_readlink, 1, 2, 1, true, false},
+    {SYS_getdents, 1, 2, 1, true, false},
+    {SYS_readlink, 1, 2, 1, true, false},
     {SYS_poll, 0, 1, sizeof(pollfd), true, false},
     {SYS_epoll_wait, 1, 2, sizeof(epoll_event), true, false},
 #endif
@@ -108,7 +115,7 @@ std::uint64_t SystemCalls::open(std::uint64_t address, std::uint64_t bytes, bool
   return touched;
 }
 
-// Page faults of this thread open what it reads.
+// Page faults of this thread open the pages that it reads.
 void read_text(const char* text) {
   for (const volatile char* at = text; at != nullptr && *at != 0;) ++at;
 }
@@ -119,9 +126,10 @@ void read_texts(char* const* texts) {
 
 bool SystemCalls::before(host::SystemCall& call) {
   if (const char* const name = refused(call); name != nullptr) {
-    say(fmt::format("{} is refused in a program of Pthreads with transport window: the kernel would "
-                    "reach memory whose pages may be closed",
-                    name));
+    say(fmt::format(
+        "{} is refused in a program of Pthreads with transport window: the kernel would "
+        "reach memory whose pages may be closed",
+        name));
     call.result = -ENOSYS;
     return false;
   }
@@ -216,7 +224,8 @@ bool SystemCalls::about_memory(host::SystemCall& call) {
       call.result = 0;
       const auto operation = static_cast<int>(call.arguments[1]) & FUTEX_CMD_MASK;
       if (operation == FUTEX_WAKE || operation == FUTEX_WAKE_BITSET) return false;
-      say(fmt::format("the program waits for a variable at {:#x} by a call of its own (futex), not "
+      say(
+          fmt::format("the program waits for a variable at {:#x} by a call of its own (futex), not "
                       "by Pthreads: with transport window each process has its own copy of it",
                       call.arguments[0]));
       _exit(1);
@@ -227,13 +236,14 @@ bool SystemCalls::about_memory(host::SystemCall& call) {
 }
 
 bool SystemCalls::about_signals(host::SystemCall& call) {
-  constexpr std::size_t flags = 1;  // of what the kernel calls struct sigaction
+  constexpr std::size_t flags = 1;  // of the kernel's struct sigaction
   constexpr std::size_t mask = 3;
   const auto* const action = reinterpret_cast<const std::uint64_t*>(call.arguments[1]);
   if (call.number == SYS_sigaltstack) {
     // A stack in the memory cannot serve: the runtime's own stays, which is larger than most.
     call.result = 0;
-    return call.arguments[0] == 0 || !owns(bits(reinterpret_cast<const stack_t*>(call.arguments[0])->ss_sp));
+    return call.arguments[0] == 0 ||
+           !owns(bits(reinterpret_cast<const stack_t*>(call.arguments[0])->ss_sp));
   }
   if (call.number == SYS_rt_sigprocmask && action != nullptr) {
     mask_ = without_ours(*action);

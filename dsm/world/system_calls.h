@@ -26,8 +26,8 @@ struct msghdr;
 
 namespace tombolo::dsm {
 
-// Before a call that starts another program: opens what the kernel, and the new process before it
-// runs that, read of this one's memory. Of a text, and of an array of texts that ends with null.
+// Before a call that starts another program: opens the memory that the kernel, and the new process
+// before it runs that program, read of this one's. Of a text, and of texts with a null at the end.
 void read_text(const char* text);
 void read_texts(char* const* texts);
 
@@ -55,7 +55,7 @@ class SystemCalls final : public host::CallTarget {
   ProgramMemory& memory_;
   std::uint64_t most_bytes_;
   std::array<iovec, most_buffers> buffers_{};
-  std::array<std::byte, 64> message_{};  // a msghdr
+  std::array<std::byte, 64> message_{};    // a msghdr
   std::array<std::uint64_t, 4> action_{};  // the kernel's of a signal
   std::uint64_t mask_ = 0;
 };

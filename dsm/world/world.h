@@ -44,8 +44,8 @@ class World {
     int (*join)(pthread_t, void**) = nullptr;
     int (*create_key)(pthread_key_t*, void (*)(void*)) = nullptr;
     int (*set_specific)(pthread_key_t, const void*) = nullptr;
-    void (*exit)(int) = nullptr;  // of the process
-    void (*flush)() = nullptr;    // the streams of the program
+    void (*exit)(int) = nullptr;      // of the process
+    void (*flush)() = nullptr;        // the streams of the program
     char* single_threaded = nullptr;  // the program's __libc_single_threaded; null: it has none
   };
   // In the thread, when its function has ended in any way.

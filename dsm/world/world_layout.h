@@ -36,8 +36,7 @@ struct WorldLayout {
   WordIndex heap_words() const { return ThreadTableLayout::words(servers); }
   Lock heap_locks() const { return ThreadTableLayout::locks; }
   ObjectTableLayout objects() const {
-    const WordIndex of_heap =
-        has_pages ? ArenaHeap::words(heap_bytes, servers) : ClassHeap::words;
+    const WordIndex of_heap = has_pages ? ArenaHeap::words(heap_bytes, servers) : ClassHeap::words;
     return {.first_word = heap_words() + of_heap,
             .first_lock = heap_locks() + ClassHeap::locks,
             .threads = servers};

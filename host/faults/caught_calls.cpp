@@ -24,7 +24,7 @@
 #if defined(__x86_64__)
 
 // Code whose calls the kernel does not catch.
-//   tombolo_make_call   number in rdi, the arguments at rsi; returns what the kernel does
+//   tombolo_make_call   number in rdi, the arguments at rsi; returns the kernel's result
 //   tombolo_call_here   in the place of a caught call: returns to tombolo_call_resumes
 //   tombolo_end_signal  at the end of a handler
 extern "C" {
@@ -68,7 +68,7 @@ std::uint64_t tombolo_call_resumes = 0;
 namespace tombolo::host {
 namespace {
 
-constexpr char pass = 0;   // SYSCALL_DISPATCH_FILTER_ALLOW
+constexpr char pass = 0;    // SYSCALL_DISPATCH_FILTER_ALLOW
 constexpr char caught = 1;  // SYSCALL_DISPATCH_FILTER_BLOCK
 
 // Of the thread that is caught, or will be; the kernel reads it at each call.
@@ -91,7 +91,8 @@ long make(long number, const std::array<std::uint64_t, 6>& arguments) {
 }
 std::uint64_t bits(const volatile void* at) { return reinterpret_cast<std::uint64_t>(at); }
 
-// Those that begin on another stack, and those about the handler's own, are not made by the handler.
+// Those that begin on another stack, and those about the handler's own: the handler cannot make
+// them.
 bool is_of_its_place(long number) {
   constexpr long clone3 = 435;
   return number == SYS_clone || number == SYS_vfork || number == SYS_fork || number == clone3 ||
@@ -169,8 +170,8 @@ Status dispatch(bool on) {
   const auto bytes = on ? bits(tombolo_calls_end) - bits(tombolo_calls_begin) : 0;
   const auto at = on ? bits(&selector) : 0;
   if (prctl(PR_SET_SYSCALL_USER_DISPATCH, on ? 1L : 0L, begin, bytes, at) == 0) return {};
-  return Status::unsupported(fmt::format("catching system calls: {}; it came with Linux 5.11",
-                                         std::strerror(errno)));
+  return Status::unsupported(
+      fmt::format("catching system calls: {}; it came with Linux 5.11", std::strerror(errno)));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: calls a function on another stack and comes back, without a system call: for each call of
-// a runtime whose callers' stacks lie in memory that it opens and closes.
+// Purpose: calls a function on another stack and comes back, without a system call: for each call
+// of a runtime whose callers' stacks lie in memory that it opens and closes.
 //
 // Invariants: STK1 from the moment the function starts until it has returned, nothing is stored to
 //                  the caller's stack but by the function itself, through pointers.
@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <span>
 #include <type_traits>
-
 
 namespace tombolo::host {
 
