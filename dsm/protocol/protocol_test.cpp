@@ -74,19 +74,19 @@ TYPED_TEST(Protocols, SpansThatTellAllAreSeenInSpansOfOtherLocks) {
       // Cached by all, and older than the stores.
       EXPECT_EQ(thread.load(1), round - 1);
       EXPECT_EQ(thread.load(5), round - 1);
-      thread.reduce(0);
+      thread.sum(0);
       if (round % thread.shape().threads == thread.self()) {
         thread.begin_span(0);
         thread.store(1, round);         // recorded
         thread.store(5, round, false);  // and not
         thread.end_span(0);
       }
-      thread.reduce(0);
+      thread.sum(0);
       thread.begin_span(1);
       EXPECT_EQ(thread.load(1), round);
       EXPECT_EQ(thread.load(5), round);
       thread.end_span(1);
-      thread.reduce(0);
+      thread.sum(0);
     }
     thread.barrier();
     thread.close();
