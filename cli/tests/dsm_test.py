@@ -514,7 +514,7 @@ def test_a_refusal_is_told_also_where_the_message_has_to_wait(sums):
     assert "cache of 0 bytes is too small" in text
 
 
-def test_a_pthreads_program_runs_as_it_is_and_takes_no_settings_of_pages(tmp_path):
+def test_a_pthreads_program_runs_as_it_is_and_takes_settings_of_pages_with_window_alone(tmp_path):
     source = tmp_path / "p.c"
     source.write_text(
         "#include <pthread.h>\n#include <stdio.h>\nstatic int n;\n"
@@ -525,7 +525,9 @@ def test_a_pthreads_program_runs_as_it_is_and_takes_no_settings_of_pages(tmp_pat
     subprocess.run(["cc", "-pthread", source, "-o", tmp_path / "p"], check=True)
     done = run("-n", 3, tmp_path / "p")
     assert (done.stdout, done.stderr, done.returncode) == ("42\n", "", 3)
-    for words in (["--transport", "window"], ["--cache", "1MiB"], ["--stats"], ["--trace", "x"]):
+    done = run("-n", 3, "--transport", "window", "--cache", "1MiB", "--machine", "stale", tmp_path / "p")
+    assert (done.stdout, done.stderr, done.returncode) == ("42\n", "", 3)
+    for words in (["--machine", "stale"], ["--cache", "1MiB"], ["--stats"], ["--trace", "x"], ["--servers", "1"]):
         refused = run(*words, tmp_path / "p")
         assert refused.returncode == 2
         assert words[0] in refused.stderr and "map the same pages" in refused.stderr.replace("\n", " ")

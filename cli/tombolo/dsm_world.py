@@ -13,11 +13,27 @@ LIBRARY = "libtombolo_pthread.so"
 INTERPRETER = 3  # PT_INTERP of an ELF program header
 
 
-def environment(processes: int | None = None, heap: str | None = None) -> dict[str, str]:
-    """All of the environment. `processes`: at most so many at once; `heap`: a size such as 2GiB."""
-    given = {"TOMBOLO_DSM_PROCESSES": processes, "TOMBOLO_DSM_HEAP": heap}
+def environment(
+    processes: int | None = None,
+    heap: str | None = None,
+    transport: str | None = None,
+    machine: str | None = None,
+    cache: str | None = None,
+) -> dict[str, str]:
+    """All of the environment. `processes`: at most so many at once; `heap`, `cache`: as 2GiB."""
+    given = {
+        "TOMBOLO_DSM_PROCESSES": processes,
+        "TOMBOLO_DSM_HEAP": heap,
+        "TOMBOLO_DSM_TRANSPORT": transport,
+        "TOMBOLO_MACHINE": machine,
+        "TOMBOLO_DSM_CACHE": cache,
+    }
     set_ones = {name: str(value) for name, value in given.items() if value is not None}
-    return os.environ | set_ones | {"LD_PRELOAD": preload(libraries.need_program(LIBRARY))}
+    environment = os.environ | set_ones
+    if environment.get("TOMBOLO_DSM_TRANSPORT") == "window":
+        # Else each process stores the addresses of functions to a page of all of them.
+        environment.setdefault("LD_BIND_NOW", "1")
+    return environment | {"LD_PRELOAD": preload(libraries.need_program(LIBRARY))}
 
 
 def check(program: str) -> None:

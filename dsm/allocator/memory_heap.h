@@ -61,6 +61,8 @@ class MemoryHeap {
   void* realloc(void* block, std::size_t bytes);
   // Alignments have to be powers of two: else null and EINVAL.
   void* aligned_alloc(std::size_t alignment, std::size_t bytes);
+  // The same, of zeros.
+  void* aligned_calloc(std::size_t alignment, std::size_t bytes);
   // As in glibc: an alignment that is no power of two is rounded up to one.
   void* memalign(std::size_t alignment, std::size_t bytes);
   // 0, ENOMEM or EINVAL; errno and, in case of an error, `block` stay.
@@ -68,6 +70,8 @@ class MemoryHeap {
   void* valloc(std::size_t bytes) { return memalign(memory_->page_bytes(), bytes); }
   void* pvalloc(std::size_t bytes);
   std::size_t usable_size(const void* block) const;
+  // Whether a block of whole pages begins there, or one of an arena may.
+  bool starts_block(const void* address) const;
   // errno stays.
   void free(void* block);
 
@@ -105,6 +109,7 @@ class MemoryHeap {
   // Of an arena's block, that begins at `offset`.
   static std::uint64_t number_of(std::uint64_t offset, SizeClass c);
 
+  void* aligned(std::size_t alignment, std::size_t bytes, Contents contents);
   void* allocate(std::size_t bytes, std::size_t alignment, Contents contents);
   void* try_allocate(std::size_t bytes, std::size_t alignment, Contents contents);
   void* allocate_larger(SizeClass c, std::size_t bytes, std::size_t alignment, Contents contents);
@@ -210,12 +215,20 @@ inline void* MemoryHeap::calloc(std::size_t count, std::size_t bytes_of_one) {
   return allocate(bytes, least_alignment, Contents::zero);
 }
 
-inline void* MemoryHeap::aligned_alloc(std::size_t alignment, std::size_t bytes) {
+inline void* MemoryHeap::aligned(std::size_t alignment, std::size_t bytes, Contents contents) {
   if (!std::has_single_bit(alignment)) {
     errno = EINVAL;
     return nullptr;
   }
-  return allocate(bytes, std::max(alignment, least_alignment), Contents::any);
+  return allocate(bytes, std::max(alignment, least_alignment), contents);
+}
+
+inline void* MemoryHeap::aligned_alloc(std::size_t alignment, std::size_t bytes) {
+  return aligned(alignment, bytes, Contents::any);
+}
+
+inline void* MemoryHeap::aligned_calloc(std::size_t alignment, std::size_t bytes) {
+  return aligned(alignment, bytes, Contents::zero);
 }
 
 inline void* MemoryHeap::memalign(std::size_t alignment, std::size_t bytes) {
@@ -267,6 +280,14 @@ inline std::size_t MemoryHeap::usable_size(const void* block) const {
   TOMBOLO_CHECK(bytes != 0, "free: no block of the global heap begins at {}; freed twice?",
                 fmt::ptr(block));
   return bytes;
+}
+
+inline bool MemoryHeap::starts_block(const void* address) const {
+  const std::uint64_t offset = offset_of(address);
+  if (offset >= bytes_) return false;
+  const ChunkNote note = note_of(offset);
+  if (note.tier != Tier::arena) return parts_->pages.usable(offset, note) != 0;
+  return offset % chunk_bytes % block_bytes(note.size_class) == 0;
 }
 
 inline void MemoryHeap::free(void* block) {

@@ -15,9 +15,9 @@ struct Known {
 const std::initializer_list<Known> known_calls = {
     {SpanCall::begins,
      {"pthread_mutex_lock", "pthread_rwlock_rdlock", "pthread_rwlock_wrlock", "pthread_spin_lock",
-      "mtx_lock", "smh_mutex_lock", "tombolo_dsm_mutex_lock", "GOMP_critical_start",
-      "GOMP_critical_name_start", "GOMP_atomic_start", "__kmpc_critical",
-      "__kmpc_critical_with_hint", "omp_set_lock", "omp_set_nest_lock", "__kmpc_set_lock",
+      "mtx_lock", "tombolo_dsm_mutex_lock", "GOMP_critical_start", "GOMP_critical_name_start",
+      "GOMP_atomic_start", "__kmpc_critical", "__kmpc_critical_with_hint", "omp_set_lock",
+      "omp_set_nest_lock", "__kmpc_set_lock",
       // Of libstdc++, inline.
       "_ZNSt5mutex4lockEv", "_ZNSt15recursive_mutex4lockEv", "_ZNSt12shared_mutex4lockEv",
       "_ZNSt12shared_mutex11lock_sharedEv", "_ZNSt22__shared_mutex_pthread4lockEv",
@@ -29,7 +29,6 @@ const std::initializer_list<Known> known_calls = {
       "pthread_rwlock_unlock",
       "pthread_spin_unlock",
       "mtx_unlock",
-      "smh_mutex_unlock",
       "tombolo_dsm_mutex_unlock",
       "GOMP_critical_end",
       "GOMP_critical_name_end",
@@ -57,7 +56,8 @@ const std::initializer_list<Known> known_calls = {
     {SpanCall::tries_true,
      {"_ZNSt5mutex8try_lockEv", "_ZNSt15recursive_mutex8try_lockEv",
       "_ZNSt12shared_mutex8try_lockEv", "_ZNSt12shared_mutex15try_lock_sharedEv",
-      "_ZNSt11timed_mutex8try_lockEv", "_ZNSt21recursive_timed_mutex8try_lockEv", "omp_test_lock"}},
+      "_ZNSt11timed_mutex8try_lockEv", "_ZNSt21recursive_timed_mutex8try_lockEv", "omp_test_lock",
+      "tombolo_dsm_mutex_trylock"}},
 };
 
 }  // namespace

@@ -66,6 +66,33 @@ TYPED_TEST(Protocols, ASpanShowsTheStoresOfEarlierOnes) {
   });
 }
 
+TYPED_TEST(Protocols, SpansThatTellAllAreSeenInSpansOfOtherLocks) {
+  Shape shape = small;
+  shape.spans_tell_all = true;
+  run<TypeParam>(shape, 4, [](auto& thread) {
+    for (std::uint64_t round = 1; round <= 10; ++round) {
+      // Cached by all, and older than the stores.
+      EXPECT_EQ(thread.load(1), round - 1);
+      EXPECT_EQ(thread.load(5), round - 1);
+      thread.sum(0);
+      if (round % thread.shape().threads == thread.self()) {
+        thread.begin_span(0);
+        thread.store(1, round);         // recorded
+        thread.store(5, round, false);  // and not
+        thread.end_span(0);
+      }
+      thread.sum(0);
+      thread.begin_span(1);
+      EXPECT_EQ(thread.load(1), round);
+      EXPECT_EQ(thread.load(5), round);
+      thread.end_span(1);
+      thread.sum(0);
+    }
+    thread.barrier();
+    thread.close();
+  });
+}
+
 TYPED_TEST(Protocols, SpansMayBeNestedAndEndInAnyOrder) {
   constexpr std::uint64_t times = 10;
   run<TypeParam>(small, 3, [](auto& thread) {

@@ -23,6 +23,9 @@
 //                  begin or end of a span, or barrier. A page that this thread does not keep has a
 //                  twin then, and bytes that differ from it were stored since; so has a kept one
 //                  that was stored to in a span. A kept page without one may have changed anywhere.
+//                  Where spans tell all (Shape), notice of a span's changes is given before its
+//                  lock is free, as by rule 1: then all that is ordered by locks is in order, for
+//                  programs that know of no regions (docs/decisions/0026).
 //             DRG5 a page that this thread caches and does not keep equals the page that other
 //                  threads get, but for changes of threads that it has not heard of.
 //             DRG6 a page is left to the program only if this thread keeps it in place, and owes
@@ -141,6 +144,7 @@ class Regional {
   Status end_span(Lock lock) {
     TOMBOLO_CHECK(holds(lock), "end_span: this thread does not hold lock {}", lock);
     TOMBOLO_TRY(end_part());
+    if (shape_.spans_tell_all) TOMBOLO_TRY(tell_all());
     const auto span = std::ranges::find(held_, lock, &Span::lock);
     TOMBOLO_TRY(updates_.append(lock, span->updates));
     updates_.release(lock);
@@ -330,6 +334,13 @@ class Regional {
     few_ = written.size() <= few;
     for (const Page page : written) TOMBOLO_TRY(flush_in_span(page));
     recorded_.clear();
+    return {};
+  }
+
+  // The changes are at their homes, with their versions (end_part()).
+  Status tell_all() {
+    TOMBOLO_TRY(notices_.append(changed_in_spans_));
+    changed_in_spans_.clear();
     return {};
   }
 

@@ -20,11 +20,16 @@ clockid_t clock_of(const pthread_cond_t* condition) {
   return (condition->__data.__wrefs & monotonic) != 0 ? CLOCK_MONOTONIC : CLOCK_REALTIME;
 }
 
-// A thread would wait for a signal that no other process can give.
+// A thread would wait for a signal that no other process can give. A machine of the runtime may
+// have a thread of its own.
 void check_own(const pthread_cond_t* condition) {
+  static const char in_the_runtime = 0;
   Dl_info where{};
+  Dl_info runtime{};
   const bool known = dladdr(condition, &where) != 0;
-  TOMBOLO_CHECK(pthreads() == nullptr,
+  const bool ours =
+      known && dladdr(&in_the_runtime, &runtime) != 0 && where.dli_fbase == runtime.dli_fbase;
+  TOMBOLO_CHECK(pthreads() == nullptr || ours,
                 "pthread_cond_wait: the condition at {} is not the program's own: {} keeps it, of "
                 "which each process has its own copy",
                 static_cast<const void*>(condition), known ? where.dli_fname : "a library");

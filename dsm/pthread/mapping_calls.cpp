@@ -11,6 +11,7 @@
 
 #include "base/rounding.h"
 #include "dsm/pthread/calls.h"
+#include "dsm/world/world_layout.h"
 #include "host/memory/page.h"
 #include "host/memory/raw_calls.h"
 
@@ -117,6 +118,10 @@ TOMBOLO_PTHREAD_CALL void* mremap(void* at, std::size_t had, std::size_t wanted,
 // Private memory is zero after it was discarded; memory that processes share is not.
 TOMBOLO_PTHREAD_CALL int madvise(void* at, std::size_t bytes, int advice) noexcept {
   World* const world = World::here();
-  if (world != nullptr && world->owns(at) && advice == MADV_DONTNEED) advice = MADV_REMOVE;
+  if (world != nullptr && world->owns(at) && advice == MADV_DONTNEED) {
+    // Pages of this process alone could not be discarded without their homes.
+    if (world->layout().has_pages) return std::memset(at, 0, bytes), 0;
+    advice = MADV_REMOVE;
+  }
   return static_cast<int>(syscall(SYS_madvise, at, bytes, advice));
 }

@@ -2,12 +2,14 @@
 // Purpose: calls that are about the whole process: under Pthreads the program is one.
 #include <dlfcn.h>
 #include <linux/futex.h>
+#include <spawn.h>
 #include <sys/syscall.h>
 #include <threads.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdarg>
+#include <cstdio>
 #include <cstdlib>
 
 #include "dsm/pthread/calls.h"
@@ -21,6 +23,58 @@ TOMBOLO_PTHREAD_CALL void exit(int status) noexcept {
   if (World* const world = World::here(); world != nullptr) world->exit(status);
   TOMBOLO_HOST(exit)(status);
   __builtin_unreachable();
+}
+
+// ---- Other programs: the new process reads these of this one's memory before it runs one --------
+
+namespace {
+
+// Of the C library, with the texts that they name.
+void read_actions(const posix_spawn_file_actions_t* actions) {
+  constexpr std::size_t words_of_one = 4;
+  if (actions == nullptr || actions->__actions == nullptr) return;
+  const auto* const words = reinterpret_cast<char* const*>(actions->__actions);
+  const World& world = *World::here();
+  for (std::size_t i = 0; i < static_cast<std::size_t>(actions->__used) * words_of_one; ++i)
+    if (char* const word = words[i]; world.owns(word)) tombolo::dsm::read_text(word);
+}
+
+void read_all(const char* file, const posix_spawn_file_actions_t* actions,
+              const posix_spawnattr_t* attributes, char* const* arguments,
+              char* const* environment) {
+  if (World::here() == nullptr) return;
+  tombolo::dsm::read_text(file);
+  tombolo::dsm::read_texts(arguments);
+  tombolo::dsm::read_texts(environment);
+  read_actions(actions);
+  const auto* const bytes = reinterpret_cast<const volatile char*>(attributes);
+  for (std::size_t i = 0; bytes != nullptr && i < sizeof *attributes; ++i)
+    static_cast<void>(bytes[i]);
+}
+
+}  // namespace
+
+TOMBOLO_PTHREAD_CALL int posix_spawn(pid_t* process, const char* file,
+                                     const posix_spawn_file_actions_t* actions,
+                                     const posix_spawnattr_t* attributes, char* const* arguments,
+                                     char* const* environment) {
+  read_all(file, actions, attributes, arguments, environment);
+  return TOMBOLO_HOST(posix_spawn)(process, file, actions, attributes, arguments, environment);
+}
+TOMBOLO_PTHREAD_CALL int posix_spawnp(pid_t* process, const char* file,
+                                      const posix_spawn_file_actions_t* actions,
+                                      const posix_spawnattr_t* attributes, char* const* arguments,
+                                      char* const* environment) {
+  read_all(file, actions, attributes, arguments, environment);
+  return TOMBOLO_HOST(posix_spawnp)(process, file, actions, attributes, arguments, environment);
+}
+TOMBOLO_PTHREAD_CALL int system(const char* command) {
+  read_all(command, nullptr, nullptr, nullptr, environ);
+  return TOMBOLO_HOST(system)(command);
+}
+TOMBOLO_PTHREAD_CALL FILE* popen(const char* command, const char* mode) {
+  read_all(command, nullptr, nullptr, nullptr, environ);
+  return TOMBOLO_HOST(popen)(command, mode);
 }
 
 TOMBOLO_PTHREAD_CALL pid_t getpid() noexcept {

@@ -1,16 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: stands in front of the C library's function that calls main(): the program's world is
 // made after its libraries and before its own constructors, and main() runs on a stack in it.
+#include <dlfcn.h>
+#include <sys/single_threaded.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 
 #include "dsm/pthread/calls.h"
+#include "dsm/servers/settings.h"
 #include "dsm/world/inherited_memory.h"
 #include "dsm/world/must.h"
+#include "dsm/world/paged_memories.h"
+#include "host/memory/memory_room.h"
+#include "runtime/options/options.h"
 
 extern "C" int __libc_start_main(int (*main)(int, char**, char**), int argc, char** argv,
                                  void (*init)(), void (*fini)(), void (*loader_fini)(),
                                  void* stack_end);
+
+// The runtime's own: the program's may lie in its memory, whose pages the runtime closes.
+char __libc_single_threaded = 0;
 
 namespace tombolo::dsm {
 namespace {
@@ -22,14 +33,48 @@ void at_thread_end() {
   flush_output();
 }
 
+// A page cannot be had: by a handler of a signal.
+void give_up(const Status& why) {
+  const std::string line = "tombolo: " + why.message() + "\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+  _exit(EXIT_FAILURE);
+}
+
+Status choose_kind(std::unique_ptr<ProgramMemories>& out) {
+  Settings settings;
+  settings.cache_bytes = 0;
+  TOMBOLO_TRY(read_settings(settings));
+  if (settings.transport == TransportKind::map) {
+    out = std::make_unique<InheritedMemories>();
+    return {};
+  }
+  if (settings.protocol == ProtocolKind::sequential)
+    return Status::unsupported(
+        "protocol sequential is not there for programs of Pthreads with transport window; use "
+        "regional");
+  // All of the processes' caches have memory.
+  constexpr std::uint64_t most_cached = std::uint64_t{256} << 20;
+  if (settings.cache_bytes == 0)
+    settings.cache_bytes = std::min(most_cached, host::memory_room().bytes / 64);
+  out = std::make_unique<PagedMemories>(
+      PagedMemories::Settings{.options = runtime::read_environment(),
+                              .cache_bytes = settings.cache_bytes,
+                              .give_up = &give_up});
+  return {};
+}
+
 void start_world() {
-  const World::HostThreads host{.create = TOMBOLO_HOST(pthread_create),
-                                .join = TOMBOLO_HOST(pthread_join),
-                                .create_key = TOMBOLO_HOST(pthread_key_create),
-                                .set_specific = TOMBOLO_HOST(pthread_setspecific),
-                                .exit = TOMBOLO_HOST(exit),
-                                .flush = &flush_streams};
-  const Status started = World::start(host, &at_thread_end, std::make_unique<InheritedMemories>());
+  const World::HostThreads host{
+      .create = TOMBOLO_HOST(pthread_create),
+      .join = TOMBOLO_HOST(pthread_join),
+      .create_key = TOMBOLO_HOST(pthread_key_create),
+      .set_specific = TOMBOLO_HOST(pthread_setspecific),
+      .exit = TOMBOLO_HOST(exit),
+      .flush = &flush_streams,
+      .single_threaded = static_cast<char*>(dlsym(RTLD_DEFAULT, "__libc_single_threaded"))};
+  std::unique_ptr<ProgramMemories> kind;
+  Status started = choose_kind(kind);
+  if (started.ok()) started = World::start(host, &at_thread_end, std::move(kind));
   if (!started.ok()) {
     std::fprintf(stderr, "tombolo: the program does not start: %s\n", started.message().c_str());
     std::_Exit(EXIT_FAILURE);

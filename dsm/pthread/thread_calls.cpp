@@ -60,6 +60,8 @@ int refuse_of_others(const char* call) {
 TOMBOLO_PTHREAD_CALL int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                                         void* (*function)(void*), void* argument) noexcept {
   Pthreads* const own = pthreads();
+  if (World::is_entering())
+    return TOMBOLO_HOST(pthread_create)(thread, attributes, function, argument);
   if (own == nullptr) {
     refuse("pthread_create", "a library calls it before main");
     return EAGAIN;
@@ -112,6 +114,7 @@ TOMBOLO_PTHREAD_CALL int pthread_timedjoin_np(pthread_t thread, void** value,
 }
 
 TOMBOLO_PTHREAD_CALL int pthread_detach(pthread_t thread) noexcept {
+  if (World::is_entering()) return TOMBOLO_HOST(pthread_detach)(thread);
   Pthreads* const own = pthreads();
   return own == nullptr ? ESRCH : own->world.threads().detach(thread);
 }

@@ -49,6 +49,14 @@ class ProgramMemory {
   // synchronization need not order the stores of the two users. Memory that all processes map has
   // nothing to do.
   virtual Status renew(const void* /*address*/, std::size_t /*bytes*/) { return {}; }
+  // Before the kernel reads `bytes` bytes there, or stores to them (`write`), for this thread: from
+  // `address` on it can reach `touched` of them, at least one, until the next call but for words. A
+  // page cache opens its pages, as many as it holds at once; not inside of another call.
+  virtual Status touch(const void* /*address*/, std::size_t bytes, bool /*write*/,
+                       std::size_t& touched) {
+    touched = bytes;
+    return {};
+  }
 
   // ---- Words ------------------------------------------------------------------------------------
 

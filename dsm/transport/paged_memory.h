@@ -18,6 +18,7 @@
 #include <memory>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "dsm/pages/miss_handler.h"
 #include "dsm/pages/unfinished_instruction.h"
@@ -117,6 +118,15 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
     return {};
   }
 
+  Status touch(const void* address, std::size_t bytes, bool write, std::size_t& touched) override {
+    return store_->touch(address, bytes, write, touched);
+  }
+
+  // The program may not access the page: it is as one outside of the memory.
+  void close_to_program(const void* address) {
+    closed_.insert(std::ranges::upper_bound(closed_, page_at(address)), page_at(address));
+  }
+
   Lock locks() const override { return shape_.locks; }
   Status acquire(Lock lock) override {
     const Call call(*this);
@@ -161,6 +171,9 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
     Status write_miss(Page page) override {
       writes_.add();
       return memory_.observed(Trace::Event::write_fault, {.page = page, .write = true});
+    }
+    bool may_access(const void* address) override {
+      return !std::ranges::binary_search(memory_.closed_, memory_.page_at(address));
     }
     void fail(Page page, const Status& why) override {
       if (memory_.give_up_ != nullptr) memory_.give_up_(why);
@@ -242,7 +255,10 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
            reinterpret_cast<std::uint64_t>(store_->memory().data());
   }
 
+  Page page_at(const void* address) const { return offset_of(address) / shape_.page_bytes; }
+
   Shape shape_;
+  std::vector<Page> closed_;  // in order
   T transport_;
   std::unique_ptr<S> store_;
   Protocol protocol_;

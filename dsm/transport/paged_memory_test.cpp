@@ -42,6 +42,10 @@ class Store {
   PageNote* lookup(Page page) { return page < cached ? &note : nullptr; }
   bool writable(Page) const { return false; }
   std::uint64_t instruction() const { return missing; }
+  Status touch(const void*, std::size_t all, bool, std::size_t& touched) {
+    touched = all;
+    return {};
+  }
 
   std::array<std::byte, 256> bytes{};
   PageNote note;
@@ -112,8 +116,9 @@ class PagedMemoryTest : public ::testing::Test {
   void SetUp() override {
     noted = &calls;
     const auto layout = Memory::take(shape, 4);
+    const std::size_t data_bytes = CoreTransport<C>::data_bytes(shape);
     host = std::make_unique<machine::testing::Host<C>>(machine::testing::EnsembleShape{
-        .cores = 1, .sync_bytes = layout.sync_bytes, .data_bytes = layout.data_bytes});
+        .cores = 1, .sync_bytes = layout.sync_bytes, .data_bytes = data_bytes});
     auto owned = std::make_unique<Store>();
     store = owned.get();
     memory = std::make_unique<Memory>(host->attachment(0), layout, shape, std::move(owned), nullptr, Observer{});

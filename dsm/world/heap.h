@@ -18,6 +18,8 @@ class Heap {
   virtual bool starts_block(const void* address) const = 0;
   // Bytes that may be used, at least those that were asked for.
   virtual std::size_t usable(const void* block) const = 0;
+  // This thread waits for long: blocks of others that it has freed may be had again.
+  virtual void settle() {}
 };
 
 }  // namespace tombolo::dsm

@@ -7,6 +7,7 @@
 #include "base/rounding.h"
 #include "host/memory/page.h"
 #include "host/memory/placed_memory.h"
+#include "host/memory/raw_calls.h"
 #include "host/waiting/futex.h"
 #include "machine/waiting.h"
 
@@ -57,7 +58,12 @@ Status InheritedMemories::make(const MemoryPlan& plan) {
       host::Segment::create_anonymous(InheritedMemory::bytes_for(plan), "runtime", runtime_));
   program.seal();
   runtime_.seal();
-  return host::place_in_front(program.data(), plan.at, plan.filled);
+  TOMBOLO_TRY(host::place_in_front(program.data(), plan.at, plan.filled));
+  for (std::byte* const page : plan.closed) {
+    const auto low = reinterpret_cast<std::uint64_t>(page);
+    host::raw::protect({low, low + host::page_bytes()}, PROT_NONE);
+  }
+  return {};
 }
 
 Status InheritedMemories::enter(Thread thread, std::unique_ptr<ProgramMemory>& out) {

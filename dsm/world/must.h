@@ -16,6 +16,11 @@ inline void must(const Status& status) {
 // Called between two looks of a wait, if set: it may end the thread or the process.
 inline void (*between_looks)() = nullptr;
 
+// Called around each call of the runtime that must not be interrupted by the end of the process, if
+// set.
+inline void (*runtime_begins)() = nullptr;
+inline void (*runtime_ends)() = nullptr;
+
 // Until ready() is true.
 template <class Ready>
 void wait_until(ProgramMemory& memory, Ready&& ready) {

@@ -13,6 +13,7 @@
 
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "dsm/threads/program_memory.h"
 
@@ -24,6 +25,7 @@ struct MemoryPlan {
   Thread threads = 1;            // at most
   Lock locks = 1;
   WordIndex words = 1;
+  std::vector<std::byte*> closed = {};  // pages of it that the program may not access
 };
 
 class ProgramMemories {
@@ -33,6 +35,11 @@ class ProgramMemories {
   virtual Status make(const MemoryPlan& plan) = 0;
   // `thread` is 0 in the process that called make().
   virtual Status enter(Thread thread, std::unique_ptr<ProgramMemory>& out) = 0;
+  // Whether the memory is pages that a process opens and closes. The kernel cannot reach closed
+  // ones.
+  virtual bool has_pages() const { return false; }
+  // Then: as many bytes are open at once for a system call, at least.
+  virtual std::uint64_t open_at_once() const { return 0; }
 };
 
 }  // namespace tombolo::dsm

@@ -2,9 +2,9 @@
 #include "dsm/world/world.h"
 
 #include <fmt/format.h>
+#include <langinfo.h>
 #include <pthread.h>
 #include <sys/mman.h>
-#include <sys/single_threaded.h>
 #include <unistd.h>
 
 #include <array>
@@ -17,6 +17,8 @@
 #include "dsm/world/must.h"
 #include "dsm/world/private_heap.h"
 #include "dsm/world/world_layout.h"
+#include "host/faults/alternate_stack.h"
+#include "host/faults/caught_calls.h"
 #include "host/memory/other_stack.h"
 #include "host/memory/page.h"
 #include "host/memory/program_variables.h"
@@ -25,7 +27,8 @@
 namespace tombolo::dsm {
 namespace {
 
-constinit std::unique_ptr<World> the_world;
+// Never destroyed: the program's stack lies in its memory.
+constinit World* the_world = nullptr;
 
 // Room for the C library's part of a thread: its descriptor, thread-local memory, and the calls
 // that end it.
@@ -53,15 +56,17 @@ Status World::start(const HostThreads& host, AtEnd at_end, std::unique_ptr<Progr
   world->kind_ = std::move(kind);
   world->layout_ = std::make_unique<WorldLayout>();
   world->first_process_ = getpid();
-  TOMBOLO_TRY(lay_out(*world->layout_));
+  TOMBOLO_TRY(lay_out(world->kind_->has_pages(), *world->layout_));
   TOMBOLO_TRY(world->make_memory());
-  TOMBOLO_TRY(world->make_stacks());
+  TOMBOLO_TRY(world->make_bases());
   TOMBOLO_TRY(world->enter(0));
   if (host.create_key(&world->end_key_, &at_thread_end) != 0)
     return Status::io("pthread_key_create: the C library has no key left");
-  the_world = std::move(world);
-  served = the_world.get();
+  the_world = world.release();
+  served = the_world;
   between_looks = &World::look_for_end;
+  runtime_begins = [] { ++the_world->busy_; };
+  runtime_ends = [] { the_world->leave_busy(); };
   std::atexit(&World::end_team);
   return {};
 }
@@ -73,30 +78,49 @@ Status World::make_memory() {
                       .filled = layout.variables.bytes(),
                       .threads = layout.servers,
                       .locks = layout.locks(),
-                      .words = layout.words()});
+                      .words = layout.words(),
+                      .closed = stack_ends()});
+}
+
+// WLL1
+std::vector<std::byte*> World::stack_ends() const {
+  std::vector<std::byte*> pages = {pointer(layout_->variables.high)};
+  for (Thread server = 0; server < layout_->servers; ++server)
+    pages.push_back(pointer(layout_->stacks() + server * WorldLayout::stack_bytes));
+  return pages;
 }
 
 Status World::enter(Thread thread) {
   // The one that was inherited is the first thread's.
   static_cast<void>(process_.release());
   auto process = std::make_unique<Process>();
-  TOMBOLO_TRY(kind_->enter(thread, process->memory));
+  entering = true;
+  const Status entered = kind_->enter(thread, process->memory);
+  entering = false;
+  TOMBOLO_TRY(Status(entered));
   ProgramMemory& memory = *process->memory;
   process->threads = std::make_unique<ThreadTable>(memory, layout_->threads());
   process->objects = std::make_unique<ObjectTable>(memory, layout_->objects());
-  process->heap =
-      std::make_unique<ClassHeap>(memory, std::span(pointer(layout_->heap()), layout_->heap_bytes),
-                                  layout_->heap_words(), layout_->heap_locks());
+  TOMBOLO_TRY(make_heap(memory, process->heap));
+  if (layout_->has_pages)
+    process->calls = std::make_unique<SystemCalls>(memory, kind_->open_at_once());
   process_ = std::move(process);
   return {};
 }
 
-Status World::make_stacks() {
-  const std::uint64_t page = host::page_bytes();
-  const auto forbid = [&](std::uint64_t at) { host::raw::protect({at, at + page}, PROT_NONE); };
-  forbid(layout_->variables.high);
-  for (Thread server = 0; server < layout_->servers; ++server)
-    forbid(layout_->stacks() + server * WorldLayout::stack_bytes);
+Status World::make_heap(ProgramMemory& memory, std::unique_ptr<Heap>& out) const {
+  const std::span room(pointer(layout_->heap()), layout_->heap_bytes);
+  if (!layout_->has_pages) {
+    out = std::make_unique<ClassHeap>(memory, room, layout_->heap_words(), layout_->heap_locks());
+    return {};
+  }
+  auto heap = std::make_unique<ArenaHeap>();
+  TOMBOLO_TRY(heap->open(memory, room, layout_->heap_words()));
+  out = std::move(heap);
+  return {};
+}
+
+Status World::make_bases() {
   const std::size_t bytes = base_bytes() * layout_->servers;
   void* const bases = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -121,7 +145,22 @@ void World::run_on_first_stack(void (*function)(void*), void* object) {
   const std::uint64_t page = host::page_bytes();
   host::OtherStack stack(
       std::span(pointer(layout_->variables.high + page), WorldLayout::first_stack_bytes - page));
+  catch_calls();
   stack.run([=] { function(object); });
+}
+
+// Of the calling thread.
+void World::catch_calls() {
+  if (process_->calls == nullptr) return;
+  const Inside inside;
+  // Else a fault would end the process.
+  sigset_t ours;
+  sigemptyset(&ours);
+  for (const int signal : {SIGSEGV, SIGBUS, SIGSYS}) sigaddset(&ours, signal);
+  pthread_sigmask(SIG_UNBLOCK, &ours, nullptr);
+  must(host::ensure_alternate_stack());
+  must(host::catch_calls(*process_->calls));
+  catching = true;
 }
 
 bool World::is_block_of(const void* at, std::size_t bytes) const {
@@ -158,7 +197,7 @@ Status World::start_team() {
   const Busy busy(*this);
   const Inside inside;
   // The C++ library counts references without atomic operations as long as this is set.
-  __libc_single_threaded = 0;
+  if (host_.single_threaded != nullptr) *host_.single_threaded = 0;
   return runtime::ForkedTeam::start(
       {.most = static_cast<int>(layout_->servers),  // its rank 0 stays free
        .name = "compute server",
@@ -269,9 +308,21 @@ void World::serve(Thread server) {
     std::uint64_t result = 0;
     run(task, result);
     if (task.stack_is_ours) heap().free(task.stack);
+    heap().settle();
     threads().finish(thread, result);
   }
 }
+
+namespace {
+
+// The C library reads these of the program's language as a thread starts, which holds all signals
+// back: a page fault there would end the process. So they are read before.
+void open_language() {
+  for (const nl_item item : {_NL_CTYPE_CLASS, _NL_CTYPE_TOUPPER, _NL_CTYPE_TOLOWER})
+    static_cast<void>(*static_cast<const volatile char*>(nl_langinfo(item)));
+}
+
+}  // namespace
 
 void World::run(const Task& task, std::uint64_t& result) {
   const Thread server = memory().self();
@@ -282,6 +333,7 @@ void World::run(const Task& task, std::uint64_t& result) {
   pthread_attr_init(&attributes);
   pthread_attr_setstack(&attributes, base.data(), base.size());
   pthread_t thread{};
+  open_language();
   const int error = host_.create(&thread, &attributes, &World::run_task, &made);
   TOMBOLO_CHECK(error == 0, "a thread of the C library in process {}: {}", getpid(),
                 std::strerror(error));
@@ -301,6 +353,7 @@ void* World::run_task(void* object) {
   block_signals(mask);
   pthread_sigmask(SIG_SETMASK, &mask, nullptr);
   host::OtherStack stack(made.stack);
+  made.world.catch_calls();
   stack.run([&] { made.result = made.task.function(made.task.argument); });
   return made.result;
 }
@@ -309,6 +362,8 @@ void* World::run_task(void* object) {
 void World::at_thread_end(void* world) {
   static_cast<World*>(world)->at_end_();
   served = nullptr;
+  catching = false;
+  host::leave_calls();
 }
 
 }  // namespace tombolo::dsm

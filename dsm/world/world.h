@@ -22,11 +22,14 @@
 
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "dsm/pthread/object_table.h"
 #include "dsm/world/heap.h"
 #include "dsm/world/program_memories.h"
+#include "dsm/world/system_calls.h"
 #include "dsm/world/thread_table.h"
+#include "host/faults/caught_calls.h"
 #include "runtime/processes/forked_team.h"
 
 namespace tombolo::dsm {
@@ -41,8 +44,9 @@ class World {
     int (*join)(pthread_t, void**) = nullptr;
     int (*create_key)(pthread_key_t*, void (*)(void*)) = nullptr;
     int (*set_specific)(pthread_key_t, const void*) = nullptr;
-    void (*exit)(int) = nullptr;  // of the process
-    void (*flush)() = nullptr;    // the streams of the program
+    void (*exit)(int) = nullptr;      // of the process
+    void (*flush)() = nullptr;        // the streams of the program
+    char* single_threaded = nullptr;  // the program's __libc_single_threaded; null: it has none
   };
   // In the thread, when its function has ended in any way.
   using AtEnd = void (*)();
@@ -51,7 +55,10 @@ class World {
   static Status start(const HostThreads& host, AtEnd at_end, std::unique_ptr<ProgramMemories> kind);
   // The one that the calls of this process serve. Null before start(), and while the runtime itself
   // calls: then all calls are the C library's.
-  static World* here() { return served; }
+  static World* here() { return catching && host::calls_pass() ? nullptr : served; }
+
+  // While a process takes its part of the memory: threads that it starts are the runtime's.
+  static bool is_entering() { return entering; }
 
   // Runs the function on the stack of the first thread.
   void run_on_first_stack(void (*function)(void*), void* object);
@@ -114,16 +121,21 @@ class World {
     std::unique_ptr<Heap> heap;
     std::unique_ptr<ThreadTable> threads;
     std::unique_ptr<ObjectTable> objects;
+    std::unique_ptr<SystemCalls> calls;  // null if the kernel reaches all of the memory
     ThreadHandle running = ThreadTable::first_thread;
   };
   struct Run;
 
   static inline constinit World* served = nullptr;
+  static inline constinit bool entering = false;
+  static inline constinit bool catching = false;  // system calls of this process's thread
 
   World() = default;
   Status make_memory();
   Status enter(Thread thread);
-  Status make_stacks();
+  std::vector<std::byte*> stack_ends() const;
+  Status make_heap(ProgramMemory& memory, std::unique_ptr<Heap>& out) const;
+  Status make_bases();
   Status start_team();
   int start_server(Thread server);
   void serve(Thread server);
@@ -136,6 +148,7 @@ class World {
   static void look_for_end();
   static void end_team();
   void leave_busy();
+  void catch_calls();
 
   HostThreads host_;
   AtEnd at_end_ = nullptr;

@@ -44,18 +44,20 @@ Status read_number(const Option& option, std::uint64_t least, std::uint64_t most
 
 }  // namespace
 
-Status lay_out(WorldLayout& out) {
+Status lay_out(bool has_pages, WorldLayout& out) {
   constexpr std::uint64_t most_servers = 4096;
   constexpr std::uint64_t least_heap = std::uint64_t{1} << 20;
   constexpr std::uint64_t most_heap = std::uint64_t{1} << 44;
-  std::uint64_t servers = 128;
+  // Each process that caches pages has memory for them.
+  std::uint64_t servers = has_pages ? 16 : 128;
   TOMBOLO_TRY(read_number(runtime::world_processes_option, 2, most_servers, servers));
-  std::uint64_t heap = std::min(host::memory_room().bytes / 2, most_heap);
+  std::uint64_t heap = std::min(host::memory_room().bytes / (has_pages ? 8 : 2), most_heap);
   TOMBOLO_TRY(read_number(runtime::world_heap_option, least_heap, most_heap, heap));
   TOMBOLO_TRY(host::program_variables(out.variables));
   if (out.variables.empty())
     return Status::unsupported(
         "the program has no variables of its own: not a dynamic executable?");
+  out.has_pages = has_pages;
   out.servers = static_cast<Thread>(servers);
   out.heap_bytes = round_up(heap, host::page_bytes());
   return {};

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "dsm/pthread/object_table.h"
+#include "dsm/world/arena_heap.h"
 #include "dsm/world/class_heap.h"
 #include "dsm/world/program_memories.h"
 #include "dsm/world/thread_table.h"
@@ -22,6 +23,7 @@ struct WorldLayout {
 
   host::AddressRange variables;
   std::uint64_t heap_bytes = 0;
+  bool has_pages = false;  // as ProgramMemories
   Thread servers = 1;
 
   std::uint64_t stacks() const { return variables.high + first_stack_bytes; }
@@ -34,7 +36,8 @@ struct WorldLayout {
   WordIndex heap_words() const { return ThreadTableLayout::words(servers); }
   Lock heap_locks() const { return ThreadTableLayout::locks; }
   ObjectTableLayout objects() const {
-    return {.first_word = heap_words() + ClassHeap::words,
+    const WordIndex of_heap = has_pages ? ArenaHeap::words(heap_bytes, servers) : ClassHeap::words;
+    return {.first_word = heap_words() + of_heap,
             .first_lock = heap_locks() + ClassHeap::locks,
             .threads = servers};
   }
@@ -49,6 +52,6 @@ struct WorldLayout {
 };
 
 // From the settings and the running program. Errors: bad_configuration, unsupported.
-Status lay_out(WorldLayout& out);
+Status lay_out(bool has_pages, WorldLayout& out);
 
 }  // namespace tombolo::dsm

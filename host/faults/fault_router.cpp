@@ -96,7 +96,8 @@ void end_by_segv(siginfo_t* info) {
   sigemptyset(&segv);
   sigaddset(&segv, SIGSEGV);
   pthread_sigmask(SIG_UNBLOCK, &segv, nullptr);
-  syscall(SYS_rt_tgsigqueueinfo, getpid(), syscall(SYS_gettid), SIGSEGV, info);
+  // Not by getpid(): a program whose threads run in processes has its own.
+  syscall(SYS_rt_tgsigqueueinfo, syscall(SYS_getpid), syscall(SYS_gettid), SIGSEGV, info);
 }
 
 // `signal` is the one that has come; the program is to be told of that of `info`.

@@ -37,6 +37,12 @@ void tell(const std::string& sentence) {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
 }
 
+// Not by the program's language: its texts may be in memory that the keeper does not have.
+const char* description_of(int signal) {
+  const char* const text = sigdescr_np(signal);
+  return text != nullptr ? text : "unknown";
+}
+
 void nap(std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }
 
 }  // namespace
@@ -123,7 +129,7 @@ class ForkedTeam::Keeper {
 
   [[noreturn]] void have_killed(int rank, pid_t pid, int signal) {
     tell(fmt::format("{} {} (process {}) was killed by signal {} ({}); the program ends",
-                     plan_.name, rank, pid, signal, strsignal(signal)));
+                     plan_.name, rank, pid, signal, description_of(signal)));
     kill_members();
     kill(starter_, signal);
     // It may handle that one, or block it.

@@ -60,7 +60,7 @@ def run(
 ) -> None:
     """Run PROGRAM in one process for each thread: one that calls tombolo/dsm.h, or Pthreads alone.
 
-    A Pthreads program runs as it is, and its processes map the same pages.
+    A Pthreads program runs as it is.
     """
     if machine is not None:
         settings.check_machine(machine)
@@ -68,16 +68,10 @@ def run(
     settings.check_choice("TOMBOLO_DSM_PROTOCOL", protocol)
     program = programs.locate(command[0])
     if dsm_world.is_unchanged(program):
-        other = {"--transport": transport not in (None, "map"), "--protocol": protocol is not None,
-                 "--machine": machine not in (None, "coherent"), "--cache": cache is not None,
-                 "--stats": stats, "--trace": trace is not None, "--servers": bool(servers)}  # fmt: skip
-        for name in (name for name, given in other.items() if given):
-            raise UserError(
-                f"{name}: {program.name} does not call tombolo/dsm.h. The processes of a Pthreads program "
-                "map the same pages of one coherent host, and count nothing yet"
-            )
+        check_of_pthreads(program.name, transport or "map", machine, protocol, cache, stats, trace, servers)
         dsm_world.check(str(program))
-        start([str(program), *command[1:]], dsm_world.environment(threads, memory), show)
+        environment = dsm_world.environment(threads, memory, transport, machine, cache)
+        start([str(program), *command[1:]], environment, show)
         return
     told = "text" if stats else None
     choice = dsm.Choice(transport, protocol, machine, memory, cache, told, trace, servers)
@@ -86,6 +80,35 @@ def run(
         start(job.argv, job.env, show)
         return
     start(dsm.command(threads or 2, [str(program), *command[1:]]), dsm.environment(choice), show)
+
+
+def check_of_pthreads(
+    program: str,
+    transport: str,
+    machine: str | None,
+    protocol: str | None,
+    cache: str | None,
+    stats: bool,
+    trace: str | None,
+    servers: int | None,
+) -> None:
+    """A UserError for an option that a Pthreads program does not have."""
+    mapped = transport == "map"
+    other = {
+        "--protocol": protocol not in (None, "regional") or (mapped and protocol is not None),
+        "--machine": mapped and machine not in (None, "coherent"),
+        "--cache": mapped and cache is not None,
+        "--stats": stats,
+        "--trace": trace is not None,
+        "--servers": bool(servers),
+        "--transport mpi": transport == "mpi",
+    }
+    for name in (name for name, given in other.items() if given):
+        why = "map the same pages of one coherent host" if mapped else "keep to protocol regional"
+        raise UserError(
+            f"{name}: {program} does not call tombolo/dsm.h. The processes of a Pthreads program "
+            f"{why}, and count nothing yet"
+        )
 
 
 def start(argv: list[str], environment: dict[str, str], show: bool) -> None:

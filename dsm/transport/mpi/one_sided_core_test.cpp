@@ -94,7 +94,7 @@ TEST(OneSidedCore, RunsRandomPrograms) {
     const Shape shape = random_programs::drawn(seed, 128, 0);
     const auto layout = Remote::take(shape);
     Memories memories(shape.cores(), layout.sync_bytes, layout.data_bytes);
-    random_programs::Score score;
+    random_programs::Score score(false);
     Deadline deadline;
     std::vector<std::thread> threads;
     for (Thread self = 0; self < shape.threads; ++self)

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the kernel at the program's memory: system calls whose buffers another thread has stored
+// to last, or no thread yet; handlers of signals that store to variables in the middle of locks;
+// programs that are started with texts of other threads. Arguments: threads, rounds.
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { BYTES = 40000 };
+extern char** environ;
+
+static int threads, rounds;
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static int pipes[2], ends[2];
+static char sent[BYTES], received[BYTES], parts[3][BYTES / 4];
+static struct stat shape;
+static char* texts[4];
+static long turn, wrong, alarms, held;
+
+static void fill(char* to, int bytes, long seed) {
+  for (int i = 0; i < bytes; ++i) to[i] = (char)(seed + i * 7);
+}
+static void check(const char* from, int bytes, long seed) {
+  for (int i = 0; i < bytes; ++i) wrong += from[i] != (char)(seed + i * 7);
+}
+
+// Buffers that the thread before has stored to, in pages that this one has not.
+static void transfer(long seed) {
+  check(sent, BYTES, seed);
+  long written = 0, read_back = 0;
+  while (written < BYTES) written += write(pipes[1], sent + written, (size_t)(BYTES - written));
+  while (read_back < BYTES)
+    read_back += read(pipes[0], received + read_back, (size_t)(BYTES - read_back));
+  check(received, BYTES, seed);
+
+  struct iovec three[3];
+  for (int i = 0; i < 3; ++i) three[i] = (struct iovec){parts[i], sizeof parts[i]};
+  struct msghdr message = {.msg_iov = three, .msg_iovlen = 3};
+  for (int i = 0; i < 3; ++i) fill(parts[i], BYTES / 4, seed + i);
+  wrong += sendmsg(ends[1], &message, 0) != 3 * BYTES / 4;
+  memset(parts, 0, sizeof parts);
+  wrong += recvmsg(ends[0], &message, MSG_WAITALL) != 3 * BYTES / 4;
+  for (int i = 0; i < 3; ++i) check(parts[i], BYTES / 4, seed + i);
+
+  struct pollfd ready = {.fd = pipes[1], .events = POLLOUT};
+  wrong += poll(&ready, 1, -1) != 1 || (ready.revents & POLLOUT) == 0;
+  wrong += stat("/", &shape) != 0 || !S_ISDIR(shape.st_mode);
+  wrong += open(texts[3], O_RDONLY) >= 0;
+  fill(sent, BYTES, seed + 1);
+}
+
+static void start_program(void) {
+  pid_t child = 0;
+  int status = -1;
+  wrong += posix_spawnp(&child, texts[0], NULL, NULL, texts, environ) != 0;
+  wrong += waitpid(child, &status, 0) != child || status != 0;
+}
+
+static void* take_turns(void* argument) {
+  const long self = (long)argument;
+  for (int round = 0; round < rounds;) {
+    pthread_mutex_lock(&mutex);
+    if (turn % threads == self) {
+      transfer(turn);
+      if (round == 0) start_program();
+      free(texts[2]);
+      texts[2] = strdup("x");
+      ++turn;
+      ++round;
+    }
+    pthread_mutex_unlock(&mutex);
+  }
+  return NULL;
+}
+
+static void on_alarm(int signal) {
+  (void)signal;
+  ++alarms;
+}
+
+// The timer is the first thread's.
+static void be_interrupted(void) {
+  struct sigaction action = {.sa_handler = on_alarm};
+  sigaction(SIGALRM, &action, NULL);
+  const struct itimerval often = {{0, 300}, {0, 300}}, never = {{0, 0}, {0, 0}};
+  setitimer(ITIMER_REAL, &often, NULL);
+  while (alarms < rounds * 10L) {
+    pthread_mutex_lock(&mutex);
+    ++held;
+    pthread_mutex_unlock(&mutex);
+  }
+  setitimer(ITIMER_REAL, &never, NULL);
+}
+
+int main(int argc, char** argv) {
+  threads = argc > 1 ? atoi(argv[1]) : 3;
+  rounds = argc > 2 ? atoi(argv[2]) : 5;
+  wrong += pipe(pipes) != 0 || socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0;
+  fcntl(pipes[1], F_SETPIPE_SZ, 1 << 16);
+  texts[0] = strdup("true");
+  texts[1] = strdup("text of the first thread");
+  texts[2] = strdup("y");
+  texts[3] = NULL;
+  fill(sent, BYTES, 0);
+  pthread_t names[64];
+  for (long i = 0; i < threads; ++i) pthread_create(&names[i], NULL, take_turns, (void*)i);
+  be_interrupted();
+  for (int i = 0; i < threads; ++i) pthread_join(names[i], NULL);
+  printf("%ld turns, %ld wrong, interrupted: %d\n", turn, wrong, alarms >= rounds && held > 0);
+  return wrong != 0;
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: a ProgramMemory whose callers' stacks are pages of it. Each call runs on a stack of the
+// runtime's own, of this process alone: the pages of the caller's may be closed meanwhile.
+//
+// Invariants: OSM1 inside of a call no byte of the program's memory is accessed: arguments and
+//                  results are copied outside of it.
+//             OSM2 a wait for a lock is made of tries and pauses: between two of them the thread,
+//                  or the process, may be ended (must.h).
+//             OSM3 system calls of the runtime are not caught.
+//             OSM4 the program's handlers of signals, if it has any, wait: they would access its
+//                  memory, and call this one, in the middle of a call.
+// Thread safety: as the memory.
+#pragma once
+
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "dsm/world/must.h"
+#include "host/faults/caught_calls.h"
+#include "host/memory/page.h"
+#include "host/memory/raw_calls.h"
+#include "host/memory/stack_call.h"
+
+namespace tombolo::dsm {
+
+// Set when the program has a handler of a signal.
+inline bool has_signal_handlers = false;
+
+// As long as it lives the program's handlers wait (OSM4); those of faults do not.
+class SignalsWait {
+ public:
+  SignalsWait() : wait_(has_signal_handlers) {
+    if (!wait_) return;
+    std::uint64_t all = ~std::uint64_t{0};
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP, SIGABRT})
+      all &= ~(std::uint64_t{1} << (fault - 1));
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before_, sizeof before_);
+  }
+  ~SignalsWait() {
+    if (wait_) syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before_, nullptr, sizeof before_);
+  }
+  SignalsWait(const SignalsWait&) = delete;
+  SignalsWait& operator=(const SignalsWait&) = delete;
+
+ private:
+  bool wait_;
+  std::uint64_t before_ = 0;  // the kernel's set
+};
+
+class OffStackMemory final : public ProgramMemory {
+ public:
+  // Below it lies a page that cannot be accessed.
+  class Stack {
+   public:
+    Stack()
+        : start_(host::raw::map(0, bytes, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0)) {
+      const auto low = reinterpret_cast<std::uint64_t>(start_);
+      if (*this) host::raw::protect({low, low + host::page_bytes()}, PROT_NONE);
+    }
+    ~Stack() {
+      if (*this) host::raw::unmap(start_, bytes);
+    }
+    Stack(Stack&& other) noexcept : start_(std::exchange(other.start_, MAP_FAILED)) {}
+    Stack& operator=(Stack&&) = delete;
+    explicit operator bool() const { return start_ != MAP_FAILED; }
+    std::span<std::byte> memory() const { return {static_cast<std::byte*>(start_), bytes}; }
+
+   private:
+    static constexpr std::size_t bytes = std::size_t{256} << 10;
+    void* start_;
+  };
+
+  OffStackMemory(std::unique_ptr<ProgramMemory> memory, Stack stack)
+      : memory_(std::move(memory)), stack_(std::move(stack)), threads_(memory_->threads()) {}
+
+  Thread self() const override { return memory_->self(); }
+  Thread threads() const override { return threads_; }
+  std::span<std::byte> memory() const override { return memory_->memory(); }
+  std::size_t page_bytes() const override { return memory_->page_bytes(); }
+  void record(const void* address, std::size_t bytes) override {
+    off([=](ProgramMemory& memory) { return memory.record(address, bytes), true; });
+  }
+  Status renew(const void* address, std::size_t bytes) override {
+    return off([=](ProgramMemory& memory) { return memory.renew(address, bytes); });
+  }
+  // In a handler of a signal, which is off the program's stack already.
+  Status touch(const void* address, std::size_t bytes, bool write, std::size_t& touched) override {
+    return memory_->touch(address, bytes, write, touched);
+  }
+
+  WordIndex words() const override { return memory_->words(); }
+  std::uint64_t load(WordIndex word) override {
+    return off([=](ProgramMemory& memory) { return memory.load(word); });
+  }
+  void store(WordIndex word, std::uint64_t value) override {
+    off([=](ProgramMemory& memory) { return memory.store(word, value), true; });
+  }
+  std::uint64_t exchange(WordIndex word, std::uint64_t value) override {
+    return off([=](ProgramMemory& memory) { return memory.exchange(word, value); });
+  }
+  std::uint64_t fetch_add(WordIndex word, std::uint64_t value) override {
+    return off([=](ProgramMemory& memory) { return memory.fetch_add(word, value); });
+  }
+  std::uint64_t compare_exchange(WordIndex word, std::uint64_t expected,
+                                 std::uint64_t desired) override {
+    return off(
+        [=](ProgramMemory& memory) { return memory.compare_exchange(word, expected, desired); });
+  }
+
+  Lock locks() const override { return memory_->locks(); }
+  // OSM2
+  Status acquire(Lock lock) override {
+    bool taken = false;
+    TOMBOLO_TRY(try_acquire(lock, taken));
+    while (!taken) {
+      if (between_looks != nullptr) between_looks();
+      TOMBOLO_TRY(pause());
+      TOMBOLO_TRY(try_acquire(lock, taken));
+    }
+    paused_enough();
+    return {};
+  }
+  Status try_acquire(Lock lock, bool& taken) override {
+    auto [status, has] = off([=](ProgramMemory& memory) {
+      bool now = false;
+      Status tried = memory.try_acquire(lock, now);
+      return std::pair(std::move(tried), now);
+    });
+    taken = has;
+    return std::move(status);
+  }
+  Status release(Lock lock) override {
+    return off([=](ProgramMemory& memory) { return memory.release(lock); });
+  }
+  Status barrier() override {
+    return off([](ProgramMemory& memory) { return memory.barrier(); });
+  }
+  Status reduce(std::uint64_t& value, Combine combine) override {
+    auto [status, combined] = off([combine, mine = value](ProgramMemory& memory) {
+      std::uint64_t all = mine;
+      Status reduced = memory.reduce(all, combine);
+      return std::pair(std::move(reduced), all);
+    });
+    value = combined;
+    return std::move(status);
+  }
+
+  Status pause() override {
+    return off([](ProgramMemory& memory) { return memory.pause(); });
+  }
+  void paused_enough() override {
+    off([](ProgramMemory& memory) { return memory.paused_enough(), true; });
+  }
+  Status close() override {
+    return off([](ProgramMemory& memory) { return memory.close(); });
+  }
+
+ private:
+  // `call` has its arguments by value, and returns its result.
+  template <class F, class Result = std::invoke_result_t<const F&, ProgramMemory&>>
+  Result off(const F& call) {
+    Result result{};
+    if (runtime_begins != nullptr) runtime_begins();
+    host::call_on(stack_.memory(), [this, &call, &result] {
+      Result made{};
+      {
+        const F copied = call;  // before the first page is closed
+        const host::CallsPass of_the_runtime;
+        const SignalsWait of_the_program;
+        made = copied(*memory_);
+      }
+      result = std::move(made);  // as the program stores: it may be a page fault
+    });
+    if (runtime_ends != nullptr) runtime_ends();
+    return result;
+  }
+
+  std::unique_ptr<ProgramMemory> memory_;
+  Stack stack_;
+  Thread threads_;
+};
+
+}  // namespace tombolo::dsm

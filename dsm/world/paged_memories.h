@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the memory of a program whose processes each cache pages of it, over the cores of a
+// machine (transport `window`): the pages' homes are made once, before the processes are forked.
+//
+// Invariants: PGM1 the variables that the program has at the start are the first stores of its
+//                  first thread: the others see them as all that was stored before they started.
+//             PGM2 spans tell all (dsm/protocol/shape.h): a program of Pthreads knows of no
+//                  regions.
+//             PGM3 calls of a memory run on a stack that is no page of it (off_stack_memory.h).
+// Thread safety: as ProgramMemories.
+#pragma once
+
+#include <optional>
+
+#include "dsm/world/program_memories.h"
+#include "host/memory/fixed_range.h"
+#include "runtime/collective/shared_memory.h"
+#include "runtime/options/options.h"
+
+namespace tombolo::dsm {
+
+class PagedMemories final : public ProgramMemories {
+ public:
+  struct Settings {
+    runtime::Options options;
+    std::uint64_t cache_bytes = 0;  // of each thread
+    // As MissHandler::fail().
+    void (*give_up)(const Status&) = nullptr;
+  };
+  explicit PagedMemories(Settings settings) : settings_(std::move(settings)) {}
+
+  // Besides: bad_configuration for settings that cannot be, unsupported if this host cannot catch
+  // system calls or page faults.
+  Status make(const MemoryPlan& plan) override;
+  Status enter(Thread thread, std::unique_ptr<ProgramMemory>& out) override;
+  bool has_pages() const override { return true; }
+  std::uint64_t open_at_once() const override { return settings_.cache_bytes / 4; }
+
+ private:
+  Status choose_shape();
+  Status make_homes();
+
+  Settings settings_;
+  MemoryPlan plan_;
+  Shape shape_;
+  host::FixedRange behind_;  // the variables
+  std::optional<runtime::SharedMemory> shared_;
+};
+
+}  // namespace tombolo::dsm
