@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <filesystem>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>

@@ -40,18 +40,19 @@ class ReadAhead {
 
   // After a miss of `page`: the pages that may be needed next.
   PageRun after(Page page) {
-    const auto found = std::ranges::find_if(
-        streams_, [page](const Stream& stream) { return stream.used != 0 && stream.next() == page; });
+    const auto found = std::ranges::find_if(streams_, [page](const Stream& stream) {
+      return stream.used != 0 && stream.next() == page;
+    });
     Stream& stream = found == streams_.end() ? begun(page) : *found;
-    if (found != streams_.end()) stream.ahead = std::min(std::max<Page>(2 * stream.ahead, 1), most_);
+    if (found != streams_.end())
+      stream.ahead = std::min(std::max<Page>(2 * stream.ahead, 1), most_);
     stream.last = page;
     stream.used = ++clock_;
     const Page left = stream.step > 0 ? (pages_ - 1 - page) / static_cast<Page>(stream.step)
                                       : page / static_cast<Page>(-stream.step);
     stream.ahead = std::min(stream.ahead, left);
-    return {.first = page + static_cast<Page>(stream.step),
-            .step = stream.step,
-            .count = stream.ahead};
+    return {
+        .first = page + static_cast<Page>(stream.step), .step = stream.step, .count = stream.ahead};
   }
 
  private:

@@ -35,8 +35,8 @@ class MemoryKind {
     std::span<const host::ProcessName> processes;  // of all threads
     void (*give_up)(const Status&) = nullptr;
     WordIndex words = 0;
-  Observer observer{};
-  OneSided* one_sided = nullptr;  // transport mpi; outlives the ProgramMemory
+    Observer observer{};
+    OneSided* one_sided = nullptr;  // transport mpi; outlives the ProgramMemory
   };
 
   virtual ~MemoryKind() = default;

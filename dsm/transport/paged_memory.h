@@ -219,12 +219,10 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
   Status observed(Trace::Event event, const Access& access) {
     if (observer_.heat != nullptr) {
       const host::Fault* const fault = host::fault_here();
-      observer_.heat->fault(access.page,
-                            fault == nullptr ? 0 : offset_of(fault->address) % shape_.page_bytes,
-                            access.write,
-                            fault == nullptr
-                                ? nullptr
-                                : reinterpret_cast<const void*>(fault->instruction));
+      observer_.heat->fault(
+          access.page, fault == nullptr ? 0 : offset_of(fault->address) % shape_.page_bytes,
+          access.write,
+          fault == nullptr ? nullptr : reinterpret_cast<const void*>(fault->instruction));
     }
     return observer_.traced(event, access.page, [&] { return miss(access); });
   }

@@ -121,7 +121,8 @@ class PagedMemoryTest : public ::testing::Test {
         .cores = 1, .sync_bytes = layout.sync_bytes, .data_bytes = data_bytes});
     auto owned = std::make_unique<Store>();
     store = owned.get();
-    memory = std::make_unique<Memory>(host->attachment(0), layout, shape, std::move(owned), nullptr, Observer{});
+    memory = std::make_unique<Memory>(host->attachment(0), layout, shape, std::move(owned), nullptr,
+                                      Observer{});
     const Status caught = memory->interrupt_by(std::make_unique<Nothing>());
     ASSERT_TRUE(caught.ok()) << caught.message();
   }
