@@ -86,8 +86,12 @@ TEST_F(PartlyMapped, PiecesGoEachItsWay) {
     EXPECT_EQ(read(home, start + 8, 2), "de");
     EXPECT_EQ(read(home, 60, 2), "fg");
   }
-  EXPECT_EQ(foreign_, std::string(15, 'f') + "a" + std::string(44, 'f') + "fgff");
-  EXPECT_EQ(mapped_, "bc" + std::string(6, 'm') + "de" + std::string(22, 'm'));
+  std::string foreign(64, 'f');
+  foreign[start - 1] = 'a';
+  foreign[61] = 'g';
+  EXPECT_EQ(foreign_, foreign);
+  std::string mapped(32, 'm');
+  EXPECT_EQ(mapped_, mapped.replace(0, 2, "bc").replace(8, 2, "de"));
   EXPECT_EQ(own_.substr(start - 1, 4), "abco");
   const std::string written = text;
   text.assign(text.size(), '?');
