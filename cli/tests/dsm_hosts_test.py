@@ -127,7 +127,7 @@ def test_the_command_starts_the_program_by_an_mpi(sums, mpi, threads, servers):
     assert done.returncode == 0, done.stderr
     ranks = threads * (threads + 1) // 2
     assert done.stdout == f"499500 {10 * threads} {ranks} 0 {threads - 1} moved\n"
-    told = [line for line in done.stderr.splitlines() if line.startswith("tombolo: ")]
+    told = [line for line in done.stderr.splitlines() if line.startswith("tombolo: stats ")]
     assert len(told) == threads, done.stderr
     assert all("transport=mpi protocol=regional" in line for line in told)
 

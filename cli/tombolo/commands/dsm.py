@@ -66,6 +66,8 @@ def run(
         settings.check_machine(machine)
     settings.check_choice("TOMBOLO_DSM_TRANSPORT", transport)
     settings.check_choice("TOMBOLO_DSM_PROTOCOL", protocol)
+    if mpi is not None:
+        mpis.need(mpi)
     program = programs.locate(command[0])
     if dsm_world.is_unchanged(program):
         check_of_pthreads(program.name, transport or "map", machine, protocol, cache, stats, trace, servers)
