@@ -111,11 +111,13 @@ void compute(ProgramMemory& memory) { be_busy(memory, compute_until_a_byte); }
 // All threads store to both pages by one instruction.
 void straddle(ProgramMemory& memory) {
   constexpr std::uint64_t ones = 0x0101010101010101;
-  using Unaligned [[gnu::aligned(1)]] = std::uint64_t;
+  struct [[gnu::packed]] Unaligned {
+    std::uint64_t value;
+  };
   auto* const at = reinterpret_cast<volatile Unaligned*>(memory.memory().data() + page - 4);
-  for (int i = 0; i < 300; ++i) *at = (memory.self() + 1) * ones;
+  for (int i = 0; i < 300; ++i) at->value = (memory.self() + 1) * ones;
   MUST(memory.barrier());
-  const std::uint64_t last = *at;
+  const std::uint64_t last = at->value;
   REQUIRE((last & 0xff) != 0 && (last & 0xff) <= memory.threads());
   MUST(memory.barrier());
 }

@@ -66,6 +66,7 @@ struct Maps {
   pid_t process = 0;
   dev_t device = 0;
   ino_t inode = 0;
+  const Maps* replaced = nullptr;
 
   static Maps opened() {
     Maps maps;
@@ -108,7 +109,8 @@ class MapsInUse {
     }
     // A child's copy of its parent's is of no use.
     if (kept != nullptr && kept->process != maps.process && kept->is_there()) close(kept->file);
-    const auto* const mine = new Maps(maps);
+    auto* const mine = new Maps(maps);
+    mine->replaced = kept;
     if (kept_maps.compare_exchange_strong(kept, mine, std::memory_order_acq_rel)) return;
     delete mine;  // another thread's is kept
     own_.reset(file_);
