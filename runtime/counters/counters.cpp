@@ -55,7 +55,7 @@ std::string Counters::as_json(std::span<const Fact> facts, std::span<const Table
     for (const Row& row : table.rows) {
       auto& object = rows.emplace_back(nlohmann::ordered_json::object());
       for (const auto& [name, value] : row)
-        std::visit([&](const auto& each) { object[name] = each; }, value);
+        std::visit([&, &key = name](const auto& each) { object[key] = each; }, value);
     }
   }
   // Texts come from file names and the environment, which need not be UTF-8.
