@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the order of the steps by which a page is brought: its version, its keeper, its bytes
+// (DPF1), and a kept page's under its mutex (DPF2). Schedules that tell them apart are rare.
+// Thread safety: -
+#include "dsm/protocol/page_fetch.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "backends/stale/stale.h"
+#include "dsm/testing/exposed_pages.h"
+#include "dsm/transport/core_transport.h"
+#include "machine/testing/ensemble.h"
+#include "machine/testing/forwarding.h"
+
+namespace tombolo::dsm {
+namespace {
+
+using Steps = std::vector<std::string>;
+
+// Notes the words of the page that it loads and changes, by their names, and reads of data.
+class Noting : public machine::testing::Forwarding<stale::Core> {
+ public:
+  using Base = machine::testing::Forwarding<stale::Core>;
+  using Base::Base;
+  Word word(machine::SyncPlace place) {
+    const bool of_page = words <= place.offset && place.offset < words + 4 * sizeof(std::uint64_t);
+    named = of_page ? names[(place.offset - words) / sizeof(std::uint64_t)] : "";
+    return Base::word(place);
+  }
+  std::uint64_t load(Word word) {
+    note("load ");
+    return Base::load(word);
+  }
+  void store(Word word, std::uint64_t v) {
+    note("store ");
+    Base::store(word, v);
+  }
+  std::uint64_t compare_exchange(Word word, std::uint64_t expected, std::uint64_t desired) {
+    note("change ");
+    return Base::compare_exchange(word, expected, desired);
+  }
+  Status read(machine::DataPlace place, void* out, std::size_t bytes) {
+    steps.push_back("read");
+    return Base::read(place, out, bytes);
+  }
+
+  Steps steps;
+  machine::Offset words = 0;  // of page 0
+
+ private:
+  static constexpr std::array<const char*, 4> names{"version", "keeper", "mutex", "signature"};
+  void note(const char* step) {
+    if (*named != 0) steps.push_back(std::string(step) + named);
+  }
+  const char* named = "";
+};
+
+using Pages = testing::ExposedPages;
+using Transfer = CoreTransport<Noting>;
+
+class PageFetchTest : public ::testing::Test {
+ protected:
+  static constexpr Shape shape{.threads = 2, .pages = 4, .page_bytes = 128, .cached_pages = 4};
+
+  machine::SyncLayout layout{Noting::reserved_sync_bytes(shape.threads)};
+  Transfer::Layout of_transport = Transfer::take(layout, shape);
+  PageDirectory<Noting>::Layout words = PageDirectory<Noting>::take(layout, shape);
+  ReaderNotices<Noting>::Layout ring = ReaderNotices<Noting>::take(layout, shape);
+  machine::testing::Host<Noting> host{
+      machine::testing::EnsembleShape{.cores = shape.threads,
+                                      .sync_bytes = layout.bytes(),
+                                      .data_bytes = Transfer::data_bytes(shape)}};
+  Noting core{host.attachment(1)};
+  Transfer transport{core, of_transport, shape};
+  Pages pages{shape};
+  PageDirectory<Noting> directory{core, words, shape};
+  ReaderNotices<Noting> readers{core, ring, shape};
+  PageFetch<Transfer, Pages> fetcher{transport, pages, directory, readers};
+
+  void SetUp() override { core.words = words.words; }
+  Steps steps() { return std::exchange(core.steps, {}); }
+};
+
+TEST_F(PageFetchTest, LoadsTheVersionThenTheKeeperThenTheBytes) {
+  ASSERT_TRUE(fetcher.fetch(0).ok());
+  EXPECT_EQ(steps(), Steps({"load version", "load keeper", "read"}));
+  EXPECT_FALSE(pages.lookup(0)->kept);
+}
+
+// The mark of the reader is there before the bytes are got.
+TEST_F(PageFetchTest, GetsAKeptPageUnderItsMutexAfterTheMark) {
+  directory.set_keeper(0, {.thread = 0, .slot = 2});
+  steps();
+  ASSERT_TRUE(fetcher.fetch(0).ok());
+  const Steps taken = steps();
+  const auto at = [&](const char* step) { return std::ranges::find(taken, step) - taken.begin(); };
+  const auto after = [&](const char* step) {
+    return std::find(taken.begin() + at("change mutex"), taken.end(), step) - taken.begin();
+  };
+  const auto n = static_cast<std::ptrdiff_t>(taken.size());
+  EXPECT_LT(at("change mutex"), after("load keeper"));
+  EXPECT_LT(after("load keeper"), after("store keeper"));
+  EXPECT_LT(after("store keeper"), after("load version"));
+  EXPECT_LT(after("load version"), after("read"));
+  EXPECT_LT(after("read"), n);
+  EXPECT_TRUE(directory.keeper(0)->shared);
+  EXPECT_EQ(directory.keeper(0)->slot, 2U);
+}
+
+// Others may have copies, and may be sending differences: it is shared, and got under the mutex.
+TEST_F(PageFetchTest, KeepsAPageThatNoThreadKeeps) {
+  ASSERT_TRUE(fetcher.fetch_to_keep(0).ok());
+  const Steps taken = steps();
+  ASSERT_FALSE(taken.empty());
+  EXPECT_EQ(taken.front(), "change mutex");
+  EXPECT_TRUE(pages.lookup(0)->kept);
+  EXPECT_TRUE(pages.lookup(0)->shared);
+  EXPECT_EQ(directory.keeper(0)->thread, 1U);
+}
+
+TEST_F(PageFetchTest, LeavesAKeptPageToItsKeeper) {
+  directory.set_keeper(0, {.thread = 0, .slot = 1});
+  ASSERT_TRUE(fetcher.fetch_to_keep(0).ok());
+  EXPECT_FALSE(pages.lookup(0)->kept);
+  EXPECT_EQ(directory.keeper(0)->thread, 0U);
+  ASSERT_TRUE(directory.lock(0).ok()) << "it is free";
+}
+
+// ---- The parts of a kept page -------------------------------------------------------------------
+
+TEST_F(PageFetchTest, AddsTheDifferencesThatTheHomeOfAKeptPageHas) {
+  const PageBytes exposed(shape.page_bytes, std::byte{0x55});
+  const PageBytes differences(shape.page_bytes, std::byte{0x0f});
+  Noting keeper(host.attachment(0));
+  Transfer of_keeper(keeper, of_transport, shape);
+  ASSERT_TRUE(of_keeper.expose(2, exposed).ok());
+  ASSERT_TRUE(of_keeper.put(0, differences).ok());
+  for (const bool mixed : {false, true}) {
+    directory.set_keeper(0, {.thread = 0, .slot = 2, .mixed = mixed});
+    ASSERT_TRUE(fetcher.fetch(0).ok());
+    EXPECT_EQ(pages.frame(0)[7], mixed ? std::byte{0x5a} : std::byte{0x55});
+    pages.invalidate(0);
+  }
+}
+
+}  // namespace
+}  // namespace tombolo::dsm
