@@ -282,7 +282,7 @@ TYPED_TEST(Contract, MessagesPass) {
             fmt::format("write_through {}, home {}, {} bytes at {}", through, home, bytes, offset));
         this->with_seeds(
             {.cores = 3, .sync_bytes = layout.bytes(), .data_bytes = 8192},
-            [&](const EnsembleShape& shape) {
+            [&, offset = offset, bytes = bytes](const EnsembleShape& shape) {
               pass_messages<TypeParam>(shape, full, empty, {through, home, offset, bytes});
             });
       }

@@ -23,10 +23,12 @@ class OtherStackTest : public testing::Test {
   }
 };
 
-// Of the caller's frame. Optimizers see no constant in it.
+// Of a frame next to the caller's. Optimizers see no constant in it.
 [[gnu::noinline]] std::uint64_t place_of_frame() {
   volatile char here = 0;
-  return reinterpret_cast<std::uint64_t>(&here);
+  volatile std::uint64_t place = 0;
+  place = reinterpret_cast<std::uint64_t>(&here);
+  return place;
 }
 
 std::uint64_t distance(std::uint64_t a, std::uint64_t b) { return a > b ? a - b : b - a; }
