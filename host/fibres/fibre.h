@@ -59,7 +59,7 @@ class Fibre {
   const void* stack_bottom_ = nullptr;
   std::size_t stack_bytes_ = 0;
   void* fake_stack_ = nullptr;
-  void* thread_sanitizer_fibre_ = nullptr;
+  [[maybe_unused]] void* thread_sanitizer_fibre_ = nullptr;
 };
 
 }  // namespace tombolo::host
