@@ -14,7 +14,7 @@ JOBS ?= $(shell nproc)
 SYSTEM_PACKAGES ?= install
 PRESET ?= release
 TOMBOLO := ./tombolo
-PYTEST := .env/cli/bin/python -m pytest -q
+PYTEST := .env/cli/bin/python -m pytest -q --durations=15
 NATIVE := tombolo-settings tombolo-dsm tombolo_dsm tombolo_dsm_mpich tombolo_dsm_openmpi tombolo_pthread tombolo_mpi_mpich tombolo_mpi_openmpi tombolo_mpi_abi
 
 # --- What a person types -----------------------------------------------------------------------
