@@ -7,84 +7,44 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
-#include <string>
-#include <utility>
-#include <vector>
 
-#include "backends/stale/stale.h"
 #include "dsm/testing/exposed_pages.h"
+#include "dsm/testing/noting_core.h"
 #include "dsm/transport/core_transport.h"
 #include "machine/testing/ensemble.h"
-#include "machine/testing/forwarding.h"
 
 namespace tombolo::dsm {
 namespace {
 
-using Steps = std::vector<std::string>;
-
-// Notes the words of the page that it loads and changes, by their names, and reads of data.
-class Noting : public machine::testing::Forwarding<stale::Core> {
- public:
-  using Base = machine::testing::Forwarding<stale::Core>;
-  using Base::Base;
-  Word word(machine::SyncPlace place) {
-    const bool of_page = words <= place.offset && place.offset < words + 4 * sizeof(std::uint64_t);
-    named = of_page ? names[(place.offset - words) / sizeof(std::uint64_t)] : "";
-    return Base::word(place);
-  }
-  std::uint64_t load(Word word) {
-    note("load ");
-    return Base::load(word);
-  }
-  void store(Word word, std::uint64_t v) {
-    note("store ");
-    Base::store(word, v);
-  }
-  std::uint64_t compare_exchange(Word word, std::uint64_t expected, std::uint64_t desired) {
-    note("change ");
-    return Base::compare_exchange(word, expected, desired);
-  }
-  Status read(machine::DataPlace place, void* out, std::size_t bytes) {
-    steps.push_back("read");
-    return Base::read(place, out, bytes);
-  }
-
-  Steps steps;
-  machine::Offset words = 0;  // of page 0
-
- private:
-  static constexpr std::array<const char*, 4> names{"version", "keeper", "mutex", "signature"};
-  void note(const char* step) {
-    if (*named != 0) steps.push_back(std::string(step) + named);
-  }
-  const char* named = "";
-};
-
+using testing::Steps;
+using Core = testing::NotingCore;
 using Pages = testing::ExposedPages;
-using Transfer = CoreTransport<Noting>;
+using Transfer = CoreTransport<Core>;
 
 class PageFetchTest : public ::testing::Test {
  protected:
   static constexpr Shape shape{.threads = 2, .pages = 4, .page_bytes = 128, .cached_pages = 4};
 
-  machine::SyncLayout layout{Noting::reserved_sync_bytes(shape.threads)};
+  machine::SyncLayout layout{Core::reserved_sync_bytes(shape.threads)};
   Transfer::Layout of_transport = Transfer::take(layout, shape);
-  PageDirectory<Noting>::Layout words = PageDirectory<Noting>::take(layout, shape);
-  ReaderNotices<Noting>::Layout ring = ReaderNotices<Noting>::take(layout, shape);
-  machine::testing::Host<Noting> host{
+  PageDirectory<Core>::Layout words = PageDirectory<Core>::take(layout, shape);
+  ReaderNotices<Core>::Layout ring = ReaderNotices<Core>::take(layout, shape);
+  machine::testing::Host<Core> host{
       machine::testing::EnsembleShape{.cores = shape.threads,
                                       .sync_bytes = layout.bytes(),
                                       .data_bytes = Transfer::data_bytes(shape)}};
-  Noting core{host.attachment(1)};
+  Core core{host.attachment(1)};
   Transfer transport{core, of_transport, shape};
   Pages pages{shape};
-  PageDirectory<Noting> directory{core, words, shape};
-  ReaderNotices<Noting> readers{core, ring, shape};
+  PageDirectory<Core> directory{core, words, shape};
+  ReaderNotices<Core> readers{core, ring, shape};
   PageFetch<Transfer, Pages> fetcher{transport, pages, directory, readers};
 
-  void SetUp() override { core.words = words.words; }
-  Steps steps() { return std::exchange(core.steps, {}); }
+  void SetUp() override {
+    core.watch_page(words.words);
+    core.watch_ring(ring.count, ring.notices + shape.notices * sizeof(std::uint64_t));
+  }
+  Steps steps() { return core.take_steps(); }
 };
 
 TEST_F(PageFetchTest, LoadsTheVersionThenTheKeeperThenTheBytes) {
@@ -93,7 +53,7 @@ TEST_F(PageFetchTest, LoadsTheVersionThenTheKeeperThenTheBytes) {
   EXPECT_FALSE(pages.lookup(0)->kept);
 }
 
-// The mark of the reader is there before the bytes are got.
+// The mark of the reader is there before its notice, and that before the bytes are got.
 TEST_F(PageFetchTest, GetsAKeptPageUnderItsMutexAfterTheMark) {
   directory.set_keeper(0, {.thread = 0, .slot = 2});
   steps();
@@ -106,19 +66,34 @@ TEST_F(PageFetchTest, GetsAKeptPageUnderItsMutexAfterTheMark) {
   const auto n = static_cast<std::ptrdiff_t>(taken.size());
   EXPECT_LT(at("change mutex"), after("load keeper"));
   EXPECT_LT(after("load keeper"), after("store keeper"));
-  EXPECT_LT(after("store keeper"), after("load version"));
+  EXPECT_LT(after("store keeper"), after("store notice"));
+  EXPECT_LT(after("store notice"), after("load version"));
   EXPECT_LT(after("load version"), after("read"));
   EXPECT_LT(after("read"), n);
   EXPECT_TRUE(directory.keeper(0)->shared);
   EXPECT_EQ(directory.keeper(0)->slot, 2U);
 }
 
+// It is as old as its note says, however it was brought.
+TEST_F(PageFetchTest, NotesTheVersion) {
+  directory.raise_version(0);
+  directory.raise_version(0);
+  ASSERT_TRUE(fetcher.fetch(0).ok());
+  EXPECT_EQ(pages.lookup(0)->version, 2U);
+  pages.invalidate(0);
+  ASSERT_TRUE(fetcher.fetch_to_keep(0).ok());
+  EXPECT_EQ(pages.lookup(0)->version, 2U);
+  pages.invalidate(0);
+  directory.set_keeper(0, {.thread = 0, .slot = 2});
+  ASSERT_TRUE(fetcher.fetch(0).ok());
+  EXPECT_EQ(pages.lookup(0)->version, 2U);
+}
+
 // Others may have copies, and may be sending differences: it is shared, and got under the mutex.
 TEST_F(PageFetchTest, KeepsAPageThatNoThreadKeeps) {
   ASSERT_TRUE(fetcher.fetch_to_keep(0).ok());
-  const Steps taken = steps();
-  ASSERT_FALSE(taken.empty());
-  EXPECT_EQ(taken.front(), "change mutex");
+  EXPECT_EQ(steps(), Steps({"change mutex", "load version", "load keeper", "read", "store keeper",
+                            "store mutex"}));
   EXPECT_TRUE(pages.lookup(0)->kept);
   EXPECT_TRUE(pages.lookup(0)->shared);
   EXPECT_EQ(directory.keeper(0)->thread, 1U);
@@ -137,7 +112,7 @@ TEST_F(PageFetchTest, LeavesAKeptPageToItsKeeper) {
 TEST_F(PageFetchTest, AddsTheDifferencesThatTheHomeOfAKeptPageHas) {
   const PageBytes exposed(shape.page_bytes, std::byte{0x55});
   const PageBytes differences(shape.page_bytes, std::byte{0x0f});
-  Noting keeper(host.attachment(0));
+  Core keeper(host.attachment(0));
   Transfer of_keeper(keeper, of_transport, shape);
   ASSERT_TRUE(of_keeper.expose(2, exposed).ok());
   ASSERT_TRUE(of_keeper.put(0, differences).ok());
