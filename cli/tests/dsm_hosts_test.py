@@ -159,6 +159,16 @@ def test_our_own_launcher_cannot_start_it(sums):
     assert "transport mpi needs processes that the host MPI has started" in done.stderr
 
 
+def test_sequential_consistency_is_refused_by_name(sums, mpi):
+    done = run("-n", 2, "--mpi", mpi.key, "--protocol", "sequential", sums)
+    assert done.returncode != 0
+    assert done.stdout == ""
+    told = [line for line in done.stderr.splitlines() if line.startswith("tombolo: ")]
+    assert len(told) == 1, done.stderr
+    assert "protocol sequential needs threads that answer each other while they compute" in told[0]
+    assert "use regional, or transport window" in told[0]
+
+
 @pytest.mark.parametrize("victim", ["thread", "server"])
 def test_a_killed_process_ends_all(compile_c, victim):
     if mpis.find("mpich") is None:

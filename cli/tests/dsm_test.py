@@ -533,7 +533,11 @@ def test_a_pthreads_program_runs_as_it_is_and_takes_settings_of_pages_with_windo
     assert (done.stdout, done.stderr, done.returncode) == ("42\n", "", 3)
     done = run("-n", 3, "--transport", "window", "--cache", "1MiB", "--machine", "stale", tmp_path / "p")
     assert (done.stdout, done.stderr, done.returncode) == ("42\n", "", 3)
-    for words in (["--machine", "stale"], ["--cache", "1MiB"], ["--stats"], ["--trace", "x"], ["--servers", "1"]):
+    refused = run("--transport", "window", "--protocol", "sequential", tmp_path / "p")
+    assert refused.returncode == 2
+    assert "--protocol sequential" in refused.stderr and "system call" in refused.stderr.replace("\n", " ")
+    for words in (["--machine", "stale"], ["--cache", "1MiB"], ["--stats"], ["--trace", "x"], ["--servers", "1"],
+                  ["--protocol", "sequential"]):  # fmt: skip
         refused = run(*words, tmp_path / "p")
         assert refused.returncode == 2
         assert words[0] in refused.stderr and "map the same pages" in refused.stderr.replace("\n", " ")

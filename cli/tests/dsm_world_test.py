@@ -239,6 +239,24 @@ def test_a_setting_that_is_not_understood_is_an_error(setting, value):
     assert outcome.stderr.startswith("tombolo: the program does not start: TOMBOLO_DSM_")
 
 
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (
+            {"TOMBOLO_DSM_TRANSPORT": "window", "TOMBOLO_DSM_PROTOCOL": "sequential"},
+            "protocol sequential is not there for programs of Pthreads",
+        ),
+        ({"TOMBOLO_DSM_TRANSPORT": "mpi"}, "transport mpi is not there for programs of Pthreads"),
+    ],
+)
+def test_settings_that_programs_of_pthreads_do_not_have_are_refused_at_the_start(settings, told):
+    outcome = run([compiled("threads_check"), "1", "1"], dsm_world.environment() | settings)
+    assert outcome.returncode == 1
+    assert outcome.stdout == ""
+    assert outcome.stderr.startswith(f"tombolo: the program does not start: {told}")
+    assert outcome.stderr.count("\n") == 1
+
+
 def test_a_full_heap_is_null_and_errno(transport):
     outcome = ours([compiled("ends_check"), "full heap"], heap="4MiB", transport=transport)
     assert outcome.stdout == "before\nCannot allocate memory\nthe program goes on\nat exit\n"

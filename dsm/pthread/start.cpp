@@ -48,10 +48,15 @@ Status choose_kind(std::unique_ptr<ProgramMemories>& out) {
     out = std::make_unique<InheritedMemories>();
     return {};
   }
+  if (settings.transport == TransportKind::mpi)
+    return Status::unsupported(
+        "transport mpi is not there for programs of Pthreads: the processes of their threads are "
+        "made by the first one, on its own host; use map or window");
   if (settings.protocol == ProtocolKind::sequential)
     return Status::unsupported(
-        "protocol sequential is not there for programs of Pthreads with transport window; use "
-        "regional");
+        "protocol sequential is not there for programs of Pthreads with transport window: other "
+        "threads would take pages away that a system call of the program is using; use regional, "
+        "or transport map, where all stores are seen at once");
   // All of the processes' caches have memory.
   constexpr std::uint64_t most_cached = std::uint64_t{256} << 20;
   if (settings.cache_bytes == 0)

@@ -96,8 +96,14 @@ def check_of_pthreads(
 ) -> None:
     """A UserError for an option that a Pthreads program does not have."""
     mapped = transport == "map"
+    if protocol == "sequential" and transport == "window":
+        raise UserError(
+            f"--protocol sequential: {program} does not call tombolo/dsm.h. Other threads would take "
+            "pages away that a system call of a Pthreads program is using; use regional, or --transport "
+            "map, where all stores are seen at once"
+        )
     other = {
-        "--protocol": protocol not in (None, "regional") or (mapped and protocol is not None),
+        "--protocol": mapped and protocol is not None,
         "--machine": mapped and machine not in (None, "coherent"),
         "--cache": mapped and cache is not None,
         "--stats": stats,
