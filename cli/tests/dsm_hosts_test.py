@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from dsm_calls_test import PAIRS
 from dsm_test import COMMAND, ENDLESS, SUMS
 from tombolo import dsm, launch, mpis
 
@@ -167,6 +168,11 @@ def test_sequential_consistency_is_refused_by_name(sums, mpi):
     assert len(told) == 1, done.stderr
     assert "protocol sequential needs threads that answer each other while they compute" in told[0]
     assert "use regional, or transport window" in told[0]
+
+
+def test_some_of_the_threads_meet(compile_c, mpi):
+    done = run("-n", 3, "--mpi", mpi.key, "--memory", "4MiB", "--cache", "64KiB", compile_c("pairs", PAIRS))
+    assert (done.returncode, done.stdout) == (0, "210 3 threads\n"), done.stderr
 
 
 @pytest.mark.parametrize("victim", ["thread", "server"])

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "dsm/api/program.h"
 #include "dsm/threads/condition.h"
+#include "dsm/threads/partial_barrier.h"
 
 namespace tombolo::dsm {
 namespace {
@@ -47,6 +48,7 @@ void check_block(const char* call, Program& in, const void* block) {
 }  // namespace tombolo::dsm
 
 using tombolo::dsm::Condition;
+using tombolo::dsm::PartialBarrier;
 using tombolo::dsm::Program;
 using tombolo::dsm::program;
 
@@ -119,7 +121,8 @@ extern "C" {
 }
 
 [[gnu::visibility("default")]] tombolo_dsm_cond_t tombolo_dsm_cond_create(void) {
-  return {static_cast<std::uint32_t>(program(__func__).take_words(Condition::words_needed))};
+  return {
+      static_cast<std::uint32_t>(program(__func__).take_words(__func__, Condition::words_needed))};
 }
 
 [[gnu::visibility("default")]] void tombolo_dsm_cond_wait(tombolo_dsm_cond_t cond,
@@ -137,6 +140,22 @@ extern "C" {
 
 [[gnu::visibility("default")]] void tombolo_dsm_barrier_wait(void) {
   Program::must(program(__func__).memory().barrier());
+}
+
+[[gnu::visibility("default")]] tombolo_dsm_barrier_t tombolo_dsm_barrier_create(unsigned threads) {
+  Program& in = program(__func__);
+  TOMBOLO_CHECK(threads != 0 && threads <= in.memory().threads(),
+                "{}: a barrier of {} threads; the program has {}", __func__, threads,
+                in.memory().threads());
+  return {static_cast<std::uint32_t>(in.take_words(__func__, PartialBarrier::words_needed)),
+          threads};
+}
+
+[[gnu::visibility("default")]] void tombolo_dsm_barrier_wait_at(tombolo_dsm_barrier_t barrier) {
+  Program& in = program(__func__);
+  TOMBOLO_CHECK(barrier.threads != 0, "{}: tombolo_dsm_barrier_create has not made this barrier",
+                __func__);
+  Program::must(PartialBarrier(in.memory(), barrier.number, barrier.threads).wait());
 }
 
 [[gnu::visibility("default")]] double tombolo_dsm_sum(double value) {

@@ -150,9 +150,9 @@ Lock Program::take_lock() {
   return next_lock_++;
 }
 
-WordIndex Program::take_words(WordIndex count) {
-  TOMBOLO_CHECK(next_word_ + count <= memory().words(),
-                "tombolo_dsm_cond_create: all {} words are taken", memory().words());
+WordIndex Program::take_words(const char* call, WordIndex count) {
+  TOMBOLO_CHECK(next_word_ + count <= memory().words(), "{}: all {} words are taken", call,
+                memory().words());
   next_word_ += count;
   return next_word_ - count;
 }

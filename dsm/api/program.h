@@ -28,7 +28,7 @@ class Program {
 
   // Of the locks and words that are not used yet; all threads take them together.
   Lock take_lock();
-  WordIndex take_words(WordIndex count);
+  WordIndex take_words(const char* call, WordIndex count);
 
   // Together. The memory is given back, and the counters are written if they are wanted.
   void close();

@@ -57,6 +57,11 @@ concept ConsistencyProtocol = requires(P& p, Page page, std::size_t offset, std:
   { p.try_begin_span(lock, taken) } -> std::same_as<Status>;
   // Outside of all spans.
   { p.barrier() } -> std::same_as<Status>;
+  // Likewise, a barrier's two halves, for a caller that lets some threads wait for each other in
+  // between: all that this thread has stored, in spans too, is seen by threads that learn after
+  // tell() has returned.
+  { p.tell() } -> std::same_as<Status>;
+  { p.learn() } -> std::same_as<Status>;
   // `value` becomes the sum (or another associative operation) of all threads' values, combined in
   // the order of threads. It orders no loads and stores.
   { p.reduce(value, sum) } -> std::same_as<Status>;

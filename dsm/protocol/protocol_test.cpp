@@ -158,6 +158,44 @@ void await(Thread& thread, const std::atomic<int>& step, int wanted) {
   }
 }
 
+// Rule 3 for those that take part: stores outside of spans, in spans, recorded and not.
+TYPED_TEST(Protocols, SomeThreadsMeetWhileOthersDoNot) {
+  std::atomic<int> step = 0;
+  std::atomic<std::uint64_t> told = 0;
+  run<TypeParam>(small, 8, [&](auto& thread) {
+    for (std::uint64_t round = 1; round <= 5; ++round) {
+      if (thread.self() == 2) break;                         // it computes
+      for (const Variable v : {0, 1, 2, 4}) thread.load(v);  // old from now on
+      if (thread.self() == 0) {
+        thread.store(0, round);
+        thread.begin_span(0);
+        thread.store(1, round);
+        thread.store(2, round, false);
+        thread.end_span(0);
+      } else {
+        thread.store(4, round);  // beside the first one
+      }
+      const auto meet = [&](std::uint64_t number) {
+        thread.tell();
+        ++told;
+        while (told < 2 * number) {
+          thread.must(thread.protocol().poll());
+          thread.pause(5000);
+        }
+        thread.learn();
+      };
+      meet(2 * round - 1);
+      for (const Variable v : {0, 1, 2, 4}) EXPECT_EQ(thread.load(v), round) << v;
+      meet(2 * round);
+    }
+    if (thread.self() != 2) ++step;
+    await(thread, step, 2);
+    thread.barrier();
+    for (const Variable v : {0, 1, 2, 4}) EXPECT_EQ(thread.load(v), 5U) << v;
+    thread.close();
+  });
+}
+
 // Rule 1 of regional consistency.
 TYPED_TEST(Protocols, ASpanShowsStoresFromBeforeAnEarlierSpanOfAnyLock) {
   std::atomic<int> step = 0;

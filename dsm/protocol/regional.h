@@ -162,6 +162,14 @@ class Regional {
         [this] { return drop_old(); });
   }
 
+  // Rule 3 for some of the threads: the pages that this one keeps stay, as before a span.
+  Status tell() {
+    TOMBOLO_CHECK(held_.empty(), "tell: this thread holds {} locks", held_.size());
+    TOMBOLO_TRY(end_region());
+    return tell_all();
+  }
+  Status learn() { return drop_old(); }
+
   template <class V, class Combine>
   Status reduce(V& value, Combine&& combine) {
     return reduction_.reduce(value, combine, [this] { return barrier_.wait_for_all(); });

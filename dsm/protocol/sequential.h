@@ -199,6 +199,10 @@ class Sequential {
     return meet();
   }
 
+  // Each store is seen by all at once.
+  Status tell() { return poll(); }
+  Status learn() { return poll(); }
+
   template <class V, class Combine>
   Status reduce(V& value, Combine&& combine) {
     return reduction_.reduce(value, combine, [this] { return meet(); });

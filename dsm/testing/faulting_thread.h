@@ -86,6 +86,14 @@ class FaultingThread : public ProgramThread<T, OwnFaultPages<Mechanism>, P> {
     const RuntimeCall call(view());
     Base::barrier();
   }
+  void tell() {
+    const RuntimeCall call(view());
+    Base::tell();
+  }
+  void learn() {
+    const RuntimeCall call(view());
+    Base::learn();
+  }
   std::uint64_t sum(std::uint64_t value) {
     const RuntimeCall call(view());
     return Base::sum(value);

@@ -111,6 +111,8 @@ class ProgramThread {
   void wake_all(Lock) {}
   void pause(std::uint64_t ns) { must(core().pause(ns)); }
   void barrier() { must(protocol_.barrier()); }
+  void tell() { must(protocol_.tell()); }
+  void learn() { must(protocol_.learn()); }
   std::uint64_t sum(std::uint64_t value) {
     must(protocol_.reduce(value, std::plus<std::uint64_t>()));
     return value;

@@ -78,6 +78,12 @@ class ProgramMemory {
   virtual Status release(Lock lock) = 0;
   // All threads, outside of spans.
   virtual Status barrier() = 0;
+  // The two halves of a barrier that the caller makes itself, for some of the threads, outside of
+  // spans: a thread that has told, then another that learns once it has heard of it by words. It
+  // sees all that the first one has stored, in spans too. Memory that all processes map has nothing
+  // to do.
+  virtual Status tell() { return {}; }
+  virtual Status learn() { return {}; }
   // `value` becomes combine(...combine(v0, v1)..., vn) of the values of all threads.
   using Combine = std::uint64_t (*)(std::uint64_t, std::uint64_t);
   virtual Status reduce(std::uint64_t& value, Combine combine) = 0;

@@ -144,6 +144,14 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
     const Call call(*this);
     return waited_.at_barrier([&] { return protocol_.barrier(); });
   }
+  Status tell() override {
+    const Call call(*this);
+    return protocol_.tell();
+  }
+  Status learn() override {
+    const Call call(*this);
+    return protocol_.learn();
+  }
   Status reduce(std::uint64_t& value, ProgramMemory::Combine combine) override {
     const Call call(*this);
     return waited_.at_barrier([&] { return protocol_.reduce(value, combine); });

@@ -143,6 +143,12 @@ class OffStackMemory final : public ProgramMemory {
   Status barrier() override {
     return off([](ProgramMemory& memory) { return memory.barrier(); });
   }
+  Status tell() override {
+    return off([](ProgramMemory& memory) { return memory.tell(); });
+  }
+  Status learn() override {
+    return off([](ProgramMemory& memory) { return memory.learn(); });
+  }
   Status reduce(std::uint64_t& value, Combine combine) override {
     auto [status, combined] = off([combine, mine = value](ProgramMemory& memory) {
       std::uint64_t all = mine;

@@ -41,6 +41,20 @@ class Apart : public Sequential<T, S> {
   }
 };
 
+// Meets others without a word about its stores, or without a look at theirs.
+template <dsm::Transport T, dsm::PageStore S>
+class Mute : public Regional<T, S> {
+ public:
+  using Regional<T, S>::Regional;
+  Status tell() { return {}; }
+};
+template <dsm::Transport T, dsm::PageStore S>
+class Deaf : public Regional<T, S> {
+ public:
+  using Regional<T, S>::Regional;
+  Status learn() { return {}; }
+};
+
 // A thread of a sequential program answers others wherever it waits: many schedules, each longer.
 constexpr Bounds in_order{.evictions = 0, .preemptions = 2};
 constexpr Bounds three_threads{.evictions = 0};
@@ -133,6 +147,9 @@ std::vector<ExploredProgram> memory_programs() {
                  stored_before_another_lock<U>),
       program<U>("changed-by-several", "a page that both change before a barrier", two_pages,
                  changed_by_several<U>),
+      program<U>("met-by-two", "a barrier of two threads", two_pages, met_by_two<U>, no_evictions),
+      program<U>("kept-and-met", "a kept page, and a barrier of two threads", two_pages,
+                 kept_and_met<U>),
       program<U>("kept-by-one", "a page that one thread changes, and another reads", two_pages,
                  kept_by_one<U>),
       program<U>("kept-by-one-of-three", "the same with two readers", two_pages, kept_by_one<U>,
@@ -150,6 +167,8 @@ std::vector<ExploredProgram> memory_programs() {
                        kept_by_one<InPlace>),
       program<InPlace>("in-place/kept-by-one-of-three", "the same with two readers", two_pages,
                        kept_by_one<InPlace>, three_threads, 3),
+      program<InPlace>("in-place/kept-and-met", "the same, and a barrier of two threads", two_pages,
+                       kept_and_met<InPlace>),
       program<InPlace>("in-place/kept-and-changed", "the same, and another changes it too",
                        two_pages, kept_and_changed<InPlace>, no_evictions),
       program<InPlace>("in-place/kept-and-changed-of-three", "the same beside a third thread",
@@ -227,6 +246,8 @@ std::vector<ExploredProgram> broken_memory_programs() {
   using NotHome = FaultyInOrder<MemoryOmit::complete>;
   using OneByOne = ThreadOn<Explored, Apart>;
   using NotDropped = FaultyInOrder<MemoryOmit::protection>;
+  using Untold = ThreadOn<Explored, Mute>;
+  using Unheard = ThreadOn<Explored, Deaf>;
   const std::string publish = "the transport does not publish";
   const std::string refresh = "the transport does not refresh";
   const std::string complete = "nothing is completed";
@@ -252,6 +273,10 @@ std::vector<ExploredProgram> broken_memory_programs() {
       twin<NoPublish>("changed-by-several/no-publish", publish, changed_by_several<NoPublish>),
       twin<NoRefresh>("changed-by-several/no-refresh", refresh, changed_by_several<NoRefresh>),
       twin<NoTwin>("before-a-span/no-twin", twin_gone, stored_before_a_span<NoTwin>),
+      twin<Untold>("met-by-two/untold", "no stores are told before two threads meet",
+                   met_by_two<Untold>, no_evictions),
+      twin<Unheard>("met-by-two/unheard", "nothing is learned after two threads have met",
+                    met_by_two<Unheard>, no_evictions),
       twin<NoPublish>("kept-by-one/no-publish", publish, kept_by_one<NoPublish>),
       twin<NoRefresh>("kept-by-one/no-refresh", refresh, kept_by_one<NoRefresh>),
       twin<NoComplete>("kept-by-one/no-complete", complete, kept_by_one<NoComplete>),

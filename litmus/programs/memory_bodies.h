@@ -93,6 +93,38 @@ void changed_by_several(MemoryThread<Thread>& t) {
   t.expect("the store of thread 1", t.load(beside_first), 2);
 }
 
+// Rule 3 for two of the threads: stores of both, in a span and outside of one.
+template <class Thread>
+void met_by_two(MemoryThread<Thread>& t) {
+  t.load(on_first);
+  t.load(on_second);
+  if (t.self() == 0) {
+    t.begin(0);
+    t.store(on_first, 1);
+    t.end(0);
+    t.store(on_second, 2);
+  } else {
+    t.store(beside_second, 3);
+  }
+  t.meet(1 - t.self(), 1);
+  t.expect("the store in a span", t.load(on_first), 1);
+  t.expect("the store outside of spans", t.load(on_second), 2);
+  t.expect("the store of thread 1", t.load(beside_second), 3);
+}
+
+// The same with a page that thread 0 keeps, and thread 1 has a copy of.
+template <class Thread>
+void kept_and_met(MemoryThread<Thread>& t) {
+  if (t.self() == 0) t.store(on_first, 1);
+  t.barrier();
+  if (t.self() == 0)
+    t.store(on_first, 2);
+  else
+    t.load(on_first);
+  t.meet(1 - t.self(), 1);
+  t.expect("the later store", t.load(on_first), 2);
+}
+
 // A page that thread 0 keeps over two barriers, while all others read after each.
 template <class Thread>
 void kept_by_one(MemoryThread<Thread>& t) {

@@ -78,6 +78,13 @@ class MemoryThread {
   void begin(dsm::Lock lock) { thread_.begin_span(lock); }
   void end(dsm::Lock lock) { thread_.end_span(lock); }
   void barrier() { thread_.barrier(); }
+  // A barrier of this thread and another alone.
+  void meet(dsm::Thread other, std::uint64_t step) {
+    thread_.tell();
+    reach(step);
+    await(other, step);
+    thread_.learn();
+  }
 
   // An order of the program's steps that the protocol does not see: the others wait until this
   // thread has reached `step`.

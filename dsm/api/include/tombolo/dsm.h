@@ -67,6 +67,10 @@ typedef struct {
 typedef struct {
   uint32_t number;
 } tombolo_dsm_cond_t;
+typedef struct {
+  uint32_t number;
+  uint32_t threads;
+} tombolo_dsm_barrier_t;
 
 /* Together. */
 tombolo_dsm_mutex_t tombolo_dsm_mutex_create(void);
@@ -85,6 +89,13 @@ void tombolo_dsm_cond_broadcast(tombolo_dsm_cond_t cond);
 
 /* Together: of all threads, none of which holds a mutex. */
 void tombolo_dsm_barrier_wait(void);
+
+/* Together. A barrier of so many of the threads, from 1 to all of them. */
+tombolo_dsm_barrier_t tombolo_dsm_barrier_create(unsigned threads);
+/* By so many threads, of whichever number, none of which holds a mutex: returns when as many have
+ * called it. They see all that any of them has stored before; other threads take no part. Of all
+ * threads tombolo_dsm_barrier_wait() sends less: a page that one thread alone has written stays. */
+void tombolo_dsm_barrier_wait_at(tombolo_dsm_barrier_t barrier);
 
 /* Together: each thread gives a value, and all get the combination, in the order of threads. No
  * other loads and stores are ordered by it: it is no barrier. */

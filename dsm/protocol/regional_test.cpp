@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: programs whose threads act one after the other, so that each step of regional
+// consistency that a rare schedule alone would miss is missed at once: twins under updates, pages
+// that a keeper has, and readers that it must find before its stores count.
+// Thread safety: -
+#include "dsm/protocol/regional.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "dsm/testing/machines.h"
+
+namespace tombolo::dsm::testing {
+namespace {
+
+using Copied = Case<coherent::Core, Regional>;
+using InPlace = Case<coherent::Core, Regional, ExposedPages>;
+
+// Variables 0 and 4 share page 0.
+constexpr Shape two_threads{.threads = 2,
+                            .pages = 4,
+                            .page_bytes = 128,
+                            .cached_pages = 4,
+                            .locks = 2,
+                            .notices = 8,
+                            .updates = 4};
+
+// The parts of a program that follow each other, each by one of its threads.
+template <class Thread>
+class Turns {
+ public:
+  Turns(Thread& thread, std::atomic<int>& next) : thread_(thread), next_(next) {}
+
+  // As the `turn`-th part, from 0, if this is `actor`.
+  template <class Body>
+  void take(int turn, dsm::Thread actor, Body&& body) {
+    if (thread_.self() != actor) return;
+    while (next_ != turn) thread_.pause(5000);
+    body();
+    ++next_;
+  }
+
+ private:
+  Thread& thread_;
+  std::atomic<int>& next_;
+};
+
+// Calls body(thread, turns) for each thread.
+template <class Case, class Body>
+void run_in_turns(const Shape& shape, Body&& body) {
+  std::atomic<int> next = 0;
+  run<Case>(shape, 1, [&](auto& thread) {
+    Turns turns(thread, next);
+    body(thread, turns);
+    thread.barrier();
+    thread.close();
+  });
+}
+
+// ---- Twins --------------------------------------------------------------------------------------
+
+// Thread 0's page stays writable after its span, with a twin.
+TEST(RegionalSteps, AnUpdateGoesIntoTheTwinToo) {
+  run_in_turns<Copied>(two_threads, [](auto& thread, auto& turns) {
+    const auto count = [&](Variable v, std::uint64_t value) {
+      thread.begin_span(0);
+      thread.store(v, value);
+      thread.end_span(0);
+    };
+    turns.take(0, 0, [&] { count(0, 1); });
+    turns.take(1, 1, [&] { count(4, 2); });
+    turns.take(2, 0, [&] { count(0, 3); });
+    turns.take(3, 1, [&] {
+      thread.evict(0);
+      EXPECT_EQ(thread.load(0), 3U);
+      EXPECT_EQ(thread.load(4), 2U) << "sent again, it would be taken back";
+    });
+  });
+}
+
+TEST(RegionalSteps, ATwinIsRenewedWhereThePageStaysWritable) {
+  run_in_turns<Copied>(two_threads, [](auto& thread, auto& turns) {
+    turns.take(0, 0, [&] {
+      for (const std::uint64_t value : {1, 2}) {
+        thread.begin_span(0);
+        thread.store(0, value);
+        thread.end_span(0);
+      }
+      thread.evict(0);
+      EXPECT_EQ(thread.load(0), 2U);
+    });
+  });
+}
+
+// ---- Updates ------------------------------------------------------------------------------------
+
+// Each of them is the version after the one before: the page stays, and is as new as its lock.
+TEST(RegionalSteps, UpdatesArePutIntoThePageInTurn) {
+  run_in_turns<Copied>(two_threads, [](auto& thread, auto& turns) {
+    turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0), 0U); });
+    for (const int round : {1, 2}) {
+      turns.take(2 * round - 1, 0, [&] {
+        thread.begin_span(0);
+        thread.store(0, static_cast<std::uint64_t>(round));
+        thread.end_span(0);
+      });
+      turns.take(2 * round, 1, [&] {
+        thread.begin_span(0);
+        const PageNote* const note = thread.pages().lookup(0);
+        ASSERT_NE(note, nullptr) << "round " << round;
+        EXPECT_EQ(note->version, static_cast<std::uint64_t>(round));
+        EXPECT_EQ(thread.load(0), static_cast<std::uint64_t>(round));
+        thread.end_span(0);
+      });
+    }
+  });
+}
+
+// Here a change without its bytes, which would drop the page.
+TEST(RegionalSteps, AnUpdateThatThePageHasIsPassedOver) {
+  run_in_turns<Copied>(two_threads, [](auto& thread, auto& turns) {
+    turns.take(0, 0, [&] {
+      thread.begin_span(0);
+      thread.store(0, 1, false);
+      thread.end_span(0);
+    });
+    turns.take(1, 1, [&] {
+      EXPECT_EQ(thread.load(0), 1U);
+      thread.begin_span(0);
+      EXPECT_NE(thread.pages().lookup(0), nullptr);
+      thread.end_span(0);
+    });
+  });
+}
+
+// ---- Some of the threads ------------------------------------------------------------------------
+
+template <class Case>
+void expect_told_stores_to_be_seen() {
+  run_in_turns<Case>(two_threads, [](auto& thread, auto& turns) {
+    turns.take(0, 1, [&] {
+      EXPECT_EQ(thread.load(0), 0U);
+      EXPECT_EQ(thread.load(1), 0U);
+    });
+    turns.take(1, 0, [&] {
+      thread.begin_span(0);
+      thread.store(0, 1);
+      thread.end_span(0);
+      thread.store(1, 2);
+      thread.tell();
+    });
+    turns.take(2, 1, [&] {
+      thread.learn();
+      EXPECT_EQ(thread.load(0), 1U) << "in a span";
+      EXPECT_EQ(thread.load(1), 2U) << "outside of spans";
+    });
+  });
+}
+TEST(RegionalSteps, AThreadThatLearnsSeesWhatWasTold) { expect_told_stores_to_be_seen<Copied>(); }
+TEST(RegionalSteps, InPlaceAThreadThatLearnsSeesWhatWasTold) {
+  expect_told_stores_to_be_seen<InPlace>();
+}
+
+// ---- Kept pages ---------------------------------------------------------------------------------
+
+// Its own part and that of the home would both have it.
+template <class Case>
+void expect_no_update_of_a_kept_page() {
+  run_in_turns<Case>(two_threads, [](auto& thread, auto& turns) {
+    if (thread.self() == 0) thread.store(0, 1);
+    thread.barrier();
+    turns.take(0, 1, [&] {
+      thread.begin_span(0);
+      thread.store(4, 2);
+      thread.end_span(0);
+    });
+    turns.take(1, 0, [&] {
+      thread.begin_span(0);
+      EXPECT_EQ(thread.load(4), 2U);
+      thread.store(0, 3);
+      thread.end_span(0);
+    });
+    turns.take(2, 1, [&] {
+      thread.evict(0);
+      thread.begin_span(0);
+      EXPECT_EQ(thread.load(0), 3U);
+      EXPECT_EQ(thread.load(4), 2U);
+      thread.end_span(0);
+    });
+  });
+}
+TEST(RegionalSteps, AKeptPageTakesNoUpdates) { expect_no_update_of_a_kept_page<Copied>(); }
+TEST(RegionalSteps, AKeptPageInPlaceTakesNoUpdates) { expect_no_update_of_a_kept_page<InPlace>(); }
+
+// ---- Readers of pages that are left to their programs -------------------------------------------
+
+// From here on thread 0 keeps page 0, which is left to its program: no store to it is met.
+template <class Thread>
+void keep_first_page(Thread& thread) {
+  if (thread.self() == 0) thread.store(0, 1);
+  thread.barrier();
+}
+
+TEST(RegionalSteps, AReaderIsFoundAtABarrier) {
+  run_in_turns<InPlace>(two_threads, [](auto& thread, auto& turns) {
+    keep_first_page(thread);
+    turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0), 1U); });
+    turns.take(1, 0, [&] { thread.store(0, 2); });
+    thread.barrier();
+    EXPECT_EQ(thread.load(0), 2U);
+  });
+}
+
+TEST(RegionalSteps, AReaderIsFoundBeforeASpan) {
+  run_in_turns<InPlace>(two_threads, [](auto& thread, auto& turns) {
+    keep_first_page(thread);
+    turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0), 1U); });
+    turns.take(1, 0, [&] {
+      thread.store(0, 2);
+      thread.begin_span(0);
+    });
+    turns.take(2, 1, [&] {
+      thread.begin_span(1);
+      EXPECT_EQ(thread.load(0), 2U) << "stored before a span of another lock";
+      thread.end_span(1);
+    });
+    turns.take(3, 0, [&] { thread.end_span(0); });
+  });
+}
+
+TEST(RegionalSteps, AReaderIsFoundAtTheEndOfASpan) {
+  run_in_turns<InPlace>(two_threads, [](auto& thread, auto& turns) {
+    keep_first_page(thread);
+    turns.take(0, 0, [&] { thread.begin_span(0); });
+    turns.take(1, 1, [&] { EXPECT_EQ(thread.load(0), 1U); });
+    turns.take(2, 0, [&] {
+      thread.store(0, 2);
+      thread.end_span(0);
+    });
+    turns.take(3, 1, [&] {
+      thread.begin_span(0);
+      EXPECT_EQ(thread.load(0), 2U);
+      thread.end_span(0);
+    });
+  });
+}
+
+// The twin of the first barrier has that value, too.
+TEST(RegionalSteps, AFormerValueInASpanIsAChange) {
+  run_in_turns<InPlace>(two_threads, [](auto& thread, auto& turns) {
+    keep_first_page(thread);
+    turns.take(0, 0, [&] { thread.begin_span(0); });
+    turns.take(1, 1, [&] { EXPECT_EQ(thread.load(0), 1U); });
+    turns.take(2, 0, [&] {
+      thread.store(0, 0);
+      thread.end_span(0);
+    });
+    turns.take(3, 1, [&] {
+      thread.begin_span(0);
+      EXPECT_EQ(thread.load(0), 0U);
+      thread.end_span(0);
+    });
+  });
+}
+
+TEST(RegionalSteps, AReaderOfAPageThatLeavesTheCacheIsTold) {
+  run_in_turns<InPlace>(two_threads, [](auto& thread, auto& turns) {
+    keep_first_page(thread);
+    turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0), 1U); });
+    turns.take(1, 0, [&] {
+      thread.store(0, 2);
+      thread.evict(0);
+    });
+    thread.barrier();
+    EXPECT_EQ(thread.load(0), 2U);
+  });
+}
+
+// The page is closed to stores when its reader comes: the next store is met.
+TEST(RegionalSteps, AReaderOfAClosedPageIsKeptInMind) {
+  run_in_turns<InPlace>(two_threads, [](auto& thread, auto& turns) {
+    keep_first_page(thread);
+    turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0), 1U); });
+    turns.take(1, 0, [] {});
+    thread.barrier();  // the page is closed
+    turns.take(2, 1, [&] { EXPECT_EQ(thread.load(0), 1U); });
+    turns.take(3, 0, [&] {
+      EXPECT_FALSE(thread.pages().writable(0));
+      thread.begin_span(0);  // finds the reader
+      thread.end_span(0);
+      thread.store(0, 3);
+    });
+    thread.barrier();
+    EXPECT_EQ(thread.load(0), 3U);
+  });
+}
+
+// More readers than the ring of notices holds.
+TEST(RegionalSteps, ReadersAreFoundWhereTheirNoticesAreLost) {
+  Shape shape = two_threads;
+  shape.pages = 8;
+  shape.cached_pages = 8;
+  shape.notices = 2;
+  run_in_turns<InPlace>(shape, [](auto& thread, auto& turns) {
+    const auto store_all = [&](std::uint64_t value) {
+      for (Variable v = 0; v < 8; ++v) thread.store(v, value);
+    };
+    const auto expect_all = [&](std::uint64_t value) {
+      for (Variable v = 0; v < 8; ++v) EXPECT_EQ(thread.load(v), value) << v;
+    };
+    if (thread.self() == 0) store_all(1);
+    thread.barrier();
+    turns.take(0, 1, [&] { expect_all(1); });
+    turns.take(1, 0, [&] { store_all(2); });
+    thread.barrier();
+    expect_all(2);
+  });
+}
+
+}  // namespace
+}  // namespace tombolo::dsm::testing
