@@ -29,20 +29,30 @@
 // Thread safety: one thread for each object.
 #pragma once
 
+#include <type_traits>
+
 #include "dsm/protocol/page_send.h"
 #include "dsm/protocol/write_notices.h"
+#include "sync/barriers/butterfly_barrier.h"
 #include "sync/barriers/dissemination_barrier.h"
 
 namespace tombolo::dsm {
+
+// A core some of whose peers are on other hosts, those of one host numbered one after the other.
+template <class C>
+concept SpansHosts = C::spans_hosts;
 
 template <Transport T, PageStore S>
 class EpochBarrier {
  public:
   using Core = typename T::Core;
   using Directory = PageDirectory<Core>;
-  using Layout = typename sync::DisseminationBarrier<Core>::Layout;
+  // Fewer messages between hosts (docs/decisions/0031).
+  using Waits = std::conditional_t<SpansHosts<Core>, sync::ButterflyBarrier<Core>,
+                                   sync::DisseminationBarrier<Core>>;
+  using Layout = typename Waits::Layout;
   static Layout take(machine::SyncLayout& layout, const Shape& shape) {
-    return sync::DisseminationBarrier<Core>::take(layout, shape.threads);
+    return Waits::take(layout, shape.threads);
   }
 
   EpochBarrier(T& transport, S& store, Directory& directory, PageSend<T, S>& sender, Layout layout)
@@ -122,7 +132,7 @@ class EpochBarrier {
   S& store_;
   Directory& directory_;
   PageSend<T, S>& sender_;
-  sync::DisseminationBarrier<Core> barrier_;
+  Waits barrier_;
   std::uint64_t number_ = 0;
   std::vector<Changed> changed_;
   PageBytes diff_;

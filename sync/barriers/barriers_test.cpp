@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "sync/barriers/butterfly_barrier.h"
 #include "sync/barriers/centralized_barrier.h"
 #include "sync/barriers/dissemination_barrier.h"
 #include "sync/testing/cases.h"
@@ -26,6 +27,12 @@ struct Dissemination {
   using Machine = M;
   using Barrier = DisseminationBarrier<M>;
   static constexpr const char* name = "dissemination";
+};
+template <class M>
+struct Butterfly {
+  using Machine = M;
+  using Barrier = ButterflyBarrier<M>;
+  static constexpr const char* name = "butterfly";
 };
 template <class M>
 struct Centralized {
@@ -67,13 +74,13 @@ class Barriers : public ::testing::Test {
   }
 };
 
-using Cases = testing::Product<testing::AnyMachines, Dissemination, Centralized>;
+using Cases = testing::Product<testing::AnyMachines, Dissemination, Butterfly, Centralized>;
 TYPED_TEST_SUITE(Barriers, Cases, testing::CaseNames);
 
 // Tests that need cores to be threads.
 template <class Case>
 class ThreadedBarriers : public Barriers<Case> {};
-using ThreadedCases = testing::Product<AllMachines, Dissemination, Centralized>;
+using ThreadedCases = testing::Product<AllMachines, Dissemination, Butterfly, Centralized>;
 TYPED_TEST_SUITE(ThreadedBarriers, ThreadedCases, testing::CaseNames);
 
 template <class Case>

@@ -31,6 +31,8 @@ class OneSidedCore {
   using Word = machine::SyncPlace;
   static constexpr machine::Properties properties{
       .name = "mpi", .coherent = false, .native_atomics = machine::Atomics::full, .line_bytes = 64};
+  // For barriers: the launcher of an MPI places consecutive processes on a host.
+  static constexpr bool spans_hosts = true;
   static std::size_t reserved_sync_bytes(machine::Home) { return 0; }
 
   explicit OneSidedCore(const Attachment& attachment) : at_(attachment), job_(*attachment.job) {}

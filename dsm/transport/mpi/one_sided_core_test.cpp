@@ -6,7 +6,9 @@
 #include <gtest/gtest.h>
 
 #include <thread>
+#include <type_traits>
 
+#include "backends/coherent/coherent.h"
 #include "dsm/protocol/regional.h"
 #include "dsm/testing/private_pages.h"
 #include "dsm/testing/program_thread.h"
@@ -86,6 +88,12 @@ TEST(OneSidedCore, WaitsForAnother) {
 }
 
 using Remote = ProgramThread<CoreTransport<OneSidedCore>, PrivatePages, Regional>;
+
+// Neighbours by number share a host.
+static_assert(std::is_same_v<EpochBarrier<CoreTransport<OneSidedCore>, PrivatePages>::Waits,
+                             sync::ButterflyBarrier<OneSidedCore>>);
+static_assert(std::is_same_v<EpochBarrier<CoreTransport<coherent::Core>, PrivatePages>::Waits,
+                             sync::DisseminationBarrier<coherent::Core>>);
 
 // Random programs, as on the machines that users choose (protocol/random_program_test.cpp).
 TEST(OneSidedCore, RunsRandomPrograms) {
