@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +22,8 @@
 
 #include "base/random.h"
 #include "dsm/threads/condition.h"
+#include "dsm/threads/partial_barrier.h"
+#include "runtime/counters/counters.h"
 #include "runtime/processes/launcher.h"
 
 // In a process of a program: a failure ends it, and so the program.
@@ -206,6 +209,34 @@ void hand_over(ProgramMemory& memory) {
   MUST(memory.barrier());
 }
 
+// Two of the threads meet, whichever they are; another one has no part in it.
+void meet_in_pairs(ProgramMemory& memory) {
+  constexpr WordIndex word = 30;
+  constexpr std::uint64_t rounds = 20;
+  std::uint64_t* const at = numbers(memory);
+  if (memory.self() < 2 && memory.threads() > 1) {
+    PartialBarrier pair(memory, word, 2);
+    const std::size_t mine = memory.self();
+    for (std::uint64_t round = 1; round <= rounds; ++round) {
+      at[mine] = round;  // on one page
+      MUST(memory.acquire(static_cast<Lock>(mine)));
+      at[512 * (mine + 1)] = round;
+      MUST(memory.release(static_cast<Lock>(mine)));
+      MUST(pair.wait());
+      for (const int i : {0, 1, 512, 1024}) REQUIRE(at[i] == round);
+      MUST(pair.wait());
+    }
+    REQUIRE(memory.load(word) == 4 * rounds);
+  }
+  MUST(memory.barrier());
+  PartialBarrier all(memory, word + 1, memory.threads());
+  at[600 + memory.self()] = memory.self() + 1;
+  MUST(all.wait());
+  for (Thread thread = 0; thread < memory.threads(); ++thread)
+    REQUIRE(at[600 + thread] == thread + 1);
+  MUST(memory.barrier());
+}
+
 // A signal calls one of those that wait, if one does, and a broadcast all; none wakes before.
 void wake_all(ProgramMemory& memory) {
   Condition go(memory, 20);
@@ -331,6 +362,26 @@ void random_programs(ProgramMemory& memory) {
   }
 }
 
+// One page that one thread writes: it is exposed where pages are not in place.
+std::uint64_t copies_of_a_kept_page(ProgramMemory& memory) {
+  if (memory.self() == 0) numbers(memory)[0] = 1;
+  MUST(memory.barrier());
+  REQUIRE(numbers(memory)[0] == 1);
+  MUST(memory.barrier());
+  return runtime::counters().counter("dsm_kept").value();
+}
+void expose_no_page(ProgramMemory& memory) { REQUIRE(copies_of_a_kept_page(memory) == 0); }
+void expose_a_page(ProgramMemory& memory) {
+  REQUIRE(copies_of_a_kept_page(memory) == (memory.self() == 0 ? 1 : 0));
+}
+
+// Another process has something else at the usual address.
+void look_elsewhere(ProgramMemory& memory) {
+  look(memory);
+  const auto address = reinterpret_cast<std::uint64_t>(memory.memory().data());
+  REQUIRE(address == first_address + (std::uint64_t{1} << 40));
+}
+
 // Process `rank` dies; the others, which the launcher cannot end, find out by themselves. One of
 // them may have ended when the last one does.
 void lose(int rank, ProgramMemory& memory, const std::function<Status()>& wait) {
@@ -386,10 +437,18 @@ const std::map<std::string, void (*)(ProgramMemory&)> programs{
     {"reduce", reduce},
     {"hand_over", hand_over},
     {"wake_all", wake_all},
+    {"meet_in_pairs", meet_in_pairs},
     {"renew", renew},
     {"record_anywhere", record_anywhere},
     {"exceed_the_cache", exceed_the_cache},
     {"random_programs", random_programs},
+    {"expose_no_page", expose_no_page},
+    {"expose_a_page", expose_a_page},
+    {"expose_as_told", expose_a_page},
+    {"look_elsewhere", look_elsewhere},
+    {"look_nowhere", look},
+    {"look_alike", look},
+    {"keep_records", look},
     {"lose_one_at_a_barrier", lose_one_at_a_barrier},
     {"lose_the_holder_of_a_lock", lose_the_holder_of_a_lock},
     {"lose_one_in_a_pause", lose_one_in_a_pause},
@@ -409,6 +468,48 @@ int serve(runtime::Collective<runtime::SocketExchange>& all, ComputeServer& serv
   return 0;
 }
 
+// The exchange of a job whose process 0 has no room for pages in place, where the others have: it
+// tells so by its fourth broadcast.
+class NoRoom {
+ public:
+  explicit NoRoom(runtime::SocketExchange& exchange) : exchange_(exchange) {}
+  int rank() const { return exchange_.rank(); }
+  int size() const { return exchange_.size(); }
+  Status gather(const void* mine, void* everyones, std::size_t bytes) {
+    return exchange_.gather(mine, everyones, bytes);
+  }
+  Status broadcast(void* data, std::size_t bytes, int root) {
+    if (++broadcasts_ == 4 && rank() == 0) *static_cast<bool*>(data) = false;
+    return exchange_.broadcast(data, bytes, root);
+  }
+  bool all(bool yes) { return exchange_.all(yes); }
+
+ private:
+  runtime::SocketExchange& exchange_;
+  int broadcasts_ = 0;
+};
+
+// Something of the process's own from the usual address of the memory on, at `times` places.
+void occupy(std::uint64_t times) {
+  for (std::uint64_t i = 0; i < times; ++i) {
+    void* const at = reinterpret_cast<void*>(first_address + (i << 40));
+    REQUIRE(mmap(at, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0) ==
+            at);
+  }
+}
+
+// Differences from process to process, for some of the programs.
+void be_different(const std::string& name, int rank, ComputeServer::Request& request) {
+  if (name == "keep_records") request.settings.timed = request.settings.traced = rank == 0;
+  if (rank != 1) return;
+  if (name == "look_alike") {
+    request.options.machine = *runtime::machine_named("coherent");
+    request.options.native_atomics = !request.options.native_atomics;
+  }
+  if (name == "look_elsewhere") occupy(1);
+  if (name == "look_nowhere") occupy(16);
+}
+
 // A process of the program: 5 where the server does not open, with the reason on stderr. The
 // settings of process 0 are those of all.
 int member(const std::string& name) {
@@ -422,12 +523,22 @@ int member(const std::string& name) {
   request.settings.locks = 5 + more;
   request.settings.words = 37 + more;
   MUST(read_settings(request.settings));
+  be_different(name, exchange->rank(), request);
   runtime::Collective all(*exchange);
+  NoRoom without_room(*exchange);
+  runtime::Collective all_without_room(without_room);
   std::unique_ptr<ComputeServer> server;
-  if (const runtime::Agreed opened = ComputeServer::open(all, request, server); !opened.ok()) {
+  const runtime::Agreed opened = name == "expose_as_told"
+                                     ? ComputeServer::open(all_without_room, request, server)
+                                     : ComputeServer::open(all, request, server);
+  if (!opened.ok()) {
     if (opened.own()) std::fprintf(stderr, "%s\n", opened.status().message().c_str());
     return 5;
   }
+  const bool records = name == "keep_records";
+  const bool mapped = server->settings().transport == TransportKind::map;
+  REQUIRE((server->heat() != nullptr) == (records && !mapped));
+  REQUIRE((server->trace() != nullptr) == records);
   if (server->holds_memory()) return serve(all, *server, name);
   programs.at(name)(server->memory());
   MUST(server->close(all).status());
@@ -494,12 +605,28 @@ TEST_P(Servers, HaveWordsThatAreOrdered) { expect_all("tell_and_look"); }
 TEST_P(Servers, SeeTheStoresOfEarlierSpans) { expect_all("count_in_spans"); }
 TEST_P(Servers, TryLocks) { expect_all("try_locks"); }
 TEST_P(Servers, SeeAllStoresAfterABarrier) { expect_all("meet_at_barriers"); }
+TEST_P(Servers, MeetInPairs) { expect_all("meet_in_pairs"); }
 TEST_P(Servers, CombineInTheOrderOfThreads) { expect_all("reduce"); }
 TEST_P(Servers, SignalEachOther) { expect_all("hand_over"); }
 TEST_P(Servers, RenewPagesWithoutALock) { expect_all("renew"); }
 TEST_P(Servers, WakeAllThatWait) { expect_all("wake_all"); }
 TEST_P(Servers, PassOverRecordsOutsideOfTheMemory) { expect_all("record_anywhere"); }
 TEST_P(Servers, ReadMoreThanTheyCache) { expect_all("exceed_the_cache"); }
+TEST_P(Servers, KeepRecordsWhereProcess0Wants) { expect_all("keep_records"); }
+TEST_P(Servers, HaveTheirMemoryWhereAllHaveRoom) {
+  int exit_status = 0;
+  const Status ended = ran(launch_of("look_elsewhere", GetParam(), 3), exit_status);
+  EXPECT_TRUE(ended.ok()) << ended.message();
+}
+TEST_P(Servers, ExposePagesWhereTheyAreNotInPlace) {
+  if (GetParam().transport == "map" || GetParam().protocol == "sequential") GTEST_SKIP();
+  const bool in_place =
+      runtime::served({*runtime::machine_named(GetParam().machine)}).traits().coherent;
+  int exit_status = 0;
+  const Status ended =
+      ran(launch_of(in_place ? "expose_no_page" : "expose_a_page", GetParam(), 2), exit_status);
+  EXPECT_TRUE(ended.ok()) << ended.message();
+}
 TEST_P(Servers, RunRandomPrograms) { expect_all("random_programs"); }
 
 TEST_P(Servers, NameTheOneThatDied) {
@@ -550,13 +677,27 @@ INSTANTIATE_TEST_SUITE_P(Kinds, Servers, ::testing::ValuesIn(kinds()), [](const 
                                  : fmt::format("{}_with_{}_servers", name, test.param.servers);
 });
 
+// ---- Processes that differ ----------------------------------------------------------------------
+
+void expect_to_run(const std::string& name, const Kind& kind) {
+  int exit_status = 0;
+  const Status ended = ran(launch_of(name, kind, 3), exit_status);
+  EXPECT_TRUE(ended.ok()) << name << ": " << ended.message();
+}
+TEST(Opening, TakesTheMachineOfProcess0) { expect_to_run("look_alike", {"window", "stale"}); }
+TEST(Opening, HasPagesInPlaceWhereProcess0HasRoom) {
+  expect_to_run("expose_as_told", {"window", "coherent"});
+}
+
 // ---- Settings that cannot be ------------------------------------------------------------------
 
-std::string refusal(std::vector<std::pair<std::string, std::string>> environment) {
-  runtime::Launch launch = launch_of("look", {"map", "coherent"}, 2);
+std::string refusal(std::vector<std::pair<std::string, std::string>> environment,
+                    const std::string& name = "look") {
+  runtime::Launch launch = launch_of(name, {"map", "coherent"}, 2);
   for (auto& variable : environment) launch.environment.push_back(variable);
   const auto log = std::filesystem::temp_directory_path() / fmt::format("tombolo_{}", getpid());
-  launch.command = {"/bin/sh", "-c", fmt::format("exec \"$0\" --member look 2>>{}", log.string()),
+  launch.command = {"/bin/sh", "-c",
+                    fmt::format("exec \"$0\" --member {} 2>>{}", name, log.string()),
                     std::filesystem::read_symlink("/proc/self/exe").string()};
   int exit_status = 0;
   EXPECT_FALSE(ran(launch, exit_status).ok());
@@ -567,6 +708,14 @@ std::string refusal(std::vector<std::pair<std::string, std::string>> environment
   return text;
 }
 
+TEST(Refusals, OfCachesEndWhereAnInstructionFits) {
+  runtime::Launch launch = launch_of("exceed_the_cache", {"window", "coherent"}, 2);
+  launch.environment.emplace_back("TOMBOLO_DSM_CACHE", "32K");
+  int exit_status = 0;
+  const Status ended = ran(launch, exit_status);
+  EXPECT_TRUE(ended.ok()) << ended.message();
+}
+
 TEST(Refusals, NameTheSetting) {
   EXPECT_NE(refusal({{"TOMBOLO_MACHINE", "stale"}}).find("transport map needs a coherent machine"),
             std::string::npos);
@@ -574,6 +723,11 @@ TEST(Refusals, NameTheSetting) {
   EXPECT_NE(refusal({{"TOMBOLO_DSM_SERVERS", "1"}}).find("transport map has no use"),
             std::string::npos);
   EXPECT_NE(refusal({{"TOMBOLO_DSM_CACHE", "0"}}).find("cache of 0 bytes"), std::string::npos);
+  EXPECT_NE(refusal({{"TOMBOLO_DSM_CACHE", "28K"}}).find("at least 32768 (8 pages)"),
+            std::string::npos);
+  EXPECT_NE(refusal({{"TOMBOLO_DSM_MEMORY", "16T"}}).find("from 4096 to 8 TiB"), std::string::npos);
+  EXPECT_NE(refusal({}, "look_nowhere").find("no range of addresses for the memory is free"),
+            std::string::npos);
   EXPECT_NE(refusal({{"TOMBOLO_DSM_MEMORY", "100"}}).find("TOMBOLO_DSM_MEMORY"), std::string::npos);
   EXPECT_NE(refusal({{"TOMBOLO_DSM_MEMORY", "7TiB"}}).find("a segment needs 76965"),
             std::string::npos)

@@ -69,6 +69,16 @@ TEST_F(SettingsTest, ThatAreNotUnderstoodAreNamed) {
   }
 }
 
+TEST_F(SettingsTest, AllowAsManyMemoryServersAsTheyTell) {
+  Thread servers = 0;
+  setenv("TOMBOLO_DSM_SERVERS", "4096", 1);
+  ASSERT_TRUE(read_servers(servers).ok());
+  EXPECT_EQ(servers, 4096U);
+  setenv("TOMBOLO_DSM_SERVERS", "4097", 1);
+  EXPECT_EQ(read_servers(servers).code(), Code::bad_configuration);
+  EXPECT_EQ(servers, 4096U);
+}
+
 TEST(Bytes, HaveUnits) {
   EXPECT_EQ(bytes_in("0"), 0u);
   EXPECT_EQ(bytes_in("4096"), 4096u);
