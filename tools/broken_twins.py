@@ -27,7 +27,11 @@ early        In dsm/allocator/, a statement that a comment explains by "Before .
              the next one.
 unrenewed    In dsm/allocator/, a renewal of pages between two users is left out.
 guard        A lock that keeps threads of one process apart in windows/ is removed. (Those of
-             sync/ are left to tests with many threads and to the thread sanitizer.)
+             sync/ are left to tests with many threads and to the thread sanitizer.) In dsm/threads/
+             and dsm/transport/, an object that keeps interrupts away, or the program from its view.
+call         In dsm/threads/ and dsm/transport/paged_memory.h, a call on a part of the object, or on
+             its memory (CALLED below), is left out.
+bound        There, a comparison includes its bound or excludes it, against the source.
 
 Files below a folder `testing` or `broken` are no part of the system. The folders of dsm/ whose tests
 start processes are left out, and the transports of whole programs.
@@ -59,8 +63,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Parts of dsm/ whose tests start processes, and need more libraries.
-ABOVE_PROTOCOLS = ("api", "compiler", "pthread", "servers", "threads", "world")
-LAYERS = ("base", "machine", "host", "backends", "sync", "windows", "dsm")
+ABOVE_PROTOCOLS = ("api", "compiler", "pthread", "servers", "world")
+LAYERS = ("base", "machine", "host", "backends", "sync", "windows", "runtime", "dsm")
 CALL = re.compile(
     r"\bcore_?\s*\.\s*(?:publish|refresh|drain|fence|renew_pieces)\s*\("
     r"|\bown_\s*\.\s*(?:publish_all|refresh_all|note_put|announce_puts)\s*\("
@@ -82,6 +86,18 @@ VIEW = re.compile(
     r"|(?<=[{] )copy\s*\("
     r"|\bstd::rotate\s*\("
 )
+# The calls of objects of dsm/threads/ and dsm/transport/paged_memory.h on their parts.
+CALLED = re.compile(
+    r"\bmemory_\s*\.\s*(?:tell|learn|release|pause|paused_enough|fetch_add)\s*\("
+    r"|\bbackoff_\s*\.\s*reset\s*\(|\btrace_->add\s*\("
+    r"|\bprotocol_\s*\.\s*(?:record|evict|poll|tell|learn|barrier|close|end_span|begin_span"
+    r"|try_begin_span|bring_together|write_miss|read_miss|interrupt_by|reduce)\s*\("
+    r"|\bmisses_\s*\.\s*fail\s*\(|\bunfinished_\s*\.\s*brought\s*\(|\bstore_->on_miss\s*\("
+    r"|(?<=  )(?:open_for_stores|MissHandler::fail)\s*\(|\bhost::leave_interrupts\s*\(|\bmemory_\.give_up_\s*\("
+    r"|\bobserver_\.heat->fault\s*\(|\bthis->interrupted_by\s*\(|\b(?:reads|writes)_\s*\.\s*add\s*\("
+)
+# An address at the memory's size has no bytes in it either way.
+BOUND = re.compile(r"(?<=[\w)\]] )(?:<=|>=|<|>)(?= [\w(])(?! size)")
 # A statement that must come before one that announces it, at the start of a line.
 EARLIER = re.compile(
     r"(?m)^ +(?P<first>(?:if \([^;{}]*?\)\s+)?"
@@ -96,12 +112,19 @@ NOTED = re.compile(r"(Status status = [^;]*;)(\s*)([^;\n]*\bwrote_to\s*\([^;]*;)
 BEFORE = re.compile(r"(?m)^ +// Before .*\n(?: +//.*\n)* +(?=[^\s/])")
 RENEWAL = re.compile(r"(?<![\w:.])(?:pages_\.)?renew\s*\((?!std::uint64_t|Blocks|PageRuns)")
 RANGE = re.compile(r"\bcore_?\s*\.\s*(?:publish|refresh)\s*\(")
-GUARD = re.compile(r"const (?:Guard guard\(\*this\)|std::lock_guard guard\(refreshing_\))")
+GUARD = re.compile(
+    r"const (?:Guard guard\(\*this\)|std::lock_guard guard\(refreshing_\)|Closed closed\(gate(?:_|\(\))\)"
+    r"|Call call\(\*this\)|RuntimeCall call\(\*store_\))"
+)
+# Their sources are linked to the tests that include their headers.
+PARTS_BY_HEADER = ("runtime/counters", "runtime/findings", "dsm/pages", "dsm/records")
 MACHINE_LIST = re.compile(r"using AllMachines\s*=[^;]*;")
 INCLUDE = re.compile(r'(?m)^ *#include "([^"]+)"')  # always from the root
 FLAGS = ("-std=c++20", "-O1", "-w")
 # On the machine, or on none.
-TESTS = "*stale*:Recorded.*:RegionalPages.*:Scheduled.*:*userfault:*protection:UnfinishedInstruction.*"
+TESTS = ("*stale*:Recorded.*:RegionalPages.*:RegionalSteps.*:PageSend.*:PageFetchTest.*:ReaderNoticesTest.*"
+         ":Scheduled.*:*userfault:*protection:UnfinishedInstruction.*:ConditionTest.*:PartialBarrierTest.*"
+         ":CoreMemory.*:PagedMemoryTest.*:Waited.*")
 COMMON = "common.h"  # GoogleTest's header, parsed once for all tests
 FAILED_TEST = re.compile(r"^\[  FAILED  \] ([\w/.]+)", re.M)
 
@@ -233,6 +256,20 @@ def missing_renewals(code, _):
         yield call.start(), closing(code, call.end() - 1), "(void)0" if statement else "true"
 
 
+def missing_calls(code, _):
+    for call in CALLED.finditer(code):
+        before = code[:call.start()].rstrip()
+        used = before.endswith(("return", "TOMBOLO_TRY(", "?", ":", "="))
+        value = "0" if "fetch_add" in call.group() else "Status()"
+        yield call.start(), closing(code, call.end() - 1), value if used else "(void)0"
+
+
+def moved_bounds(code, _):
+    other = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
+    for bound in BOUND.finditer(re.sub(r"(?m)^\s*(?:#|template).*", lambda m: " " * len(m.group()), code)):
+        yield bound.start(), bound.end(), other[bound.group()]
+
+
 def missing_guards(code, _):
     for guard in GUARD.finditer(code):
         yield guard.start(), guard.end(), "(void)0"
@@ -247,11 +284,14 @@ KINDS = {
     "early": early_statements,
     "unrenewed": missing_renewals,
     "guard": missing_guards,
+    "call": missing_calls,
+    "bound": moved_bounds,
 }
-FOLDERS_OF_THEIR_OWN = ("allocator", "pages")  # of dsm/
+FOLDERS_OF_THEIR_OWN = ("allocator", "pages", "threads", "paged_memory.h")  # of dsm/
 # The others: all. The ranges of dsm/ are whole lines, of which a byte less is as many.
-FOLDERS_OF = {"off by one": ("sync", "windows"), "guard": ("windows",), "step": ("dsm",), "view": ("pages",),
-              "early": ("allocator",), "unrenewed": ("allocator",)}
+PROGRAMS = ("threads", "paged_memory.h")
+FOLDERS_OF = {"off by one": ("sync", "windows"), "guard": ("windows", *PROGRAMS), "step": ("dsm",), "view": ("pages",),
+              "early": ("allocator",), "unrenewed": ("allocator",), "call": PROGRAMS, "bound": PROGRAMS}
 
 
 class Tree:
@@ -323,7 +363,7 @@ class Bench:
         subprocess.run([options.cxx, *FLAGS, "-x", "c++-header", str(common), "-o", f"{common}.gch"],
                        check=True, capture_output=True, text=True)
         tree = self.new_tree()
-        self.library = tree.sources(("base", "host", "backends", "windows", "dsm/pages"), ())
+        self.library = tree.sources(("base", "host", "backends", "windows", *PARTS_BY_HEADER), ())
         tests = [t for t in tree.sources(("sync", "windows", "dsm"), ("_test",))
                  if options.tests.search(str(t)) and not self.is_above_protocols(t)]
         self.inputs = {source: tree.includes(source) for source in self.library + tests}
@@ -347,10 +387,19 @@ class Bench:
         folders = ("base", "host", "backends", test.parts[0])
         processes = f"{test.parts[0]}/testing/processes"
         left_out = "" if f"{processes}.h" in self.inputs[test] else f"{processes}.cpp"
-        pages = [s for s in self.library if s.parts[0] == "dsm" and test.parts[:2] == s.parts[:2]]
-        return [test, *pages,
-                *(s for s in self.library if s.parts[0] in folders and s.parts[0] != "dsm"
-                  and str(s) != left_out)]
+        by_header = self.parts_by_header(test)
+        return [test, *by_header,
+                *(s for s in self.library if s.parts[0] in folders and s not in by_header
+                  and s.parts[0] != "dsm" and str(s) != left_out)]
+
+    def parts_by_header(self, test):
+        """Those whose headers the test includes, or one of them does."""
+        found, included = [], set(self.inputs[test])
+        while more := [s for s in self.library if s.parts[0] in ("dsm", "runtime")
+                       and s not in found and str(s.with_suffix(".h")) in included]:
+            found += more
+            included.update(*(self.inputs[s] for s in more))
+        return found
 
     def concerns(self, changed, test):
         return any(changed & self.inputs[s] for s in self.parts(test))

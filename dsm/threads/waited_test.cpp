@@ -50,6 +50,16 @@ TEST(Waited, AddsShortWaitsUp) {
   EXPECT_GT(count_of("dsm_lock_wait_us"), before);
 }
 
+TEST(Waited, AddsEventsToATrace) {
+  Trace trace;
+  Waited waited({.trace = &trace});
+  EXPECT_TRUE(waited.for_lock([] { return Status(); }).ok());
+  EXPECT_TRUE(waited.at_barrier([] { return Status(); }).ok());
+  EXPECT_EQ(trace.count(), 2U);
+  const std::string lines = trace.lines(0, 0);
+  EXPECT_LT(lines.find("lock wait"), lines.find("barrier"));
+}
+
 TEST(Waited, PassesErrorsOn) {
   Waited waited({.timed = true});
   EXPECT_EQ(waited.for_lock([] { return Status::io("lost"); }).message(), "lost");
