@@ -301,6 +301,42 @@ static void sparse(size_t bytes) {
   munmap(base, bytes);
 }
 
+// A region over all addresses is no array of the program: none of its pages becomes another's.
+// Before all other windows, whose pages may stay where they are.
+static void all_addresses(void) {
+  char* const mapped = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  int64_t* const words[] = {&static_word, malloc(8), (int64_t*)(mapped + 4000)};
+  const MPI_Aint all = (MPI_Aint)(~(size_t)0 >> 1);
+  MPI_Win win;
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  const int error = MPI_Win_create(MPI_BOTTOM, all, 1, info, MPI_COMM_WORLD, &win);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  for (int i = 0; i < 3 && error == MPI_SUCCESS; ++i) {
+    MPI_Aint mine, theirs;
+    const int64_t value = 77 + rank + 10 * i;
+    int64_t seen = 0;
+    *words[i] = 1;
+    MPI_Get_address(words[i], &mine);
+    MPI_Sendrecv(&mine, 1, MPI_AINT, left(), 0, &theirs, 1, MPI_AINT, right(), 0, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, right(), 0, win);
+    MPI_Put(&value, 8, MPI_BYTE, right(), theirs, 8, MPI_BYTE, win);
+    MPI_Win_flush(right(), win);
+    MPI_Get(&seen, 8, MPI_BYTE, right(), theirs, 8, MPI_BYTE, win);
+    MPI_Win_unlock(right(), win);
+    MPI_Barrier(MPI_COMM_WORLD);
+    expect(seen == value, "a get by address");
+    expect(*words[i] == 77 + left() + 10 * i, "a put by address");
+    expect_mapping(words[i], 0, "mapping in a window over all addresses");
+    private_to_children((char*)words[i], 8, "in a window over all addresses");
+  }
+  if (error == MPI_SUCCESS) MPI_Win_free(&win);
+  // Where each byte has a private and a public copy there is no memory for both.
+  expect(error == MPI_SUCCESS || wanted[0] == 'p', "a window over all addresses");
+  free(words[1]);
+  munmap(mapped, 8192);
+}
+
 static void holes_and_kinds(void) {
   const size_t page = (size_t)sysconf(_SC_PAGESIZE);
   char* const base =
@@ -319,6 +355,7 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (argc > 1) wanted = argv[1];
 
+  all_addresses();
   char* memory = malloc(kMega);
   mapping_while_there(memory, kMega, 1);  // large blocks are of the heap, too
   mapping_while_there(static_array, kMega, 1);
