@@ -262,6 +262,18 @@ def test_ranks_that_may_not_open_each_others_descriptors_share_memory(machine):
     assert nothing_new(before)
 
 
+@pytest.mark.parametrize("machine", MACHINES)
+def test_ranks_with_a_user_namespace_each_share_memory(machine):
+    apart = ["unshare", "--user"]
+    if subprocess.run([*apart, "true"], capture_output=True).returncode != 0:
+        pytest.skip("this host makes no user namespaces")
+    before = ours_in()
+    made = prepare("undumpable", "apart", machine=machine, around=apart, choice={"stats": "json"})
+    told = stats.total(passes(made).stderr)
+    assert told.served == 12 and told.forwarded == 0, told
+    assert nothing_new(before)
+
+
 def test_ranks_that_may_open_nothing_of_each_other_are_served_by_the_host():
     made = prepare("undumpable", choice={"stats": "json"}, TOMBOLO_SEGMENT="memfd")
     told = stats.total(passes(made).stderr)
@@ -355,6 +367,17 @@ def few_descriptors():
 @pytest.mark.parametrize("machine", ["coherent", "stale"])
 def test_a_thousand_windows_at_once(few_descriptors, machine):
     passes(prepare("many_windows", 1000, machine=machine), 60)
+
+
+@pytest.mark.parametrize(("mpi", "ranks"), [("mpich", 2), ("mpich", 4), ("openmpi", 2)])
+def test_windows_over_the_programs_memory_take_few_mappings(mpi, ranks):
+    passes(prepare("mappings", "count", 100, ranks=ranks, mpi=mpi), 90)
+
+
+def test_a_window_that_finds_no_mapping_left_is_refused_and_harms_nothing():
+    if int(Path("/proc/sys/vm/max_map_count").read_text()) > 1 << 20:
+        pytest.skip("a process of this host may have more mappings than it takes to try")
+    passes(prepare("mappings", "exhaust"), 90)
 
 
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
