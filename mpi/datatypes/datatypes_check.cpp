@@ -133,6 +133,26 @@ void check_piece_by_piece(const TypeInfo& info, std::size_t n, const Copied& cop
                          });
   expect(std::memcmp(in.data(), copied.packed.data(), all) == 0,
          name + ": to an array" + describe(info));
+
+  // The same by single numbers, where it is a list of such.
+  same = out = copied.blank;
+  std::fill(in.begin(), in.end(), std::byte{0});
+  if (for_each_number_in_step(
+          info, n, array, all, [&](std::ptrdiff_t to, std::ptrdiff_t from, std::size_t bytes) {
+            std::memcpy(out.data() - copied.low + to, copied.packed.data() + from, bytes);
+          }))
+    expect(out == copied.unpacked, name + ": numbers from an array" + describe(info));
+  if (for_each_number_in_step(array, all, info, n,
+                              [&](std::ptrdiff_t to, std::ptrdiff_t from, std::size_t bytes) {
+                                std::memcpy(in.data() + to, copied.base + from, bytes);
+                              }))
+    expect(std::memcmp(in.data(), copied.packed.data(), all) == 0,
+           name + ": numbers to an array" + describe(info));
+  if (for_each_number_in_step(
+          info, n, info, n, [&](std::ptrdiff_t to, std::ptrdiff_t from, std::size_t bytes) {
+            std::memcpy(same.data() - copied.low + to, copied.base + from, bytes);
+          }))
+    expect(same == copied.unpacked, name + ": numbers in step" + describe(info));
 }
 
 void check_pack(const TypeInfo& info, MPI_Datatype type, int count, const std::string& name,
@@ -564,6 +584,45 @@ void check_common_element(Random& random) {
   for (MPI_Datatype type : {rows, mixed, pairs}) check(type, "common element", random);
 }
 
+// Single numbers, before and behind their buffer, near each other and so far apart that 32 bits do
+// not tell where: nothing of this memory is touched.
+void check_single_numbers() {
+  constexpr MPI_Aint gib = MPI_Aint{1} << 30;
+  for (const auto& [base, bytes] :
+       {std::pair{MPI_DOUBLE, 8}, std::pair{MPI_INT, 4}, std::pair{MPI_SHORT, 2}})
+    for (const MPI_Aint last :
+         {MPI_Aint{96}, 4 * gib - 1 - 8 - bytes, 4 * gib - 8 - bytes, 5 * gib}) {
+      const MPI_Aint offsets[] = {40, -8, last, 16};
+      MPI_Datatype type;
+      MPI_Type_create_hindexed_block(4, 1, offsets, base, &type);
+      MPI_Type_commit(&type);
+      const TypeInfo* const info = type_info(type);
+      std::vector<MPI_Aint> seen, in_step;
+      const std::string name = std::to_string(bytes) + " bytes up to " + std::to_string(last);
+      expect(info != nullptr, name);
+      for_each_block(*info, 1, [&](std::ptrdiff_t offset, std::size_t n) {
+        expect(n == static_cast<std::size_t>(bytes), name + ": size of a block");
+        seen.push_back(offset);
+      });
+      TypeInfo array;
+      array.size = array.blocks.emplace_back(Block{0, 1}).bytes;
+      array.extent = 1;
+      array.contiguous = true;
+      for_each_piece_in_step(*info, 1, array, 4 * info->size,
+                             [&](std::ptrdiff_t to, std::ptrdiff_t from, std::size_t) {
+                               expect(from == bytes * static_cast<std::ptrdiff_t>(in_step.size()),
+                                      name + ": place in an array");
+                               in_step.push_back(to);
+                             });
+      const bool by_numbers = for_each_number_in_step(
+          *info, 1, array, 4 * info->size, [](std::ptrdiff_t, std::ptrdiff_t, std::size_t) {});
+      expect(by_numbers == (bytes != 2 && last < 4 * gib - 8 - bytes), name + ": by numbers");
+      const std::vector<MPI_Aint> wanted(std::begin(offsets), std::end(offsets));
+      expect(seen == wanted && in_step == wanted, name);
+      MPI_Type_free(&type);
+    }
+}
+
 void check_errors() {
   int error = MPI_SUCCESS;
   int error_class = MPI_SUCCESS;
@@ -641,6 +700,7 @@ int run(int argc, char** argv) {
   check_predefined(random);
   check_common_element(random);
   check_f90(random);
+  check_single_numbers();
   check_million();
   check_reuse();
   for (long i = 0; i < types; ++i) {

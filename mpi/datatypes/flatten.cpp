@@ -6,6 +6,7 @@
 #include "mpi/datatypes/flatten.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <new>
 #include <stdexcept>
@@ -87,14 +88,27 @@ class Builder {
       high = std::max(high, block.offset + static_cast<std::ptrdiff_t>(block.bytes));
     }
     if (info.blocks.empty()) return;
-    const std::size_t first = info.blocks.front().bytes;
-    if (std::all_of(info.blocks.begin(), info.blocks.end(),
-                    [first](const Block& block) { return block.bytes == first; }))
-      info.even_bytes = first;
     info.true_lb = low;
     info.true_extent = high - low;
     info.contiguous = info.blocks.size() == 1 && info.blocks[0].offset == 0 &&
                       static_cast<std::ptrdiff_t>(info.size) == info.extent;
+    if (info.true_extent <= std::numeric_limits<std::uint32_t>::max() && !note_numbers(info, 8))
+      note_numbers(info, 4);
+  }
+  // False unless all blocks are of such numbers, few on the average: many are better copied at once.
+  static bool note_numbers(TypeInfo& info, std::size_t bytes) {
+    constexpr std::size_t most_in_a_block = 4;
+    const auto is_whole = [bytes](const Block& block) { return block.bytes % bytes == 0; };
+    if (info.size > most_in_a_block * bytes * info.blocks.size() ||
+        !std::all_of(info.blocks.begin(), info.blocks.end(), is_whole))
+      return false;
+    info.number_bytes = bytes;
+    info.numbers.reserve(info.size / bytes);
+    for (const Block& block : info.blocks)
+      for (std::size_t at = 0; at < block.bytes; at += bytes)
+        info.numbers.push_back(static_cast<std::uint32_t>(block.offset - info.true_lb) +
+                               static_cast<std::uint32_t>(at));
+    return true;
   }
 
   Blocks blocks_;

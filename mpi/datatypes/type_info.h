@@ -50,8 +50,11 @@ class TypeInfo : public std::enable_shared_from_this<TypeInfo> {
   // One block at offset 0 and size == extent: `count` of them are count * size bytes from the
   // address.
   bool contiguous = false;
-  // The bytes of each block, if all have as many; else 0.
-  std::size_t even_bytes = 0;
+  // Of short blocks, all of whole numbers of 4 or of 8 bytes, within 4 GiB: the bytes of a number,
+  // and where each begins, from true_lb on, also where it touches its neighbour. To copy them all
+  // alike takes less time than to look how long each block is. Else 0, and none.
+  std::size_t number_bytes = 0;
+  std::vector<std::uint32_t> numbers;
   // A named predefined type, and then its handle.
   bool predefined = false;
   MPI_Datatype handle{};
@@ -73,6 +76,9 @@ class TypeInfo : public std::enable_shared_from_this<TypeInfo> {
 
   // Sets `predefined` and the flags that depend on it; everything else is known.
   void become_predefined();
+
+  // The bytes of each block, if all are single numbers; else 0.
+  std::size_t even_bytes() const { return numbers.size() == blocks.size() ? number_bytes : 0; }
 
   // Number of basic elements in one datatype; 0 unless `element` is set.
   std::size_t elements() const;
@@ -140,14 +146,31 @@ void visit(const std::vector<Block>& blocks, std::ptrdiff_t extent, std::size_t 
   f(pending.offset, pending.bytes);
 }
 
-// Blocks of one known size, and where they are in an array of them: f is compiled for that size.
-// The bounds of the list, and f, are copies: for all that the compiler knows f may store to both.
+// The numbers of info.number_bytes == bytes, and where they are in an array of them: f is compiled
+// for that size. The bounds of the list, and f, are copies: for all that the compiler knows f may
+// store to both.
 template <std::size_t bytes, typename F>
-[[gnu::always_inline]] inline void visit_even(const std::vector<Block>& blocks, F f) {
-  const Block* const first = blocks.data();
-  const auto count = static_cast<std::ptrdiff_t>(blocks.size());
+[[gnu::always_inline]] inline void visit_numbers(const TypeInfo& info, F f) {
+  const std::uint32_t* const starts = info.numbers.data();
+  const auto count = static_cast<std::ptrdiff_t>(info.numbers.size());
+  const std::ptrdiff_t low = info.true_lb;
+#pragma GCC unroll 4
   for (std::ptrdiff_t i = 0; i < count; ++i)
-    f(first[i].offset, i * static_cast<std::ptrdiff_t>(bytes), bytes);
+    f(low + static_cast<std::ptrdiff_t>(starts[i]), i * static_cast<std::ptrdiff_t>(bytes), bytes);
+}
+
+// The numbers of two such datatypes in step, until one of them ends. Returns how many.
+template <std::size_t bytes, typename F>
+[[gnu::always_inline]] inline std::size_t visit_both(const TypeInfo& a, const TypeInfo& b, F f) {
+  const std::uint32_t* const of_a = a.numbers.data();
+  const std::uint32_t* const of_b = b.numbers.data();
+  const std::ptrdiff_t low_a = a.true_lb, low_b = b.true_lb;
+  const std::size_t count = std::min(a.numbers.size(), b.numbers.size());
+#pragma GCC unroll 4
+  for (std::size_t i = 0; i < count; ++i)
+    f(low_a + static_cast<std::ptrdiff_t>(of_a[i]), low_b + static_cast<std::ptrdiff_t>(of_b[i]),
+      bytes);
+  return count;
 }
 
 // `list`: the blocks or the runs of `info`. Those of one datatype do not touch (TF1).
@@ -160,9 +183,9 @@ void visit_list(const TypeInfo& info, const std::vector<Block>& list, std::size_
   const auto one = [&f](std::ptrdiff_t offset, std::ptrdiff_t, std::size_t bytes) {
     f(offset, bytes);
   };
-  const std::size_t even = count == 1 && &list == &info.blocks ? info.even_bytes : 0;
-  if (even == 8) return visit_even<8>(list, one);
-  if (even == 4) return visit_even<4>(list, one);
+  const std::size_t even = count == 1 && &list == &info.blocks ? info.even_bytes() : 0;
+  if (even == 8) return visit_numbers<8>(info, one);
+  if (even == 4) return visit_numbers<4>(info, one);
   visit(list, info.extent, count, f);
 }
 
@@ -264,7 +287,7 @@ template <typename F>
 void for_each_piece_in_step(const TypeInfo& a, std::size_t na, const TypeInfo& b, std::size_t nb,
                             F&& f) {
   if (b.contiguous && b.size * nb >= a.size * na) {
-    if (na == 1 && a.even_bytes == 8) return detail::visit_even<8>(a.blocks, f);
+    if (na == 1 && a.even_bytes() == 8) return detail::visit_numbers<8>(a, f);
     std::ptrdiff_t at = 0;
     for_each_block(a, na, [&](std::ptrdiff_t offset, std::size_t bytes) {
       f(offset, at, bytes);
@@ -283,8 +306,7 @@ void for_each_piece_in_step(const TypeInfo& a, std::size_t na, const TypeInfo& b
   std::size_t alike = 0;
   if (na == 1 && nb == 1) {
     const std::size_t both = std::min(a.blocks.size(), b.blocks.size());
-    if (a.even_bytes == 8 && b.even_bytes == 8)
-      for (; alike < both; ++alike) f(a.blocks[alike].offset, b.blocks[alike].offset, 8);
+    if (a.even_bytes() == 8 && b.even_bytes() == 8) alike = detail::visit_both<8>(a, b, f);
     while (alike < both && a.blocks[alike].bytes == b.blocks[alike].bytes) {
       f(a.blocks[alike].offset, b.blocks[alike].offset, a.blocks[alike].bytes);
       ++alike;
@@ -292,6 +314,38 @@ void for_each_piece_in_step(const TypeInfo& a, std::size_t na, const TypeInfo& b
   }
   for_each_pair(BlockCursor(a, na).without(alike), BlockCursor(b, nb).without(alike),
                 std::forward<F>(f));
+}
+
+namespace detail {
+
+template <std::size_t bytes, typename F>
+[[gnu::always_inline]] inline bool for_each_number_of(const TypeInfo& a, std::size_t na,
+                                                      const TypeInfo& b, std::size_t nb, F f) {
+  const bool in_a = na == 1 && a.number_bytes == bytes;
+  const bool in_b = nb == 1 && b.number_bytes == bytes;
+  if (in_a && b.contiguous && b.size * nb >= a.size) {
+    visit_numbers<bytes>(a, f);
+  } else if (in_b && a.contiguous && a.size * na >= b.size) {
+    visit_numbers<bytes>(
+        b, [f](std::ptrdiff_t of_b, std::ptrdiff_t of_a, std::size_t) { f(of_a, of_b, bytes); });
+  } else if (in_a && in_b && a.size == b.size) {
+    visit_both<bytes>(a, b, f);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace detail
+
+// Calls f(offset_a, offset_b, bytes) for each number of two such layouts, whether or not it touches
+// the next: for copies. False, and nothing is done, if the layouts are no lists of numbers of one
+// size, or not as long.
+template <typename F>
+bool for_each_number_in_step(const TypeInfo& a, std::size_t na, const TypeInfo& b, std::size_t nb,
+                             F&& f) {
+  return detail::for_each_number_of<8>(a, na, b, nb, f) ||
+         detail::for_each_number_of<4>(a, na, b, nb, f);
 }
 
 }  // namespace tombolo::mpi

@@ -155,6 +155,10 @@ struct Layouts {
   void for_each_piece(F&& f) const {
     for_each_piece_in_step(*target.type, target.count, type, count, std::forward<F>(f));
   }
+  template <class F>
+  bool for_each_number(F&& f) const {
+    return for_each_number_in_step(*target.type, target.count, type, count, std::forward<F>(f));
+  }
 };
 
 // Many runs at a time.
@@ -187,9 +191,10 @@ template <class Call>
     const auto& [both, lowest] = *static_cast<const Context*>(to);
     std::byte* const start = memory - lowest;
     std::byte* const origin = both.origin;
-    both.for_each_piece([=](std::ptrdiff_t at, std::ptrdiff_t from, std::size_t bytes) {
+    const auto copy = [=](std::ptrdiff_t at, std::ptrdiff_t from, std::size_t bytes) {
       Call::copy(start + at, origin + from, bytes);
-    });
+    };
+    if (!both.for_each_number(copy)) both.for_each_piece(copy);
   };
   bool done = false;
   if (target.empty()) return {};
