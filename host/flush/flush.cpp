@@ -137,6 +137,7 @@ Policy choose_policy(const std::string& setting, const std::string& watch) {
   policy.watch_writes = watch != "off";
   policy.write_back.fill(first_existing(cpu::write_backs));
   policy.invalidate = first_existing(cpu::invalidates);
+  policy.renew = policy.invalidate;  // these drop no line that they have not written back
   policy.stream = first_existing(cpu::streams);
   policy.stream_lines.fill(true);
   if (policy.write_back[0].apply == nullptr || policy.invalidate.apply == nullptr) {
@@ -159,7 +160,7 @@ Policy choose_policy(const std::string& setting, const std::string& watch) {
     policy.stream_lines.fill(false);
     // The same instruction for both where it can do both.
     for (const auto& drop : cpu::invalidates)
-      if (setting == drop.name) policy.invalidate = drop;
+      if (setting == drop.name) policy.invalidate = policy.renew = drop;
     return policy;
   }
   policy.error = Status::bad_configuration(

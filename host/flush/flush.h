@@ -55,6 +55,7 @@ struct Policy {
   std::array<cpu::LineOperation, classes> write_back{};
   std::array<bool, classes> stream_lines{};
   cpu::LineOperation invalidate{};
+  cpu::LineOperation renew{};  // writes lines back and drops them, in one pass
   cpu::CopyLines stream{};
   bool watch_writes = true;  // publish the written pages of a region only, where the kernel knows
   bool measured = false;
@@ -117,18 +118,17 @@ void for_each_stretch(const std::byte* base, std::span<const machine::DataPiece>
   if (first != end) apply(first, end);
 }
 
-// publish and refresh of all pieces, with the fences of one.
+// publish and refresh of all pieces, with the fences of one. Each line is written back before it is
+// dropped, by the same instruction: no publish before that.
 inline void renew_pieces(const Policy& by, const std::byte* base,
                          std::span<const machine::DataPiece> pieces) {
-  for_each_stretch(base, pieces, [&](const std::byte* first, const std::byte* end) {
-    by.write_back[Policy::class_of(static_cast<std::size_t>(end - first))].apply(first, end);
-  });
-  cpu::write_back_fence();   // HF2: the lines are in memory before they are dropped
   cpu::before_invalidate();  // HF3: the load that told us to refresh is complete
   for_each_stretch(base, pieces, [&](const std::byte* first, const std::byte* end) {
-    by.invalidate.apply(first, end);
+    by.renew.apply(first, end);
   });
-  cpu::invalidate_fence();  // HF3: no later load finds a line that is yet to be dropped
+  // HF2: what was written back is in memory; HF3: no later load finds a line that is yet to be
+  // dropped
+  cpu::invalidate_fence();
 }
 
 // Byte-exact (HF1); in memory after drain().

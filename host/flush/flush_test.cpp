@@ -169,6 +169,11 @@ TEST(Flush, TakesTheInstructionThatIsSet) {
   for (const bool stream : choose_policy("stream").stream_lines) EXPECT_TRUE(stream);
 }
 
+// On these processors it writes lines back before it drops them.
+TEST(Flush, RenewsByTheInstructionThatDropsLines) {
+  for (const Policy& by : all_policies()) EXPECT_EQ(by.renew.apply, by.invalidate.apply);
+}
+
 TEST(Flush, RefusesAnUnknownInstructionByName) {
   const Policy by = choose_policy("wbinvd");
   EXPECT_EQ(by.error.code(), Code::bad_configuration);

@@ -51,6 +51,7 @@ class FarMemory {
       EXPECT_TRUE(flush::available().ok()) << flush::available().message();
       flush::Policy policy = flush::policy();
       for (auto& operation : policy.write_back) operation.apply = write_back;
+      policy.renew.apply = write_back;
       return policy;
     }();
     return by;
@@ -60,6 +61,10 @@ class FarMemory {
     static const flush::Policy by = [] {
       flush::Policy policy = FarMemory::policy();
       policy.invalidate.apply = drop;
+      policy.renew.apply = [](const std::byte* first, const std::byte* end) {
+        write_back(first, end);
+        drop(first, end);
+      };
       return policy;
     }();
     return by;
