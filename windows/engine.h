@@ -80,12 +80,18 @@ class Engine {
   virtual Status put_runs(Home target, std::span<const ByteRun> runs) = 0;
   virtual Status get_runs(Home target, std::span<const ByteRun> runs) = 0;
   // The same by a loop of the caller's own, for very many pieces: copy(context, memory) gets the
-  // address of the target's byte `at`, which `bytes` - 1 follow. Only where loads and stores reach
-  // them all, as they are; else nothing is done, and `done` is false.
+  // address of the target's byte reach.at. Only where loads and stores reach all of it, as they
+  // are, or a get can bring it from memory at the cost of its pieces; else nothing is done, and
+  // `done` is false.
+  struct Reach {
+    Offset at = 0;
+    std::size_t bytes = 0;  // from the first byte of the pieces to behind the last
+    std::size_t data = 0;   // bytes of the pieces
+  };
   using Copy = void (*)(void* context, std::byte* memory);
-  virtual Status put_in_place(Home target, Offset at, std::size_t bytes, Copy copy, void* context,
+  virtual Status put_in_place(Home target, const Reach& reach, Copy copy, void* context,
                               bool& done) = 0;
-  virtual Status get_in_place(Home target, Offset at, std::size_t bytes, Copy copy, void* context,
+  virtual Status get_in_place(Home target, const Reach& reach, Copy copy, void* context,
                               bool& done) = 0;
   virtual Status accumulate(Home target, Offset at, Op op, Element element, const void* from,
                             std::size_t count) = 0;

@@ -259,11 +259,15 @@ TEST(Recorded, NothingIsDoneInPlaceWhereMemoryIsNotCoherent) {
   ASSERT_TRUE(processes[0].lock_all({}).ok());
   const auto fail = [](void*, std::byte*) { ADD_FAILURE() << "a plain access"; };
   bool done = true;
-  EXPECT_EQ(processes.of([&] { return processes[0].get_in_place(1, 0, 8, fail, nullptr, done); }),
+  EXPECT_EQ(processes.of([&] {
+    return processes[0].get_in_place(1, {0, 8, 8}, fail, nullptr, done);
+  }),
             "");
   EXPECT_FALSE(done);
   done = true;
-  EXPECT_EQ(processes.of([&] { return processes[0].put_in_place(1, 0, 8, fail, nullptr, done); }),
+  EXPECT_EQ(processes.of([&] {
+    return processes[0].put_in_place(1, {0, 8, 8}, fail, nullptr, done);
+  }),
             "");
   EXPECT_FALSE(done);
 }
@@ -286,23 +290,44 @@ TEST(Recorded, InPlaceACopyComesBehindTheCheckAndTheRefresh) {
   Window<Core> window(recorder.attachment(0), usual);
   NotedCopy copy{recorder, Core(recorder.attachment(0)).memory({1, 9})};
   bool done = false;
-  EXPECT_EQ(window.get_in_place(1, 9, 64, NotedCopy::run, &copy, done).code(), Code::epoch);
-  EXPECT_EQ(window.put_in_place(1, 9, 64, NotedCopy::run, &copy, done).code(), Code::epoch);
+  EXPECT_EQ(window.get_in_place(1, {9, 64, 64}, NotedCopy::run, &copy, done).code(), Code::epoch);
+  EXPECT_EQ(window.put_in_place(1, {9, 64, 64}, NotedCopy::run, &copy, done).code(), Code::epoch);
   ASSERT_TRUE(window.lock_all({}).ok());
   (void)recorder.take();
-  ASSERT_TRUE(window.get_in_place(1, 9, 64, NotedCopy::run, &copy, done).ok());
+  ASSERT_TRUE(window.get_in_place(1, {9, 64, 64}, NotedCopy::run, &copy, done).ok());
   EXPECT_TRUE(done);
   EXPECT_EQ(copy.before, "0:refresh(1,9,64) copy");
   copy.before.clear();
-  ASSERT_TRUE(window.get_in_place(1, 9, 65, NotedCopy::run, &copy, done).ok());
+  ASSERT_TRUE(window.get_in_place(1, {9, 65, 65}, NotedCopy::run, &copy, done).ok());
   EXPECT_FALSE(done) << "not all in reach";
-  ASSERT_TRUE(window.put_in_place(1, 9, 65, NotedCopy::run, &copy, done).ok());
+  ASSERT_TRUE(window.put_in_place(1, {9, 65, 65}, NotedCopy::run, &copy, done).ok());
   EXPECT_FALSE(done);
   EXPECT_EQ(copy.before, "");
   EXPECT_EQ(recorder.take(), "");
-  ASSERT_TRUE(window.put_in_place(1, 9, 64, NotedCopy::run, &copy, done).ok());
+  ASSERT_TRUE(window.put_in_place(1, {9, 64, 64}, NotedCopy::run, &copy, done).ok());
   EXPECT_TRUE(done);
   EXPECT_EQ(copy.before, " copy");
+}
+
+// Of a layout that has as many lines as numbers at most; others are read piece by piece.
+TEST(Recorded, AGetInPlaceRenewsAllThatItReachesWhereTheMachineCan) {
+  using Core = ViewedRecordedCore;
+  Recorder recorder({.cores = 2, .sync_bytes = Window<Core>::sync_bytes(2), .data_bytes = region});
+  Window<Core> window(recorder.attachment(0), usual);
+  NotedCopy copy{recorder, Core(recorder.attachment(0)).memory({1, 9})};
+  bool done = false;
+  ASSERT_TRUE(window.lock_all({}).ok());
+  (void)recorder.take();
+  ASSERT_TRUE(window.get_in_place(1, {9, 64, 8}, NotedCopy::run, &copy, done).ok());
+  EXPECT_TRUE(done);
+  EXPECT_EQ(copy.before, "0:renew_pieces(1,9+64) copy");
+  copy.before.clear();
+  ASSERT_TRUE(window.get_in_place(1, {9, 65, 8}, NotedCopy::run, &copy, done).ok());
+  EXPECT_FALSE(done) << "too many lines";
+  ASSERT_TRUE(window.put_in_place(1, {9, 8, 8}, NotedCopy::run, &copy, done).ok());
+  EXPECT_FALSE(done) << "the caches would bring old neighbours to memory";
+  EXPECT_EQ(copy.before, "");
+  EXPECT_EQ(recorder.take(), "");
 }
 
 // Where memory is not coherent the refresh of a get comes after them in any case.

@@ -110,10 +110,10 @@ class alignas(64) Window final : public Engine {
     return read_pieces_anew(core_, target, runs, own_.stored_to(target));
   }
 
-  Status put_in_place(Home target, Offset at, std::size_t bytes, Copy copy, void* context,
+  Status put_in_place(Home target, const Reach& reach, Copy copy, void* context,
                       bool& done) override {
     TOMBOLO_TRY(enter(target));
-    std::byte* const memory = in_place({target, at}, bytes);
+    std::byte* const memory = in_place({target, reach.at}, reach.bytes);
     done = memory != nullptr;
     if (!done) return {};
     const Settle settle(core_);
@@ -121,16 +121,22 @@ class alignas(64) Window final : public Engine {
     return {};
   }
 
-  Status get_in_place(Home target, Offset at, std::size_t bytes, Copy copy, void* context,
+  Status get_in_place(Home target, const Reach& reach, Copy copy, void* context,
                       bool& done) override {
     TOMBOLO_TRY(enter(target));
-    std::byte* const memory = in_place({target, at}, bytes);
+    std::byte* const memory = readable_in_place(target, reach);
     done = memory != nullptr;
     if (!done) return {};
     const Settle settle(core_);
-    // As for get(). No publish before it: it does not lose the program's stores on a coherent
-    // machine.
-    core_.refresh({target, at}, bytes);
+    if constexpr (renews_in_place) {
+      // As for get_runs(), all lines between the pieces included.
+      const machine::DataPiece all{reach.at, nullptr, reach.bytes};
+      core_.renew_pieces(target, {&all, 1});
+    } else {
+      // As for get(). No publish before it: it does not lose the program's stores on a coherent
+      // machine.
+      core_.refresh({target, reach.at}, reach.bytes);
+    }
     copy(context, memory);
     return {};
   }
@@ -459,6 +465,21 @@ class alignas(64) Window final : public Engine {
   };
 
   // Null where plain loads and stores are not the way to a peer's bytes.
+  // Memory that is not coherent can be read where it is, once its lines are renewed at one stroke:
+  // as in get_runs(), but without a list.
+  static constexpr bool renews_in_place = !C::properties.coherent && machine::ServesPieces<C> &&
+                                          !machine::HasNoViews<C> && !machine::KeepsViewsApart<C>;
+  // No more lines than there are numbers of 8 bytes.
+  static constexpr std::size_t most_reach_of_a_byte = C::properties.line_bytes / 8;
+
+  std::byte* readable_in_place(Home target, const Reach& reach) {
+    if constexpr (renews_in_place)
+      return reach.bytes <= most_reach_of_a_byte * reach.data ? core_.view({target, reach.at})
+                                                              : nullptr;
+    else
+      return in_place({target, reach.at}, reach.bytes);
+  }
+
   std::byte* in_place(machine::DataPlace place, std::size_t bytes) {
     if constexpr (C::properties.coherent && machine::ViewsRanges<C>)
       return core_.view(place, bytes);

@@ -198,7 +198,9 @@ template <class Call>
   };
   bool done = false;
   if (target.empty()) return {};
-  TOMBOLO_TRY((window.engine().*Call::in_place)(target.rank, target.at(low), target.reach(),
+  const std::size_t data =
+      std::min(target.type->size * target.count, layouts.type.size * layouts.count);
+  TOMBOLO_TRY((window.engine().*Call::in_place)(target.rank, {target.at(low), target.reach(), data},
                                                 copy_all, &context, done));
   return done ? Status{} : transfer_runs<Call>(window, layouts);
 }

@@ -225,6 +225,15 @@ class PiecesRecordedCore : public RecordedCore {
 };
 static_assert(machine::ServesPieces<PiecesRecordedCore>);
 
+// The same, whose memory is reached by plain loads and stores.
+class ViewedRecordedCore : public PiecesRecordedCore {
+ public:
+  static constexpr bool has_views = true;
+  using PiecesRecordedCore::PiecesRecordedCore;
+  std::byte* view(machine::DataPlace at) { return memory(at); }
+};
+static_assert(machine::extras_of<ViewedRecordedCore> == machine::Extras{.serves_pieces = true});
+
 // The same as a coherent machine, whose memory is reached by plain loads and stores up to
 // `most_in_reach` bytes at a time.
 class CoherentRecordedCore : public RecordedCore {
