@@ -126,8 +126,7 @@ inline void renew_pieces(const Policy& by, const std::byte* base,
   for_each_stretch(base, pieces, [&](const std::byte* first, const std::byte* end) {
     by.renew.apply(first, end);
   });
-  // HF2: what was written back is in memory; HF3: no later load finds a line that is yet to be
-  // dropped
+  // HF2: the lines are in memory; HF3: no later load finds one that is yet to be dropped
   cpu::invalidate_fence();
 }
 

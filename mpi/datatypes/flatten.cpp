@@ -95,7 +95,8 @@ class Builder {
     if (info.true_extent <= std::numeric_limits<std::uint32_t>::max() && !note_numbers(info, 8))
       note_numbers(info, 4);
   }
-  // False unless all blocks are of such numbers, few on the average: many are better copied at once.
+  // False unless all blocks are of such numbers, few on the average: many are quicker to copy at
+  // once.
   static bool note_numbers(TypeInfo& info, std::size_t bytes) {
     constexpr std::size_t most_in_a_block = 4;
     const auto is_whole = [bytes](const Block& block) { return block.bytes % bytes == 0; };

@@ -63,7 +63,7 @@ static void put(MPI_Win win, int i) {
   MPI_Win_unlock(right, win);
 }
 
-// The windows are used and freed, and the memory holds what it has to hold.
+// The windows are used and freed, and the memory holds the program's cells and the put one.
 static void use_and_free(long** cells, MPI_Win* wins, int n, const char* when) {
   const int left = (rank + ranks - 1) % ranks;
   for (int i = 0; i < n; ++i) put(wins[i], i);
@@ -146,7 +146,8 @@ static void give_back(int n) {
   }
 }
 
-// Rank 1 has `left` mappings, and the one that the kernel gives beyond its limit. The windows for which it has none are refused at all ranks.
+// Rank 1 has `left` mappings, and the one that the kernel gives beyond its limit. The windows for
+// which it has none are refused at all ranks.
 static void create_until_refused(int left) {
   enum { kMost = 40 };
   static long* cells[kMost];
