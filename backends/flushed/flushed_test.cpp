@@ -371,6 +371,30 @@ TYPED_TEST(TwoHosts, PublishWrittenBringsAllThatWasStored) {
   this->expect_alike(0, this->room, this->here);
 }
 
+// Those whose size class is not streamed.
+TYPED_TEST(TwoHosts, WholeLinesThatAreCopiedAreWrittenBack) {
+  flush::Policy by = testing::FarMemory::policy();
+  by.stream_lines = {};
+  each_range(this->room, [&](std::size_t begin, std::size_t bytes) {
+    SCOPED_TRACE(::testing::Message() << bytes << " bytes at " << begin);
+    this->set_apart();
+    const std::vector<std::byte> source(bytes, std::byte{0x33});
+    flush::write_through(by, this->core().view({0, begin}), source.data(), bytes);
+    flush::drain();
+    const std::size_t low = (begin + 63) / 64 * 64;
+    const std::size_t high = std::max(low, (begin + bytes) / 64 * 64);
+    for (std::size_t i = 0; i < this->room; ++i)
+      ASSERT_EQ(this->far().get(i), i >= low && i < high ? source[0] : this->there) << "byte " << i;
+    EXPECT_EQ(std::memcmp(this->core().view({0, begin}), source.data(), bytes), 0);
+  });
+}
+
+TYPED_TEST(TwoHosts, AWordIsLoadedFromMemory) {
+  this->set_apart();
+  const auto* word = reinterpret_cast<const std::uint64_t*>(this->core().view({0, 72}));
+  EXPECT_EQ(flush::load_word(testing::FarMemory::policy_that_drops(), word), 0x2222'2222'2222'2222);
+}
+
 // Lets the futex call fail as it does on memory that the kernel cannot sleep on.
 bool forbid_futex() {
   sock_filter rules[] = {
