@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Broken twins: breaks sync/, windows/ and dsm/ in one place after the other; a test must fail.
+"""Broken twins: breaks sync/, windows/, dsm/ and the machines in one place after the other; a test
+must fail.
 
     tools/broken_twins.py                         all twins; exit status 1 if one survives
     tools/broken_twins.py --list                  the twins, without running anything
@@ -32,6 +33,13 @@ guard        A lock that keeps threads of one process apart in windows/ is remov
 call         In dsm/threads/ and dsm/transport/paged_memory.h, a call on a part of the object, or on
              its memory (CALLED below), is left out.
 bound        There, a comparison includes its bound or excludes it, against the source.
+condition    A condition that keeps kinds of windows apart is left out: promises are kept where the
+             program stores to its peers' regions, whose stores are forgotten (SCOPE below). A
+             best-effort lock that is freed inside another takes that one's registration with it.
+machine      In backends/ and host/flush/: a publish, a refresh or a write-back does nothing; `stale`
+             keeps quiet of a loss, or of one by an eviction. Fences of the processor are left out:
+             nothing on one host shows that one is missing.
+line short   There, a publish, a refresh or a write-back leaves the last line of its range out.
 
 Files below a folder `testing` or `broken` are no part of the system. The folders of dsm/ whose tests
 start processes are left out, and the transports of whole programs.
@@ -98,6 +106,28 @@ CALLED = re.compile(
 )
 # An address at the memory's size has no bytes in it either way.
 BOUND = re.compile(r"(?<=[\w)\]] )(?:<=|>=|<|>)(?= [\w(])(?! size)")
+# Conditions, and the text in the place of each.
+SCOPE = {
+    re.compile(r" && !program_reads_peers_\b"): "",
+    re.compile(r"(?<=return )peers_too_ \|\| "): "",
+    re.compile(r"(?<=if \()!peers_too_(?=\))"): "true",
+    re.compile(r"(?<=return )peers_too_(?=;)"): "false",
+    re.compile(r" \|\| exclusive_held_ != 0"): "",
+}
+# The machines' operations on lines. A call on the hardware does nothing, or leaves a line out.
+HARDWARE = re.compile(
+    r"\b(?:host::)?flush::(?:publish|refresh|renew_pieces)\s*\(|\bwritten_->publish\s*\("
+    r"|\bby\.(?:write_back\[[^]]*\]|invalidate|renew)\.apply\s*\("
+)
+# `stale`, by the operations on its lines.
+ON_LINES = re.compile(
+    r"(?<![\w:.~>])(?:caches_\[span\]->)?(?:write_back|drop|fill|report)\s*\((?=line\b|Loss::)"
+)
+LINES_OF = {
+    re.compile(r"\? offset \+ bytes - start(?= :)"): "? offset + bytes - start - 1",
+    re.compile(r"line_of\(offset \+ bytes - 1\) \+ 1"): "line_of(offset + bytes - 1)",
+    re.compile(r"if \(lost != 0\)"): "if (lost != 0 && !evicted)",
+}
 # A statement that must come before one that announces it, at the start of a line.
 EARLIER = re.compile(
     r"(?m)^ +(?P<first>(?:if \([^;{}]*?\)\s+)?"
@@ -124,7 +154,8 @@ FLAGS = ("-std=c++20", "-O1", "-w")
 # On the machine, or on none.
 TESTS = ("*stale*:Recorded.*:RegionalPages.*:RegionalSteps.*:PageSend.*:PageFetchTest.*:ReaderNoticesTest.*"
          ":Scheduled.*:*userfault:*protection:UnfinishedInstruction.*:ConditionTest.*:PartialBarrierTest.*"
-         ":CoreMemory.*:PagedMemoryTest.*:Waited.*")
+         ":CoreMemory.*:PagedMemoryTest.*:Waited.*"
+         ":Stale*:TwoHosts/*:W*Region*:SettledRegion*:Flush*:WriteThrough*")
 COMMON = "common.h"  # GoogleTest's header, parsed once for all tests
 FAILED_TEST = re.compile(r"^\[  FAILED  \] ([\w/.]+)", re.M)
 
@@ -270,6 +301,31 @@ def moved_bounds(code, _):
         yield bound.start(), bound.end(), other[bound.group()]
 
 
+def conditions(code, _):
+    for pattern, replacement in SCOPE.items():
+        for condition in pattern.finditer(code):
+            yield condition.start(), condition.end(), replacement
+
+
+def idle_machines(code, _):
+    for call in [*HARDWARE.finditer(code), *ON_LINES.finditer(code)]:
+        yield call.start(), closing(code, call.end() - 1), "(void)0"
+    for pattern, replacement in LINES_OF.items():
+        for part in pattern.finditer(code):
+            yield part.start(), part.end(), replacement
+
+
+def ranges_without_their_last_line(code, text):
+    for call in HARDWARE.finditer(code):
+        end = closing(code, call.end() - 1)
+        whole = text[call.start():end - 1]
+        if ".apply" in call.group():
+            yield call.start(), end, f"{whole} - line_bytes)"
+        elif re.search(r"flush::(publish|refresh)\b", call.group()):
+            bytes_ = whole.rpartition(",")[2].strip()
+            yield call.start(), end, f"{whole} - std::min<std::size_t>({bytes_}, 64))"
+
+
 def missing_guards(code, _):
     for guard in GUARD.finditer(code):
         yield guard.start(), guard.end(), "(void)0"
@@ -286,12 +342,17 @@ KINDS = {
     "guard": missing_guards,
     "call": missing_calls,
     "bound": moved_bounds,
+    "condition": conditions,
+    "machine": idle_machines,
+    "line short": ranges_without_their_last_line,
 }
 FOLDERS_OF_THEIR_OWN = ("allocator", "pages", "threads", "paged_memory.h")  # of dsm/
 # The others: all. The ranges of dsm/ are whole lines, of which a byte less is as many.
 PROGRAMS = ("threads", "paged_memory.h")
 FOLDERS_OF = {"off by one": ("sync", "windows"), "guard": ("windows", *PROGRAMS), "step": ("dsm",), "view": ("pages",),
-              "early": ("allocator",), "unrenewed": ("allocator",), "call": PROGRAMS, "bound": PROGRAMS}
+              "early": ("allocator",), "unrenewed": ("allocator",), "call": PROGRAMS, "bound": PROGRAMS,
+              "condition": ("sync", "windows"), "machine": ("backends", "host"), "line short": ("backends", "host")}
+MACHINES = ("backends/stale", "backends/flushed", "host/flush")
 
 
 class Tree:
@@ -364,7 +425,7 @@ class Bench:
                        check=True, capture_output=True, text=True)
         tree = self.new_tree()
         self.library = tree.sources(("base", "host", "backends", "windows", *PARTS_BY_HEADER), ())
-        tests = [t for t in tree.sources(("sync", "windows", "dsm"), ("_test",))
+        tests = [t for t in tree.sources(("sync", "windows", "dsm", *MACHINES), ("_test",))
                  if options.tests.search(str(t)) and not self.is_above_protocols(t)]
         self.inputs = {source: tree.includes(source) for source in self.library + tests}
         changed = {t.path for t in twins}
@@ -422,8 +483,12 @@ class Bench:
         return named.group(1) if named else f"{test} (exit status {done.returncode})"
 
     def run_tests(self, tree, changed):
-        """Runs the tests that include one of the changed files, those that caught most first."""
-        for test in sorted(self.tests, key=lambda t: (-self.caught[t], "recorded" not in t.name)):
+        """Runs the tests that include one of the changed files: those beside it, and those that
+        caught most, first."""
+        folders = {pathlib.Path(path).parent for path in changed}
+        for test in sorted(self.tests, key=lambda t: (
+                t.parent not in folders or t.parts[0] in ("sync", "windows", "dsm"),
+                -self.caught[t], "recorded" not in t.name)):
             if self.concerns(changed, test):
                 caught = self.run_test(tree, test)
                 if caught:
@@ -465,7 +530,7 @@ def parse_options():
     parser.add_argument("--tests", metavar="REGEX", type=re.compile, default=re.compile(""),
                         help="only test sources that match")
     parser.add_argument("--slice", metavar="K/N", default="1/1", help="the K-th of N slices")
-    parser.add_argument("--folders", nargs="+", default=["sync", "windows", "dsm"])
+    parser.add_argument("--folders", nargs="+", default=["sync", "windows", "dsm", *MACHINES])
     parser.add_argument("--attempts", type=int, default=3,
                         help="runs of all tests before a twin counts as survivor")
     parser.add_argument("--timeout", type=float, default=120, help="seconds for a test program")
