@@ -371,7 +371,7 @@ def test_a_thousand_windows_at_once(few_descriptors, machine):
 
 @pytest.mark.parametrize(("mpi", "ranks"), [("mpich", 2), ("mpich", 4), ("openmpi", 2)])
 def test_windows_over_the_programs_memory_take_few_mappings(mpi, ranks):
-    passes(prepare("mappings", "count", 100, ranks=ranks, mpi=mpi), 90)
+    passes(prepare("mappings", "count", 60, ranks=ranks, mpi=mpi), 90)
 
 
 def test_a_window_that_finds_no_mapping_left_is_refused_and_harms_nothing():
