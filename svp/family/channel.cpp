@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "svp/family/channel.h"
+
+#include "machine/waiting.h"
+#include "svp/scheduler/pool.h"
+#include "svp/scheduler/worker.h"
+
+namespace tombolo::svp {
+
+void Channel::lock() {
+  while ((state_.fetch_or(locked) & locked) != 0) {
+    while ((state_.load(std::memory_order_relaxed) & locked) != 0) machine::relax_processor();
+  }
+}
+
+// False: there is nothing to wait for.
+bool Channel::list(Blocked& blocked) {
+  lock();
+  const bool open = (state_.load() & (has | closed)) == 0;
+  if (open) {
+    blocked.next = waiting_;
+    waiting_ = &blocked;
+  }
+  unlock();
+  return open;
+}
+
+bool Channel::unlist(const Blocked& blocked) {
+  lock();
+  Blocked** link = &waiting_;
+  while (*link != nullptr && *link != &blocked) link = &(*link)->next;
+  const bool found = *link != nullptr;
+  if (found) *link = blocked.next;
+  unlock();
+  return found;
+}
+
+bool Channel::wait_slowly() {
+  Worker* const worker = Worker::here();
+  Blocked blocked;
+  blocked.worker = worker;
+  if (worker != nullptr) worker->prepare_to_block();
+  if (list(blocked)) {
+    if (worker == nullptr) {
+      Pool::wait_outside(blocked);
+    } else if (!worker->block(blocked)) {
+      if (!unlist(blocked)) worker->await_delivery(blocked);
+      throw Stopped{};
+    }
+  }
+  return has_value();
+}
+
+void Channel::end_with(std::uint32_t end) {
+  lock();
+  Blocked* blocked = waiting_;
+  waiting_ = nullptr;
+  state_.fetch_or(end);
+  while (blocked != nullptr) {
+    Blocked* const next = blocked->next;
+    blocked->deliver();
+    blocked = next;
+  }
+  unlock();
+}
+
+}  // namespace tombolo::svp

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the state of a write-once channel with blocking reads (002 chapter 3), without its value.
+//
+// Invariants: CH1 the value is written between claim() and written(), by one thread; it is read
+//                 after wait() has returned true, and then never changes.
+//             CH2 a channel that is closed without a value never gets one.
+//             CH3 a blocked reader is in the list until a writer or closer takes it out, which then
+//                 delivers to it while it has the lock; or until the reader, stopped, takes itself out.
+// Thread safety: yes.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "svp/scheduler/blocked.h"
+
+namespace tombolo::svp {
+
+class Channel {
+ public:
+  Channel() = default;
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+  bool has_value() const { return (state_.load(std::memory_order_acquire) & has) != 0; }
+  // Blocks until there is a value. False: the channel was closed without one. Throws Stopped if the
+  // reader's family is stopped meanwhile, std::bad_alloc if there is no stack to go on with.
+  bool wait() {
+    if (has_value()) [[likely]]
+      return true;
+    return wait_slowly();
+  }
+  // The only writer is about to write. False: there was another one.
+  bool claim() { return (state_.fetch_or(claimed) & (claimed | closed)) == 0; }
+  void written() { end_with(has); }
+  // No value will come, unless one has been claimed.
+  void close() {
+    if (claim()) end_with(closed);
+  }
+
+ private:
+  static constexpr std::uint32_t claimed = 1;
+  static constexpr std::uint32_t has = 2;
+  static constexpr std::uint32_t closed = 4;
+  static constexpr std::uint32_t locked = 8;
+
+  bool wait_slowly();
+  void end_with(std::uint32_t end);
+  void lock();
+  void unlock() { state_.fetch_and(~locked); }
+  bool list(Blocked& blocked);
+  bool unlist(const Blocked& blocked);
+
+  std::atomic<std::uint32_t> state_{0};
+  Blocked* waiting_ = nullptr;
+};
+
+}  // namespace tombolo::svp

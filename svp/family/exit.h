@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the end of a family, as its sync tells it.
+// Thread safety: plain values.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+
+namespace tombolo::svp {
+
+enum class ExitReason : std::uint32_t {
+  done,    // all threads have ended
+  broken,  // a thread of the family called break_family()
+  killed,  // kill() reached it
+  failed,  // a thread ended with an exception
+};
+
+struct Exit {
+  ExitReason reason = ExitReason::done;
+  std::int64_t value = 0;            // of break_family()
+  std::exception_ptr error = nullptr;  // of the first thread that failed
+
+  bool done() const { return reason == ExitReason::done; }
+  // Throws `error`, if there is one.
+  void rethrow() const {
+    if (error != nullptr) std::rethrow_exception(error);
+  }
+};
+
+}  // namespace tombolo::svp

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "svp/family/family_base.h"
+
+#include <utility>
+
+#include "base/check.h"
+#include "svp/places/default_place.h"
+#include "svp/scheduler/pool.h"
+
+namespace tombolo::svp {
+
+void FamilyBase::kill() {
+  if (state.load() == Worker::Hand::done_value) return;
+  if (stop(static_cast<std::uint32_t>(ExitReason::killed))) announce();
+}
+
+void FamilyBase::break_with(std::int64_t value) {
+  if (stop(static_cast<std::uint32_t>(ExitReason::broken))) {
+    value_ = value;
+    announce();
+  }
+  throw Stopped{};
+}
+
+void FamilyBase::fail(std::exception_ptr error, bool alone) {
+  if (!stop(static_cast<std::uint32_t>(ExitReason::failed))) return;
+  error_ = std::move(error);
+  if (alone)
+    announced_.store(silent, std::memory_order_release);
+  else
+    announce();
+}
+
+void FamilyBase::announce() {
+  Pool::raise_alarm();
+  announced_.store(raised, std::memory_order_release);
+}
+
+void FamilyBase::offered_slowly(Worker& worker) {
+  if (!worker.attend()) return;
+  if (!worker.take_back(*this)) worker.wait(*this);
+  synced_ = true;
+  throw Stopped{};
+}
+
+void FamilyBase::delegate_to_default() { default_pool().delegate(*this); }
+
+void FamilyBase::join(Worker* worker) {
+  if (worker != nullptr)
+    worker->wait(*this);
+  else
+    Pool::wait_outside(*this);
+}
+
+Exit FamilyBase::exit() {
+  Exit exit{.reason = static_cast<ExitReason>(reason())};
+  if (exit.done()) [[likely]]
+    return exit;
+  // FA3: the one that stopped it may still be about to raise the alarm.
+  while (announced_.load(std::memory_order_acquire) == not_yet) machine::relax_processor();
+  if (announced_.load(std::memory_order_relaxed) == raised) Pool::retire_alarm();
+  if (exit.reason == ExitReason::broken) exit.value = value_;
+  exit.error = std::move(error_);
+  return exit;
+}
+
+void FamilyBase::leave_unsynced() {
+  TOMBOLO_CHECK(std::uncaught_exceptions() > 0, "a family was created and not synced");
+  kill();
+}
+
+}  // namespace tombolo::svp

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the parts of a family that depend on neither its body nor its channels: its place in the
+// tree of families, its end, kill and break.
+//
+// Invariants: FA1 the first of kill, break and failure decides the exit; threads that have not begun
+//                 then do not begin.
+//             FA2 a family is synced once, by the thread that created it. One that is left by an
+//                 exception instead is killed and joined.
+//             FA3 an alarm that was raised for the family is retired at its sync; its stopper's last
+//                 access to the family is the store to `announced_`.
+// Thread safety: kill() by any thread while the family has not been synced; the rest by its creator,
+// or by its threads.
+#pragma once
+
+#include <atomic>
+#include <exception>
+
+#include "svp/family/exit.h"
+#include "svp/scheduler/scope.h"
+#include "svp/scheduler/task.h"
+#include "svp/scheduler/worker.h"
+
+namespace tombolo::svp {
+
+class FamilyBase : public Task, public Scope {
+ public:
+  // Its threads and all descendants end: at their next create, sync, read of a channel that blocks
+  // or checkpoint(). Threads that have not begun do not begin.
+  void kill();
+  // By a thread of the family: ends the family with this value, and the thread.
+  [[noreturn]] void break_with(std::int64_t value);
+  // By the run-time: a thread has ended with an exception.
+  void fail(std::exception_ptr error, bool alone);
+  // By the run-time: whether further threads may begin on this worker, whose scope this is.
+  bool may_go_on(Worker& worker) {
+    return reason() == 0 && (!worker.wanted() || !worker.attend());
+  }
+
+ protected:
+  explicit FamilyBase(Run body) : Task(body, *this), Scope(nullptr) {}
+  ~FamilyBase() = default;
+
+  // After offer(): leaves the creating thread if that was stopped.
+  void offered(Worker& worker) {
+    if (worker.wanted()) [[unlikely]]
+      offered_slowly(worker);
+  }
+  // Offers the family to the default place; for a thread that is no worker.
+  void delegate_to_default();
+  // Waits for the end where the caller could not take the family back.
+  void join(Worker* worker);
+  // The thread that syncs or leaves; checks that it is the creator.
+  Worker* syncing() {
+    TOMBOLO_CHECK(!synced_, "sync: this family was synced before");
+    TOMBOLO_CHECK(creator == nullptr || creator == Worker::here(),
+                  "sync: by a thread that has not created the family");
+    synced_ = true;
+    return creator;
+  }
+  Exit exit();
+  bool synced() const { return synced_; }
+  // In the destructor of a family that was not synced.
+  void leave_unsynced();
+
+ private:
+  enum Announced : std::uint8_t { not_yet, raised, silent };
+
+  void offered_slowly(Worker& worker);
+  void announce();
+
+  std::exception_ptr error_;
+  std::int64_t value_;  // of a broken family
+  std::atomic<Announced> announced_{not_yet};
+  bool synced_ = false;
+};
+
+// Leaves the running thread if its family was stopped, or one above it; for loops without any
+// create or sync.
+inline void checkpoint() {
+  Worker* const worker = Worker::here();
+  if (worker != nullptr && worker->wanted() && worker->attend()) [[unlikely]]
+    throw Stopped{};
+}
+// The family of the running thread; null outside of all families.
+inline FamilyBase* this_family() {
+  Worker* const worker = Worker::here();
+  return worker == nullptr ? nullptr : static_cast<FamilyBase*>(worker->scope());
+}
+
+}  // namespace tombolo::svp

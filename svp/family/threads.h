@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: how the threads of a family are run, by the shape of the family: a single thread, a range
+// whose threads are divided among workers, a range whose threads run in order.
+//
+// Invariants: TH1 a worker divides its part only while others are idle: as long as all are busy,
+//                 threads cost a call and a look at one word.
+//             TH2 no exception leaves run(): it ends the family (FamilyBase::fail).
+// Thread safety: a family's threads run on any worker.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <tuple>
+
+#include "svp/family/body.h"
+#include "svp/family/family_base.h"
+#include "svp/family/range.h"
+
+namespace tombolo::svp {
+
+// Calls `threads`, which returns when the family's threads on this worker have ended. False: they
+// ended early.
+template <class Threads>
+bool guarded(FamilyBase& family, bool alone, Threads&& threads) {
+  try {
+    threads();
+    return true;
+  } catch (const Stopped&) {
+  } catch (...) {
+    family.fail(std::current_exception(), alone);
+  }
+  return false;
+}
+
+template <class Body, class... Channels>
+class SingleThread {
+ public:
+  SingleThread(Body&& body, Channels&... channels)
+      : body_(std::move(body)), channels_(channels...) {}
+
+  void run(FamilyBase& family, Worker& worker) {
+    if (!family.may_go_on(worker)) return;
+    guarded(family, true, [&] {
+      std::apply([&](Channels&... channels) { call(channels...); }, channels_);
+    });
+  }
+  void close_parent() {
+    std::apply([](Channels&... channels) { (channels.close_parent(), ...); }, channels_);
+  }
+
+ private:
+  void call(Channels&... channels) {
+    if constexpr (sizeof...(Channels) == 0)
+      call_body(body_, 0);
+    else
+      call_body(body_, 0, static_cast<EndArgument<Channels>>(channels)...);
+  }
+
+  [[no_unique_address]] Body body_;
+  [[no_unique_address]] std::tuple<Channels&...> channels_;
+};
+
+template <class Body, class... Channels>
+class DividedThreads {
+ public:
+  DividedThreads(const Range& range, Body&& body, Channels&... channels)
+      : range_(range), body_(std::move(body)), channels_(channels...) {
+    range_.check();
+  }
+
+  void run(FamilyBase& family, Worker& worker) {
+    const std::uint64_t count = range_.count();
+    if (count == Range::endless)
+      run_endless(family, worker);
+    else
+      run_part(family, worker, 0, count);
+  }
+  void close_parent() {
+    std::apply([](Channels&... channels) { (channels.close_parent(), ...); }, channels_);
+  }
+
+ private:
+  // The part of the threads that others may take.
+  struct Part : Task {
+    Part(DividedThreads& all, FamilyBase& of, std::uint64_t from, std::uint64_t to)
+        : Task(&Part::run_taken, of), threads(all), family(of), begin(from), end(to) {}
+    static void run_taken(Task& task, Worker& worker) {
+      auto& part = static_cast<Part&>(task);
+      worker.set_scope(&part.family);
+      part.threads.run_part(part.family, worker, part.begin, part.end);
+      worker.finish(part);
+    }
+    DividedThreads& threads;
+    FamilyBase& family;
+    std::uint64_t begin;
+    std::uint64_t end;
+  };
+
+  bool run_part(FamilyBase& family, Worker& worker, std::uint64_t at, std::uint64_t end) {
+    while (at != end) {
+      if (!family.may_go_on(worker)) return false;
+      if (end - at > 1 && worker.should_divide() && may_add_part())
+        return divide(family, worker, at, end);
+      if (!run_some(family, worker, at, end)) return false;
+    }
+    return true;
+  }
+  // Until something is wanted of the worker.
+  bool run_some(FamilyBase& family, Worker& worker, std::uint64_t& at, std::uint64_t end) {
+    return guarded(family, false, [&] {
+      Index index = range_.index(at);
+      do {
+        std::apply([&](Channels&... channels) { call_body(body_, index, channels...); }, channels_);
+        index = static_cast<Index>(static_cast<std::uint64_t>(index) +
+                                   static_cast<std::uint64_t>(range_.step));
+      } while (++at != end && !worker.wanted());
+    });
+  }
+  bool divide(FamilyBase& family, Worker& worker, std::uint64_t at, std::uint64_t end) {
+    Part upper(*this, family, at + (end - at) / 2, end);
+    worker.offer(upper);
+    worker.share_all();
+    bool all = run_part(family, worker, at, upper.begin);
+    if (worker.take_back(upper))
+      all = all && run_part(family, worker, upper.begin, end);
+    else
+      worker.wait(upper);
+    if (range_.block != 0) parts_.fetch_sub(1, std::memory_order_relaxed);
+    return all && family.reason() == 0;
+  }
+  // A part runs at most one thread at a time. relaxed: a limit, which orders nothing.
+  bool may_add_part() {
+    if (range_.block == 0) return true;
+    if (parts_.fetch_add(1, std::memory_order_relaxed) < range_.block) return true;
+    parts_.fetch_sub(1, std::memory_order_relaxed);
+    return false;
+  }
+  // In rounds, so that threads of low indices are not behind infinitely many others.
+  void run_endless(FamilyBase& family, Worker& worker) {
+    constexpr std::uint64_t longest = 4096;
+    std::uint64_t length = 1;
+    for (std::uint64_t at = 0; run_part(family, worker, at, at + length) && !family.stopped();) {
+      at += length;
+      length = std::min(2 * length, longest);
+    }
+  }
+
+  Range range_;
+  [[no_unique_address]] Body body_;
+  [[no_unique_address]] std::tuple<Channels&...> channels_;
+  std::atomic<std::uint64_t> parts_{1};
+};
+
+template <class Body, class... Channels>
+class OrderedThreads {
+ public:
+  OrderedThreads(const Range& range, Body&& body, Channels&... channels)
+      : range_(range), body_(std::move(body)), channels_(channels...) {
+    range_.check();
+  }
+
+  void run(FamilyBase& family, Worker& worker) {
+    std::apply(
+        [&](Channels&... channels) {
+          std::tuple<typename Channels::End...> ends{channels...};
+          const bool all = guarded(family, false, [&] { run_all(family, worker, ends); });
+          each_ordered(ends, [&](auto& end) { end.end(!all || family.stopped()); });
+        },
+        channels_);
+  }
+  void close_parent() {
+    std::apply([](Channels&... channels) { (channels.close_parent(), ...); }, channels_);
+  }
+
+ private:
+  using Ends = std::tuple<typename Channels::End...>;
+
+  template <class Call>
+  static void each_ordered(Ends& ends, Call&& call) {
+    std::apply(
+        [&](auto&... end) {
+          const auto one = [&](auto& e) {
+            if constexpr (requires { e.begin(Index{}, false, false); }) call(e);
+          };
+          (one(end), ...);
+        },
+        ends);
+  }
+  void run_all(FamilyBase& family, Worker& worker, Ends& ends) {
+    const std::uint64_t count = range_.count();
+    if (count == 0) each_ordered(ends, [](auto& end) { end.pass_on(); });
+    for (std::uint64_t n = 0; n != count; ++n) {
+      if (!family.may_go_on(worker)) return;
+      const Index index = range_.index(n);
+      each_ordered(ends, [&](auto& end) { end.begin(index, n == 0, n + 1 == count); });
+      std::apply([&](auto&... end) { call_body(body_, index, end...); }, ends);
+    }
+  }
+
+  Range range_;
+  [[no_unique_address]] Body body_;
+  [[no_unique_address]] std::tuple<Channels&...> channels_;
+};
+
+}  // namespace tombolo::svp

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "svp/places/place.h"
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/check.h"
+#include "svp/places/default_place.h"
+
+namespace tombolo::svp {
+namespace {
+
+struct Records {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<PlaceRecord>> all;
+  std::vector<PlaceRecord*> free;
+
+  // Never destroyed: names outlive their places.
+  static Records& here() {
+    static auto* const records = new Records;
+    return *records;
+  }
+};
+
+PlaceRecord* taken_record() {
+  Records& records = Records::here();
+  const std::lock_guard lock(records.mutex);
+  if (records.free.empty()) {
+    records.all.push_back(std::make_unique<PlaceRecord>());
+    records.free.reserve(records.all.size());
+    return records.all.back().get();
+  }
+  PlaceRecord* const record = records.free.back();
+  records.free.pop_back();
+  return record;
+}
+
+}  // namespace
+
+OwnedRecord::OwnedRecord(Pool* pool, Exclusive* exclusive) {
+  place_.record_ = taken_record();
+  place_.record_->pool = pool;
+  place_.record_->exclusive = exclusive;
+  place_.generation_ = place_.record_->generation.load();
+}
+
+OwnedRecord::~OwnedRecord() {
+  Records& records = Records::here();
+  const std::lock_guard lock(records.mutex);
+  place_.record_->generation.fetch_add(1);
+  records.free.push_back(place_.record_);
+}
+
+const PlaceRecord& Place::record() const {
+  TOMBOLO_CHECK(record_->generation.load(std::memory_order_acquire) == generation_,
+                "create: the place does not exist any more");
+  return *record_;
+}
+
+Pool& default_pool() {
+  static Pool pool{PoolSettings{}};
+  return pool;
+}
+
+void AtPlace::begin(Task& task, const Scope& scope, void (*body)(Task&, Worker&), Worker* worker) {
+  Pool* pool = nullptr;
+  if (!place_.is_default()) {
+    const PlaceRecord& record = place_.record();
+    pool = record.pool;
+    exclusive_ = record.exclusive;
+  }
+  task.creator = worker;
+  if (exclusive_ != nullptr) {
+    turn_.task = &task;
+    turn_.scope = &scope;
+    turn_.body = body;
+    if (!exclusive_->enter(turn_, scope.parent())) return;
+  }
+  if (pool == nullptr && worker == nullptr) pool = &default_pool();
+  if (pool == nullptr || (worker != nullptr && pool == &worker->pool()))
+    worker->offer(task);
+  else
+    pool->delegate(task);
+}
+
+void AtPlace::run(Task& task, void (*body)(Task&, Worker&), Worker& worker) {
+  if (exclusive_ != nullptr) return exclusive_->serve(turn_, worker);
+  body(task, worker);
+  worker.finish(task);
+}
+
+}  // namespace tombolo::svp

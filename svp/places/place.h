@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: places: the resources where families run (002 chapter 3).
+//
+//   create(body)                           the default place: the workers of the creator
+//   LocalPlace two(2);                     two workers of this process
+//   create(two, {.limit = 10}, body)
+//   ExclusivePlace counter;                one family at a time, in order
+//   create(counter, body)
+//
+// A Place is a name of one of these, to be stored and handed on. A place may be created at from
+// anywhere, and ends after the last family that was created there was synced.
+//
+// Invariants: PC1 a name of a place that has ended is found out: its record has another generation.
+// Thread safety: yes, but for the constructors and destructors of LocalPlace and ExclusivePlace.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "svp/places/exclusive.h"
+#include "svp/scheduler/pool.h"
+
+namespace tombolo::svp {
+
+// Of a place, or of one that has ended; never freed.
+struct PlaceRecord {
+  std::atomic<std::uint64_t> generation{0};
+  Pool* pool = nullptr;            // null: the creator's
+  Exclusive* exclusive = nullptr;  // null: it is not
+};
+
+class Place {
+ public:
+  // The default place.
+  Place() = default;
+
+  bool is_default() const { return record_ == nullptr; }
+  // Stops the program if the place has ended.
+  const PlaceRecord& record() const;
+
+ private:
+  friend class OwnedRecord;
+  PlaceRecord* record_ = nullptr;
+  std::uint64_t generation_ = 0;
+};
+
+// The record of a place, as long as that exists.
+class OwnedRecord {
+ public:
+  OwnedRecord(Pool* pool, Exclusive* exclusive);
+  ~OwnedRecord();
+  OwnedRecord(const OwnedRecord&) = delete;
+  OwnedRecord& operator=(const OwnedRecord&) = delete;
+  Place name() const { return place_; }
+
+ private:
+  Place place_;
+};
+
+class LocalPlace {
+ public:
+  // 0: a worker for each processor. Throws std::bad_alloc, std::system_error.
+  explicit LocalPlace(unsigned workers = 0) : LocalPlace(PoolSettings{.workers = workers}) {}
+  explicit LocalPlace(const PoolSettings& settings)
+      : pool_(settings), record_(&pool_, nullptr) {}
+
+  unsigned workers() const { return pool_.size(); }
+  operator Place() const { return record_.name(); }  // NOLINT: a name of the place
+
+ private:
+  friend class ExclusivePlace;
+  Pool pool_;
+  OwnedRecord record_;
+};
+
+class ExclusivePlace {
+ public:
+  // Its families run on the workers of their creators.
+  ExclusivePlace() : record_(nullptr, &exclusive_) {}
+  // They run on the workers of that place, which is to exist for longer.
+  explicit ExclusivePlace(LocalPlace& at) : record_(&at.pool_, &exclusive_) {}
+
+  operator Place() const { return record_.name(); }  // NOLINT: a name of the place
+
+ private:
+  Exclusive exclusive_;
+  OwnedRecord record_;
+};
+
+// Where a family is: the default place.
+class AtDefault {
+ public:
+  static constexpr bool may_be_exclusive = false;
+};
+
+// Where a family is: at a place that is known at run time.
+class AtPlace {
+ public:
+  static constexpr bool may_be_exclusive = true;
+
+  explicit AtPlace(const Place& place) : place_(place) {}
+  AtPlace(const AtPlace& other) : place_(other.place_) {}
+  AtPlace& operator=(const AtPlace&) = delete;
+
+  // Gives the task to the place's workers; `worker` is the creator's, or null.
+  void begin(Task& task, const Scope& scope, void (*body)(Task&, Worker&), Worker* worker);
+  // Runs the task, which its creator has taken back, or which another worker has.
+  void run(Task& task, void (*body)(Task&, Worker&), Worker& worker);
+
+ private:
+  Place place_;
+  Exclusive* exclusive_ = nullptr;
+  Turn turn_;
+};
+
+}  // namespace tombolo::svp

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "svp/scheduler/pool.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "host/processes/processors.h"
+#include "machine/place.h"
+
+namespace tombolo::svp {
+namespace {
+
+constexpr std::align_val_t line{64};
+
+std::byte* zeroed(std::size_t bytes) {
+  auto* const at = static_cast<std::byte*>(::operator new(bytes, line));
+  std::memset(at, 0, bytes);
+  return at;
+}
+
+// All pools of the process.
+struct Pools {
+  std::mutex mutex;
+  std::vector<Pool*> all;
+  std::uint64_t alarms = 0;  // raised, and not retired
+
+  // Never destroyed: static objects may have pools.
+  static Pools& here() {
+    static auto* const pools = new Pools;
+    return *pools;
+  }
+};
+
+// Where threads that are no workers wait, for whichever pool.
+struct Outside {
+  std::mutex mutex;
+  std::condition_variable done;
+
+  static Outside& here() {
+    static auto* const outside = new Outside;
+    return *outside;
+  }
+};
+
+}  // namespace
+
+Pool::Block::~Block() {
+  if (at != nullptr) ::operator delete(at, line);
+}
+
+Pool::Pool(const PoolSettings& settings) : settings_(settings) {
+  const std::uint32_t processors = host::processors();
+  if (settings_.workers == 0) settings_.workers = processors;
+  waiting_ = machine::WaitPolicy::for_host(settings_.workers, processors);
+  const machine::Home workers = settings_.workers;
+  machine::SyncLayout sync(Worker::Core::reserved_sync_bytes(workers));
+  const Worker::Layout layout = Worker::take(sync, settings_.slots);
+  const std::size_t data_bytes = Worker::Deque::data_bytes(settings_.slots);
+  sync_.at = zeroed(workers * sync.bytes());
+  data_.at = zeroed(workers * data_bytes);
+  for (machine::Home self = 0; self < workers; ++self) {
+    Worker::Core::Attachment at;
+    at.self = self;
+    at.cores = workers;
+    at.sync = sync_.at;
+    at.sync_bytes_per_home = sync.bytes();
+    for (machine::Home home = 0; home < workers; ++home)
+      at.data.push_back({.memory = data_.at + home * data_bytes, .bytes = data_bytes});
+    at.waiting = waiting_;
+    workers_.push_back(std::make_unique<Worker>(*this, at, layout));
+  }
+  start();
+}
+
+void Pool::start() {
+  Pools& pools = Pools::here();
+  const std::lock_guard lock(pools.mutex);
+  pools.all.reserve(pools.all.size() + 1);
+  try {
+    for (const auto& worker : workers_) threads_.emplace_back([&worker] { worker->work(); });
+  } catch (...) {
+    stop();
+    throw;
+  }
+  for (std::uint64_t i = 0; i < pools.alarms; ++i) workers_[0]->alarm().raise();
+  pools.all.push_back(this);
+}
+
+void Pool::stop() {
+  stopping_.store(true);
+  for (const auto& worker : workers_) worker->wake();
+  for (std::thread& thread : threads_) thread.join();
+  while (pins.load() != 0) sched_yield();
+}
+
+Pool::~Pool() {
+  {
+    Pools& pools = Pools::here();
+    const std::lock_guard lock(pools.mutex);
+    std::erase(pools.all, this);
+  }
+  stop();
+}
+
+void Pool::delegate(Task& task) {
+  task.next = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    (first_ == nullptr ? first_ : last_->next) = &task;
+    last_ = &task;
+    delegated_count_.fetch_add(1);
+  }
+  if (sleeping.load() != 0) rouse_one();
+}
+
+Task* Pool::delegated() {
+  const std::lock_guard lock(mutex_);
+  Task* const task = first_;
+  if (task == nullptr) return nullptr;
+  first_ = task->next;
+  delegated_count_.fetch_sub(1);
+  return task;
+}
+
+void Pool::rouse_one() {
+  for (const auto& worker : workers_)
+    if (worker->asleep() && worker->rouse()) return;
+}
+
+void Pool::finish_outside(Task& task) {
+  Outside& outside = Outside::here();
+  const std::lock_guard lock(outside.mutex);
+  task.state.store(Worker::Hand::done_value, std::memory_order_release);
+  outside.done.notify_all();
+}
+
+void Pool::wait_outside(const Task& task) {
+  Outside& outside = Outside::here();
+  std::unique_lock lock(outside.mutex);
+  outside.done.wait(lock, [&] { return task.state.load() == Worker::Hand::done_value; });
+}
+
+void Pool::deliver_outside(Blocked& blocked) {
+  Outside& outside = Outside::here();
+  const std::lock_guard lock(outside.mutex);
+  blocked.delivered = true;
+  outside.done.notify_all();
+}
+
+void Pool::wait_outside(const Blocked& blocked) {
+  Outside& outside = Outside::here();
+  std::unique_lock lock(outside.mutex);
+  outside.done.wait(lock, [&] { return blocked.delivered; });
+}
+
+void Pool::raise_alarm() {
+  Pools& pools = Pools::here();
+  const std::lock_guard lock(pools.mutex);
+  ++pools.alarms;
+  for (Pool* const pool : pools.all) {
+    pool->worker(0).alarm().raise();
+    for (const auto& worker : pool->workers_) worker->wake();
+  }
+}
+
+void Pool::retire_alarm() {
+  Pools& pools = Pools::here();
+  const std::lock_guard lock(pools.mutex);
+  --pools.alarms;
+  for (Pool* const pool : pools.all) pool->worker(0).alarm().retire();
+}
+
+std::atomic<std::uint64_t>& Pool::blocked_threads() {
+  static constinit std::atomic<std::uint64_t> threads{0};
+  return threads;
+}
+
+}  // namespace tombolo::svp

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: workers that take tasks from each other, and the queue of tasks that other threads
+// delegate to them.
+//
+// Invariants: PO1 a pool ends after the last task that was delegated to it is done, and after the
+//                 last one that its workers wait for elsewhere.
+//             PO2 an alarm is raised in all pools of the process: a family's descendants may be in
+//                 any of them.
+// Thread safety: yes, but for constructor and destructor.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "svp/scheduler/worker.h"
+
+namespace tombolo::svp {
+
+struct PoolSettings {
+  unsigned workers = 0;  // 0: one for each processor
+  std::size_t stack_bytes = std::size_t{256} << 10;  // of a thread that blocks, or is beside one
+  std::uint32_t slots = 8192;                        // tasks that a worker offers at a time
+};
+
+class Pool {
+ public:
+  // Throws std::bad_alloc, std::system_error (no thread can be started).
+  explicit Pool(const PoolSettings& settings);
+  ~Pool();
+  Pool(const Pool&) = delete;
+  Pool& operator=(const Pool&) = delete;
+
+  unsigned size() const { return static_cast<unsigned>(workers_.size()); }
+  Worker& worker(unsigned number) { return *workers_[number]; }
+  const PoolSettings& settings() const { return settings_; }
+  const machine::WaitPolicy& waiting() const { return waiting_; }
+
+  // Some worker runs the task.
+  void delegate(Task& task);
+  Task* delegated();
+  bool has_delegated() const { return delegated_count_.load() != 0; }
+
+  // For threads that are no workers: the task is done, and until it is.
+  static void finish_outside(Task& task);
+  static void wait_outside(const Task& task);
+  // The same for blocked threads.
+  static void deliver_outside(Blocked& blocked);
+  static void wait_outside(const Blocked& blocked);
+
+  // A family was stopped, and has ended, for all pools of the process.
+  static void raise_alarm();
+  static void retire_alarm();
+
+  // Wakes a worker that sleeps, if one does.
+  void rouse_one();
+  bool stopping() const { return stopping_.load(); }
+
+  std::atomic<std::uint32_t> idle{0};      // workers that find nothing to do
+  std::atomic<std::uint32_t> sleeping{0};  // those of them that sleep
+  std::atomic<std::uint32_t> pins{0};      // threads of other pools that are about to wake one
+
+  // Threads of the process that are blocked in a channel.
+  static std::atomic<std::uint64_t>& blocked_threads();
+
+ private:
+  struct Block {
+    std::byte* at = nullptr;
+    ~Block();
+  };
+  void start();
+  void stop();
+
+  PoolSettings settings_;
+  machine::WaitPolicy waiting_;
+  Block sync_;
+  Block data_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::vector<std::thread> threads_;
+  std::mutex mutex_;
+  Task* first_ = nullptr;
+  Task* last_ = nullptr;
+  std::atomic<std::uint64_t> delegated_count_{0};
+  std::atomic<bool> stopping_{false};
+};
+
+}  // namespace tombolo::svp

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: a stack of a worker, with the state that belongs to it while it is parked.
+// Thread safety: its worker's thread.
+#pragma once
+
+#include <cstddef>
+
+#include "host/fibres/fibre.h"
+#include "svp/scheduler/scope.h"
+#include "svp/scheduler/task.h"
+
+namespace tombolo::svp {
+
+struct Strand {
+  // That of the worker's thread itself.
+  explicit Strand(Worker& owner) : worker(owner) {}
+  // Throws std::bad_alloc.
+  Strand(Worker& owner, std::size_t stack_bytes)
+      : worker(owner), fibre(stack_bytes, &Strand::begin, this) {}
+
+  static void begin(void* self);
+
+  Worker& worker;
+  host::Fibre fibre;
+  Scope* scope = nullptr;
+  const Task* awaited = nullptr;
+};
+
+}  // namespace tombolo::svp

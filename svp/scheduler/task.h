@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: a task, as the workers see it: work that its creator offers to whichever worker is free,
+// and waits for. It lies in the creator's frame and is not copied.
+//
+// Invariants: TK1 `run` ends with the worker's finish(), after which the task may be gone.
+//             TK2 `state` is the word of handover.h.
+// Thread safety: the creator's, but for `state`.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "svp/scheduler/scope.h"
+
+namespace tombolo::svp {
+
+class Worker;
+
+struct Task {
+  using Run = void (*)(Task&, Worker&);
+
+  Task(Run body, const Scope& of) : run(body), scope(of) {}
+  Task(const Task&) = delete;
+  Task& operator=(const Task&) = delete;
+
+  Run run;
+  const Scope& scope;         // the family whose threads it runs
+  Worker* creator = nullptr;  // null: a thread that is no worker
+  std::uint32_t slot = ~std::uint32_t{1};
+  std::atomic<std::uint64_t> state{0};
+  Task* next;  // in a queue of a place or of a worker; without a value elsewhere
+};
+
+}  // namespace tombolo::svp

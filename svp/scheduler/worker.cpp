@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "svp/scheduler/worker.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "base/random.h"
+#include "svp/scheduler/pool.h"
+
+namespace tombolo::svp {
+
+thread_local constinit Worker* Worker::here_ = nullptr;
+
+Worker::Worker(Pool& pool, const Core::Attachment& at, const Layout& layout)
+    : core_(at),
+      deque_(core_, layout.deque),
+      alarm_(core_, layout.alarm),
+      signal_(core_.word({core_.self(), layout.signal})),
+      pool_(pool),
+      next_victim_(Random::stream(at.seed, at.self).next()) {}
+
+Worker::~Worker() = default;
+
+// ---- Tasks of the running thread ----------------------------------------------------------------
+
+void Worker::keep(Task& task) {
+  task.slot = Deque::no_slot;
+  task.next = kept_;
+  kept_ = &task;
+}
+
+bool Worker::drop_kept(const Task& task) {
+  for (Task** link = &kept_; *link != nullptr; link = &(*link)->next)
+    if (*link == &task) {
+      *link = task.next;
+      return true;
+    }
+  return false;
+}
+
+bool Worker::take_back_slowly(Task& task) {
+  if (task.slot == Deque::no_slot) return drop_kept(task);
+  Deque::Entry moved = 0;
+  if (!deque_.claim(task.slot, moved)) return false;
+  if (moved != 0) reinterpret_cast<Task*>(moved)->slot = task.slot;
+  return true;
+}
+
+void Worker::wait(Task& task) {
+  unsigned tries = 0;
+  while (!Hand::done(core_, &task.state)) {
+    if (wanted()) attend();
+    if (!leap(task, tries)) park_until(task);
+  }
+  if (task.slot != Deque::no_slot) deque_.forget(task.slot);
+}
+
+// False: the stack had better be parked.
+bool Worker::leap(const Task& task, unsigned& tries) {
+  if (has_ready() || handed_on_ != nullptr) return false;
+  machine::relax_processor();
+  machine::Home taker = 0;
+  const bool taken = Hand::taken(core_, const_cast<std::atomic<std::uint64_t>*>(&task.state), taker);
+  if (task.slot == Deque::no_slot || !taken) return ++tries < short_tries;
+  if (!may_park()) {
+    sched_yield();
+    return true;
+  }
+  Task* const other = steal_from(taker);
+  if (other == nullptr) return ++tries < leap_tries;
+  tries = 0;
+  if (other->scope.within(task.scope)) {
+    run_taken(*other);
+    return true;
+  }
+  handed_on_ = other;  // WK2
+  return false;
+}
+
+// WK3.
+bool Worker::may_park() const {
+  return awaiting_.size() < most_parked || Pool::blocked_threads().load() != 0;
+}
+
+void Worker::run_taken(Task& task) {
+  Scope* const before = scope_;
+  task.run(task, *this);
+  scope_ = before;
+}
+
+void Worker::finish(Task& task) {
+  Worker* const creator = task.creator;
+  if (creator == nullptr) return Pool::finish_outside(task);
+  Pool& pool = creator->pool_;
+  // A pool of another place may end as soon as its last task is done.
+  const bool elsewhere = &pool != &pool_;
+  if (elsewhere) pool.pins.fetch_add(1);
+  Hand::finish(core_, &task.state);
+  if (creator != this) creator->wake();
+  if (elsewhere) pool.pins.fetch_sub(1);
+}
+
+bool Worker::attend() {
+  const bool active = alarm_.active();
+  if (deque_.own() != 0) {
+    deque_.no_longer_wanted();
+    const std::uint32_t idle = pool_.idle.load();
+    // As long as others find nothing, or a family is being stopped, each step looks here.
+    if (idle != 0 || alarm_.active()) deque_.want();
+    deque_.share(idle);
+    if (pool_.sleeping.load() != 0) pool_.rouse_one();
+  } else if (!active && pool_.idle.load() == 0) {
+    deque_.no_longer_wanted();
+    if (pool_.idle.load() != 0 || alarm_.active()) deque_.want();
+  }
+  if (alarm_.heard()) poke_stopped();
+  return active && scope_ != nullptr && scope_->stopped();
+}
+
+bool Worker::should_divide() { return pool_.idle.load() > deque_.untaken(); }
+
+void Worker::share_all() {
+  deque_.share(~Deque::Slot{0});
+  if (pool_.sleeping.load() != 0) pool_.rouse_one();
+}
+
+// ---- Blocking -----------------------------------------------------------------------------------
+
+void Worker::add_spare_strand() {
+  strands_.push_back(std::make_unique<Strand>(*this, pool_.settings().stack_bytes));
+  spare_.push_back(strands_.back().get());
+}
+
+void Worker::prepare_to_block() {
+  if (spare_.empty()) add_spare_strand();
+}
+
+bool Worker::block(Blocked& blocked) {
+  blocked.strand = running_;
+  blocked_.push_back(&blocked);
+  Pool::blocked_threads().fetch_add(1);
+  // An alarm that was heard before the thread was listed.
+  const bool stopped = alarm_.active() && scope_ != nullptr && scope_->stopped();
+  if (!stopped) {
+    blocked.parked = true;
+    suspend();
+    blocked.parked = false;
+  }
+  Pool::blocked_threads().fetch_sub(1);
+  std::erase(blocked_, &blocked);
+  return blocked.delivered;
+}
+
+void Worker::await_delivery(Blocked& blocked) {
+  receive();
+  while (!blocked.delivered) {
+    blocked.parked = true;
+    suspend();
+  }
+}
+
+void Worker::poke_stopped() {
+  for (Blocked* const blocked : blocked_) {
+    const Scope* const scope = blocked->strand->scope;
+    if (!blocked->parked || scope == nullptr || !scope->stopped()) continue;
+    blocked->parked = false;
+    ready_.push_back(blocked->strand);
+  }
+}
+
+void Worker::receive() {
+  if (inbox_.load(std::memory_order_relaxed) == nullptr) return;  // an exchange for each look costs
+  Blocked* first = nullptr;
+  for (Blocked* last = inbox_.exchange(nullptr, std::memory_order_acquire); last != nullptr;) {
+    Blocked* const before = last->next;
+    last->next = first;
+    first = last;
+    last = before;
+  }
+  while (first != nullptr) {
+    Blocked& blocked = *first;
+    first = blocked.next;
+    blocked.delivered = true;
+    if (!blocked.parked) continue;
+    blocked.parked = false;
+    ready_.push_back(blocked.strand);
+  }
+}
+
+void Worker::look_at_awaited() {
+  for (std::size_t i = 0; i < awaiting_.size();) {
+    Strand& strand = *awaiting_[i];
+    if (strand.awaited->state.load(std::memory_order_acquire) != Hand::done_value) {
+      ++i;
+      continue;
+    }
+    strand.awaited = nullptr;
+    ready_.push_back(&strand);
+    awaiting_.erase(awaiting_.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+bool Worker::has_ready() {
+  receive();
+  look_at_awaited();
+  return !ready_.empty();
+}
+
+Strand* Worker::next_ready() {
+  if (!has_ready()) return nullptr;
+  Strand* const next = ready_.front();
+  ready_.pop_front();
+  return next;
+}
+
+void Worker::park_until(const Task& task) {
+  try {
+    prepare_to_block();
+  } catch (const std::bad_alloc&) {
+    // Without a further stack this one has to do.
+    if (Task* const task_here = std::exchange(handed_on_, nullptr))
+      run_taken(*task_here);
+    else
+      sched_yield();
+    return;
+  }
+  running_->awaited = &task;
+  awaiting_.push_back(running_);
+  suspend();
+}
+
+// The caller has listed the running strand somewhere, and there is a spare one.
+void Worker::suspend() {
+  Strand* next = next_ready();
+  if (next == running_) return;
+  if (next == nullptr) {
+    next = spare_.back();
+    spare_.pop_back();
+  }
+  switch_to(*next);
+}
+
+void Worker::switch_to(Strand& next) {
+  Strand& self = *running_;
+  self.scope = scope_;
+  running_ = &next;
+  self.fibre.switch_to(next.fibre);
+  scope_ = self.scope;
+}
+
+void Worker::leave_to(Strand& next) {
+  spare_.push_back(running_);
+  scope_ = nullptr;
+  switch_to(next);
+}
+
+// ---- Any thread ---------------------------------------------------------------------------------
+
+void Worker::wake() {
+  core_.fetch_add(signal_, 1);
+  core_.notify(core_.self());
+}
+
+bool Worker::rouse() {
+  if (!asleep_.exchange(false)) return false;
+  wake();
+  return true;
+}
+
+void Worker::deliver(Blocked& blocked) {
+  blocked.next = inbox_.load(std::memory_order_relaxed);  // checked by the exchange
+  while (!inbox_.compare_exchange_weak(blocked.next, &blocked, std::memory_order_release)) {
+  }
+  wake();
+}
+
+void Blocked::deliver() {
+  if (worker != nullptr)
+    worker->deliver(*this);
+  else
+    Pool::deliver_outside(*this);
+}
+
+// ---- The worker's thread ------------------------------------------------------------------------
+
+void Strand::begin(void* self) {
+  auto& strand = *static_cast<Strand*>(self);
+  strand.worker.loop();
+}
+
+void Worker::work() {
+  here_ = this;
+  main_.emplace(*this);
+  running_ = &*main_;
+  loop();
+  spare_.clear();
+  strands_.clear();
+  here_ = nullptr;
+}
+
+void Worker::loop() {
+  std::optional<machine::Waiter> waiter;
+  for (;;) {
+    if (wanted()) attend();
+    if (Strand* const next = next_ready()) {
+      leave_to(*next);
+    } else if (Task* const task = find_task()) {
+      no_longer_idle();
+      waiter.reset();
+      from_loop_ = task;
+      run_taken(*task);
+    } else if (pool_.stopping()) {
+      if (running_ == &*main_) break;
+      std::erase(spare_, &*main_);
+      leave_to(*main_);
+    } else {
+      if (!waiter.has_value()) waiter.emplace(pool_.waiting(), nullptr);
+      idle(*waiter);
+    }
+  }
+  no_longer_idle();
+}
+
+Task* Worker::own_task() {
+  Task* task = reinterpret_cast<Task*>(deque_.pop());
+  if (task == nullptr && kept_ != nullptr) {
+    task = kept_;
+    kept_ = task->next;
+  }
+  if (task == nullptr) return nullptr;
+  task->slot = Deque::no_slot;
+  Hand::begin(core_, &task->state);
+  return task;
+}
+
+Task* Worker::steal_from(machine::Home victim) {
+  auto* const task = reinterpret_cast<Task*>(deque_.steal(victim));
+  if (task != nullptr) Hand::begin(core_, &task->state);
+  return task;
+}
+
+Task* Worker::steal_from_any() {
+  const auto others = static_cast<std::uint64_t>(core_.cores()) - 1;
+  if (others == 0) return nullptr;
+  next_victim_ = next_victim_ * 6364136223846793005u + 1442695040888963407u;
+  const std::uint64_t first = (next_victim_ >> 33) % others;
+  for (std::uint64_t i = 0; i < others; ++i) {
+    const auto victim =
+        static_cast<machine::Home>((core_.self() + 1 + (first + i) % others) % core_.cores());
+    if (Task* const task = steal_from(victim)) return task;
+  }
+  return nullptr;
+}
+
+Task* Worker::find_task() {
+  if (handed_on_ != nullptr) return std::exchange(handed_on_, nullptr);
+  if (Task* const task = own_task()) return task;
+  if (pool_.has_delegated()) {
+    if (Task* const task = pool_.delegated()) {
+      Hand::begin(core_, &task->state);
+      return task;
+    }
+  }
+  return steal_from_any();
+}
+
+void Worker::no_longer_idle() {
+  if (!is_idle_) return;
+  is_idle_ = false;
+  pool_.idle.fetch_sub(1);
+}
+
+void Worker::idle(machine::Waiter& waiter) {
+  if (!is_idle_) {
+    is_idle_ = true;
+    pool_.idle.fetch_add(1);
+  }
+  if (!waiter.wants_sleep()) {
+    (void)waiter.step().ok();  // there is no idle hook that could fail
+    return;
+  }
+  const std::uint64_t seen = core_.load(signal_);
+  asleep_.store(true);
+  pool_.sleeping.fetch_add(1);
+  if (!has_something_to_do())
+    (void)core_.wait_until(signal_, [seen](std::uint64_t v) { return v != seen; }).ok();
+  pool_.sleeping.fetch_sub(1);
+  asleep_.store(false);
+}
+
+bool Worker::has_something_to_do() {
+  if (pool_.stopping() || pool_.has_delegated() || alarm_.pending() || has_ready()) return true;
+  if (kept_ != nullptr || deque_.untaken() != 0) return true;
+  for (machine::Home other = 0; other < core_.cores(); ++other) {
+    if (other == core_.self()) continue;
+    deque_.ask(other);
+    if (deque_.shares(other)) return true;
+  }
+  return false;
+}
+
+}  // namespace tombolo::svp

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: a worker: a thread that runs tasks of its own deque, and of others' when it has none.
+//
+//   worker.offer(task);                       // create
+//   if (worker.take_back(task)) ... run it here ... else worker.wait(task);     // sync
+//
+// A worker that waits for a task which another worker has taken helps that worker: it runs tasks that
+// this one created (leapfrogging, Wagner and Calder, PPoPP 1993), on its stack if they descend from
+// the awaited one. If there are none, or the wait is for something else, it parks its stack and goes
+// on with a fresh one.
+//
+// Invariants: WK1 a stack stays with its worker.
+//             WK2 a stack on which a thread waits runs descendants of the awaited task alone. So
+//                 a thread that blocks holds up only threads that wait for it in any case.
+//             WK3 while no thread is blocked in a channel, a worker parks at most `most_parked`
+//                 stacks: memory is bounded by depth times workers.
+//             WK4 a worker that sleeps has asked all others for entries; those that share one,
+//                 deliver, finish or raise an alarm wake it.
+// Thread safety: here(), wake(), deliver() and what is said so by any thread; the rest by the
+// worker's thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "machine/waiting.h"
+#include "runtime/engines/thread_core.h"
+#include "svp/scheduler/alarm.h"
+#include "svp/scheduler/blocked.h"
+#include "svp/scheduler/handover.h"
+#include "svp/scheduler/split_deque.h"
+#include "svp/scheduler/strand.h"
+#include "svp/scheduler/task.h"
+
+namespace tombolo::svp {
+
+class Pool;
+
+class Worker {
+ public:
+  using Core = runtime::ThreadCore;
+  using Deque = SplitDeque<Core>;
+  using Hand = Handover<Core>;
+
+  struct Layout {
+    Deque::Layout deque;
+    Alarm<Core>::Layout alarm;
+    machine::Offset signal = 0;
+  };
+  static Layout take(machine::SyncLayout& layout, Deque::Slot capacity) {
+    const Deque::Layout deque = Deque::take(layout, 0, capacity);
+    return {.deque = deque,
+            .alarm = Alarm<Core>::take(layout, deque.wanted),
+            .signal = layout.take_lines(1)};
+  }
+
+  Worker(Pool& pool, const Core::Attachment& at, const Layout& layout);
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  // The calling thread's; null if it is no worker.
+  static Worker* here() { return here_; }
+  Pool& pool() const { return pool_; }
+  machine::Home number() const { return core_.self(); }
+  // The family whose thread runs now; null: none does.
+  Scope* scope() const { return scope_; }
+  void set_scope(Scope* scope) { scope_ = scope; }
+
+  // ---- Tasks of the running thread --------------------------------------------------------------
+
+  void offer(Task& task) {
+    task.creator = this;
+    if (deque_.full()) [[unlikely]]
+      return keep(task);
+    task.slot = deque_.push(reinterpret_cast<Deque::Entry>(&task));
+  }
+  // True: the caller has the task and runs it.
+  bool take_back(Task& task) {
+    if (deque_.claim_last(task.slot)) [[likely]]
+      return true;
+    return take_back_slowly(task);
+  }
+  // Until the task is done: one that this worker offered and could not take back, or that was
+  // delegated.
+  void wait(Task& task);
+  // At the end of `run` of a task that was not taken back. The task may be gone afterwards.
+  void finish(Task& task);
+
+  // True if attend() is due: another worker wants entries, or an alarm was raised.
+  bool wanted() { return deque_.wanted(); }
+  // Does what is wanted. True: the running thread's family was stopped, or one above it.
+  bool attend();
+  // True if idle workers find less in the deque than they are; a family then divides its range.
+  bool should_divide();
+  // Others may have all entries.
+  void share_all();
+
+  // True if loop() itself has begun this task, and nothing has run since: no thread waits below it on
+  // the stack.
+  bool is_from_loop(const Task& task) const { return from_loop_ == &task; }
+
+  // Parks the running thread until blocked.delivered, or until its family is stopped: false.
+  // Where it is false, the caller withdraws `blocked` or, if it was about to be delivered, calls
+  // await_delivery(). prepare_to_block() before the event could be delivered: throws std::bad_alloc.
+  void prepare_to_block();
+  bool block(Blocked& blocked);
+  void await_delivery(Blocked& blocked);
+
+  // ---- Any thread -------------------------------------------------------------------------------
+
+  void wake();
+  void deliver(Blocked& blocked);
+  bool asleep() const { return asleep_.load(std::memory_order_relaxed); }  // a hint
+  // Wakes it if it sleeps.
+  bool rouse();
+  Alarm<Core>& alarm() { return alarm_; }
+
+  // ---- The worker's thread ----------------------------------------------------------------------
+
+  // Returns when the pool stops.
+  void work();
+  // On any stack: looks for work for ever.
+  void loop();
+
+ private:
+  static constexpr unsigned leap_tries = 400;
+  static constexpr unsigned short_tries = 200;
+  static constexpr std::size_t most_parked = 64;
+  static thread_local constinit Worker* here_;
+
+  void keep(Task& task);
+  bool take_back_slowly(Task& task);
+  bool drop_kept(const Task& task);
+  void run_taken(Task& task);
+  bool leap(const Task& task, unsigned& tries);
+  bool may_park() const;
+  bool has_ready();
+  Task* steal_from(machine::Home victim);
+  Task* steal_from_any();
+  Task* own_task();
+  Task* find_task();
+
+  void add_spare_strand();
+  void park_until(const Task& task);
+  void suspend();
+  void switch_to(Strand& next);
+  Strand* next_ready();
+  void receive();
+  void look_at_awaited();
+  void poke_stopped();
+  void leave_to(Strand& next);
+
+  void no_longer_idle();
+  void idle(machine::Waiter& waiter);
+  bool has_something_to_do();
+
+  Core core_;
+  Deque deque_;
+  Alarm<Core> alarm_;
+  Core::Word signal_;
+  Scope* scope_ = nullptr;
+  Pool& pool_;
+  Strand* running_ = nullptr;
+  std::optional<Strand> main_;
+  bool is_idle_ = false;
+  const Task* from_loop_ = nullptr;
+  Task* handed_on_ = nullptr;  // taken, for loop() on another stack
+  std::uint64_t next_victim_;
+  Task* kept_ = nullptr;  // tasks that the deque had no slot for
+  std::vector<std::unique_ptr<Strand>> strands_;
+  std::vector<Strand*> spare_;     // parked in loop(), with nothing to do
+  std::vector<Strand*> awaiting_;  // parked in wait()
+  std::vector<Blocked*> blocked_;  // parked in block()
+  std::deque<Strand*> ready_;
+  std::atomic<bool> asleep_{false};
+  alignas(64) std::atomic<Blocked*> inbox_{nullptr};
+};
+
+}  // namespace tombolo::svp
