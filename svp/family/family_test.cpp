@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: tests create, sync, kill, break and failure of families, with one worker and with several.
+// Thread safety: -
+#include "svp/family/family.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "svp/svp.h"
+
+namespace tombolo::svp {
+namespace {
+
+class Families : public ::testing::TestWithParam<unsigned> {
+ protected:
+  // Runs the body as a thread of a family of these workers.
+  template <class Body>
+  Exit inside(Body&& body) {
+    auto family = create(place_, std::forward<Body>(body));
+    return family.sync();
+  }
+  LocalPlace place_{GetParam()};
+};
+INSTANTIATE_TEST_SUITE_P(Workers, Families, ::testing::Values(1u, 2u, 4u));
+
+long fibonacci(long n) {
+  if (n < 2) return n;
+  long one = 0;
+  auto family = create([&] { one = fibonacci(n - 1); });
+  const long two = fibonacci(n - 2);
+  EXPECT_TRUE(family.sync().done());
+  return one + two;
+}
+
+TEST_P(Families, ComputeFibonacciNumbers) {
+  long result = 0;
+  EXPECT_TRUE(inside([&] { result = fibonacci(20); }).done());
+  EXPECT_EQ(result, 6765);
+}
+
+TEST_P(Families, RunEachIndexOnce) {
+  for (const Range range : {Range{.limit = 1000}, Range{.start = 7, .limit = 7},
+                            Range{.start = 99, .limit = -100, .step = -3},
+                            Range{.start = -5, .limit = 1}, Range{.limit = 3, .block = 1},
+                            Range{.limit = 500, .block = 2}}) {
+    const std::uint64_t count = range.count();
+    std::vector<std::atomic<int>> runs(count);
+    inside([&] {
+      auto family = create(range, [&](Index i) { ++runs[static_cast<std::uint64_t>((i - range.start) / range.step)]; });
+      EXPECT_TRUE(family.sync().done());
+    });
+    EXPECT_TRUE(std::all_of(runs.begin(), runs.end(), [](const auto& n) { return n == 1; }))
+        << range.start << " to " << range.limit << " by " << range.step;
+  }
+}
+
+TEST_P(Families, NestInRanges) {
+  std::atomic<int> leaves{0};
+  inside([&] {
+    auto outer = create({.limit = 10}, [&](Index) {
+      auto inner = create({.limit = 10}, [&](Index) {
+        auto innermost = create({.limit = 10}, [&](Index) { ++leaves; });
+        innermost.sync();
+      });
+      inner.sync();
+    });
+    outer.sync();
+  });
+  EXPECT_EQ(leaves, 1000);
+}
+
+TEST_P(Families, MayBeSyncedInAnyOrder) {
+  int sum = 0;
+  inside([&] {
+    int a = 0;
+    int b = 0;
+    int c = 0;
+    auto first = create([&] { a = 1; });
+    auto second = create([&] { b = 10; });
+    auto third = create([&] { c = 100; });
+    first.sync();
+    third.sync();
+    second.sync();
+    sum = a + b + c;
+  });
+  EXPECT_EQ(sum, 111);
+}
+
+TEST_P(Families, ManyAreSyncedInTheOrderOfTheirCreates) {
+  constexpr int families = 20000;  // more than a worker offers at a time
+  std::atomic<int> runs{0};
+  inside([&] {
+    const auto body = [&] { ++runs; };
+    using One = decltype(create(body));
+    std::vector<std::unique_ptr<One>> all;
+    for (int i = 0; i < families; ++i) all.emplace_back(new One(create(body)));
+    for (auto& family : all) family->sync();
+  });
+  EXPECT_EQ(runs, families);
+}
+
+TEST_P(Families, EndWithTheValueOfABreak) {
+  inside([&] {
+    auto family = create({.limit = unbounded}, [](Index i) {
+      if (i == 12345) break_family(-i);
+    });
+    const Exit exit = family.sync();
+    EXPECT_EQ(exit.reason, ExitReason::broken);
+    EXPECT_EQ(exit.value, -12345);
+  });
+}
+
+TEST_P(Families, AreBrokenByTheFirst) {
+  inside([&] {
+    std::atomic<int> after{0};
+    auto family = create({.limit = 1000}, [&](Index i) { break_family(i); ++after; });
+    const Exit exit = family.sync();
+    EXPECT_EQ(exit.reason, ExitReason::broken);
+    EXPECT_EQ(after, 0);
+  });
+}
+
+TEST_P(Families, TellTheErrorOfAThread) {
+  inside([&] {
+    auto family = create({.limit = 100}, [](Index i) {
+      if (i == 42) throw std::runtime_error("thread 42");
+    });
+    const Exit exit = family.sync();
+    EXPECT_EQ(exit.reason, ExitReason::failed);
+    EXPECT_THROW(exit.rethrow(), std::runtime_error);
+    auto single = create([] { throw 7; });
+    EXPECT_THROW(single.sync().rethrow(), int);
+  });
+}
+
+TEST_P(Families, AreKilledWithAllDescendants) {
+  struct Unwound {
+    std::atomic<int>& count;
+    ~Unwound() { ++count; }
+  };
+  std::atomic<int> begun{0};
+  std::atomic<int> unwound{0};
+  LocalPlace elsewhere(GetParam());
+  const Exit exit = inside([&] {
+    auto family = create(elsewhere, {.limit = 8}, [&](Index) {
+      Unwound mark{unwound};
+      ++begun;
+      auto child = create({.limit = unbounded}, [](Index) {});
+      child.sync();
+      ADD_FAILURE() << "the sync of a killed thread returned";
+    });
+    while (begun == 0) std::this_thread::yield();
+    family.kill();
+    EXPECT_EQ(family.sync().reason, ExitReason::killed);
+    EXPECT_EQ(begun, unwound);
+  });
+  EXPECT_TRUE(exit.done());
+}
+
+TEST_P(Families, KilledBeforeTheyBeginDoNotRun) {
+  inside([&] {
+    LocalPlace elsewhere(1);
+    std::atomic<bool> hold{true};
+    auto holder = create(elsewhere, [&] {
+      while (hold) std::this_thread::yield();
+    });
+    auto family = create(elsewhere, [] { FAIL(); });
+    family.kill();
+    family.kill();
+    hold = false;
+    EXPECT_EQ(family.sync().reason, ExitReason::killed);
+    EXPECT_TRUE(holder.sync().done());
+  });
+}
+
+TEST_P(Families, KilledAfterTheirEndAreDone) {
+  inside([&] {
+    LocalPlace elsewhere(1);
+    std::atomic<bool> ran{false};
+    auto family = create(elsewhere, [&] { ran = true; });
+    while (family.state.load() != Worker::Hand::done_value) std::this_thread::yield();
+    family.kill();
+    EXPECT_TRUE(family.sync().done());
+  });
+}
+
+TEST_P(Families, ThatAnExceptionLeavesAreKilledAndJoined) {
+  std::atomic<int> alive{0};
+  const Exit exit = inside([&] {
+    ++alive;
+    auto family = create({.limit = unbounded}, [&](Index) {});
+    --alive;
+    throw std::runtime_error("left");
+  });
+  EXPECT_EQ(exit.reason, ExitReason::failed);
+  EXPECT_EQ(alive, 0);
+  // No alarm stays.
+  inside([&] {
+    auto family = create({.limit = 10}, [](Index) {});
+    EXPECT_TRUE(family.sync().done());
+    EXPECT_FALSE(Worker::here()->alarm().active());
+  });
+}
+
+TEST_P(Families, OfThreadsThatAreNoWorkers) {
+  std::vector<std::thread> threads;
+  std::atomic<int> sum{0};
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 100; ++i) {
+        auto family = create(place_, {.limit = 10}, [&](Index k) { sum += static_cast<int>(k); });
+        EXPECT_TRUE(family.sync().done());
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(sum, 4 * 100 * 45);
+  auto family = create([&] { sum = 1; });  // at the default place
+  EXPECT_TRUE(family.sync().done());
+  EXPECT_EQ(sum, 1);
+}
+
+TEST_P(Families, CheckpointEndsALongLoop) {
+  inside([&] {
+    std::atomic<bool> looping{false};
+    LocalPlace elsewhere(1);
+    auto family = create(elsewhere, [&] {
+      for (looping = true;;) checkpoint();
+    });
+    while (!looping) std::this_thread::yield();
+    family.kill();
+    EXPECT_EQ(family.sync().reason, ExitReason::killed);
+  });
+}
+
+// Through the public names alone.
+TEST_P(Families, HaveFreeFunctions) {
+  inside([&] {
+    auto family = create({.limit = unbounded}, [](Index) {});
+    kill(family);
+    EXPECT_EQ(sync(family).reason, ExitReason::killed);
+  });
+}
+
+TEST(FamiliesDeathTest, AreSyncedOnce) {
+  ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_DEATH(
+      {
+        LocalPlace place(1);
+        auto family = create(place, [] {});
+        family.sync();
+        family.sync();
+      },
+      "sync: this family was synced before");
+}
+
+TEST(FamiliesDeathTest, AreSynced) {
+  ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_DEATH(
+      {
+        LocalPlace place(1);
+        auto family = create(place, [] {});
+      },
+      "a family was created and not synced");
+}
+
+TEST(FamiliesDeathTest, AreSyncedByTheirCreator) {
+  ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_DEATH(
+      {
+        LocalPlace place(1);
+        auto outer = create(place, [] {
+          auto inner = create([] {});
+          std::thread([&] { inner.sync(); }).join();
+        });
+        outer.sync();
+      },
+      "sync: by a thread that has not created the family");
+}
+
+TEST(FamiliesDeathTest, AreBrokenFromWithin) {
+  EXPECT_DEATH(break_family(1), "break_family: outside of all families");
+}
+
+TEST(FamiliesDeathTest, HaveAStep) {
+  ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_DEATH((void)create({.limit = 4, .step = 0}, [](Index) {}).sync(),
+               "create: a family from 0 to 4 with step 0");
+}
+
+}  // namespace
+}  // namespace tombolo::svp

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: tests local and exclusive places, and names of places that have ended.
+// Thread safety: -
+#include "svp/places/place.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "svp/svp.h"
+
+namespace tombolo::svp {
+namespace {
+
+class Places : public ::testing::TestWithParam<unsigned> {
+ protected:
+  template <class Body>
+  Exit inside(Body&& body) {
+    auto family = create(place_, std::forward<Body>(body));
+    return family.sync();
+  }
+  LocalPlace place_{GetParam()};
+};
+INSTANTIATE_TEST_SUITE_P(Workers, Places, ::testing::Values(1u, 2u, 4u));
+
+TEST_P(Places, HaveTheirOwnWorkers) {
+  EXPECT_EQ(place_.workers(), GetParam());
+  inside([&] {
+    LocalPlace elsewhere(2);
+    const Pool* const here = &Worker::here()->pool();
+    const Pool* there = nullptr;
+    const Pool* nested = nullptr;
+    const Pool* back = nullptr;
+    auto family = create(elsewhere, [&] {
+      there = &Worker::here()->pool();
+      auto inner = create([&] { nested = &Worker::here()->pool(); });
+      inner.sync();
+      auto home = create(place_, [&] { back = &Worker::here()->pool(); });
+      home.sync();
+    });
+    EXPECT_TRUE(family.sync().done());
+    EXPECT_NE(here, there);
+    EXPECT_EQ(there, nested);
+    EXPECT_EQ(here, back);
+  });
+}
+
+TEST_P(Places, DefaultIsThatOfTheCreator) {
+  inside([] {
+    const Pool* const here = &Worker::here()->pool();
+    auto family = create(Place(), {.limit = 10}, [&](Index) { EXPECT_EQ(&Worker::here()->pool(), here); });
+    EXPECT_TRUE(family.sync().done());
+  });
+}
+
+TEST_P(Places, ExclusiveRunsOneFamilyAtATime) {
+  ExclusivePlace counter;
+  std::atomic<int> inside_now{0};
+  long count = 0;  // not atomic
+  inside([&] {
+    auto family = create({.limit = 2000}, [&](Index) {
+      auto add = create(counter, [&] {
+        EXPECT_EQ(++inside_now, 1);
+        ++count;
+        --inside_now;
+      });
+      add.sync();
+    });
+    EXPECT_TRUE(family.sync().done());
+  });
+  EXPECT_EQ(count, 2000);
+}
+
+TEST_P(Places, ExclusiveKeepsTheOrderOfCreates) {
+  ExclusivePlace place(place_);
+  std::vector<int> order;
+  inside([&] {
+    const auto make = [&](int i) { return create(place, [&order, i] { order.push_back(i); }); };
+    using One = decltype(make(0));
+    std::vector<std::unique_ptr<One>> all;
+    for (int i = 0; i < 200; ++i) all.emplace_back(new One(make(i)));
+    for (std::size_t i = all.size(); i-- > 0;) all[i]->sync();  // the last one first
+  });
+  ASSERT_EQ(order.size(), 200u);
+  for (int i = 0; i < 200; ++i) EXPECT_EQ(order[static_cast<std::size_t>(i)], i);
+}
+
+TEST_P(Places, ExclusiveMayBlockInside) {
+  ExclusivePlace place;
+  inside([&] {
+    Global<int> value;
+    int seen = 0;
+    auto first = create(place, [&] { seen = value.read(); });
+    auto second = create(place, [&] { seen *= 2; });
+    auto writer = create([&] { value.write(21); });
+    second.sync();
+    first.sync();
+    writer.sync();
+    EXPECT_EQ(seen, 42);
+  });
+}
+
+TEST_P(Places, ExclusiveServesThreadsThatAreNoWorkers) {
+  ExclusivePlace here(place_);
+  ExclusivePlace anywhere;
+  long count = 0;
+  long others = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t)
+    threads.emplace_back([&] {
+      for (int i = 0; i < 200; ++i) {
+        auto one = create(here, [&] { ++count; });
+        auto two = create(anywhere, [&] { ++others; });
+        EXPECT_TRUE(one.sync().done());
+        EXPECT_TRUE(two.sync().done());
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(count, 600);
+  EXPECT_EQ(others, 600);
+}
+
+TEST_P(Places, ExclusiveGoesOnAfterKillAndFailure) {
+  ExclusivePlace place;
+  inside([&] {
+    int after = 0;
+    auto failing = create(place, [] { throw 1; });
+    auto killed = create(place, [] { FAIL(); });
+    auto last = create(place, [&] { after = 1; });
+    killed.kill();
+    EXPECT_EQ(killed.sync().reason, ExitReason::killed);
+    EXPECT_EQ(failing.sync().reason, ExitReason::failed);
+    EXPECT_TRUE(last.sync().done());
+    EXPECT_EQ(after, 1);
+  });
+}
+
+class PlacesDeathTest : public ::testing::Test {
+ protected:
+  PlacesDeathTest() { ::testing::GTEST_FLAG(death_test_style) = "threadsafe"; }
+};
+
+TEST_F(PlacesDeathTest, AnEndedPlaceDoesNotExist) {
+  EXPECT_DEATH(
+      {
+        Place name;
+        {
+          LocalPlace place(1);
+          name = place;
+        }
+        LocalPlace other(1);  // which may have its record
+        create(name, [] {}).sync();
+      },
+      "create: the place does not exist any more");
+}
+
+TEST_F(PlacesDeathTest, ExclusiveWithinItselfCouldNotEnd) {
+  EXPECT_DEATH(
+      {
+        ExclusivePlace place;
+        auto outer = create(place, [&] {
+          auto between = create([&] { create(place, [] {}).sync(); });
+          between.sync();
+        });
+        outer.sync();
+      },
+      "create at an exclusive place, from within a family of that place");
+}
+
+}  // namespace
+}  // namespace tombolo::svp
