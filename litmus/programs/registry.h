@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: all programs that are explored, as values: every algorithm of sync/ and of the machines'
-// emulation, the engine of windows/, the protocols of dsm/, and their broken twins.
+// emulation, the engine of windows/, the protocols of dsm/, the scheduler of svp/, and their broken
+// twins.
 //
-// A new one is a line in locks.cpp, others.cpp, windows.cpp, memory.cpp or broken.cpp; a lock
-// family that sync/locks/families.h lists is there already.
+// A new one is a line in locks.cpp, others.cpp, windows.cpp, memory.cpp, families.cpp or broken.cpp; a
+// lock family that sync/locks/families.h lists is there already.
 // Thread safety: the list is constant.
 #pragma once
 
@@ -33,8 +34,10 @@ std::vector<ExploredProgram> lock_programs();
 std::vector<ExploredProgram> other_programs();
 std::vector<ExploredProgram> window_programs();
 std::vector<ExploredProgram> memory_programs();
+std::vector<ExploredProgram> family_programs();
 std::vector<ExploredProgram> broken_programs();
 std::vector<ExploredProgram> broken_window_programs();
 std::vector<ExploredProgram> broken_memory_programs();
+std::vector<ExploredProgram> broken_family_programs();
 
 }  // namespace tombolo::litmus

@@ -56,8 +56,10 @@ class Alarm {
   }
   // heard() will be true.
   bool pending() { return core_.load(own_rings_) != heard_; }
-  // What heard() looks at, for a core that waits for it.
-  typename C::Word rings() const { return own_rings_; }
+  // Until heard() will be true, for a core that waits for nothing else.
+  Status await() {
+    return core_.wait_until(own_rings_, [heard = heard_](std::uint64_t v) { return v != heard; });
+  }
 
  private:
   C& core_;

@@ -210,6 +210,8 @@ class SplitDeque {
   typename C::Word bounds_;
   typename C::Word wanted_;
   std::byte* view_;
+
+ protected:  // for a broken twin
   Slot head_ = 0;
   Slot split_ = 0;
 };

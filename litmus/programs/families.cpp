@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "litmus/explorer/explored.h"
+#include "litmus/programs/alarm_program.h"
+#include "litmus/programs/deque_program.h"
+#include "litmus/programs/omitting.h"
+#include "litmus/programs/registry.h"
+#include "svp/scheduler/broken/hasty_deque.h"
+
+namespace tombolo::litmus {
+namespace {
+
+template <class C, class Deque = svp::SplitDeque<C>>
+ExploredProgram deque(const std::string& name, const std::string& about, machine::Home cores,
+                      std::vector<unsigned> rounds, unsigned tries) {
+  return {.name = name,
+          .about = about,
+          .cores = cores,
+          .make = [=](machine::Home n) -> std::unique_ptr<Program> {
+            return std::make_unique<DequeProgram<C, Deque>>(n, rounds, tries);
+          }};
+}
+
+template <class C>
+ExploredProgram alarm(const std::string& name, const std::string& about, machine::Home cores,
+                      AlarmOrder order = AlarmOrder::right) {
+  return {.name = name, .about = about, .cores = cores, .make = [order](machine::Home n) {
+            return std::unique_ptr<Program>(std::make_unique<AlarmProgram<C>>(n, order));
+          }};
+}
+
+ExploredProgram broken(ExploredProgram program) {
+  program.name = "broken/" + program.name;
+  program.broken = true;
+  return program;
+}
+
+}  // namespace
+
+std::vector<ExploredProgram> family_programs() {
+  return {
+      deque<Explored>("families/deque", "core 0 creates two tasks and syncs them, core 1 takes some",
+                      2, {2}, 2),
+      deque<Explored>("families/deque-again", "a task, and one more in the slot of the first", 2,
+                      {1, 1}, 2),
+      deque<Explored>("families/deque-withdrawn",
+                      "three tasks, of which two are shared and may be taken back", 2, {3}, 2),
+      deque<Explored>("families/deque-of-three", "three tasks, two cores that take one each", 3, {3},
+                      1),
+      deque<ExploredTestAndSet>("families/deque-by-test-and-set", "a task, on the SCC's atomics", 2,
+                                {1}, 1),
+      alarm<Explored>("families/kill", "core 0 stops a family, core 1 blocks in it", 2),
+      alarm<Explored>("families/kill-of-two", "the same with two cores that block", 3),
+  };
+}
+
+std::vector<ExploredProgram> broken_family_programs() {
+  using NoPublish = Omitting<Explored, Omit::publish>;
+  using NoRefresh = Omitting<Explored, Omit::refresh>;
+  using NoNotify = Omitting<Explored, Omit::notify>;
+  using NoWait = Omitting<Explored, Omit::wait>;
+  using NoAtomics = Divided<Explored>;
+  return {
+      broken(deque<NoPublish>("families/deque/no-publish", "tasks are shared unpublished", 2, {1}, 1)),
+      broken(deque<NoRefresh>("families/deque/no-refresh", "tasks and results are not refreshed", 2,
+                              {1}, 1)),
+      broken(deque<NoNotify>("families/deque/no-notify", "the creator is not woken (R6)", 2, {1}, 1)),
+      broken(deque<NoWait>("families/deque/no-wait", "a sync does not wait", 2, {1}, 1)),
+      broken(deque<NoAtomics>("families/deque/divided-atomics", "atomics are a load and a store", 2,
+                              {1}, 1)),
+      broken(deque<Explored, svp::broken::HastyDeque<Explored>>(
+          "families/deque/hasty", "the owner takes back without a look at the split", 2, {1}, 1)),
+      broken(alarm<NoNotify>("families/kill/no-notify", "blocked cores are not woken (R6)", 2)),
+      broken(alarm<Explored>("families/kill/raised-before-marked",
+                             "the alarm comes before the family is marked", 2,
+                             AlarmOrder::raised_before_marked)),
+      broken(alarm<Explored>("families/kill/not-looked-after-listing",
+                             "a thread blocks without a further look", 2,
+                             AlarmOrder::not_looked_after_listing)),
+      broken(alarm<NoAtomics>("families/kill/divided-atomics", "atomics are a load and a store", 3)),
+  };
+}
+
+}  // namespace tombolo::litmus
