@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "svp/svp.h"
 
@@ -109,10 +110,10 @@ TEST_P(Channels, ManyThreadsBlockAtOnce) {
 }
 
 TEST_P(Channels, AKillEndsABlockedThread) {
+  LocalPlace elsewhere(1);
   for (int round = 0; round < 50; ++round)
-    inside([] {
+    inside([&] {
       Global<int> never;
-      LocalPlace elsewhere(1);
       std::atomic<bool> reading{false};
       auto family = create(elsewhere, [&] {
         auto inner = create([&] {
@@ -129,10 +130,10 @@ TEST_P(Channels, AKillEndsABlockedThread) {
 }
 
 TEST_P(Channels, AKillMeetsAWrite) {
+  LocalPlace elsewhere(1);
   for (int round = 0; round < 300; ++round)
-    inside([] {
+    inside([&] {
       Global<int> value;
-      LocalPlace elsewhere(1);
       std::atomic<bool> reading{false};
       auto family = create(elsewhere, [&] {
         reading = true;

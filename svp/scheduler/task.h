@@ -28,7 +28,9 @@ struct Task {
   Worker* creator = nullptr;  // null: a thread that is no worker
   std::uint32_t slot = ~std::uint32_t{1};
   std::atomic<std::uint64_t> state{0};
-  Task* next;  // in a queue of a place or of a worker; without a value elsewhere
+  // In a queue of a place, or in a worker's list; without a value elsewhere.
+  Task* next;
+  Task* previous;
 };
 
 }  // namespace tombolo::svp

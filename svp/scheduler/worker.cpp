@@ -27,22 +27,24 @@ Worker::~Worker() = default;
 // ---- Tasks of the running thread ----------------------------------------------------------------
 
 void Worker::keep(Task& task) {
-  task.slot = Deque::no_slot;
+  task.slot = kept_slot;
+  task.previous = nullptr;
   task.next = kept_;
+  if (kept_ != nullptr) kept_->previous = &task;
   kept_ = &task;
 }
 
-bool Worker::drop_kept(const Task& task) {
-  for (Task** link = &kept_; *link != nullptr; link = &(*link)->next)
-    if (*link == &task) {
-      *link = task.next;
-      return true;
-    }
-  return false;
+void Worker::drop_kept(const Task& task) {
+  (task.previous == nullptr ? kept_ : task.previous->next) = task.next;
+  if (task.next != nullptr) task.next->previous = task.previous;
 }
 
 bool Worker::take_back_slowly(Task& task) {
-  if (task.slot == Deque::no_slot) return drop_kept(task);
+  if (task.slot == Deque::no_slot) return false;
+  if (task.slot == kept_slot) {
+    drop_kept(task);
+    return true;
+  }
   Deque::Entry moved = 0;
   if (!deque_.claim(task.slot, moved)) return false;
   if (moved != 0) reinterpret_cast<Task*>(moved)->slot = task.slot;
@@ -328,7 +330,7 @@ Task* Worker::own_task() {
   Task* task = reinterpret_cast<Task*>(deque_.pop());
   if (task == nullptr && kept_ != nullptr) {
     task = kept_;
-    kept_ = task->next;
+    drop_kept(*task);
   }
   if (task == nullptr) return nullptr;
   task->slot = Deque::no_slot;

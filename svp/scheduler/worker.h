@@ -131,11 +131,13 @@ class Worker {
   static constexpr unsigned leap_tries = 400;
   static constexpr unsigned short_tries = 200;
   static constexpr std::size_t most_parked = 64;
+  // Of a task in `kept_`.
+  static constexpr Deque::Slot kept_slot = Deque::no_slot - 1;
   static thread_local constinit Worker* here_;
 
   void keep(Task& task);
   bool take_back_slowly(Task& task);
-  bool drop_kept(const Task& task);
+  void drop_kept(const Task& task);
   void run_taken(Task& task);
   bool leap(const Task& task, unsigned& tries);
   bool may_park() const;
