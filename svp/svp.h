@@ -17,9 +17,9 @@
 // Thread safety: as the parts say.
 #pragma once
 
-#include "svp/family/exit.h"      // IWYU pragma: export
-#include "svp/family/family.h"    // IWYU pragma: export
-#include "svp/family/global.h"    // IWYU pragma: export
-#include "svp/family/range.h"     // IWYU pragma: export
-#include "svp/family/shared.h"    // IWYU pragma: export
-#include "svp/places/place.h"     // IWYU pragma: export
+#include "svp/family/exit.h"    // IWYU pragma: export
+#include "svp/family/family.h"  // IWYU pragma: export
+#include "svp/family/global.h"  // IWYU pragma: export
+#include "svp/family/range.h"   // IWYU pragma: export
+#include "svp/family/shared.h"  // IWYU pragma: export
+#include "svp/places/place.h"   // IWYU pragma: export

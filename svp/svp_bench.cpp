@@ -168,14 +168,15 @@ class Benchmarks {
 
   void fib() {
     std::vector<Contestant> all;
-    all.push_back({"families", [&] { check([] { return fib_families(fib_of) == fib_result; }, "fib"); }});
+    all.push_back(
+        {"families", [&] { check([] { return fib_families(fib_of) == fib_result; }, "fib"); }});
 #ifdef TOMBOLO_HAS_TBB
-    all.push_back({"oneTBB", [&] {
-                     arena_.execute([] { expect(fib_tbb(fib_of) == fib_result, "fib"); });
-                   }});
+    all.push_back(
+        {"oneTBB", [&] { arena_.execute([] { expect(fib_tbb(fib_of) == fib_result, "fib"); }); }});
 #endif
 #ifdef _OPENMP
-    all.push_back({"OpenMP", [&] { openmp_task([] { expect(fib_openmp(fib_of) == fib_result, "fib"); }); }});
+    all.push_back(
+        {"OpenMP", [&] { openmp_task([] { expect(fib_openmp(fib_of) == fib_result, "fib"); }); }});
 #endif
     measure("fib", fib_calls, rounds_, std::move(all));
   }
@@ -193,10 +194,10 @@ class Benchmarks {
                    }});
 #endif
 #ifdef _OPENMP
-    all.push_back({"OpenMP", [&] {
-                     openmp_task(
-                         [] { expect(skynet_openmp(0, skynet_leaves) == skynet_result, "skynet"); });
-                   }});
+    all.push_back(
+        {"OpenMP", [&] {
+           openmp_task([] { expect(skynet_openmp(0, skynet_leaves) == skynet_result, "skynet"); });
+         }});
 #endif
     measure("skynet", skynet_leaves, rounds_, std::move(all));
   }
@@ -214,11 +215,12 @@ class Benchmarks {
                      family.sync();
                    }});
 #ifdef TOMBOLO_HAS_TBB
-    all.push_back({"oneTBB", [&] { arena_.execute([&] { tbb::parallel_for(Index{0}, n, body); }); }});
+    all.push_back(
+        {"oneTBB", [&] { arena_.execute([&] { tbb::parallel_for(Index{0}, n, body); }); }});
 #endif
 #ifdef _OPENMP
     all.push_back({"OpenMP", [&] {
-#pragma omp parallel for num_threads(static_cast<int>(workers_))
+#pragma omp parallel for num_threads(static_cast <int>(workers_))
                      for (Index i = 0; i < n; ++i) body(i);
                    }});
 #endif
@@ -227,21 +229,23 @@ class Benchmarks {
 
   void chain() {
     constexpr Index n = 1000000;
-    measure("chain", n, rounds_, {{"families", [&] {
-              Shared<Index> sum(0);
-              auto family = create(
-                  place_, {.limit = n},
-                  [](Index i, SharedEnd<Index>& end) { end.write(end.read() + i); }, sum);
-              family.sync();
-              expect(sum.read() == n * (n - 1) / 2, "chain");
-            }}});
+    measure("chain", n, rounds_,
+            {{"families", [&] {
+                Shared<Index> sum(0);
+                auto family = create(
+                    place_, {.limit = n},
+                    [](Index i, SharedEnd<Index>& end) { end.write(end.read() + i); }, sum);
+                family.sync();
+                expect(sum.read() == n * (n - 1) / 2, "chain");
+              }}});
   }
 
   void counter() {
     constexpr Index n = 200000;
     const auto parts = static_cast<Index>(workers_);
     measure("counter", n, rounds_,
-            {{"families", [&] {
+            {{"families",
+              [&] {
                 ExclusivePlace exclusive;
                 long count = 0;
                 each_part(parts, [&](Index) {
@@ -281,7 +285,7 @@ class Benchmarks {
 #ifdef _OPENMP
   template <class Body>
   void openmp_task(Body body) {
-#pragma omp parallel num_threads(static_cast<int>(workers_))
+#pragma omp parallel num_threads(static_cast <int>(workers_))
 #pragma omp single
     body();
   }

@@ -115,7 +115,8 @@ class DequeProgram final : public Program {
       core.refresh(result(task), sizeof seen);
       (void)core.read(result(task), &seen, sizeof seen).ok();
       if (seen != 20 + task)
-        run.fail(fmt::format("stale data: after the sync of task {} its creator sees {}", task, seen));
+        run.fail(
+            fmt::format("stale data: after the sync of task {} its creator sees {}", task, seen));
     }
     void take_one() {
       const std::uint64_t task = deque.steal(0);

@@ -38,14 +38,14 @@ ExploredProgram broken(ExploredProgram program) {
 
 std::vector<ExploredProgram> family_programs() {
   return {
-      deque<Explored>("families/deque", "core 0 creates two tasks and syncs them, core 1 takes some",
-                      2, {2}, 2),
+      deque<Explored>("families/deque",
+                      "core 0 creates two tasks and syncs them, core 1 takes some", 2, {2}, 2),
       deque<Explored>("families/deque-again", "a task, and one more in the slot of the first", 2,
                       {1, 1}, 2),
       deque<Explored>("families/deque-withdrawn",
                       "three tasks, of which two are shared and may be taken back", 2, {3}, 2),
-      deque<Explored>("families/deque-of-three", "three tasks, two cores that take one each", 3, {3},
-                      1),
+      deque<Explored>("families/deque-of-three", "three tasks, two cores that take one each", 3,
+                      {3}, 1),
       deque<ExploredTestAndSet>("families/deque-by-test-and-set", "a task, on the SCC's atomics", 2,
                                 {1}, 1),
       alarm<Explored>("families/kill", "core 0 stops a family, core 1 blocks in it", 2),
@@ -60,10 +60,12 @@ std::vector<ExploredProgram> broken_family_programs() {
   using NoWait = Omitting<Explored, Omit::wait>;
   using NoAtomics = Divided<Explored>;
   return {
-      broken(deque<NoPublish>("families/deque/no-publish", "tasks are shared unpublished", 2, {1}, 1)),
+      broken(
+          deque<NoPublish>("families/deque/no-publish", "tasks are shared unpublished", 2, {1}, 1)),
       broken(deque<NoRefresh>("families/deque/no-refresh", "tasks and results are not refreshed", 2,
                               {1}, 1)),
-      broken(deque<NoNotify>("families/deque/no-notify", "the creator is not woken (R6)", 2, {1}, 1)),
+      broken(
+          deque<NoNotify>("families/deque/no-notify", "the creator is not woken (R6)", 2, {1}, 1)),
       broken(deque<NoWait>("families/deque/no-wait", "a sync does not wait", 2, {1}, 1)),
       broken(deque<NoAtomics>("families/deque/divided-atomics", "atomics are a load and a store", 2,
                               {1}, 1)),
@@ -76,7 +78,8 @@ std::vector<ExploredProgram> broken_family_programs() {
       broken(alarm<Explored>("families/kill/not-looked-after-listing",
                              "a thread blocks without a further look", 2,
                              AlarmOrder::not_looked_after_listing)),
-      broken(alarm<NoAtomics>("families/kill/divided-atomics", "atomics are a load and a store", 3)),
+      broken(
+          alarm<NoAtomics>("families/kill/divided-atomics", "atomics are a load and a store", 3)),
   };
 }
 

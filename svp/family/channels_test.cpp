@@ -57,7 +57,9 @@ TEST_P(Channels, GlobalIsReadByAllAndWrittenLate) {
     Global<std::string> word;
     auto family = create(
         {.limit = 50},
-        [&](Index i, Global<std::string>& text) { sum += i + static_cast<long>(text.read().size()); },
+        [&](Index i, Global<std::string>& text) {
+          sum += i + static_cast<long>(text.read().size());
+        },
         word);
     auto other = create([] {});
     other.sync();
@@ -71,8 +73,8 @@ TEST_P(Channels, GlobalIsReadByAllAndWrittenLate) {
 TEST_P(Channels, TheParentReadsBeforeItSyncs) {
   inside([] {
     Shared<int> sum;
-    auto family =
-        create({.limit = 100}, [](SharedEnd<int>& s) { s.write(s.read() + 1); }, sum);
+    auto family = create(
+        {.limit = 100}, [](SharedEnd<int>& s) { s.write(s.read() + 1); }, sum);
     sum.write(5);
     EXPECT_EQ(sum.read(), 105);
     EXPECT_TRUE(family.sync().done());
@@ -166,7 +168,8 @@ TEST_P(Channels, AFailureEndsTheChain) {
 TEST_P(Channels, AFamilyWithoutThreadsPassesTheValueOn) {
   inside([] {
     Shared<int> same(9);
-    auto family = create({.limit = 0}, [](SharedEnd<int>& s) { s.write(0); }, same);
+    auto family = create(
+        {.limit = 0}, [](SharedEnd<int>& s) { s.write(0); }, same);
     EXPECT_EQ(same.read(), 9);
     EXPECT_TRUE(family.sync().done());
   });
@@ -196,8 +199,8 @@ TEST_P(Channels, AChainHasAMillionThreads) {
 
 TEST_P(Channels, AreReadByThreadsThatAreNoWorkers) {
   Shared<int> sum;
-  auto family =
-      create(place_, {.limit = 10}, [](SharedEnd<int>& s) { s.write(s.read() + 1); }, sum);
+  auto family = create(
+      place_, {.limit = 10}, [](SharedEnd<int>& s) { s.write(s.read() + 1); }, sum);
   sum.write(0);
   EXPECT_EQ(sum.read(), 10);
   EXPECT_TRUE(family.sync().done());
@@ -271,7 +274,8 @@ TEST_F(ChannelsDeathTest, TheParentsReadNeedsAWriteByTheLast) {
   EXPECT_DEATH(
       {
         Shared<int> value(1);
-        auto family = create({.limit = 3}, [](SharedEnd<int>&) {}, value);
+        auto family = create(
+            {.limit = 3}, [](SharedEnd<int>&) {}, value);
         family.sync();
         value.read();
       },

@@ -17,7 +17,7 @@ enum class ExitReason : std::uint32_t {
 
 struct Exit {
   ExitReason reason = ExitReason::done;
-  std::int64_t value = 0;            // of break_family()
+  std::int64_t value = 0;              // of break_family()
   std::exception_ptr error = nullptr;  // of the first thread that failed
 
   bool done() const { return reason == ExitReason::done; }

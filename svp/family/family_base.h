@@ -32,9 +32,7 @@ class FamilyBase : public Task, public Scope {
   // By the run-time: a thread has ended with an exception.
   void fail(std::exception_ptr error, bool alone);
   // By the run-time: whether further threads may begin on this worker, whose scope this is.
-  bool may_go_on(Worker& worker) {
-    return reason() == 0 && (!worker.wanted() || !worker.attend());
-  }
+  bool may_go_on(Worker& worker) { return reason() == 0 && (!worker.wanted() || !worker.attend()); }
 
  protected:
   explicit FamilyBase(Run body) : Task(body, *this), Scope(nullptr) {}

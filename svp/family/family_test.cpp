@@ -46,14 +46,16 @@ TEST_P(Families, ComputeFibonacciNumbers) {
 }
 
 TEST_P(Families, RunEachIndexOnce) {
-  for (const Range range : {Range{.limit = 1000}, Range{.start = 7, .limit = 7},
-                            Range{.start = 99, .limit = -100, .step = -3},
-                            Range{.start = -5, .limit = 1}, Range{.limit = 3, .block = 1},
-                            Range{.limit = 500, .block = 2}}) {
+  for (const Range range :
+       {Range{.limit = 1000}, Range{.start = 7, .limit = 7},
+        Range{.start = 99, .limit = -100, .step = -3}, Range{.start = -5, .limit = 1},
+        Range{.limit = 3, .block = 1}, Range{.limit = 500, .block = 2}}) {
     const std::uint64_t count = range.count();
     std::vector<std::atomic<int>> runs(count);
     inside([&] {
-      auto family = create(range, [&](Index i) { ++runs[static_cast<std::uint64_t>((i - range.start) / range.step)]; });
+      auto family = create(range, [&](Index i) {
+        ++runs[static_cast<std::uint64_t>((i - range.start) / range.step)];
+      });
       EXPECT_TRUE(family.sync().done());
     });
     EXPECT_TRUE(std::all_of(runs.begin(), runs.end(), [](const auto& n) { return n == 1; }))
@@ -120,7 +122,10 @@ TEST_P(Families, EndWithTheValueOfABreak) {
 TEST_P(Families, AreBrokenByTheFirst) {
   inside([&] {
     std::atomic<int> after{0};
-    auto family = create({.limit = 1000}, [&](Index i) { break_family(i); ++after; });
+    auto family = create({.limit = 1000}, [&](Index i) {
+      break_family(i);
+      ++after;
+    });
     const Exit exit = family.sync();
     EXPECT_EQ(exit.reason, ExitReason::broken);
     EXPECT_EQ(after, 0);

@@ -72,10 +72,11 @@ class SharedEnd {
 
   const T& read() {
     if (is_first_) return read_first();
-    TOMBOLO_CHECK(before_.has_value(),
-                  "read: thread {} reads a shared channel, and the thread before it ended without a "
-                  "write to it",
-                  index_);
+    TOMBOLO_CHECK(
+        before_.has_value(),
+        "read: thread {} reads a shared channel, and the thread before it ended without a "
+        "write to it",
+        index_);
     return *before_;
   }
   void write(T value) {

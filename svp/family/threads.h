@@ -41,9 +41,8 @@ class SingleThread {
 
   void run(FamilyBase& family, Worker& worker) {
     if (!family.may_go_on(worker)) return;
-    guarded(family, true, [&] {
-      std::apply([&](Channels&... channels) { call(channels...); }, channels_);
-    });
+    guarded(family, true,
+            [&] { std::apply([&](Channels&... channels) { call(channels...); }, channels_); });
   }
   void close_parent() {
     std::apply([](Channels&... channels) { (channels.close_parent(), ...); }, channels_);

@@ -15,8 +15,9 @@ bool Exclusive::enter(Turn& turn, const Scope* creator) {
   // relaxed: if it is a scope above the creator, then this thread is within that family, and the
   // store came before its threads.
   const Scope* const serving = serving_.load(std::memory_order_relaxed);
-  TOMBOLO_CHECK(serving == nullptr || creator == nullptr || !creator->within(*serving),
-                "create at an exclusive place, from within a family of that place: neither could end");
+  TOMBOLO_CHECK(
+      serving == nullptr || creator == nullptr || !creator->within(*serving),
+      "create at an exclusive place, from within a family of that place: neither could end");
   Turn* const before = last_.exchange(&turn, std::memory_order_acq_rel);
   if (before == nullptr) return true;
   before->next.store(&turn, std::memory_order_release);

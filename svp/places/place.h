@@ -61,8 +61,7 @@ class LocalPlace {
  public:
   // 0: a worker for each processor. Throws std::bad_alloc, std::system_error.
   explicit LocalPlace(unsigned workers = 0) : LocalPlace(PoolSettings{.workers = workers}) {}
-  explicit LocalPlace(const PoolSettings& settings)
-      : pool_(settings), record_(&pool_, nullptr) {}
+  explicit LocalPlace(const PoolSettings& settings) : pool_(settings), record_(&pool_, nullptr) {}
 
   unsigned workers() const { return pool_.size(); }
   operator Place() const { return record_.name(); }  // NOLINT: a name of the place

@@ -52,7 +52,8 @@ TEST_P(Places, HaveTheirOwnWorkers) {
 TEST_P(Places, DefaultIsThatOfTheCreator) {
   inside([] {
     const Pool* const here = &Worker::here()->pool();
-    auto family = create(Place(), {.limit = 10}, [&](Index) { EXPECT_EQ(&Worker::here()->pool(), here); });
+    auto family =
+        create(Place(), {.limit = 10}, [&](Index) { EXPECT_EQ(&Worker::here()->pool(), here); });
     EXPECT_TRUE(family.sync().done());
   });
 }

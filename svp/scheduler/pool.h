@@ -22,7 +22,7 @@
 namespace tombolo::svp {
 
 struct PoolSettings {
-  unsigned workers = 0;  // 0: one for each processor
+  unsigned workers = 0;                              // 0: one for each processor
   std::size_t stack_bytes = std::size_t{256} << 10;  // of a thread that blocks, or is beside one
   std::uint32_t slots = 8192;                        // tasks that a worker offers at a time
 };

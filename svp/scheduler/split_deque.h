@@ -166,9 +166,7 @@ class SplitDeque {
  private:
   static Slot tail_of(std::uint64_t bounds) { return static_cast<Slot>(bounds); }
   static Slot split_of(std::uint64_t bounds) { return static_cast<Slot>(bounds >> 32); }
-  static std::uint64_t packed(Slot tail, Slot split) {
-    return (std::uint64_t{split} << 32) | tail;
-  }
+  static std::uint64_t packed(Slot tail, Slot split) { return (std::uint64_t{split} << 32) | tail; }
 
   machine::DataPlace place(Slot slot) const {
     return {core_.self(), layout_.entries + slot * sizeof(Entry)};

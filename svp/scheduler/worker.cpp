@@ -65,7 +65,8 @@ bool Worker::leap(const Task& task, unsigned& tries) {
   if (has_ready() || handed_on_ != nullptr) return false;
   machine::relax_processor();
   machine::Home taker = 0;
-  const bool taken = Hand::taken(core_, const_cast<std::atomic<std::uint64_t>*>(&task.state), taker);
+  const bool taken =
+      Hand::taken(core_, const_cast<std::atomic<std::uint64_t>*>(&task.state), taker);
   if (task.slot == Deque::no_slot || !taken) return ++tries < short_tries;
   if (!may_park()) {
     sched_yield();
