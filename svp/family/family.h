@@ -41,7 +41,8 @@ class [[nodiscard]] Family final : public FamilyBase {
       worker->offer(*this);
     else
       delegate_to_default();
-    if (worker != nullptr) offered(*worker);
+    if (worker != nullptr && worker->wanted()) [[unlikely]]
+      attend(*worker);
   }
   ~Family() {
     if (!synced()) [[unlikely]]
@@ -85,6 +86,13 @@ class [[nodiscard]] Family final : public FamilyBase {
     else
       body(*this, *worker);
     worker->set_scope(before);
+  }
+  // Leaves the creating thread if that was stopped.
+  [[gnu::noinline]] void attend(Worker& worker) {
+    if (!worker.attend()) return;
+    complete(syncing());
+    (void)exit();
+    throw Stopped{};
   }
   [[gnu::noinline]] void leave() {
     leave_unsynced();

@@ -36,13 +36,6 @@ void FamilyBase::announce() {
   announced_.store(raised, std::memory_order_release);
 }
 
-void FamilyBase::offered_slowly(Worker& worker) {
-  if (!worker.attend()) return;
-  if (!worker.take_back(*this)) worker.wait(*this);
-  synced_ = true;
-  throw Stopped{};
-}
-
 void FamilyBase::delegate_to_default() { default_pool().delegate(*this); }
 
 void FamilyBase::join(Worker* worker) {

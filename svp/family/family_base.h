@@ -38,11 +38,6 @@ class FamilyBase : public Task, public Scope {
   explicit FamilyBase(Run body) : Task(body, *this), Scope(nullptr) {}
   ~FamilyBase() = default;
 
-  // After offer(): leaves the creating thread if that was stopped.
-  void offered(Worker& worker) {
-    if (worker.wanted()) [[unlikely]]
-      offered_slowly(worker);
-  }
   // Offers the family to the default place; for a thread that is no worker.
   void delegate_to_default();
   // Waits for the end where the caller could not take the family back.
@@ -63,7 +58,6 @@ class FamilyBase : public Task, public Scope {
  private:
   enum Announced : std::uint8_t { not_yet, raised, silent };
 
-  void offered_slowly(Worker& worker);
   void announce();
 
   std::exception_ptr error_;
