@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the guarantees of create and sync (002 chapter 3) with the deque of svp/: each task runs
 // once; it sees the memory that its creator had at the create, and the creator sees its changes
-// after the sync. Core 0 creates tasks in rounds and syncs them, the others take what they find.
+// after the sync. Core 0 creates tasks in rounds and syncs them, the others take some of them.
 //
 // Invariants: GP1 of explorer/program.h: the list of tasks that a core has run is its own.
 // Thread safety: as Program.

@@ -3,8 +3,8 @@
 // emulation, the engine of windows/, the protocols of dsm/, the scheduler of svp/, and their broken
 // twins.
 //
-// A new one is a line in locks.cpp, others.cpp, windows.cpp, memory.cpp, families.cpp or broken.cpp; a
-// lock family that sync/locks/families.h lists is there already.
+// A new one is a line in locks.cpp, others.cpp, windows.cpp, memory.cpp, families.cpp or
+// broken.cpp; a lock family that sync/locks/families.h lists is there already.
 // Thread safety: the list is constant.
 #pragma once
 

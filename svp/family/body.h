@@ -43,7 +43,7 @@ inline void call_body(Body& body, Index index, Ends&&... ends) {
     std::invoke(body, std::forward<Ends>(ends)...);
 }
 
-// What the body is called with for a channel.
+// The type of the body's parameter for a channel.
 template <FamilyChannel Ch>
 using EndArgument = std::remove_reference_t<typename Ch::End>&;
 

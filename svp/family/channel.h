@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the state of a write-once channel with blocking reads (002 chapter 3), without its value.
+// Purpose: the state of a write-once channel with blocking reads (002 chapter 3), without its
+// value.
 //
-// Invariants: CH1 the value is written between claim() and written(), by one thread; it is read
+// Invariants: VCH1 the value is written between claim() and written(), by one thread; it is read
 //                 after wait() has returned true, and then never changes.
-//             CH2 a channel that is closed without a value never gets one.
-//             CH3 a blocked reader is in the list until a writer or closer takes it out, which then
-//                 delivers to it while it has the lock; or until the reader, stopped, takes itself out.
+//             VCH2 a channel that is closed without a value never gets one.
+//             VCH3 a blocked reader is in the list until a writer or closer takes it out, which then
+//                 delivers to it while it has the lock; or until the reader, stopped, takes itself
+//                 out.
 // Thread safety: yes.
 #pragma once
 

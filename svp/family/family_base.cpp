@@ -49,7 +49,7 @@ Exit FamilyBase::exit() {
   Exit exit{.reason = static_cast<ExitReason>(reason())};
   if (exit.done()) [[likely]]
     return exit;
-  // FA3: the one that stopped it may still be about to raise the alarm.
+  // VFA3: the one that stopped it may still be about to raise the alarm.
   while (announced_.load(std::memory_order_acquire) == not_yet) machine::relax_processor();
   if (announced_.load(std::memory_order_relaxed) == raised) Pool::retire_alarm();
   if (exit.reason == ExitReason::broken) exit.value = value_;

@@ -2,14 +2,14 @@
 // Purpose: the parts of a family that depend on neither its body nor its channels: its place in the
 // tree of families, its end, kill and break.
 //
-// Invariants: FA1 the first of kill, break and failure decides the exit; threads that have not begun
-//                 then do not begin.
-//             FA2 a family is synced once, by the thread that created it. One that is left by an
+// Invariants: VFA1 the first of kill, break and failure decides the exit; threads that have not
+//                 begun then do not begin.
+//             VFA2 a family is synced once, by the thread that created it. One that is left by an
 //                 exception instead is killed and joined.
-//             FA3 an alarm that was raised for the family is retired at its sync; its stopper's last
-//                 access to the family is the store to `announced_`.
-// Thread safety: kill() by any thread while the family has not been synced; the rest by its creator,
-// or by its threads.
+//             VFA3 an alarm that was raised for the family is retired at its sync; its stopper's
+//                 last access to the family is the store to `announced_`.
+// Thread safety: kill() by any thread while the family has not been synced; the rest by its
+// creator, or by its threads.
 #pragma once
 
 #include <atomic>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: tests create, sync, kill, break and failure of families, with one worker and with several.
+// Purpose: tests create, sync, kill, break and failure of families, with one worker and with
+// several.
 // Thread safety: -
 #include "svp/family/family.h"
 

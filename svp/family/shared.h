@@ -64,7 +64,7 @@ class Shared {
   std::atomic<bool> ended_early_{false};
 };
 
-// A thread's side: what the thread before it wrote, and what the next one will read.
+// A thread's side: the value of the thread before it, and the value for the next one.
 template <ChannelValue T>
 class SharedEnd {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: how the threads of a family are run, by the shape of the family: a single thread, a range
-// whose threads are divided among workers, a range whose threads run in order.
+// Purpose: how the threads of a family are run, by the shape of the family: a single thread, a
+// range whose threads are divided among workers, a range whose threads run in order.
 //
 // Invariants: TH1 a worker divides its part only while others are idle: as long as all are busy,
 //                 threads cost a call and a look at one word.

@@ -11,7 +11,8 @@
 //             AL3 active() is true from raise() until retire().
 // Memory: a line of sync words at home 0, and one at each home.
 // Data: none; the mark is a sync word.
-// Thread safety: one object for each core, used by one thread at a time; raise() and retire() by any.
+// Thread safety: one object for each core, used by one thread at a time; raise() and retire() by
+// any.
 #pragma once
 
 #include "machine/contract.h"

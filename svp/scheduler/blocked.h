@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: a thread of a family that waits for an event which any thread may bring about: a value in
-// a channel. Its stack is parked, and its worker goes on with other work.
+// Purpose: a thread of a family that waits for an event which any thread may bring about: a value
+// in a channel. Its stack is parked, and its worker goes on with other work.
 //
-// Invariants: BL1 the thread that brings the event about delivers exactly once; the object lives
+// Invariants: VBL1 the thread that brings the event about delivers exactly once; the object lives
 //                 until its worker has received that.
 // Thread safety: deliver() by any thread; the rest by the worker.
 #pragma once

@@ -2,7 +2,7 @@
 // Purpose: the word by which a core that has taken a task tells the task's creator who runs it, and
 // that it is done. The word is at the creator's home.
 //
-// Invariants: HO1 the word is 0 until the task is taken, then the taker's home + 1, then `done`.
+// Invariants: VHO1 the word is 0 until the task is taken, then the taker's home + 1, then `done`.
 //                 Only the taker stores to it.
 // Data: memory is consistent at create and at sync (002 chapter 3). create: the creator publishes
 // before the deque shares the task (R4), the taker refreshes after it has taken it (R5). sync: the

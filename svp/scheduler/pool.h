@@ -2,9 +2,9 @@
 // Purpose: workers that take tasks from each other, and the queue of tasks that other threads
 // delegate to them.
 //
-// Invariants: PO1 a pool ends after the last task that was delegated to it is done, and after the
+// Invariants: VPO1 a pool ends after the last task that was delegated to it is done, and after the
 //                 last one that its workers wait for elsewhere.
-//             PO2 an alarm is raised in all pools of the process: a family's descendants may be in
+//             VPO2 an alarm is raised in all pools of the process: a family's descendants may be in
 //                 any of them.
 // Thread safety: yes, but for constructor and destructor.
 #pragma once

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: a node of the tree of families, as far as the scheduler knows it: who created it, and
-// whether its threads are to end.
+// Purpose: a node of the tree of families, as far as the scheduler knows it: the family that
+// created it, and whether its threads are to end.
 //
-// Invariants: SC1 a scope outlives the scopes below it: each family is synced by its creator.
-//             SC2 the first reason to stop stays.
+// Invariants: VSC1 a scope outlives the scopes below it: each family is synced by its creator.
+//             VSC2 the first reason to stop stays.
 // Thread safety: yes.
 #pragma once
 
@@ -22,8 +22,8 @@ class Scope {
 
   Scope* parent() const { return parent_; }
   void set_parent(Scope* parent) { parent_ = parent; }
-  // 0: its threads may run. relaxed: only the thread's end depends on it; what the reason comes with
-  // is read at the sync.
+  // 0: its threads may run. relaxed: only the thread's end depends on it; the value that
+  // belongs to the reason is read at the sync.
   std::uint32_t reason() const { return reason_.load(std::memory_order_relaxed); }
   // False: it was stopped before.
   bool stop(std::uint32_t reason) {

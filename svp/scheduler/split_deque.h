@@ -17,7 +17,8 @@
 //             SD3 entries from the tail on are never 0; one below it is 0 after its forget().
 // Memory: two lines of sync words at each home, 8 bytes of data for each slot.
 // Data: share() is an atomic operation, ordered after everything the caller published (R4), the
-// entries among it; a core refreshes what it needs after steal() (R5), which refreshes the entry.
+// entries among it; a core refreshes the bytes it needs after steal() (R5), which refreshes the
+// entry.
 // Thread safety: one object for each core, used by one thread at a time.
 #pragma once
 

@@ -250,8 +250,8 @@ void Worker::switch_to(Strand& next) {
   Strand& self = *running_;
   self.scope = scope_;
   running_ = &next;
+  scope_ = next.scope;
   self.fibre.switch_to(next.fibre);
-  scope_ = self.scope;
 }
 
 void Worker::leave_to(Strand& next) {

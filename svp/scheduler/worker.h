@@ -4,10 +4,10 @@
 //   worker.offer(task);                       // create
 //   if (worker.take_back(task)) ... run it here ... else worker.wait(task);     // sync
 //
-// A worker that waits for a task which another worker has taken helps that worker: it runs tasks that
-// this one created (leapfrogging, Wagner and Calder, PPoPP 1993), on its stack if they descend from
-// the awaited one. If there are none, or the wait is for something else, it parks its stack and goes
-// on with a fresh one.
+// A worker that waits for a task which another worker has taken helps that worker: it runs tasks
+// that this one created (leapfrogging, Wagner and Calder, PPoPP 1993), on its stack if they descend
+// from the awaited one. If there are none, or the wait is for something else, it parks its stack
+// and goes on with a fresh one.
 //
 // Invariants: WK1 a stack stays with its worker.
 //             WK2 a stack on which a thread waits runs descendants of the awaited task alone. So
@@ -16,7 +16,7 @@
 //                 stacks: memory is bounded by depth times workers.
 //             WK4 a worker that sleeps has asked all others for entries; those that share one,
 //                 deliver, finish or raise an alarm wake it.
-// Thread safety: here(), wake(), deliver() and what is said so by any thread; the rest by the
+// Thread safety: here() and the functions below "Any thread" by any thread; the rest by the
 // worker's thread.
 #pragma once
 
@@ -93,20 +93,21 @@ class Worker {
 
   // True if attend() is due: another worker wants entries, or an alarm was raised.
   bool wanted() { return deque_.wanted(); }
-  // Does what is wanted. True: the running thread's family was stopped, or one above it.
+  // Shares entries and hears alarms. True: the running thread's family was stopped, or one above it.
   bool attend();
   // True if idle workers find less in the deque than they are; a family then divides its range.
   bool should_divide();
   // Others may have all entries.
   void share_all();
 
-  // True if loop() itself has begun this task, and nothing has run since: no thread waits below it on
-  // the stack.
+  // True if loop() itself has begun this task, and nothing has run since: no thread waits below it
+  // on the stack.
   bool is_from_loop(const Task& task) const { return from_loop_ == &task; }
 
   // Parks the running thread until blocked.delivered, or until its family is stopped: false.
   // Where it is false, the caller withdraws `blocked` or, if it was about to be delivered, calls
-  // await_delivery(). prepare_to_block() before the event could be delivered: throws std::bad_alloc.
+  // await_delivery(). prepare_to_block() before the event could be delivered: throws
+  // std::bad_alloc.
   void prepare_to_block();
   bool block(Blocked& blocked);
   void await_delivery(Blocked& blocked);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: nested programs that are made from a seed: families in families, ranges, channels, places,
-// kills, breaks and failures. Whatever happens in one, all that was made in it is gone at its end.
+// Purpose: nested programs that are made from a seed: families in families, ranges, channels,
+// places, kills, breaks and failures. Whatever happens in one, all that was made in it is gone at
+// its end.
 // Thread safety: one object for each program.
 #pragma once
 
