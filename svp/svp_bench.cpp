@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: families beside oneTBB and OpenMP, in one run: each round measures all contestants of a
+// Purpose: families beside oneTBB (Debian: libtbb-dev) and OpenMP, where they are, in one run: each round measures all contestants of a
 // benchmark one after the other. One line for each with the median, and its ratio to families.
 //
 //   svp_svp_bench [WORKERS [ROUNDS]]

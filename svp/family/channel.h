@@ -5,8 +5,8 @@
 // Invariants: VCH1 the value is written between claim() and written(), by one thread; it is read
 //                 after wait() has returned true, and then never changes.
 //             VCH2 a channel that is closed without a value never gets one.
-//             VCH3 a blocked reader is in the list until a writer or closer takes it out, which then
-//                 delivers to it while it has the lock; or until the reader, stopped, takes itself
+//             VCH3 a blocked reader is in the list until a writer or closer takes it out, and then
+//                 delivers to it, under one lock; or until the reader, stopped, takes itself
 //                 out.
 // Thread safety: yes.
 #pragma once

@@ -3,11 +3,11 @@
 // The families form a queue; the first of them is offered to the workers as any other, and the
 // worker that ran one goes on to the next.
 //
-// Invariants: VEX1 `last_` is null, or the newest family that is in the queue; each but the first is
+// Invariants: VEX1 `last_` is null, or the newest family of the queue; each but the first is
 //                 linked behind the one before it. Only the first runs.
 //             VEX2 a worker on whose stack a thread waits runs its own family alone and hands the
 //                 next one to a worker with a stack of its own (WK2).
-//             VEX3 a family sees the memory of those before it: the exchange of enter() and the link
+//             VEX3 a family sees the memory of those before it: enter()'s exchange and the link
 //                 order them.
 // Thread safety: yes.
 #pragma once

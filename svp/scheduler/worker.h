@@ -93,7 +93,7 @@ class Worker {
 
   // True if attend() is due: another worker wants entries, or an alarm was raised.
   bool wanted() { return deque_.wanted(); }
-  // Shares entries and hears alarms. True: the running thread's family was stopped, or one above it.
+  // Shares entries and hears alarms. True: the running thread's family, or one above, was stopped.
   bool attend();
   // True if idle workers find less in the deque than they are; a family then divides its range.
   bool should_divide();
