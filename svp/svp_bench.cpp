@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: families beside oneTBB (Debian: libtbb-dev) and OpenMP, where they are, in one run: each round measures all contestants of a
-// benchmark one after the other. One line for each with the median, and its ratio to families.
+// Purpose: families beside oneTBB (Debian: libtbb-dev) and OpenMP, where these are, in one run: a
+// round measures all contestants of a benchmark one after the other. One line for each with the
+// median, and its ratio to families.
 //
 //   svp_svp_bench [WORKERS [ROUNDS]]
 //

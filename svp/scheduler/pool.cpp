@@ -125,6 +125,12 @@ Task* Pool::delegated() {
   return task;
 }
 
+std::size_t Pool::stacks() const {
+  std::size_t stacks = 0;
+  for (const auto& worker : workers_) stacks += worker->stacks();
+  return stacks;
+}
+
 void Pool::rouse_one() {
   for (const auto& worker : workers_)
     if (worker->asleep() && worker->rouse()) return;

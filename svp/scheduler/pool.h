@@ -37,6 +37,8 @@ class Pool {
 
   unsigned size() const { return static_cast<unsigned>(workers_.size()); }
   Worker& worker(unsigned number) { return *workers_[number]; }
+  // Those of all workers besides their threads' own.
+  std::size_t stacks() const;
   const PoolSettings& settings() const { return settings_; }
   const machine::WaitPolicy& waiting() const { return waiting_; }
 

@@ -135,6 +135,7 @@ void Worker::share_all() {
 void Worker::add_spare_strand() {
   strands_.push_back(std::make_unique<Strand>(*this, pool_.settings().stack_bytes));
   spare_.push_back(strands_.back().get());
+  stacks_.store(strands_.size(), std::memory_order_relaxed);
 }
 
 void Worker::prepare_to_block() {

@@ -120,6 +120,8 @@ class Worker {
   // Wakes it if it sleeps.
   bool rouse();
   Alarm<Core>& alarm() { return alarm_; }
+  // Stacks that it has taken besides its thread's own.
+  std::size_t stacks() const { return stacks_.load(std::memory_order_relaxed); }  // a hint
 
   // ---- The worker's thread ----------------------------------------------------------------------
 
@@ -181,6 +183,7 @@ class Worker {
   std::vector<Blocked*> blocked_;  // parked in block()
   std::deque<Strand*> ready_;
   std::atomic<bool> asleep_{false};
+  std::atomic<std::size_t> stacks_{0};
   alignas(64) std::atomic<Blocked*> inbox_{nullptr};
 };
 
