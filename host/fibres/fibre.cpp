@@ -77,6 +77,13 @@ void Fibre::finish(Fibre& next) {
   __builtin_unreachable();
 }
 
+bool Fibre::is_overflow(const void* address) const {
+  if (body_ == nullptr) return false;
+  const auto* const at = static_cast<const char*>(address);
+  const auto* const bottom = static_cast<const char*>(stack_.sp) - stack_.size;
+  return at >= bottom && at < bottom + boost::context::stack_traits::page_size();
+}
+
 void Fibre::enter(transfer_t from) {
   Fibre& self = *static_cast<Fibre*>(from.data)->next_;
   self.arrive(from);

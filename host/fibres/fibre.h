@@ -37,6 +37,9 @@ class Fibre {
   void switch_to(Fibre& next);
   // The same, never to be switched back to.
   [[noreturn]] void finish(Fibre& next);
+  // Whether an access to the address is an overflow of this fibre's stack: it lies in the page of
+  // FB4. May be called in a signal handler.
+  bool is_overflow(const void* address) const;
 
  private:
   // The C++ ABI keeps these for each thread (Itanium C++ ABI, 2.2.2).

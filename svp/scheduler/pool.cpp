@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 
+#include "host/faults/fault_router.h"
 #include "host/processes/processors.h"
 #include "machine/place.h"
 
@@ -76,6 +77,7 @@ Pool::Pool(const PoolSettings& settings) : settings_(settings) {
 }
 
 void Pool::start() {
+  (void)host::tell_faults(&Worker::explain_fault).ok();  // without it, faults are as ever
   Pools& pools = Pools::here();
   const std::lock_guard lock(pools.mutex);
   pools.all.reserve(pools.all.size() + 1);

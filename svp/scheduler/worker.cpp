@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "host/faults/alternate_stack.h"
 #include "svp/scheduler/pool.h"
 
 namespace tombolo::svp {
@@ -295,7 +296,16 @@ void Strand::begin(void* self) {
   strand.worker.loop();
 }
 
+const char* Worker::explain_fault(const void* address) {
+  const Worker* const worker = here_;
+  if (worker == nullptr || worker->running_ == nullptr) return "";
+  if (!worker->running_->fibre.is_overflow(address)) return "";
+  return ": the stack of a family's thread has overflowed (PoolSettings::stack_bytes)";
+}
+
 void Worker::work() {
+  // Without one, an overflow of a stack ends the program all the same, with no sentence.
+  (void)host::ensure_alternate_stack().ok();
   here_ = this;
   main_.emplace(*this);
   running_ = &*main_;

@@ -112,6 +112,9 @@ class Worker {
   bool block(Blocked& blocked);
   void await_delivery(Blocked& blocked);
 
+  // For an access that faults, in its handler: the rest of a line about it (host/faults).
+  static const char* explain_fault(const void* address);
+
   // ---- Any thread -------------------------------------------------------------------------------
 
   void wake();

@@ -102,5 +102,28 @@ TEST_P(Workers, SleepAndAreWoken) {
   }
 }
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+[[gnu::noinline]] int overflow(int depth) {
+  volatile char frame[512] = {static_cast<char>(depth)};
+  return depth < 0 ? frame[0] : overflow(depth + 1) + frame[511];
+}
+
+TEST(WorkersDeathTest, NameAStackThatOverflows) {
+  ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_DEATH(
+      {
+        LocalPlace place(1);
+        auto outer = create(place, [] {
+          Global<int> value;
+          auto deep = create([&] { value.write(overflow(0)); });
+          value.read();  // so that the other thread gets a stack of its own
+          deep.sync();
+        });
+        outer.sync();
+      },
+      "SIGSEGV.: the stack of a family's thread has overflowed");
+}
+#endif
+
 }  // namespace
 }  // namespace tombolo::svp
