@@ -13,7 +13,8 @@
 //             WK2 a stack on which a thread waits runs descendants of the awaited task alone. So
 //                 a thread that blocks holds up only threads that wait for it in any case.
 //             WK3 while no thread is blocked in a channel, a worker parks at most `most_parked`
-//                 stacks: memory is bounded by depth times workers.
+//                 stacks for tasks that others have taken: memory is bounded by depth times
+//                 workers.
 //             WK4 a worker that sleeps has asked all others for entries; those that share one,
 //                 deliver, finish or raise an alarm wake it.
 // Thread safety: here() and the functions below "Any thread" by any thread; the rest by the
