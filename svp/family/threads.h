@@ -108,11 +108,11 @@ class DividedThreads {
   // Until something is wanted of the worker.
   bool run_some(FamilyBase& family, Worker& worker, std::uint64_t& at, std::uint64_t end) {
     return guarded(family, false, [&] {
+      const auto step = static_cast<std::uint64_t>(range_.step);
       Index index = range_.index(at);
       do {
         std::apply([&](Channels&... channels) { call_body(body_, index, channels...); }, channels_);
-        index = static_cast<Index>(static_cast<std::uint64_t>(index) +
-                                   static_cast<std::uint64_t>(range_.step));
+        index = static_cast<Index>(static_cast<std::uint64_t>(index) + step);
       } while (++at != end && !worker.wanted());
     });
   }

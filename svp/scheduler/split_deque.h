@@ -70,6 +70,7 @@ class SplitDeque {
   }
   // True if others want entries: share() is due.
   bool wanted() { return core_.load(wanted_) != 0; }
+  typename C::Word wanted_word() const { return wanted_; }
   void want() { core_.store(wanted_, 1); }
   // Ordered before later loads of words.
   void no_longer_wanted() { core_.exchange(wanted_, 0); }
@@ -123,12 +124,13 @@ class SplitDeque {
   }
   // Gives back slots of forgotten entries, where none that is needed lies above them.
   void trim() {
-    if (head_ != split_ || tail_of(core_.load(bounds_)) != split_) return;
+    if (head_ != split_) return;
     const Slot before = head_;
     while (head_ > 0 && read(head_ - 1) == 0) --head_;
     if (head_ == before) return;
     split_ = head_;
-    // A store: where tail and split meet, no other core changes the word.
+    // A store: an entry that was forgotten lies below the tail (SD3), so tail and split met here,
+    // and then no other core changes the word.
     core_.store(bounds_, packed(head_, head_));
   }
   // Entries that are the owner's alone.

@@ -19,6 +19,7 @@ Worker::Worker(Pool& pool, const Core::Attachment& at, const Layout& layout)
     : core_(at),
       deque_(core_, layout.deque),
       alarm_(core_, layout.alarm),
+      wanted_(deque_.wanted_word()),
       signal_(core_.word({core_.self(), layout.signal})),
       pool_(pool),
       next_victim_(Random::stream(at.seed, at.self).next()) {}
@@ -64,6 +65,8 @@ void Worker::wait(Task& task) {
 // False: the stack had better be parked.
 bool Worker::leap(const Task& task, unsigned& tries) {
   if (has_ready() || handed_on_ != nullptr) return false;
+  // It may be the next at an exclusive place, for which others wait.
+  if (task.slot == Deque::no_slot && pool_.has_delegated()) return false;
   machine::relax_processor();
   machine::Home taker = 0;
   const bool taken =

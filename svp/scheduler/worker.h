@@ -93,8 +93,9 @@ class Worker {
   void finish(Task& task);
 
   // True if attend() is due: another worker wants entries, or an alarm was raised.
-  bool wanted() { return deque_.wanted(); }
-  // Shares entries and hears alarms. True: the running thread's family, or one above, was stopped.
+  // relaxed: a hint; attend() looks in order, and loops keep their variables in registers.
+  bool wanted() const { return wanted_->load(std::memory_order_relaxed) != 0; }
+  // Shares entries, hears alarms. True: the running thread's family, or one above, was stopped.
   bool attend();
   // True if idle workers find less in the deque than they are; a family then divides its range.
   bool should_divide();
@@ -171,6 +172,7 @@ class Worker {
   Core core_;
   Deque deque_;
   Alarm<Core> alarm_;
+  Core::Word wanted_;
   Core::Word signal_;
   Scope* scope_ = nullptr;
   Pool& pool_;
