@@ -73,6 +73,8 @@ bool Worker::leap(const Task& task, unsigned& tries) {
       Hand::taken(core_, const_cast<std::atomic<std::uint64_t>*>(&task.state), taker);
   if (task.slot == Deque::no_slot || !taken) return ++tries < short_tries;
   if (!may_park()) {
+    // Delegated tasks have no creator here that would run them.
+    if (pool_.has_delegated()) return false;
     sched_yield();
     return true;
   }
