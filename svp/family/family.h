@@ -55,6 +55,8 @@ class [[nodiscard]] Family final : public FamilyBase {
     Worker* const worker = syncing();
     complete(worker);
     Exit end = exit();
+    if (!end.done() && parent() != nullptr && parent()->stopped()) [[unlikely]]
+      throw Stopped{};
     if (worker != nullptr && worker->wanted() && worker->attend()) [[unlikely]]
       throw Stopped{};
     return end;

@@ -31,6 +31,11 @@ void FamilyBase::fail(std::exception_ptr error, bool alone) {
     announce();
 }
 
+void FamilyBase::end_early() {
+  if (stop(static_cast<std::uint32_t>(ExitReason::killed)))
+    announced_.store(silent, std::memory_order_release);
+}
+
 void FamilyBase::announce() {
   Pool::raise_alarm();
   announced_.store(raised, std::memory_order_release);

@@ -32,7 +32,13 @@ class FamilyBase : public Task, public Scope {
   // By the run-time: a thread has ended with an exception.
   void fail(std::exception_ptr error, bool alone);
   // By the run-time: whether further threads may begin on this worker, whose scope this is.
-  bool may_go_on(Worker& worker) { return reason() == 0 && (!worker.wanted() || !worker.attend()); }
+  bool may_go_on(Worker& worker) {
+    if (worker.wanted() && worker.attend()) end_early();
+    return reason() == 0;
+  }
+  // By the run-time: a thread ends, or does not begin, as a family above was stopped. The alarm may
+  // be on its way to other workers yet; the sync finds this mark.
+  void end_early();
 
  protected:
   explicit FamilyBase(Run body) : Task(body, *this), Scope(nullptr) {}

@@ -27,6 +27,7 @@ bool guarded(FamilyBase& family, bool alone, Threads&& threads) {
     threads();
     return true;
   } catch (const Stopped&) {
+    family.end_early();
   } catch (...) {
     family.fail(std::current_exception(), alone);
   }
@@ -139,7 +140,7 @@ class DividedThreads {
   void run_endless(FamilyBase& family, Worker& worker) {
     constexpr std::uint64_t longest = 4096;
     std::uint64_t length = 1;
-    for (std::uint64_t at = 0; run_part(family, worker, at, at + length) && !family.stopped();) {
+    for (std::uint64_t at = 0; run_part(family, worker, at, at + length) && family.reason() == 0;) {
       at += length;
       length = std::min(2 * length, longest);
     }
