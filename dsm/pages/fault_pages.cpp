@@ -232,19 +232,48 @@ void FaultPages::reach(Page first, Page count) const {
 
 // ---- The store ----------------------------------------------------------------------------------
 
-PageNote& FaultPages::install(Page page, std::span<const std::byte> bytes) {
-  TOMBOLO_CHECK(!full() && cached_frame(page) == nullptr, "page store: no room for page {}", page);
-  TOMBOLO_CHECK(bytes.size() == shape_.page_bytes, "page store: {} bytes for page {}", bytes.size(),
-                page);
+void FaultPages::install_run(Page first, std::span<const std::byte> bytes, bool for_stores) {
+  const Page count = bytes.size() / shape_.page_bytes;
+  TOMBOLO_CHECK(count != 0 && bytes.size() % shape_.page_bytes == 0,
+                "page store: {} bytes for page {}", bytes.size(), first);
+  TOMBOLO_CHECK(count <= room(), "page store: no room for page {}", first + room());
+  for (Page page = first; page < first + count; ++page)
+    TOMBOLO_CHECK(cached_frame(page) == nullptr, "page store: no room for page {}", page);
+  // The twin of a page that is stored to is read through the alias, which a store opens early.
+  const bool by_alias = count == 1 && for_stores;
+  for (Page done = 0; done < count;) {
+    const auto rest = bytes.subspan(done * shape_.page_bytes);
+    const bool has_memory = frames_.find(first + done) != nullptr || by_alias;
+    done += has_memory ? install_with_memory(first + done, rest.first(shape_.page_bytes))
+                       : install_new(first + done, rest, for_stores);
+  }
+}
+
+// One page, which has its memory still, or gets it by the first store. The number of pages.
+Page FaultPages::install_with_memory(Page page, std::span<const std::byte> bytes) {
   Frame& frame = frame_for(page);
-  // The twin of a page that is stored to is read through the alias, which that opens early.
-  if (frame.state == FrameState::dropped || for_store_)
-    copy(bytes, bytes_of(frame));
-  else
-    must(page, memory_->fill(range_of(page), bytes, frame.view));
+  copy(bytes, bytes_of(frame));
   frame.note = {};
   become(frame, FrameState::readable);
-  return frame.note;
+  return 1;
+}
+
+// As many as have no memory, by one call of the kernel. The number of pages.
+Page FaultPages::install_new(Page first, std::span<const std::byte> bytes, bool for_stores) {
+  const Page most = bytes.size() / shape_.page_bytes;
+  Page count = 0;
+  for (; count < most && frames_.find(first + count) == nullptr; ++count)
+    frames_.move(frame_for(first + count), FrameState::readable);
+  host::Access access = for_stores ? host::Access::writable : host::Access::readable;
+  must(first,
+       memory_->fill(range_of(first, count), bytes.first(count * shape_.page_bytes), access));
+  for (Page page = first; page < first + count; ++page) {
+    Frame& frame = *frames_.find(page);
+    frame.note = {};
+    frame.view = access;
+    become(frame, FrameState::readable);
+  }
+  return count;
 }
 
 // Its own if that is still there, with its memory; or an unused one.

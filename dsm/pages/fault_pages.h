@@ -125,7 +125,11 @@ class FaultPages : private host::FaultTarget {
     Frame* const frame = cached_frame(page);
     return frame == nullptr ? nullptr : &frame->note;
   }
-  PageNote& install(Page page, std::span<const std::byte> bytes);
+  PageNote& install(Page page, std::span<const std::byte> bytes) {
+    install_run(page, bytes, for_store_);
+    return at(page).note;
+  }
+  void install_run(Page first, std::span<const std::byte> bytes, bool for_stores);
   void invalidate(Page page) { become(at(page), FrameState::dropped); }
 
   bool writable(Page page) const { return is_writable(at(page).state); }
@@ -147,10 +151,10 @@ class FaultPages : private host::FaultTarget {
   std::vector<Page> cached() const;
   std::vector<Page> written() const;
 
-  bool full() const {
-    return frames_.count(FrameState::readable) + frames_.count(FrameState::writable) +
-               frames_.count(FrameState::left) ==
-           capacity_;
+  bool full() const { return room() == 0; }
+  Page room() const {
+    return capacity_ - frames_.count(FrameState::readable) - frames_.count(FrameState::writable) -
+           frames_.count(FrameState::left);
   }
   Page victim() const;
 
@@ -198,6 +202,8 @@ class FaultPages : private host::FaultTarget {
     return frame != nullptr && (!write || is_writable(frame->state));
   }
 
+  Page install_with_memory(Page first, std::span<const std::byte> bytes);
+  Page install_new(Page first, std::span<const std::byte> bytes, bool for_stores);
   Frame& frame_for(Page page);
   void reclaim();
   void become(Frame& frame, FrameState state);

@@ -290,6 +290,78 @@ TEST_P(FaultPagesTest, SlotsOfCachedPagesDifferAndStay) {
   }
 }
 
+std::size_t resident_pages(const FaultPages& pages) {
+  const std::span<std::byte> view = pages.memory();
+  std::vector<unsigned char> residency(view.size() / host_page);
+  EXPECT_EQ(mincore(view.data(), view.size(), residency.data()), 0);
+  return static_cast<std::size_t>(
+      std::ranges::count_if(residency, [](unsigned char page) { return (page & 1) != 0; }));
+}
+
+// ---- Neighbours ---------------------------------------------------------------------------------
+
+// Of pages first, first + 1, ...: each filled with its number and `more`.
+PageBytes numbered(Page first, Page count, std::size_t page_bytes, int more) {
+  PageBytes contents;
+  for (Page page = first; page < first + count; ++page)
+    contents.insert(contents.end(), page_bytes, std::byte(static_cast<int>(page) + more));
+  return contents;
+}
+
+TEST_P(FaultPagesTest, NeighboursAreInstalledTogether) {
+  for (const bool for_stores : {false, true}) {
+    make(shape_of(12, 8));
+    load(4);
+    pages->lookup(4)->version = 5;
+    pages->invalidate(4);
+    misses();
+    // Page 4 has memory still.
+    pages->install_run(2, numbered(2, 5, bytes, 40), for_stores);
+    EXPECT_EQ(pages->cached(), std::vector<Page>({2, 3, 4, 5, 6}));
+    EXPECT_TRUE(pages->written().empty());
+    EXPECT_EQ(pages->room(), 3u);
+    for (Page page = 2; page < 7; ++page) {
+      EXPECT_EQ(at(page, bytes - 1), static_cast<int>(page) + 40);
+      EXPECT_EQ(pages->frame(page)[0], std::byte(page + 40));
+      EXPECT_EQ(pages->lookup(page)->version, 0u);
+    }
+    EXPECT_EQ(misses(), Misses({}, {})) << "they are open";
+    at(3) = 1;
+    EXPECT_EQ(misses(), Misses({}, {3})) << "they are readable";
+    EXPECT_EQ(at(7), 8) << "no other is";
+  }
+}
+
+TEST_P(FaultPagesTest, NeighboursForStoresAreOpenedOnce) {
+  make(shape_of(12, 8));
+  {
+    const FaultPages::RuntimeCall call(*pages);
+    pages->install_run(2, numbered(2, 4, bytes, 40), true);
+    for (const Page page : {2, 3, 5}) {
+      pages->make_twin(page);
+      pages->allow_writes(page);
+    }
+  }
+  for (const Page page : {2, 3, 5}) {
+    at(page, 7) = 99;
+    EXPECT_EQ(pages->twin(page)[7], std::byte(page + 40));
+  }
+  EXPECT_EQ(misses(), Misses({}, {}));
+  // The protocol did not allow stores to this one.
+  at(4) = 1;
+  EXPECT_EQ(misses(), Misses({}, {4}));
+}
+
+TEST_P(FaultPagesTest, NeighboursTakeTheMemoryOfPagesThatHaveGone) {
+  make(shape_of(40, 10));
+  for (Page page = 0; page < 10; ++page) load(page);
+  for (Page page = 0; page < 10; ++page) pages->invalidate(page);
+  pages->install_run(5, numbered(5, 10, bytes, 40), false);
+  for (Page page = 5; page < 15; ++page) EXPECT_EQ(at(page), static_cast<int>(page) + 40);
+  EXPECT_EQ(pages->room(), 0u);
+  EXPECT_LE(resident_pages(*pages), 10u);
+}
+
 // ---- Capacity -----------------------------------------------------------------------------------
 
 TEST_P(FaultPagesTest, CleanPagesGiveWayFirstThenTheOldest) {
@@ -379,14 +451,6 @@ TEST_P(FaultPagesTest, MoreMayBeCachedThanThereIs) {
   at(1) = 1;
   EXPECT_FALSE(pages->full());
   EXPECT_EQ(pages->written(), std::vector<Page>({0, 1}));
-}
-
-std::size_t resident_pages(const FaultPages& pages) {
-  const std::span<std::byte> view = pages.memory();
-  std::vector<unsigned char> residency(view.size() / host_page);
-  EXPECT_EQ(mincore(view.data(), view.size(), residency.data()), 0);
-  return static_cast<std::size_t>(
-      std::ranges::count_if(residency, [](unsigned char page) { return (page & 1) != 0; }));
 }
 
 TEST_P(FaultPagesTest, NoMorePagesHaveMemoryThanMayBeCached) {
@@ -656,6 +720,7 @@ TEST_P(FaultPagesTest, MisuseIsStopped) {
   for (Page page = 0; page < 3; ++page) load(page);
   EXPECT_DEATH(pages->install(0, filled(bytes, 1)), "no room for page 0");
   EXPECT_DEATH(pages->install(3, filled(bytes - 1, 1)), "bytes for page 3");
+  EXPECT_DEATH(pages->install_run(3, {}, true), "0 bytes for page 3");
   EXPECT_DEATH(pages->invalidate(3), "page 3 is not cached");
   EXPECT_DEATH(pages->allow_writes(5), "page 5 is not cached");
   EXPECT_DEATH((void)pages->frame(3), "page 3 is not cached");
@@ -667,7 +732,9 @@ TEST_P(FaultPagesTest, MisuseOfAFullStoreIsStopped) {
   make(shape_of(6, 4));
   for (Page page = 0; page < 4; ++page) load(page);
   EXPECT_DEATH(pages->install(4, filled(bytes, 1)), "no room for page 4");
-  for (Page page = 0; page < 4; ++page) pages->invalidate(page);
+  pages->invalidate(0);
+  EXPECT_DEATH(pages->install_run(4, filled(2 * bytes, 1), false), "no room for page 5");
+  for (Page page = 1; page < 4; ++page) pages->invalidate(page);
   EXPECT_DEATH((void)pages->victim(), "no page is cached");
 }
 

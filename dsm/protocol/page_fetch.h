@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: brings a page into the cache of this thread: from its home, or from the thread that
-// keeps it.
+// Purpose: brings pages into the cache of this thread: from their homes, or from the threads that
+// keep them. Neighbours are got one by one and given to the page store together, which opens them
+// by one call of the kernel.
 //
 // Without a keeper: two loads and a get. With one, two loads, the page's mutex and a get, and
 // another get if the home has differences of other threads. The first reader since the keeper's
@@ -12,6 +13,8 @@
 //                  thread that has begun to keep it since; the page is got once more then.
 //             DPF2 a kept page is got under its mutex: its parts are of one keeper, and no
 //                  difference is in both or in none.
+//             DPF3 a thread that holds the mutexes of several pages has taken them in ascending
+//                  order, and no thread waits for another page's mutex otherwise.
 // Thread safety: one thread for each object.
 #pragma once
 
@@ -30,50 +33,98 @@ class PageFetch {
   PageFetch(T& transport, S& store, PageDirectory<Core>& directory, ReaderNotices<Core>& readers)
       : transport_(transport), store_(store), directory_(directory), readers_(readers) {}
 
-  // Into a store that has room.
-  Status fetch(Page page) {
-    buffer_.resize(transport_.shape().page_bytes);
-    std::uint64_t version = 0;
-    for (bool got = false; !got;) TOMBOLO_TRY(get(page, version, got));
-    store_.install(page, buffer_) = {.version = version};
+  // Into a store that has room, as all of these.
+  Status fetch(Page page) { return fetch_run(page, 1, false); }
+
+  // `count` neighbours.
+  Status fetch_run(Page first, Page count, bool for_stores) {
+    expect(count);
+    for (Page i = 0; i < count; ++i)
+      for (bool got = false; !got;) TOMBOLO_TRY(get(first + i, place(i), versions_[i], got));
+    install(first, count, for_stores);
     return {};
   }
 
-  // Likewise, and if it has no keeper, this thread is that from now on: others may have copies.
-  Status fetch_to_keep(Page page) {
-    buffer_.resize(transport_.shape().page_bytes);
-    TOMBOLO_TRY(directory_.lock(page));
-    const std::uint64_t version = directory_.version(page);
-    if (directory_.keeper(page)) {
-      directory_.unlock(page);
-      return fetch(page);
+  // Likewise for stores; this thread is the keeper of those that have none from now on: others may
+  // have copies of them.
+  Status fetch_run_to_keep(Page first, Page count) {
+    expect(count);
+    for (Page done = 0; done < count;) {
+      Page free = 0;
+      TOMBOLO_TRY(lock_without_keeper(first + done, count - done, free));
+      TOMBOLO_TRY(keep(first + done, free));
+      done += free;
+      if (done == count) break;
+      TOMBOLO_TRY(fetch_run(first + done, 1, true));
+      ++done;
     }
-    TOMBOLO_TRY(transport_.get(page, buffer_));
-    store_.install(page, buffer_) = {.version = version, .kept = true, .shared = true};
-    directory_.set_keeper(page, {.thread = transport_.core().self(), .slot = store_.slot(page)});
-    directory_.unlock(page);
     return {};
   }
 
  private:
-  // Not `got`: it has gone home from its keeper meanwhile.
-  Status get(Page page, std::uint64_t& version, bool& got) {
-    version = directory_.version(page);
-    if (directory_.keeper(page)) return get_kept(page, version, got);
-    got = true;
-    return transport_.get(page, buffer_);
+  // The first `free` of them have no keeper, and are locked (DPF3).
+  Status lock_without_keeper(Page first, Page count, Page& free) {
+    for (free = 0; free < count; ++free) {
+      TOMBOLO_TRY(directory_.lock(first + free));
+      if (!directory_.keeper(first + free)) continue;
+      directory_.unlock(first + free);
+      break;
+    }
+    return {};
   }
 
-  Status get_kept(Page page, std::uint64_t& version, bool& got) {
+  // Pages that are locked and have no keeper.
+  Status keep(Page first, Page count) {
+    if (count == 0) return {};
+    for (Page i = 0; i < count; ++i) {
+      versions_[i] = directory_.version(first + i);
+      TOMBOLO_TRY(transport_.get(first + i, place(i)));
+    }
+    install(first, count, true);
+    for (Page page = first; page < first + count; ++page) {
+      PageNote& note = *store_.lookup(page);
+      note.kept = true;
+      note.shared = true;
+      // Its content is in place before another thread finds its keeper (DPF2).
+      directory_.set_keeper(page, {.thread = transport_.core().self(), .slot = store_.slot(page)});
+      directory_.unlock(page);
+    }
+    return {};
+  }
+
+  void expect(Page count) {
+    if (versions_.size() >= count) return;
+    versions_.resize(count);
+    buffer_.resize(count * transport_.shape().page_bytes);
+  }
+  std::span<std::byte> place(Page i) {
+    const std::size_t bytes = transport_.shape().page_bytes;
+    return std::span(buffer_).subspan(i * bytes, bytes);
+  }
+  void install(Page first, Page count, bool for_stores) {
+    store_.install_run(first, std::span(buffer_).first(count * transport_.shape().page_bytes),
+                       for_stores);
+    for (Page i = 0; i < count; ++i) *store_.lookup(first + i) = {.version = versions_[i]};
+  }
+
+  // Not `got`: it has gone home from its keeper meanwhile.
+  Status get(Page page, std::span<std::byte> out, std::uint64_t& version, bool& got) {
+    version = directory_.version(page);
+    if (directory_.keeper(page)) return get_kept(page, out, version, got);
+    got = true;
+    return transport_.get(page, out);
+  }
+
+  Status get_kept(Page page, std::span<std::byte> out, std::uint64_t& version, bool& got) {
     TOMBOLO_TRY(directory_.lock(page));
     const auto keeper = directory_.keeper(page);
     got = keeper.has_value();
-    if (got) TOMBOLO_TRY(get_from(*keeper, page, version));
+    if (got) TOMBOLO_TRY(get_from(*keeper, page, out, version));
     directory_.unlock(page);
     return {};
   }
 
-  Status get_from(Keeper keeper, Page page, std::uint64_t& version) {
+  Status get_from(Keeper keeper, Page page, std::span<std::byte> out, std::uint64_t& version) {
     TOMBOLO_CHECK(keeper.thread != transport_.core().self(),
                   "virtual shared memory: thread {} keeps page {} and has not cached it",
                   keeper.thread, page);
@@ -83,11 +134,11 @@ class PageFetch {
       TOMBOLO_TRY(readers_.give(keeper.thread, page));
     }
     version = directory_.version(page);
-    TOMBOLO_TRY(transport_.get_exposed(keeper.thread, keeper.slot, buffer_));
+    TOMBOLO_TRY(transport_.get_exposed(keeper.thread, keeper.slot, out));
     if (!keeper.mixed) return {};
-    home_.resize(buffer_.size());
+    home_.resize(out.size());
     TOMBOLO_TRY(transport_.get(page, home_));
-    apply_difference(home_, buffer_);
+    apply_difference(home_, out);
     return {};
   }
 
@@ -95,7 +146,8 @@ class PageFetch {
   S& store_;
   PageDirectory<Core>& directory_;
   ReaderNotices<Core>& readers_;
-  PageBytes buffer_;
+  PageBytes buffer_;  // of neighbours, as `versions_`
+  std::vector<std::uint64_t> versions_;
   PageBytes home_;
 };
 

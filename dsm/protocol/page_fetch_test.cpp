@@ -81,7 +81,7 @@ TEST_F(PageFetchTest, NotesTheVersion) {
   ASSERT_TRUE(fetcher.fetch(0).ok());
   EXPECT_EQ(pages.lookup(0)->version, 2U);
   pages.invalidate(0);
-  ASSERT_TRUE(fetcher.fetch_to_keep(0).ok());
+  ASSERT_TRUE(fetcher.fetch_run_to_keep(0, 1).ok());
   EXPECT_EQ(pages.lookup(0)->version, 2U);
   pages.invalidate(0);
   directory.set_keeper(0, {.thread = 0, .slot = 2});
@@ -91,17 +91,59 @@ TEST_F(PageFetchTest, NotesTheVersion) {
 
 // Others may have copies, and may be sending differences: it is shared, and got under the mutex.
 TEST_F(PageFetchTest, KeepsAPageThatNoThreadKeeps) {
-  ASSERT_TRUE(fetcher.fetch_to_keep(0).ok());
-  EXPECT_EQ(steps(), Steps({"change mutex", "load version", "load keeper", "read", "store keeper",
+  ASSERT_TRUE(fetcher.fetch_run_to_keep(0, 1).ok());
+  EXPECT_EQ(steps(), Steps({"change mutex", "load keeper", "load version", "read", "store keeper",
                             "store mutex"}));
   EXPECT_TRUE(pages.lookup(0)->kept);
   EXPECT_TRUE(pages.lookup(0)->shared);
   EXPECT_EQ(directory.keeper(0)->thread, 1U);
 }
 
+// Pages 0 and 1 have two homes, and their words one place there.
+TEST_F(PageFetchTest, KeepsNeighboursUnderAllTheirMutexes) {
+  ASSERT_TRUE(fetcher.fetch_run_to_keep(0, 2).ok());
+  EXPECT_EQ(steps(), Steps({"change mutex", "load keeper", "change mutex", "load keeper",
+                            "load version", "read", "load version", "read", "store keeper",
+                            "store mutex", "store keeper", "store mutex"}));
+  for (const Page page : {0, 1}) {
+    EXPECT_TRUE(pages.lookup(page)->kept && pages.lookup(page)->shared);
+    EXPECT_EQ(directory.keeper(page)->slot, pages.slot(page));
+  }
+}
+
+// The one in the middle has another keeper.
+TEST_F(PageFetchTest, KeepsTheNeighboursThatNoThreadKeeps) {
+  for (Page page = 0; page < 4; ++page)
+    while (directory.version(page) < page + 5) directory.raise_version(page);
+  directory.set_keeper(1, {.thread = 0, .slot = 1});
+  ASSERT_TRUE(fetcher.fetch_run_to_keep(0, 4).ok());
+  for (Page page = 0; page < 4; ++page) {
+    EXPECT_EQ(pages.lookup(page)->kept, page != 1);
+    EXPECT_EQ(pages.lookup(page)->version, page + 5);
+    EXPECT_EQ(directory.keeper(page)->thread, page == 1 ? 0U : 1U);
+    ASSERT_TRUE(directory.lock(page).ok()) << "it is free";
+  }
+}
+
+TEST_F(PageFetchTest, BringsNeighboursWithTheirVersions) {
+  for (Page page = 0; page < 4; ++page)
+    while (directory.version(page) < 2 * page + 1) directory.raise_version(page);
+  Core writer(host.attachment(0));
+  Transfer of_writer(writer, of_transport, shape);
+  for (Page page = 0; page < 4; ++page)
+    ASSERT_TRUE(of_writer.put(page, PageBytes(shape.page_bytes, std::byte(page + 30))).ok());
+  ASSERT_TRUE(fetcher.fetch(0).ok());
+  ASSERT_TRUE(fetcher.fetch_run(1, 3, false).ok());
+  for (Page page = 0; page < 4; ++page) {
+    EXPECT_EQ(pages.lookup(page)->version, 2 * page + 1);
+    EXPECT_EQ(pages.frame(page)[shape.page_bytes - 1], std::byte(page + 30));
+    EXPECT_FALSE(pages.lookup(page)->kept);
+  }
+}
+
 TEST_F(PageFetchTest, LeavesAKeptPageToItsKeeper) {
   directory.set_keeper(0, {.thread = 0, .slot = 1});
-  ASSERT_TRUE(fetcher.fetch_to_keep(0).ok());
+  ASSERT_TRUE(fetcher.fetch_run_to_keep(0, 1).ok());
   EXPECT_FALSE(pages.lookup(0)->kept);
   EXPECT_EQ(directory.keeper(0)->thread, 0U);
   ASSERT_TRUE(directory.lock(0).ok()) << "it is free";

@@ -43,11 +43,14 @@ struct PageNote {
 };
 
 template <class S>
-concept PageStore = requires(S& s, Page page, std::span<const std::byte> bytes) {
+concept PageStore = requires(S& s, Page page, std::span<const std::byte> bytes, bool for_stores) {
   // Null if the page is absent.
   { s.lookup(page) } -> std::same_as<PageNote*>;
   // The page is readable then. Not if full(), nor if it is cached.
   { s.install(page, bytes) } -> std::same_as<PageNote&>;
+  // Likewise neighbours from `page` on, as many as these bytes are: not if there is no room() for
+  // them. `for_stores`: they will be writable next.
+  { s.install_run(page, bytes, for_stores) } -> std::same_as<void>;
   { s.invalidate(page) } -> std::same_as<void>;
 
   { s.writable(page) } -> std::same_as<bool>;
@@ -70,6 +73,8 @@ concept PageStore = requires(S& s, Page page, std::span<const std::byte> bytes) 
   { s.written() } -> std::same_as<std::vector<Page>>;
 
   { s.full() } -> std::same_as<bool>;
+  // The pages that can be cached besides those that are.
+  { s.room() } -> std::same_as<Page>;
   // The page to give up next. Readable ones first (003 section 5.2), pages that are left to the
   // program last.
   { s.victim() } -> std::same_as<Page>;

@@ -475,6 +475,52 @@ TYPED_TEST(Protocols, PagesThatFollowEachOtherAreOpenedForStoresAhead) {
   });
 }
 
+// Upwards, downwards and at distances, through a cache that holds a quarter.
+TYPED_TEST(Protocols, StreamsOfLoadsAndStoresAreRight) {
+  Shape shape = small;
+  shape.threads = 2;
+  shape.pages = 64;
+  shape.cached_pages = 16;
+  shape.read_ahead = 4;
+  run<TypeParam>(shape, 15, [](auto& thread) {
+    constexpr Variable n = 64;
+    const auto nth = [](std::uint64_t round, Variable v) {
+      return round == 0 ? v : round == 1 ? n - 1 - v : v * (2 * round - 1) % n;
+    };
+    for (std::uint64_t round = 0; round < 5; ++round) {
+      const std::uint64_t more = 1000 * round;
+      if (thread.self() == round % 2)
+        for (Variable v = 0; v < n; ++v) thread.store(nth(round, v), more + nth(round, v));
+      thread.barrier();
+      for (Variable v = 0; v < n; ++v)
+        ASSERT_EQ(thread.load(nth(round, v)), more + nth(round, v)) << "round " << round;
+      thread.barrier();
+    }
+    thread.close();
+  });
+}
+
+TEST(PagesInPlace, OfAStreamOfStoresAreKeptFromTheSecondOn) {
+  Shape shape = small;
+  shape.pages = 64;
+  shape.cached_pages = 16;
+  shape.read_ahead = 4;
+  run<InPlace>(shape, 16, [](auto& thread) {
+    if (thread.self() == 0) {
+      for (const Page page : {0, 1}) thread.store(page, 7);
+      EXPECT_FALSE(thread.pages().lookup(0)->kept);
+      for (const Page page : {1, 2}) EXPECT_TRUE(thread.pages().lookup(page)->kept);
+      EXPECT_EQ(thread.pages().lookup(3), nullptr);
+      for (Page page = 2; page < 64; ++page) thread.store(page, 7);
+      EXPECT_FALSE(thread.pages().lookup(63)->twin);
+    }
+    thread.barrier();
+    for (Page page = 0; page < 64; ++page) ASSERT_EQ(thread.load(page), 7U);
+    thread.barrier();
+    thread.close();
+  });
+}
+
 TYPED_TEST(Protocols, OneThreadSeesItsOwnStoresThroughASmallCache) {
   Shape shape = small;
   shape.threads = 1;

@@ -89,17 +89,23 @@ class Regional {
 
   Status read_miss(Page page) {
     shape_.check(page);
-    if (store_.full()) TOMBOLO_TRY(evict(store_.victim()));
-    TOMBOLO_TRY(fetcher_.fetch(page));
-    return bring_others(page, ahead_.after(page), false);
+    return bring(page, ahead_.after(page), false);
   }
 
   Status write_miss(Page page) {
+    shape_.check(page);
+    if (held_.empty()) {
+      const PageRun run = stores_ahead_.after(page);
+      TOMBOLO_TRY(bring(page, run, true));
+      open(page);
+      for (Page i = 0; i < run.count; ++i)
+        if (store_.lookup(run[i]) != nullptr) open(run[i]);
+      return {};
+    }
+    // In a span, pages that are not stored to would be looked at for nothing at its end.
     if (store_.lookup(page) == nullptr) TOMBOLO_TRY(read_miss(page));
     open(page);
-    // In a span, pages that are not stored to would be looked at for nothing at its end.
-    if (!held_.empty()) return {};
-    return bring_others(page, stores_ahead_.after(page), true);
+    return {};
   }
 
   void record(Page page, std::size_t offset, std::size_t bytes) {
@@ -203,26 +209,40 @@ class Regional {
     store_.allow_writes(page);
   }
 
-  // As far as they do not push out each other, or the page that was missed. Pages for stores are
-  // opened one by one: as readable ones they would be the first to give way.
-  Status bring_others(Page missed, const PageRun& run, bool for_stores) {
-    for (Page i = 0; i < run.count; ++i) {
-      const Page page = run[i];
-      if (store_.lookup(page) == nullptr) {
-        if (store_.full()) {
-          const Page victim = store_.victim();
-          if (victim == missed || run.has(victim, i)) return {};
-          TOMBOLO_TRY(evict(victim));
-        }
-        TOMBOLO_TRY(bring(page, for_stores));
-      }
-      if (for_stores) open(page);
+  // A page that was missed, and those of a stream that follow it, neighbours together.
+  Status bring(Page missed, const PageRun& run, bool for_stores) {
+    absent_.clear();
+    if (store_.lookup(missed) == nullptr) absent_.push_back(missed);
+    for (Page i = 0; i < run.count; ++i)
+      if (store_.lookup(run[i]) == nullptr) absent_.push_back(run[i]);
+    TOMBOLO_TRY(make_room(missed, run));
+    std::ranges::sort(absent_);
+    // In place, a page that is kept costs neither a twin nor a difference on its way home. The
+    // stores of a stream are of one thread.
+    const bool to_keep = for_stores && store_.in_place() && run.count != 0;
+    for (std::size_t begin = 0, end = 0; begin < absent_.size(); begin = end) {
+      const Page first = absent_[begin];
+      for (end = begin + 1; end < absent_.size() && absent_[end] == first + (end - begin);) ++end;
+      TOMBOLO_TRY(to_keep ? fetcher_.fetch_run_to_keep(first, end - begin)
+                          : fetcher_.fetch_run(first, end - begin, for_stores));
     }
     return {};
   }
-  // In place, a page that is kept costs neither a twin nor a difference on its way home.
-  Status bring(Page page, bool for_stores) {
-    return for_stores && store_.in_place() ? fetcher_.fetch_to_keep(page) : fetcher_.fetch(page);
+
+  // For the absent pages, as far as they do not push out each other, or the page that was missed,
+  // which is the first of them if it is absent.
+  Status make_room(Page missed, const PageRun& run) {
+    for (std::size_t n = 0; n < absent_.size(); ++n) {
+      if (store_.room() > n) continue;
+      const Page victim = store_.victim();
+      const bool needed = n == 0 && absent_[0] == missed;
+      if (!needed && (victim == missed || run.has(victim, run.count))) {
+        absent_.resize(n);
+        return {};
+      }
+      TOMBOLO_TRY(evict(victim));
+    }
+    return {};
   }
 
   // ---- Pages that this thread keeps -------------------------------------------------------------
@@ -472,7 +492,8 @@ class Regional {
   Reduction<Core> reduction_;
   ReadAhead ahead_;
   ReadAhead stores_ahead_;
-  std::vector<Span> held_;  // in the order in which they began
+  std::vector<Page> absent_;  // that are being brought
+  std::vector<Span> held_;    // in the order in which they began
   std::vector<Range> recorded_;
   std::vector<Page> changed_;           // at home, and not in the notices yet
   std::vector<Page> changed_in_spans_;  // likewise; others need it at the barrier only

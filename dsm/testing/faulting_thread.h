@@ -29,6 +29,9 @@ class OwnFaultPages {
   PageNote& install(Page page, std::span<const std::byte> bytes) {
     return pages_->install(page, bytes);
   }
+  void install_run(Page first, std::span<const std::byte> bytes, bool for_stores) {
+    pages_->install_run(first, bytes, for_stores);
+  }
   void invalidate(Page page) { pages_->invalidate(page); }
   bool writable(Page page) { return pages_->writable(page); }
   void allow_writes(Page page) { pages_->allow_writes(page); }
@@ -42,6 +45,7 @@ class OwnFaultPages {
   void leave_to_program(Page page) { pages_->leave_to_program(page); }
   bool in_place() const { return pages_->in_place(); }
   bool full() const { return pages_->full(); }
+  Page room() const { return pages_->room(); }
   Page victim() const { return pages_->victim(); }
 
  private:

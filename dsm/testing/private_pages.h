@@ -37,6 +37,10 @@ class PrivatePages {
     order_.push_back(page);
     return cached.note;
   }
+  void install_run(Page first, std::span<const std::byte> bytes, bool /*for_stores*/) {
+    for (Page i = 0; i < bytes.size() / page_bytes_; ++i)
+      install(first + i, bytes.subspan(i * page_bytes_, page_bytes_));
+  }
   void invalidate(Page page) {
     free_.push_back(at(page).slot);
     pages_.erase(page);
@@ -51,6 +55,7 @@ class PrivatePages {
   void forbid_writes(Page page) { at(page).writable = at(page).left = false; }
   void leave_to_program(Page page) { at(page).writable = at(page).left = true; }
 
+  std::size_t page_bytes() const { return page_bytes_; }
   std::span<std::byte> frame(Page page) { return at(page).frame; }
   void make_twin(Page page) { at(page).twin = at(page).frame; }
   std::span<std::byte> twin(Page page) { return at(page).twin; }
@@ -70,6 +75,7 @@ class PrivatePages {
   }
 
   bool full() const { return free_.empty(); }
+  Page room() const { return free_.size(); }
   Page victim() const {
     const auto readable =
         std::ranges::find_if(order_, [&](Page page) { return !pages_.at(page).writable; });

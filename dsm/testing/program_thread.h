@@ -52,7 +52,10 @@ class ProgramThread {
       : shape_(shape),
         transport_(core, layout.transport, shape_),
         store_(shape_),
-        protocol_(transport_, store_, layout.protocol) {}
+        protocol_(transport_, store_, layout.protocol) {
+    if constexpr (requires { store_.on_install({}); })
+      store_.on_install([this](Page page) { expose(page); });
+  }
 
   // Instead of stopping.
   void on_error(std::function<void(const Status&)> action) { on_error_ = std::move(action); }

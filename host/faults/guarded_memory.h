@@ -58,8 +58,8 @@ class GuardedMemory {
   // Of an address of the view.
   std::byte* alias(std::uint64_t address) const { return alias_ + (address - view_.low); }
 
-  // Fills closed pages that have no memory yet. `access` becomes the one that they have then:
-  // closed, or readable if that is no dearer. Errors: no_memory, io.
+  // Fills closed pages that have no memory yet. They get `access`, readable or writable, if that is
+  // no dearer; else it becomes `closed`. Errors: no_memory, io.
   virtual Status fill(const AddressRange& pages, std::span<const std::byte> bytes, Access& access);
   // Pages with memory behind them, all of which are `from` now; `to` is not closed. Errors:
   // no_memory (page tables, mappings), io.

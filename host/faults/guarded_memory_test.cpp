@@ -139,7 +139,7 @@ TEST_P(GuardedMemoryTest, WhatIsOpenedAgainHasTheNewAccess) {
 
 TEST_P(GuardedMemoryTest, PagesWithoutMemoryAreFilled) {
   const std::vector<std::byte> bytes(2 * page_bytes(), std::byte{6});
-  Access access = Access::writable;
+  Access access = Access::readable;
   must(memory->fill(pages(3, 2), bytes, access));
   EXPECT_NE(access, Access::writable);
   for (const std::uint64_t page : {3, 4}) EXPECT_EQ(access_of(page), access);
@@ -155,12 +155,27 @@ TEST_P(GuardedMemoryTest, PagesWithoutMemoryAreFilled) {
   must(memory->close({&page, 1}));
   must(memory->discard(pages(4)));
   fill(3, 1);
+  access = Access::readable;
   must(memory->fill(pages(3, 2), bytes, access));
   must(memory->change(pages(3, 2), access, Access::readable));
   for (const std::uint64_t each : {3, 4}) {
     EXPECT_EQ(loaded(each), 6);
     EXPECT_EQ(access_of(each), Access::readable);
   }
+}
+
+TEST_P(GuardedMemoryTest, PagesAreFilledForStores) {
+  const std::vector<std::byte> bytes(3 * page_bytes(), std::byte{6});
+  Access access = Access::writable;
+  must(memory->fill(pages(3, 3), bytes, access));
+  EXPECT_NE(access, Access::readable);
+  for (const std::uint64_t page : {3, 5}) EXPECT_EQ(access_of(page), access);
+  if (access == Access::closed) must(memory->change(pages(3, 3), access, Access::writable));
+  EXPECT_EQ(access_of(4), Access::writable);
+  EXPECT_EQ(loaded(5), 6);
+  for (const std::uint64_t page : {2, 6}) EXPECT_FALSE(resident(page));
+  must(memory->change(pages(4), Access::writable, Access::readable));
+  EXPECT_EQ(access_of(4), Access::readable);
 }
 
 TEST_P(GuardedMemoryTest, ManyPagesChangeByOneCall) {
@@ -329,7 +344,7 @@ TEST_P(UserfaultMemoryTest, GoesOnWhereTheKernelHasStopped) {
   asked = 0;
   std::vector<std::byte> bytes(2 * page_bytes(), std::byte{5});
   bytes.back() = std::byte{4};
-  Access access = Access::closed;
+  Access access = Access::readable;
   must(memory->fill(pages(8, 2), bytes, access));
   EXPECT_EQ(access_of(9), Access::readable);
   EXPECT_EQ(memory->alias(pages(9).low)[page_bytes() - 1], std::byte{4});

@@ -94,12 +94,11 @@ Status UserfaultMemory::watch_view() {
 Status UserfaultMemory::fill(const AddressRange& pages, std::span<const std::byte> bytes,
                              Access& access) {
   uffdio_copy call{};
-  access = Access::readable;
   for (std::uint64_t done = 0; done < bytes.size();) {
     call.dst = pages.low + done;
     call.src = reinterpret_cast<std::uint64_t>(bytes.data()) + done;
     call.len = bytes.size() - done;
-    call.mode = UFFDIO_COPY_MODE_WP;
+    call.mode = access == Access::readable ? UFFDIO_COPY_MODE_WP : 0;
     call.copy = 0;
     const int error = control(userfault_, UFFDIO_COPY, call) == 0 ? 0 : errno;
     done += static_cast<std::uint64_t>(std::max<std::int64_t>(call.copy, 0));
