@@ -329,8 +329,12 @@ std::vector<Page> FaultPages::written() const {
 
 // DFP3. Three pages at most are passed over.
 Page FaultPages::victim() const {
+  using Order = std::array<FrameState, 3>;
+  constexpr Order clean_first{FrameState::readable, FrameState::writable, FrameState::left};
+  constexpr Order clean_last{FrameState::writable, FrameState::left, FrameState::readable};
+  const bool enough_clean = frames_.count(FrameState::readable) >= capacity_ / 4;
   const Frame* any = nullptr;
-  for (const FrameState state : {FrameState::readable, FrameState::writable, FrameState::left})
+  for (const FrameState state : enough_clean ? clean_first : clean_last)
     for (const Frame* frame = frames_.oldest(state); frame != nullptr;
          frame = frames_.newer(*frame)) {
       if (!missed_lately(frame->page)) return frame->page;

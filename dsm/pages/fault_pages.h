@@ -31,9 +31,11 @@
 //                  ones. It is full() before that, by the pages that are given back at once. A slot
 //                  belongs to one frame for ever, whose page changes only while it is not cached
 //                  (DST3).
-//             DFP3 victim() is the page that has been readable for longest, or, if all are
-//                  writable, the one that has been that for longest, pages that are left to the
-//                  program last; but none of the pages of the
+//             DFP3 victim() is the page that has been readable for longest if a quarter of the
+//                  pages that fit are readable, or all that are cached; else the one that has been
+//                  writable for longest, pages that are left to the program last. So a thread that
+//                  has written all of its cache can read a stream beside that. But it is none of
+//                  the pages of the
 //                  last three misses, as long as there are others. An instruction that needs four
 //                  pages at once gets them: otherwise two that are clean could push each other out
 //                  of a cache of written pages for ever. So four pages are the least capacity.

@@ -395,6 +395,16 @@ TEST_P(FaultPagesTest, CleanPagesGiveWayFirstThenTheOldest) {
   EXPECT_EQ(pages->victim(), 7u);
 }
 
+// So that a thread that has written all of its cache can read a stream.
+TEST_P(FaultPagesTest, AQuarterOfTheCacheIsForCleanPages) {
+  make(shape_of(60, 32));  // 30 fit
+  for (Page page = 0; page < 30; ++page) at(page) = 1;
+  for (Page page = 40; page < 50; ++page) load(page);
+  EXPECT_EQ(pages->written().size(), 23u);
+  EXPECT_EQ(pages->written().front(), 7u);
+  for (Page page = 43; page < 50; ++page) EXPECT_NE(pages->lookup(page), nullptr) << page;
+}
+
 TEST_P(FaultPagesTest, PagesOfTheLastThreeMissesStay) {
   make(shape_of(12, 5));
   at(0) = 1;
