@@ -515,6 +515,9 @@ TEST(PagesInPlace, OfAStreamOfStoresAreKeptFromTheSecondOn) {
       EXPECT_FALSE(thread.pages().lookup(63)->twin);
     }
     thread.barrier();
+    if (thread.self() == 0) {
+      EXPECT_FALSE(is_met(thread, 63)) << "they are left to the program";
+    }
     for (Page page = 0; page < 64; ++page) ASSERT_EQ(thread.load(page), 7U);
     thread.barrier();
     thread.close();

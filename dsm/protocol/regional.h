@@ -252,7 +252,7 @@ class Regional {
   // its readers a copy that they get again in vain.
   void grant(PageNote& note) {
     constexpr std::uint8_t most = 16;
-    const bool soon = note.kept && syncs_ - note.closed_at <= 1;
+    const bool soon = note.kept && note.granted != 0 && syncs_ - note.closed_at <= 1;
     note.granted = soon ? std::min<std::uint8_t>(2 * note.granted, most) : 1;
     note.left = note.granted;
   }
