@@ -181,11 +181,12 @@ def _virtual_shared_memory() -> Iterator[Finding]:
 def _own_faults(lack: str) -> Finding:
     about = "own page faults"
     if not lack:
-        return Finding(about, "yes", "userfaultfd by signals, of this process alone: no right needed")
+        what = "userfaultfd by signals, of this process alone: no right needed; written pages likewise"
+        return Finding(about, "yes", what)
     return Finding(
         about,
         "partly",
-        f"mprotect; {lack}",
+        f"mprotect; {lack}; written pages likewise",
         "a page cache of `tombolo dsm run` takes longer for pages apart: Linux 5.19 or newer, and in a "
         "container a seccomp profile that allows userfaultfd",
     )
