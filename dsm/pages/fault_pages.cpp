@@ -240,7 +240,7 @@ void FaultPages::install_run(Page first, std::span<const std::byte> bytes, bool 
   for (Page page = first; page < first + count; ++page)
     TOMBOLO_CHECK(cached_frame(page) == nullptr, "page store: no room for page {}", page);
   // The twin of a page that is stored to is read through the alias, which a store opens early.
-  const bool by_alias = count == 1 && for_stores;
+  const bool by_alias = count == 1 && (for_stores || for_store_);
   for (Page done = 0; done < count;) {
     const auto rest = bytes.subspan(done * shape_.page_bytes);
     const bool has_memory = frames_.find(first + done) != nullptr || by_alias;

@@ -219,12 +219,13 @@ class Regional {
     std::ranges::sort(absent_);
     // In place, a page that is kept costs neither a twin nor a difference on its way home. The
     // stores of a stream are of one thread.
-    const bool to_keep = for_stores && store_.in_place() && run.count != 0;
+    const bool stores_follow = for_stores && run.count != 0;
     for (std::size_t begin = 0, end = 0; begin < absent_.size(); begin = end) {
       const Page first = absent_[begin];
       for (end = begin + 1; end < absent_.size() && absent_[end] == first + (end - begin);) ++end;
-      TOMBOLO_TRY(to_keep ? fetcher_.fetch_run_to_keep(first, end - begin)
-                          : fetcher_.fetch_run(first, end - begin, for_stores));
+      TOMBOLO_TRY(stores_follow && store_.in_place()
+                      ? fetcher_.fetch_run_to_keep(first, end - begin)
+                      : fetcher_.fetch_run(first, end - begin, stores_follow));
     }
     return {};
   }

@@ -185,7 +185,7 @@ std::vector<ExploredProgram> memory_programs() {
       program<InPlace>("in-place/stored-in-a-span", "a page that is left, changed in a span",
                        two_pages, kept_and_stored_in_a_span<InPlace>, no_evictions),
       program<InPlace>("in-place/stored-in-order", "a page that is kept before it is stored to",
-                       in_order_pages, stored_in_order<InPlace>, no_evictions),
+                       in_order_pages, stored_in_order<InPlace>, in_order),
       program<InPlace>("in-place/given-back", "a page that is left, and goes home", two_pages,
                        kept_and_given_back<InPlace>),
       program<U>("kept-and-given-back", "a kept page that goes home", two_pages,
