@@ -93,6 +93,49 @@ TYPED_TEST(Protocols, SpansThatTellAllAreSeenInSpansOfOtherLocks) {
   });
 }
 
+// The next holder's page is patched; one who takes another lock gets the page again. `recorded`:
+// variables of page 1.
+template <class Case>
+void expect_patched(std::uint64_t recorded, bool all_recorded, bool patched) {
+  Shape shape = small;
+  shape.spans_tell_all = true;
+  run<Case>(shape, 15, [=](auto& thread) {
+    using Protocol = std::remove_cvref_t<decltype(thread.protocol())>;
+    const bool regional = std::string_view(Protocol::name) == "regional";
+    EXPECT_EQ(thread.load(1), 0u);
+    thread.sum(0);
+    if (thread.self() == 0) {
+      thread.begin_span(0);
+      for (int times = 0; times < 3; ++times)
+        for (std::uint64_t i = 0; i < recorded; ++i) thread.store(1 + 8 * i, 7 + i);
+      if (!all_recorded) thread.store(1 + 4, 5, false);
+      thread.end_span(0);
+    }
+    thread.sum(0);
+    if (thread.self() != 0) {
+      const Lock lock = thread.self() - 1;
+      thread.begin_span(lock);
+      const bool kept = patched && lock == 0;
+      EXPECT_TRUE(!regional || (thread.pages().lookup(1) != nullptr) == kept) << "lock " << lock;
+      for (std::uint64_t i = 0; i < recorded; ++i) EXPECT_EQ(thread.load(1 + 8 * i), 7 + i);
+      EXPECT_EQ(thread.load(1 + 4), all_recorded ? 0u : 5u);
+      thread.end_span(lock);
+    }
+    thread.barrier();
+    thread.close();
+  });
+}
+
+TYPED_TEST(Protocols, RecordedStoresOfSpansThatTellAllPatchThePage) {
+  expect_patched<TypeParam>(1, true, true);
+  expect_patched<TypeParam>(small.updates, true, true);
+}
+
+TYPED_TEST(Protocols, APageIsFetchedAgainWhereNotAllOfItsStoresAreInTheLog) {
+  expect_patched<TypeParam>(1, false, false);
+  expect_patched<TypeParam>(small.updates + 1, true, false);
+}
+
 TYPED_TEST(Protocols, SpansMayBeNestedAndEndInAnyOrder) {
   constexpr std::uint64_t times = 10;
   run<TypeParam>(small, 3, [](auto& thread) {

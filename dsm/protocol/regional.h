@@ -42,6 +42,7 @@
 #include "dsm/protocol/page_fetch.h"
 #include "dsm/protocol/read_ahead.h"
 #include "dsm/protocol/reader_notices.h"
+#include "dsm/protocol/recorded_ranges.h"
 #include "dsm/protocol/reduction.h"
 #include "dsm/protocol/span_updates.h"
 
@@ -112,7 +113,7 @@ class Regional {
     shape_.check(page);
     TOMBOLO_CHECK(offset + bytes <= shape_.page_bytes,
                   "record: {} bytes at offset {} are more than page {} has", bytes, offset, page);
-    if (!held_.empty()) recorded_.push_back({.page = page, .offset = offset, .bytes = bytes});
+    if (!held_.empty()) recorded_.add({.page = page, .offset = offset, .bytes = bytes});
   }
 
   Status evict(Page page) {
@@ -188,11 +189,6 @@ class Regional {
   }
 
  private:
-  struct Range {
-    Page page;
-    std::size_t offset;
-    std::size_t bytes;
-  };
   struct Span {
     Lock lock;
     std::vector<Update> updates;
@@ -304,8 +300,12 @@ class Regional {
 
   // The lock is taken.
   Status enter(Lock lock) {
+    // Where spans tell all, there is notice of the log's changes as well: a page that the log has
+    // brought up to date before is not dropped.
+    const bool log_first = shape_.spans_tell_all;
+    if (log_first) TOMBOLO_TRY(apply_updates(lock));
     TOMBOLO_TRY(drop_old());
-    TOMBOLO_TRY(apply_updates(lock));
+    if (!log_first) TOMBOLO_TRY(apply_updates(lock));
     held_.push_back({.lock = lock, .updates = {}});
     return {};
   }
@@ -383,7 +383,7 @@ class Regional {
         for (Span& span : held_) span.updates.push_back(update);
       changed_in_spans_.push_back(page);
     }
-    std::erase_if(recorded_, [page](const Range& range) { return range.page == page; });
+    recorded_.forget(page);
     settle_sent(page, differs);
     return {};
   }
@@ -395,14 +395,13 @@ class Regional {
     return {};
   }
 
-  // The recorded bytes; the page by its name alone if other bytes differ from the twin too, or it
-  // has none.
+  // The recorded bytes; the page by its name alone if other bytes differ from the twin too, if it
+  // has none, or if a reader could not find all of them in the log.
   std::vector<Update> updates_of(Page page, std::uint64_t version) {
     if (!store_.lookup(page)->twin) return {Update{.page = page, .version = version}};
     std::vector<Update> updates;
     const std::span<const std::byte> frame = store_.frame(page);
-    for (const Range& range : recorded_) {
-      if (range.page != page) continue;
+    for (const RecordedRange& range : recorded_.of(page)) {
       std::fill_n(diff_.begin() + static_cast<std::ptrdiff_t>(range.offset), range.bytes,
                   std::byte{});
       for (std::size_t at = 0; at < range.bytes; at += Update::capacity) {
@@ -415,7 +414,8 @@ class Regional {
         copy(frame.subspan(range.offset + at, bytes), update.contents);
       }
     }
-    if (!all_zero(diff_)) updates = {Update{.page = page, .version = version}};
+    if (!all_zero(diff_) || updates.size() > shape_.updates)
+      updates = {Update{.page = page, .version = version}};
     return updates;
   }
 
@@ -495,7 +495,7 @@ class Regional {
   ReadAhead stores_ahead_;
   std::vector<Page> absent_;  // that are being brought
   std::vector<Span> held_;    // in the order in which they began
-  std::vector<Range> recorded_;
+  RecordedRanges recorded_;
   std::vector<Page> changed_;           // at home, and not in the notices yet
   std::vector<Page> changed_in_spans_;  // likewise; others need it at the barrier only
   bool few_ = false;         // pages were written to in the part of a span that ended last

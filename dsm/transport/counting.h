@@ -43,7 +43,7 @@ class Counting : public T {
     return T::expose(slot, in);
   }
   Status put_update(Lock lock, std::uint64_t index, const Update& update) {
-    updates_.add();
+    count(updates_, update_bytes_, update.bytes);
     return T::put_update(lock, index, update);
   }
 
@@ -63,6 +63,7 @@ class Counting : public T {
   runtime::Counter& sent_bytes_ = counter("dsm_sent_bytes");
   runtime::Counter& exposed_ = counter("dsm_kept");  // pages, at barriers
   runtime::Counter& updates_ = counter("dsm_updates");
+  runtime::Counter& update_bytes_ = counter("dsm_update_bytes");  // recorded ones
 };
 
 }  // namespace tombolo::dsm
