@@ -8,10 +8,12 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
+#include <span>
 
 #include "base/check.h"
 #include "dsm/api/program.h"
 #include "dsm/threads/condition.h"
+#include "dsm/threads/instrumented_code.h"
 #include "dsm/threads/partial_barrier.h"
 
 namespace tombolo::dsm {
@@ -39,6 +41,21 @@ double sum(double a, double b) { return a + b; }
 double least(double a, double b) { return std::min(a, b); }
 double most(double a, double b) { return std::max(a, b); }
 
+// Null outside of the program's memory.
+ProgramMemory* memory_of(const void* address) {
+  if (the_program == nullptr) return nullptr;
+  const std::span<std::byte> memory = the_program->memory().memory();
+  const auto* const at = static_cast<const std::byte*>(address);
+  return at >= memory.data() && at < memory.data() + memory.size() ? &the_program->memory()
+                                                                   : nullptr;
+}
+
+// The mutexes that this thread has.
+int spans = 0;
+
+void begin_span() { tell_instrumented_code(++spans); }
+void end_span() { tell_instrumented_code(--spans); }
+
 void check_block(const char* call, Program& in, const void* block) {
   TOMBOLO_CHECK(in.blocks().bytes_of(block) != nullptr,
                 "{}: {} is not the address of a block of tombolo_dsm_malloc", call, block);
@@ -57,6 +74,10 @@ extern "C" {
 [[gnu::visibility("default")]] void tombolo_dsm_init(void) {
   TOMBOLO_CHECK(tombolo::dsm::the_program == nullptr, "tombolo_dsm_init: it was called before");
   tombolo::dsm::the_program = std::make_unique<Program>();
+  tombolo::dsm::serve_instrumented_code({.memory_of = &tombolo::dsm::memory_of,
+                                         .first_lock = program(__func__).atomic_locks(),
+                                         .locks = Program::atomic_lock_count,
+                                         .check = &Program::must});
 }
 
 [[gnu::visibility("default")]] void tombolo_dsm_finalize(void) {
@@ -108,16 +129,19 @@ extern "C" {
 
 [[gnu::visibility("default")]] void tombolo_dsm_mutex_lock(tombolo_dsm_mutex_t mutex) {
   Program::must(program(__func__).memory().acquire(mutex.number));
+  tombolo::dsm::begin_span();
 }
 
 [[gnu::visibility("default")]] int tombolo_dsm_mutex_trylock(tombolo_dsm_mutex_t mutex) {
   bool taken = false;
   Program::must(program(__func__).memory().try_acquire(mutex.number, taken));
+  if (taken) tombolo::dsm::begin_span();
   return taken ? 1 : 0;
 }
 
 [[gnu::visibility("default")]] void tombolo_dsm_mutex_unlock(tombolo_dsm_mutex_t mutex) {
   Program::must(program(__func__).memory().release(mutex.number));
+  tombolo::dsm::end_span();
 }
 
 [[gnu::visibility("default")]] tombolo_dsm_cond_t tombolo_dsm_cond_create(void) {
@@ -174,6 +198,17 @@ extern "C" {
   Program::must(program(__func__).memory().reduce(
       value, [](std::uint64_t a, std::uint64_t b) { return a + b; }));
   return value;
+}
+
+// ---- Calls of instrumented code ---------------------------------------------------------------
+
+[[gnu::visibility("default")]] const tombolo_dsm_runtime* tombolo_dsm_attach(
+    const tombolo_dsm_module* module) {
+  return tombolo::dsm::attach(*module);
+}
+
+[[gnu::visibility("default")]] void tombolo_dsm_detach(const tombolo_dsm_module* module) {
+  tombolo::dsm::detach(*module);
 }
 
 }  // extern "C"

@@ -2,7 +2,6 @@
 #include "dsm/api/program.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <stdio_ext.h>
 #include <unistd.h>
 
@@ -47,22 +46,6 @@ void say(const std::string& text) {
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
 }
 
-std::string text_of(const runtime::Counters::Value& value) {
-  if (const auto* number = std::get_if<std::uint64_t>(&value)) return std::to_string(*number);
-  if (const auto* yes = std::get_if<bool>(&value)) return *yes ? "yes" : "no";
-  if (const auto* text = std::get_if<std::string>(&value)) return *text;
-  if (const auto* numbers = std::get_if<std::vector<std::uint64_t>>(&value))
-    return fmt::format("{}", fmt::join(*numbers, ","));
-  return fmt::format("{}", fmt::join(std::get<std::vector<std::string>>(value), "; "));
-}
-
-std::string text_of(const runtime::Counters::Row& row) {
-  std::string line;
-  for (const auto& [name, value] : row)
-    line += fmt::format("{}{}={}", line.empty() ? "" : " ", name, text_of(value));
-  return line;
-}
-
 }  // namespace
 
 Program::Program() {
@@ -104,6 +87,7 @@ runtime::Agreed Program::open() {
   request_.options = runtime::read_environment();
   request_.give_up = &Program::give_up;
   request_.one_sided = exchange_->one_sided();
+  request_.settings.locks = most_mutexes + atomic_lock_count;
   request_.settings.timed = request_.options.statistics != runtime::Statistics::off;
   TOMBOLO_AGREE(all_->step({.message = "another process has settings that are not understood"},
                            [&] { return read_settings(request_.settings); }));
@@ -145,8 +129,8 @@ void Program::give_up(const Status& why) {
 }
 
 Lock Program::take_lock() {
-  TOMBOLO_CHECK(next_lock_ < memory().locks(), "tombolo_dsm_mutex_create: all {} locks are taken",
-                memory().locks());
+  TOMBOLO_CHECK(next_lock_ < most_mutexes, "tombolo_dsm_mutex_create: all {} locks are taken",
+                most_mutexes);
   return next_lock_++;
 }
 

@@ -29,6 +29,9 @@ class Program {
   // Of the locks and words that are not used yet; all threads take them together.
   Lock take_lock();
   WordIndex take_words(const char* call, WordIndex count);
+  // For atomic operations of instrumented code; none of those that are handed out.
+  Lock atomic_locks() const { return most_mutexes; }
+  static constexpr Lock atomic_lock_count = 256;
 
   // Together. The memory is given back, and the counters are written if they are wanted.
   void close();
@@ -49,6 +52,8 @@ class Program {
   void write_counters(const std::vector<runtime::Counters::Row>& pages);
   void write_trace();
   Status write_trace_in_turn(std::uint64_t zero);
+
+  static constexpr Lock most_mutexes = 1024;
 
   std::unique_ptr<Job> exchange_;
   std::optional<runtime::Collective<Job>> all_;

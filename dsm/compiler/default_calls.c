@@ -7,14 +7,17 @@
 //
 // Invariants: DDC1 the table is set before the module's own constructors run, and not changed
 //                  afterwards: calls read it without an order.
+//             DDC2 the functions lie in a section of their own, which stays in a program without
+//                  symbols: by it the program is known as one whose atomic operations are calls.
 // Thread safety: any thread.
 #include <stdbool.h>
 
 #include "dsm/compiler/runtime_calls.h"
 
-#define OURS __attribute__((weak, visibility("hidden")))
+#define OURS_HIDDEN __attribute__((weak, visibility("hidden")))
+#define OURS __attribute__((section("tombolo_calls"))) OURS_HIDDEN
 
-OURS __thread int tombolo_dsm_in_span = 0;
+OURS_HIDDEN __thread int tombolo_dsm_in_span = 0;
 
 static const struct tombolo_dsm_runtime* runtime;
 

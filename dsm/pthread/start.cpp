@@ -10,9 +10,11 @@
 
 #include "dsm/pthread/calls.h"
 #include "dsm/servers/settings.h"
+#include "dsm/threads/instrumented_code.h"
 #include "dsm/world/inherited_memory.h"
 #include "dsm/world/must.h"
 #include "dsm/world/paged_memories.h"
+#include "dsm/world/world_layout.h"
 #include "host/memory/memory_room.h"
 #include "runtime/options/options.h"
 
@@ -68,6 +70,23 @@ Status choose_kind(std::unique_ptr<ProgramMemories>& out) {
   return {};
 }
 
+// Null for memory that all processes map.
+ProgramMemory* cached_memory_of(const void* address) {
+  World* const world = World::here();
+  const bool caches = world != nullptr && world->layout().has_pages && world->owns(address);
+  return caches ? &world->memory() : nullptr;
+}
+
+// Its parts that were compiled with store instrumentation.
+void serve_program() {
+  const WorldLayout& layout = World::here()->layout();
+  serve_instrumented_code({.memory_of = &cached_memory_of,
+                           .first_lock = layout.atomics(),
+                           .locks = WorldLayout::atomic_locks,
+                           .check = &must});
+  spans_have_changed = &tell_instrumented_code;
+}
+
 void start_world() {
   const World::HostThreads host{
       .create = TOMBOLO_HOST(pthread_create),
@@ -85,6 +104,7 @@ void start_world() {
     std::_Exit(EXIT_FAILURE);
   }
   cancellation_point = &end_if_cancelled;
+  serve_program();
   // Programs that it starts are no part of it.
   unsetenv("LD_PRELOAD");
 }

@@ -44,6 +44,15 @@ std::string text_of(const SharedPage::Place& place, const std::string& line) {
                      place.uses.stores, place.uses.loads, place.uses.low, place.uses.high);
 }
 
+std::string text_of(const runtime::Counters::Value& value) {
+  if (const auto* number = std::get_if<std::uint64_t>(&value)) return std::to_string(*number);
+  if (const auto* yes = std::get_if<bool>(&value)) return *yes ? "yes" : "no";
+  if (const auto* text = std::get_if<std::string>(&value)) return *text;
+  if (const auto* numbers = std::get_if<std::vector<std::uint64_t>>(&value))
+    return fmt::format("{}", fmt::join(*numbers, ","));
+  return fmt::format("{}", fmt::join(std::get<std::vector<std::string>>(value), "; "));
+}
+
 }  // namespace
 
 std::vector<SharedPage> hottest_of(std::span<const HotPage> all, std::size_t most) {
@@ -80,6 +89,13 @@ std::vector<runtime::Counters::Row> rows_of(std::span<const SharedPage> pages, s
          {"places", places}});
   }
   return rows;
+}
+
+std::string text_of(const runtime::Counters::Row& row) {
+  std::string line;
+  for (const auto& [name, value] : row)
+    line += fmt::format("{}{}={}", line.empty() ? "" : " ", name, text_of(value));
+  return line;
 }
 
 }  // namespace tombolo::dsm

@@ -40,4 +40,7 @@ std::vector<SharedPage> hottest_of(std::span<const HotPage> all, std::size_t mos
 std::vector<runtime::Counters::Row> rows_of(std::span<const SharedPage> pages, std::uint64_t first,
                                             std::size_t page_bytes);
 
+// "name=value name=value ...": on one line without its end.
+std::string text_of(const runtime::Counters::Row& row);
+
 }  // namespace tombolo::dsm

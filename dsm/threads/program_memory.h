@@ -22,6 +22,7 @@
 
 #include "base/status.h"
 #include "dsm/protocol/shape.h"
+#include "dsm/threads/atomic_change.h"
 
 namespace tombolo::dsm {
 
@@ -55,6 +56,17 @@ class ProgramMemory {
   virtual Status touch(const void* /*address*/, std::size_t bytes, bool /*write*/,
                        std::size_t& touched) {
     touched = bytes;
+    return {};
+  }
+
+  // An atomic operation of the program on `bytes` bytes there (1, 2, 4 or 8, at a multiple): `old`
+  // becomes the value that it found. `lock` is for operations on these bytes, and for nothing else
+  // of the program; where it was not free, nothing has happened, and `done` says so. The operation
+  // is a span of the lock. (Memory that all processes map has the processor's operations.)
+  virtual Status try_change(Lock /*lock*/, void* address, std::size_t bytes,
+                            const AtomicChange& change, std::uint64_t& old, bool& done) {
+    old = change_by_processor(address, bytes, change);
+    done = true;
     return {};
   }
 

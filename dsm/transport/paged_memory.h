@@ -15,6 +15,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <span>
 #include <utility>
@@ -120,6 +121,21 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
 
   Status touch(const void* address, std::size_t bytes, bool write, std::size_t& touched) override {
     return store_->touch(address, bytes, write, touched);
+  }
+
+  // The pages of the runtime's own mapping: the program's instruction touches none.
+  Status try_change(Lock lock, void* address, std::size_t bytes, const AtomicChange& change,
+                    std::uint64_t& old, bool& done) override {
+    const std::uint64_t at = offset_of(address);
+    TOMBOLO_CHECK(at < memory().size() && at % bytes == 0,
+                  "an atomic operation of {} bytes at {}: the address must be a multiple of that",
+                  bytes, address);
+    const Call call(*this);
+    TOMBOLO_TRY(protocol_.try_begin_span(lock, done));
+    if (!done) return {};
+    atomics_.add();
+    TOMBOLO_TRY(change_in_span(at, bytes, change, old));
+    return protocol_.end_span(lock);
   }
 
   // The program may not access the page: it is as one outside of the memory.
@@ -255,6 +271,21 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
     if (const Status opened = protocol_.write_miss(page); !opened.ok()) misses_.fail(page, opened);
   }
 
+  Status change_in_span(std::uint64_t at, std::size_t bytes, const AtomicChange& change,
+                        std::uint64_t& old) {
+    const Page page = at / shape_.page_bytes;
+    const std::size_t offset = at % shape_.page_bytes;
+    if (store_->lookup(page) == nullptr) TOMBOLO_TRY(protocol_.read_miss(page));
+    old = 0;
+    std::memcpy(&old, store_->frame(page).data() + offset, bytes);
+    const std::uint64_t value = change.of(old, bytes);
+    if (value == old) return {};
+    if (!store_->writable(page)) TOMBOLO_TRY(protocol_.write_miss(page));
+    protocol_.record(page, offset, bytes);
+    std::memcpy(store_->frame(page).data() + offset, &value, bytes);
+    return {};
+  }
+
   // At least the memory's size for an address outside of it.
   std::uint64_t offset_of(const void* address) const {
     return reinterpret_cast<std::uint64_t>(address) -
@@ -275,6 +306,7 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
   void (*give_up_)(const Status&);
   Observer observer_;
   Waited waited_;
+  runtime::Counter& atomics_ = runtime::counters().counter("dsm_atomics");
 };
 
 }  // namespace tombolo::dsm

@@ -45,6 +45,7 @@ class Store {
   std::span<std::byte> memory() { return bytes; }
   PageNote* lookup(Page page) { return page < cached ? &note : nullptr; }
   bool writable(Page page) const { return page < writable_pages; }
+  std::span<std::byte> frame(Page page) { return std::span(bytes).subspan(page * 64, 64); }
   std::uint64_t instruction() const { return missing; }
   Status touch(const void* address, std::size_t all, bool write, std::size_t& touched) {
     touched = all / 2;
@@ -60,6 +61,9 @@ class Store {
   std::uint64_t missing = 0;
   int calls = 0;
 };
+
+// Whether the protocols of this test find locks free.
+bool is_free = false;
 
 // By all protocols of this test.
 Calls* noted = nullptr;
@@ -100,7 +104,10 @@ class Noting {
   }
   Status begin_span(Lock) { return note("begin"); }
   Status end_span(Lock) { return note("end"); }
-  Status try_begin_span(Lock, bool&) { return note("try"); }
+  Status try_begin_span(Lock, bool& taken) {
+    taken = is_free;
+    return note("try");
+  }
   Status barrier() { return note("barrier"); }
   Status tell() { return note("tell"); }
   Status learn() { return note("learn"); }
@@ -274,6 +281,29 @@ TEST_F(PagedMemoryTest, KeepsItsProgramFromClosedPages) {
 }
 
 // ---- Misses -------------------------------------------------------------------------------------
+
+TEST_F(PagedMemoryTest, ChangesAValueInASpanOfTheLock) {
+  auto* const value = reinterpret_cast<std::uint16_t*>(memory->memory().data() + 64 + 6);
+  *value = 5;
+  const AtomicChange add{.kind = AtomicChange::Kind::add, .operand = 0xffff};
+  std::uint64_t old = 77;
+  bool done = true;
+  is_free = false;
+  EXPECT_TRUE(memory->try_change(0, value, 2, add, old, done).ok());
+  EXPECT_FALSE(done);
+  EXPECT_EQ(taken(), Calls{"try"});
+  is_free = true;
+  EXPECT_TRUE(memory->try_change(0, value, 2, add, old, done).ok());
+  EXPECT_TRUE(done);
+  EXPECT_EQ(old, 5u);
+  EXPECT_EQ(*value, 4u);
+  EXPECT_EQ(value[1], 0u) << "a neighbour";
+  EXPECT_EQ(taken(), (Calls{"try", "read 1", "write 1", "record 1: 6, 2", "end"}));
+  store->cached = 2;
+  EXPECT_TRUE(memory->try_change(0, value, 2, {}, old, done).ok());
+  EXPECT_EQ(old, 4u);
+  EXPECT_EQ(taken(), (Calls{"try", "end"})) << "a load";
+}
 
 TEST_F(PagedMemoryTest, BringsPagesTogetherWhereOneIsLost) {
   miss(100, 1, true);

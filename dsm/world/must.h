@@ -21,6 +21,9 @@ inline void (*between_looks)() = nullptr;
 inline void (*runtime_begins)() = nullptr;
 inline void (*runtime_ends)() = nullptr;
 
+// Called when the thread has begun or ended a span, with the number that it is in, if set.
+inline void (*spans_have_changed)(int spans) = nullptr;
+
 // Until ready() is true.
 template <class Ready>
 void wait_until(ProgramMemory& memory, Ready&& ready) {

@@ -22,6 +22,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "dsm/threads/waited.h"
 #include "dsm/world/must.h"
 #include "host/faults/caught_calls.h"
 #include "host/memory/page.h"
@@ -78,14 +79,18 @@ class OffStackMemory final : public ProgramMemory {
     void* start_;
   };
 
-  OffStackMemory(std::unique_ptr<ProgramMemory> memory, Stack stack)
-      : memory_(std::move(memory)), stack_(std::move(stack)), threads_(memory_->threads()) {}
+  OffStackMemory(std::unique_ptr<ProgramMemory> memory, Stack stack, const Observer& observer)
+      : memory_(std::move(memory)),
+        stack_(std::move(stack)),
+        threads_(memory_->threads()),
+        waited_(observer) {}
 
   Thread self() const override { return memory_->self(); }
   Thread threads() const override { return threads_; }
   std::span<std::byte> memory() const override { return memory_->memory(); }
   std::size_t page_bytes() const override { return memory_->page_bytes(); }
   void record(const void* address, std::size_t bytes) override {
+    if (spans_ == 0) return;
     off([=](ProgramMemory& memory) { return memory.record(address, bytes), true; });
   }
   Status renew(const void* address, std::size_t bytes) override {
@@ -94,6 +99,23 @@ class OffStackMemory final : public ProgramMemory {
   // In a handler of a signal, which is off the program's stack already.
   Status touch(const void* address, std::size_t bytes, bool write, std::size_t& touched) override {
     return memory_->touch(address, bytes, write, touched);
+  }
+
+  Status try_change(Lock lock, void* address, std::size_t bytes, const AtomicChange& change,
+                    std::uint64_t& old, bool& done) override {
+    struct Tried {
+      Status status;
+      std::uint64_t old = 0;
+      bool done = false;
+    };
+    Tried tried = off([=](ProgramMemory& memory) {
+      Tried now;
+      now.status = memory.try_change(lock, address, bytes, change, now.old, now.done);
+      return now;
+    });
+    old = tried.old;
+    done = tried.done;
+    return std::move(tried.status);
   }
 
   WordIndex words() const override { return memory_->words(); }
@@ -118,15 +140,7 @@ class OffStackMemory final : public ProgramMemory {
   Lock locks() const override { return memory_->locks(); }
   // OSM2
   Status acquire(Lock lock) override {
-    bool taken = false;
-    TOMBOLO_TRY(try_acquire(lock, taken));
-    while (!taken) {
-      if (between_looks != nullptr) between_looks();
-      TOMBOLO_TRY(pause());
-      TOMBOLO_TRY(try_acquire(lock, taken));
-    }
-    paused_enough();
-    return {};
+    return waited_.for_lock([&] { return wait_for(lock); });
   }
   Status try_acquire(Lock lock, bool& taken) override {
     auto [status, has] = off([=](ProgramMemory& memory) {
@@ -135,10 +149,13 @@ class OffStackMemory final : public ProgramMemory {
       return std::pair(std::move(tried), now);
     });
     taken = has;
+    if (has) spans_changed(1);
     return std::move(status);
   }
   Status release(Lock lock) override {
-    return off([=](ProgramMemory& memory) { return memory.release(lock); });
+    Status status = off([=](ProgramMemory& memory) { return memory.release(lock); });
+    spans_changed(-1);
+    return status;
   }
   Status barrier() override {
     return off([](ProgramMemory& memory) { return memory.barrier(); });
@@ -189,9 +206,28 @@ class OffStackMemory final : public ProgramMemory {
     return result;
   }
 
+  Status wait_for(Lock lock) {
+    bool taken = false;
+    TOMBOLO_TRY(try_acquire(lock, taken));
+    while (!taken) {
+      if (between_looks != nullptr) between_looks();
+      TOMBOLO_TRY(pause());
+      TOMBOLO_TRY(try_acquire(lock, taken));
+    }
+    paused_enough();
+    return {};
+  }
+
+  void spans_changed(int by) {
+    spans_ += by;
+    if (spans_have_changed != nullptr) spans_have_changed(spans_);
+  }
+
   std::unique_ptr<ProgramMemory> memory_;
   Stack stack_;
   Thread threads_;
+  Waited waited_;
+  int spans_ = 0;
 };
 
 }  // namespace tombolo::dsm

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dsm/world/paged_memories.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "base/check.h"
@@ -87,6 +91,7 @@ Status PagedMemories::make(const MemoryPlan& plan) {
   const std::span<std::byte> rest = plan.at.subspan(plan.filled);
   TOMBOLO_TRY(host::FixedRange::reserve(reinterpret_cast<std::uint64_t>(rest.data()), rest.size(),
                                         behind_));
+  if (settings_.options.statistics != runtime::Statistics::off) TOMBOLO_TRY(start_records());
   return make_homes();
 }
 
@@ -98,6 +103,9 @@ Status PagedMemories::choose_shape() {
         fmt::format("a cache of {} bytes is too small for a program of Pthreads: at least {}; see "
                     "TOMBOLO_DSM_CACHE and --cache",
                     settings_.cache_bytes, fewest_cached_pages * page));
+  // Not in place (docs/decisions/0025): pages are kept from barriers of all threads on, of which a
+  // program of Pthreads has none, or where stores follow each other. pigz, pbzip2, zstd and xz took
+  // as long with it, and each process wants address space, as memory, for all pages.
   shape_ = {.threads = plan_.threads,
             .pages = plan_.at.size() / page,
             .page_bytes = page,
@@ -109,6 +117,14 @@ Status PagedMemories::choose_shape() {
             .read_ahead = read_ahead,
             .spans_tell_all = true};
   return {};
+}
+
+Status PagedMemories::start_records() {
+  // Away from those that the program opens. Without it they are told where it has closed nothing.
+  constexpr int past_the_programs = 500;
+  const int kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, past_the_programs);
+  if (kept >= 0) standard_error_ = kept;
+  return ProcessRecords::make(plan_.threads, records_);
 }
 
 // This process plays all of them: they are forked from it.
@@ -144,6 +160,8 @@ Status PagedMemories::enter(Thread thread, std::unique_ptr<ProgramMemory>& out) 
   if (!stack) return Status::no_memory("no address space for a stack of the runtime");
   Variables variables(plan_.at.first(thread == 0 ? plan_.filled : 0));
   if (!variables) return Status::no_memory("no address space for a copy of the variables");
+  if (records_ != nullptr) TOMBOLO_TRY(records_->enter(thread, shape_));
+  const Observer observer = records_ == nullptr ? Observer{} : records_->observer();
   Status status;
   runtime::with_core(choice_of(settings_.options), [&]<class C>() {
     std::unique_ptr<FaultPages> pages;
@@ -152,14 +170,41 @@ Status PagedMemories::enter(Thread thread, std::unique_ptr<ProgramMemory>& out) 
     if (!status.ok()) return;
     auto memory = std::make_unique<Paged<C>>(
         runtime::attachment_of<C>(std::move(attachment), std::move(particulars)),
-        Paged<C>::take(shape_, plan_.words), shape_, std::move(pages), settings_.give_up,
-        Observer{});
+        Paged<C>::take(shape_, plan_.words), shape_, std::move(pages), settings_.give_up, observer);
     for (std::byte* const page : plan_.closed) memory->close_to_program(page);
-    out = std::make_unique<OffStackMemory>(std::move(memory), std::move(stack));
+    out = std::make_unique<OffStackMemory>(std::move(memory), std::move(stack), observer);
   });
   TOMBOLO_TRY(std::move(status));
   variables.put_back();
   return {};
+}
+
+void PagedMemories::note_counts(bool thread_has_ended) {
+  if (records_ == nullptr) return;
+  records_->note();
+  if (thread_has_ended) records_->note_pages();
+}
+
+// On a stack of its own, as each call of the memory: to find the lines of the source it starts
+// other programs.
+void PagedMemories::tell_counts() {
+  if (records_ == nullptr) return;
+  const OffStackMemory::Stack stack;
+  if (!stack) return;
+  host::call_on(stack.memory(), [this] {
+    const host::CallsPass of_the_runtime;
+    note_counts(true);
+    const std::array facts{
+        runtime::Counters::Fact{"machine", std::string(name(settings_.options.machine))},
+        runtime::Counters::Fact{"transport", "window"},
+        runtime::Counters::Fact{"protocol", "regional"}};
+    const bool json = settings_.options.statistics == runtime::Statistics::json;
+    const auto first = reinterpret_cast<std::uint64_t>(plan_.at.data());
+    for (const std::string& line : records_->lines(facts, json, first)) {
+      const std::string whole = "tombolo: " + line + "\n";
+      if (write(standard_error_, whole.data(), whole.size()) < 0) return;
+    }
+  });
 }
 
 }  // namespace tombolo::dsm

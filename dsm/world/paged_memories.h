@@ -10,8 +10,10 @@
 // Thread safety: as ProgramMemories.
 #pragma once
 
+#include <memory>
 #include <optional>
 
+#include "dsm/world/process_records.h"
 #include "dsm/world/program_memories.h"
 #include "host/memory/fixed_range.h"
 #include "runtime/collective/shared_memory.h"
@@ -35,9 +37,12 @@ class PagedMemories final : public ProgramMemories {
   Status enter(Thread thread, std::unique_ptr<ProgramMemory>& out) override;
   bool has_pages() const override { return true; }
   std::uint64_t open_at_once() const override { return settings_.cache_bytes / 4; }
+  void note_counts(bool thread_has_ended) override;
+  void tell_counts() override;
 
  private:
   Status choose_shape();
+  Status start_records();
   Status make_homes();
 
   Settings settings_;
@@ -45,6 +50,8 @@ class PagedMemories final : public ProgramMemories {
   Shape shape_;
   host::FixedRange behind_;  // the variables
   std::optional<runtime::SharedMemory> shared_;
+  std::unique_ptr<ProcessRecords> records_;  // null: no counts are wanted
+  int standard_error_ = 2;                   // there also when the program has closed its own
 };
 
 }  // namespace tombolo::dsm

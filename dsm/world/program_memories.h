@@ -40,6 +40,11 @@ class ProgramMemories {
   virtual bool has_pages() const { return false; }
   // Then: as many bytes are open at once for a system call, at least.
   virtual std::uint64_t open_at_once() const { return 0; }
+
+  // Where counts are wanted: those of this process up to now, and its hottest pages at the end of a
+  // thread, for the first process to tell. At the end it tells those of all.
+  virtual void note_counts(bool /*thread_has_ended*/) {}
+  virtual void tell_counts() {}
 };
 
 }  // namespace tombolo::dsm

@@ -219,10 +219,12 @@ void World::end_team() {
   the_world->host_.flush();
   const Inside inside;
   if (the_world->team_) the_world->team_->end();
+  the_world->kind_->tell_counts();
 }
 
 void World::look_for_end() {
   World& world = *the_world;
+  world.kind_->note_counts(false);
   if (!world.team_ || !world.is_first()) return;
   if (const int status = world.team_->asked_status(); status >= 0) world.host_.exit(status);
 }
@@ -309,6 +311,7 @@ void World::serve(Thread server) {
     run(task, result);
     if (task.stack_is_ours) heap().free(task.stack);
     heap().settle();
+    kind_->note_counts(true);
     threads().finish(thread, result);
   }
 }

@@ -41,6 +41,10 @@ struct WorldLayout {
             .first_lock = heap_locks() + ClassHeap::locks,
             .threads = servers};
   }
+  // For atomic operations (dsm/threads/instrumented_code.h).
+  Lock atomics() const { return objects().first_lock + ObjectTableLayout::locks; }
+  static constexpr Lock atomic_locks = 1024;
+
   WordIndex keys() const { return objects().first_word + objects().words(); }
   static constexpr WordIndex most_keys = 1024;  // PTHREAD_KEYS_MAX
 
@@ -48,7 +52,7 @@ struct WorldLayout {
   static constexpr WordIndex most_streams = 256;
 
   WordIndex words() const { return streams() + most_streams; }
-  Lock locks() const { return objects().first_lock + ObjectTableLayout::locks; }
+  Lock locks() const { return atomics() + atomic_locks; }
 };
 
 // From the settings and the running program. Errors: bad_configuration, unsupported.

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: threads in turns, each of which changes a few bytes of one page under a mutex: by plain
+// stores, in functions that are called with the mutex and without, and by memcpy. Other bytes of
+// the page belong to one thread each.
+//
+//   spans_check THREADS ROUNDS
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { most_threads = 16 };
+
+static struct {
+  long count;
+  int turn;
+  char text[16];
+  double sum;
+  long own[most_threads];
+  pthread_mutex_t mutex;
+  pthread_cond_t changed;
+} shared __attribute__((aligned(4096))) = {.mutex = PTHREAD_MUTEX_INITIALIZER,
+                                           .changed = PTHREAD_COND_INITIALIZER};
+
+static int threads = 2;
+static int rounds = 100;
+
+__attribute__((noinline)) static void add(long* to, long number) { *to += number; }
+
+static void take_turn(int self, int round) {
+  pthread_mutex_lock(&shared.mutex);
+  while (shared.turn % threads != self) pthread_cond_wait(&shared.changed, &shared.mutex);
+  add(&shared.count, round);
+  shared.sum += self + 0.5;
+  char line[16];
+  snprintf(line, sizeof line, "%d of %d", round, self);
+  memcpy(shared.text, line, sizeof line);
+  ++shared.turn;
+  pthread_cond_broadcast(&shared.changed);
+  pthread_mutex_unlock(&shared.mutex);
+}
+
+static void* run(void* number) {
+  const int self = *(int*)number;
+  for (int round = 0; round < rounds; ++round) {
+    take_turn(self, round);
+    if (round % 50 == 0) add(&shared.own[self], round + 1);
+  }
+  return NULL;
+}
+
+int main(int argc, char** argv) {
+  if (argc > 1) threads = atoi(argv[1]);
+  if (argc > 2) rounds = atoi(argv[2]);
+  pthread_t all[most_threads];
+  int numbers[most_threads];
+  for (int i = 0; i < threads; ++i) {
+    numbers[i] = i;
+    if (pthread_create(&all[i], NULL, run, &numbers[i]) != 0) return 1;
+  }
+  for (int i = 0; i < threads; ++i) pthread_join(all[i], NULL);
+  printf("%ld %d %s %g", shared.count, shared.turn, shared.text, shared.sum);
+  for (int i = 0; i < threads; ++i) printf(" %ld", shared.own[i]);
+  printf("\n");
+  return 0;
+}
