@@ -19,14 +19,16 @@ def environment(
     transport: str | None = None,
     machine: str | None = None,
     cache: str | None = None,
+    stats: str | None = None,
 ) -> dict[str, str]:
-    """All of the environment. `processes`: at most so many at once; `heap`, `cache`: as 2GiB."""
+    """All of the environment. `processes`: at most so many at once; `heap`, `cache`: as 2GiB; `stats`: text or json."""
     given = {
         "TOMBOLO_DSM_PROCESSES": processes,
         "TOMBOLO_DSM_HEAP": heap,
         "TOMBOLO_DSM_TRANSPORT": transport,
         "TOMBOLO_MACHINE": machine,
         "TOMBOLO_DSM_CACHE": cache,
+        "TOMBOLO_STATS": stats,
     }
     set_ones = {name: str(value) for name, value in given.items() if value is not None}
     environment = os.environ | set_ones

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tombolo import compilers, dsm, dsm_world, mpis, programs, settings
+from tombolo import compilers, dsm, dsm_atomics, dsm_world, mpis, programs, settings
 from tombolo.errors import UserError
 
 app = typer.Typer(help="Programs on virtual shared memory.", no_args_is_help=True)
@@ -53,6 +53,10 @@ def run(
         str | None, typer.Option(help="window: of each thread [default: 256MiB]")
     ] = None,
     stats: Annotated[bool, typer.Option(help="Say at the end how often pages moved.")] = False,
+    atomics: Annotated[
+        str,
+        typer.Option(help="window, Pthreads programs: refuse | ignore atomic instructions in them."),
+    ] = "refuse",
     trace: Annotated[
         str | None, typer.Option(help="Write a trace of faults, pages and waits; Perfetto opens it.")
     ] = None,
@@ -66,16 +70,21 @@ def run(
         settings.check_machine(machine)
     settings.check_choice("TOMBOLO_DSM_TRANSPORT", transport)
     settings.check_choice("TOMBOLO_DSM_PROTOCOL", protocol)
+    if atomics not in ("refuse", "ignore"):
+        raise UserError(f"--atomics {atomics}: there are refuse and ignore")
     if mpi is not None:
         mpis.need(mpi)
     program = programs.locate(command[0])
+    told = "text" if stats else None
     if dsm_world.is_unchanged(program):
-        check_of_pthreads(program.name, transport or "map", machine, protocol, cache, stats, trace, servers)
+        chosen = transport or os.environ.get("TOMBOLO_DSM_TRANSPORT") or "map"
+        check_of_pthreads(program.name, chosen, machine, protocol, cache, stats, trace, servers)
         dsm_world.check(str(program))
-        environment = dsm_world.environment(threads, memory, transport, machine, cache)
+        if chosen == "window" and atomics == "refuse":
+            dsm_atomics.check(program)
+        environment = dsm_world.environment(threads, memory, transport, machine, cache, told)
         start([str(program), *command[1:]], environment, show)
         return
-    told = "text" if stats else None
     choice = dsm.Choice(transport, protocol, machine, memory, cache, told, trace, servers)
     if transport == "mpi":
         job = dsm.mpi_job(choice, mpi, threads or 2, [str(program), *command[1:]])
@@ -106,7 +115,7 @@ def check_of_pthreads(
         "--protocol": mapped and protocol is not None,
         "--machine": mapped and machine not in (None, "coherent"),
         "--cache": mapped and cache is not None,
-        "--stats": stats,
+        "--stats": mapped and stats,
         "--trace": trace is not None,
         "--servers": bool(servers),
         "--transport mpi": transport == "mpi",
@@ -115,7 +124,7 @@ def check_of_pthreads(
         why = "map the same pages of one coherent host" if mapped else "keep to protocol regional"
         raise UserError(
             f"{name}: {program} does not call tombolo/dsm.h. The processes of a Pthreads program "
-            f"{why}, and count nothing yet"
+            f"{why}{', and count nothing' if mapped else ', and keep no trace'}"
         )
 
 

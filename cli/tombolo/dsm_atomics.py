@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Looks for atomic instructions in a program that was not rebuilt.
+
+Where each process caches pages, such an instruction changes the process's own copy: two threads that
+count by it lose counts. Programs that `tombolo-cc` has compiled call the runtime instead. Instructions
+with a lock are seen, and exchanges with memory. A flag that is loaded and stored has neither.
+"""
+
+import itertools
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tombolo import paths
+from tombolo.errors import UserError
+
+# Their locks are called by Pthreads' names, and their own variables are private to each process.
+SYSTEM = re.compile(
+    r"(ld-linux.*|linux-vdso|libc|libm|libmvec|libpthread|libdl|librt|libresolv|libutil|libanl|libnss_.*"
+    r"|libstdc\+\+|libgcc_s|libtombolo_.*)\.so.*"
+)
+SECTION = re.compile(r"Disassembly of section (\S+):")
+SYMBOL = re.compile(r"[0-9a-f]+ <(.+)>:$")
+LOCKED = re.compile(r"\s*([0-9a-f]+):\t.*?(\block\b.*|\bxchg\b.*\(.*)$")
+# On the stack pointer: a fence, as compilers make it.
+FENCE = re.compile(r"lock (or|add)[bwlq]?\s+\$0x0,(-?0x[0-9a-f]+)?\(%[re]sp\)")
+# Of dsm/compiler/default_calls.c: its atomic operations are calls.
+REBUILT = "tombolo_calls"
+MOST = 100  # places of one module
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Place:
+    """An atomic instruction."""
+
+    module: str
+    function: str  # empty: it has no name in the file
+    address: int
+
+    def __str__(self) -> str:
+        where = f"{Path(self.module).name}+{self.address:#x}"
+        return f"{self.function} ({where})" if self.function else where
+
+
+def check(program: Path) -> None:
+    """A UserError that names the places, if the program or one of its libraries has any."""
+    # The first part that has any: the others may be large.
+    places = next(filter(None, map(places_in, modules(program))), [])
+    if not places:
+        return
+    functions = list(dict.fromkeys(place.function or str(place) for place in places))
+    first = {place.function or str(place): place for place in reversed(places)}
+    named = ", ".join(str(first[function]) for function in functions[:3])
+    more = " and more" if len(functions) > 3 else ""
+    raise UserError(
+        f"{program.name} has atomic instructions: {named}{more}. With transport window each process has its "
+        "own copy of a page, and threads that count or wait by such instructions lose updates: a program that "
+        "is not rebuilt has to synchronize by Pthreads alone. Compile it with tombolo-cc or tombolo-c++, run it "
+        "with --transport map, or, if no two of its threads use them on the same variable, with "
+        "--atomics ignore"
+    )
+
+
+def modules(program: Path) -> list[Path]:
+    """The program and those of its libraries that are not the system's."""
+    done = subprocess.run(["ldd", str(program)], capture_output=True, text=True)
+    libraries = re.findall(r"^\s*(?:\S+ => )?(/\S+) \(0x", done.stdout, re.MULTILINE)
+    own = (Path(path) for path in libraries if not SYSTEM.fullmatch(Path(path).name))
+    return [program, *own]
+
+
+def places_in(module: Path) -> list[Place]:
+    """None for a module that was rebuilt. Kept from one run to the next: it may take a second."""
+    known = paths.home() / "build" / "dsm-atomics" / f"{module.name}.json"
+    made_from = _identity(module)
+    try:
+        kept = json.loads(known.read_text())
+        if kept["of"] == made_from:
+            return [Place(**place) for place in kept["places"]]
+    except (OSError, ValueError, KeyError, TypeError):
+        pass
+    found = list(_look(module))
+    _keep(known, {"of": made_from, "places": [vars(place) for place in found]})
+    return found
+
+
+def _identity(module: Path) -> list:
+    path = module.resolve()
+    made = path.stat()
+    return [VERSION, str(path), made.st_size, made.st_mtime_ns]
+
+
+def _keep(file: Path, content: dict) -> None:
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(json.dumps(content))
+    except OSError:
+        pass  # then the next run looks again
+
+
+def _look(module: Path) -> Iterator[Place]:
+    disassembler = shutil.which("objdump")
+    if disassembler is None:
+        raise UserError(
+            "objdump of binutils is not here, by which a program's atomic instructions are looked for; "
+            "--atomics ignore does not look"
+        )
+    if REBUILT in subprocess.run([disassembler, "-h", str(module)], capture_output=True, text=True).stdout:
+        return
+    command = [disassembler, "-d", "-w", "-C", "--no-show-raw-insn", str(module)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, text=True, errors="replace", **pipes) as running:
+        yield from itertools.islice(_places(module, running.stdout), MOST)
+        running.terminate()
+
+
+def _places(module: Path, lines: Iterable[str]) -> Iterator[Place]:
+    function = section = ""
+    for line in lines:
+        if match := SYMBOL.match(line):
+            function = match[1]
+        elif match := SECTION.match(line):
+            section = match[1]
+        elif ("lock" in line or "xchg" in line) and (match := LOCKED.match(line)):
+            if not FENCE.match(match[2]):
+                yield Place(str(module), _name(function, section), int(match[1], 16))
+
+
+def _name(function: str, section: str) -> str:
+    """Of a file without symbols objdump names the section, or the nearest symbol that other files use."""
+    return "" if function == section or "@" in function else function
