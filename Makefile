@@ -91,6 +91,11 @@ broken-twins: env-test build ## Removes, exchanges or shortens each publish, ref
 nightly-dsm: build ## 10,000 random programs on virtual shared memory, by new seeds: make nightly-dsm FIRST=1.
 	@build/$(PRESET)/dsm/dsm_servers_random_programs_test --first $(or $(FIRST),$(shell date +%s)) --programs 1430
 
+.PHONY: rebuilt-programs
+rebuilt-programs: env native compiler ## pigz, pbzip2, zstd, xz and lbzip2 from Debian's sources, compiled with tombolo-cc, beside Pthreads.
+	@[ "$(SYSTEM_PACKAGES)" = skip ] || tools/system_packages.sh requirements/system-programs.txt
+	@.env/cli/bin/python tools/rebuilt_programs.py || [ $$? = 77 ]
+
 .PHONY: explore
 explore: build ## Litmus verdicts, then every schedule of the algorithms and their twins, deeper than the tests.
 	@build/$(PRESET)/litmus/tombolo-litmus run
