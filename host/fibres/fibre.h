@@ -61,7 +61,7 @@ class Fibre {
   // For the sanitizers.
   const void* stack_bottom_ = nullptr;
   std::size_t stack_bytes_ = 0;
-  void* fake_stack_ = nullptr;
+  [[maybe_unused]] void* fake_stack_ = nullptr;
   [[maybe_unused]] void* thread_sanitizer_fibre_ = nullptr;
 };
 
