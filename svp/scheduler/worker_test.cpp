@@ -18,8 +18,8 @@
 namespace tombolo::svp {
 namespace {
 
-// The address sanitizer's frames are ten times as large.
-#if defined(__SANITIZE_ADDRESS__)
+// Frames are several times as large under the sanitizers, which inline less.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr int deep_levels = 100;
 #else
 constexpr int deep_levels = 1000;
