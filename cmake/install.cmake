@@ -65,6 +65,17 @@ function(tombolo_install)
     install(TARGETS ${name} LIBRARY DESTINATION tombolo/lib COMPONENT tombolo)
     add_dependencies(tombolo_wheel ${name})
   endforeach()
+  # Families of threads, where Boost.Context is: the archive, and all headers that svp/svp.h includes.
+  if(TARGET tombolo_families)
+    install(TARGETS tombolo_families ARCHIVE DESTINATION tombolo/lib COMPONENT tombolo)
+    install(FILES ${CMAKE_BINARY_DIR}/svp/tombolo_families.flags DESTINATION tombolo/lib
+            COMPONENT tombolo)
+    foreach(folder base machine host backends runtime svp)
+      install(DIRECTORY ${CMAKE_SOURCE_DIR}/${folder} DESTINATION tombolo/include COMPONENT tombolo
+              FILES_MATCHING PATTERN "*.h" PATTERN testing EXCLUDE)
+    endforeach()
+    add_dependencies(tombolo_wheel tombolo_families)
+  endif()
   if(TOMBOLO_WITH_SCC)
     if(NOT TARGET tombolo-scc)
       message(FATAL_ERROR "TOMBOLO_WITH_SCC needs Boost.Context, toml++, CLI11 and nlohmann's JSON: on Debian "

@@ -6,7 +6,7 @@ import sys
 import typer
 
 from tombolo import __version__
-from tombolo.commands import bench, build, conformance, demo, doctor, dsm, env, run, scc
+from tombolo.commands import bench, build, conformance, demo, doctor, dsm, env, run, scc, svp
 from tombolo.errors import UserError
 
 app = typer.Typer(
@@ -26,6 +26,7 @@ app.add_typer(bench.app, name="bench")
 app.command("conformance")(conformance.conformance)
 app.add_typer(scc.app, name="scc")
 app.add_typer(dsm.app, name="dsm")
+app.add_typer(svp.app, name="svp")
 
 
 @app.callback(invoke_without_command=True)

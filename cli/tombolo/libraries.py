@@ -53,6 +53,7 @@ PROGRAMS = {
     "libtombolo_dsm_mpich.so": ("dsm", "native"),
     "libtombolo_dsm_openmpi.so": ("dsm", "native"),
     "libtombolo_pthread.so": ("dsm", "native"),
+    "libtombolo_families.a": ("svp", "native"),
 }
 
 
@@ -60,7 +61,7 @@ def find_program(name: str) -> Path | None:
     """A program of ours: beside the libraries, or where the checkout builds it."""
     for folder in _folders(PROGRAMS[name][0]):
         program = folder / name
-        if program.is_file() and os.access(program, os.X_OK):
+        if program.is_file() and (name.endswith(".a") or os.access(program, os.X_OK)):
             return program
     return None
 

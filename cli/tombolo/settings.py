@@ -36,6 +36,11 @@ def check_machine(name: str, *others: str) -> None:
 
 def check_choice(variable: str, text: str | None) -> None:
     """A UserError if the variable may not have this value; None stands for none."""
-    (choices,) = (row["choices"] for row in table()["options"] if row.get("variable") == variable)
-    if text is not None and text not in choices:
+    if text is None:
+        return
+    rows = [row for row in table()["options"] if row.get("variable") == variable]
+    if not rows:
+        raise UserError(f"{variable} is not a setting of these libraries")
+    choices = rows[0]["choices"]
+    if text not in choices:
         raise UserError(f"'{text}' is not a value of {variable}; choose of {', '.join(choices)}")

@@ -7,6 +7,7 @@
 #include "backends/scc/options.h"
 #include "host/options.h"
 #include "runtime/options/dsm_options.h"
+#include "runtime/options/svp_options.h"
 #include "runtime/options/world_options.h"
 #include "sync/locks/families.h"
 
@@ -19,7 +20,7 @@ constexpr std::string_view on_findings_choices[] = {"fail", "report"};
 constexpr std::string_view one[] = {"1"};
 constexpr std::string_view statistics_choices[] = {"1", "text", "json", "off", "0"};
 
-// Five lists, joined in the order of the documents: the most wanted first.
+// Six lists, joined in the order of the documents: the most wanted first.
 
 constexpr auto of_windows = std::to_array<OptionRow>({
     {.option = {.variable = "TOMBOLO_PASSIVE_SYNC",
@@ -139,6 +140,10 @@ constexpr auto of_unchanged_programs = std::to_array<OptionRow>({
     {.option = world_heap_option},
 });
 
+constexpr auto of_families = std::to_array<OptionRow>({
+    {.option = svp_workers_option},
+});
+
 constexpr auto of_the_command = std::to_array<OptionRow>({
     {.option = {.variable = "TOMBOLO_HOME",
                 .values = "a folder",
@@ -182,6 +187,7 @@ std::vector<OptionRow> joined() {
   append(of_programs);
   append(of_shared_memory);
   append(of_unchanged_programs);
+  append(of_families);
   append(of_the_command);
   return all;
 }

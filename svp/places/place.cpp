@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "svp/places/place.h"
 
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "base/check.h"
+#include "runtime/options/svp_options.h"
 #include "svp/places/default_place.h"
 
 namespace tombolo::svp {
@@ -36,6 +40,19 @@ PlaceRecord* taken_record() {
   return record;
 }
 
+// Of the default place; 0: one for each processor. A number that is none ends the program: it would
+// run, and measure, another thing than was asked for.
+unsigned workers_wanted() {
+  constexpr std::uint64_t most = 1024;
+  const std::string text = text_of(runtime::svp_workers_option);
+  if (text.empty()) return 0;
+  const auto number = number_in(text);
+  if (number && *number >= 1 && *number <= most) return static_cast<unsigned>(*number);
+  std::fprintf(stderr, "tombolo: %s\n",
+               not_understood(runtime::svp_workers_option, text).message().c_str());
+  std::_Exit(1);
+}
+
 }  // namespace
 
 OwnedRecord::OwnedRecord(Pool* pool, Exclusive* exclusive) {
@@ -59,7 +76,7 @@ const PlaceRecord& Place::record() const {
 }
 
 Pool& default_pool() {
-  static Pool pool{PoolSettings{}};
+  static Pool pool{PoolSettings{.workers = workers_wanted()}};
   return pool;
 }
 

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tombolo svp`: programs of families of threads (SVP)."""
+
+import os
+from typing import Annotated
+
+import typer
+
+from tombolo import programs, settings, svp
+from tombolo.errors import UserError
+
+app = typer.Typer(help="Programs of families of threads (SVP).", no_args_is_help=True)
+
+
+@app.callback()
+def main() -> None:
+    """Programs of families of threads (SVP)."""
+
+
+@app.command(
+    "run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
+)
+def run(
+    command: Annotated[list[str], typer.Argument(metavar="PROGRAM [ARGS]...")],
+    processes: Annotated[
+        int, typer.Option("-n", help="Number of processes; the others hold remote places.", min=1)
+    ] = 1,
+    workers: Annotated[
+        int | None,
+        typer.Option(help="Of the default place [default: one for each processor]", min=1),
+    ] = None,
+    transport: Annotated[
+        str | None, typer.Option(help="Between processes; see docs/settings.md.")
+    ] = None,
+    machine: Annotated[
+        str | None, typer.Option(help="Between processes: of docs/settings.md [default: coherent]")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Of stale's random evictions.", min=0)] = None,
+    show: Annotated[bool, typer.Option(help="Print the command line instead of running it.")] = False,
+) -> None:
+    """Run PROGRAM, whose families run on the processors of this host."""
+    between = {"--transport": transport, "--machine": machine, "--seed": seed}
+    for name in (name for name, value in between.items() if value is not None and processes == 1):
+        raise UserError(f"{name}: one process shares its memory with no other; ask for more with -n")
+    if machine is not None:
+        settings.check_machine(machine)
+    settings.check_choice("TOMBOLO_SVP_TRANSPORT", transport)
+    program = programs.locate(command[0])
+    argv = svp.command(processes, [str(program), *command[1:]])
+    if show:
+        print(" ".join(argv))
+        return
+    choice = svp.Choice(workers, transport, machine, seed)
+    os.execvpe(argv[0], argv, svp.environment(choice))
+
+
+@app.command("flags")
+def flags() -> None:
+    """Print the options for a C++ compiler that a program with svp/svp.h needs."""
+    print(" ".join(svp.flags()))

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starts programs of families, and says how they are compiled."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from tombolo import libraries, paths
+from tombolo.errors import UserError
+
+LAUNCHER = "tombolo-dsm"  # of processes that find each other
+ARCHIVE = "libtombolo_families.a"
+FLAGS = "tombolo_families.flags"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How the families shall run. None stands for the environment's, or the default."""
+
+    workers: int | None = None
+    transport: str | None = None
+    machine: str | None = None
+    seed: int | None = None
+    stats: str | None = None  # text or json
+    trace: str | None = None  # a path
+
+    def environment(self) -> dict[str, str]:
+        given = {
+            "TOMBOLO_SVP_WORKERS": self.workers,
+            "TOMBOLO_SVP_TRANSPORT": self.transport,
+            "TOMBOLO_MACHINE": self.machine,
+            "TOMBOLO_SEED": self.seed,
+            "TOMBOLO_STATS": self.stats,
+            "TOMBOLO_SVP_TRACE": self.trace,
+        }
+        return {name: str(value) for name, value in given.items() if value is not None}
+
+
+def command(processes: int, program: list[str]) -> list[str]:
+    """The command line that runs a program in so many processes: one runs it, as it is."""
+    if processes == 1:
+        return program
+    return [str(libraries.need_program(LAUNCHER)), str(processes), *program]
+
+
+def environment(choice: Choice) -> dict[str, str]:
+    """All of it."""
+    inherited = {name: text for name, text in os.environ.items() if name != "TOMBOLO_DSM_SERVERS"}
+    return inherited | choice.environment()
+
+
+def include() -> Path:
+    """The folder that holds svp/svp.h, and what that includes."""
+    folder = paths.checkout() or paths.PACKAGE / "include"
+    if not (folder / "svp/svp.h").is_file():
+        raise UserError(f"svp/svp.h is not in {paths.shown(folder)}")
+    return folder
+
+
+def flags() -> list[str]:
+    """For a C++ compiler, behind the sources."""
+    archive = libraries.need_program(ARCHIVE)
+    more = (archive.parent / FLAGS).read_text().split()
+    return ["-std=c++20", f"-I{include()}", str(archive), *more]
