@@ -50,7 +50,7 @@ def environment(choice: Choice) -> dict[str, str]:
 
 
 def include() -> Path:
-    """The folder that holds svp/svp.h, and what that includes."""
+    """The folder that holds svp/svp.h and the headers that it includes."""
     folder = paths.checkout() or paths.PACKAGE / "include"
     if not (folder / "svp/svp.h").is_file():
         raise UserError(f"svp/svp.h is not in {paths.shown(folder)}")
