@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the creator's part of a remote family: the request, the data, the request to sync, and
+// kills; then the completion with the output.
+//
+//   Call call(channel, {.function = &remote<&f>.entry(), .range = {.limit = 10}}, pieces);
+//   call.open(reach);
+//   while (!call.advance(link)) ...                    // create; goes on without it, too
+//   call.ask_sync();
+//   while (!call.ended()) { call.advance(link); link.poll([&](const Message& m) {
+//                              return call.take(m, reach); }); }
+//
+// Invariants: CLL1 the other site sends nothing before it has the request to sync: so a message
+//                 never waits in the link for a creator that waits for another family (002 section
+//                 5.2.2).
+//             CLL2 the creator's memory is as its last store left it when the request is sent
+//                 (publish), and as the family left it when ended() becomes true (refresh). Memory
+//                 is consistent at these two points alone.
+//             CLL3 the call ends with exactly one completion, whatever is asked meanwhile.
+// Thread safety: one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "svp/family/exit.h"
+#include "svp/family/range.h"
+#include "svp/transport/carriage.h"
+#include "svp/transport/function.h"
+
+namespace tombolo::svp {
+
+// In front of the block of a request.
+struct RequestHead {
+  std::uint64_t function = 0;
+  std::uint64_t digest = 0;
+  Index start = 0;
+  Index limit = 1;
+  Index step = 1;
+  std::uint64_t block = 0;
+  std::uint32_t place = 0;  // of the other site's
+  std::uint32_t carriage = 0;
+  std::uint64_t bytes = 0;        // of the head and the block
+  std::uint64_t later_bytes = 0;  // of arrays, in messages after it
+};
+
+// In front of the block of a completion, and of the text of an error.
+struct CompletionHead {
+  ExitReason reason = ExitReason::done;
+  std::uint32_t text_bytes = 0;
+  std::int64_t value = 0;
+  std::uint64_t bytes = 0;  // of the head, the text and the block
+};
+
+struct Completion {
+  ExitReason reason = ExitReason::done;
+  std::int64_t value = 0;
+  std::string text{};  // of an error
+};
+
+// One that was killed or has failed leaves its output as it was, but for memory shown by address.
+constexpr bool has_output(ExitReason reason) {
+  return reason == ExitReason::done || reason == ExitReason::broken;
+}
+
+struct CallPlan {
+  const FunctionEntry* function = nullptr;
+  Range range{};
+  std::uint32_t place = 0;
+  Carriage carriage = Carriage::best;
+};
+
+class Call {
+ public:
+  // The pieces are the creator's memory, and stay.
+  Call(const Channel& channel, const CallPlan& plan, std::span<const Piece> pieces)
+      : channel_(channel), plan_(plan) {
+    pieces_.reserve(pieces.size());
+    for (const Piece& piece : pieces) pieces_.push_back({.piece = piece});
+  }
+
+  const Channel& channel() const { return channel_; }
+
+  // Null, or an argument that this way of travelling has no form for.
+  const Piece* unfit() const {
+    if (plan_.carriage != Carriage::stream) return nullptr;
+    for (const Routed& routed : pieces_)
+      if (routed.piece.form->xdr == nullptr) return &routed.piece;
+    return nullptr;
+  }
+
+  // Writes the request. Memory that travels by address is published, written or not: no old line of
+  // the creator's may reach memory later, over the family's output.
+  template <Reach R>
+  void open(R& reach) {
+    for (Routed& routed : pieces_) {
+      routed.way = way_of(plan_.carriage, routed.piece, reach);
+      routed.address = reinterpret_cast<std::uintptr_t>(routed.piece.at);
+      if (routed.way == Way::address) reach.publish(routed.piece.at, routed.piece.bytes());
+    }
+    write_request();
+    sending_.begin(Kind::request, block_.all(), pieces_, Leg::there);
+  }
+
+  void ask_sync() { sync_ = sync_ == Asked::no ? Asked::yes : sync_; }
+  void ask_kill() { kill_ = kill_ == Asked::no ? Asked::yes : kill_; }
+
+  // Sends all that is due, as far as the link has room. True: nothing is left to be sent.
+  template <Link L>
+  bool advance(L& link) {
+    if (ended_) return true;
+    if (!sent_) sent_ = sending_.advance(link, channel_);
+    if (!sent_) return false;
+    return tell(link, kill_, Kind::kill) && tell(link, sync_, Kind::sync);
+  }
+
+  // A message that has arrived. False: it is of another channel.
+  template <Reach R>
+  bool take(const Message& message, R& reach) {
+    if (!(message.channel == channel_)) return false;
+    if (message.kind == Kind::completion)
+      take_completion(message.bytes);
+    else if (message.kind == Kind::data)
+      note(receiving_.take(message.bytes));
+    if (complete_ && receiving_.complete() && !ended_) end(reach);
+    return true;
+  }
+  bool ended() const { return ended_; }
+  const Completion& completion() const { return completion_; }
+
+  // The other site is gone, or cannot be reached: no message comes any more.
+  template <Reach R>
+  void fail(std::string text, R& reach) {
+    completion_ = {.reason = ExitReason::failed, .value = 0, .text = std::move(text)};
+    if (!ended_) end(reach);
+  }
+
+ private:
+  enum class Asked : std::uint8_t { no, yes, sent };
+
+  bool encoded() const { return plan_.carriage == Carriage::stream; }
+
+  void write_request() {
+    block_.grow(sizeof(RequestHead));  // written last
+    BlockWriter(block_, encoded()).write(pieces_, Leg::there);
+    RequestHead head{.function = plan_.function->id,
+                     .digest = plan_.function->digest,
+                     .start = plan_.range.start,
+                     .limit = plan_.range.limit,
+                     .step = plan_.range.step,
+                     .block = plan_.range.block,
+                     .place = plan_.place,
+                     .carriage = static_cast<std::uint32_t>(plan_.carriage),
+                     .bytes = block_.size(),
+                     .later_bytes = bytes_in_messages(pieces_, Leg::there)};
+    block_.overwrite(0, &head, sizeof head);
+  }
+
+  template <Link L>
+  bool tell(L& link, Asked& asked, Kind kind) {
+    if (asked != Asked::yes) return true;
+    if (!link.try_send(channel_, kind, {})) return false;
+    asked = Asked::sent;
+    return true;
+  }
+
+  void take_completion(std::span<const std::byte> bytes) {
+    if (!answering_) block_.clear();
+    answering_ = true;
+    block_.append(bytes.data(), bytes.size());
+    CompletionHead head;
+    BytesReader reader(block_.all());
+    if (!reader.take(head) || head.bytes > block_.size()) return;
+    complete_ = true;
+    completion_.reason = head.reason;
+    completion_.value = head.value;
+    const std::byte* const text = reader.bytes(head.text_bytes);
+    if (text != nullptr)
+      completion_.text.assign(reinterpret_cast<const char*>(text), head.text_bytes);
+    if (!has_output(head.reason)) return;
+    const std::size_t before = sizeof head + head.text_bytes;
+    note(text != nullptr &&
+         BlockReader(block_.all().subspan(before), encoded()).read(pieces_, Leg::back, [](Routed&) {
+         }));
+    receiving_.begin(pieces_, Leg::back);
+  }
+  void note(bool fits) {
+    if (!fits)
+      completion_ = {.reason = ExitReason::failed,
+                     .value = 0,
+                     .text = "the output does not fit the description"};
+  }
+  template <Reach R>
+  void end(R& reach) {
+    for (const Routed& routed : pieces_)
+      if (routed.way == Way::address && comes_out(routed.piece.form->flow))
+        reach.refresh(routed.piece.at, routed.piece.bytes());
+    ended_ = true;
+  }
+
+  Channel channel_;
+  CallPlan plan_;
+  std::vector<Routed> pieces_;
+  Bytes block_;
+  Sending sending_;
+  Receiving receiving_;
+  Completion completion_;
+  Asked sync_ = Asked::no;
+  Asked kill_ = Asked::no;
+  bool sent_ = false;
+  bool answering_ = false;
+  bool complete_ = false;
+  bool ended_ = false;
+};
+
+}  // namespace tombolo::svp

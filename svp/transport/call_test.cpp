@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: tests the protocol of remote families with each way for data to travel, links with much
+// and little room, and requests that cannot be served.
+// Thread safety: -
+#include "svp/transport/call.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <numeric>
+
+#include "svp/transport/service.h"
+#include "svp/transport/testing/queue_link.h"
+
+namespace tombolo::svp {
+namespace {
+
+void work(Index i, In<int> by, InArray<double> from, InOutArray<std::int64_t> both,
+          OutArray<float> to, Out<double> last, InOut<std::uint16_t> count) {
+  const auto n = static_cast<std::size_t>(i);
+  to[n] = static_cast<float>(from[n] * by);
+  both[n] += 1000;
+  if (n + 1 == to.size()) *last = from[n];
+  *count = static_cast<std::uint16_t>(*count + 1);
+}
+struct NoXdr {
+  int a;
+  int b;
+};
+void of_structures(InArray<NoXdr>) {}
+
+struct Way5 {
+  Carriage carriage;
+  std::size_t room;
+  std::size_t most_bytes;
+  std::size_t elements;
+};
+
+class Protocol : public ::testing::Test {
+ protected:
+  // Until the call has ended; the service runs its family when it is ready.
+  template <class F>
+  void converse(Call& call, F&& run, std::size_t room, std::size_t most_bytes) {
+    testing::QueueLink here(post_, 0, room, most_bytes);
+    testing::QueueLink there(post_, 1, room, most_bytes);
+    Service service({.opener = 0, .peer = 0, .number = call.channel().number});
+    bool closed = false;
+    bool ran = false;
+    for (int turns = 0; !call.ended() || !closed; ++turns) {
+      ASSERT_LT(turns, 100000) << "no end";
+      call.advance(here);
+      there.poll([&](const Message& m) { return service.take(m); });
+      if (service.ready() && !ran) {
+        run(service);
+        ran = true;
+      }
+      closed = closed || service.advance(there);
+      here.poll([&](const Message& m) { return call.take(m, reach_); });
+    }
+  }
+  static void run_all(Service& service, testing::NotingReach& reach) {
+    if (Status status = service.fetch(reach); !status.ok())
+      return service.end(reach, Service::refusal(status));
+    for (std::uint64_t n = 0; n < service.range().count(); ++n)
+      service.frame().call(service.range().index(n));
+    service.end(reach, {});
+  }
+  testing::QueueLink::Post post_;
+  testing::NotingReach reach_;
+};
+
+class Ways : public Protocol, public ::testing::WithParamInterface<Way5> {};
+INSTANTIATE_TEST_SUITE_P(
+    All, Ways,
+    ::testing::Values(Way5{Carriage::stream, 100, 4096, 10}, Way5{Carriage::stream, 1, 24, 1000},
+                      Way5{Carriage::direct, 100, 4096, 10}, Way5{Carriage::direct, 1, 24, 1000},
+                      Way5{Carriage::buffer, 100, 4096, 10}, Way5{Carriage::buffer, 1, 24, 1000},
+                      Way5{Carriage::buffer, 2, 8192, 0}, Way5{Carriage::stream, 2, 8192, 0},
+                      Way5{Carriage::remap, 100, 4096, 10}, Way5{Carriage::remap, 1, 24, 1000},
+                      Way5{Carriage::best, 2, 4096, 10}, Way5{Carriage::best, 2, 4096, 1000}));
+
+TEST_P(Ways, BringInputThereAndOutputBack) {
+  const auto [carriage, room, most_bytes, n] = GetParam();
+  for (const bool direct : {false, true}) {
+    reach_ = {.direct = direct, .shows = carriage == Carriage::remap};
+    std::vector<double> from(n);
+    std::iota(from.begin(), from.end(), 0.5);
+    std::vector<std::int64_t> both(n, -7);
+    std::vector<float> to(n, 1);
+    double last = 0;
+    std::uint16_t count = 65000;
+    In<int> p0(-3);
+    InArray<double> p1(from);
+    InOutArray<std::int64_t> p2(both);
+    OutArray<float> p3(to);
+    Out<double> p4(last);
+    InOut<std::uint16_t> p5(count);
+    const std::array<Piece, 6> pieces{Parameter<In<int>>::piece(p0),
+                                      Parameter<InArray<double>>::piece(p1),
+                                      Parameter<InOutArray<std::int64_t>>::piece(p2),
+                                      Parameter<OutArray<float>>::piece(p3),
+                                      Parameter<Out<double>>::piece(p4),
+                                      Parameter<InOut<std::uint16_t>>::piece(p5)};
+    Call call({.opener = 0, .peer = 1, .number = 5},
+              {.function = &remote<&work>.entry(),
+               .range = {.limit = static_cast<Index>(n)},
+               .carriage = carriage},
+              pieces);
+    ASSERT_EQ(call.unfit(), nullptr);
+    call.open(reach_);
+    call.ask_sync();
+    converse(
+        call, [&](Service& s) { run_all(s, reach_); }, room, most_bytes);
+    EXPECT_EQ(call.completion().reason, ExitReason::done) << call.completion().text;
+    for (std::size_t i = 0; i < n; ++i) {
+      EXPECT_EQ(to[i], static_cast<float>(from[i] * -3));
+      EXPECT_EQ(both[i], 993);
+    }
+    EXPECT_EQ(count, static_cast<std::uint16_t>(65000 + n));
+    if (n != 0) {
+      EXPECT_EQ(last, from[n - 1]);
+    }
+    if (carriage == Carriage::remap) {
+      EXPECT_EQ(reach_.done,
+                "publish publish publish map map map unmap unmap-written unmap-written "
+                "refresh refresh ");
+    }
+    if (carriage == Carriage::direct && direct) {
+      EXPECT_EQ(reach_.done, "get get put put ");
+    }
+  }
+}
+
+TEST_F(Protocol, AnswersOnlyOnceItIsAsked) {
+  In<int> one(1);
+  Call call({.opener = 0, .peer = 1, .number = 0}, {.function = nullptr}, {});
+  Service service({.opener = 0, .peer = 0, .number = 0});
+  testing::QueueLink there(post_, 1, 10, 100);
+  service.end(reach_, {.reason = ExitReason::broken, .value = 42});
+  EXPECT_FALSE(service.advance(there));
+  EXPECT_TRUE(post_[0].empty());
+  EXPECT_FALSE(service.take({.channel = {0, 0, 1}, .kind = Kind::sync}));
+  EXPECT_FALSE(service.advance(there));
+  EXPECT_TRUE(service.take({.channel = {0, 0, 0}, .kind = Kind::sync}));
+  EXPECT_TRUE(service.advance(there));
+  testing::QueueLink here(post_, 0, 10, 100);
+  here.poll([&](const Message& m) { return call.take(m, reach_); });
+  EXPECT_TRUE(call.ended());
+  EXPECT_EQ(call.completion().reason, ExitReason::broken);
+  EXPECT_EQ(call.completion().value, 42);
+}
+
+TEST_F(Protocol, RefusesFunctionsThatAreNotThereOrDiffer) {
+  FunctionEntry unknown{.id = 1, .name = "unknown", .digest = 0};
+  FunctionEntry other = remote<&work>.entry();
+  other.digest += 1;
+  for (const FunctionEntry* function : {&unknown, &other}) {
+    std::vector<std::int64_t> data(100);
+    InArray<std::int64_t> array(data);
+    const std::array<Piece, 1> pieces{Parameter<InArray<std::int64_t>>::piece(array)};
+    Call call({.opener = 0, .peer = 1, .number = 9},
+              {.function = function, .carriage = Carriage::buffer}, pieces);
+    call.open(reach_);
+    call.ask_sync();
+    converse(
+        call, [&](Service& s) { run_all(s, reach_); }, 1, 64);
+    EXPECT_EQ(call.completion().reason, ExitReason::failed);
+    EXPECT_NE(call.completion().text.find("same program"), std::string::npos)
+        << call.completion().text;
+  }
+}
+
+TEST_F(Protocol, RefusesDataThatDoNotFit) {
+  const FunctionEntry& function = remote<&work>.entry();
+  std::vector<std::int64_t> data(100);
+  InArray<std::int64_t> array(data);
+  const std::array<Piece, 1> too_few{Parameter<InArray<std::int64_t>>::piece(array)};
+  for (const Carriage carriage : {Carriage::buffer, Carriage::stream, Carriage::best}) {
+    Call call({.opener = 0, .peer = 1, .number = 9}, {.function = &function, .carriage = carriage},
+              too_few);
+    call.open(reach_);
+    call.ask_sync();
+    converse(
+        call, [&](Service& s) { run_all(s, reach_); }, 4, 64);
+    EXPECT_EQ(call.completion().reason, ExitReason::failed);
+    EXPECT_NE(call.completion().text.find("do not fit"), std::string::npos);
+  }
+}
+
+TEST_F(Protocol, KnowsTypesWithoutAFormInAStream) {
+  std::vector<NoXdr> data(3);
+  InArray<NoXdr> array(data);
+  const std::array<Piece, 1> pieces{Parameter<InArray<NoXdr>>::piece(array)};
+  CallPlan plan{.function = &remote<&of_structures>.entry(), .carriage = Carriage::stream};
+  EXPECT_EQ(Call({}, plan, pieces).unfit()->at, data.data());
+  plan.carriage = Carriage::best;
+  EXPECT_EQ(Call({}, plan, pieces).unfit(), nullptr);
+}
+
+TEST_F(Protocol, TellsOfAKillOnce) {
+  Call call({.opener = 0, .peer = 1, .number = 2}, {.function = &remote<&work>.entry()}, {});
+  call.open(reach_);
+  call.ask_kill();
+  call.ask_kill();
+  testing::QueueLink here(post_, 0, 10, 1000);
+  EXPECT_TRUE(call.advance(here));
+  call.ask_kill();
+  EXPECT_TRUE(call.advance(here));
+  ASSERT_EQ(post_[1].size(), 2u);
+  EXPECT_EQ(post_[1][0].kind, Kind::request);
+  EXPECT_EQ(post_[1][1].kind, Kind::kill);
+  call.fail("gone", reach_);
+  EXPECT_TRUE(call.ended());
+  EXPECT_EQ(call.completion().text, "gone");
+}
+
+}  // namespace
+}  // namespace tombolo::svp

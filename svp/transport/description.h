@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the description of the data of a thread function that may run at another site, in the
+// types of its parameters: scalar or array, input, output or both (the data description function
+// of 002 section 3.3, without its loop over elements).
+//
+//   void scale(Index i, In<double> by, InArray<double> from, OutArray<double> to) {
+//     to[i] = by * from[i];
+//   }
+//
+// Input goes there with the create, output comes back with the sync; nothing else of the creator's
+// memory is there. An argument that a parameter cannot be made of does not compile, nor does a
+// parameter that is not described.
+//
+// Invariants: DSC1 elements are plain bytes: trivially copyable, and no pointers.
+//             DSC2 functions of one digest have parameters of the same flows, sizes and kinds.
+// Thread safety: plain values; an array's elements are shared by the threads of a family.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "svp/transport/xdr.h"
+
+namespace tombolo::svp {
+
+enum class Flow : std::uint32_t { in = 1, out = 2, inout = 3 };
+constexpr bool goes_in(Flow flow) { return (static_cast<std::uint32_t>(flow) & 1) != 0; }
+constexpr bool comes_out(Flow flow) { return (static_cast<std::uint32_t>(flow) & 2) != 0; }
+
+template <class T>
+concept Portable =
+    std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T> && !std::is_const_v<T> &&
+    !std::is_pointer_v<T> && !std::is_member_pointer_v<T>;
+
+// ---- Parameters ---------------------------------------------------------------------------------
+
+// A value of the creator.
+template <Portable T>
+class In {
+ public:
+  In(T value) : value_(value) {}  // NOLINT: an argument is the value
+  operator const T&() const { return value_; }
+  const T& operator*() const { return value_; }
+  const T* operator->() const { return &value_; }
+
+ private:
+  T value_;
+};
+
+namespace detail {
+
+template <Portable T>
+class Variable {
+ public:
+  Variable(T& variable) : at_(&variable) {}  // NOLINT: an argument is the creator's variable
+  T& operator*() const { return *at_; }
+  T* operator->() const { return at_; }
+
+ private:
+  T* at_;
+};
+
+}  // namespace detail
+
+// A variable of the creator that gets its value from the family.
+template <Portable T>
+struct Out : detail::Variable<T> {
+  using detail::Variable<T>::Variable;
+};
+// One that goes there and comes back.
+template <Portable T>
+struct InOut : detail::Variable<T> {
+  using detail::Variable<T>::Variable;
+};
+
+// Elements that lie one after the other in the creator's memory.
+template <Portable T>
+struct InArray : std::span<const T> {
+  using std::span<const T>::span;
+  InArray(std::span<const T> elements) : std::span<const T>(elements) {}  // NOLINT: as those
+};
+// All of it comes back: threads write each element.
+template <Portable T>
+struct OutArray : std::span<T> {
+  using std::span<T>::span;
+  OutArray(std::span<T> elements) : std::span<T>(elements) {}  // NOLINT: as those
+};
+template <Portable T>
+struct InOutArray : std::span<T> {
+  using std::span<T>::span;
+  InOutArray(std::span<T> elements) : std::span<T>(elements) {}  // NOLINT: as those
+};
+
+// ---- Their form ---------------------------------------------------------------------------------
+
+enum class ElementKind : std::uint32_t { signed_integer, unsigned_integer, floating, other };
+
+template <class T>
+constexpr ElementKind element_kind() {
+  if (std::is_floating_point_v<T>) return ElementKind::floating;
+  if (!std::is_integral_v<T>) return ElementKind::other;
+  return std::is_signed_v<T> ? ElementKind::signed_integer : ElementKind::unsigned_integer;
+}
+
+struct Form {
+  Flow flow = Flow::in;
+  bool array = false;
+  std::uint32_t element_bytes = 0;
+  std::uint32_t alignment = 0;
+  ElementKind kind = ElementKind::other;
+  const Xdr* xdr = nullptr;  // null: has no form in a stream
+};
+
+template <class T>
+constexpr Form form_of(Flow flow, bool array) {
+  return {.flow = flow,
+          .array = array,
+          .element_bytes = sizeof(T),
+          .alignment = alignof(T),
+          .kind = element_kind<T>(),
+          .xdr = xdr_of<T>()};
+}
+
+// The data of one argument, where they lie now.
+struct Piece {
+  const Form* form = nullptr;
+  void* at = nullptr;  // only read if it only goes in
+  std::uint64_t count = 1;
+
+  std::size_t bytes() const { return count * form->element_bytes; }
+};
+
+// Of a parameter type P: `form`; `Held`, the data where the family runs; piece(P&) and piece(Held&)
+// for the two sides; value(Held&), the parameter.
+template <class P>
+struct Parameter;
+
+template <class P>
+concept Described = requires(P& parameter, typename Parameter<P>::Held& held) {
+  { Parameter<P>::form } -> std::convertible_to<Form>;
+  { Parameter<P>::piece(parameter) } -> std::same_as<Piece>;
+  { Parameter<P>::piece(held) } -> std::same_as<Piece>;
+  Parameter<P>::value(held);
+};
+
+template <class T>
+struct Parameter<In<T>> {
+  static constexpr Form form = form_of<T>(Flow::in, false);
+  struct Held {
+    T value{};
+  };
+  static Piece piece(In<T>& in) { return {&form, const_cast<T*>(&*in)}; }
+  static Piece piece(Held& held) { return {&form, &held.value}; }
+  static In<T> value(Held& held) { return In<T>(held.value); }
+};
+
+namespace detail {
+
+template <class P, class T, Flow flow>
+struct VariableParameter {
+  static constexpr Form form = form_of<T>(flow, false);
+  struct Held {
+    T value{};
+  };
+  static Piece piece(P& variable) { return {&form, &*variable}; }
+  static Piece piece(Held& held) { return {&form, &held.value}; }
+  static P value(Held& held) { return P(held.value); }
+};
+template <class P, class T, Flow flow>
+struct ArrayParameter {
+  static constexpr Form form = form_of<T>(flow, true);
+  // Where the elements are is known when they are there.
+  struct Held {
+    Piece piece{&form, nullptr, 0};
+  };
+  static Piece piece(P& array) { return {&form, const_cast<T*>(array.data()), array.size()}; }
+  static Piece piece(Held& held) { return held.piece; }
+  static P value(Held& held) { return P(static_cast<T*>(held.piece.at), held.piece.count); }
+};
+
+}  // namespace detail
+
+template <class T>
+struct Parameter<Out<T>> : detail::VariableParameter<Out<T>, T, Flow::out> {};
+template <class T>
+struct Parameter<InOut<T>> : detail::VariableParameter<InOut<T>, T, Flow::inout> {};
+template <class T>
+struct Parameter<InArray<T>> : detail::ArrayParameter<InArray<T>, T, Flow::in> {};
+template <class T>
+struct Parameter<OutArray<T>> : detail::ArrayParameter<OutArray<T>, T, Flow::out> {};
+template <class T>
+struct Parameter<InOutArray<T>> : detail::ArrayParameter<InOutArray<T>, T, Flow::inout> {};
+
+// ---- Of a whole function ------------------------------------------------------------------------
+
+// The digest of a text (FNV-1a), with those of numbers.
+class Digest {
+ public:
+  constexpr Digest& add(std::string_view text) {
+    for (const char c : text) step(static_cast<unsigned char>(c));
+    return *this;
+  }
+  constexpr Digest& add(std::uint32_t number) {
+    for (int shift = 0; shift < 32; shift += 8) step((number >> shift) & 0xff);
+    return *this;
+  }
+  constexpr std::uint64_t value() const { return value_; }
+
+ private:
+  constexpr void step(std::uint64_t byte) { value_ = (value_ ^ byte) * 0x100000001b3; }
+  std::uint64_t value_ = 0xcbf29ce484222325;
+};
+
+constexpr void add_form(Digest& digest, const Form& form) {
+  digest.add(static_cast<std::uint32_t>(form.flow)).add(form.array ? 1u : 0u);
+  digest.add(form.element_bytes).add(form.alignment);
+  digest.add(static_cast<std::uint32_t>(form.kind)).add(form.xdr != nullptr ? 1u : 0u);
+}
+
+template <class... P>
+constexpr std::uint64_t description_digest() {
+  Digest digest;
+  (add_form(digest, Parameter<P>::form), ...);
+  return digest.value();
+}
+
+}  // namespace tombolo::svp

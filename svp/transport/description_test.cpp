@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: tests descriptions of data and the form of values in a stream: bytes as RFC 4506 has
+// them, and arguments that must not compile.
+// Thread safety: -
+#include "svp/transport/description.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <limits>
+#include <vector>
+
+#include "svp/transport/function.h"
+
+namespace tombolo::svp {
+namespace {
+
+void scale(Index, In<double>, InArray<double>, OutArray<double>) {}
+void same_as_scale(In<double>, InArray<double>, OutArray<double>) {}
+void of_floats(Index, In<double>, InArray<float>, OutArray<double>) {}
+void by_pointer(double*) {}
+void of_pointers(InArray<double>, double) {}
+int returns(In<int>) { return 0; }
+
+using Doubles = std::vector<double>&;
+static_assert(ArgumentsOf<Remote<&scale>, int, Doubles, Doubles>);
+static_assert(ArgumentsOf<Remote<&scale>, double, std::span<const double>, std::span<double>>);
+static_assert(!ArgumentsOf<Remote<&scale>, int, Doubles>);
+static_assert(!ArgumentsOf<Remote<&scale>, int, std::vector<float>&, Doubles>);
+static_assert(!ArgumentsOf<Remote<&scale>, int, Doubles, const std::vector<double>&>);
+static_assert(!ThreadFunction<decltype(&by_pointer)>);
+static_assert(!ThreadFunction<decltype(&of_pointers)>);
+static_assert(!ThreadFunction<decltype(&returns)>);
+static_assert(!Portable<int*> && !Portable<std::vector<int>> && !Portable<const int>);
+
+TEST(Descriptions, AreToldApartByTheirDigests) {
+  EXPECT_EQ(remote<&scale>.entry().digest, remote<&same_as_scale>.entry().digest);
+  EXPECT_NE(remote<&scale>.entry().digest, remote<&of_floats>.entry().digest);
+  constexpr auto in = description_digest<InArray<std::int32_t>>();
+  EXPECT_NE(in, (description_digest<OutArray<std::int32_t>>()));
+  EXPECT_NE(in, (description_digest<In<std::int32_t>>()));
+  EXPECT_NE(in, (description_digest<InArray<std::uint32_t>>()));
+  EXPECT_NE(in, (description_digest<InArray<std::int32_t>, InArray<std::int32_t>>()));
+}
+
+TEST(Descriptions, AreFoundByName) {
+  const FunctionEntry& entry = remote<&scale>.entry();
+  ASSERT_NE(find_function(entry.id), nullptr);
+  EXPECT_EQ(find_function(entry.id)->frame, entry.frame);
+  EXPECT_EQ(find_function(entry.id + 1), nullptr);
+  EXPECT_NE(entry.name.find("scale"), std::string_view::npos);
+  EXPECT_NE(entry.id, remote<&same_as_scale>.entry().id);
+}
+
+TEST(DescriptionsDeathTest, OfOneNameAreFoundOut) {
+  FunctionEntry other = remote<&scale>.entry();
+  other.frame = remote<&of_floats>.entry().frame;
+  EXPECT_DEATH(enter_function(other), "there are two functions .*scale");
+}
+
+template <class T>
+std::vector<int> encoded(T value) {
+  std::vector<std::byte> bytes(XdrForm<T>::bytes);
+  XdrForm<T>::encode(value, bytes.data());
+  T back{};
+  XdrForm<T>::decode(bytes.data(), back);
+  EXPECT_EQ(back, value);
+  std::vector<int> numbers;
+  for (const std::byte b : bytes) numbers.push_back(static_cast<int>(b));
+  return numbers;
+}
+
+TEST(Xdr, IsBigEndianInWordsOfFourBytes) {
+  using Numbers = std::vector<int>;
+  EXPECT_EQ(encoded<std::int32_t>(-2), (Numbers{255, 255, 255, 254}));
+  EXPECT_EQ(encoded<std::uint32_t>(0x01020304), (Numbers{1, 2, 3, 4}));
+  EXPECT_EQ(encoded<std::int64_t>(0x0102030405060708), (Numbers{1, 2, 3, 4, 5, 6, 7, 8}));
+  EXPECT_EQ(encoded<std::int16_t>(-3), (Numbers{255, 255, 255, 253}));
+  EXPECT_EQ(encoded<bool>(true), (Numbers{0, 0, 0, 1}));
+  EXPECT_EQ(encoded<char>('A'), (Numbers{0, 0, 0, 65}));
+  EXPECT_EQ(encoded<float>(1.0f), (Numbers{0x3f, 0x80, 0, 0}));
+  EXPECT_EQ(encoded<double>(-2.0), (Numbers{0xc0, 0, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(encoded<Flow>(Flow::inout), (Numbers{0, 0, 0, 3}));
+  EXPECT_EQ((encoded<std::array<std::int16_t, 2>>({1, 2})), (Numbers{0, 0, 0, 1, 0, 0, 0, 2}));
+  encoded(std::numeric_limits<double>::denorm_min());
+  encoded(std::numeric_limits<std::int64_t>::min());
+}
+
+TEST(Xdr, HasNoFormForStructures) {
+  struct Pair {
+    int a;
+    int b;
+  };
+  EXPECT_EQ(xdr_of<Pair>(), nullptr);
+  EXPECT_EQ(xdr_of<long double>(), nullptr);
+  ASSERT_NE(xdr_of<double>(), nullptr);
+  EXPECT_EQ(xdr_of<double>()->bytes, 8u);
+}
+
+}  // namespace
+}  // namespace tombolo::svp

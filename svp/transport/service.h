@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the part of the site where a remote family runs: takes the request and the data, has the
+// family run by its surroundings, and sends the completion with the output once the creator has
+// asked for it.
+//
+//   Service service(channel);                          // a request has come on an unknown channel
+//   ... link.poll([&](const Message& m) { return service.take(m, reach); })
+//   if (service.ready()) {
+//     const Status there = service.fetch(reach);
+//     ... service.frame().call(index) for each index of service.range() ...
+//     service.end(reach, {.reason = ExitReason::done});
+//   }
+//   while (!service.advance(link)) ...                 // the channel is closed
+//
+// Invariants: SVC1 nothing is sent before the request to sync has come (CLL1).
+//             SVC2 memory that was shown by address is refreshed by fetch(), and published by
+//                 end(), before the completion is sent.
+//             SVC3 a request that cannot be served is answered by `failed` with the cause, after
+//                 all its data have come.
+// Thread safety: one thread at a time; fetch(), frame() and end() may be used by another one than
+// take() and advance() as long as those do not wait for them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "svp/transport/call.h"
+
+namespace tombolo::svp {
+
+class Service {
+ public:
+  explicit Service(const Channel& channel) : channel_(channel) {}
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  const Channel& channel() const { return channel_; }
+
+  // A message that has arrived. False: it is of another channel.
+  bool take(const Message& message) {
+    if (!(message.channel == channel_)) return false;
+    try {
+      if (message.kind == Kind::request) take_request(message.bytes);
+      if (message.kind == Kind::data) take_data(message.bytes);
+    } catch (const std::bad_alloc&) {
+      refused_ = Status::no_memory("no memory for the data of a family from another site");
+    }
+    if (message.kind == Kind::sync) sync_asked_ = true;
+    if (message.kind == Kind::kill) kill_asked_ = true;
+    return true;
+  }
+
+  // All data have come, and the family may run; or it is refused: then fetch() says why.
+  bool ready() const { return parsed_ && later_bytes_ == 0; }
+  bool kill_asked() const { return kill_asked_; }
+  bool sync_asked() const { return sync_asked_; }
+  // Of a family that is ready.
+  const Range& range() const { return range_; }
+  std::uint32_t place() const { return place_; }
+  Frame& frame() { return *frame_; }
+
+  // Fetches the data that did not come in messages. An error is the family's: it is not to run, and
+  // end() is called with it (refusal()).
+  template <Reach R>
+  Status fetch(R& reach) {
+    if (!refused_.ok()) return refused_;
+    for (std::size_t i = 0; i < pieces_.size(); ++i) {
+      Routed& routed = pieces_[i];
+      TOMBOLO_TRY(fetch_one(routed, reach));
+      frame_->pieces()[i] = routed.piece;
+    }
+    frame_->bind();
+    return {};
+  }
+
+  // The family has ended, or was refused. Output that goes from memory to memory is with the
+  // creator when it returns.
+  template <Reach R>
+  void end(R& reach, const Completion& completion) {
+    Completion answer = completion;
+    if (Status status = give_back(reach, has_output(answer.reason)); !status.ok())
+      answer = refusal(status);
+    write_completion(answer);
+    ended_ = true;
+  }
+  static Completion refusal(const Status& status) {
+    return {.reason = ExitReason::failed, .value = 0, .text = status.message()};
+  }
+
+  // Sends the completion once it may, as far as the link has room. True: all is sent, and the
+  // channel is closed.
+  template <Link L>
+  bool advance(L& link) {
+    return sync_asked_ && answer(link);
+  }
+
+ protected:  // for a broken twin
+  template <Link L>
+  bool answer(L& link) {
+    return ended_ && sending_.advance(link, channel_);
+  }
+
+ private:
+  bool encoded() const { return carriage_ == Carriage::stream; }
+
+  void take_request(std::span<const std::byte> bytes) {
+    block_.append(bytes.data(), bytes.size());
+    RequestHead head;
+    BytesReader reader(block_.all());
+    if (parsed_ || !reader.take(head) || head.bytes > block_.size()) return;
+    parsed_ = true;
+    later_bytes_ = head.later_bytes;
+    range_ = {.start = head.start, .limit = head.limit, .step = head.step, .block = head.block};
+    place_ = head.place;
+    carriage_ = static_cast<Carriage>(head.carriage);
+    refused_ = understand(head);
+    if (refused_.ok()) receiving_.begin(pieces_, Leg::there);
+  }
+  Status understand(const RequestHead& head) {
+    const FunctionEntry* const function = find_function(head.function);
+    if (function == nullptr)
+      return Status::unsupported(
+          "this site has no thread function of that name: all run the same "
+          "program");
+    if (function->digest != head.digest)
+      return Status::unsupported("the description of " + std::string(function->name) +
+                                 " is another one here: all sites run the same program");
+    if (carriage_ > Carriage::remap) return Status::unsupported("no such way for data to travel");
+    frame_ = function->frame();
+    for (const Piece& piece : frame_->pieces()) pieces_.push_back({.piece = piece});
+    const bool fits = BlockReader(block_.all().subspan(sizeof head), encoded())
+                          .read(pieces_, Leg::there, [&](Routed& routed) { make_room(routed); });
+    if (!fits || bytes_in_messages(pieces_, Leg::there) != head.later_bytes)
+      return Status::unsupported("the data do not fit the description of " +
+                                 std::string(function->name));
+    return {};
+  }
+  // Zero where no input fills it: output that the family does not write is that, not old memory.
+  void make_room(Routed& routed) {
+    if (routed.way == Way::address) return;
+    const std::size_t bytes = routed.piece.bytes();
+    const bool filled = goes_in(routed.piece.form->flow);
+    rooms_.emplace_back(filled ? new std::byte[bytes] : new std::byte[bytes]());
+    routed.piece.at = rooms_.back().get();
+  }
+
+  void take_data(std::span<const std::byte> bytes) {
+    later_bytes_ -= std::min<std::uint64_t>(later_bytes_, bytes.size());
+    if (refused_.ok() && !receiving_.take(bytes))
+      refused_ = Status::unsupported("more data have come than the description has");
+  }
+
+  template <Reach R>
+  Status fetch_one(Routed& routed, R& reach) {
+    const Site creator = channel_.peer;
+    if (routed.way == Way::address) {
+      routed.piece.at = reach.map(creator, routed.address, routed.piece.bytes());
+      mapped_ = true;
+      if (routed.piece.at == nullptr && routed.piece.bytes() != 0)
+        return Status::out_of_range("memory of the creator cannot be reached at its address");
+    } else if (routed.way == Way::direct && goes_in(routed.piece.form->flow)) {
+      return reach.get(creator, routed.address, routed.piece.at, routed.piece.bytes());
+    }
+    return {};
+  }
+  template <Reach R>
+  Status give_back(R& reach, bool output) {
+    Status first;
+    for (const Routed& routed : pieces_) {
+      const bool out = comes_out(routed.piece.form->flow);
+      if (routed.way == Way::address && mapped_ && routed.piece.at != nullptr)
+        reach.unmap(channel_.peer, routed.address, routed.piece.at, routed.piece.bytes(), out);
+      if (routed.way != Way::direct || !out || !output || !first.ok()) continue;
+      first = reach.put(channel_.peer, routed.address, routed.piece.at, routed.piece.bytes());
+    }
+    return first;
+  }
+
+  void write_completion(const Completion& completion) {
+    const bool output = has_output(completion.reason);
+    block_.clear();
+    block_.grow(sizeof(CompletionHead));  // written last
+    block_.append(completion.text.data(), completion.text.size());
+    if (output) BlockWriter(block_, encoded()).write(pieces_, Leg::back);
+    CompletionHead head{.reason = completion.reason,
+                        .text_bytes = static_cast<std::uint32_t>(completion.text.size()),
+                        .value = completion.value,
+                        .bytes = block_.size()};
+    block_.overwrite(0, &head, sizeof head);
+    sending_.begin(Kind::completion, block_.all(),
+                   output ? std::span<const Routed>(pieces_) : std::span<const Routed>(),
+                   Leg::back);
+  }
+
+  Channel channel_;
+  Bytes block_;
+  std::unique_ptr<Frame> frame_;
+  std::vector<Routed> pieces_;
+  std::vector<std::unique_ptr<std::byte[]>> rooms_;
+  Receiving receiving_;
+  Sending sending_;
+  Range range_{};
+  std::uint32_t place_ = 0;
+  Carriage carriage_ = Carriage::best;
+  std::uint64_t later_bytes_ = 0;
+  Status refused_;
+  bool parsed_ = false;
+  bool mapped_ = false;
+  bool ended_ = false;
+  bool sync_asked_ = false;
+  bool kill_asked_ = false;
+};
+
+}  // namespace tombolo::svp
