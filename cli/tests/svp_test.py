@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs of families, compiled and started by the command."""
 
+import json
 import os
 import subprocess
 import sys
@@ -29,6 +30,46 @@ int main(int argc, char** argv) {
 """
 
 
+# Something for each row of the counts, and for most events of a trace.
+EVENTS = r"""
+#include <atomic>
+#include <stdexcept>
+#include "svp/svp.h"
+namespace svp = tombolo::svp;
+
+int main() {
+  svp::LocalPlace place(2);
+  svp::ExclusivePlace turn;
+  auto all = svp::create(place, [&] {
+    for (int i = 0; i < 10; ++i) {
+      auto inlined = svp::create([] {});
+      inlined.sync();
+    }
+    std::atomic<bool> begun{false};
+    auto stolen = svp::create([&] { begun = true; });
+    while (!begun) svp::checkpoint();
+    stolen.sync();
+    auto broken = svp::create({.start = 3, .limit = svp::unbounded}, [](svp::Index) { svp::break_family(7); });
+    broken.sync();
+    auto failed = svp::create({.limit = 10, .step = 2}, [](svp::Index) { throw std::runtime_error("x"); });
+    failed.sync();
+    auto endless = svp::create({.limit = svp::unbounded}, [](svp::Index) {});
+    endless.kill();
+    endless.sync();
+    svp::Global<int> number;
+    auto reader = svp::create([](svp::Global<int>& n) { n.read(); }, number);
+    auto writer = svp::create([&] { number.write(1); });
+    writer.sync();
+    reader.sync();
+    auto exclusive = svp::create(turn, [] {});
+    exclusive.sync();
+  });
+  all.sync().rethrow();
+  return 0;
+}
+"""
+
+
 @pytest.fixture(scope="module", autouse=True)
 def built():
     """The archive and the launcher, built before any test has a time limit."""
@@ -52,6 +93,11 @@ def compile_cpp(tmp_path_factory):
 @pytest.fixture(scope="module")
 def workers(compile_cpp):
     return compile_cpp("workers", WORKERS)
+
+
+@pytest.fixture(scope="module")
+def events(compile_cpp):
+    return compile_cpp("events", EVENTS)
 
 
 def run(*words, **environment) -> subprocess.CompletedProcess:
@@ -111,3 +157,109 @@ def test_the_examples_compile_with_the_flags_that_are_told(tmp_path):
         subprocess.run(["c++", "-O1", source, "-o", tmp_path / source.stem, *flags], check=True)
         done = subprocess.run([tmp_path / source.stem], capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stderr
+
+
+def test_stats_count_families_by_how_they_ran(events):
+    done = run(events, TOMBOLO_STATS="json")
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stderr.splitlines()
+    counts = json.loads(line.removeprefix("tombolo: stats "))
+    assert counts["rank"] == "0"
+    assert counts["families_created"] == 18
+    assert (counts["families_broken"], counts["families_failed"], counts["families_killed"]) == (1, 1, 1)
+    # The first family was created outside, and one was stolen for certain.
+    assert 0 < counts["families_inlined"] <= 16
+    assert counts["tasks_stolen"] >= 1
+    assert counts["tasks_delegated"] >= 1
+    assert {"reads_blocked", "stacks_parked", "remote_creates", "remote_bytes"} <= counts.keys()
+    done = run("--stats", events)
+    assert "tombolo: stats rank=0 families_created=18 families_inlined=" in done.stderr
+    assert run(events).stderr == ""
+
+
+def spans(trace: Path) -> list[dict]:
+    told = json.loads(trace.read_text())["traceEvents"]
+    return [event for event in told if event["ph"] != "M"]
+
+
+def test_a_trace_tells_families_places_and_channels(events, tmp_path):
+    trace = tmp_path / "trace.json"
+    done = run("--trace", trace, events)
+    assert (done.returncode, done.stderr) == (0, "")
+    told = spans(trace)
+    families = [event["args"] for event in told if event["name"] == "family"]
+    assert len(families) >= 17  # one that a kill reached in time has not begun
+    exits = [family["exit"] for family in families]
+    assert exits.count("broken") == 1 and exits.count("failed") == 1
+    (broken,) = (family for family in families if family["exit"] == "broken")
+    assert (broken["start"], broken["limit"], broken["step"]) == (3, "unbounded", 1)
+    (failed,) = (family for family in families if family["exit"] == "failed")
+    assert (failed["start"], failed["limit"], failed["step"]) == (0, 10, 2)
+    places = {family["place"] for family in families}
+    assert "local 0" in places and any(place.startswith("exclusive ") for place in places)
+    assert {family["worker"] for family in families} == {0, 1}
+    assert any(event["name"] == "steal" for event in told)
+    everyone = {family["family"] for family in families}
+    assert sum(family["parent"] in everyone for family in families) >= 16
+
+
+def test_spans_of_a_stack_lie_one_in_the_other(events, tmp_path):
+    trace = tmp_path / "trace.json"
+    assert run("--trace", trace, events).returncode == 0
+    by_track: dict[int, list[tuple[float, float]]] = {}
+    for event in spans(trace):
+        if event["ph"] == "X":
+            by_track.setdefault(event["tid"], []).append((event["ts"], event["ts"] + event["dur"]))
+    for track in by_track.values():
+        open_ends: list[float] = []
+        for start, end in sorted(track, key=lambda span: (span[0], -span[1])):
+            while open_ends and open_ends[-1] <= start:
+                open_ends.pop()
+            assert not open_ends or end <= open_ends[-1] + 0.002
+            open_ends.append(end)
+
+
+def test_one_worker_that_blocks_tells_the_read_and_the_write(events, tmp_path):
+    source = """
+#include "svp/svp.h"
+namespace svp = tombolo::svp;
+int main() {
+  svp::LocalPlace place(1);
+  svp::LocalPlace other(1);
+  auto all = svp::create(place, [&] {
+    svp::Global<int> number;
+    auto reader = svp::create(other, [](svp::Global<int>& n) { n.read(); }, number);
+    while (svp::Pool::blocked_threads() == 0) svp::checkpoint();
+    number.write(1);
+    reader.sync();
+  });
+  all.sync().rethrow();
+}
+"""
+    program, trace = tmp_path / "blocks", tmp_path / "trace.json"
+    (tmp_path / "blocks.cpp").write_text(source)
+    argv = ["c++", "-O1", tmp_path / "blocks.cpp", "-o", program, *svp.flags()]
+    subprocess.run(argv, check=True)
+    done = run("--stats", "--trace", trace, program)
+    assert "reads_blocked=1 " in done.stderr and "tasks_delegated=2 " in done.stderr
+    told = [event["name"] for event in spans(trace)]
+    assert told.count("blocked read") == 1 and told.count("write that wakes") == 1
+    assert told.count("delegate") == 1 and told.count("family") == 2
+
+
+def test_processes_make_one_trace(events, tmp_path):
+    trace = tmp_path / "trace.json"
+    done = run("-n", 2, "--trace", trace, events)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(trace.read_text())["traceEvents"]
+    assert {event["pid"] for event in told} == {1, 2}
+    assert [path.name for path in tmp_path.iterdir()] == ["trace.json"]
+
+
+def test_a_trace_that_cannot_be_written_is_told_at_once(events):
+    done = run("--trace", "/nowhere/trace", events)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "tombolo: the trace /nowhere/trace cannot be written: open: No such file or directory; see "
+        "TOMBOLO_SVP_TRACE and --trace\n"
+    )

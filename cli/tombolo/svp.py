@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts programs of families, and says how they are compiled."""
 
+import json
 import os
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,6 +49,32 @@ def environment(choice: Choice) -> dict[str, str]:
     """All of it."""
     inherited = {name: text for name, text in os.environ.items() if name != "TOMBOLO_DSM_SERVERS"}
     return inherited | choice.environment()
+
+
+def run_traced(argv: list[str], choice: Choice, processes: int, trace: Path) -> int:
+    """Runs the processes, and makes one trace of theirs. The status of the command."""
+    parts = [trace.with_name(f"{trace.name}.{rank}") for rank in range(processes)]
+    status = subprocess.run(argv, env=environment(choice)).returncode
+    written = [part for part in parts if part.is_file()]
+    try:
+        merge(written, trace)
+    except OSError as mistake:
+        raise UserError(f"the trace {trace} cannot be written: {mistake.strerror}") from None
+    for part in written:
+        part.unlink()
+    return status if status >= 0 else 128 - status
+
+
+def merge(parts: list[Path], trace: Path) -> None:
+    """The events of all parts, each as a process of its own; a part that is cut off is left out."""
+    events = []
+    for number, part in enumerate(parts):
+        try:
+            found = json.loads(part.read_text())["traceEvents"]
+        except ValueError:
+            continue
+        events += [event | {"pid": number + 1} for event in found]
+    trace.write_text(json.dumps({"displayTimeUnit": "ns", "traceEvents": events}))
 
 
 def include() -> Path:

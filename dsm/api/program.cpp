@@ -102,8 +102,8 @@ Status Program::open_trace() {
   request_.settings.traced = !path.empty();
   if (path.empty()) return {};
   std::error_code error;
-  trace_ = std::filesystem::absolute(path, error);
-  return rank_here == 0 ? create_trace(trace_) : Status();
+  trace_ = runtime::TraceFile(std::filesystem::absolute(path, error), runtime::dsm_trace_option);
+  return rank_here == 0 ? trace_.create() : Status();
 }
 
 // By the first of the processes that know a cause. None leaves before it has told: the launcher
@@ -201,10 +201,11 @@ Status Program::write_trace_in_turn(std::uint64_t zero) {
   const int size = exchange_->size();
   for (int turn = 0; turn < size; ++turn) {
     if (turn == rank_here) {
-      std::string text = turn == 0 ? head_of_trace() : "";
+      std::string text = turn == 0 ? runtime::TraceFile::head() : "";
       text += server_->trace()->lines(static_cast<Thread>(turn), zero);
-      if (turn == size - 1) text += end_of_trace(static_cast<Thread>(size));
-      written = append_to_trace(trace_, text);
+      if (turn == size - 1)
+        text += runtime::TraceFile::end(fmt::format("{} threads on virtual shared memory", size));
+      written = trace_.append(text);
     }
     const char done = 1;
     std::vector<char> all(static_cast<std::size_t>(size));

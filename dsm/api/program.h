@@ -13,6 +13,7 @@
 #include "dsm/api/job.h"
 #include "dsm/servers/compute_server.h"
 #include "runtime/counters/counters.h"
+#include "runtime/records/trace_file.h"
 
 namespace tombolo::dsm {
 
@@ -60,7 +61,7 @@ class Program {
   ComputeServer::Request request_;
   std::unique_ptr<ComputeServer> server_;
   std::unique_ptr<CollectiveBlocks> blocks_;
-  std::string trace_;  // the path of the file, in full; empty: none
+  runtime::TraceFile trace_;
   Lock next_lock_ = 0;
   WordIndex next_word_ = 0;
 };

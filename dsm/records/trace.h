@@ -16,7 +16,6 @@
 #include <cstdint>
 #include <string>
 
-#include "base/status.h"
 #include "dsm/protocol/shape.h"
 #include "host/memory/zero_memory.h"
 
@@ -71,12 +70,5 @@ class Trace {
   host::ZeroMemory events_;
   std::uint64_t count_ = 0;
 };
-
-// The file of a run: made by one process at the start, so that a bad path is told
-// at once, and filled by all in turn. Error: bad_configuration.
-Status create_trace(const std::string& path);
-Status append_to_trace(const std::string& path, const std::string& text);
-std::string head_of_trace();
-std::string end_of_trace(Thread threads);
 
 }  // namespace tombolo::dsm

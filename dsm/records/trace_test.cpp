@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the trace keeps the last events, and its file is JSON.
+// Purpose: the trace keeps the last events, as lines of JSON.
 #include "dsm/records/trace.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
-
-#include <fstream>
-#include <sstream>
 
 #include "dsm/records/observer.h"
 
@@ -43,27 +39,6 @@ TEST(Trace, KeepsTheLastEvents) {
   EXPECT_EQ(count_of(lines, R"("ph": "X")"), Trace::capacity);
   EXPECT_EQ(lines.find(R"({"page": 9})"), std::string::npos);
   EXPECT_LT(lines.find(R"({"page": 10})"), lines.find(R"({"page": 11})"));
-}
-
-TEST(Trace, IsAFileThatProcessesFillInTurn) {
-  const std::string path = testing::TempDir() + "trace_test_" + std::to_string(getpid());
-  std::ofstream(path) << "of an earlier run";
-  ASSERT_TRUE(create_trace(path).ok());
-  for (const std::string& text : {head_of_trace(), Trace().lines(0, 0), end_of_trace(1)})
-    ASSERT_TRUE(append_to_trace(path, text).ok());
-  std::stringstream all;
-  all << std::ifstream(path).rdbuf();
-  unlink(path.c_str());
-  EXPECT_TRUE(all.str().starts_with(R"({"displayTimeUnit": "ns", "traceEvents": [)"));
-  EXPECT_TRUE(all.str().ends_with("}}]}\n"));
-  EXPECT_EQ(count_of(all.str(), "{"), count_of(all.str(), "}"));
-}
-
-TEST(Trace, NamesAPathThatCannotBeWritten) {
-  for (const Status& status : {create_trace("/nowhere/a"), append_to_trace("/nowhere/a", "x")}) {
-    EXPECT_EQ(status.code(), Code::bad_configuration);
-    EXPECT_NE(status.message().find("/nowhere/a cannot be written: open"), std::string::npos);
-  }
 }
 
 TEST(Observer, CallsTheActionOnceWithATraceAndWithout) {

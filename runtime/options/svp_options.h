@@ -15,4 +15,12 @@ inline constexpr Option svp_workers_option{
         "families: the workers of the default place ([families](model/families.md)). Not set: one "
         "for each processor"};
 
+inline constexpr Option svp_trace_option{
+    .variable = "TOMBOLO_SVP_TRACE",
+    .values = "a path",
+    .meaning =
+        "families: at the end of the program, a trace of its families, their places, and the "
+        "reads of channels that waited is there; Perfetto opens it. Each of several processes "
+        "writes one, with its number behind the path"};
+
 }  // namespace tombolo::runtime

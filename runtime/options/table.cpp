@@ -95,7 +95,8 @@ constexpr auto of_programs = std::to_array<OptionRow>({
                 .initial = "off",
                 .meaning = "at the end of the program (`MPI_Finalize`), on stderr: the windows "
                            "served and those forwarded, with the reasons, or the counts of virtual "
-                           "shared memory; `1` and `text` for people, `json` for programs"},
+                           "shared memory or of families; `1` and `text` for people, `json` for "
+                           "programs"},
      .field = &Options::statistics},
     {.option = {.variable = "TOMBOLO_DISABLE",
                 .choices = one,
@@ -142,6 +143,7 @@ constexpr auto of_unchanged_programs = std::to_array<OptionRow>({
 
 constexpr auto of_families = std::to_array<OptionRow>({
     {.option = svp_workers_option},
+    {.option = svp_trace_option},
 });
 
 constexpr auto of_the_command = std::to_array<OptionRow>({

@@ -197,6 +197,8 @@ void Launcher::end() {
 
 bool is_launched() { return is_set(member_option); }
 
+int launched_rank() { return std::atoi(text_of(member_option).c_str()); }
+
 Status join(std::unique_ptr<SocketExchange>& out) {
   const std::string text = text_of(member_option);
   int rank = -1;

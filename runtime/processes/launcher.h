@@ -82,6 +82,8 @@ class Launcher {
 
 // Whether a Launcher has started this process.
 bool is_launched();
+// The number of this process in that launcher's job; 0 elsewhere.
+int launched_rank();
 
 // In a process that a Launcher has started: its exchange. bad_configuration elsewhere.
 Status join(std::unique_ptr<SocketExchange>& out);

@@ -2,6 +2,7 @@
 #include "svp/family/channel.h"
 
 #include "machine/waiting.h"
+#include "svp/records/process_records.h"
 #include "svp/scheduler/pool.h"
 #include "svp/scheduler/worker.h"
 
@@ -42,6 +43,7 @@ bool Channel::wait_slowly() {
   if (worker != nullptr) worker->prepare_to_block();
   if (list(blocked)) {
     if (worker == nullptr) {
+      ProcessRecords::here().blocked().add();
       Pool::wait_outside(blocked);
     } else if (!worker->block(blocked)) {
       if (!unlist(blocked)) worker->await_delivery(blocked);
@@ -55,6 +57,8 @@ void Channel::end_with(std::uint32_t end) {
   lock();
   Blocked* blocked = waiting_;
   waiting_ = nullptr;
+  if (Worker* const writer = blocked == nullptr ? nullptr : Worker::here())
+    writer->note(FamilyTrace::Event::write, {});
   state_.fetch_or(end);
   while (blocked != nullptr) {
     Blocked* const next = blocked->next;

@@ -57,8 +57,8 @@ class [[nodiscard]] Family final : public FamilyBase {
     Exit end = exit();
     if (!end.done() && parent() != nullptr && parent()->stopped()) [[unlikely]]
       throw Stopped{};
-    if (worker != nullptr && worker->wanted() && worker->attend()) [[unlikely]]
-      throw Stopped{};
+    if (worker != nullptr && worker->wanted()) [[unlikely]]
+      sync_attentively(*worker);
     return end;
   }
 
@@ -66,6 +66,8 @@ class [[nodiscard]] Family final : public FamilyBase {
   static void body(Task& task, Worker& worker) {
     auto& self = static_cast<Family&>(task);
     worker.set_scope(&self);
+    if (worker.wanted()) [[unlikely]]
+      self.begin_attentively(worker);
     self.threads_.run(self, worker);
   }
   static void run_taken(Task& task, Worker& worker) {
@@ -82,6 +84,7 @@ class [[nodiscard]] Family final : public FamilyBase {
     threads_.close_parent();
     if (worker == nullptr || !worker->take_back(*this)) [[unlikely]]
       return join(worker);
+    worker->counts().inlined.add();
     Scope* const before = worker->scope();
     if constexpr (At::may_be_exclusive)
       at_.run(*this, &Family::body, *worker);
@@ -89,17 +92,29 @@ class [[nodiscard]] Family final : public FamilyBase {
       body(*this, *worker);
     worker->set_scope(before);
   }
+  [[gnu::noinline]] void begin_attentively(Worker& worker) {
+    worker.note_begin(FamilyTrace::Event::family, *this,
+                      {.range = threads_.range(),
+                       .place = at_.name(worker),
+                       .family = static_cast<const Scope*>(this),
+                       .parent = parent()});
+    if (worker.attend()) end_early();
+  }
   // Leaves the creating thread if that was stopped.
   [[gnu::noinline]] void attend(Worker& worker) {
     if (!worker.attend()) return;
-    complete(syncing());
-    (void)exit();
+    end_unsynced();
     throw Stopped{};
   }
   [[gnu::noinline]] void leave() {
     leave_unsynced();
-    complete(syncing());
+    end_unsynced();
+  }
+  void end_unsynced() {
+    Worker* const worker = syncing();
+    complete(worker);
     (void)exit();
+    if (worker != nullptr) worker->note_end(*this);
   }
 
   [[no_unique_address]] At at_;

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "svp/places/default_place.h"
+#include "svp/records/process_records.h"
 #include "svp/scheduler/pool.h"
 
 namespace tombolo::svp {
@@ -44,16 +45,27 @@ void FamilyBase::announce() {
 void FamilyBase::delegate_to_default() { default_pool().delegate(*this); }
 
 void FamilyBase::join(Worker* worker) {
-  if (worker != nullptr)
+  if (worker != nullptr) {
+    worker->counts().awaited.add();
     worker->wait(*this);
-  else
+  } else {
+    ProcessRecords::here().created().add();
     Pool::wait_outside(*this);
+  }
 }
 
-Exit FamilyBase::exit() {
+void FamilyBase::sync_attentively(Worker& worker) {
+  worker.note_end(*this);
+  if (worker.attend()) throw Stopped{};
+}
+
+Exit FamilyBase::exit_early() {
   Exit exit{.reason = static_cast<ExitReason>(reason())};
-  if (exit.done()) [[likely]]
-    return exit;
+  ProcessRecords& records = ProcessRecords::here();
+  if (exit.reason == ExitReason::broken) records.broken().add();
+  if (exit.reason == ExitReason::killed) records.killed().add();
+  if (exit.reason == ExitReason::failed) records.failed().add();
+  if (creator != nullptr) creator->note_end(*this);
   // VFA3: the one that stopped it may still be about to raise the alarm.
   while (announced_.load(std::memory_order_acquire) == not_yet) machine::relax_processor();
   if (announced_.load(std::memory_order_relaxed) == raised) Pool::retire_alarm();

@@ -56,7 +56,13 @@ class FamilyBase : public Task, public Scope {
     synced_ = true;
     return creator;
   }
-  Exit exit();
+  Exit exit() {
+    if (reason() == 0) [[likely]]
+      return {};
+    return exit_early();
+  }
+  // The end of a sync on a worker of which something is wanted. Throws Stopped.
+  void sync_attentively(Worker& worker);
   bool synced() const { return synced_; }
   // In the destructor of a family that was not synced.
   void leave_unsynced();
@@ -65,6 +71,7 @@ class FamilyBase : public Task, public Scope {
   enum Announced : std::uint8_t { not_yet, raised, silent };
 
   void announce();
+  Exit exit_early();
 
   std::exception_ptr error_;
   std::int64_t value_;  // of a broken family

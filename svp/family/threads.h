@@ -40,8 +40,9 @@ class SingleThread {
   SingleThread(Body&& body, Channels&... channels)
       : body_(std::move(body)), channels_(channels...) {}
 
-  void run(FamilyBase& family, Worker& worker) {
-    if (!family.may_go_on(worker)) return;
+  static Range range() { return {}; }
+  void run(FamilyBase& family, Worker&) {
+    if (family.reason() != 0) return;  // the family has looked at the worker itself
     guarded(family, true,
             [&] { std::apply([&](Channels&... channels) { call(channels...); }, channels_); });
   }
@@ -69,6 +70,7 @@ class DividedThreads {
     range_.check();
   }
 
+  const Range& range() const { return range_; }
   void run(FamilyBase& family, Worker& worker) {
     const std::uint64_t count = range_.count();
     if (count == Range::endless)
@@ -88,8 +90,16 @@ class DividedThreads {
     static void run_taken(Task& task, Worker& worker) {
       auto& part = static_cast<Part&>(task);
       worker.set_scope(&part.family);
+      worker.note_begin(FamilyTrace::Event::part, part, part.facts(worker));
       part.threads.run_part(part.family, worker, part.begin, part.end);
       worker.finish(part);
+    }
+    FamilyTrace::Facts facts(const Worker& worker) const {
+      const Range& all = threads.range_;
+      return {.range = {.start = all.index(begin), .limit = all.index(end), .step = all.step},
+              .place = worker.place(),
+              .family = static_cast<const Scope*>(&family),
+              .parent = family.parent()};
     }
     DividedThreads& threads;
     FamilyBase& family;
@@ -160,6 +170,7 @@ class OrderedThreads {
     range_.check();
   }
 
+  const Range& range() const { return range_; }
   void run(FamilyBase& family, Worker& worker) {
     std::apply(
         [&](Channels&... channels) {

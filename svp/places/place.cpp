@@ -33,6 +33,7 @@ PlaceRecord* taken_record() {
   if (records.free.empty()) {
     records.all.push_back(std::make_unique<PlaceRecord>());
     records.free.reserve(records.all.size());
+    records.all.back()->number = static_cast<std::uint32_t>(records.all.size());
     return records.all.back().get();
   }
   PlaceRecord* const record = records.free.back();
@@ -95,10 +96,15 @@ void AtPlace::begin(Task& task, const Scope& scope, void (*body)(Task&, Worker&)
     if (!exclusive_->enter(turn_, scope.parent())) return;
   }
   if (pool == nullptr && worker == nullptr) pool = &default_pool();
-  if (pool == nullptr || (worker != nullptr && pool == &worker->pool()))
-    worker->offer(task);
-  else
-    pool->delegate(task);
+  if (pool == nullptr || (worker != nullptr && pool == &worker->pool())) return worker->offer(task);
+  if (worker != nullptr)
+    worker->note(FamilyTrace::Event::delegate, {.range = {}, .place = pool->name()});
+  pool->delegate(task);
+}
+
+PlaceName AtPlace::name(const Worker& worker) const {
+  if (exclusive_ == nullptr) return worker.place();
+  return {.kind = PlaceName::Kind::exclusive, .number = place_.record().number};
 }
 
 void AtPlace::run(Task& task, void (*body)(Task&, Worker&), Worker& worker) {

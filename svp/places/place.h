@@ -27,6 +27,7 @@ struct PlaceRecord {
   std::atomic<std::uint64_t> generation{0};
   Pool* pool = nullptr;            // null: the creator's
   Exclusive* exclusive = nullptr;  // null: it is not
+  std::uint32_t number = 0;        // among the records of the process
 };
 
 class Place {
@@ -90,6 +91,7 @@ class ExclusivePlace {
 class AtDefault {
  public:
   static constexpr bool may_be_exclusive = false;
+  PlaceName name(const Worker& worker) const { return worker.place(); }
 };
 
 // Where a family is: at a place that is known at run time.
@@ -103,6 +105,8 @@ class AtPlace {
 
   // Gives the task to the place's workers; `worker` is the creator's, or null.
   void begin(Task& task, const Scope& scope, void (*body)(Task&, Worker&), Worker* worker);
+  // Where the worker runs it.
+  PlaceName name(const Worker& worker) const;
   // Runs the task, which its creator has taken back, or which another worker has.
   void run(Task& task, void (*body)(Task&, Worker&), Worker& worker);
 

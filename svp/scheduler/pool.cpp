@@ -46,13 +46,18 @@ struct Outside {
   }
 };
 
+std::uint32_t next_number() {
+  static constinit std::atomic<std::uint32_t> numbers{0};
+  return numbers++;
+}
+
 }  // namespace
 
 Pool::Block::~Block() {
   if (at != nullptr) ::operator delete(at, line);
 }
 
-Pool::Pool(const PoolSettings& settings) : settings_(settings) {
+Pool::Pool(const PoolSettings& settings) : settings_(settings), number_(next_number()) {
   const std::uint32_t processors = host::processors();
   if (settings_.workers == 0) settings_.workers = processors;
   waiting_ = machine::WaitPolicy::for_host(settings_.workers, processors);

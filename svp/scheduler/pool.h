@@ -40,6 +40,7 @@ class Pool {
   // Those of all workers besides their threads' own.
   std::size_t stacks() const;
   const PoolSettings& settings() const { return settings_; }
+  PlaceName name() const { return {.kind = PlaceName::Kind::local, .number = number_}; }
   const machine::WaitPolicy& waiting() const { return waiting_; }
 
   // Some worker runs the task.
@@ -78,6 +79,7 @@ class Pool {
   void stop();
 
   PoolSettings settings_;
+  const std::uint32_t number_;  // among the pools of the process
   machine::WaitPolicy waiting_;
   Block sync_;
   Block data_;

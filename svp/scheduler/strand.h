@@ -15,12 +15,13 @@ struct Strand {
   // That of the worker's thread itself.
   explicit Strand(Worker& owner) : worker(owner) {}
   // Throws std::bad_alloc.
-  Strand(Worker& owner, std::size_t stack_bytes)
-      : worker(owner), fibre(stack_bytes, &Strand::begin, this) {}
+  Strand(Worker& owner, std::size_t stack_bytes, unsigned of_worker)
+      : worker(owner), number(of_worker), fibre(stack_bytes, &Strand::begin, this) {}
 
   static void begin(void* self);
 
   Worker& worker;
+  unsigned number = 0;  // among the worker's stacks
   host::Fibre fibre;
   Scope* scope = nullptr;
   const Task* awaited = nullptr;

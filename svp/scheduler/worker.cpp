@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "host/faults/alternate_stack.h"
+#include "svp/records/process_records.h"
 #include "svp/scheduler/pool.h"
 
 namespace tombolo::svp {
@@ -22,9 +23,19 @@ Worker::Worker(Pool& pool, const Core::Attachment& at, const Layout& layout)
       wanted_(deque_.wanted_word()),
       signal_(core_.word({core_.self(), layout.signal})),
       pool_(pool),
-      next_victim_(Random::stream(at.seed, at.self).next()) {}
+      next_victim_(Random::stream(at.seed, at.self).next()) {
+  if (!ProcessRecords::here().traced()) return;
+  trace_ = std::make_unique<FamilyTrace>(pool.name(), at.self);
+  if (!trace_->ready()) throw std::bad_alloc();
+  deque_.want();
+}
 
-Worker::~Worker() = default;
+Worker::~Worker() {
+  ProcessRecords::here().add(counts_);
+  if (trace_ != nullptr) ProcessRecords::here().add(*trace_);
+}
+
+PlaceName Worker::place() const { return pool_.name(); }
 
 // ---- Tasks of the running thread ----------------------------------------------------------------
 
@@ -55,11 +66,13 @@ bool Worker::take_back_slowly(Task& task) {
 
 void Worker::wait(Task& task) {
   unsigned tries = 0;
+  note_begin(FamilyTrace::Event::wait, task, {});
   while (!Hand::done(core_, &task.state)) {
     if (wanted()) attend();
     if (!leap(task, tries)) park_until(task);
   }
   if (task.slot != Deque::no_slot) deque_.forget(task.slot);
+  note_end(task);
 }
 
 // False: the stack had better be parked.
@@ -101,6 +114,7 @@ void Worker::run_taken(Task& task) {
 }
 
 void Worker::finish(Task& task) {
+  note_end(task);
   Worker* const creator = task.creator;
   if (creator == nullptr) return Pool::finish_outside(task);
   Pool& pool = creator->pool_;
@@ -117,13 +131,14 @@ bool Worker::attend() {
   if (deque_.own() != 0) {
     deque_.no_longer_wanted();
     const std::uint32_t idle = pool_.idle.load();
-    // As long as others find nothing, or a family is being stopped, each step looks here.
-    if (idle != 0 || alarm_.active()) deque_.want();
+    // As long as others find nothing, a family is being stopped, or a trace is kept, each step
+    // looks here.
+    if (idle != 0 || alarm_.active() || trace_ != nullptr) deque_.want();
     deque_.share(idle);
     if (pool_.sleeping.load() != 0) pool_.rouse_one();
   } else if (!active && pool_.idle.load() == 0) {
     deque_.no_longer_wanted();
-    if (pool_.idle.load() != 0 || alarm_.active()) deque_.want();
+    if (pool_.idle.load() != 0 || alarm_.active() || trace_ != nullptr) deque_.want();
   }
   if (alarm_.heard()) poke_stopped();
   return active && scope_ != nullptr && scope_->stopped();
@@ -139,7 +154,8 @@ void Worker::share_all() {
 // ---- Blocking -----------------------------------------------------------------------------------
 
 void Worker::add_spare_strand() {
-  strands_.push_back(std::make_unique<Strand>(*this, pool_.settings().stack_bytes));
+  strands_.push_back(std::make_unique<Strand>(*this, pool_.settings().stack_bytes,
+                                              static_cast<unsigned>(strands_.size()) + 1));
   spare_.push_back(strands_.back().get());
   stacks_.store(strands_.size(), std::memory_order_relaxed);
 }
@@ -155,9 +171,12 @@ bool Worker::block(Blocked& blocked) {
   // An alarm that was heard before the thread was listed.
   const bool stopped = alarm_.active() && scope_ != nullptr && scope_->stopped();
   if (!stopped) {
+    counts_.blocked.add();
+    if (trace_ != nullptr) trace_->begin(stack(), FamilyTrace::Event::read, &blocked, {});
     blocked.parked = true;
     suspend();
     blocked.parked = false;
+    if (trace_ != nullptr) trace_->end(stack(), &blocked, 0);
   }
   Pool::blocked_threads().fetch_sub(1);
   std::erase(blocked_, &blocked);
@@ -237,6 +256,7 @@ void Worker::park_until(const Task& task) {
       sched_yield();
     return;
   }
+  counts_.parked.add();
   running_->awaited = &task;
   awaiting_.push_back(running_);
   suspend();
@@ -357,7 +377,10 @@ Task* Worker::own_task() {
 
 Task* Worker::steal_from(machine::Home victim) {
   auto* const task = reinterpret_cast<Task*>(deque_.steal(victim));
-  if (task != nullptr) Hand::begin(core_, &task->state);
+  if (task == nullptr) return nullptr;
+  Hand::begin(core_, &task->state);
+  counts_.stolen.add();
+  note(FamilyTrace::Event::steal, {.range = {.start = victim}, .place = place()});
   return task;
 }
 
@@ -380,6 +403,7 @@ Task* Worker::find_task() {
   if (pool_.has_delegated()) {
     if (Task* const task = pool_.delegated()) {
       Hand::begin(core_, &task->state);
+      counts_.delegated.add();
       return task;
     }
   }

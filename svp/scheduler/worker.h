@@ -30,6 +30,8 @@
 
 #include "machine/waiting.h"
 #include "runtime/engines/thread_core.h"
+#include "svp/records/family_trace.h"
+#include "svp/records/own_count.h"
 #include "svp/scheduler/alarm.h"
 #include "svp/scheduler/blocked.h"
 #include "svp/scheduler/handover.h"
@@ -114,6 +116,20 @@ class Worker {
   bool block(Blocked& blocked);
   void await_delivery(Blocked& blocked);
 
+  PlaceName place() const;
+  WorkerCounts& counts() { return counts_; }
+  // The threads of a family, or a part of them, begin and end on this worker; where a trace is
+  // kept, wanted() is always true.
+  void note_begin(FamilyTrace::Event event, const Task& task, const FamilyTrace::Facts& facts) {
+    if (trace_ != nullptr) trace_->begin(stack(), event, &task, facts);
+  }
+  void note_end(const Task& task) {
+    if (trace_ != nullptr) trace_->end(stack(), &task, task.scope.reason());
+  }
+  void note(FamilyTrace::Event event, const FamilyTrace::Facts& facts) {
+    if (trace_ != nullptr) trace_->mark(stack(), event, facts);
+  }
+
   // For an access that faults, in its handler: the rest of a line about it (host/faults).
   static const char* explain_fault(const void* address);
 
@@ -143,6 +159,7 @@ class Worker {
   static constexpr Deque::Slot kept_slot = Deque::no_slot - 1;
   static thread_local constinit Worker* here_;
 
+  unsigned stack() const { return running_->number; }
   void keep(Task& task);
   bool take_back_slowly(Task& task);
   void drop_kept(const Task& task);
@@ -175,6 +192,7 @@ class Worker {
   Core::Word wanted_;
   Core::Word signal_;
   Scope* scope_ = nullptr;
+  WorkerCounts counts_;
   Pool& pool_;
   Strand* running_ = nullptr;
   std::optional<Strand> main_;
@@ -190,6 +208,7 @@ class Worker {
   std::deque<Strand*> ready_;
   std::atomic<bool> asleep_{false};
   std::atomic<std::size_t> stacks_{0};
+  std::unique_ptr<FamilyTrace> trace_;  // null: none is kept
   alignas(64) std::atomic<Blocked*> inbox_{nullptr};
 };
 

@@ -2,6 +2,7 @@
 """`tombolo svp`: programs of families of threads (SVP)."""
 
 import os
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -36,6 +37,13 @@ def run(
         str | None, typer.Option(help="Between processes: of docs/settings.md [default: coherent]")
     ] = None,
     seed: Annotated[int | None, typer.Option(help="Of stale's random evictions.", min=0)] = None,
+    stats: Annotated[
+        bool, typer.Option(help="Say at the end how families ran, and how often workers waited.")
+    ] = False,
+    trace: Annotated[
+        Path | None,
+        typer.Option(help="Write a trace of families, places and channels; Perfetto opens it."),
+    ] = None,
     show: Annotated[bool, typer.Option(help="Print the command line instead of running it.")] = False,
 ) -> None:
     """Run PROGRAM, whose families run on the processors of this host."""
@@ -50,7 +58,10 @@ def run(
     if show:
         print(" ".join(argv))
         return
-    choice = svp.Choice(workers, transport, machine, seed)
+    told = "text" if stats else None
+    choice = svp.Choice(workers, transport, machine, seed, told, trace and str(trace.absolute()))
+    if trace is not None and processes > 1:
+        raise typer.Exit(svp.run_traced(argv, choice, processes, trace))
     os.execvpe(argv[0], argv, svp.environment(choice))
 
 

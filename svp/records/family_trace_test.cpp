@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: a trace keeps the last events of each stack, as lines of JSON.
+#include "svp/records/family_trace.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace tombolo::svp {
+namespace {
+
+using Event = FamilyTrace::Event;
+
+nlohmann::json events_of(const FamilyTrace& trace) {
+  const std::string lines = trace.lines();
+  const std::string list = "[" + lines.substr(0, lines.rfind(',')) + "]";
+  nlohmann::json spans = nlohmann::json::array();
+  for (const auto& event : nlohmann::json::parse(list))
+    if (event["ph"] != "M") spans.push_back(event);
+  return spans;
+}
+
+class FamilyTraces : public ::testing::Test {
+ protected:
+  int one_ = 0, two_ = 0;
+  const FamilyTrace::Facts facts_{.range = {.start = 4, .limit = 9, .step = 2},
+                                  .place = {.kind = PlaceName::Kind::exclusive, .number = 3},
+                                  .family = &one_,
+                                  .parent = &two_};
+  FamilyTrace trace_{{.kind = PlaceName::Kind::local, .number = 1}, 2};
+};
+
+TEST_F(FamilyTraces, TellTheFactsOfAFamily) {
+  ASSERT_TRUE(trace_.ready());
+  trace_.begin(0, Event::family, &one_, facts_);
+  trace_.end(0, &one_, 1);
+  const auto events = events_of(trace_);
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0]["name"], "family");
+  EXPECT_EQ(events[0]["ph"], "X");
+  const auto& args = events[0]["args"];
+  EXPECT_EQ(args["start"], 4);
+  EXPECT_EQ(args["limit"], 9);
+  EXPECT_EQ(args["step"], 2);
+  EXPECT_EQ(args["place"], "exclusive 3");
+  EXPECT_EQ(args["worker"], 2);
+  EXPECT_EQ(args["exit"], "broken");
+}
+
+TEST_F(FamilyTraces, EndWhatWasBegunWithin) {
+  trace_.begin(0, Event::family, &one_, facts_);
+  trace_.begin(0, Event::wait, &two_, {});
+  trace_.end(0, &one_, 0);
+  trace_.end(0, &two_, 0);
+  EXPECT_EQ(trace_.count(), 2u);
+  const auto events = events_of(trace_);
+  EXPECT_EQ(events[0]["name"], "wait for a family");
+  EXPECT_GE(events[0]["ts"], events[1]["ts"]);
+}
+
+TEST_F(FamilyTraces, HaveATrackForEachStack) {
+  trace_.begin(0, Event::family, &one_, facts_);
+  trace_.begin(1, Event::family, &two_, facts_);
+  trace_.end(0, &two_, 0);  // not of that stack
+  EXPECT_EQ(trace_.count(), 0u);
+  trace_.end(0, &one_, 0);
+  trace_.end(1, &two_, 0);
+  const auto events = events_of(trace_);
+  EXPECT_NE(events[0]["tid"], events[1]["tid"]);
+}
+
+TEST_F(FamilyTraces, KeepTheLastEvents) {
+  for (Index i = 0; i < static_cast<Index>(FamilyTrace::capacity) + 10; ++i)
+    trace_.mark(0, Event::steal,
+                {.range = {.start = i}, .place = {}, .family = nullptr, .parent = nullptr});
+  const auto events = events_of(trace_);
+  ASSERT_EQ(events.size(), FamilyTrace::capacity);
+  EXPECT_EQ(events[0]["args"]["of worker"], 10);
+}
+
+TEST_F(FamilyTraces, WriteAnUnboundedLimitAsAWord) {
+  trace_.begin(0, Event::family, &one_,
+               {.range = {.limit = unbounded}, .place = {}, .family = &one_, .parent = nullptr});
+  trace_.end(0, &one_, 2);
+  const auto events = events_of(trace_);
+  EXPECT_EQ(events[0]["args"]["limit"], "unbounded");
+  EXPECT_EQ(events[0]["args"]["exit"], "killed");
+}
+
+}  // namespace
+}  // namespace tombolo::svp

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "svp/records/process_records.h"
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+#include "runtime/options/options.h"
+#include "runtime/options/svp_options.h"
+#include "runtime/processes/launcher.h"
+
+namespace tombolo::svp {
+namespace {
+
+using runtime::counters;
+
+void say(const std::string& text) { std::fprintf(stderr, "tombolo: %s\n", text.c_str()); }
+
+std::string rank() { return std::to_string(runtime::launched_rank()); }
+
+// The program may change its folder.
+std::string path_of_trace() {
+  const std::string path = text_of(runtime::svp_trace_option);
+  if (path.empty()) return path;
+  std::error_code error;
+  const std::string whole = std::filesystem::absolute(path, error);
+  return runtime::is_launched() ? whole + "." + rank() : whole;
+}
+
+}  // namespace
+
+ProcessRecords& ProcessRecords::here() {
+  static ProcessRecords records;
+  return records;
+}
+
+ProcessRecords::ProcessRecords()
+    : created_(counters().counter("families_created")),
+      inlined_(counters().counter("families_inlined")),
+      killed_(counters().counter("families_killed")),
+      broken_(counters().counter("families_broken")),
+      failed_(counters().counter("families_failed")),
+      stolen_(counters().counter("tasks_stolen")),
+      delegated_(counters().counter("tasks_delegated")),
+      blocked_(counters().counter("reads_blocked")),
+      parked_(counters().counter("stacks_parked")) {
+  counters().counter("remote_creates");
+  counters().counter("remote_bytes");
+  const std::string path = path_of_trace();
+  traced_ = !path.empty();
+  if (!traced_) return;
+  trace_ = runtime::TraceFile(path, runtime::svp_trace_option);
+  Status opened = trace_.create();
+  if (opened.ok()) opened = trace_.append(runtime::TraceFile::head());
+  if (opened.ok()) return;
+  say(opened.message());
+  std::_Exit(1);
+}
+
+void ProcessRecords::add(const WorkerCounts& counts) {
+  created_.add(counts.inlined.value() + counts.awaited.value());
+  inlined_.add(counts.inlined.value());
+  stolen_.add(counts.stolen.value());
+  delegated_.add(counts.delegated.value());
+  blocked_.add(counts.blocked.value());
+  parked_.add(counts.parked.value());
+}
+
+// A trace that cannot be written fails nothing else.
+void ProcessRecords::add(const FamilyTrace& trace) {
+  const std::string lines = trace.lines();
+  const std::lock_guard lock(mutex_);
+  if (const Status written = trace_.append(lines); !written.ok()) say(written.message());
+}
+
+ProcessRecords::~ProcessRecords() {
+  if (traced_) {
+    const Status written = trace_.append(runtime::TraceFile::end("families, process " + rank()));
+    if (!written.ok()) say(written.message());
+  }
+  const runtime::Options options = runtime::read_environment();
+  if (options.statistics == runtime::Statistics::off) return;
+  const runtime::Counters::Fact facts[] = {{.name = "rank", .value = rank()}};
+  const bool json = options.statistics == runtime::Statistics::json;
+  say("stats " + (json ? counters().as_json(facts) : counters().as_text(facts)));
+}
+
+}  // namespace tombolo::svp

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the records of a process: its counts (TOMBOLO_STATS) and its trace (TOMBOLO_SVP_TRACE),
+// told at its end. Counts are kept always: a worker's are its own, and all others are of events
+// that cost far more than a count.
+//
+//   families_created    that were synced, or left by an exception
+//   families_inlined    of these, run by their creator at the sync
+//   families_killed, families_broken, families_failed
+//   tasks_stolen        families and parts of ranges, taken from another worker
+//   tasks_delegated     handed to the workers of a place
+//   reads_blocked       reads of channels that waited
+//   stacks_parked       stacks parked for families which other workers ran
+//   remote_creates, remote_bytes     families in other processes, and bytes sent for them
+//
+// Invariants: VPR1 the records outlive all pools: they are made before the first one is.
+// Thread safety: yes.
+#pragma once
+
+#include <mutex>
+
+#include "runtime/counters/counters.h"
+#include "runtime/records/trace_file.h"
+#include "svp/records/family_trace.h"
+#include "svp/records/own_count.h"
+
+namespace tombolo::svp {
+
+class ProcessRecords {
+ public:
+  // Made at the first call.
+  static ProcessRecords& here();
+
+  // Whether workers shall keep traces.
+  bool traced() const { return traced_; }
+
+  // Of a worker that has ended.
+  void add(const WorkerCounts& counts);
+  void add(const FamilyTrace& trace);
+
+  runtime::Counter& killed() { return killed_; }
+  runtime::Counter& broken() { return broken_; }
+  runtime::Counter& failed() { return failed_; }
+  // Families and reads of threads that are no workers.
+  runtime::Counter& created() { return created_; }
+  runtime::Counter& blocked() { return blocked_; }
+
+  ~ProcessRecords();
+
+ private:
+  ProcessRecords();
+
+  runtime::Counter& created_;
+  runtime::Counter& inlined_;
+  runtime::Counter& killed_;
+  runtime::Counter& broken_;
+  runtime::Counter& failed_;
+  runtime::Counter& stolen_;
+  runtime::Counter& delegated_;
+  runtime::Counter& blocked_;
+  runtime::Counter& parked_;
+  bool traced_ = false;
+  std::mutex mutex_;
+  runtime::TraceFile trace_;
+};
+
+}  // namespace tombolo::svp
