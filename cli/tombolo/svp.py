@@ -12,6 +12,7 @@ from tombolo.errors import UserError
 
 LAUNCHER = "tombolo-dsm"  # of processes that find each other
 ARCHIVE = "libtombolo_families.a"
+LIBRARY_OF_C = "libtombolo_svp_c.so"
 FLAGS = "tombolo_families.flags"
 
 
@@ -90,3 +91,13 @@ def flags() -> list[str]:
     archive = libraries.need_program(ARCHIVE)
     more = (archive.parent / FLAGS).read_text().split()
     return ["-std=c++20", f"-I{include()}", str(archive), *more]
+
+
+def flags_of_c() -> list[str]:
+    """For a C compiler, behind the sources."""
+    root = paths.checkout()
+    headers = root / "svp/api/include" if root else paths.PACKAGE / "include"
+    if not (headers / "tombolo/svp.h").is_file():
+        raise UserError(f"tombolo/svp.h is not in {paths.shown(headers)}")
+    folder = libraries.need_program(LIBRARY_OF_C).parent
+    return [f"-I{headers}", f"-L{folder}", f"-Wl,-rpath,{folder}", "-ltombolo_svp_c"]

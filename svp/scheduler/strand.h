@@ -25,6 +25,7 @@ struct Strand {
   host::Fibre fibre;
   Scope* scope = nullptr;
   const Task* awaited = nullptr;
+  void* program_thread = nullptr;  // of an interface for other languages
 };
 
 }  // namespace tombolo::svp

@@ -116,6 +116,9 @@ class Worker {
   bool block(Blocked& blocked);
   void await_delivery(Blocked& blocked);
 
+  // The running stack's; null where no such interface has set it.
+  void*& program_thread() { return running_->program_thread; }
+
   PlaceName place() const;
   WorkerCounts& counts() { return counts_; }
   // The threads of a family, or a part of them, begin and end on this worker; where a trace is

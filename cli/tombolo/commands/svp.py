@@ -66,6 +66,8 @@ def run(
 
 
 @app.command("flags")
-def flags() -> None:
+def flags(
+    c: Annotated[bool, typer.Option("--c", help="For a C compiler, and tombolo/svp.h.")] = False,
+) -> None:
     """Print the options for a C++ compiler that a program with svp/svp.h needs."""
-    print(" ".join(svp.flags()))
+    print(" ".join(svp.flags_of_c() if c else svp.flags()))
