@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tombolo scc` in front of a native program that does as it is told."""
 
+import base64
 import json
 import os
 import re
@@ -244,12 +245,25 @@ def test_the_report_is_one_page_that_needs_nothing_beside_it(bench: Bench) -> No
     assert ended.returncode == 0, ended.stderr
     (folder,) = (bench.folder / "results/scc").glob("report-quick-seed1-scc")
     page = (folder / "index.html").read_text()
-    addresses = re.findall(r"""(?:src|href)=['"]([^'"]*)""", page)
+    addresses = re.findall(r"""(?:src|srcset|href)=['"]([^'"]*)""", page)
     assert addresses and all(each.startswith(("data:", "#")) for each in addresses)
     assert "@import" not in page and "url(" not in page and "<script" not in page
     assert "clocks.core_megahertz" in page and "section 3.5.5" in page and "held" in page
-    for suffix in ("png", "svg"):
-        assert (folder / f"gats-against-messages.{suffix}").stat().st_size > 1000
+    for name in ("gats-against-messages.png", "gats-against-messages.svg", "gats-against-messages-narrow.svg"):
+        assert (folder / name).stat().st_size > 1000
+
+
+def test_a_figures_values_are_a_click_away(bench: Bench) -> None:
+    bench.offers(gats=[gats(10)])
+    bench.run("run", "gats")
+    bench.run("report")
+    (folder,) = (bench.folder / "results/scc").glob("report-full-seed1-scc")
+    page = (folder / "index.html").read_text()
+    for kind, type_ in (("csv", "text/csv"), ("json", "application/json")):
+        (held,) = re.findall(rf"download='gats-against-messages.{kind}' href='data:{type_};base64,([^']*)'", page)
+        text = base64.b64decode(held).decode()
+        assert "origin/rckmpi" in text and "89.2" in text
+        assert text == (folder / f"gats-against-messages.{kind}").read_text()
 
 
 def test_the_report_names_deviations_and_claims(bench: Bench) -> None:
@@ -258,7 +272,8 @@ def test_the_report_names_deviations_and_claims(bench: Bench) -> None:
     bench.run("run", "gats")
     out = bench.run("report").stdout
     assert re.search(r"origin/scosco +│ 10 +│ +17.9 +│ +89.2 us │ +\+398.3%", out)
-    assert re.search(r"4 to 6 +│ 1 +│ not held", out)
+    assert re.search(r"3.75 to 6.25 +│ 1 +│ not held +│ fitted", out)
+    assert "0 of 1 of their independent numbers are met" in out
     assert bench.run("report", "--strict").returncode == 1
 
 

@@ -143,7 +143,7 @@ def test_a_number_by_which_a_parameter_was_chosen_is_no_evidence(tmp_path: Path)
     assert [number.standing for number in experiment.numbers] == ["exact", "fitted", "exact"]
     values = measured(experiment, a={1: 1.0, 2: 2.0, 3: 9.0})
     section = Section(experiment, deviations=verdicts.deviations(Catalogue(), experiment, values))
-    assert section.summary.startswith("1 of 2 numbers within 25%, 1 more were fitted")
+    assert section.summary.startswith("1 of 2 independent numbers within 25%, 1 more are none")
 
 
 def test_a_number_that_was_not_measured_has_no_deviation() -> None:
@@ -198,7 +198,13 @@ def test_places_on_an_axis_compare_as_numbers_or_text() -> None:
         ("linear", {"low": 0.9}, {"a": {1: 6, 2: 4, 3: 2}}, (0,)),
         ("slope", {"low": 1}, {"a": {1: 2, 2: 4, 3: 6}}, (2,)),
         ("efficiency", {"low": 1}, {"a": {2: 2, 4: 2}}, (1, 0.5)),
+        ("count", {"high": 0, "since": 2}, {"a": {1: 2, 2: 2, 4: 2}}, (2,)),
+        ("count", {"high": 0, "since": 2}, {"a": {1: 2}}, (0,)),
+        ("count", {"high": 0, "since": 2}, {"b": {1: 2}}, ()),
         ("spread", {"low": 1}, {"a": {1: {"value": 2, "quartile1": 1, "quartile3": 5}}}, (2,)),
+        ("quartiles", {"high": 1}, {"a": {1: {"value": 4, "quartile1": 3, "quartile3": 6}}}, (0.5,)),
+        ("third-quartiles", {"high": 1, "to": "b"},
+         {"a": {1: {"value": 2, "quartile3": 3}}, "b": {1: {"value": 9, "quartile3": 12}}}, (0.25,)),
         ("below-quartile", {"high": 1, "to": "b"},
          {"a": {1: {"value": 2, "quartile3": 3}}, "b": {1: {"value": 9, "quartile1": 6}}}, (0.5,)),
     ],
@@ -229,11 +235,13 @@ def test_bounds_in_words(more: dict, wanted: str) -> None:
 
 def test_a_figure_without_any_value_is_not_drawn() -> None:
     experiment = Experiment("e", "E", (FIGURE,))
-    assert draw.picture(experiment, FIGURE, measured(experiment)) is None
+    assert not draw.is_measured(FIGURE, measured(experiment))
+    assert draw.is_measured(FIGURE, measured(experiment, b={1: 1.0}))
 
 
+@pytest.mark.parametrize("narrow", [False, True])
 @pytest.mark.parametrize("kind", ["lines", "bars", "stacked"])
-def test_the_same_values_draw_the_same_picture(tmp_path: Path, kind: str) -> None:
+def test_the_same_values_draw_the_same_picture(tmp_path: Path, kind: str, narrow: bool) -> None:
     series = tuple(replace(each, bar="x", part=each.name) for each in FIGURE.series)
     axis = Axis("n", "", *(() if kind == "lines" else ("category", (1, 2))))
     figure = replace(FIGURE, kind=kind, x=axis, series=series)
@@ -242,7 +250,7 @@ def test_the_same_values_draw_the_same_picture(tmp_path: Path, kind: str) -> Non
     pictures = []
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-        draw.save(draw.picture(experiment, figure, values), tmp_path / name / "f")
+        draw.save(draw.picture(experiment, figure, values, narrow), tmp_path / name / "f")
         pictures.append((tmp_path / name / "f.svg").read_bytes())
     assert pictures[0] == pictures[1]
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/calibration/calibration.h"
 
-#include "backends/scc/chip.h"
-#include "backends/scc/cpu.h"
-#include "experiments/common/measure.h"
+#include "experiments/calibration/core_0.h"
+#include "experiments/calibration/flushes.h"
 
 namespace tombolo::experiments {
 namespace {
@@ -12,27 +11,11 @@ using scc::Chip;
 using scc::Cpu;
 using scc::MemoryType;
 using scc::View;
-using simulator::CoreId;
 using simulator::Duration;
 using simulator::Time;
 
 constexpr std::uint64_t window = std::uint64_t{16} << 20;  // 002 section 2.3.3
 constexpr double mebibyte = 1 << 20;
-
-double core_cycles(const Chip& chip, Duration d) {
-  return static_cast<double>(d.in_ticks()) /
-         static_cast<double>(chip.timing().core.period().in_ticks());
-}
-
-// Runs `body(cpu)` on core 0 alone; it returns the measured time of one repetition.
-template <class Body>
-Status on_core_0(const Context& context, Recorder& recorder, double* cycles, Body&& body) {
-  Chip chip(context.chip, options_of(context));
-  chip.start(CoreId(0), [&](Cpu& cpu) { *cycles = core_cycles(chip, body(chip, cpu)); });
-  const simulator::RunResult result = chip.run();
-  recorder.cost({result.events, result.end.since_start().in_nanoseconds() * 1e-9});
-  return result.status;
-}
 
 template <class Step>
 Duration loop(Cpu& cpu, int times, Step&& step) {
@@ -51,11 +34,6 @@ Duration write_lines(Cpu& cpu, View first, int lines) {
     }
     cpu.wait_for_writes();
   });
-}
-
-View mpb_of_tile(const Chip& chip, std::uint32_t tile, MemoryType type) {
-  return {chip.page(static_cast<std::uint32_t>(chip.parameters().layout.mpb_lut_entry) + tile),
-          type};
 }
 
 // TN-005, local buffer: past the router, as if the bypass could be used.
@@ -194,6 +172,7 @@ std::vector<Point> points(const Context& context) {
   for (std::uint32_t number = 0; number < context.chip.tiles(); ++number)
     all.push_back({fmt::format("tile-{}", number), context.quick ? 0.1 : 1.5, memory_of_chip(1),
                    [number](const Context& c, Recorder& r) { return tile(c, r, number); }});
+  for (Point& point : flush_points(context)) all.push_back(std::move(point));
   return all;
 }
 

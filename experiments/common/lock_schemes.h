@@ -2,7 +2,8 @@
 // Purpose: the locks that `passive-target` and `dht` compare, and a job whose processes use one:
 // those of 001 as published, and ours.
 //
-//   gbh, gbh-back-off           published/best_effort.h
+//   gbh, gbh-back-off,          published/best_effort.h
+//   gbh-back-off-as-printed
 //   mcs-wp                      published/mcs_writer_preference.h
 //   tombolo-best-effort         ours, in a window without lock-all, with the machine's own way to
 //   tombolo-writer-preference   get a register
@@ -28,15 +29,20 @@ enum class PublishedLock : std::uint8_t { none, best_effort, queue };
 struct LockScheme {
   std::string name;
   PublishedLock published = PublishedLock::none;
-  bool backoff = true;  // of best effort
+  published::BackOff backoff = published::BackOff::none;  // of best effort
   sync::LockKind ours = sync::kind_of<sync::BestEffortFamily>;
 };
 
-inline LockScheme gbh() {
-  return {.name = "gbh", .published = PublishedLock::best_effort, .backoff = false};
-}
+inline LockScheme gbh() { return {.name = "gbh", .published = PublishedLock::best_effort}; }
 inline LockScheme gbh_with_backoff() {
-  return {.name = "gbh-back-off", .published = PublishedLock::best_effort};
+  return {.name = "gbh-back-off",
+          .published = PublishedLock::best_effort,
+          .backoff = published::BackOff::tries_and_global_counter};
+}
+inline LockScheme gbh_with_backoff_as_printed() {
+  return {.name = "gbh-back-off-as-printed",
+          .published = PublishedLock::best_effort,
+          .backoff = published::BackOff::tries};
 }
 inline LockScheme mcs_wp() { return {.name = "mcs-wp", .published = PublishedLock::queue}; }
 inline LockScheme our_best_effort() { return {.name = "tombolo-best-effort"}; }

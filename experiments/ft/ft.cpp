@@ -53,6 +53,8 @@ class WindowTransport final : public FtTransport {
   LibraryOf<Window> mpi_;
 };
 
+constexpr double mebibyte = 1 << 20;
+
 struct Variant {
   const char* name;
   double element_seconds;  // of a host, for an element and an iteration
@@ -129,6 +131,10 @@ void report(Recorder& recorder, const std::string& variant, const FtClass& probl
   part("transpose", times.transpose);
   part("bookkeeping", times.bookkeeping);
   part("barrier", times.barrier);
+  if (variant == "rckmpi-two-sided") {
+    row("messages", factor * static_cast<double>(result.messages), "");
+    row("transferred", factor * static_cast<double>(result.message_bytes) / mebibyte, "MiB");
+  }
   if (variant == "scosco")
     row("synchronization/scosco", 100 * times.synchronization / times.transfer, "%");
   row("checksum/" + variant, ft_equal(result.checksums, problem.checksums) ? 1 : 0, "");

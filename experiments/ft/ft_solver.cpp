@@ -82,12 +82,15 @@ class Solver {
     result.before = plus(result.before, times_);
     result.seconds_before = std::max(result.seconds_before, seconds(cpu_.now() - start));
     times_ = {};
+    messages_ = message_bytes_ = 0;
     for (int i = 0; i < iterations; ++i) {
       sum_ = {};
       to_space();
       result.partial[static_cast<std::size_t>(i)][rank_] = sum_;
     }
     result.iterations = plus(result.iterations, times_);
+    result.messages += messages_;
+    result.message_bytes += message_bytes_;
     result.seconds = std::max(result.seconds, seconds(cpu_.now() - start));
   }
 
@@ -181,6 +184,8 @@ class Solver {
         const std::size_t t = (group.self + k) % group.size();
         transport_.send(group.members[t], place(plane, group.self) * sizeof(Complex), block_of(t),
                         block * sizeof(Complex));
+        ++messages_;
+        message_bytes_ += block * sizeof(Complex);
       }
     });
   }
@@ -380,6 +385,8 @@ class Solver {
   Complex* stage_ = nullptr;
   std::vector<Complex> run_;
   Complex sum_;
+  std::uint64_t messages_ = 0;
+  std::uint64_t message_bytes_ = 0;
   FtTimes times_;
   Progress* progress_ = nullptr;
   int transforms_ = 1;

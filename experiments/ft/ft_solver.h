@@ -83,6 +83,8 @@ struct FtResult {
   FtTimes iterations;
   double seconds_before = 0;  // of the last process
   double seconds = 0;
+  std::uint64_t messages = 0;  // in the iterations, of all processes; a put is one, too
+  std::uint64_t message_bytes = 0;
   std::vector<std::vector<Complex>> partial;  // by iteration and process
   Progress* progress = nullptr;               // of rank 0, if it is to be told
 };

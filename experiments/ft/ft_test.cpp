@@ -86,6 +86,14 @@ TEST(FtMessages, AreRight) {
     EXPECT_TRUE(ft_equal(by_messages(messages, small(), 3).checksums, expected));
 }
 
+// 000 Table 4.1: 15,360 messages of 39 MB in 6 iterations of class S. The exchanges before the
+// first iteration do not count.
+TEST(FtMessages, ClassSHasThePapersNumberOfMessages) {
+  const FtResult result = by_messages(FtMessages::two_sided, ft_class('S'), 1);
+  EXPECT_EQ(result.messages, 15'360u / 6);
+  EXPECT_NEAR(double(result.message_bytes) / (1 << 20), 39.0 / 6, 0.01);
+}
+
 TEST(FtMessages, TakeTheSameTimeAgain) {
   for (const FtMessages messages : {FtMessages::two_sided, FtMessages::one_sided}) {
     const FtResult first = by_messages(messages, small(), 1);

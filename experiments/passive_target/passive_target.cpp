@@ -13,7 +13,8 @@ constexpr int pair_count = 1000;  // 001 section 6.2
 constexpr int quick_pairs = 40;
 
 std::vector<LockScheme> schemes() {
-  return {gbh(), gbh_with_backoff(), mcs_wp(), our_best_effort(), our_writer_preference()};
+  return {gbh(),    gbh_with_backoff(), gbh_with_backoff_as_printed(),
+          mcs_wp(), our_best_effort(),  our_writer_preference()};
 }
 
 std::vector<std::uint32_t> numbers_of_processes(const Context& context) {

@@ -11,9 +11,9 @@ from rich.table import Table
 from tombolo import hints, libraries, paths, records
 from tombolo.console import console, paragraph
 from tombolo.errors import UserError
-from tombolo.scc import campaign, catalogue, chips, native, report, store
+from tombolo.scc import campaign, catalogue, chips, native, report, store, totals
 from tombolo.scc.native import Setting
-from tombolo.scc.page import WORDS, Report, Section, percent
+from tombolo.scc.page import Report, Section, percent
 from tombolo.scc.verdicts import Deviation, Verdict
 
 app = typer.Typer(help="The papers' experiments on the simulated SCC.", no_args_is_help=True)
@@ -143,12 +143,29 @@ def _show(sections: list[Section], everything: bool) -> None:
         for sentence in section.strangers:
             paragraph(f"left out: {sentence}", style="yellow")
     reasons: list[str] = []
+    verdicts = [each for section in sections for each in section.verdicts]
+    deviations = [each for section in sections for each in section.deviations]
     if any(section.deviations for section in sections):
         console.print(_deviation_table(sections, everything, reasons))
     if any(section.verdicts for section in sections):
         console.print(_claim_table(sections, reasons))
     for number, reason in enumerate(reasons, 1):
         paragraph(f"({number}) {reason}")
+    if verdicts or deviations:
+        console.print(_total_table(verdicts, deviations))
+        paragraph(totals.headline(verdicts, deviations))
+
+
+def _total_table(verdicts: list[Verdict], deviations: list[Deviation]) -> Table:
+    table = Table(title="By evidence", title_justify="left")
+    table.add_column("evidence")
+    for heading in ("claims held", "not held", "open", "numbers met", "not met", "open"):
+        table.add_column(heading, justify="right")
+    pairs = zip(totals.of_claims(verdicts), totals.of_numbers(deviations), strict=True)
+    for of_claims, of_numbers in pairs:
+        counts = [n for t in (of_claims, of_numbers) for n in (t.held, t.failed, t.open)]
+        table.add_row(of_claims.standing, *map(str, counts))
+    return table
 
 
 def _deviation_table(sections: list[Section], everything: bool, reasons: list[str]) -> Table:
@@ -199,19 +216,20 @@ def _deviation_row(table: Table, each: Deviation, reasons: list[str]) -> None:
 
 def _claim_table(sections: list[Section], reasons: list[str]) -> Table:
     table = Table(title="The papers' claims", title_justify="left")
-    for heading in ("experiment", "claim", "wanted", "found", "", "reason"):
+    for heading in ("experiment", "claim", "wanted", "found", "", "evidence", "reason"):
         table.add_column(heading, overflow="fold")
     for section in sections:
         for each in section.verdicts:
             reason = _number_of(each.reason, reasons) if each.held is False else ""
             table.add_row(
-                each.experiment, each.claim.name, each.wanted, each.found, _word(each), reason
-            )
+                each.experiment, each.claim.name, each.wanted, each.found, _word(each),
+                each.claim.standing, reason,
+            )  # fmt: skip
     return table
 
 
 def _word(verdict: Verdict) -> str:
-    return f"[{STYLES[verdict.held]}]{WORDS[verdict.held][0]}[/]"
+    return f"[{STYLES[verdict.held]}]{verdict.word}[/]"
 
 
 def _wanting(made: Report) -> bool:

@@ -14,9 +14,12 @@ from tombolo.errors import UserError
 WITHIN = 0.25
 LAST = 1_000_000  # the place of an experiment that states none, as experiments/CMakeLists.txt has it
 CLAIM_KINDS = (
-    "value", "ratio", "difference", "flat", "linear", "slope", "efficiency", "spread",
-    "below-quartile",
+    "value", "ratio", "difference", "flat", "linear", "slope", "efficiency", "count", "spread",
+    "quartiles", "third-quartiles", "below-quartile",
 )  # fmt: skip
+EVIDENCE = ("independent", "fitted", "by-construction")
+OURS = "ours"  # the source, and the class, of claims about our own algorithms
+FULL = "full"  # what a claim needs that the few samples of the quick set do not carry
 X = float | int | str
 
 
@@ -53,8 +56,8 @@ class Figure:
 
 @dataclass(frozen=True)
 class Number:
-    """One number of a paper; `exact`: printed as a number, not as "around"; `fitted`: a parameter
-    was chosen by it, so that it shows nothing."""
+    """One number of a paper; `exact`: printed as a number, not as "around"; `evidence`: fitted, if
+    a parameter or a part of the model was chosen by it, by-construction, if a parameter is it."""
 
     series: str
     x: X
@@ -63,12 +66,14 @@ class Number:
     exact: bool
     quartile1: float | None = None
     quartile3: float | None = None
-    fitted: bool = False
+    evidence: str = "independent"
 
     @property
     def standing(self) -> str:
         """The conclusion from it, in a word."""
-        return "fitted" if self.fitted else "exact" if self.exact else "approximate"
+        if self.evidence == "independent":
+            return "exact" if self.exact else "approximate"
+        return self.evidence
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,9 @@ class Claim:
     kind: str
     series: str
     source: str
+    evidence: str = ""
+    rests_on: str = ""  # what makes it fitted or true by construction
+    needs: str = ""
     to: str | None = None
     x: tuple[X, ...] = ()
     to_x: X | None = None
@@ -86,6 +94,26 @@ class Claim:
     until: float = math.inf
     low: float = -math.inf
     high: float = math.inf
+
+    @property
+    def standing(self) -> str:
+        """What it shows if it holds: one of EVIDENCE, or that it is about ours."""
+        return OURS if self.source == OURS else self.evidence
+
+    def about(self, series: str, x: X) -> bool:
+        """Whether its value depends on that one; of a paper's x, not of those measured."""
+        if series == self.series and self._within(x):
+            return True
+        if series != (self.to or self.series):
+            return False
+        if self.to_x is not None:
+            return same(x, self.to_x)
+        return self.to is not None and self._within(x)
+
+    def _within(self, x: X) -> bool:
+        if self.x:
+            return any(same(x, each) for each in self.x)
+        return isinstance(x, str) or self.since <= x <= self.until
 
 
 @dataclass(frozen=True)
@@ -97,6 +125,7 @@ class Experiment:
     claims: tuple[Claim, ...] = ()
     within: float = WITHIN  # a larger deviation from the paper needs a reason
     order: int = LAST  # its place in lists
+    remarks: tuple[str, ...] = ()  # what a reader of its figures must know
 
     def units(self) -> dict[str, str]:
         """The unit of each series."""
@@ -195,6 +224,7 @@ def _experiment(tables: dict) -> Experiment:
         tuple(_claim(dict(each)) for each in tables.get("claim", [])),
         tables.get("within", WITHIN),
         tables.get("order", LAST),
+        tuple(tables.get("remarks", ())),
     )
     known = made.units()
     for name in [n.series for n in made.numbers] + [
@@ -202,7 +232,29 @@ def _experiment(tables: dict) -> Experiment:
     ]:
         if name not in known:
             raise ValueError(f"no figure has the series '{name}'")
+    for claim in made.claims:
+        _check_evidence(claim, made.numbers)
     return made
+
+
+def _check_evidence(claim: Claim, numbers: tuple[Number, ...]) -> None:
+    """A claim of a paper says what it rests on, and cannot be independent of what it is about."""
+    called = f"the claim '{claim.name}'"
+    if claim.source == OURS:
+        if claim.evidence or claim.rests_on:
+            raise ValueError(f"{called} is about ours, and no evidence of the simulated chip")
+        return
+    if claim.evidence not in EVIDENCE:
+        raise ValueError(f"{called} needs evidence, one of {', '.join(EVIDENCE)}")
+    if claim.evidence != "independent":
+        if not claim.rests_on:
+            raise ValueError(f"{called} is {claim.evidence} and needs rests_on, by what")
+        return
+    if claim.rests_on:
+        raise ValueError(f"{called} is independent and rests_on something")
+    for n in numbers:
+        if n.evidence != "independent" and claim.about(n.series, n.x):
+            raise ValueError(f"{called} is not independent: {n.series} at {n.x} is {n.evidence}")
 
 
 def _figure(table: dict) -> Figure:
@@ -214,9 +266,11 @@ def _figure(table: dict) -> Figure:
 
 def _numbers(table: dict) -> Iterator[Number]:
     places_x = table["x"]
-    for series, places in table.get("fitted", {}).items():
-        if not all(any(same(x, each) for each in places_x) for x in places):
-            raise ValueError(f"fitted: {series} has no number at each of {places}")
+    marks = [(word, table.get(word, {})) for word in EVIDENCE[1:]]
+    for word, marked in marks:
+        for series, places in marked.items():
+            if not all(any(same(x, each) for each in places_x) for x in places):
+                raise ValueError(f"{word}: {series} has no number at each of {places}")
     for series, values in table["values"].items():
         q1 = table.get("quartile1", {}).get(series, [None] * len(places_x))
         q3 = table.get("quartile3", {}).get(series, [None] * len(places_x))
@@ -224,8 +278,11 @@ def _numbers(table: dict) -> Iterator[Number]:
             raise ValueError(f"{series}: {len(values)} values for {len(places_x)} places of x")
         for x, value, low, high in zip(places_x, values, q1, q3, strict=True):
             if not math.isnan(value):
-                fitted = any(same(x, each) for each in table.get("fitted", {}).get(series, []))
-                yield Number(series, x, value, table["source"], table["exact"], low, high, fitted)
+                words = [w for w, m in marks if any(same(x, each) for each in m.get(series, []))]
+                if len(words) > 1:
+                    raise ValueError(f"{series} at {x} is {' and '.join(words)}")
+                evidence = words[0] if words else "independent"
+                yield Number(series, x, value, table["source"], table["exact"], low, high, evidence)
 
 
 def _claim(table: dict) -> Claim:
@@ -237,4 +294,6 @@ def _claim(table: dict) -> Claim:
         raise ValueError(f"'{claim.kind}' is no kind of claim; there are {', '.join(CLAIM_KINDS)}")
     if math.isinf(claim.low) and math.isinf(claim.high):
         raise ValueError(f"the claim '{claim.name}' has neither low nor high")
+    if claim.needs not in ("", FULL):
+        raise ValueError(f"the claim '{claim.name}' needs '{claim.needs}'; there is '{FULL}'")
     return claim

@@ -2,6 +2,7 @@
 """Draws the figures: our values as lines and bars, the papers' numbers as hollow marks."""
 
 import io
+import textwrap
 from pathlib import Path
 
 import matplotlib
@@ -23,23 +24,36 @@ STYLES = (
 DASHES = ("-", "--", ":")
 PAPER_MARKS = {True: "D", False: "h"}  # exact, approximate
 PAPER_NAMES = {True: "paper, exact", False: "paper, approximate"}
-LEGEND = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fontsize": "small"}
+BESIDE = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fontsize": "small"}
+BELOW = {"loc": "outside lower left", "fontsize": "small"}
+WIDE = (9.0, 4.8)
+NARROW = (4.4, 3.6)  # without the legend
+NARROW_TITLE = 48  # letters in a line
+ENTRY = 0.17  # the height of one in the legend
 DPI = 140
 
 
-def picture(experiment: Experiment, figure: Figure, measured: Measured):
-    """A matplotlib figure; None where nothing of it was measured."""
+def is_measured(figure: Figure, measured: Measured) -> bool:
+    """Whether there is anything to draw but the papers' numbers."""
+    return any(series.name in measured.series for series in figure.series)
+
+
+def picture(experiment: Experiment, figure: Figure, measured: Measured, narrow: bool = False):
+    """A matplotlib figure; `narrow`: for a phone, with the legend below the axes."""
     names = {series.name for series in figure.series}
-    if not names & measured.series.keys():
-        return None
     numbers = [n for n in experiment.numbers if n.series in names]
-    drawn, axes = pyplot.subplots(figsize=(9, 4.8), layout="constrained")
+    drawn, axes = pyplot.subplots(figsize=WIDE, layout="constrained")
     if figure.kind == "stacked":
-        _stacked(axes, figure, measured)
+        legend = _stacked(axes, figure, measured)
     else:
         {"lines": _lines, "bars": _bars}[figure.kind](axes, figure, measured, numbers)
-        _legend(axes, numbers)
-    _dress(axes, figure)
+        legend = _legend(axes, numbers)
+    _dress(axes, figure, narrow)
+    if narrow:
+        drawn.set_size_inches(NARROW[0], NARROW[1] + ENTRY * len(legend[0]))
+        drawn.legend(*legend, **BELOW)
+    elif legend[0]:
+        axes.legend(*legend, **BESIDE)
     return drawn
 
 
@@ -122,9 +136,9 @@ def _bars(axes, figure: Figure, measured: Measured, numbers: list[Number]) -> No
     axes.set_xticks(range(len(figure.x.categories)), [str(c) for c in figure.x.categories])
 
 
-def _stacked(axes, figure: Figure, measured: Measured) -> None:
+def _stacked(axes, figure: Figure, measured: Measured) -> tuple[list, list[str]]:
     """One bar for each `bar` and category, its parts as shares of the whole: the wholes differ by
-    orders of magnitude between categories and stand above the bars."""
+    orders of magnitude between categories and stand above the bars. Returns the legend."""
     bars = list(dict.fromkeys(s.bar for s in figure.series))
     parts = list(dict.fromkeys(s.part for s in figure.series))
     width = 0.8 / len(bars)
@@ -142,10 +156,10 @@ def _stacked(axes, figure: Figure, measured: Measured) -> None:
             ticks[x] = f"{category}: {bar}"
             _stack(axes, x, width * 0.9, values, parts)
     handles = [Patch(color=_style(place)[0], label=part) for place, part in enumerate(parts)]
-    axes.legend(handles=handles[::-1], **LEGEND)
     axes.set_xticks(list(ticks), list(ticks.values()), rotation=60, ha="right", fontsize="x-small")
     axes.set_ylim(0, 115)
     axes.set_ylabel("share of the time / %")
+    return handles[::-1], parts[::-1]
 
 
 def _stack(axes, x: float, width: float, values: dict[str, float], parts: list[str]) -> None:
@@ -165,8 +179,9 @@ def _has(numbers: list[Number], series: str) -> bool:
     return any(n.series == series for n in numbers)
 
 
-def _dress(axes, figure: Figure) -> None:
-    axes.set_title(figure.title, loc="left")
+def _dress(axes, figure: Figure, narrow: bool) -> None:
+    title = textwrap.fill(figure.title, NARROW_TITLE) if narrow else figure.title
+    axes.set_title(title, loc="left", fontsize="medium" if narrow else "large")
     axes.set_xlabel(figure.x.label)
     axes.grid(axis="both", which="major", linewidth=0.3)
     axes.set_axisbelow(True)
@@ -202,7 +217,8 @@ def short(value: float) -> str:
     return f"{value:g}"
 
 
-def _legend(axes, numbers: list[Number]) -> None:
+def _legend(axes, numbers: list[Number]) -> tuple[list, list[str]]:
+    """The handles of the series and of the marks of the papers' numbers, and their names."""
     handles, labels = axes.get_legend_handles_labels()
     for exact in (True, False):
         if any(n.exact == exact for n in numbers):
@@ -211,5 +227,4 @@ def _legend(axes, numbers: list[Number]) -> None:
                        markerfacecolor="none", markeredgecolor="#444444", markeredgewidth=1.4)
             )  # fmt: skip
             labels.append(PAPER_NAMES[exact])
-    if handles:
-        axes.legend(handles, labels, **LEGEND)
+    return handles, labels

@@ -7,22 +7,48 @@ from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
+from tombolo.scc import totals
 from tombolo.scc.catalogue import Experiment, Figure
 from tombolo.scc.chips import Parameter
 from tombolo.scc.verdicts import NO_MEASUREMENT, Deviation, Verdict
 
 STYLE = """
 body { font: 15px/1.45 system-ui, sans-serif; color: #222; }
-body { margin: 2em auto; max-width: 72em; padding: 0 1em; }
+body { margin: 2em auto; max-width: 72em; padding: 0 1em; overflow-wrap: break-word; }
 h2 { border-bottom: 1px solid #bbb; margin-top: 2.2em; }
+.lead { font-size: 1.25em; }
 table { border-collapse: collapse; margin: .8em 0; font-size: 13px; }
 th, td { border: 1px solid #ccc; padding: .2em .5em; text-align: left; vertical-align: top; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; }
 .good { background: #e4f3e6; } .bad { background: #fbe3d6; } .none { color: #777; }
-img { max-width: 100%; } figure { margin: 1.2em 0; } figcaption { font-size: 13px; color: #555; }
+img { display: block; max-width: 100%; height: auto; } figure { margin: 1.2em 0; }
+figcaption { font-size: 13px; color: #555; } figcaption a { white-space: nowrap; }
 .scroll { overflow-x: auto; }
+@media (max-width: 640px) {
+  body { margin: 1em auto; } h1 { font-size: 1.5em; } h2 { font-size: 1.2em; }
+  img { margin: auto; }
+}
+@media print {
+  body { margin: 0; max-width: none; font-size: 10pt; }
+  .scroll { overflow: visible; } table { font-size: 7pt; } td { overflow-wrap: anywhere; }
+  figure, tr { break-inside: avoid; } h2, summary { break-after: avoid; }
+  a { color: inherit; text-decoration: none; } .data { display: none; }
+  details::details-content { content-visibility: visible; height: auto; }
+}
 """
-WORDS = {True: ("held", "good"), False: ("not held", "bad"), None: (NO_MEASUREMENT, "none")}
+NARROW = "(max-width: 640px)"
+STYLES = {True: "good", False: "bad", None: "none"}
+
+
+@dataclass
+class Picture:
+    """A drawn figure: its SVG for wide and for narrow pages, and its values as texts."""
+
+    figure: Figure
+    wide: Path
+    narrow: Path
+    csv: str
+    json: str
 
 
 @dataclass
@@ -30,7 +56,7 @@ class Section:
     """An experiment with all that is known of it."""
 
     experiment: Experiment
-    pictures: list[tuple[Figure, Path]] = field(default_factory=list)  # figure, its SVG
+    pictures: list[Picture] = field(default_factory=list)
     deviations: list[Deviation] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
     strangers: list[str] = field(default_factory=list)
@@ -42,12 +68,12 @@ class Section:
         shares = [abs(each.share) for each in self.deviations if each.share is not None]
         if not shares:
             return NO_MEASUREMENT
-        free = [each for each in self.deviations if not each.number.fitted]
+        free = [each for each in self.deviations if each.number.evidence == "independent"]
         good = sum(each.good is True for each in free)
-        fitted = len(self.deviations) - len(free)
+        others = len(self.deviations) - len(free)
         return (
-            f"{good} of {len(free)} numbers within {self.experiment.within:.0%}, "
-            f"{f'{fitted} more were fitted, ' if fitted else ''}"
+            f"{good} of {len(free)} independent numbers within {self.experiment.within:.0%}, "
+            f"{f'{others} more are none, ' if others else ''}"
             f"{len(self.deviations) - len(shares)} not measured, largest deviation "
             f"{max(shares):.1%}"
         )
@@ -64,45 +90,65 @@ class Report:
 
 def render(report: Report) -> str:
     """The page's text."""
+    verdicts = [each for section in report.sections for each in section.verdicts]
+    deviations = [each for section in report.sections for each in section.deviations]
     body = [
         "<h1>The simulated SCC beside the papers</h1>",
+        f"<p class='lead'>{escape(totals.headline(verdicts, deviations))}</p>",
+        _totals(verdicts, deviations),
         _table(("", ""), ([escape(key), escape(value)] for key, value in report.about.items())),
         "<p>Hollow marks are the papers' numbers: diamonds where they are printed as numbers (exact), "
         "hexagons where they were read from words such as &ldquo;around&rdquo; or derived "
-        "(approximate). A parameter of the chip was chosen by those that are called fitted: they show "
-        "nothing.</p>",
+        "(approximate).</p>",
         _contents(report.sections),
         "<h2 id='claims'>Claims</h2>",
-        claims([verdict for section in report.sections for verdict in section.verdicts]),
+        claims(verdicts),
         "<h2 id='outside'>Deviations beyond the limit</h2>",
-        outside([each for section in report.sections for each in section.deviations]),
+        outside(deviations),
         *(_section(section) for section in report.sections),
         "<h2 id='parameters'>Parameters of the chip</h2>",
         _parameters(report.parameters),
     ]
     return (
         "<!DOCTYPE html>\n<html lang='en'><head><meta charset='utf-8'>"
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
         "<title>The simulated SCC beside the papers</title>"
         f"<style>{STYLE}</style></head>\n<body>\n" + "\n".join(body) + "\n</body></html>\n"
     )
 
 
-def claims(verdicts: list[Verdict]) -> str:
+def _totals(verdicts: list[Verdict], deviations: list[Deviation]) -> str:
+    headings = (
+        "evidence", "claims that hold", "that do not", "not judged",
+        "numbers met", "not met", "not measured", "which are they",
+    )  # fmt: skip
+    pairs = zip(totals.of_claims(verdicts), totals.of_numbers(deviations), strict=True)
     rows = []
-    for each in verdicts:
-        word, style = WORDS[each.held]
-        rows.append(
-            [
-                escape(each.experiment),
-                escape(each.claim.name),
-                escape(each.wanted),
-                escape(each.found),
-                (word, style),
-                escape(each.claim.source),
-                escape(each.reason if each.held is False else ""),
-            ]
-        )
-    return _table(("experiment", "claim", "wanted", "found", "", "source", "reason"), rows)
+    for of_claims, of_numbers in pairs:
+        counts = [n for t in (of_claims, of_numbers) for n in (t.held, t.failed, t.open)]
+        numbers = [(str(n), "number") for n in counts]
+        meaning = totals.MEANINGS[of_claims.standing]
+        rows.append([escape(of_claims.standing), *numbers, escape(meaning)])
+    return _table(headings, rows)
+
+
+def claims(verdicts: list[Verdict]) -> str:
+    headings = ("experiment", "claim", "wanted", "found", "", "evidence", "source", "reason")
+    return _table(headings, (_claim_row(each) for each in verdicts))
+
+
+def _claim_row(each: Verdict) -> list:
+    claim = each.claim
+    return [
+        escape(each.experiment),
+        escape(claim.name),
+        escape(each.wanted),
+        escape(each.found),
+        (each.word, STYLES[each.held]),
+        escape(f"{claim.standing}: {claim.rests_on}" if claim.rests_on else claim.standing),
+        escape(claim.source),
+        escape(each.reason if each.held is False else ""),
+    ]
 
 
 def outside(deviations: list[Deviation]) -> str:
@@ -122,7 +168,6 @@ def deviation_table(deviations: list[Deviation]) -> str:
 
 
 def _deviation_row(each: Deviation) -> list:
-    style = {True: "good", False: "bad", None: "none"}[each.good]
     return [
         escape(each.experiment),
         escape(each.number.series),
@@ -131,7 +176,7 @@ def _deviation_row(each: Deviation) -> list:
         (f"{each.paper:g}", "number"),
         ("" if each.ours is None else f"{each.ours:.4g}", "number"),
         escape(each.unit),
-        (percent(each.share), f"number {style}"),
+        (percent(each.share), f"number {STYLES[each.good]}"),
         each.number.standing,
         escape(each.number.source),
         escape(each.reason),
@@ -155,14 +200,10 @@ def _section(section: Section) -> str:
     parts = [f"<h2 id='{made.name}'>{escape(made.title)}</h2>"]
     if papers := made.papers():
         parts.append(f"<p>{escape(papers)}</p>")
+    parts += [f"<p>{escape(each)}</p>" for each in made.remarks]
     parts += [f"<p class='bad'>{escape(each)}</p>" for each in section.strangers]
-    for figure, svg in section.pictures:
-        caption = f"{figure.title}. {figure.paper or 'In no paper'}."
-        parts.append(
-            f"<figure><img alt='{escape(figure.title, quote=True)}' src='{_data_uri(svg)}'>"
-            f"<figcaption>{escape(caption)}</figcaption></figure>"
-        )
-        parts.append(_meanings(figure))
+    for picture in section.pictures:
+        parts += [_figure(picture), _meanings(picture.figure)]
     if section.deviations:
         title = f"The papers' numbers beside ours: {section.summary}"
         table = deviation_table(section.deviations)
@@ -173,9 +214,28 @@ def _section(section: Section) -> str:
     return "\n".join(parts)
 
 
-def _data_uri(svg: Path) -> str:
-    """The picture as an address that the page holds by itself."""
-    return "data:image/svg+xml;base64," + base64.b64encode(svg.read_bytes()).decode()
+def _figure(picture: Picture) -> str:
+    figure = picture.figure
+    caption = escape(f"{figure.title}. {figure.paper or 'In no paper'}.")
+    links = [
+        f"<a class='data' download='{figure.name}.{kind}' href='{_data_uri(type_, text.encode())}'>"
+        f"{kind.upper()}</a>"
+        for kind, type_, text in (
+            ("csv", "text/csv", picture.csv),
+            ("json", "application/json", picture.json),
+        )
+    ]
+    narrow, wide = (_data_uri("image/svg+xml", p.read_bytes()) for p in (picture.narrow, picture.wide))
+    return (
+        f"<figure id='{figure.name}'><picture><source media='{NARROW}' srcset='{narrow}'>"
+        f"<img alt='{escape(figure.title, quote=True)}' src='{wide}'></picture>"
+        f"<figcaption>{caption} {' '.join(links)}</figcaption></figure>"
+    )
+
+
+def _data_uri(type_: str, content: bytes) -> str:
+    """The content as an address that the page holds by itself."""
+    return f"data:{type_};base64,{base64.b64encode(content).decode()}"
 
 
 def _meanings(figure: Figure) -> str:

@@ -3,10 +3,10 @@
 
 from pathlib import Path
 
-from tombolo.scc import chips, page, store, verdicts
+from tombolo.scc import chips, figure_data, page, store, verdicts
 from tombolo.scc.catalogue import Catalogue, Experiment, same
 from tombolo.scc.native import Setting
-from tombolo.scc.page import Report, Section
+from tombolo.scc.page import Picture, Report, Section
 from tombolo.scc.verdicts import Measured
 
 
@@ -25,7 +25,7 @@ def gather(catalogue: Catalogue, results: store.Results, setting: Setting) -> Re
             Section(
                 experiment,
                 deviations=verdicts.deviations(catalogue, experiment, measured),
-                verdicts=verdicts.verdicts(catalogue, experiment, measured),
+                verdicts=verdicts.verdicts(catalogue, experiment, measured, setting.quick),
                 strangers=measured.strangers,
                 notes=list(dict.fromkeys(line["note"] for line in lines if line.get("note"))),
             )
@@ -45,18 +45,23 @@ def write(report: Report, results: store.Results, where: Path) -> Path:
     return path
 
 
-def _pictures(experiment: Experiment, measured: Measured, where: Path) -> list:
+def _pictures(experiment: Experiment, measured: Measured, where: Path) -> list[Picture]:
     from tombolo.scc import draw  # matplotlib is slow to load and only needed here
 
     made = []
     for figure in experiment.figures:
-        stem = where / figure.name
-        drawn = draw.picture(experiment, figure, measured)
-        if drawn is None:
-            draw.remove(stem)
-        else:
-            draw.save(drawn, stem)
-            made.append((figure, stem.with_suffix(".svg")))
+        stem, narrow = where / figure.name, where / f"{figure.name}-narrow"
+        if not draw.is_measured(figure, measured):
+            for each in (stem, narrow):
+                draw.remove(each)
+            continue
+        draw.save(draw.picture(experiment, figure, measured), stem)
+        draw.save(draw.picture(experiment, figure, measured, narrow=True), narrow)
+        rows = figure_data.rows(experiment, figure, measured)
+        texts = figure_data.as_csv(rows), figure_data.as_json(figure, rows)
+        for suffix, text in zip((".csv", ".json"), texts, strict=True):
+            stem.with_suffix(suffix).write_text(text)
+        made.append(Picture(figure, stem.with_suffix(".svg"), narrow.with_suffix(".svg"), *texts))
     return made
 
 

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import linear_regression, mean
 
-from tombolo.scc.catalogue import Catalogue, Claim, Experiment, Number, X, same
+from tombolo.scc.catalogue import FULL, Catalogue, Claim, Experiment, Number, X, same
 
 NO_MEASUREMENT = "not measured"
+NOT_JUDGED = "needs the full set"
 
 
 @dataclass(frozen=True)
@@ -117,13 +118,20 @@ class Verdict:
     claim: Claim
     values: tuple[float, ...]
     reason: str = ""
+    judged: bool = True  # false: by samples too few for it
 
     @property
     def held(self) -> bool | None:
-        """None: not measured."""
-        if not self.values:
+        """None: not measured, or not judged."""
+        if not self.values or not self.judged:
             return None
         return all(self.claim.low <= value <= self.claim.high for value in self.values)
+
+    @property
+    def word(self) -> str:
+        if not self.values:
+            return NO_MEASUREMENT
+        return {True: "held", False: "not held", None: NOT_JUDGED}[self.held]
 
     @property
     def found(self) -> str:
@@ -142,13 +150,17 @@ class Verdict:
         return f"{low:g}" if low == high else f"{low:g} to {high:g}"
 
 
-def verdicts(catalogue: Catalogue, experiment: Experiment, measured: Measured) -> list[Verdict]:
+def verdicts(
+    catalogue: Catalogue, experiment: Experiment, measured: Measured, quick: bool = False
+) -> list[Verdict]:
+    """One for each claim; `quick`: those that need the full set are not judged."""
     return [
         Verdict(
             experiment.name,
             claim,
             tuple(KINDS[claim.kind](claim, measured)),
             catalogue.reason_of_claim(experiment.name, claim.name),
+            judged=not (quick and claim.needs == FULL),
         )
         for claim in experiment.claims
     ]
@@ -224,11 +236,32 @@ def _efficiency(claim: Claim, measured: Measured) -> list[float]:
     return [_over(s.value, s.x) for s in _samples(claim, measured) if not isinstance(s.x, str)]
 
 
+def _count(claim: Claim, measured: Measured) -> list[float]:
+    """How many places were measured, of a series that was measured at all."""
+    return [float(len(_samples(claim, measured)))] if claim.series in measured.series else []
+
+
 def _spread(claim: Claim, measured: Measured) -> list[float]:
     return [
         _over(s.quartile3 - s.quartile1, s.value)
         for s in _samples(claim, measured)
         if s.quartile1 is not None and s.quartile3 is not None
+    ]
+
+
+def _quartiles(claim: Claim, measured: Measured) -> list[float]:
+    return [
+        _over(max(s.value - s.quartile1, s.quartile3 - s.value), s.value)
+        for s in _samples(claim, measured)
+        if s.quartile1 is not None and s.quartile3 is not None
+    ]
+
+
+def _third_quartiles(claim: Claim, measured: Measured) -> list[float]:
+    return [
+        _over(a.quartile3, b.quartile3)
+        for a, b in _pairs(claim, measured)
+        if a.quartile3 is not None and b.quartile3 is not None
     ]
 
 
@@ -252,6 +285,9 @@ KINDS: dict[str, Callable[[Claim, Measured], list[float]]] = {
     "linear": _linear,
     "slope": _slope,
     "efficiency": _efficiency,
+    "count": _count,
     "spread": _spread,
+    "quartiles": _quartiles,
+    "third-quartiles": _third_quartiles,
     "below-quartile": _below_quartile,
 }

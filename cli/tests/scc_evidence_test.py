@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a claim or a number of the papers shows: its class, and the totals of each class."""
+
+from pathlib import Path
+
+import pytest
+
+from tombolo.errors import UserError
+from tombolo.scc import catalogue, figure_data, totals, verdicts
+from tombolo.scc.catalogue import Axis, Catalogue, Claim, Experiment, Figure, Number, Series
+from tombolo.scc.verdicts import Measured
+
+FIGURE = Figure(
+    "f", "F", Axis("n", ""), Axis("t", "us"), (Series("a", "first"), Series("b", "second"))
+)
+FILE = """
+name = "e"
+title = "E"
+[[figure]]
+name = "f"
+title = "F"
+x = { name = "n", unit = "" }
+y = { name = "t", unit = "us" }
+series = [{ name = "a", meaning = "A" }, { name = "b", meaning = "B" }]
+[[paper]]
+source = "s"
+exact = true
+x = [1, 2, 3]
+values.a = [1.0, 2.0, 3.0]
+values.b = [1.0, 2.0, 3.0]
+fitted.a = [2]
+by-construction.b = [3]
+[[claim]]
+name = "c"
+kind = "ratio"
+low = 1
+"""
+
+
+def loaded(folder: Path, claim: str, text: str = FILE) -> Experiment:
+    (folder / "e.toml").write_text(text + claim)
+    return catalogue.load(folder).experiments["e"]
+
+
+def refused(folder: Path, claim: str) -> str:
+    with pytest.raises(UserError) as error:
+        loaded(folder, claim)
+    return str(error.value)
+
+
+def test_a_number_is_fitted_or_there_by_construction_where_its_file_says_so(tmp_path: Path) -> None:
+    made = loaded(tmp_path, 'series = "b"\nx = [1]\nto = "a"\nsource = "p"\nevidence = "independent"\n')
+    assert [(n.series, n.x) for n in made.numbers if n.evidence == "fitted"] == [("a", 2)]
+    assert [(n.series, n.x) for n in made.numbers if n.standing == "by-construction"] == [("b", 3)]
+
+
+@pytest.mark.parametrize(
+    ("claim", "culprit"),
+    [
+        ('series = "a"\nx = [2]\nto = "b"', "a at 2 is fitted"),
+        ('series = "b"\nx = [2]\nto = "a"', "a at 2 is fitted"),
+        ('series = "b"\nto = "b"\nx = [1]\nto_x = 3', "b at 3 is by-construction"),
+        ('series = "a"\nx = [1]\nto_x = 2', "a at 2 is fitted"),
+        ('series = "a"\nto = "b"\nfrom = 2\nuntil = 2.5', "a at 2 is fitted"),
+        ('series = "b"\nto = "b"', "b at 3 is by-construction"),
+    ],
+)
+def test_a_claim_about_numbers_that_show_nothing_is_not_independent(
+    tmp_path: Path, claim: str, culprit: str
+) -> None:
+    said = refused(tmp_path, claim + '\nsource = "p"\nevidence = "independent"\n')
+    assert said.endswith(f"the claim 'c' is not independent: {culprit}")
+    loaded(tmp_path, claim + '\nsource = "p"\nevidence = "fitted"\nrests_on = "r"\n')
+
+
+@pytest.mark.parametrize(
+    "claim", ['series = "a"\nx = [1]\nto = "b"', 'series = "a"\nx = [3]\nto_x = 1',
+              'series = "a"\nto = "b"\nuntil = 1.5']
+)  # fmt: skip
+def test_a_claim_beside_them_is_independent(tmp_path: Path, claim: str) -> None:
+    loaded(tmp_path, claim + '\nsource = "p"\nevidence = "independent"\n')
+
+
+@pytest.mark.parametrize(
+    ("marks", "says"),
+    [
+        ('source = "p"', "needs evidence, one of independent, fitted, by-construction"),
+        ('source = "p"\nevidence = "good"', "needs evidence, one of"),
+        ('source = "p"\nevidence = "fitted"', "is fitted and needs rests_on"),
+        ('source = "p"\nevidence = "independent"\nrests_on = "r"', "is independent and rests_on"),
+        ('source = "ours"\nevidence = "independent"', "is about ours"),
+        ('source = "p"\nevidence = "independent"\nneeds = "time"', "needs 'time'; there is 'full'"),
+    ],
+)
+def test_a_claim_must_say_what_it_rests_on(tmp_path: Path, marks: str, says: str) -> None:
+    assert says in refused(tmp_path, f'series = "a"\nx = [1]\nto = "b"\n{marks}\n')
+
+
+def test_a_number_has_one_class(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="a at 2 is fitted and by-construction"):
+        loaded(tmp_path, "", FILE.replace("by-construction.b = [3]", "by-construction.a = [2]"))
+
+
+def test_claims_about_ours_are_a_class_of_their_own(tmp_path: Path) -> None:
+    made = loaded(tmp_path, 'series = "a"\nx = [2]\nto = "b"\nsource = "ours"\n')
+    assert made.claims[0].standing == catalogue.OURS
+
+
+def claim(name: str, evidence: str, high: float, source: str = "p", needs: str = "") -> Claim:
+    return Claim(name, "value", "a", source, evidence, needs=needs, x=(1,), high=high)
+
+
+def measured(experiment: Experiment, **series: dict) -> Measured:
+    lines = [
+        {"series": name, "x": x, "unit": "us", "value": value}
+        for name, values in series.items()
+        for x, value in values.items()
+    ]
+    return Measured(experiment, lines)
+
+
+def test_totals_are_apart_by_class() -> None:
+    claims = (
+        claim("holds", "independent", 2), claim("fails", "independent", 0),
+        claim("fitted", "fitted", 2), claim("open", "by-construction", 2, needs="full"),
+        claim("ours", "", 2, source="ours"),
+    )  # fmt: skip
+    numbers = (
+        Number("a", 1, 1.0, "p", True), Number("a", 2, 1.0, "p", True),
+        Number("b", 1, 1.0, "p", True, evidence="fitted"),
+    )  # fmt: skip
+    experiment = Experiment("e", "E", (FIGURE,), numbers, claims)
+    values = measured(experiment, a={1: 1.0}, b={1: 5.0})
+    judged = verdicts.verdicts(Catalogue(), experiment, values, quick=True)
+    found = verdicts.deviations(Catalogue(), experiment, values)
+    told = {t.standing: (t.held, t.failed, t.open) for t in totals.of_claims(judged)}
+    assert told == {
+        "independent": (1, 1, 0), "fitted": (1, 0, 0), "by-construction": (0, 0, 1), "ours": (1, 0, 0),
+    }  # fmt: skip
+    told = {t.standing: (t.held, t.failed, t.open) for t in totals.of_numbers(found)}
+    assert told["independent"] == (1, 0, 1) and told["fitted"] == (0, 1, 0)
+    assert totals.headline(judged, found).startswith("1 of 2 independent claims")
+    assert "1 of 1 of their independent numbers" in totals.headline(judged, found)
+
+
+def test_the_quick_set_judges_no_claim_that_needs_the_full_one() -> None:
+    experiment = Experiment("e", "E", (FIGURE,), claims=(claim("c", "independent", 0, needs="full"),))
+    values = measured(experiment, a={1: 1.0})
+    (quick,) = verdicts.verdicts(Catalogue(), experiment, values, quick=True)
+    (full,) = verdicts.verdicts(Catalogue(), experiment, values)
+    assert quick.held is None and quick.word == verdicts.NOT_JUDGED and quick.found == "1"
+    assert full.held is False and full.word == "not held"
+    (nothing,) = verdicts.verdicts(Catalogue(), experiment, measured(experiment), quick=True)
+    assert nothing.word == verdicts.NO_MEASUREMENT
+
+
+def test_a_figure_gives_its_values_beside_the_papers() -> None:
+    numbers = (Number("a", 1, 2.0, "p, q", True), Number("b", 7, 3.0, "p", False, evidence="fitted"))
+    experiment = Experiment("e", "E", (FIGURE,), numbers)
+    rows = figure_data.rows(experiment, FIGURE, measured(experiment, a={1: 1.5, 2: 2.5}))
+    assert [(r["series"], r["x"], r["value"], r["paper"], r["standing"]) for r in rows] == [
+        ("a", 1, 1.5, 2.0, "exact"), ("a", 2, 2.5, None, None), ("b", 7, None, 3.0, "fitted"),
+    ]  # fmt: skip
+    lines = figure_data.as_csv(rows).splitlines()
+    assert lines[0].split(",") == list(figure_data.COLUMNS)
+    assert lines[1] == 'a,1,us,1.5,,,2.0,,,exact,"p, q"'
+    assert '"figure": "f"' in figure_data.as_json(FIGURE, rows)
