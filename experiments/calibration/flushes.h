@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the time to flush a cache, by what was in it (002 Tables 2.2 and 2.3).
+// Purpose: the time to flush a cache, by its content before (002 Tables 2.2 and 2.3).
 //
 //   second level   by loads of as many other bytes: of memory, always the same block (normal); of
 //                  the own tile's buffer, which wraps around, the same addresses (mpb) or two

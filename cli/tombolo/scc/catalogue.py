@@ -238,7 +238,7 @@ def _experiment(tables: dict) -> Experiment:
 
 
 def _check_evidence(claim: Claim, numbers: tuple[Number, ...]) -> None:
-    """A claim of a paper says what it rests on, and cannot be independent of what it is about."""
+    """A claim of a paper names its evidence; an independent one is about independent numbers only."""
     called = f"the claim '{claim.name}'"
     if claim.source == OURS:
         if claim.evidence or claim.rests_on:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many claims hold and how many numbers are met, apart by what that shows."""
+"""How many claims hold and how many numbers are met, for each class of evidence."""
 
 from dataclasses import dataclass
 
