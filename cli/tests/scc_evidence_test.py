@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a claim or a number of the papers shows: its class, and the totals of each class."""
+"""The class of a claim or a number of the papers, and the totals of each class."""
 
 from pathlib import Path
 

@@ -19,7 +19,7 @@ CLAIM_KINDS = (
 )  # fmt: skip
 EVIDENCE = ("independent", "fitted", "by-construction")
 OURS = "ours"  # the source, and the class, of claims about our own algorithms
-FULL = "full"  # what a claim needs that the few samples of the quick set do not carry
+FULL = "full"  # the set that a claim needs which the few samples of the quick set do not carry
 X = float | int | str
 
 
@@ -85,7 +85,7 @@ class Claim:
     series: str
     source: str
     evidence: str = ""
-    rests_on: str = ""  # what makes it fitted or true by construction
+    rests_on: str = ""  # the choice that makes it fitted or true by construction
     needs: str = ""
     to: str | None = None
     x: tuple[X, ...] = ()
@@ -97,7 +97,7 @@ class Claim:
 
     @property
     def standing(self) -> str:
-        """What it shows if it holds: one of EVIDENCE, or that it is about ours."""
+        """Its class: one of EVIDENCE, or OURS."""
         return OURS if self.source == OURS else self.evidence
 
     def about(self, series: str, x: X) -> bool:
@@ -125,7 +125,7 @@ class Experiment:
     claims: tuple[Claim, ...] = ()
     within: float = WITHIN  # a larger deviation from the paper needs a reason
     order: int = LAST  # its place in lists
-    remarks: tuple[str, ...] = ()  # what a reader of its figures must know
+    remarks: tuple[str, ...] = ()  # sentences that a reader of its figures must know
 
     def units(self) -> dict[str, str]:
         """The unit of each series."""
