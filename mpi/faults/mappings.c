@@ -23,7 +23,8 @@ static int mappings(void) {
 
 // --- Windows over memory of three kinds, in turn -------------------------------------------------
 
-static long in_bss[100][kCells];
+enum { kStatic = 200 };
+static long in_bss[kStatic][kCells];
 
 // A mapping of its own between pages that are not accessible.
 static long* mapped_apart(void) {
@@ -33,9 +34,10 @@ static long* mapped_apart(void) {
   return (long*)(all + page);
 }
 
+// No two windows have memory in common.
 static long* memory_of(int i) {
-  if (i % 3 == 0) return in_bss[i / 3 % 100];
-  return i % 3 == 1 ? malloc(sizeof in_bss[0] + 37 * (size_t)(i % 17)) : mapped_apart();
+  if (i % 3 == 0 && i / 3 < kStatic) return in_bss[i / 3];
+  return i % 3 < 2 ? malloc(sizeof in_bss[0] + 37 * (size_t)(i % 17)) : mapped_apart();
 }
 
 static void fill(long* cells, int i) {
