@@ -147,7 +147,7 @@ GUARD = re.compile(
     r"|Call call\(\*this\)|RuntimeCall call\(\*store_\))"
 )
 # Their sources are linked to the tests that include their headers.
-PARTS_BY_HEADER = ("runtime/counters", "runtime/findings", "dsm/pages", "dsm/records")
+PARTS_BY_HEADER = ("runtime/counters", "runtime/findings", "dsm/pages", "dsm/records", "dsm/threads")
 MACHINE_LIST = re.compile(r"using AllMachines\s*=[^;]*;")
 INCLUDE = re.compile(r'(?m)^ *#include "([^"]+)"')  # always from the root
 FLAGS = ("-std=c++20", "-O1", "-w")
