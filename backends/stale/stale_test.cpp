@@ -143,6 +143,18 @@ TEST(Stale, ShowsEarlyWriteBack) {
   EXPECT_LT(early, 190);
 }
 
+// A line that was evicted comes from memory again, without a refresh.
+TEST(Stale, ShowsEarlyLoads) {
+  for (const Home home : {0u, 1u}) {
+    Pair pair(1);
+    EXPECT_EQ(get(pair.b, {home, 0}), 0u);
+    put_through(pair.a, {home, 0}, 1);
+    pair.a.drain();
+    for (int i = 0; i < 1000 && get(pair.b, {home, 0}) == 0; ++i) pair.b.fence();
+    EXPECT_EQ(get(pair.b, {home, 0}), 1u) << "no line was ever evicted";
+  }
+}
+
 // Write_throughs reach memory in any order.
 TEST(Stale, ShowsWriteThroughsOutOfOrder) {
   int reversed = 0;
