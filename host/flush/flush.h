@@ -130,12 +130,12 @@ inline void renew_pieces(const Policy& by, const std::byte* base,
   cpu::invalidate_fence();
 }
 
-// Byte-exact (HF1); in memory after drain().
-inline void write_through(const Policy& by, void* to, const void* from, std::size_t bytes) {
+// write_through of any bytes anywhere. A function of its own, so that a call with a word saves no
+// registers: many words follow each other.
+[[gnu::noinline]] inline void write_range_through(const Policy& by, void* to, const void* from,
+                                                  std::size_t bytes) {
   auto* out = static_cast<std::byte*>(to);
   const auto* in = static_cast<const std::byte*>(from);
-  if (bytes == 8 && reinterpret_cast<std::uintptr_t>(to) % 8 == 0) [[likely]]
-    return cpu::stream_word(out, in);
   // Up to the first whole line, the whole lines, and the rest.
   const std::size_t to_line = (0 - reinterpret_cast<std::uintptr_t>(to)) % line_bytes;
   const std::size_t head = to_line < bytes ? to_line : bytes;
@@ -153,6 +153,14 @@ inline void write_through(const Policy& by, void* to, const void* from, std::siz
   }
   const std::size_t done = head + whole;
   if (done != bytes) cpu::stream_part(out + done, in + done, bytes - done);
+}
+
+// Byte-exact (HF1); in memory after drain().
+[[gnu::always_inline]] inline void write_through(const Policy& by, void* to, const void* from,
+                                                 std::size_t bytes) {
+  if (bytes == 8 && reinterpret_cast<std::uintptr_t>(to) % 8 == 0) [[likely]]
+    return cpu::stream_word(static_cast<std::byte*>(to), static_cast<const std::byte*>(from));
+  write_range_through(by, to, from, bytes);
 }
 
 // A word that no cache may hold: always from memory, and in memory on return.
