@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the mistakes that the machine `stale` must show. A test named Shows... proves that a
-// mistake in an algorithm (a forgotten publish, refresh, drain or fence) becomes visible, so that
-// tests of the algorithms on this machine mean something. backends/contract_test.cpp tests that it
-// keeps the contract.
+// Purpose: the mistakes that `stale` must show. A test named Shows... proves that a mistake in an
+// algorithm (a forgotten publish, refresh, drain or fence) becomes visible, so that tests of the
+// algorithms on it mean something. backends/contract_test.cpp tests that it keeps the contract.
 #include "backends/stale/stale.h"
 
 #include <gtest/gtest.h>
@@ -126,6 +125,7 @@ TEST(Stale, ShowsMistakesAlthoughLinesAreEvicted) {
     pair.a.drain();
   }
   EXPECT_GT(stale_reads, rounds / 4);
+  EXPECT_LT(stale_reads, rounds) << "an evicted line comes from memory again";
   EXPECT_GT(unpublished, rounds / 4);
   EXPECT_GT(undrained, rounds / 4);
 }
@@ -141,18 +141,6 @@ TEST(Stale, ShowsEarlyWriteBack) {
   }
   EXPECT_GT(early, 10);
   EXPECT_LT(early, 190);
-}
-
-// A line that was evicted comes from memory again, without a refresh.
-TEST(Stale, ShowsEarlyLoads) {
-  for (const Home home : {0u, 1u}) {
-    Pair pair(1);
-    EXPECT_EQ(get(pair.b, {home, 0}), 0u);
-    put_through(pair.a, {home, 0}, 1);
-    pair.a.drain();
-    for (int i = 0; i < 1000 && get(pair.b, {home, 0}) == 0; ++i) pair.b.fence();
-    EXPECT_EQ(get(pair.b, {home, 0}), 1u) << "no line was ever evicted";
-  }
 }
 
 // Write_throughs reach memory in any order.
