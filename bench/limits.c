@@ -8,6 +8,9 @@
 //   memcpy_*                     private memory to the mapping
 //   put_clwb_*, put_clflushopt_*, put_movnt_*   the same, and written back before it ends
 //   get_clflushopt_*             mapping to private memory, after the lines were dropped
+//   sum_scattered_*              adds a double to each of an array, first to the even ones, then to
+//                                the odd ones; _flushed: as others see it without coherence, that
+//                                is, the lines dropped before and the sums streamed, 256 at a time
 //   token_*                      a token between two processes on one CPU, there and back
 //   system_call, process_vm_writev_8
 //
@@ -104,6 +107,14 @@ static void run_on(int cpu) {
 
 static void move_plain(void* to, void* from, size_t bytes) { memcpy(to, from, bytes); }
 
+static void sum_plain(void* to, void* from, size_t bytes) {
+  volatile double* const sum = to;
+  const double* const add = from;
+  const size_t n = bytes / sizeof *sum;
+  for (size_t odd = 0; odd < 2; ++odd)
+    for (size_t i = odd; i < n; i += 2) sum[i] += add[i];
+}
+
 #if defined(__x86_64__)
 
 static int has(Feature feature) {
@@ -144,6 +155,26 @@ static void get_clflushopt(void* to, void* from, size_t bytes) {
   memcpy(to, from, bytes);
 }
 
+static void sum_flushed(void* to, void* from, size_t bytes) {
+  enum { kTogether = 512 };  // elements; each second one is added to
+  double *sum = to, *add = from;
+  const size_t n = bytes / sizeof *sum;
+  for (size_t odd = 0; odd < 2; ++odd)
+    for (size_t first = 0; first < n; first += kTogether) {
+      const size_t end = first + kTogether < n ? first + kTogether : n;
+      for (size_t i = first; i < end; i += kLine / sizeof *sum)
+        __asm__ volatile("clflushopt %0" : "+m"(*(volatile char*)&sum[i]));
+      _mm_mfence();
+      for (size_t i = first + odd; i < end; i += 2) {
+        const double v = sum[i] + add[i];
+        long long bits;
+        memcpy(&bits, &v, sizeof bits);
+        _mm_stream_si64((long long*)&sum[i], bits);
+      }
+      _mm_sfence();
+    }
+}
+
 static void relax(void) { _mm_pause(); }
 
 #else
@@ -153,6 +184,7 @@ static void move_clwb(void* to, void* from, size_t bytes) { memcpy(to, from, byt
 static void move_clflushopt(void* to, void* from, size_t bytes) { memcpy(to, from, bytes); }
 static void move_movnt(void* to, void* from, size_t bytes) { memcpy(to, from, bytes); }
 static void get_clflushopt(void* to, void* from, size_t bytes) { memcpy(to, from, bytes); }
+static void sum_flushed(void* to, void* from, size_t bytes) { memcpy(to, from, bytes); }
 static void relax(void) {}
 
 #endif
@@ -402,6 +434,8 @@ static const Row kRows[] = {
     {"get_clflushopt_4k", 1, run_get, 4 << 10, get_clflushopt, NULL, kClflushopt},
     {"get_clflushopt_64k", 1, run_get, 64 << 10, get_clflushopt, NULL, kClflushopt},
     {"get_clflushopt_1m", 1, run_get, 1 << 20, get_clflushopt, NULL, kClflushopt},
+    {"sum_scattered_8k", 1, run_put, 8 << 10, sum_plain, NULL, kAnywhere},
+    {"sum_scattered_flushed_8k", 1, run_put, 8 << 10, sum_flushed, NULL, kClflushopt},
     {"token_spin", 2, run_token, 4, NULL, wait_spinning, kAnywhere},
     {"token_yield", 2, run_token, 4, NULL, wait_yielding, kAnywhere},
     {"token_futex", 2, run_token, 4, NULL, wait_sleeping, kAnywhere},
