@@ -543,6 +543,21 @@ def test_a_pthreads_program_runs_as_it_is_and_takes_settings_of_pages_with_windo
         assert words[0] in refused.stderr and "map the same pages" in refused.stderr.replace("\n", " ")
 
 
+def test_programs_are_named_as_in_a_shell(sums, tmp_path):
+    name = tmp_path / "name"
+    source = tmp_path / "name.c"
+    source.write_text("#include <stdio.h>\nint main(int n, char** v) { (void)n; puts(v[0]); return 0; }\n")
+    subprocess.run(["cc", source, "-o", name], check=True)
+    (tmp_path / "sums").symlink_to(sums)
+    (tmp_path / "below").mkdir()
+    for word, place in (("./name", tmp_path), ("../name", tmp_path / "below"), ("below/../name", tmp_path)):
+        done = run(word, cwd=place)
+        assert (done.stdout, done.stderr, done.returncode) == (f"{word}\n", "", 0)
+    found = run("name", PATH=f"{tmp_path}:{os.environ['PATH']}")
+    assert (found.stdout, found.returncode) == ("name\n", 0)
+    assert run("-n", 2, "--memory", "4MiB", "./sums", cwd=tmp_path).stdout.endswith("moved\n")
+
+
 def test_options_become_settings(monkeypatch, tmp_path):
     for name in (dsm.LAUNCHER, dsm.LIBRARY):
         (tmp_path / name).touch(mode=0o755)

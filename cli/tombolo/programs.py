@@ -39,11 +39,11 @@ class Linked:
 
 
 def locate(program: str) -> Path:
-    """The file that a shell would start."""
+    """The file that a shell would start, by its whole path: a Path forgets the ./ in front of a name."""
     path = shutil.which(program)
     if path is None:
         raise UserError(f"'{program}' is not a program that can be started from here")
-    return Path(path)
+    return Path(path).absolute()
 
 
 def parse_ldd(text: str) -> Linked | None:

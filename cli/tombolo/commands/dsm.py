@@ -83,7 +83,7 @@ def run(
         if chosen == "window" and atomics == "refuse":
             dsm_atomics.check(program)
         environment = dsm_world.environment(threads, memory, transport, machine, cache, told)
-        start([str(program), *command[1:]], environment, show)
+        start(command, environment, show, str(program))
         return
     choice = dsm.Choice(transport, protocol, machine, memory, cache, told, trace, servers)
     if transport == "mpi":
@@ -128,12 +128,14 @@ def check_of_pthreads(
         )
 
 
-def start(argv: list[str], environment: dict[str, str], show: bool) -> None:
-    """In this process's place, or on the screen."""
+def start(
+    argv: list[str], environment: dict[str, str], show: bool, file: str | None = None
+) -> None:
+    """In this process's place, or on the screen. `file`: the program, if argv[0] does not name it."""
     if show:
         print(" ".join(argv))
         return
-    os.execvpe(argv[0], argv, environment)
+    os.execvpe(file or argv[0], argv, environment)
 
 
 @app.command("flags")
