@@ -2,6 +2,7 @@
 // Purpose: the machine `stale` between processes, and with regions far larger than their used part:
 // the ways in which MPI windows use it.
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@
 #include <thread>
 
 #include "backends/stale/stale.h"
+#include "host/processes/shared_fork.h"
 
 namespace tombolo::stale {
 namespace {
@@ -69,11 +71,13 @@ struct Job {
 
 // Runs body(self) in a process for each core; true if all return true.
 template <class Body>
-bool in_processes(Home cores, Body&& body) {
+bool in_processes(
+    Home cores, Body&& body, pid_t (*start)() = [] { return fork(); }) {
   std::vector<pid_t> children;
   for (Home self = 0; self < cores; ++self) {
-    const pid_t child = fork();
+    const pid_t child = start();
     if (child == 0) {
+      alarm(100);
       const bool good = body(self);
       std::fflush(nullptr);
       _exit(good ? 0 : 1);
@@ -182,8 +186,9 @@ TEST(StaleProcesses, AComputingProcessKeepsNoStore) {
   EXPECT_TRUE(in_processes(2, body));
 }
 
-// A child of a process that has cores may end as it likes, and may have cores of its own.
-TEST(StaleProcesses, AForkedChildLeavesTheParentsCoresAlone) {
+// A child of a process that has cores may end as it likes, and may have cores of its own, which
+// keep no store. `start` forks.
+void fork_from_a_process_with_cores(pid_t (*start)()) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the thread sanitizer allows no threads in the child of a process with threads";
 #endif
@@ -193,17 +198,31 @@ TEST(StaleProcesses, AForkedChildLeavesTheParentsCoresAlone) {
   const std::uint64_t value = 5;
   ASSERT_TRUE(core->write_through({0, 0}, &value, 8).ok());
   core->store(core->word({0, 128}), 1);
-  const bool good = in_processes(1, [&](Home) {
-    core.reset();  // sends nothing
-    Core mine(other.attach(0, 2, 0));
-    for (int i = 0; i < 10; ++i) mine.store(mine.word({0, 128}), 4);
-    while (reinterpret_cast<std::atomic<std::uint64_t>*>(other.sync.at() + 128)->load() != 4)
-      std::this_thread::yield();
-    return *reinterpret_cast<std::uint64_t*>(job.data.at()) == 0;
-  });
+  const bool good = in_processes(
+      1,
+      [&](Home) {
+        core.reset();  // sends nothing
+        for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+          Core mine(other.attach(0, seed, 0));
+          mine.store(mine.word({0, 128}), seed);
+          while (reinterpret_cast<std::atomic<std::uint64_t>*>(other.sync.at() + 128)->load() !=
+                 seed)
+            std::this_thread::yield();
+        }
+        return *reinterpret_cast<std::uint64_t*>(job.data.at()) == 0;
+      },
+      start);
   EXPECT_TRUE(good);
   core->drain();
   EXPECT_EQ(*reinterpret_cast<std::uint64_t*>(job.data.at()), 5u);
+}
+
+TEST(StaleProcesses, AForkedChildLeavesTheParentsCoresAlone) {
+  fork_from_a_process_with_cores([] { return fork(); });
+}
+
+TEST(StaleProcesses, AChildThatWasForkedPastTheCLibraryDoesSoToo) {
+  fork_from_a_process_with_cores([] { return host::fork_sharing_files(SIGCHLD); });
 }
 
 std::size_t resident_bytes() {

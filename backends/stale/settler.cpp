@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -22,6 +24,7 @@ struct State {
   std::condition_variable wake;
   std::vector<Settleable*> cores;
   bool running = false;
+  long process = syscall(SYS_getpid);
   // seq_cst on both: either arm() sees that the thread rests, or the thread sees that it is armed.
   std::atomic<bool> armed{false};
   std::atomic<bool> resting{false};
@@ -36,6 +39,12 @@ State& state() {
     return new (storage) State;
   }();
   return *std::launder(the_state);
+}
+
+// As state(), in a child, too, that was forked past the C library (host/processes/shared_fork.h).
+State& state_of_this_process() {
+  if (state().process != syscall(SYS_getpid)) new (storage) State;
+  return state();
 }
 
 void work(State& s) {
@@ -68,7 +77,7 @@ void start(State& s) {
 }  // namespace
 
 void add(Settleable& core) {
-  State& s = state();
+  State& s = state_of_this_process();
   const std::lock_guard lock(s.mutex);
   if (!s.running) start(s);
   s.cores.push_back(&core);
