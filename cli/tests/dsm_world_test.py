@@ -88,9 +88,18 @@ def test_calls_answer_as_under_pthreads(name, rounds, threads, transport):
 
 
 @pytest.mark.parametrize("machine", ["flushed", "stale"])
-@pytest.mark.parametrize("name", ["threads_check", "mutexes_check", "others_check", "kernel_check"])
+@pytest.mark.parametrize(
+    "name",
+    ["threads_check", "mutexes_check", "others_check", "kernel_check", "cancellation_check", "c11_check", "robust_check"],
+)
 def test_calls_answer_alike_on_each_machine(name, machine):
     same([compiled(name), 3, 10], transport="window", machine=machine)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize(("name", "rounds"), [("cancellation_check", 30), ("c11_check", 40), ("robust_check", 20)])
+def test_rarer_calls_answer_as_under_pthreads(name, rounds, threads, transport):
+    same([compiled(name), threads, rounds], transport=transport)
 
 
 @pytest.mark.parametrize("cache", ["1MiB", "2MiB"])

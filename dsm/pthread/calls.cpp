@@ -19,6 +19,7 @@ constinit Pthreads* of_this_process = nullptr;
 Pthreads::Pthreads(World& made)
     : world(made),
       mutexes(made.memory(), made.objects()),
+      robust_mutexes(made.memory(), made.objects(), mutexes),
       conditions(made.memory(), made.objects(), mutexes),
       semaphores(made.memory(), made.objects()),
       readers_writer_locks(made.memory(), made.objects()),
@@ -53,6 +54,11 @@ MutexKind kind_of(const pthread_mutex_t* mutex) {
     default:
       return MutexKind::normal;
   }
+}
+
+bool is_robust(const pthread_mutex_t* mutex) {
+  constexpr int robust_bit = 16;
+  return (mutex->__data.__kind & robust_bit) != 0;
 }
 
 void flush_output() {

@@ -11,6 +11,7 @@
 #include "dsm/pthread/keys.h"
 #include "dsm/pthread/mutexes.h"
 #include "dsm/pthread/others.h"
+#include "dsm/pthread/robust_mutexes.h"
 #include "dsm/world/world.h"
 
 namespace tombolo::dsm {
@@ -21,6 +22,7 @@ struct Pthreads {
 
   World& world;
   Mutexes mutexes;
+  RobustMutexes robust_mutexes;
   Conditions conditions;
   Semaphores semaphores;
   ReadersWriterLocks readers_writer_locks;
@@ -37,6 +39,7 @@ Pthreads* pthreads();
 Pthreads* pthreads_for(const void* address);
 
 MutexKind kind_of(const pthread_mutex_t* mutex);
+bool is_robust(const pthread_mutex_t* mutex);
 
 // Output of this thread's process is written before another thread is let go: so lines of several
 // threads come in the program's order.

@@ -7,6 +7,7 @@
 
 using tombolo::dsm::Deadline;
 using tombolo::dsm::flush_output;
+using tombolo::dsm::is_robust;
 using tombolo::dsm::kind_of;
 using tombolo::dsm::Pthreads;
 using tombolo::dsm::pthreads;
@@ -35,6 +36,15 @@ void check_own(const pthread_cond_t* condition) {
                 static_cast<const void*>(condition), known ? where.dli_fname : "a library");
 }
 
+// A robust mutex may come back from a thread that has ended with it.
+int waited(Pthreads& own, pthread_cond_t* condition, pthread_mutex_t* mutex,
+           const Deadline* deadline) {
+  const int error = own.conditions.wait(condition, mutex, kind_of(mutex), deadline);
+  if (!is_robust(mutex)) return error;
+  const int told = own.robust_mutexes.comes_back(mutex, kind_of(mutex));
+  return told != 0 ? told : error;
+}
+
 }  // namespace
 
 TOMBOLO_PTHREAD_CALL int pthread_cond_init(pthread_cond_t* condition,
@@ -57,7 +67,7 @@ TOMBOLO_PTHREAD_CALL int pthread_cond_wait(pthread_cond_t* condition, pthread_mu
     return TOMBOLO_HOST(pthread_cond_wait)(condition, mutex);
   }
   flush_output();
-  return own->conditions.wait(condition, mutex, kind_of(mutex), nullptr);
+  return waited(*own, condition, mutex, nullptr);
 }
 
 TOMBOLO_PTHREAD_CALL int pthread_cond_clockwait(pthread_cond_t* condition, pthread_mutex_t* mutex,
@@ -66,7 +76,7 @@ TOMBOLO_PTHREAD_CALL int pthread_cond_clockwait(pthread_cond_t* condition, pthre
   if (own == nullptr) return TOMBOLO_HOST(pthread_cond_clockwait)(condition, mutex, clock, until);
   flush_output();
   const Deadline deadline{.clock = clock, .at = *until};
-  return own->conditions.wait(condition, mutex, kind_of(mutex), &deadline);
+  return waited(*own, condition, mutex, &deadline);
 }
 
 TOMBOLO_PTHREAD_CALL int pthread_cond_timedwait(pthread_cond_t* condition, pthread_mutex_t* mutex,

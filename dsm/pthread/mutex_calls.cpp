@@ -6,11 +6,21 @@
 
 using tombolo::dsm::Deadline;
 using tombolo::dsm::flush_output;
+using tombolo::dsm::is_robust;
 using tombolo::dsm::kind_of;
 using tombolo::dsm::MutexKind;
 using tombolo::dsm::Pthreads;
 using tombolo::dsm::pthreads_for;
 using tombolo::dsm::refuse;
+
+namespace {
+
+// Behind a call that has returned `error`.
+int taken(Pthreads& own, const pthread_mutex_t* mutex, int error) {
+  return is_robust(mutex) ? own.robust_mutexes.taken(mutex, error, kind_of(mutex)) : error;
+}
+
+}  // namespace
 
 TOMBOLO_PTHREAD_CALL int pthread_mutex_init(pthread_mutex_t* mutex,
                                             const pthread_mutexattr_t* attributes) noexcept {
@@ -22,26 +32,29 @@ TOMBOLO_PTHREAD_CALL int pthread_mutex_init(pthread_mutex_t* mutex,
 
 TOMBOLO_PTHREAD_CALL int pthread_mutex_destroy(pthread_mutex_t* mutex) noexcept {
   Pthreads* const own = pthreads_for(mutex);
-  return own != nullptr ? own->mutexes.destroy(mutex) : TOMBOLO_HOST(pthread_mutex_destroy)(mutex);
+  if (own == nullptr) return TOMBOLO_HOST(pthread_mutex_destroy)(mutex);
+  if (is_robust(mutex)) own->robust_mutexes.ends(mutex);
+  return own->mutexes.destroy(mutex);
 }
 
 TOMBOLO_PTHREAD_CALL int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
   Pthreads* const own = pthreads_for(mutex);
   if (own == nullptr) return TOMBOLO_HOST(pthread_mutex_lock)(mutex);
-  return own->mutexes.lock(mutex, kind_of(mutex));
+  return taken(*own, mutex, own->mutexes.lock(mutex, kind_of(mutex)));
 }
 
 TOMBOLO_PTHREAD_CALL int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept {
   Pthreads* const own = pthreads_for(mutex);
   if (own == nullptr) return TOMBOLO_HOST(pthread_mutex_trylock)(mutex);
-  return own->mutexes.try_lock(mutex, kind_of(mutex));
+  return taken(*own, mutex, own->mutexes.try_lock(mutex, kind_of(mutex)));
 }
 
 TOMBOLO_PTHREAD_CALL int pthread_mutex_clocklock(pthread_mutex_t* mutex, clockid_t clock,
                                                  const timespec* until) noexcept {
   Pthreads* const own = pthreads_for(mutex);
   if (own == nullptr) return TOMBOLO_HOST(pthread_mutex_clocklock)(mutex, clock, until);
-  return own->mutexes.lock_until(mutex, kind_of(mutex), Deadline{.clock = clock, .at = *until});
+  const Deadline deadline{.clock = clock, .at = *until};
+  return taken(*own, mutex, own->mutexes.lock_until(mutex, kind_of(mutex), deadline));
 }
 
 TOMBOLO_PTHREAD_CALL int pthread_mutex_timedlock(pthread_mutex_t* mutex,
@@ -53,19 +66,14 @@ TOMBOLO_PTHREAD_CALL int pthread_mutex_unlock(pthread_mutex_t* mutex) noexcept {
   Pthreads* const own = pthreads_for(mutex);
   if (own == nullptr) return TOMBOLO_HOST(pthread_mutex_unlock)(mutex);
   flush_output();
+  if (is_robust(mutex)) own->robust_mutexes.leaves(mutex);
   return own->mutexes.unlock(mutex, kind_of(mutex));
 }
 
 TOMBOLO_PTHREAD_CALL int pthread_mutex_consistent(pthread_mutex_t* mutex) noexcept {
-  return pthreads_for(mutex) == nullptr ? TOMBOLO_HOST(pthread_mutex_consistent)(mutex) : EINVAL;
-}
-
-TOMBOLO_PTHREAD_CALL int pthread_mutexattr_setrobust(pthread_mutexattr_t* attributes,
-                                                     int robust) noexcept {
-  if (robust == PTHREAD_MUTEX_ROBUST && tombolo::dsm::pthreads() != nullptr)
-    return refuse("pthread_mutexattr_setrobust",
-                  "a thread whose process dies ends the program, so no mutex outlives its owner");
-  return TOMBOLO_HOST(pthread_mutexattr_setrobust)(attributes, robust);
+  Pthreads* const own = pthreads_for(mutex);
+  return own != nullptr ? own->robust_mutexes.make_consistent(mutex)
+                        : TOMBOLO_HOST(pthread_mutex_consistent)(mutex);
 }
 
 TOMBOLO_PTHREAD_CALL int pthread_mutexattr_setpshared(pthread_mutexattr_t* attributes,

@@ -4,13 +4,13 @@
 #include <linux/futex.h>
 #include <spawn.h>
 #include <sys/syscall.h>
-#include <threads.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include "dsm/pthread/calls.h"
 
@@ -91,14 +91,29 @@ TOMBOLO_PTHREAD_CALL pid_t fork() noexcept {
   return -1;
 }
 
+namespace {
+
+// The text of the program's next dlerror().
+constinit const char* of_dlopen = nullptr;
+
+}  // namespace
+
 TOMBOLO_PTHREAD_CALL void* dlopen(const char* file, int flags) noexcept {
   Pthreads* const own = pthreads();
   if (own != nullptr && file != nullptr && own->world.has_processes()) {
-    refuse("dlopen",
-           "after the first pthread_create a library would be loaded in one process only");
+    const char* const why =
+        "after the first pthread_create a library would be loaded in one process only";
+    refuse("dlopen", why);
+    of_dlopen = why;
     return nullptr;
   }
+  of_dlopen = nullptr;
   return TOMBOLO_HOST(dlopen)(file, flags);
+}
+
+TOMBOLO_PTHREAD_CALL char* dlerror() noexcept {
+  const char* const own = std::exchange(of_dlopen, nullptr);
+  return own != nullptr ? const_cast<char*>(own) : TOMBOLO_HOST(dlerror)();
 }
 
 // Code that sleeps on a word by the kernel's call, as the C++ library does for atomic variables,
@@ -117,9 +132,4 @@ TOMBOLO_PTHREAD_CALL long syscall(long number, ...) noexcept {
   if (number == SYS_futex && world != nullptr && world->owns(reinterpret_cast<const void*>(a)))
     b &= ~long{FUTEX_PRIVATE_FLAG};
   return TOMBOLO_HOST(syscall)(number, a, b, c, d, e, f);
-}
-
-TOMBOLO_PTHREAD_CALL int thrd_create(thrd_t*, thrd_start_t, void*) {
-  refuse("thrd_create", "threads of C11 are not served; those of Pthreads and of C++ are");
-  return thrd_error;
 }

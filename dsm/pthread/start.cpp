@@ -31,6 +31,7 @@ namespace {
 void at_thread_end() {
   Pthreads& own = *pthreads();
   own.keys.destroy_values();
+  own.robust_mutexes.owner_ends();
   own.cancel_enabled = true;
   flush_output();
 }

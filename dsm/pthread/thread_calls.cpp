@@ -6,9 +6,11 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 #include "dsm/pthread/calls.h"
 #include "dsm/world/must.h"
+#include "host/interrupts/wake_up.h"
 
 using tombolo::dsm::Deadline;
 using tombolo::dsm::end_if_cancelled;
@@ -143,7 +145,7 @@ TOMBOLO_PTHREAD_CALL int pthread_kill(pthread_t thread, int signal) noexcept {
   return own->world.signal(thread, signal);
 }
 
-// ---- Cancellation: deferred, at the calls of this library that wait --------------------------
+// ---- Cancellation: deferred, at the calls of this library that wait (waiting_calls.cpp) --------
 
 TOMBOLO_PTHREAD_CALL int pthread_cancel(pthread_t thread) {
   Pthreads* const own = pthreads();
@@ -151,6 +153,7 @@ TOMBOLO_PTHREAD_CALL int pthread_cancel(pthread_t thread) {
   if (thread == ThreadTable::first_thread)
     return refuse("pthread_cancel", "the program's first thread ends with the program");
   const int error = own->world.threads().ask_cancel(thread);
+  if (error == 0) own->world.wake_up(thread);
   return error;
 }
 
@@ -163,6 +166,7 @@ TOMBOLO_PTHREAD_CALL int pthread_setcancelstate(int state, int* former) {
   if (former != nullptr)
     *former = own->cancel_enabled ? PTHREAD_CANCEL_ENABLE : PTHREAD_CANCEL_DISABLE;
   own->cancel_enabled = state == PTHREAD_CANCEL_ENABLE;
+  if (!own->world.is_first()) tombolo::host::restart_after_wake_ups(!own->cancel_enabled);
   return 0;
 }
 
@@ -197,7 +201,12 @@ TOMBOLO_PTHREAD_CALL int pthread_getcpuclockid(pthread_t thread, clockid_t* cloc
 TOMBOLO_PTHREAD_CALL int pthread_getattr_np(pthread_t thread, pthread_attr_t* out) noexcept {
   pthread_t in_the_host = 0;
   if (!is_own(thread, in_the_host)) return refuse_of_others("pthread_getattr_np");
-  return TOMBOLO_HOST(pthread_getattr_np)(in_the_host, out);
+  const int error = TOMBOLO_HOST(pthread_getattr_np)(in_the_host, out);
+  Pthreads* const own = pthreads();
+  if (error != 0 || own == nullptr) return error;
+  // The C library's own stack of the thread is another one.
+  const std::span<std::byte> stack = own->world.stack();
+  return pthread_attr_setstack(out, stack.data(), stack.size());
 }
 
 TOMBOLO_PTHREAD_CALL int pthread_setaffinity_np(pthread_t thread, std::size_t bytes,

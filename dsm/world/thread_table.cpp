@@ -234,7 +234,8 @@ Thread ThreadTable::server_of(ThreadHandle thread) {
 
 int ThreadTable::ask_cancel(ThreadHandle thread) {
   if (!exists(thread)) return ESRCH;
-  memory_.store(field(record_of(thread), cancel_word), 1);
+  // Not by a store, which may take its time: the thread is woken up next, and looks.
+  memory_.exchange(field(record_of(thread), cancel_word), 1);
   return 0;
 }
 

@@ -19,6 +19,7 @@
 #include "dsm/world/world_layout.h"
 #include "host/faults/alternate_stack.h"
 #include "host/faults/caught_calls.h"
+#include "host/interrupts/wake_up.h"
 #include "host/memory/other_stack.h"
 #include "host/memory/page.h"
 #include "host/memory/program_variables.h"
@@ -143,8 +144,9 @@ std::span<std::byte> World::base_of(Thread server) const {
 
 void World::run_on_first_stack(void (*function)(void*), void* object) {
   const std::uint64_t page = host::page_bytes();
-  host::OtherStack stack(
-      std::span(pointer(layout_->variables.high + page), WorldLayout::first_stack_bytes - page));
+  process_->stack = {pointer(layout_->variables.high + page),
+                     WorldLayout::first_stack_bytes - page};
+  host::OtherStack stack(process_->stack);
   catch_calls();
   stack.run([=] { function(object); });
 }
@@ -251,14 +253,23 @@ void World::exit(int status) {
   for (;;) pause();  // for the signal that ends this process
 }
 
+// 0: it has ended, and was not joined.
+pid_t World::process_of(ThreadHandle thread) {
+  if (thread == ThreadTable::first_thread) return first_process_;
+  const Thread server = threads().server_of(thread);
+  return server == 0 ? 0 : team_->process(static_cast<int>(server));
+}
+
 int World::signal(ThreadHandle thread, int number) {
   if (!threads().exists(thread)) return ESRCH;
-  if (number == 0) return 0;
-  const bool first = thread == ThreadTable::first_thread;
-  const Thread server = first ? 0 : threads().server_of(thread);
-  if (!first && server == 0) return 0;  // it has ended, and was not joined
-  const pid_t process = first ? first_process_ : team_->process(static_cast<int>(server));
+  const pid_t process = process_of(thread);
+  if (number == 0 || process == 0) return 0;
   return kill(process, number) == 0 ? 0 : errno;
+}
+
+void World::wake_up(ThreadHandle thread) {
+  const pid_t process = threads().exists(thread) ? process_of(thread) : 0;
+  if (process != 0) host::wake_up(process);
 }
 
 // ---- The process of a server ----------------------------------------------------------------
@@ -331,6 +342,7 @@ void World::run(const Task& task, std::uint64_t& result) {
   const Thread server = memory().self();
   Run made{.world = *this, .task = task, .stack = stack_of(server)};
   if (task.stack != nullptr) made.stack = {task.stack, task.stack_bytes};
+  process_->stack = made.stack;
   const std::span<std::byte> base = base_of(server);
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
@@ -355,6 +367,7 @@ void* World::run_task(void* object) {
   std::memcpy(&mask, &made.task.signal_mask, sizeof made.task.signal_mask);
   block_signals(mask);
   pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+  must(host::serve_wake_ups());
   host::OtherStack stack(made.stack);
   made.world.catch_calls();
   stack.run([&] { made.result = made.task.function(made.task.argument); });
@@ -364,6 +377,7 @@ void* World::run_task(void* object) {
 // Called by the C library at the end of the thread, after its cleanup handlers.
 void World::at_thread_end(void* world) {
   static_cast<World*>(world)->at_end_();
+  host::leave_wake_ups();
   served = nullptr;
   catching = false;
   host::leave_calls();

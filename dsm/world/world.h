@@ -73,6 +73,8 @@ class World {
   ThreadTable& threads() { return *process_->threads; }
   ObjectTable& objects() { return *process_->objects; }
   ThreadHandle self() const { return process_->running; }
+  // Of this thread.
+  std::span<std::byte> stack() const { return process_->stack; }
   // After the first create().
   bool has_processes() const { return team_ != nullptr; }
   // Whether a block of the heap starts at `at` that is no longer than `bytes` need.
@@ -83,6 +85,8 @@ class World {
   int create(Task task, ThreadHandle& out);
   // Sends the signal to the thread. ESRCH if it does not exist.
   int signal(ThreadHandle thread, int number);
+  // So that the thread looks whether it is cancelled, if it sleeps in a system call.
+  void wake_up(ThreadHandle thread);
   // The program ends with this status, as the first thread does it.
   [[noreturn]] void exit(int status);
   // The first thread's number of its process, which the program takes for its own.
@@ -123,6 +127,7 @@ class World {
     std::unique_ptr<ObjectTable> objects;
     std::unique_ptr<SystemCalls> calls;  // null if the kernel reaches all of the memory
     ThreadHandle running = ThreadTable::first_thread;
+    std::span<std::byte> stack = {};  // of the running thread
   };
   struct Run;
 
@@ -138,6 +143,7 @@ class World {
   Status make_bases();
   Status start_team();
   int start_server(Thread server);
+  pid_t process_of(ThreadHandle thread);
   void serve(Thread server);
   void run(const Task& task, std::uint64_t& result);
   std::span<std::byte> stack_of(Thread server) const;

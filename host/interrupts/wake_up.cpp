@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "host/interrupts/wake_up.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+
+#include "host/faults/caught_calls.h"
+
+#if defined(__x86_64__)
+// The kernel wants to be told how a handler returns.
+extern "C" void tombolo_end_wake_up();
+__asm__(R"(
+  .pushsection .text
+  .globl tombolo_end_wake_up
+  .hidden tombolo_end_wake_up
+tombolo_end_wake_up:
+  mov $15, %eax
+  syscall
+  ud2
+  .popsection
+)");
+#endif
+
+namespace tombolo::host {
+namespace {
+
+constexpr int the_signal = __SIGRTMIN;
+constexpr std::size_t set_bytes = sizeof(std::uint64_t);  // of the kernel's
+constexpr timespec again{.tv_sec = 0, .tv_nsec = 10'000'000};
+
+// As the kernel has it.
+struct KernelAction {
+  void (*handler)(int);
+  unsigned long flags;
+#if defined(__x86_64__)
+  void (*restorer)();
+#endif
+  std::uint64_t mask;
+};
+
+volatile sig_atomic_t woken = 0;
+volatile sig_atomic_t repeats = 0;
+volatile sig_atomic_t restarts = 0;
+int timer = 0;  // the kernel's, while it repeats
+volatile pid_t served = 0;
+// Not by the kernel's number: a thread whose calls are caught would have to ask for it.
+thread_local volatile sig_atomic_t is_served = 0;
+
+// WKU1
+void repeat() {
+  sigevent event{};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event._sigev_un._tid = served;
+  event.sigev_signo = the_signal;
+  const itimerspec often{.it_interval = again, .it_value = again};
+  if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer) != 0) return;
+  repeats = 1;
+  syscall(SYS_timer_settime, timer, 0, &often, nullptr);
+}
+
+void stop() {
+  if (repeats != 0) syscall(SYS_timer_delete, timer);
+  repeats = 0;
+}
+
+void on_wake_up(int) {
+  const int error = errno;
+  if (is_served == 0) {
+    if (served != 0) syscall(SYS_tgkill, syscall(SYS_getpid), served, the_signal);  // WKU3
+    errno = error;
+    return;
+  }
+  const CallsPass ours;
+  woken = 1;
+  if (repeats == 0 && restarts == 0) repeat();
+  errno = error;
+}
+
+bool install() {
+  KernelAction action{};
+  action.handler = &on_wake_up;
+  action.flags = SA_ONSTACK | (restarts != 0 ? SA_RESTART : 0);
+#if defined(__x86_64__)
+  constexpr unsigned long has_restorer = 0x04000000;  // SA_RESTORER
+  action.flags |= has_restorer;
+  action.restorer = &tombolo_end_wake_up;
+#endif
+  return syscall(SYS_rt_sigaction, the_signal, &action, nullptr, set_bytes) == 0;
+}
+
+}  // namespace
+
+Status serve_wake_ups() {
+  if (!install()) return Status::io(fmt::format("sigaction: {}", std::strerror(errno)));
+  served = static_cast<pid_t>(syscall(SYS_gettid));
+  is_served = 1;
+  return {};
+}
+
+bool wake_ups_are_served() { return is_served != 0; }
+
+bool wake_up(pid_t process) { return kill(process, the_signal) == 0; }
+
+bool has_been_woken() { return woken != 0; }
+
+void forget_wake_ups() {
+  const CallsPass ours;
+  stop();
+  woken = 0;
+}
+
+void leave_wake_ups() {
+  served = 0;
+  is_served = 0;
+  forget_wake_ups();
+  restart_after_wake_ups(false);
+}
+
+void restart_after_wake_ups(bool restart) {
+  const CallsPass ours;
+  const bool changes = (restarts != 0) != restart;
+  restarts = restart ? 1 : 0;
+  if (changes) install();
+  if (restart) stop();
+  if (!restart && woken != 0 && repeats == 0) repeat();
+}
+
+}  // namespace tombolo::host
