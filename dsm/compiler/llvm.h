@@ -71,9 +71,9 @@ inline std::optional<std::uint64_t> stored_bytes(const llvm::DataLayout& layout,
 #endif
 }
 
-// The variable behind an address: since 15 a call finds thread-local ones.
+// The variable behind an address: since 16 a call finds thread-local ones.
 inline const llvm::Value* variable_of(const llvm::Value* object) {
-#if LLVM_VERSION_MAJOR >= 15
+#if LLVM_VERSION_MAJOR >= 16
   if (const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(object))
     if (call->getIntrinsicID() == llvm::Intrinsic::threadlocal_address)
       return call->getArgOperand(0);
