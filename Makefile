@@ -96,6 +96,11 @@ rebuilt-programs: env native compiler ## pigz, pbzip2, zstd, xz and lbzip2 from 
 	@[ "$(SYSTEM_PACKAGES)" = skip ] || tools/system_packages.sh requirements/system-programs.txt
 	@.env/cli/bin/python tools/rebuilt_programs.py || [ $$? = 77 ]
 
+.PHONY: compiler-versions
+compiler-versions: env-test native compiler ## The plugin of tombolo-cc with each version of LLVM that Debian has: built and tested.
+	@[ "$(SYSTEM_PACKAGES)" = skip ] || tools/system_packages.sh requirements/system-compilers.txt
+	@tools/compiler_versions.py || [ $$? = 77 ]
+
 .PHONY: explore
 explore: build ## Litmus verdicts, then every schedule of the algorithms and their twins, deeper than the tests.
 	@build/$(PRESET)/litmus/tombolo-litmus run

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the threads of C11. The C library's objects of them are those of Pthreads by other names,
-// and so they are here.
+// Purpose: the threads of C11. The C library's objects of them are those of Pthreads by other
+// names, and so they are here.
 #include <threads.h>
 
 #include <cerrno>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the part of robust mutexes of Pthreads that others lack: a thread that ends with one hands
-// it on, and the next owner is told so.
+// Purpose: the part of robust mutexes of Pthreads that others lack: a thread that ends with one
+// hands it on, and the next owner is told so.
 //
 //   return robust.taken(mutex, mutexes.lock(mutex, kind), kind);
 //   robust.leaves(mutex); mutexes.unlock(mutex, kind);

@@ -12,8 +12,8 @@
 //                  one follows after some milliseconds, and again until forget_wake_ups().
 //             WKU2 while wake-ups are to restart system calls, none follows, and a call that the
 //                  kernel can go on with does so.
-//             WKU3 the signal of a process goes on to the thread that is served, whichever of them the
-//                  kernel has given it to.
+//             WKU3 the signal of a process goes on to the thread that is served, whichever thread
+//                  the kernel has given it to.
 // Thread safety: one thread of a process is served at a time; wake_up() by any.
 #pragma once
 

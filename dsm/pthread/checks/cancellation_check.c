@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: threads are cancelled while they sleep in the kernel, before, and where they have forbidden
-// it; signals interrupt such calls as before. Arguments: none of interest, rounds.
+// Purpose: threads are cancelled while they sleep in the kernel, before, and where they have
+// forbidden it; signals interrupt such calls as before. Arguments: none of interest, rounds.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -87,7 +87,7 @@ static void sleep_in_the_kernel(void) {
   printf("%s returned %ld\n", how, result);
 }
 
-// ---- While it sleeps, and before --------------------------------------------------------------------
+// ---- While it sleeps, and before ----------------------------------------------------------------
 
 static void* sleeper(void* waits) {
   pthread_cleanup_push(clean, NULL);
@@ -118,7 +118,7 @@ static void cancel_sleeper(int before) {
          value == PTHREAD_CANCELED, cleaned);
 }
 
-// ---- Where it is forbidden ----------------------------------------------------------------------------
+// ---- Where it is forbidden ----------------------------------------------------------------------
 
 static void* stubborn(void* unused) {
   (void)unused;
@@ -153,7 +153,7 @@ static void cancel_stubborn(void) {
   printf("then cancelled %d\n", value == PTHREAD_CANCELED);
 }
 
-// ---- Signals -----------------------------------------------------------------------------------------
+// ---- Signals ------------------------------------------------------------------------------------
 
 static void on_signal(int number) { (void)number; }
 
