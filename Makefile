@@ -43,6 +43,11 @@ unit: build ## The unit tests of one preset: make unit PRESET=asan.
 python-test: env-test native ## The tests of the command and of the tools, and of faults under the library.
 	@$(PYTEST) cli/tests tools
 
+.PHONY: slurm-test
+slurm-test: env-test native ## Programs on virtual shared memory that Slurm's srun starts; installs Slurm.
+	@[ "$(SYSTEM_PACKAGES)" = skip ] || tools/system_packages.sh requirements/system-slurm.txt
+	@$(PYTEST) -rs cli/tests/dsm_slurm_test.py
+
 .PHONY: lint
 lint: env-test build/release/build.ninja ## Layers, style, formatter, clang-tidy.
 	@tools/check_layers.py

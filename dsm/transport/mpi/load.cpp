@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/options.h"
 #include "host/processes/ancestors.h"
 #include "runtime/options/dsm_options.h"
 
@@ -73,6 +74,24 @@ Status load_host(void*& out) {
       why));
 }
 
+bool started_by_an_mpi() {
+  return std::ranges::any_of(host::programs_of_ancestors(), [](const std::string& program) {
+    return std::ranges::any_of(kinds, [&](const Kind& kind) { return starts(kind, program); });
+  });
+}
+
+// A process that srun has started, and whose MPI does not understand it, is a job by itself.
+Status check_tasks(int size) {
+  constexpr Option srun{.variable = "SLURM_STEP_NUM_TASKS"};
+  const std::uint64_t tasks = number_in(text_of(srun)).value_or(1);
+  if (size > 1 || tasks <= 1 || started_by_an_mpi()) return {};
+  return Status::bad_configuration(fmt::format(
+      "srun has started {} processes, and each is alone for this MPI: let them find each other by "
+      "srun --mpi=pmi2 with MPICH, --mpi=pmix with Open MPI; TOMBOLO_DSM_MPI names the MPI's "
+      "library",
+      tasks));
+}
+
 // The folder of the library that this code is in.
 std::filesystem::path folder_of_ours() {
   Dl_info info{};
@@ -95,6 +114,7 @@ Status load_one_sided(std::unique_ptr<OneSided>& out) {
     return Status::unsupported(fmt::format("transport mpi cannot load its module: {}", dlerror()));
   Status status;
   make(&out, &status);
+  if (status.ok()) status = check_tasks(out->size());
   return status;
 }
 
