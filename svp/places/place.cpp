@@ -54,6 +54,19 @@ unsigned workers_wanted() {
   std::_Exit(1);
 }
 
+// Ends with the program; but a worker that has called exit() cannot wait for itself, nor for those
+// that wait for it.
+class DefaultPool {
+ public:
+  ~DefaultPool() {
+    if (Worker::here() != nullptr) (void)pool_.release();
+  }
+  Pool& get() const { return *pool_; }
+
+ private:
+  std::unique_ptr<Pool> pool_ = std::make_unique<Pool>(PoolSettings{.workers = workers_wanted()});
+};
+
 }  // namespace
 
 OwnedRecord::OwnedRecord(Pool* pool, Exclusive* exclusive) {
@@ -77,8 +90,8 @@ const PlaceRecord& Place::record() const {
 }
 
 Pool& default_pool() {
-  static Pool pool{PoolSettings{.workers = workers_wanted()}};
-  return pool;
+  static const DefaultPool pool;
+  return pool.get();
 }
 
 void AtPlace::begin(Task& task, const Scope& scope, void (*body)(Task&, Worker&), Worker* worker) {
