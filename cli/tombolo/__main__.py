@@ -15,6 +15,11 @@ if sys.argv[1:2] == ["dsm"] and len(sys.argv) > 2 and sys.argv[2] in COMPILERS:
 
     compilers.main(COMPILERS[sys.argv[2]], f"tombolo dsm {sys.argv[2]}", sys.argv[3:])
 
+if sys.argv[1:3] == ["svp", "compile"]:
+    from tombolo import svp_compile
+
+    svp_compile.main("tombolo svp compile", sys.argv[3:])
+
 from tombolo.app import main  # noqa: E402
 
 main()

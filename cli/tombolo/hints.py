@@ -29,6 +29,7 @@ MPIS = {
 LIBRARY = Hint("built when it is first needed, or now: {}", "make native")
 EXPERIMENTS = Hint("built when they are first needed, or now: {}", "make scc")
 COMPILER = Hint("on Debian: {}", "apt-get install clang llvm-dev")
+PARSER = Hint("{}  (or: {})", "make env", "pip install libclang>=18")
 # Of an installed package.
 LIBRARY_OF_PACKAGE = Hint("in the source tree: {}", "pip install .")
 EXPERIMENTS_OF_PACKAGE = Hint(

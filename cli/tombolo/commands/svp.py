@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tombolo import programs, settings, svp
+from tombolo import programs, settings, svp, svp_compile
 from tombolo.errors import UserError
 
 app = typer.Typer(help="Programs of families of threads (SVP).", no_args_is_help=True)
@@ -71,3 +71,12 @@ def flags(
 ) -> None:
     """Print the options for a C++ compiler that a program with svp/svp.h needs."""
     print(" ".join(svp.flags_of_c() if c else svp.flags()))
+
+
+# `python -m tombolo` calls the compiler itself: this is for the list of commands.
+@app.command(
+    "compile", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
+)
+def compile_(arguments: Annotated[list[str] | None, typer.Argument(metavar="ARGS...")] = None) -> None:
+    """Compile a program in the language of families: C99 with thread, shared, create and sync."""
+    svp_compile.main("tombolo svp compile", arguments or [])
