@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "svp/bench/contest.h"
+
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#ifdef TOMBOLO_HAS_TBB
+#include <tbb/global_control.h>
+#include <tbb/task_arena.h>
+#endif
+
+namespace tombolo::svp::bench {
+
+using Clock = std::chrono::steady_clock;
+
+Contest::Contest(const Settings& settings, std::string benchmark, double tasks)
+    : settings_(settings), benchmark_(std::move(benchmark)), tasks_(tasks) {}
+
+void Contest::add(std::string runtime, std::function<void()> run, double tasks) {
+  all_.push_back({std::move(runtime), std::move(run), tasks > 0 ? tasks : tasks_});
+}
+
+void Contest::measure() {
+  for (int round = 0; round < settings_.rounds; ++round)
+    for (Contestant& one : all_) {
+      const auto start = Clock::now();
+      one.run();
+      one.seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+    }
+  for (const Contestant& one : all_) {
+    const nlohmann::ordered_json line = {{"benchmark", benchmark_},
+                                         {"runtime", one.runtime},
+                                         {"workers", settings_.workers},
+                                         {"tasks", one.tasks},
+                                         {"seconds", one.seconds}};
+    std::puts(line.dump().c_str());
+  }
+  std::fflush(stdout);
+}
+
+void in_families(const Settings& settings, const std::function<void()>& body) {
+  static const LocalPlace place(settings.workers);
+  auto family = create(place, [&] { body(); });
+  family.sync().rethrow();
+}
+
+#ifdef TOMBOLO_HAS_TBB
+void in_tbb(const Settings& settings, const std::function<void()>& body) {
+  static const tbb::global_control limit(tbb::global_control::max_allowed_parallelism,
+                                         settings.workers);
+  static tbb::task_arena arena(settings.threads());
+  arena.execute(body);
+}
+#endif
+
+#ifdef _OPENMP
+void in_openmp(const Settings& settings, const std::function<void()>& body) {
+#pragma omp parallel num_threads(settings.threads())
+#pragma omp single
+  body();
+}
+#endif
+
+}  // namespace tombolo::svp::bench
