@@ -82,6 +82,12 @@ bench: env-test native ## Micro-benchmarks against the stock MPIs: 2 ranks, 8, a
 	@$(TOMBOLO) bench one-sided --ranks 8 --rounds 5
 	@$(TOMBOLO) bench one-sided --ranks 2 --loaded
 
+.PHONY: bench-svp
+bench-svp: env-test ## Families beside oneTBB, OpenMP, Rayon and goroutines; installs these.
+	@[ "$(SYSTEM_PACKAGES)" = skip ] || tools/system_packages.sh requirements/system-bench.txt
+	@cmake --preset release --log-level=WARNING >/dev/null
+	@$(TOMBOLO) bench svp
+
 .PHONY: bench-simulator
 bench-simulator: build/release/build.ninja ## How many memory operations the simulator runs in a second.
 	@cmake --build build/release -j $(JOBS) --target backends_scc_scc_bench simulator_kernel_bench -- --quiet
@@ -139,7 +145,7 @@ distclean: clean ## Removes everything that git does not know.
 
 # --- What that needs -----------------------------------------------------------------------------
 
-.PHONY: env env-test system petsc native scc compiler build
+.PHONY: env env-test system petsc native scc svp-bench compiler build
 env: .env/mpich.stamp .env/openmpi.stamp .env/cli.stamp
 env-test: env .env/system-test.stamp .env/test.stamp .env/mpich-guests.stamp .env/openmpi-guests.stamp
 
@@ -154,6 +160,9 @@ native: build/release/build.ninja ## The libraries to preload.
 
 scc: build/release/build.ninja ## The experiments on the simulated SCC.
 	@cmake --build build/release -j $(JOBS) --target tombolo-scc -- --quiet
+
+svp-bench: build/release/build.ninja ## The benchmarks of families, beside oneTBB where that is.
+	@cmake --build build/release -j $(JOBS) --target tombolo-svp-bench -- --quiet
 
 # Configured anew: LLVM may have come since.
 compiler: build/release/build.ninja ## The plugin of clang for tombolo-cc; needs clang and llvm-dev.

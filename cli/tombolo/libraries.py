@@ -54,6 +54,7 @@ PROGRAMS = {
     "libtombolo_dsm_openmpi.so": ("dsm", "native"),
     "libtombolo_pthread.so": ("dsm", "native"),
     "libtombolo_families.a": ("svp", "native"),
+    "tombolo-svp-bench": ("svp", "svp-bench"),
     "libtombolo_svp_c.so": ("svp", "native"),
 }
 

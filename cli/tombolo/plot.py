@@ -9,7 +9,7 @@ import matplotlib
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
 
-from tombolo import dsm_bench  # noqa: E402
+from tombolo import dsm_bench, svp_bench  # noqa: E402
 from tombolo.measure import Campaign, Contestant, Target  # noqa: E402
 
 # Told apart without colour too (Okabe and Ito's palette and distinct marks).
@@ -75,6 +75,23 @@ def ratios(
     axes.axvline(1, color="#000000", lw=1, label="Pthreads")
     axes.set_xlabel("how quick beside Pthreads (1: as quick; median; bars: lowest to highest)")
     axes.set_title(f"Virtual shared memory, {subtitle}", loc="left")
+    _write(figure, axes, path)
+
+
+def families(rows: list[svp_bench.Row], path: Path, subtitle: str) -> None:
+    """Families beside other run-times; `path` as above."""
+    figure, axes = _axes([row.title for row in rows])
+    counts = {True: 0, False: 0}
+    for name in dict.fromkeys(name for row in rows for name in row.samples):
+        mine = name.startswith(svp_bench.OURS)
+        styles = OURS if mine else STYLES
+        points = [
+            Point(y, *row.time(name)) for y, row in enumerate(rows) if name in row.samples
+        ]
+        _draw(axes, points, name, styles[counts[mine] % len(styles)])
+        counts[mine] += 1
+    axes.set_xlabel("nanoseconds a task (median; bars: lowest to highest)")
+    axes.set_title(f"Families of threads, {subtitle}", loc="left")
     _write(figure, axes, path)
 
 

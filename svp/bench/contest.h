@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: measures contestants of a benchmark in turn, A B A B, and prints a line of JSON for each:
-// {"benchmark": "fib", "runtime": "oneTBB", "workers": 2, "tasks": 7049155, "seconds": [...]}.
+// Purpose: measures contestants of a benchmark in turn, A B A B, and prints a line of JSON for
+// each: {"benchmark": "fib", "runtime": "oneTBB", "workers": 2, "tasks": 7049155,
+// "seconds": [0.1, ...]}
 // Thread safety: one thread.
 #pragma once
 
@@ -39,6 +40,8 @@ class Contest {
     double tasks;
     std::vector<double> seconds = {};
   };
+  double sample(const Contestant& one) const;
+
   const Settings& settings_;
   std::string benchmark_;
   double tasks_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: unbalanced tree search, after UTS (Olivier and others, LCPC 2006), with a mixing function
-// for its SHA-1: T1, a geometric tree of limited depth, and T3, a binomial one whose subtrees differ
-// by orders of magnitude. A task is a node.
+// Purpose: unbalanced tree search, after UTS (Olivier and others, LCPC 2006), with a mixing
+// function for its SHA-1: T1, a geometric tree of limited depth, and T3, a binomial one whose
+// subtrees differ by orders of magnitude. A task is a node.
 // Thread safety: -
 #include <atomic>
 #include <cmath>

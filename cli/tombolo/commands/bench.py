@@ -12,7 +12,7 @@ from rich.table import Table
 
 from tombolo import host, libraries, load, measure, mpis, paths, records, settings
 from tombolo import starvation as starving
-from tombolo.commands import bench_dsm
+from tombolo.commands import bench_dsm, bench_svp
 from tombolo.console import console, paragraph
 from tombolo.errors import UserError
 from tombolo.measure import Campaign, Contestant, Sample, Target
@@ -22,6 +22,7 @@ app = typer.Typer(help="Measurements against the stock MPIs of this host.", no_a
 
 
 app.command("dsm")(bench_dsm.dsm)
+app.command("svp")(bench_svp.svp)
 
 
 @app.callback()

@@ -1,0 +1,3 @@
+module families
+
+go 1.19

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tombolo bench svp`: families beside oneTBB, OpenMP, Rayon and goroutines, in turn."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from tombolo import host, paths, records, svp_bench
+from tombolo.console import console, paragraph
+from tombolo.svp_bench import Row
+
+
+def svp(
+    quick: Annotated[bool, typer.Option("--quick", help="Small sizes, and one round.")] = False,
+    lines: Annotated[
+        Path | None, typer.Option("--json", help="Write a line for each result; -: stdout.")
+    ] = None,
+    workers: Annotated[
+        list[int] | None,
+        typer.Option(help="Repeatable [default: 1, and all processors]", min=1),
+    ] = None,
+    rounds: Annotated[int, typer.Option(help="How often each has its turn.", min=1)] = 5,
+    strict: Annotated[bool, typer.Option(help="Fail where a goal is not reached.")] = False,
+) -> None:
+    """Nanoseconds of a task: families, and each other run-time that is here."""
+    counts = list(dict.fromkeys(workers or [1, host.cores()]))
+    silent = str(lines) == "-"
+    say = (lambda text: None) if silent else console.print
+    entries, absent = svp_bench.contestants()
+    writer = records.Writer("svp", workers=counts, quick=quick)
+    rows = svp_bench.measure(entries, counts, 1 if quick else rounds, quick, say)
+    told = [each for row in rows for each in svp_bench.results(row)]
+    for each in told:
+        writer.write(each)
+    if lines:
+        records.write_lines(told, lines)
+    behind = [text for row in rows if (text := row.verdict())]
+    if not silent:
+        show(rows, behind, [*absent, *svp_bench.absent_of(rows)], writer.path)
+    if strict and behind:
+        raise typer.Exit(1)
+
+
+def show(rows: list[Row], behind: list[str], absent: list[str], path: Path) -> None:
+    console.print(table(rows))
+    for text in behind:
+        paragraph(text, style="yellow")
+    for text in absent:
+        paragraph(text)
+    console.print(f"records: {paths.shown(path)}")
+    from tombolo import plot  # matplotlib is slow to load and only needed here
+
+    for suffix in (".png", ".svg"):
+        out = path.with_suffix(suffix)
+        plot.families(rows, out, f"{host.cores()} processors")
+        console.print(f"plot: {paths.shown(out)}")
+
+
+def runtimes(rows: list[Row]) -> list[str]:
+    return list(dict.fromkeys(name for row in rows for name in row.samples))
+
+
+def table(rows: list[Row]) -> Table:
+    made = Table(
+        title="ns a task: median (lowest to highest), and times that of families",
+        title_justify="left",
+    )
+    made.add_column("benchmark")
+    names = runtimes(rows)
+    for name in names:
+        made.add_column(name, justify="right")
+    for row in sorted(rows, key=lambda each: each.workers):
+        made.add_row(row.title, *(cell(row, name) for name in names))
+    return made
+
+
+def cell(row: Row, runtime: str) -> str:
+    if runtime not in row.samples:
+        return ""
+    time = row.time(runtime)
+    text = f"{time.median:.3g}"
+    if time.high > time.low:
+        text += f" ({time.low:.3g}-{time.high:.3g})"
+    return text if runtime == row.ours() else f"{text}\n{row.ratio(runtime):.2f}"

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Families beside other run-times: programs that each measure some of them, run in turn."""
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+from tombolo import libraries, paths
+from tombolo.errors import UserError
+
+PROGRAM = "tombolo-svp-bench"
+OURS = "families"
+TIME_LIMIT_S = 600
+# No other run-time may be quicker by more.
+WORST_RATIO = 1.2
+FASTEST_OF_ALL = ("fib", "skynet", "loop")
+# ns a task, by workers (families alone).
+GOALS = {("fib", 1): 8.0, ("fib", 2): 5.0, ("chain", 1): 30.0}
+# Run-times that no registry has which this command's requirements name.
+NOT_PACKAGED = ("Taskflow", "HPX", "libfork", "Lace")
+
+
+class Spread(NamedTuple):
+    """The middle of some values, and the ends."""
+
+    median: float
+    low: float
+    high: float
+
+
+def spread(values: Iterable[float]) -> Spread:
+    known = list(values)
+    return Spread(median(known), min(known), max(known))
+
+
+@dataclass
+class Row:
+    """A benchmark with so many workers: the samples of each run-time, in nanoseconds a task."""
+
+    benchmark: str
+    workers: int
+    samples: dict[str, list[float]] = field(default_factory=dict)
+    tasks: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        return f"{self.benchmark}, {self.workers} worker{'s' if self.workers > 1 else ''}"
+
+    def time(self, runtime: str) -> Spread:
+        return spread(self.samples[runtime])
+
+    def ours(self) -> str:
+        """The quickest of our variants."""
+        mine = [name for name in self.samples if name.startswith(OURS)]
+        return min(mine, key=lambda name: self.time(name).median)
+
+    def others(self) -> list[str]:
+        return [name for name in self.samples if not name.startswith(OURS)]
+
+    def ratio(self, runtime: str) -> float:
+        """Its time by that of families: 2 is half as quick."""
+        return self.time(runtime).median / self.time(self.ours()).median
+
+    def verdict(self) -> str:
+        """A sentence for a goal that is not reached; empty if all are."""
+        # Without tasks it is no contestant.
+        others = [name for name in self.others() if name != "plain recursion"]
+        best = min((self.ratio(name) for name in others), default=None)
+        goal = GOALS.get((self.benchmark, self.workers))
+        mine = self.time(self.ours()).median
+        if goal is not None and mine > goal:
+            return f"{self.title}: {mine:.2g} ns, above {goal:g}"
+        if best is not None and best < 1 / WORST_RATIO:
+            return f"{self.title}: another is {1 / best:.2f} times as quick; {WORST_RATIO} at most"
+        if best is not None and best < 1 and self.benchmark in FASTEST_OF_ALL:
+            return f"{self.title}: another is {1 / best:.2f} times as quick; it is to be the quickest"
+        return ""
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """A program that measures one or several run-times."""
+
+    name: str
+    command: list[str]
+    dashes: str = "--"
+
+    def run(self, workers: int, quick: bool) -> list[dict]:
+        argv = [*self.command, f"{self.dashes}workers", str(workers), f"{self.dashes}rounds", "1"]
+        if quick:
+            argv.append(f"{self.dashes}quick")
+        try:
+            done = subprocess.run(argv, capture_output=True, text=True, timeout=TIME_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            raise UserError(f"{self.name} takes longer than {TIME_LIMIT_S} s") from None
+        if done.returncode != 0:
+            raise UserError(f"{self.name} ended with {done.returncode}: {done.stderr.strip()[-400:]}")
+        return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def contestants() -> tuple[list[Contestant], list[str]]:
+    """Those that are here, and a sentence for each that is not."""
+    if paths.checkout() is None:
+        raise UserError("the benchmarks are in the source tree; run this from a checkout")
+    found = [Contestant("families", [str(libraries.need_program(PROGRAM))])]
+    absent = []
+    for name, compiler, package, build, dashes in (
+        ("Go", "go", "golang-go", _go, "-"),
+        ("Rayon", "cargo", "cargo", _rayon, "--"),
+    ):
+        if shutil.which(compiler) is None:
+            absent.append(f"{name}: no {compiler} here (Debian: {package})")
+            continue
+        try:
+            found.append(Contestant(name, [str(build())], dashes))
+        except UserError as mistake:
+            absent.append(f"{name}: {mistake}")
+    return found, absent
+
+
+def absent_of(rows: Iterable[Row]) -> list[str]:
+    """Those that our own program was built without, and those that have no package."""
+    measured = {name for row in rows for name in row.samples}
+    lacks = {"oneTBB": "Debian: libtbb-dev, before the build", "OpenMP": "a compiler without it"}
+    absent = [f"{name}: not measured ({why})" for name, why in lacks.items() if name not in measured]
+    return [*absent, *(f"{name}: not measured (no package)" for name in NOT_PACKAGED)]
+
+
+def _source(name: str) -> Path:
+    return (paths.checkout() or paths.PACKAGE) / "bench/svp" / name
+
+
+def _built(argv: list, folder: Path, program: Path) -> Path:
+    program.parent.mkdir(parents=True, exist_ok=True)
+    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True)
+    if done.returncode != 0 or not program.is_file():
+        line = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        raise UserError(f"{paths.shown(folder)} does not compile: {line[:200]}")
+    return program
+
+
+def _go() -> Path:
+    program = paths.home() / "build/bench/svp/go"
+    return _built(["go", "build", "-o", program, "."], _source("go"), program)
+
+
+def _rayon() -> Path:
+    target = paths.home() / "build/bench/svp/rayon"
+    argv = ["cargo", "build", "--release", "--quiet", "--locked", "--target-dir", target]
+    return _built(argv, _source("rayon"), target / "release/families-rayon")
+
+
+def measure(
+    entries: list[Contestant],
+    workers: list[int],
+    rounds: int,
+    quick: bool,
+    say: Callable[[str], None],
+) -> list[Row]:
+    """All in turn, round after round: a change of the host's pace is one for all."""
+    rows: dict[tuple[str, int], Row] = {}
+    for number in range(1, rounds + 1):
+        for count in workers:
+            for entry in entries:
+                say(f"round {number}, {count} workers: {entry.name}")
+                for line in entry.run(count, quick):
+                    _keep(rows, line)
+    return list(rows.values())
+
+
+def _keep(rows: dict[tuple[str, int], Row], line: dict) -> None:
+    key = line["benchmark"], line["workers"]
+    row = rows.setdefault(key, Row(*key))
+    times = [seconds * 1e9 / line["tasks"] for seconds in line["seconds"]]
+    row.samples.setdefault(line["runtime"], []).extend(times)
+    row.tasks[line["runtime"]] = line["tasks"]
+
+
+def results(row: Row) -> list[dict]:
+    """A line for each run-time."""
+    made = []
+    for runtime in row.samples:
+        time = row.time(runtime)
+        made.append(
+            {
+                "kind": "result",
+                "benchmark": row.benchmark,
+                "runtime": runtime,
+                "workers": row.workers,
+                "ns_per_task": time.median,
+                "ns_per_task_low": time.low,
+                "ns_per_task_high": time.high,
+                "seconds": time.median * row.tasks[runtime] / 1e9,
+                "ratio_to_families": row.ratio(runtime),
+                "samples": len(row.samples[runtime]),
+            }
+        )
+    return made
