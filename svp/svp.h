@@ -22,4 +22,5 @@
 #include "svp/family/global.h"  // IWYU pragma: export
 #include "svp/family/range.h"   // IWYU pragma: export
 #include "svp/family/shared.h"  // IWYU pragma: export
+#include "svp/job/job.h"        // IWYU pragma: export
 #include "svp/places/place.h"   // IWYU pragma: export

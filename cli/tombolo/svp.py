@@ -10,7 +10,7 @@ from pathlib import Path
 from tombolo import libraries, paths
 from tombolo.errors import UserError
 
-LAUNCHER = "tombolo-dsm"  # of processes that find each other
+LAUNCHER = "tombolo-svp"  # of processes that find each other
 ARCHIVE = "libtombolo_families.a"
 LIBRARY_OF_C = "libtombolo_svp_c.so"
 FLAGS = "tombolo_families.flags"

@@ -8,12 +8,36 @@
 
 namespace tombolo::runtime {
 
+namespace detail {
+inline constexpr std::string_view svp_transports[] = {"best", "stream", "direct", "buffer",
+                                                      "remap"};
+}  // namespace detail
+
 inline constexpr Option svp_workers_option{
     .variable = "TOMBOLO_SVP_WORKERS",
     .values = "a number from 1 to 1024",
     .meaning =
         "families: the workers of the default place ([families](model/families.md)). Not set: one "
-        "for each processor"};
+        "for each processor, divided by the processes of the program"};
+
+inline constexpr Option svp_transport_option{
+    .variable = "TOMBOLO_SVP_TRANSPORT",
+    .choices = detail::svp_transports,
+    .initial = detail::svp_transports[0],
+    .meaning =
+        "families: how the arrays of a family in another process travel "
+        "([families](model/families.md)): `best`: by the address where memory is shared, else few "
+        "bytes with the request and many as `direct`; `stream`: all in one buffer, in the form of "
+        "XDR; `direct`: each from memory to memory; `buffer`: each in messages; `remap`: by the "
+        "address where memory is shared, else as `direct`"};
+
+inline constexpr Option svp_memory_option{
+    .variable = "TOMBOLO_SVP_MEMORY",
+    .values = "a size in MiB from 1 to 65536",
+    .initial = "64",
+    .meaning =
+        "families: the shared memory of each process, from which arrays are allocated that "
+        "go to other processes by their address"};
 
 inline constexpr Option svp_trace_option{
     .variable = "TOMBOLO_SVP_TRACE",

@@ -73,11 +73,6 @@ std::vector<std::string> environment_with(const Launch& launch, const std::strin
   _exit(cannot_start);
 }
 
-std::string text_of_end(int status) {
-  if (WIFEXITED(status)) return fmt::format("ended with status {}", WEXITSTATUS(status));
-  return fmt::format("was killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
-}
-
 }  // namespace
 
 Launcher& Launcher::operator=(Launcher&& other) noexcept {
@@ -86,6 +81,8 @@ Launcher& Launcher::operator=(Launcher&& other) noexcept {
   other.pids_.clear();
   ends_of_processes_ = std::move(other.ends_of_processes_);
   grace_ = other.grace_;
+  board_ = std::move(other.board_);
+  program_ended_ = other.program_ended_;
   failed_ = std::move(other.failed_);
   failed_status_ = other.failed_status_;
   return *this;
@@ -98,9 +95,18 @@ Status Launcher::start(const Launch& launch, Launcher& out) {
   TOMBOLO_TRY(SocketExchange::make(launch.size, ends));
   Launcher started;
   started.grace_ = launch.grace;
+  Launch with_board = launch;
+  if (launch.first_is_program) TOMBOLO_TRY(started.make_board(with_board));
   for (int rank = 0; rank < launch.size; ++rank)
-    TOMBOLO_TRY(started.start_one(launch, rank, ends));  // those that run are ended (LA1)
+    TOMBOLO_TRY(started.start_one(with_board, rank, ends));  // those that run are ended (LA1)
   out = std::move(started);
+  return {};
+}
+
+Status Launcher::make_board(Launch& launch) {
+  board_ = std::make_unique<EndBoard>();
+  TOMBOLO_TRY(EndBoard::create(launch.size, *board_));
+  launch.environment.emplace_back(end_board_option.variable, board_->name());
   return {};
 }
 
@@ -143,6 +149,9 @@ void Launcher::signal_all(int signal) {
 
 void Launcher::note_end(std::size_t rank, int status) {
   pids_[rank] = -1;
+  if (board_ != nullptr) board_->note(static_cast<int>(rank), status);
+  if (board_ != nullptr && rank != 0) return;
+  program_ended_ = Clock::now();
   if (status == 0 || !failed_.ok()) return;
   failed_status_ = status;
   failed_ = Status::process_failed(static_cast<int>(rank),
@@ -176,8 +185,15 @@ Status Launcher::wait(const std::atomic<bool>* interrupt) {
     if (interrupt != nullptr && interrupt->load() && failed_.ok())
       failed_ = Status::stopped("interrupted");
     if (!failed_.ok()) end();
+    end_after_program();
   }
   return failed_;
+}
+
+// Those that serve it end by themselves, but for one whose families would not be killed.
+void Launcher::end_after_program() {
+  if (board_ == nullptr || pids_[0] > 0) return;
+  if (Clock::now() - program_ended_ >= grace_) end();
 }
 
 int Launcher::exit_status() const {

@@ -8,7 +8,9 @@
 
 namespace tombolo::svp {
 
-// A worker for each processor. Throws as Pool.
+// A worker for each processor, or as many as the user wants. Throws as Pool.
 Pool& default_pool();
+// Before it is first needed: so many processes of the program share this host's processors.
+void share_default_pool(unsigned processes);
 
 }  // namespace tombolo::svp

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "svp/places/place.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "host/processes/processors.h"
 #include "runtime/options/svp_options.h"
 #include "svp/places/default_place.h"
 
@@ -54,6 +56,15 @@ unsigned workers_wanted() {
   std::_Exit(1);
 }
 
+unsigned processes_here = 1;
+
+PoolSettings default_settings() {
+  PoolSettings settings{.workers = workers_wanted()};
+  if (settings.workers == 0) settings.workers = std::max(1u, host::processors() / processes_here);
+  settings.neighbours = settings.workers * (processes_here - 1);
+  return settings;
+}
+
 // Ends with the program; but a worker that has called exit() cannot wait for itself, nor for those
 // that wait for it.
 class DefaultPool {
@@ -64,15 +75,16 @@ class DefaultPool {
   Pool& get() const { return *pool_; }
 
  private:
-  std::unique_ptr<Pool> pool_ = std::make_unique<Pool>(PoolSettings{.workers = workers_wanted()});
+  std::unique_ptr<Pool> pool_ = std::make_unique<Pool>(default_settings());
 };
 
 }  // namespace
 
-OwnedRecord::OwnedRecord(Pool* pool, Exclusive* exclusive) {
+OwnedRecord::OwnedRecord(Pool* pool, Exclusive* exclusive, const RemoteRecord* remote) {
   place_.record_ = taken_record();
   place_.record_->pool = pool;
   place_.record_->exclusive = exclusive;
+  place_.record_->remote = remote;
   place_.generation_ = place_.record_->generation.load();
 }
 
@@ -94,10 +106,15 @@ Pool& default_pool() {
   return pool.get();
 }
 
+void share_default_pool(unsigned processes) { processes_here = processes; }
+
 void AtPlace::begin(Task& task, const Scope& scope, void (*body)(Task&, Worker&), Worker* worker) {
   Pool* pool = nullptr;
   if (!place_.is_default()) {
     const PlaceRecord& record = place_.record();
+    TOMBOLO_CHECK(record.remote == nullptr,
+                  "create: at a place of another process, where a function object does not exist: "
+                  "name a thread function by remote<>");
     pool = record.pool;
     exclusive_ = record.exclusive;
   }

@@ -10,6 +10,8 @@
 // A Place is a name of one of these, to be stored and handed on. A place may be created at from
 // anywhere, and ends after the last family that was created there was synced.
 //
+// Places of other processes: svp/job/job.h.
+//
 // Invariants: PC1 a name of a place that has ended is found out: its record has another generation.
 // Thread safety: yes, but for the constructors and destructors of LocalPlace and ExclusivePlace.
 #pragma once
@@ -22,12 +24,15 @@
 
 namespace tombolo::svp {
 
+struct RemoteRecord;  // svp/places/remote_place.h
+
 // Of a place, or of one that has ended; never freed.
 struct PlaceRecord {
   std::atomic<std::uint64_t> generation{0};
-  Pool* pool = nullptr;            // null: the creator's
-  Exclusive* exclusive = nullptr;  // null: it is not
-  std::uint32_t number = 0;        // among the records of the process
+  Pool* pool = nullptr;                  // null: the creator's
+  Exclusive* exclusive = nullptr;        // null: it is not
+  const RemoteRecord* remote = nullptr;  // null: it is of this process
+  std::uint32_t number = 0;              // among the records of the process
 };
 
 class Place {
@@ -48,7 +53,7 @@ class Place {
 // The record of a place, as long as that exists.
 class OwnedRecord {
  public:
-  OwnedRecord(Pool* pool, Exclusive* exclusive);
+  OwnedRecord(Pool* pool, Exclusive* exclusive, const RemoteRecord* remote = nullptr);
   ~OwnedRecord();
   OwnedRecord(const OwnedRecord&) = delete;
   OwnedRecord& operator=(const OwnedRecord&) = delete;

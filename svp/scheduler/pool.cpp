@@ -27,6 +27,7 @@ struct Pools {
   std::mutex mutex;
   std::vector<Pool*> all;
   std::uint64_t alarms = 0;  // raised, and not retired
+  std::atomic<std::uint64_t> raised{0};
 
   // Never destroyed: static objects may have pools.
   static Pools& here() {
@@ -60,7 +61,7 @@ Pool::Block::~Block() {
 Pool::Pool(const PoolSettings& settings) : settings_(settings), number_(next_number()) {
   const std::uint32_t processors = host::processors();
   if (settings_.workers == 0) settings_.workers = processors;
-  waiting_ = machine::WaitPolicy::for_host(settings_.workers, processors);
+  waiting_ = machine::WaitPolicy::for_host(settings_.workers + settings_.neighbours, processors);
   const machine::Home workers = settings_.workers;
   machine::SyncLayout sync(Worker::Core::reserved_sync_bytes(workers));
   const Worker::Layout layout = Worker::take(sync, settings_.slots);
@@ -143,7 +144,18 @@ void Pool::rouse_one() {
     if (worker->asleep() && worker->rouse()) return;
 }
 
+void Pool::finish_elsewhere(Task& task) {
+  Worker* const creator = task.creator;
+  if (creator == nullptr) return finish_outside(task);
+  Pool& pool = creator->pool();
+  pool.pins.fetch_add(1);  // as in Worker::finish
+  task.state.store(Worker::Hand::done_value, std::memory_order_release);
+  if (creator != Worker::here()) creator->wake();
+  pool.pins.fetch_sub(1);
+}
+
 void Pool::finish_outside(Task& task) {
+  if (task.slot == Task::reports) return task.ended(task);
   Outside& outside = Outside::here();
   const std::lock_guard lock(outside.mutex);
   task.state.store(Worker::Hand::done_value, std::memory_order_release);
@@ -173,6 +185,7 @@ void Pool::raise_alarm() {
   Pools& pools = Pools::here();
   const std::lock_guard lock(pools.mutex);
   ++pools.alarms;
+  pools.raised.fetch_add(1);
   for (Pool* const pool : pools.all) {
     pool->worker(0).alarm().raise();
     for (const auto& worker : pool->workers_) worker->wake();
@@ -184,6 +197,11 @@ void Pool::retire_alarm() {
   const std::lock_guard lock(pools.mutex);
   --pools.alarms;
   for (Pool* const pool : pools.all) pool->worker(0).alarm().retire();
+}
+
+std::uint64_t Pool::alarms_raised() {
+  // relaxed: a hint, which is looked at again and again.
+  return Pools::here().raised.load(std::memory_order_relaxed);
 }
 
 std::atomic<std::uint64_t>& Pool::blocked_threads() {

@@ -25,6 +25,7 @@ struct PoolSettings {
   unsigned workers = 0;                              // 0: one for each processor
   std::size_t stack_bytes = std::size_t{256} << 10;  // of a thread that blocks, or is beside one
   std::uint32_t slots = 8192;                        // tasks that a worker offers at a time
+  std::uint32_t neighbours = 0;                      // workers of other processes on this host
 };
 
 class Pool {
@@ -48,6 +49,8 @@ class Pool {
   Task* delegated();
   bool has_delegated() const { return delegated_count_.load() != 0; }
 
+  // By any thread: a task that no worker runs is done. It may be gone afterwards.
+  static void finish_elsewhere(Task& task);
   // For threads that are no workers: the task is done, and until it is.
   static void finish_outside(Task& task);
   static void wait_outside(const Task& task);
@@ -58,6 +61,8 @@ class Pool {
   // A family was stopped, and has ended, for all pools of the process.
   static void raise_alarm();
   static void retire_alarm();
+  // Alarms that were raised so far. A hint: it may be late.
+  static std::uint64_t alarms_raised();
 
   // Wakes a worker that sleeps, if one does.
   void rouse_one();

@@ -4,6 +4,8 @@
 //
 // Invariants: TK1 `run` ends with the worker's finish(), after which the task may be gone.
 //             TK2 `state` is the word of handover.h.
+//             TK3 a task without a creator whose slot is `reports` has no thread that waits for it:
+//                 finish() calls `ended`.
 // Thread safety: the creator's, but for `state`.
 #pragma once
 
@@ -18,6 +20,7 @@ class Worker;
 
 struct Task {
   using Run = void (*)(Task&, Worker&);
+  static constexpr std::uint32_t reports = ~std::uint32_t{0};
 
   Task(Run body, const Scope& of) : run(body), scope(of) {}
   Task(const Task&) = delete;
@@ -30,7 +33,10 @@ struct Task {
   std::atomic<std::uint64_t> state{0};
   // In a queue of a place, or in a worker's list; without a value elsewhere.
   Task* next;
-  Task* previous;
+  union {
+    Task* previous;
+    void (*ended)(Task&);  // TK3
+  };
 };
 
 }  // namespace tombolo::svp

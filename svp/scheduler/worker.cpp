@@ -11,6 +11,7 @@
 #include "host/faults/alternate_stack.h"
 #include "svp/records/process_records.h"
 #include "svp/scheduler/pool.h"
+#include "svp/scheduler/reception.h"
 
 namespace tombolo::svp {
 
@@ -80,6 +81,7 @@ bool Worker::leap(const Task& task, unsigned& tries) {
   if (has_ready() || handed_on_ != nullptr) return false;
   // It may be the next at an exclusive place, for which others wait.
   if (task.slot == Deque::no_slot && pool_.has_delegated()) return false;
+  if (Reception* const reception = Reception::here()) reception->poll();
   machine::relax_processor();
   machine::Home taker = 0;
   const bool taken =
@@ -292,6 +294,8 @@ void Worker::leave_to(Strand& next) {
 void Worker::wake() {
   core_.fetch_add(signal_, 1);
   core_.notify(core_.self());
+  if (number() != 0) return;
+  if (Reception* const reception = Reception::here()) reception->wake();
 }
 
 bool Worker::rouse() {
@@ -421,6 +425,8 @@ void Worker::idle(machine::Waiter& waiter) {
     is_idle_ = true;
     pool_.idle.fetch_add(1);
   }
+  Reception* const reception = Reception::here();
+  if (reception != nullptr && reception->poll()) return;
   if (!waiter.wants_sleep()) {
     (void)waiter.step().ok();  // there is no idle hook that could fail
     return;
@@ -428,10 +434,17 @@ void Worker::idle(machine::Waiter& waiter) {
   const std::uint64_t seen = core_.load(signal_);
   asleep_.store(true);
   pool_.sleeping.fetch_add(1);
-  if (!has_something_to_do())
-    (void)core_.wait_until(signal_, [seen](std::uint64_t v) { return v != seen; }).ok();
+  if (!has_something_to_do()) sleep(seen, number() == 0 ? reception : nullptr);
   pool_.sleeping.fetch_sub(1);
   asleep_.store(false);
+}
+
+void Worker::sleep(std::uint64_t seen, Reception* reception) {
+  const auto signalled = [seen](std::uint64_t v) { return v != seen; };
+  if (reception == nullptr)
+    (void)core_.wait_until(signal_, signalled).ok();  // as above
+  else
+    reception->sleep([&] { return signalled(core_.load(signal_)); });
 }
 
 bool Worker::has_something_to_do() {

@@ -42,6 +42,7 @@
 namespace tombolo::svp {
 
 class Pool;
+class Reception;
 
 class Worker {
  public:
@@ -187,6 +188,7 @@ class Worker {
 
   void no_longer_idle();
   void idle(machine::Waiter& waiter);
+  void sleep(std::uint64_t seen, Reception* reception);
   bool has_something_to_do();
 
   Core core_;

@@ -74,13 +74,13 @@ struct CallPlan {
 class Call {
  public:
   // The pieces are the creator's memory, and stay.
-  Call(const Channel& channel, const CallPlan& plan, std::span<const Piece> pieces)
+  Call(const VirtualChannel& channel, const CallPlan& plan, std::span<const Piece> pieces)
       : channel_(channel), plan_(plan) {
     pieces_.reserve(pieces.size());
     for (const Piece& piece : pieces) pieces_.push_back({.piece = piece});
   }
 
-  const Channel& channel() const { return channel_; }
+  const VirtualChannel& channel() const { return channel_; }
 
   // Null, or an argument that this way of travelling has no form for.
   const Piece* unfit() const {
@@ -199,7 +199,7 @@ class Call {
     ended_ = true;
   }
 
-  Channel channel_;
+  VirtualChannel channel_;
   CallPlan plan_;
   std::vector<Routed> pieces_;
   Bytes block_;

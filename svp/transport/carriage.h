@@ -179,7 +179,7 @@ class Sending {
   }
   // True: all of it is on its way.
   template <Link L>
-  bool advance(L& link, const Channel& channel) {
+  bool advance(L& link, const VirtualChannel& channel) {
     if (!block_.empty()) {
       if (!send(link, channel, kind_, block_, at_)) return false;
       block_ = {};
@@ -199,8 +199,8 @@ class Sending {
 
  private:
   template <Link L>
-  static bool send(L& link, const Channel& channel, Kind kind, std::span<const std::byte> bytes,
-                   std::size_t& at) {
+  static bool send(L& link, const VirtualChannel& channel, Kind kind,
+                   std::span<const std::byte> bytes, std::size_t& at) {
     while (at != bytes.size()) {
       const std::size_t shot = std::min<std::size_t>(link.most_bytes(), bytes.size() - at);
       if (!link.try_send(channel, kind, bytes.subspan(at, shot))) return false;

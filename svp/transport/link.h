@@ -25,12 +25,12 @@ namespace tombolo::svp {
 using Site = std::uint32_t;
 
 // A conversation about one remote family. The two sites have the same opener and number in it.
-struct Channel {
+struct VirtualChannel {
   Site opener = 0;           // the site of the creator
   Site peer = 0;             // the other site, seen from this one
   std::uint32_t number = 0;  // of the opener's, while it is open
 
-  bool operator==(const Channel&) const = default;
+  bool operator==(const VirtualChannel&) const = default;
 };
 
 enum class Kind : std::uint32_t {
@@ -42,7 +42,7 @@ enum class Kind : std::uint32_t {
 };
 
 struct Message {
-  Channel channel;
+  VirtualChannel channel;
   Kind kind = Kind::request;
   std::span<const std::byte> bytes{};  // the link's memory, while the message is looked at
 };
@@ -56,7 +56,7 @@ struct TakesAll {
 }  // namespace detail
 
 template <class L>
-concept Link = requires(L& link, const L& seen, const Channel& to, Kind kind,
+concept Link = requires(L& link, const L& seen, const VirtualChannel& to, Kind kind,
                         std::span<const std::byte> bytes, detail::TakesAll& take) {
   { seen.self() } -> std::same_as<Site>;
   { seen.sites() } -> std::same_as<Site>;

@@ -33,11 +33,11 @@ namespace tombolo::svp {
 
 class Service {
  public:
-  explicit Service(const Channel& channel) : channel_(channel) {}
+  explicit Service(const VirtualChannel& channel) : channel_(channel) {}
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  const Channel& channel() const { return channel_; }
+  const VirtualChannel& channel() const { return channel_; }
 
   // A message that has arrived. False: it is of another channel.
   bool take(const Message& message) {
@@ -56,7 +56,11 @@ class Service {
   // All data have come, and the family may run; or it is refused: then fetch() says why.
   bool ready() const { return parsed_ && later_bytes_ == 0; }
   bool kill_asked() const { return kill_asked_; }
-  bool sync_asked() const { return sync_asked_; }
+  bool ended() const { return ended_; }
+  // Instead of the family's run: fetch() fails with this.
+  void refuse(std::string_view why) {
+    if (refused_.ok()) refused_ = Status::unsupported(why);
+  }
   // Of a family that is ready.
   const Range& range() const { return range_; }
   std::uint32_t place() const { return place_; }
@@ -195,7 +199,7 @@ class Service {
                    Leg::back);
   }
 
-  Channel channel_;
+  VirtualChannel channel_;
   Bytes block_;
   std::unique_ptr<Frame> frame_;
   std::vector<Routed> pieces_;

@@ -17,7 +17,7 @@ namespace tombolo::svp::testing {
 class QueueLink {
  public:
   struct Letter {
-    Channel channel;
+    VirtualChannel channel;
     Kind kind;
     std::vector<std::byte> bytes;
   };
@@ -30,7 +30,7 @@ class QueueLink {
   Site self() const { return self_; }
   Site sites() const { return 2; }
   std::size_t most_bytes() const { return most_bytes_; }
-  bool try_send(const Channel& to, Kind kind, std::span<const std::byte> bytes) {
+  bool try_send(const VirtualChannel& to, Kind kind, std::span<const std::byte> bytes) {
     auto& letters = post_[to.peer];
     if (letters.size() == room_) return false;
     letters.push_back({{to.opener, self_, to.number}, kind, {bytes.begin(), bytes.end()}});

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "svp/job/job.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <array>
+#include <condition_variable>
+#include <cstdio>
+#include <mutex>
+#include <optional>
+
+#include "host/memory/fixed_range.h"
+#include "host/processes/processors.h"
+#include "runtime/collective/shared_memory.h"
+#include "runtime/engines/chosen_core.h"
+#include "runtime/options/options.h"
+#include "runtime/options/svp_options.h"
+#include "runtime/processes/end_board.h"
+#include "runtime/processes/launcher.h"
+#include "svp/family/family.h"
+#include "svp/job/exchange_on.h"
+#include "svp/places/default_place.h"
+
+namespace tombolo::svp {
+namespace {
+
+constexpr std::size_t carriages = std::size(carriage_names);
+constexpr std::uint32_t exclusive_number = 1;
+// Where none of the usual mappings of a program lie, nor a sanitizer's, nor virtual shared memory.
+constexpr std::uint64_t first_address = std::uint64_t{0x3000} << 32;
+
+std::atomic<Job*> job_here{nullptr};
+
+// Of process 0 for all. Trivially copyable, to be broadcast.
+struct Settings {
+  Carriage carriage = Carriage::best;
+  std::uint64_t heap_bytes = 0;
+};
+
+Status read_settings(Settings& out) {
+  const std::string transport = text_of(runtime::svp_transport_option);
+  TOMBOLO_TRY(check(runtime::svp_transport_option, transport));
+  for (std::size_t i = 0; i < carriages; ++i)
+    if (transport == carriage_names[i]) out.carriage = static_cast<Carriage>(i);
+  std::string memory = text_of(runtime::svp_memory_option);
+  if (memory.empty()) memory = runtime::svp_memory_option.initial;
+  const auto mebibytes = number_in(memory);
+  if (!mebibytes || *mebibytes < 1 || *mebibytes > 65536)
+    return not_understood(runtime::svp_memory_option, memory);
+  out.heap_bytes = *mebibytes << 20;
+  return {};
+}
+
+// The places of other processes, each with all ways for arrays to travel.
+struct RemotePlaces {
+  std::array<RemoteRecord, carriages> records;
+  std::vector<std::unique_ptr<OwnedRecord>> places;
+
+  RemotePlaces(Site site, std::uint32_t number) {
+    for (std::size_t i = 0; i < carriages; ++i) {
+      records[i] = {.site = site, .place = number, .carriage = static_cast<Carriage>(i)};
+      places.push_back(std::make_unique<OwnedRecord>(nullptr, nullptr, &records[i]));
+    }
+  }
+};
+
+}  // namespace
+
+struct Job::State {
+  int rank = 0;
+  int size = 1;
+  Settings settings;
+  runtime::Options options;
+  std::unique_ptr<runtime::SocketExchange> sockets;
+  std::optional<runtime::EndBoard> ends;
+  std::optional<runtime::SharedMemory> memory;
+  std::vector<host::FixedRange> ranges;  // by rank: of the shared memory
+  std::uint64_t heap_address = 0;
+  bool copies = false;
+  Heap heap;
+  ExclusivePlace exclusive;
+  std::vector<std::unique_ptr<RemotePlaces>> remote;  // by rank, default and exclusive
+  JobExchange* exchange = nullptr;                    // workers look at it until the process ends
+
+  template <runtime::Exchange X>
+  runtime::Agreed open(runtime::Collective<X>& all);
+  template <runtime::Exchange X>
+  runtime::Agreed reserve(runtime::Collective<X>& all);
+  Status meet(std::vector<runtime::Member> members);
+  machine::Home sites() const { return static_cast<machine::Home>(size); }
+  bool reserve_all_at(std::uint64_t address);
+  Status start_exchange();
+  template <class C>
+  Status show(C& core);
+  void name_places();
+};
+
+Status Job::State::meet(std::vector<runtime::Member> members) {
+  runtime::SharedMemory::Request request{.alignment = host::page_bytes()};
+  runtime::with_core({options.machine, options.native_atomics},
+                     [&]<class C>() { request.sync_bytes = ExchangeOn<C>::sync_bytes(sites()); });
+  memory.emplace(request, rank, std::move(members));
+  if (memory->refusal().empty()) return {};
+  return Status::unsupported(
+      fmt::format("the processes cannot share memory: {}", memory->refusal()));
+}
+
+bool Job::State::reserve_all_at(std::uint64_t address) {
+  ranges.clear();
+  for (int r = 0; r < size; ++r) {
+    host::FixedRange range;
+    const std::uint64_t at = address + static_cast<std::uint64_t>(r) * settings.heap_bytes;
+    if (!host::FixedRange::reserve(at, settings.heap_bytes, range).ok()) return false;
+    ranges.push_back(std::move(range));
+  }
+  heap_address = address;
+  return true;
+}
+
+template <runtime::Exchange X>
+runtime::Agreed Job::State::reserve(runtime::Collective<X>& all) {
+  constexpr std::uint64_t attempts = 16;
+  constexpr std::uint64_t between = std::uint64_t{1} << 44;
+  for (std::uint64_t i = 0; i < attempts; ++i) {
+    const bool free = all.attempt([&] {
+      return reserve_all_at(first_address + i * between)
+                 ? Status()
+                 : Status::no_memory("part of it is in use");
+    });
+    if (free) return all.done();
+  }
+  return all.step({}, [] {
+    return Status::no_memory("no range of addresses for shared memory is free in all processes");
+  });
+}
+
+template <runtime::Exchange X>
+runtime::Agreed Job::State::open(runtime::Collective<X>& all) {
+  const runtime::Elsewhere failed{.message = "another process cannot join the program"};
+  TOMBOLO_AGREE(all.step(failed, [&] {
+    options = runtime::read_environment();
+    if (!options.complaints.empty()) return Status::bad_configuration(options.complaints.front());
+    return read_settings(settings);
+  }));
+  all.broadcast(settings, 0);
+  all.broadcast(options.machine, 0);
+  all.broadcast(options.native_atomics, 0);
+  runtime::Member me = runtime::this_member(options);
+  me.bytes = ExchangeShape::data_bytes(sites(), settings.heap_bytes);
+  me.threads = true;
+  std::vector<runtime::Member> members(static_cast<std::size_t>(size));
+  all.gather(me, std::span(members));
+  const runtime::Member right = members[static_cast<std::size_t>((rank + 1) % size)];
+  TOMBOLO_AGREE(all.step(failed, [&] { return meet(std::move(members)); }));
+  std::uint64_t seen = 0;
+  copies = all.attempt(
+      [&] { return host::read_foreign(right.process.pid, right.probe, &seen, sizeof seen); });
+  TOMBOLO_AGREE(memory->make(all, options));
+  TOMBOLO_AGREE(reserve(all));
+  return all.step(failed, [&] { return start_exchange(); });
+}
+
+// The shared memory of all processes, at its address here.
+template <class C>
+Status Job::State::show(C& core) {
+  for (machine::Home home = 0; home < sites(); ++home) {
+    host::FixedRange& range = ranges[home];
+    if constexpr (!ReachOn<C>::copies_views) {
+      TOMBOLO_TRY(
+          range.show(core.view({home, ExchangeShape::heap_offset(sites())}), settings.heap_bytes));
+    } else if (mprotect(range.data(), settings.heap_bytes, PROT_READ | PROT_WRITE) != 0) {
+      return Status::no_memory("no memory for copies of shared memory");
+    }
+  }
+  return {};
+}
+
+Status Job::State::start_exchange() {
+  heap.begin(ranges[static_cast<std::size_t>(rank)].data(), settings.heap_bytes);
+  share_default_pool(static_cast<unsigned>(size));
+  const runtime::SharedMemory::Surroundings surroundings{
+      .waiting = machine::WaitPolicy::for_host(sites(), host::processors()),
+      .idle = nullptr,
+      .for_regions = std::pmr::new_delete_resource(),
+      .for_engine = nullptr};
+  ExchangeParts parts{.attachment = memory->attachment(surroundings, options),
+                      .particulars = memory->particulars(surroundings, options),
+                      .processes = {},
+                      .heap_address = heap_address,
+                      .heap_bytes = settings.heap_bytes,
+                      .heap = &heap,
+                      .copies = copies,
+                      .places = {Place(), exclusive}};
+  for (const runtime::Member& member : memory->members())
+    parts.processes.push_back(member.process.pid);
+  Status status;
+  runtime::with_core(memory->machine(), [&]<class C>() {
+    auto started = std::make_unique<ExchangeOn<C>>(std::move(parts));
+    status = show(started->core());
+    exchange = started.release();
+  });
+  return status;
+}
+
+void Job::State::name_places() {
+  for (Site site = 0; site < sites(); ++site)
+    for (const std::uint32_t number : {0u, exclusive_number})
+      remote.push_back(std::make_unique<RemotePlaces>(site, number));
+}
+
+Job::Job(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Job::~Job() = default;
+
+Job& Job::here() {
+  Job* const job = job_here.load(std::memory_order_acquire);
+  TOMBOLO_CHECK(job != nullptr, "Job::here: outside of svp::run()");
+  return *job;
+}
+
+unsigned Job::processes() const { return static_cast<unsigned>(state_->size); }
+unsigned Job::rank() const { return static_cast<unsigned>(state_->rank); }
+
+Place Job::place(unsigned process) const { return place(process, state_->settings.carriage); }
+
+Place Job::place(unsigned process, Carriage carriage) const {
+  TOMBOLO_CHECK(process < processes(), "place: there is no process {} of {}", process, processes());
+  if (process == rank()) return {};
+  return state_->remote[2 * process]->places[static_cast<std::size_t>(carriage)]->name();
+}
+
+Place Job::exclusive(unsigned process) const {
+  TOMBOLO_CHECK(process < processes(), "exclusive: there is no process {} of {}", process,
+                processes());
+  if (process == rank()) return state_->exclusive;
+  const auto carriage = static_cast<std::size_t>(state_->settings.carriage);
+  return state_->remote[2 * process + exclusive_number]->places[carriage]->name();
+}
+
+std::vector<Place> Job::places() const {
+  std::vector<Place> all;
+  for (unsigned process = 0; process < processes(); ++process) all.push_back(place(process));
+  return all;
+}
+
+void* Job::allocate(std::size_t bytes) {
+  if (state_->exchange == nullptr) return ::operator new (bytes, std::align_val_t{Heap::line});
+  std::byte* const at = state_->heap.take(bytes);
+  if (at == nullptr) throw std::bad_alloc();
+  return at;
+}
+
+void Job::free(void* at) {
+  if (state_->exchange == nullptr) return ::operator delete (at, std::align_val_t{Heap::line});
+  state_->heap.give_back(static_cast<std::byte*>(at));
+}
+
+Status Job::start(std::unique_ptr<Job>& out) {
+  auto state = std::make_unique<State>();
+  if (runtime::is_launched()) {
+    TOMBOLO_TRY(runtime::join(state->sockets));
+    state->rank = state->sockets->rank();
+    state->size = state->sockets->size();
+  }
+  if (state->size > 1) {
+    runtime::Collective all(*state->sockets);
+    const runtime::Agreed opened = state->open(all);
+    if (!opened.ok()) return opened.status();
+    // A launcher without a board ends all processes when one ends.
+    state->ends.emplace();
+    if (!runtime::EndBoard::join(*state->ends).ok()) state->ends.reset();
+    Reception::set(state->exchange);
+  }
+  state->name_places();
+  out.reset(new Job(std::move(state)));
+  return {};
+}
+
+// Messages that no worker takes for want of time, and processes that have ended.
+void Job::look() {
+  if (state_->exchange == nullptr) return;
+  state_->exchange->poll();
+  if (!state_->ends) return;
+  for (int r = 0; r < state_->size; ++r) {
+    if (r == state_->rank || !state_->ends->has_ended(r)) continue;
+    state_->exchange->site_ended(static_cast<Site>(r), fmt::format("process {} of the program {}",
+                                                                   r, state_->ends->text(r)));
+  }
+}
+
+namespace {
+
+constexpr std::chrono::milliseconds busy_interval{1};
+constexpr std::chrono::milliseconds quiet_interval{10};
+
+}  // namespace
+
+int Job::run_program(const std::function<int(Job&)>& program) {
+  std::mutex mutex;
+  std::condition_variable ended;
+  bool over = false;
+  int result = 0;
+  Exit exit;
+  std::thread thread([&] {
+    auto family = create(Place(), [&] { result = program(*this); });
+    exit = family.sync();
+    const std::lock_guard lock(mutex);
+    over = true;
+    ended.notify_all();
+  });
+  std::unique_lock lock(mutex);
+  while (!over) {
+    const bool busy = state_->exchange != nullptr && state_->exchange->is_busy();
+    ended.wait_for(lock, busy ? busy_interval : quiet_interval);
+    lock.unlock();
+    look();
+    lock.lock();
+  }
+  lock.unlock();
+  thread.join();
+  if (state_->exchange != nullptr) state_->exchange->end();
+  exit.rethrow();
+  return result;
+}
+
+void Job::serve() {
+  default_pool();  // its workers take the messages
+  while (!state_->exchange->has_ended()) {
+    std::this_thread::sleep_for(state_->exchange->is_busy() ? busy_interval : quiet_interval);
+    look();
+  }
+}
+
+int run(const std::function<int(Job&)>& program) {
+  std::unique_ptr<Job> started;
+  if (const Status status = Job::start(started); !status.ok()) {
+    std::fprintf(stderr, "tombolo: %s\n", status.message().c_str());
+    return 1;
+  }
+  Job* const job = started.release();  // workers look at its parts until the process ends
+  job_here.store(job, std::memory_order_release);
+  if (job->rank() == 0) return job->run_program(program);
+  job->serve();
+  return 0;
+}
+
+}  // namespace tombolo::svp

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "svp/job/served_family.h"
+
+#include <stdexcept>
+
+namespace tombolo::svp {
+namespace {
+
+std::string text_of(const std::exception_ptr& error) try {
+  std::rethrow_exception(error);
+} catch (const std::exception& thrown) {
+  return thrown.what();
+} catch (...) {
+  return "an exception that is no std::exception";
+}
+
+}  // namespace
+
+void ServedFamily::start(const Place& place) {
+  slot = Task::reports;
+  ended = &ServedFamily::report;
+  at_.emplace(place);
+  threads_.emplace(service.range(), Body{this});
+  at_->begin(*this, *this, &ServedFamily::body, nullptr);
+}
+
+void ServedFamily::body(Task& task, Worker& worker) {
+  auto& self = static_cast<ServedFamily&>(task);
+  worker.set_scope(&self);
+  const Status there = self.host_.fetch(self.service);
+  if (there.ok())
+    self.threads_->run(self, worker);
+  else
+    self.fail(std::make_exception_ptr(std::runtime_error(there.message())), true);
+}
+
+void ServedFamily::run_taken(Task& task, Worker& worker) {
+  static_cast<ServedFamily&>(task).at_->run(task, &ServedFamily::body, worker);
+}
+
+void ServedFamily::report(Task& task) {
+  auto& self = static_cast<ServedFamily&>(task);
+  self.host_.ended(self);
+}
+
+Completion ServedFamily::completion() {
+  const Exit end = exit();
+  return {.reason = end.reason,
+          .value = end.value,
+          .text = end.error == nullptr ? std::string() : text_of(end.error)};
+}
+
+}  // namespace tombolo::svp

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: a family that another process has created here: runs on the workers of this process as
+// any other, and reports its end to the exchange.
+//
+// Invariants: SVF1 it is kept by the exchange, from its first message until its completion is sent,
+//                 or its creator's process has ended.
+// Thread safety: the exchange's, under its lock; the rest by the worker that runs it.
+#pragma once
+
+#include <optional>
+
+#include "svp/family/family_base.h"
+#include "svp/family/threads.h"
+#include "svp/places/place.h"
+#include "svp/transport/service.h"
+
+namespace tombolo::svp {
+
+class ServedFamily;
+
+// The exchange, as such a family sees it.
+class Host {
+ public:
+  virtual ~Host() = default;
+  virtual Status fetch(Service& service) = 0;
+  // All threads have ended.
+  virtual void ended(ServedFamily& family) = 0;
+};
+
+class ServedFamily final : public FamilyBase {
+ public:
+  ServedFamily(Host& host, const VirtualChannel& channel)
+      : FamilyBase(&ServedFamily::run_taken), service(channel), host_(host) {}
+
+  // All data have come: some worker of the place runs it.
+  void start(const Place& place);
+  bool started() const { return at_.has_value(); }
+  // The end, as it is sent; once, after all threads have ended and no kill may come any more.
+  Completion completion();
+
+  Service service;
+  bool takes_kills = true;
+  bool over = false;      // the service has ended
+  bool unsent = false;    // listed as such
+  bool orphaned = false;  // its creator's process has ended
+
+ private:
+  struct Body {
+    ServedFamily* family;
+    void operator()(Index index) const { family->service.frame().call(index); }
+  };
+  static void body(Task& task, Worker& worker);
+  static void run_taken(Task& task, Worker& worker);
+  static void report(Task& task);
+
+  Host& host_;
+  std::optional<AtPlace> at_;
+  std::optional<DividedThreads<Body>> threads_;
+};
+
+}  // namespace tombolo::svp

@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the calls that this process has open in others, and the families that it runs for them:
+// brings each message to its conversation, and sends the messages that are due. A template over a
+// link and the reach of memory.
+//
+// Invariants: SWB1 every message is taken when it is shown: the link holds up no channel.
+//             SWB2 a call leaves the tables before its family's task is done; a served family when
+//                 its completion is sent, or its creator's process has ended.
+//             SWB3 a site that has ended gets no message; its calls fail with the cause, those that
+//                 are open and those to come, and its families here are killed.
+// Thread safety: yes: one lock. Data that are fetched or given back from memory to memory are not
+// under it.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "svp/family/family_base.h"
+#include "svp/job/served_family.h"
+#include "svp/places/remote_place.h"
+#include "svp/scheduler/pool.h"
+#include "svp/transport/link.h"
+
+namespace tombolo::svp {
+
+template <Link L, Reach R>
+class Switchboard final : public Host {
+ public:
+  // `places` of this site, by number. They, link and reach outlive it.
+  Switchboard(L& link, R& reach, std::vector<Place> places)
+      : link_(link), reach_(reach), places_(std::move(places)), ends_(link.sites()) {}
+
+  // ---- Calls ------------------------------------------------------------------------------------
+
+  void open(OpenCall& open, const RemoteRecord& at, const CallPlan& plan,
+            std::span<const Piece> pieces) {
+    const std::uint32_t number = reserve();
+    Call& call = open.call.emplace(
+        VirtualChannel{.opener = link_.self(), .peer = at.site, .number = number}, plan, pieces);
+    TOMBOLO_CHECK(call.unfit() == nullptr,
+                  "create: {} has an argument without a form in XDR, which transport stream needs",
+                  plan.function->name);
+    call.open(reach_);
+    const std::lock_guard lock(mutex_);
+    calls_[number] = &open;
+    if (!ends_[at.site].empty()) return fail(open, ends_[at.site]);
+    // A kill that was told before the call was in the table.
+    if (open.family.stopped()) call.ask_kill();
+    advance(open);
+  }
+
+  void ask_sync(OpenCall& open, bool stopped) {
+    const std::lock_guard lock(mutex_);
+    if (open.call->ended()) return;
+    if (stopped) open.call->ask_kill();
+    open.call->ask_sync();
+    advance(open);
+  }
+
+  // ---- Messages ---------------------------------------------------------------------------------
+
+  // Takes the messages that are there, and sends those that are due. True if there were some.
+  bool pump() {
+    if (!mutex_.try_lock()) return false;
+    const std::lock_guard lock(mutex_, std::adopt_lock);
+    bool any = link_.has_arrivals() &&
+               link_.poll([this](const Message& message) { return take(message); });
+    if (!unsent_calls_.empty() || !unsent_families_.empty()) any = send_more() || any;
+    if (const std::uint64_t raised = Pool::alarms_raised(); raised != alarms_seen_) {
+      alarms_seen_ = raised;
+      pass_kills_on();
+    }
+    return any;
+  }
+  bool has_arrivals() {
+    const std::lock_guard lock(mutex_);
+    return link_.has_arrivals();
+  }
+  // Conversations that are open.
+  std::size_t open_calls() {
+    const std::lock_guard lock(mutex_);
+    return calls_.size() - free_.size() + served_.size();
+  }
+
+  void site_ended(Site site, const std::string& how) {
+    const std::lock_guard lock(mutex_);
+    if (!ends_[site].empty()) return;
+    ends_[site] = how;
+    for (std::size_t number = 0; number < calls_.size(); ++number)
+      if (calls_[number] != nullptr && calls_[number]->call->channel().peer == site)
+        fail(*calls_[number], how);
+    for (auto at = served_.lower_bound({site, 0}); at != served_.end();) {
+      ServedFamily& family = *(at++)->second;
+      if (family.service.channel().peer == site) orphan(family);
+    }
+  }
+
+  // ---- Families of other sites ------------------------------------------------------------------
+
+  Status fetch(Service& service) override { return service.fetch(reach_); }
+
+  void ended(ServedFamily& family) override {
+    bool orphaned = false;
+    {
+      const std::lock_guard lock(mutex_);
+      family.takes_kills = false;
+      orphaned = family.orphaned;
+    }
+    const Completion completion = family.completion();
+    if (!orphaned) family.service.end(reach_, completion);
+    const std::lock_guard lock(mutex_);
+    family.over = true;
+    advance(family);
+  }
+
+ private:
+  using Key = std::pair<Site, std::uint32_t>;
+
+  std::uint32_t reserve() {
+    const std::lock_guard lock(mutex_);
+    if (free_.empty()) {
+      calls_.push_back(nullptr);
+      free_.reserve(calls_.size());
+      return static_cast<std::uint32_t>(calls_.size() - 1);
+    }
+    const std::uint32_t number = free_.back();
+    free_.pop_back();
+    return number;
+  }
+
+  bool take(const Message& message) {
+    if (message.channel.opener == link_.self())
+      take_answer(message);
+    else
+      take_from_creator(message);
+    return true;  // SWB1
+  }
+  void take_answer(const Message& message) {
+    OpenCall* const open = calls_[message.channel.number];
+    if (open == nullptr) return;  // it has failed meanwhile
+    open->call->take(message, reach_);
+    if (open->call->ended()) close(*open);
+  }
+  void take_from_creator(const Message& message) {
+    const Key key{message.channel.opener, message.channel.number};
+    auto at = served_.find(key);
+    if (at == served_.end()) {
+      if (message.kind != Kind::request) return;  // a kill that came after the end
+      at = served_.emplace(key, std::make_unique<ServedFamily>(*this, message.channel)).first;
+    }
+    ServedFamily& family = *at->second;
+    family.service.take(message);
+    if (family.service.ready() && !family.started()) start(family);
+    // The alarm of a kill is retired at the end of a family that was started.
+    if (family.service.kill_asked() && family.started() && family.takes_kills) family.kill();
+    if (message.kind == Kind::sync) advance(family);
+  }
+  void start(ServedFamily& family) {
+    const std::uint32_t place = family.service.place();
+    if (place < places_.size()) return family.start(places_[place]);
+    family.service.refuse("there is no place " + std::to_string(place) + " in process " +
+                          std::to_string(link_.self()));
+    family.start(places_[0]);
+  }
+
+  // ---- Sending ----------------------------------------------------------------------------------
+
+  void advance(OpenCall& open) {
+    if (open.call->advance(link_) || open.unsent) return;
+    open.unsent = true;
+    unsent_calls_.push_back(&open);
+  }
+  // Frees the family when there is nothing left to be said.
+  void advance(ServedFamily& family) {
+    if (!family.over) return;
+    if (family.orphaned || family.service.advance(link_)) {
+      if (family.unsent) std::erase(unsent_families_, &family);
+      const VirtualChannel channel = family.service.channel();
+      served_.erase({channel.opener, channel.number});
+    } else if (!family.unsent) {
+      family.unsent = true;
+      unsent_families_.push_back(&family);
+    }
+  }
+  bool send_more() {
+    bool any = false;
+    for (std::size_t i = 0; i < unsent_calls_.size();) {
+      OpenCall& open = *unsent_calls_[i];
+      if (!open.call->advance(link_)) {
+        ++i;
+        continue;
+      }
+      open.unsent = false;
+      unsent_calls_.erase(unsent_calls_.begin() + static_cast<std::ptrdiff_t>(i));
+      any = true;
+    }
+    for (std::size_t i = 0; i < unsent_families_.size();) {
+      const std::size_t before = unsent_families_.size();
+      advance(*unsent_families_[i]);
+      if (unsent_families_.size() == before) ++i;
+      any = any || unsent_families_.size() != before;
+    }
+    return any;
+  }
+  void pass_kills_on() {
+    for (OpenCall* const open : calls_) {
+      if (open == nullptr || !open->family.stopped()) continue;
+      open->call->ask_kill();
+      advance(*open);
+    }
+  }
+
+  // ---- Ends -------------------------------------------------------------------------------------
+
+  void fail(OpenCall& open, const std::string& how) {
+    open.call->fail(how, reach_);
+    close(open);
+  }
+  void close(OpenCall& open) {
+    if (open.unsent) std::erase(unsent_calls_, &open);
+    const std::uint32_t number = open.call->channel().number;
+    calls_[number] = nullptr;
+    free_.push_back(number);
+    Pool::finish_elsewhere(open.family);
+  }
+  void orphan(ServedFamily& family) {
+    family.orphaned = true;
+    if (family.started() && family.takes_kills) family.kill();
+    if (family.over || !family.started()) {
+      family.over = true;
+      advance(family);
+    }
+  }
+
+  L& link_;
+  R& reach_;
+  std::vector<Place> places_;
+  std::mutex mutex_;
+  std::vector<OpenCall*> calls_;     // by number; null: none
+  std::vector<std::uint32_t> free_;  // numbers
+  std::map<Key, std::unique_ptr<ServedFamily>> served_;
+  std::vector<OpenCall*> unsent_calls_;
+  std::vector<ServedFamily*> unsent_families_;
+  std::vector<std::string> ends_;  // of sites; empty: it runs
+  std::uint64_t alarms_seen_ = 0;
+};
+
+}  // namespace tombolo::svp
