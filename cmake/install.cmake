@@ -67,6 +67,7 @@ function(tombolo_install)
   endforeach()
   # Families of threads, where Boost.Context is: the archive, and all headers that svp/svp.h includes.
   if(TARGET tombolo_families)
+    install(TARGETS tombolo-svp RUNTIME DESTINATION tombolo/lib COMPONENT tombolo)
     install(TARGETS tombolo_families ARCHIVE DESTINATION tombolo/lib COMPONENT tombolo)
     install(FILES ${CMAKE_BINARY_DIR}/svp/tombolo_families.flags DESTINATION tombolo/lib
             COMPONENT tombolo)
@@ -76,7 +77,7 @@ function(tombolo_install)
       install(DIRECTORY ${CMAKE_SOURCE_DIR}/${folder} DESTINATION tombolo/include COMPONENT tombolo
               FILES_MATCHING PATTERN "*.h" PATTERN testing EXCLUDE)
     endforeach()
-    add_dependencies(tombolo_wheel tombolo_families tombolo_svp_c)
+    add_dependencies(tombolo_wheel tombolo_families tombolo_svp_c tombolo-svp)
   endif()
   if(TOMBOLO_WITH_SCC)
     if(NOT TARGET tombolo-scc)

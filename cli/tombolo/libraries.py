@@ -53,6 +53,7 @@ PROGRAMS = {
     "libtombolo_dsm_mpich.so": ("dsm", "native"),
     "libtombolo_dsm_openmpi.so": ("dsm", "native"),
     "libtombolo_pthread.so": ("dsm", "native"),
+    "tombolo-svp": ("svp", "native"),
     "libtombolo_families.a": ("svp", "native"),
     "tombolo-svp-bench": ("svp", "svp-bench"),
     "libtombolo_svp_c.so": ("svp", "native"),

@@ -95,6 +95,8 @@ class ExchangeOn final : public JobExchange {
       core_.store(core_.word({site, layout_.end}), 1);
       core_.notify(site);
     }
+    // This process may end at once.
+    if constexpr (machine::DefersStores<C>) core_.settle();
   }
   bool has_ended() override { return core_.load(core_.word({core_.self(), layout_.end})) != 0; }
   void site_ended(Site site, const std::string& how) override { board_.site_ended(site, how); }
