@@ -15,7 +15,7 @@ SYSTEM_PACKAGES ?= install
 PRESET ?= release
 TOMBOLO := ./tombolo
 PYTEST := .env/cli/bin/python -m pytest -q --durations=15
-NATIVE := tombolo-settings tombolo-dsm tombolo_dsm tombolo_dsm_mpich tombolo_dsm_openmpi tombolo_pthread tombolo_families tombolo_svp_c tombolo_mpi_mpich tombolo_mpi_openmpi tombolo_mpi_abi
+NATIVE := tombolo-settings tombolo-dsm tombolo-svp tombolo_dsm tombolo_dsm_mpich tombolo_dsm_openmpi tombolo_pthread tombolo_families tombolo_svp_c tombolo_mpi_mpich tombolo_mpi_openmpi tombolo_mpi_abi
 
 # --- What a person types -----------------------------------------------------------------------
 

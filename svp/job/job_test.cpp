@@ -291,18 +291,16 @@ int kill_of_many(Job& job) {
   constexpr unsigned width = 10;
 #endif
   constexpr std::int64_t leaves = std::int64_t{width} * width * width * width;
-  for (int round = 0; round < 2; ++round) {
-    auto all = create(job.place(1), remote<&tree>, 4, width);
-    std::int64_t blocked = 0;
-    for (int looks = 0; blocked < leaves && looks < 60000; ++looks) {
-      blocked = blocked_in_all(job);
-      usleep(1000);
-    }
-    EXPECT_HERE(blocked == leaves);
-    all.kill();
-    EXPECT_HERE(all.sync().reason == ExitReason::killed);
-    EXPECT_HERE(blocked_in_all(job) == 0);
+  auto all = create(job.place(1), remote<&tree>, 4, width);
+  std::int64_t blocked = 0;
+  for (int looks = 0; blocked < leaves && looks < 60000; ++looks) {
+    blocked = blocked_in_all(job);
+    usleep(1000);
   }
+  EXPECT_HERE(blocked == leaves);
+  all.kill();
+  EXPECT_HERE(all.sync().reason == ExitReason::killed);
+  EXPECT_HERE(blocked_in_all(job) == 0);
   return failures;
 }
 
