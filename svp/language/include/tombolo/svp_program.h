@@ -28,7 +28,11 @@ typedef struct svp_place {
   void* svp_record;
   unsigned long svp_generation;
 } svp_place;
+#ifdef __cplusplus
+#define PLACE_DEFAULT (svp_place{nullptr, 0})
+#else
 #define PLACE_DEFAULT ((svp_place){0, 0})
+#endif
 
 /* A place of `workers` workers of this process; 0: one for each processor. */
 svp_place svp_local_place(unsigned workers);
