@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: tests the families of translated programs as tombolo-svpc calls them, where the sanitizers
-// see them; programs themselves: cli/tests/svp_language_test.py.
+// Purpose: tests the families of translated programs as tombolo-svpc calls them, where the
+// sanitizers see them; programs themselves: cli/tests/svp_language_test.py.
 // Thread safety: -
 #include "svp/language/program.h"
 

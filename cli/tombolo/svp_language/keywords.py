@@ -154,6 +154,12 @@ class Marker:
         piece.mark, bracket.mark = "svp__break", "(0" if empty else "(1,"
         self.breaks.add(piece.number)
 
+    def _atomic(self, piece: Piece) -> None:
+        """`_Atomic(T)`: see tree.OPTIONS, which leave the other form out."""
+        bracket = self._next(piece)
+        if bracket and bracket.spelling == "(":
+            piece.mark = "__typeof__"
+
     # ---- Around a piece ------------------------------------------------------------------------
 
     def _error(self, piece: Piece, text: str) -> None:
@@ -220,4 +226,5 @@ _MARKS = {
     "sync": Marker._sync,
     "kill": Marker._kill,
     "break": Marker._break,
+    "_Atomic": Marker._atomic,
 }

@@ -92,8 +92,7 @@ class Source:
         number = bisect.bisect_right(self._marks, marked) - 1
         if number >= 0:
             piece = self.pieces[number]
-            length = len(piece.spelling if piece.mark is None else piece.mark)
-            if marked < piece.at + length:
+            if marked < piece.at + self._length(piece):
                 return piece
         return self.pieces[number + 1] if number + 1 < len(self.pieces) else None
 
@@ -108,13 +107,29 @@ class Source:
         if number < 0:
             return False
         piece = self.pieces[number]
-        text = piece.spelling if piece.mark is None else piece.mark
-        original = piece.start if marked < piece.at + len(text) else piece.end + marked - piece.at - len(text)
+        beyond = marked - piece.at - self._length(piece)
+        original = piece.start if beyond < 0 else piece.end + beyond
         return self._region(original).of_program
 
     def line(self, piece: Piece) -> tuple[str, int]:
         region = self._region(piece.start)
         return region.file, region.line + self.text.count("\n", region.start, piece.start)
+
+    def position_at(self, marked: int) -> Position:
+        """Of any offset in the program's part of the marked text."""
+        before = self.pieces[max(bisect.bisect_right(self._marks, marked) - 1, 0)]
+        following = self.piece_at(marked)
+        if following is before:
+            return self.position(before)
+        if following is None or marked == before.at + self._length(before):
+            at = self.position(before)
+            return Position(at.file, at.line, at.column + len(before.spelling))
+        return self.position(following)
+
+    @staticmethod
+    def _length(piece: Piece) -> int:
+        """Of its marked text."""
+        return len(piece.spelling if piece.mark is None else piece.mark)
 
     def position(self, piece: Piece) -> Position:
         file, line = self.line(piece)

@@ -19,11 +19,12 @@ void svp__kill(int, ...);
 void svp__break(int, ...) __attribute__((noreturn));
 """
 MARKS_FILE = "/tombolo/svp_marks.h"  # not on any disk
-# Types of GCC's C library that clang has other names for.
+# Types of GCC's C library that clang has other names for. GCC's functions on atomic variables are for
+# all of its types, clang's for others.
 OPTIONS = [
     "-x", "c", "-std=gnu11", "-w", "-ferror-limit=0", "-D_Float128=long double",
     "-D_Float64x=long double", "-D_Float64=double", "-D_Float32x=double",
-    "-D_Float32=float", "-include", MARKS_FILE,
+    "-D_Float32=float", "-D_Atomic=", "-include", MARKS_FILE,
 ]  # fmt: skip
 NO_LOOP = "'break' statement not in loop or switch statement"
 # malloc and the like, which GCC knows, and warns of.
@@ -61,9 +62,9 @@ def errors(unit: cindex.TranslationUnit, source: Source) -> list[Message]:
         known = diagnostic.spelling.startswith(UNDECLARED_OF_LIBRARY)
         if diagnostic.severity < cindex.Diagnostic.Error or known:
             continue
-        if source.is_of_program(offset) and (piece := source.piece_at(offset)):
+        if source.pieces and source.is_of_program(offset):
             text = diagnostic.spelling.partition("; ISO C99")[0]
-            found.append(Message(source.position(piece), _in_the_language(text)))
+            found.append(Message(source.position_at(offset), _in_the_language(text)))
     return found
 
 
