@@ -19,8 +19,8 @@ void svp__kill(int, ...);
 void svp__break(int, ...) __attribute__((noreturn));
 """
 MARKS_FILE = "/tombolo/svp_marks.h"  # not on any disk
-# Types of GCC's C library that clang has other names for. The functions on atomic variables of GCC's
-# headers are, for clang, for other variables.
+# Types of GCC's C library that clang has other names for. Atomic variables are plain ones here: the
+# functions in GCC's headers are for both.
 OPTIONS = [
     "-x", "c", "-std=gnu11", "-w", "-ferror-limit=0", "-D_Float128=long double",
     "-D_Float64x=long double", "-D_Float64=double", "-D_Float32x=double",
