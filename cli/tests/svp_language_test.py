@@ -15,6 +15,7 @@ from tombolo import libraries, svp, svp_compile
 ROOT = Path(__file__).resolve().parents[2]
 TESTING = ROOT / "svp/language/testing"
 THESIS = ROOT / "examples/svp/fibonacci.svp"
+CALLS = ROOT / "examples/svp/calls.svp"
 PROGRAMS = sorted((TESTING / "programs").glob("*.svp"))
 MISTAKES = TESTING / "mistakes.svp"
 WRONG = sorted((TESTING / "wrong").glob("*.svp"))
@@ -51,7 +52,7 @@ def compiled(source: Path, program: Path, environment, *options: str) -> subproc
 def built(compiler, tmp_path_factory) -> dict[str, subprocess.CompletedProcess]:
     """All programs; with the folder that they are in."""
     folder = tmp_path_factory.mktemp("programs")
-    sources = [*PROGRAMS, MISTAKES, THESIS]
+    sources = [*PROGRAMS, MISTAKES, THESIS, CALLS]
 
     def one(source: Path) -> tuple[Path, subprocess.CompletedProcess]:
         options = [] if source == THESIS else ["-Wall", "-Wextra"]
@@ -104,6 +105,13 @@ def test_the_listing_of_the_paper_runs_unchanged(built, workers):
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     # It calls malloc and free undeclared, as C89 let it.
     assert "fibonacci.svp:33" in built[THESIS].stderr
+
+
+def test_the_example_with_its_times_checks_itself(built):
+    done = run(built, CALLS, 2, "20")
+    assert (done.returncode, done.stdout) == (0, "fibonacci(20) = 6765\n")
+    assert "ns a family" in done.stderr
+    assert run(built, CALLS, 2, "1").returncode == 2
 
 
 # --- Wrong programs -----------------------------------------------------------------------------
