@@ -11,22 +11,11 @@
 namespace tombolo::svp::language {
 namespace {
 
-bool was_begun(const svp_family& family) { return family.count != 0; }
-
 Object& object_of(svp_family& family, const svp_site& site, const char* operation) {
   if (family.object == nullptr)
     stop_at(site, fmt::format("{}({}): it has not been created since its last sync", operation,
                               site.name));
   return *static_cast<Object*>(family.object);
-}
-
-void drop(svp_family& family) {
-  auto* const object = static_cast<Object*>(family.object);
-  family.object = nullptr;
-  if (static_cast<void*>(object) == family.storage)
-    std::destroy_at(object);
-  else
-    delete object;
 }
 
 std::string message_of(const std::exception_ptr& error) {
@@ -39,13 +28,6 @@ std::string message_of(const std::exception_ptr& error) {
   }
 }
 
-void keep(svp_family& family, const Exit& exit) {
-  family.reason = static_cast<svp_exit>(exit.reason);
-  family.value = exit.value;
-  std::free(family.failure);
-  family.failure = exit.error == nullptr ? nullptr : ::strdup(message_of(exit.error).c_str());
-}
-
 }  // namespace
 
 void stop_at(const svp_site& site, const std::string& why) {
@@ -53,14 +35,19 @@ void stop_at(const svp_site& site, const std::string& why) {
   std::abort();
 }
 
-void check_free(const svp_family& family, const svp_site& site) {
-  if (!was_begun(family))
+void keep(svp_family& family, const Exit& exit) {
+  family.value = exit.value;
+  std::free(family.failure);
+  family.failure = exit.error == nullptr ? nullptr : ::strdup(message_of(exit.error).c_str());
+}
+
+void stop_not_free(const svp_family& family, const svp_site& site) {
+  if (family.count == 0)
     stop_at(site, fmt::format("create({}): this memory holds no variable of type family; a family "
                               "is a local variable, or an element of a local array",
                               site.name));
-  if (family.object != nullptr)
-    stop_at(site, fmt::format("create({0}): it was created on line {1} and has not been synced",
-                              site.name, family.site->line));
+  stop_at(site, fmt::format("create({0}): it was created on line {1} and has not been synced",
+                            site.name, family.site->line));
 }
 
 void check_range(const Range& range, const svp_site& site) {
@@ -86,17 +73,7 @@ using namespace tombolo::svp;
 
 extern "C" {
 
-svp_family* svp_begin(svp_family* first, unsigned long count) {
-  for (unsigned long n = 0; n < count; ++n) {
-    first[n].object = nullptr;
-    first[n].failure = nullptr;
-    first[n].count = n == 0 ? count : 1;
-  }
-  return first;
-}
-
-void svp_leave(void* families) {
-  auto* const first = static_cast<svp_family*>(families);
+void svp_leave_all(svp_family* first) {
   for (unsigned long n = 0; n < first->count; ++n) {
     svp_family& family = first[n];
     std::free(family.failure);
@@ -106,24 +83,12 @@ void svp_leave(void* families) {
                         fmt::format("{}: created here, and not synced before the end of "
                                     "its scope",
                                     family.site->name));
-    language::drop(family);
+    static_cast<language::Object*>(family.object)->drop(family);
   }
 }
 
 svp_exit svp_sync(svp_family* family, const svp_site* site) {
-  struct Dropped {
-    svp_family& family;
-    ~Dropped() { language::drop(family); }
-  };
-  language::Object& object = language::object_of(*family, *site, "sync");
-  const Dropped dropped{*family};
-  const Exit exit = object.sync(*site);
-  if (exit.done()) [[likely]] {
-    family->reason = SVP_DONE;
-    return SVP_DONE;
-  }
-  language::keep(*family, exit);
-  return family->reason;
+  return language::object_of(*family, *site, "sync").sync(*family, *site);
 }
 
 void svp_kill(svp_family* family, const svp_site* site) {

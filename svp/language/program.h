@@ -23,7 +23,9 @@
 #include <bit>
 #include <cstddef>
 #include <cstring>
+#include <memory>
 #include <new>
+#include <string>
 #include <tuple>
 #include <type_traits>
 #include <utility>
@@ -113,12 +115,20 @@ void give_back(const svp_binding& binding, Value value, const svp_site& site) {
 // At the sync, where the creator reads the value of the last thread.
 void check_written(const svp_site& site, bool is_missing, const char* name);
 
+// The end of a family that is not done, in its variable.
+void keep(svp_family& family, const Exit& exit);
+
 // A family in a variable, whatever its threads are.
 class Object {
  public:
-  virtual ~Object() = default;
-  virtual Exit sync(const svp_site& site) = 0;
+  // Also drops it.
+  virtual svp_exit sync(svp_family& family, const svp_site& site) = 0;
+  // Kills and joins it, if it was not synced.
+  virtual void drop(svp_family& family) = 0;
   virtual void kill() = 0;
+
+ protected:
+  ~Object() = default;
 };
 
 // Without a range: a single thread.
@@ -156,15 +166,31 @@ class Created<Thread, At, Indices, std::tuple<Shared<Values>...>> final : public
   Created(const svp_site& site, const At& at, const Range& range, const void* arguments)
       : arguments_(copied(arguments)), family_(made(site, at, range)) {}
 
-  Exit sync(const svp_site& site) override {
+  svp_exit sync(svp_family& family, const svp_site& site) override {
+    const Dropped dropped{family, *this};
     const Exit exit = family_.sync();
-    if constexpr (shared != 0)
-      if (exit.done()) give_all_back(site, each);
-    return exit;
+    family.reason = static_cast<svp_exit>(exit.reason);
+    if (!exit.done()) [[unlikely]]
+      keep(family, exit);
+    else if constexpr (shared != 0)
+      give_all_back(site, each);
+    return family.reason;
   }
+  void drop(svp_family& family) override { const Dropped dropped{family, *this}; }
   void kill() override { family_.kill(); }
 
  private:
+  struct Dropped {
+    svp_family& family;
+    Created& object;
+    ~Dropped() {
+      family.object = nullptr;
+      if constexpr (sizeof(Created) <= SVP_FAMILY_BYTES)
+        std::destroy_at(&object);
+      else
+        delete &object;
+    }
+  };
   static Arguments copied(const void* from) {
     Arguments arguments;
     if constexpr (shared != 0 || Thread::bytes != 0)
@@ -208,14 +234,15 @@ class Created<Thread, At, Indices, std::tuple<Shared<Values>...>> final : public
   Family<At, Threads> family_;
 };
 
-// Stops the program where the variable has a family, or was never declared as one.
-void check_free(const svp_family& family, const svp_site& site);
+// The variable has a family, or was never declared as one.
+[[noreturn]] void stop_not_free(const svp_family& family, const svp_site& site);
 void check_range(const Range& range, const svp_site& site);
 
 template <class T, class... Args>
 void construct(svp_family& family, const svp_site& site, const Args&... args) {
   static_assert(alignof(T) <= alignof(svp_family));
-  check_free(family, site);
+  if (family.count == 0 || family.object != nullptr) [[unlikely]]
+    stop_not_free(family, site);
   Object* object = nullptr;
   if constexpr (sizeof(T) <= SVP_FAMILY_BYTES)
     object = new (family.storage) T(site, args...);

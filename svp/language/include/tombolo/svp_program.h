@@ -86,8 +86,20 @@ struct svp_binding {
 };
 
 /* At the declaration of families, and where their scope is left. */
-svp_family* svp_begin(svp_family* first, unsigned long count);
-void svp_leave(void* first);
+static inline __attribute__((__unused__)) svp_family* svp_begin(svp_family* first,
+                                                                unsigned long count) {
+  for (unsigned long n = 0; n < count; ++n) {
+    first[n].object = 0;
+    first[n].failure = 0;
+    first[n].count = n == 0 ? count : 1;
+  }
+  return first;
+}
+void svp_leave_all(svp_family* first);
+static inline __attribute__((__unused__)) void svp_leave(void* families) {
+  svp_family* const first = (svp_family*)families;
+  if (first->count != 1 || first->object != 0 || first->failure != 0) svp_leave_all(first);
+}
 
 svp_exit svp_sync(svp_family* family, const struct svp_site* site);
 void svp_kill(svp_family* family, const struct svp_site* site);
