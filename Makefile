@@ -130,6 +130,11 @@ figure-scc: env scc
 figures-quick: env scc ## The papers' figures on the simulated SCC with few points.
 	@$(TOMBOLO) scc figures --quick
 
+.PHONY: page-test
+page-test: env-test ## The report's page in a browser: phone, desk, paper; installs one. Screenshots: build/page-test/.
+	@[ "$(SYSTEM_PACKAGES)" = skip ] || tools/system_packages.sh requirements/system-browser.txt
+	@$(PYTEST) cli/tests/scc_page_test.py
+
 .PHONY: wheel
 wheel: env-test ## The command and its libraries as one wheel, in dist/.
 	@.env/cli/bin/python -m pip wheel --quiet --no-deps --wheel-dir dist .

@@ -67,4 +67,6 @@ EXAMPLES = Hint("all examples on all machines: {}", "tombolo demo --examples")
 
 MEASURE = Hint("to measure: {}", "tombolo scc figures")
 MEASURE_QUICK = Hint("to measure: {}", "tombolo scc figures --quick")
+BASELINE = Hint("if they are meant to: {}", "tombolo scc baseline --write")
+BASELINE_QUICK = Hint("if they are meant to: {}", "tombolo scc baseline --quick --write")
 MEASURE_AGAIN = Hint("to measure all again: {}", "tombolo scc figures --fresh")

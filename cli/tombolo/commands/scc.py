@@ -11,7 +11,7 @@ from rich.table import Table
 from tombolo import hints, libraries, paths, records
 from tombolo.console import console, paragraph
 from tombolo.errors import UserError
-from tombolo.scc import campaign, catalogue, chips, native, report, store, totals
+from tombolo.scc import baseline, campaign, catalogue, chips, native, report, store, totals
 from tombolo.scc.native import Setting
 from tombolo.scc.page import Report, Section, percent
 from tombolo.scc.verdicts import Deviation, Verdict
@@ -113,13 +113,42 @@ def report_command(
 ) -> None:
     """Draw the figures and compare with the papers, from earlier measurements."""
     setting = Setting(quick, seed, chip)
-    results = store.newest(setting)
-    if not results.done:
-        advice = hints.MEASURE_QUICK if quick else hints.MEASURE
-        raise UserError(f"{paths.shown(store.folder())} holds nothing of this setting; {advice}")
-    made = _report(setting, results, everything)
+    made = _report(setting, _measured(setting), everything)
     if strict and _wanting(made):
         raise typer.Exit(1)
+
+
+@app.command("baseline")
+def baseline_command(
+    quick: Quick = False,
+    write: Annotated[
+        bool, typer.Option("--write", help="Keep the verdicts as the ones to compare with.")
+    ] = False,
+) -> None:
+    """Compare the verdicts of earlier measurements with those in the source tree."""
+    setting = Setting(quick)
+    file = baseline.path(setting)
+    now = baseline.judgements(report.gather(catalogue.load(), _measured(setting), setting))
+    if write:
+        baseline.save(now, file)
+        paragraph(f"{len(now)} verdicts: {paths.shown(file)}")
+        return
+    changes = baseline.changes(baseline.load(file), now)
+    for sentence in changes:
+        paragraph(sentence)
+    if changes:
+        again = hints.BASELINE_QUICK if quick else hints.BASELINE
+        raise UserError(f"{len(changes)} verdicts differ from {paths.shown(file)}; {again}")
+    paragraph(f"{len(now)} verdicts as in {paths.shown(file)}")
+
+
+def _measured(setting: Setting) -> store.Results:
+    """The newest results of a setting; a UserError if there are none."""
+    results = store.newest(setting)
+    if not results.done:
+        advice = hints.MEASURE_QUICK if setting.quick else hints.MEASURE
+        raise UserError(f"{paths.shown(store.folder())} holds nothing of this setting; {advice}")
+    return results
 
 
 def _report(setting: Setting, results: store.Results, everything: bool) -> Report:

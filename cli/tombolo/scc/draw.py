@@ -157,7 +157,7 @@ def _stacked(axes, figure: Figure, measured: Measured) -> tuple[list, list[str]]
             _stack(axes, x, width * 0.9, values, parts)
     handles = [Patch(color=_style(place)[0], label=part) for place, part in enumerate(parts)]
     axes.set_xticks(list(ticks), list(ticks.values()), rotation=60, ha="right", fontsize="x-small")
-    axes.set_ylim(0, 115)
+    axes.set_ylim(0, 122)
     axes.set_ylabel("share of the time / %")
     return handles[::-1], parts[::-1]
 

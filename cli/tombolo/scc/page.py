@@ -27,6 +27,11 @@ figcaption { font-size: 13px; color: #555; } figcaption a { white-space: nowrap;
 @media (max-width: 640px) {
   body { margin: 1em auto; } h1 { font-size: 1.5em; } h2 { font-size: 1.2em; }
   img { margin: auto; }
+  .cards tr:first-child, .cards td:empty { display: none; }
+  .cards table, .cards tbody, .cards tr, .cards td { display: block; }
+  .cards tr { border: 1px solid #ccc; margin-bottom: .6em; } .cards td { border: 0; }
+  .cards td.number { text-align: left; }
+  .cards td::before { content: attr(data-label); color: #777; margin-right: .5em; }
 }
 @media print {
   body { margin: 0; max-width: none; font-size: 10pt; }
@@ -119,8 +124,8 @@ def render(report: Report) -> str:
 
 def _totals(verdicts: list[Verdict], deviations: list[Deviation]) -> str:
     headings = (
-        "evidence", "claims that hold", "that do not", "not judged",
-        "numbers met", "not met", "not measured", "which are they",
+        "evidence", "claims that hold", "that do not hold", "not judged",
+        "numbers met", "numbers not met", "not measured", "which",
     )  # fmt: skip
     pairs = zip(totals.of_claims(verdicts), totals.of_numbers(deviations), strict=True)
     rows = []
@@ -129,12 +134,12 @@ def _totals(verdicts: list[Verdict], deviations: list[Deviation]) -> str:
         numbers = [(str(n), "number") for n in counts]
         meaning = totals.MEANINGS[of_claims.standing]
         rows.append([escape(of_claims.standing), *numbers, escape(meaning)])
-    return _table(headings, rows)
+    return _table(headings, rows, cards=True)
 
 
 def claims(verdicts: list[Verdict]) -> str:
     headings = ("experiment", "claim", "wanted", "found", "", "evidence", "source", "reason")
-    return _table(headings, (_claim_row(each) for each in verdicts))
+    return _table(headings, (_claim_row(each) for each in verdicts), cards=True)
 
 
 def _claim_row(each: Verdict) -> list:
@@ -161,10 +166,10 @@ def outside(deviations: list[Deviation]) -> str:
 
 def deviation_table(deviations: list[Deviation]) -> str:
     headings = (
-        "experiment", "series", "x", "", "paper", "ours", "unit", "deviation", "the paper's number",
+        "experiment", "series", "x", "", "paper", "ours", "unit", "deviation", "standing",
         "source", "reason",
     )  # fmt: skip
-    return _table(headings, (_deviation_row(each) for each in deviations))
+    return _table(headings, (_deviation_row(each) for each in deviations), cards=True)
 
 
 def _deviation_row(each: Deviation) -> list:
@@ -259,15 +264,22 @@ def _parameters(parameters: tuple[Parameter, ...]) -> str:
     return papers + _table(("parameter", "value", "source"), rows)
 
 
-def _table(headings: Iterable[str], rows: Iterable[list]) -> str:
-    """Cells are HTML, or a pair of HTML and a class."""
+def _table(headings: Iterable[str], rows: Iterable[list], cards: bool = False) -> str:
+    """Cells are HTML, or a pair of HTML and a class; `cards`: on a phone each row is one."""
+    headings = list(headings)
     head = "".join(f"<th>{heading}</th>" for heading in headings)
     lines = []
     for row in rows:
-        lines.append(f"<tr>{''.join(_cell(cell) for cell in row)}</tr>")
-    return f"<div class='scroll'><table><tr>{head}</tr>{''.join(lines)}</table></div>"
+        labels = headings if cards else [""] * len(row)
+        cells = (_cell(cell, label) for cell, label in zip(row, labels, strict=True))
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    style = "scroll cards" if cards else "scroll"
+    return f"<div class='{style}'><table><tr>{head}</tr>{''.join(lines)}</table></div>"
 
 
-def _cell(cell: str | tuple[str, str]) -> str:
+def _cell(cell: str | tuple[str, str], label: str) -> str:
     text, style = cell if isinstance(cell, tuple) else (cell, "")
-    return f"<td class='{style}'>{text}</td>" if style else f"<td>{text}</td>"
+    attributes = f" class='{style}'" if style else ""
+    if label:
+        attributes += f" data-label='{label}'"
+    return f"<td{attributes}>{text}</td>"

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdicts in the source tree: the changes that are told, and what the files must agree with."""
+
+from pathlib import Path
+
+import pytest
+from scc_test import Bench, bench, gats  # noqa: F401: `bench` is a fixture
+
+from tombolo.errors import UserError
+from tombolo.scc import baseline, catalogue
+from tombolo.scc.baseline import Judgement
+from tombolo.scc.catalogue import FULL
+from tombolo.scc.native import Setting
+from tombolo.scc.verdicts import NO_MEASUREMENT, NOT_JUDGED
+
+HELD, FAILED = Judgement("held", "5.2"), Judgement("not held", "7")
+
+
+def test_changes_of_verdicts_are_told_and_those_of_values_are_not() -> None:
+    before = {"e: a": HELD, "e: b": HELD, "e: gone": HELD}
+    now = {"e: a": Judgement("held", "5.3"), "e: b": FAILED, "e: new": HELD}
+    assert baseline.changes(before, now) == [
+        "e: b was held (5.2) and is not held (7)", "e: new is new: held (5.2)", "e: gone is gone",
+    ]  # fmt: skip
+    assert baseline.changes(before, before) == []
+
+
+def test_a_file_gives_its_judgements_again_a_line_for_each(tmp_path: Path) -> None:
+    found = {"e: a \"quoted\"": HELD, "e: b": FAILED}
+    file = tmp_path / "new" / "full.json"
+    baseline.save(found, file)
+    assert baseline.load(file) == found
+    assert len(file.read_text().splitlines()) == len(found) + 2
+
+
+@pytest.mark.parametrize("text", ["", "[1]", '{"a": "held"}', '{"a": ["held"]}'])
+def test_a_file_that_is_none_is_named(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "full.json"
+    with pytest.raises(UserError, match="full.json"):
+        baseline.load(file)
+    file.write_text(text)
+    with pytest.raises(UserError, match="full.json"):
+        baseline.load(file)
+
+
+def test_there_is_one_for_the_default_setting_only() -> None:
+    assert baseline.path(Setting(quick=True)).name == "quick.json"
+    for other in (Setting(seed=2), Setting(chip="scc-all")):
+        with pytest.raises(UserError, match="default chip and seed"):
+            baseline.path(other)
+
+
+@pytest.mark.parametrize("quick", [False, True])
+def test_the_files_have_a_verdict_for_each_claim_and_number(quick: bool) -> None:
+    """Of today: a claim that was added without a run is noticed before one."""
+    known = baseline.load(baseline.path(Setting(quick)))
+    names = set()
+    for made in catalogue.load().experiments.values():
+        names |= {f"{made.name}: {claim.name}" for claim in made.claims}
+        for n in made.numbers:
+            parts = ("", *(f", quartile {q}" for q in (1, 3) if getattr(n, f"quartile{q}") is not None))
+            names |= {f"{made.name}: {n.series} at {n.x}{part}" for part in parts}
+    assert set(known) == names, "tombolo scc baseline --write"
+
+
+def test_the_quick_set_judges_as_the_full_one_or_not_at_all() -> None:
+    full, quick = (baseline.load(baseline.path(Setting(q))) for q in (False, True))
+    for made in catalogue.load().experiments.values():
+        for claim in made.claims:
+            name = f"{made.name}: {claim.name}"
+            word = quick[name].word
+            if claim.needs == FULL:
+                assert word in (NOT_JUDGED, NO_MEASUREMENT), name
+            else:
+                assert word in (full[name].word, NO_MEASUREMENT), f"{name} needs = 'full'"
+
+
+def test_a_claim_that_fails_has_a_reason() -> None:
+    known, full = catalogue.load(), baseline.load(baseline.path(Setting()))
+    without = [
+        f"{made.name}: {claim.name}"
+        for made in known.experiments.values()
+        for claim in made.claims
+        if full[f"{made.name}: {claim.name}"].word == "not held"
+        and not known.reason_of_claim(made.name, claim.name)
+    ]
+    assert without == []
+
+
+def test_a_number_that_is_not_met_has_a_reason() -> None:
+    known, full = catalogue.load(), baseline.load(baseline.path(Setting()))
+    without = [
+        f"{made.name}: {n.series} at {n.x}"
+        for made in known.experiments.values()
+        for n in made.numbers
+        if full[f"{made.name}: {n.series} at {n.x}"].word == "not met"
+        and not known.reason(made.name, n.series, n.x)
+    ]
+    assert without == []
+
+
+def test_the_command_fails_when_a_verdict_differs(bench: Bench) -> None:  # noqa: F811
+    bench.offers(gats=[gats(10)])
+    nothing = bench.run("baseline", "--quick")
+    assert nothing.returncode == 2 and "holds nothing of this setting" in nothing.stderr
+    bench.run("run", "gats", "--quick")
+    told = bench.run("baseline", "--quick")
+    assert told.returncode == 2
+    assert "was held" in told.stdout and "and is not measured" in told.stdout
+    assert "verdicts differ from" in told.stderr and "baseline --quick --write" in told.stderr

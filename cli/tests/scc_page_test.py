@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report's page in a browser without a screen: on a phone, on a desk and on paper.
+
+Its screenshots and its printed form stay in build/page-test/. Skipped where there is no browser:
+`make page-test` installs one.
+"""
+
+import json
+import re
+import shutil
+import struct
+import subprocess
+import zlib
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from tombolo.scc import catalogue, page, report, store
+from tombolo.scc.catalogue import Experiment
+from tombolo.scc.native import Setting
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+KEPT = ROOT / "build" / "page-test"
+BROWSER = shutil.which("chromium-headless-shell") or shutil.which("chromium")
+SHOWN = ("calibration", "passive-target", "ft")  # lines, bars and stacked bars, long legends
+PHONE, DESK = 390, 1280
+SECONDS = 300
+
+# Written into a copy of the page: the page itself has no script.
+LOOK = """
+<script>
+addEventListener('load', () => {
+  const images = [...document.images].map(i => ({
+    alt: i.alt, loaded: i.complete && i.naturalWidth > 0, width: i.getBoundingClientRect().width,
+    narrow: i.currentSrc != i.src,
+    letters: 10 * i.getBoundingClientRect().width / (i.naturalWidth * 0.75)}));
+  const boxes = [...document.querySelectorAll('h1, h2, p, li, figure, figcaption, summary, .cards td')];
+  const seen = {
+    window: innerWidth, page: document.documentElement.scrollWidth,
+    height: document.documentElement.scrollHeight, images,
+    outside: boxes.filter(b => b.getBoundingClientRect().right > innerWidth + 1)
+                  .map(b => b.textContent.slice(0, 60)),
+    heads: document.querySelectorAll('.cards th').length,
+    hidden: [...document.querySelectorAll('.cards th')].filter(t => t.offsetParent === null).length,
+  };
+  document.documentElement.setAttribute('data-seen', encodeURIComponent(JSON.stringify(seen)));
+});
+</script>
+"""
+
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no browser here: make page-test installs one")
+
+
+def lines(experiment: Experiment) -> list[dict]:
+    """A few values for each series, at the papers' places of x or at places of a plain axis."""
+    made = []
+    for figure in experiment.figures:
+        for number, series in enumerate(figure.series, 1):
+            papers = [n.x for n in experiment.numbers if n.series == series.name]
+            for x in figure.x.categories or papers or (2, 4, 8, 48):
+                line = {"series": series.name, "x": x, "value": 3.0 * number, "unit": figure.y.unit}
+                made.append({**line, "experiment": experiment.name, "kind": "sample", "point": "p"})
+    return made
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page of a few experiments, with values from nowhere."""
+    folder = tmp_path_factory.mktemp("page")
+    known = catalogue.load()
+    few = catalogue.Catalogue({name: known.experiments[name] for name in SHOWN}, known.reasons)
+    file = folder / "values.jsonl"
+    with file.open("w") as out:
+        for name in SHOWN:
+            values = lines(few.experiments[name])
+            done = {"kind": "done", "experiment": name, "point": "p", "lines": len(values), "time": "t"}
+            out.writelines(json.dumps(each) + "\n" for each in [*values, done])
+    results = store.read([file])
+    return report.write(report.gather(few, results, Setting()), results, folder / "report")
+
+
+def browse(address: Path, folder: Path, *options: str) -> str:
+    told = subprocess.run(
+        [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
+         f"--user-data-dir={folder / 'profile'}", *options, address.as_uri()],
+        capture_output=True, text=True, timeout=SECONDS,
+    )  # fmt: skip
+    assert told.returncode == 0, told.stderr
+    return told.stdout
+
+
+def seen(written: Path, folder: Path, width: int) -> dict:
+    """The findings of the script at that width."""
+    looked = folder / f"looked-{width}.html"
+    looked.write_text(written.read_text().replace("</body>", LOOK + "</body>"))
+    shown = browse(looked, folder, f"--window-size={width},900", "--virtual-time-budget=20000", "--dump-dom")
+    (found,) = re.findall(r"data-seen=\"([^\"]*)\"", shown[:100_000])
+    return json.loads(unquote(found))
+
+
+def rows_of(png: Path) -> tuple[int, list[bytes]]:
+    """The width, and the filtered rows, of a picture of 8 bits and three or four channels."""
+    content, at, packed = png.read_bytes(), 8, b""
+    while at < len(content):
+        length, kind = struct.unpack(">I4s", content[at : at + 8])
+        data = content[at + 8 : at + 8 + length]
+        if kind == b"IHDR":
+            width, height, _, color = struct.unpack(">IIBB", data[:10])
+        if kind == b"IDAT":
+            packed += data
+        at += 12 + length
+    step = 1 + width * {2: 3, 6: 4}[color]
+    raw = zlib.decompress(packed)
+    return width, [raw[row * step : (row + 1) * step] for row in range(height)]
+
+
+@pytest.mark.parametrize(("width", "narrow", "name"), [(PHONE, True, "phone"), (DESK, False, "desk")])
+def test_the_page_fits_and_shows_all_pictures(
+    written: Path, tmp_path: Path, width: int, narrow: bool, name: str
+) -> None:
+    found = seen(written, tmp_path, width)
+    assert found["window"] == width
+    assert found["page"] <= width, f"the page is {found['page']} wide"
+    assert not found["outside"]
+    assert len(found["images"]) >= 12
+    for image in found["images"]:
+        assert image["loaded"] and image["narrow"] is narrow, image
+        assert image["width"] <= width and image["letters"] >= 9, image  # pixels of a 10 pt letter
+    assert found["hidden"] == (found["heads"] if narrow else 0)
+    KEPT.mkdir(parents=True, exist_ok=True)
+    shot = KEPT / f"{name}.png"
+    height = min(found["height"], 12_000)
+    browse(written, tmp_path, f"--window-size={width},{height}", f"--screenshot={shot}")
+    across, rows = rows_of(shot)
+    assert across == width and len(rows) == height
+    assert len(set(rows)) > 500  # text and pictures, and no blank sheet
+
+
+def test_the_page_prints(written: Path, tmp_path: Path) -> None:
+    KEPT.mkdir(parents=True, exist_ok=True)
+    printed = KEPT / "page.pdf"
+    browse(written, tmp_path, "--no-pdf-header-footer", f"--print-to-pdf={printed}")
+    content = printed.read_bytes()
+    assert content.startswith(b"%PDF")
+    assert len(re.findall(rb"/Type ?/Page\b", content)) >= len(SHOWN)
+    assert "@media print" in page.STYLE
+
+
+def test_a_page_that_is_too_wide_is_noticed(written: Path, tmp_path: Path) -> None:
+    """The check itself: a line that cannot wrap makes the page wider than its window."""
+    wide = tmp_path / "wide.html"
+    long = "<p style='white-space: nowrap'>" + "long " * 400 + "</p>"
+    wide.write_text(written.read_text().replace("</body>", long + "</body>"))
+    assert seen(wide, tmp_path, PHONE)["page"] > PHONE

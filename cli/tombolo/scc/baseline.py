@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verdicts of a whole set of points as a file of the repository, and the changes since.
+
+A run is the same on any host, so a verdict changes with the model, the programs or the files of the
+papers' numbers only. A change that is meant comes with a new file; another one is a mistake.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from tombolo import paths
+from tombolo.errors import UserError
+from tombolo.scc.native import Setting
+from tombolo.scc.page import Report
+from tombolo.scc.verdicts import NO_MEASUREMENT, Deviation, Verdict
+
+NUMBER_WORDS = {True: "met", False: "not met", None: NO_MEASUREMENT}
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Of a claim, or of a number of a paper: the verdict, and our values as text."""
+
+    word: str
+    found: str
+
+
+Judgements = dict[str, Judgement]  # by "experiment: claim" or "experiment: series at x"
+
+
+def path(setting: Setting) -> Path:
+    """Where the file of a setting lies; only the checkout has it."""
+    root = paths.checkout()
+    if root is None:
+        raise UserError("baselines are part of the source tree: run this command from a checkout")
+    if setting != Setting(quick=setting.quick):
+        raise UserError("there is a baseline of the default chip and seed only")
+    return root / "experiments" / "baseline" / f"{'quick' if setting.quick else 'full'}.json"
+
+
+def judgements(report: Report) -> Judgements:
+    found = {}
+    for section in report.sections:
+        for verdict in section.verdicts:
+            found[_claim(verdict)] = Judgement(verdict.word, verdict.found)
+        for deviation in section.deviations:
+            found[_number(deviation)] = Judgement(NUMBER_WORDS[deviation.good], _ours(deviation))
+    return found
+
+
+def load(file: Path) -> Judgements:
+    try:
+        lines = json.loads(file.read_text())
+        return {name: Judgement(*words) for name, words in lines.items()}
+    except (OSError, ValueError, TypeError, AttributeError) as mistake:
+        raise UserError(f"{paths.shown(file)}: {mistake}") from None
+
+
+def save(found: Judgements, file: Path) -> None:
+    """A line for each, so that a change of one is a change of its line."""
+    entries = (f"{json.dumps(k)}: {json.dumps([j.word, j.found])}" for k, j in found.items())
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("{\n" + ",\n".join(entries) + "\n}\n")
+
+
+def changes(before: Judgements, now: Judgements) -> list[str]:
+    """A sentence for each verdict that is another, is new or is gone."""
+    said = []
+    for name, judgement in now.items():
+        old = before.get(name)
+        if old is None:
+            said.append(f"{name} is new: {judgement.word} ({judgement.found})")
+        elif old.word != judgement.word:
+            said.append(
+                f"{name} was {old.word} ({old.found}) and is {judgement.word} ({judgement.found})"
+            )
+    return said + [f"{name} is gone" for name in before if name not in now]
+
+
+def _claim(verdict: Verdict) -> str:
+    return f"{verdict.experiment}: {verdict.claim.name}"
+
+
+def _number(deviation: Deviation) -> str:
+    part = "" if deviation.part == "value" else f", {deviation.part}"
+    number = deviation.number
+    return f"{deviation.experiment}: {number.series} at {number.x}{part}"
+
+
+def _ours(deviation: Deviation) -> str:
+    return NO_MEASUREMENT if deviation.ours is None else f"{deviation.ours:.4g}"
