@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -25,6 +27,40 @@ class NoRows final : public Recorder {
   void row(const Row&) override {}
   void progress(double) override {}
   void cost(const Cost&) override {}
+};
+
+// The rows of points, by series and x.
+class Rows final : public Recorder {
+ public:
+  void row(const Row& row) override {
+    const double* number = std::get_if<double>(&row.x);
+    by_place[{row.series, number != nullptr ? fmt::format("{:g}", *number)
+                                            : std::get<std::string>(row.x)}] = row;
+  }
+  void progress(double) override {}
+  void cost(const Cost& cost) override { events += cost.events; }
+
+  // Runs the point of that name.
+  void measure(const Experiment& experiment, const std::string& point, const Context& context) {
+    const std::vector<Point> points = experiment.points(context);
+    const auto found =
+        std::find_if(points.begin(), points.end(), [&](const Point& p) { return p.name == point; });
+    ASSERT_NE(found, points.end()) << experiment.name << " has no point " << point;
+    const Status status = found->run(context, *this);
+    ASSERT_TRUE(status.ok()) << point << ": " << status.message();
+  }
+  const Row& at(const std::string& series, const std::string& x) const {
+    static const Row none;
+    const auto found = by_place.find({series, x});
+    EXPECT_NE(found, by_place.end()) << series << " at " << x << " was not measured";
+    return found == by_place.end() ? none : found->second;
+  }
+  double value(const std::string& series, const std::string& x) const {
+    return at(series, x).value;
+  }
+
+  std::map<std::pair<std::string, std::string>, Row> by_place;
+  std::uint64_t events = 0;
 };
 
 // The progress that a program reports.

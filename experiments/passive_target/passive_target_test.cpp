@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loop of lock and unlock: its samples, and what back-off changes in which mix.
+#include "experiments/passive_target/passive_target.h"
+
+#include "experiments/common/measure.h"
+#include "experiments/common/testing.h"
+
+namespace tombolo::experiments {
+namespace {
+
+constexpr int pairs = 30;
+constexpr std::uint32_t processes = 12;
+
+std::vector<double> times(const LockScheme& scheme, unsigned exclusive_percent,
+                          std::uint64_t seed = 1) {
+  Context context = test_context();
+  context.seed = seed;
+  NoRows rows;
+  std::vector<double> all;
+  const Status status =
+      measure_locks(context, rows, processes, pairs, {"mix", exclusive_percent}, scheme, &all);
+  EXPECT_TRUE(status.ok()) << scheme.name << ": " << status.message();
+  return all;
+}
+
+double median(const LockScheme& scheme, unsigned exclusive_percent) {
+  return quartiles(times(scheme, exclusive_percent)).median;
+}
+
+std::vector<LockScheme> all_schemes() {
+  return {gbh(),    gbh_with_backoff(), gbh_with_backoff_as_printed(),
+          mcs_wp(), our_best_effort(),  our_writer_preference()};
+}
+
+TEST(PassiveTarget, HasASampleForEachPairOfEachProcess) {
+  for (const LockScheme& scheme : all_schemes())
+    for (const LockMix& mix : lock_mixes()) {
+      const std::vector<double> found = times(scheme, mix.exclusive_percent);
+      EXPECT_EQ(found.size(), std::size_t{processes} * pairs) << scheme.name << " " << mix.name;
+      // Two calls of the library take more than a microsecond.
+      EXPECT_GT(*std::min_element(found.begin(), found.end()), 1.0) << scheme.name;
+    }
+}
+
+TEST(PassiveTarget, RepeatsItselfAndFollowsItsSeed) {
+  EXPECT_EQ(times(mcs_wp(), 50, 3), times(mcs_wp(), 50, 3));
+  EXPECT_NE(times(mcs_wp(), 50, 3), times(mcs_wp(), 50, 4));
+}
+
+TEST(PassiveTarget, NeedsNoBackOffWhereAllShare) {
+  const std::vector<double> without = times(gbh(), 0);
+  EXPECT_EQ(times(gbh_with_backoff(), 0), without);
+  EXPECT_EQ(times(gbh_with_backoff_as_printed(), 0), without);
+}
+
+TEST(PassiveTarget, WaitsAtTheRegisterOfTheGlobalCounterUnlessItPauses) {
+  const double paused = median(gbh_with_backoff(), 100);
+  EXPECT_GT(median(gbh(), 100), 1.5 * paused);
+  EXPECT_GT(median(gbh_with_backoff_as_printed(), 100), 1.5 * paused);
+}
+
+TEST(PassiveTarget, ExclusiveLocksTakeLongerThanSharedOnes) {
+  for (const LockScheme& scheme : {gbh(), gbh_with_backoff_as_printed()})
+    EXPECT_GT(median(scheme, 100), 1.5 * median(scheme, 0)) << scheme.name;
+}
+
+TEST(PassiveTarget, ThatDoesNotFitTheChipFails) {
+  NoRows rows;
+  std::vector<double> none;
+  const Status status = measure_locks(test_context(), rows, 49, 1, {"shared", 0}, gbh(), &none);
+  EXPECT_EQ(status.code(), Code::bad_configuration);
+  EXPECT_TRUE(none.empty());
+}
+
+TEST(PassiveTarget, HasPointsForTheCoresThereAre) {
+  Context context = test_context();
+  context.quick = false;
+  std::size_t largest = 0;
+  for (const Point& point : passive_target().points(context))
+    largest += point.name.ends_with("-48") ? 1 : 0;
+  // Six schemes and both kinds of messages, in three mixes.
+  EXPECT_EQ(largest, 3u * (6 + 2));
+}
+
+}  // namespace
+}  // namespace tombolo::experiments
