@@ -37,11 +37,13 @@ def copy_tree(to: Path) -> None:
 
 
 def add_experiment(tree: Path) -> None:
-    """The model's folder again, under another name and with another order."""
+    """The model's folder again, but for its tests, under another name and with another order."""
     word = NAME.replace("-", "_")
     new = tree / "experiments" / word
     new.mkdir()
     for path in (tree / "experiments" / MODEL).iterdir():
+        if path.stem.endswith("_test"):
+            continue
         text = re.sub(rf"\b{MODEL}\b", word, path.read_text()).replace(f'"{word}"', f'"{NAME}"')
         text = re.sub(r"^order = (\d+)", lambda m: f"order = {ORDER[m[1]]}", text, flags=re.MULTILINE)
         stem = NAME if path.suffix == ".toml" else word

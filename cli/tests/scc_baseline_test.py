@@ -25,6 +25,14 @@ def test_changes_of_verdicts_are_told_and_those_of_values_are_not() -> None:
     assert baseline.changes(before, before) == []
 
 
+def test_experiments_that_were_not_measured_stay_as_they_are() -> None:
+    before = {"e: a": HELD, "e: gone": HELD, "f: c": HELD, "old: d": HELD}
+    now = {"e: a": FAILED}
+    assert baseline.changes(before, now) == ["e: a was held (5.2) and is not held (7)", "e: gone is gone"]
+    merged = baseline.merged(before, now, ["e", "f"])
+    assert list(merged.items()) == [("e: a", FAILED), ("f: c", HELD)]
+
+
 def test_a_file_gives_its_judgements_again_a_line_for_each(tmp_path: Path) -> None:
     found = {"e: a \"quoted\"": HELD, "e: b": FAILED}
     file = tmp_path / "new" / "full.json"

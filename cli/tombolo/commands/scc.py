@@ -128,9 +128,11 @@ def baseline_command(
     """Compare the verdicts of earlier measurements with those in the source tree."""
     setting = Setting(quick)
     file = baseline.path(setting)
-    now = baseline.judgements(report.gather(catalogue.load(), _measured(setting), setting))
+    known = catalogue.load()
+    now = baseline.judgements(report.gather(known, _measured(setting), setting))
     if write:
-        baseline.save(now, file)
+        before = baseline.load(file) if file.exists() else {}
+        baseline.save(baseline.merged(before, now, list(known.experiments)), file)
         paragraph(f"{len(now)} verdicts: {paths.shown(file)}")
         return
     changes = baseline.changes(baseline.load(file), now)

@@ -40,8 +40,11 @@ def path(setting: Setting) -> Path:
 
 
 def judgements(report: Report) -> Judgements:
+    """Of the experiments that were measured at all."""
     found = {}
     for section in report.sections:
+        if not section.measured:
+            continue
         for verdict in section.verdicts:
             found[_claim(verdict)] = Judgement(verdict.word, verdict.found)
         for deviation in section.deviations:
@@ -64,8 +67,21 @@ def save(found: Judgements, file: Path) -> None:
     file.write_text("{\n" + ",\n".join(entries) + "\n}\n")
 
 
+def merged(before: Judgements, now: Judgements, experiments: list[str]) -> Judgements:
+    """Those of now; of the other experiments there are, those of before."""
+    measured = {_experiment(name) for name in now}
+    kept = {n: j for n, j in before.items() if _experiment(n) not in measured}
+    both = {**kept, **now}
+    return {n: both[n] for e in experiments for n in both if _experiment(n) == e}
+
+
+def _experiment(name: str) -> str:
+    return name.split(": ", 1)[0]
+
+
 def changes(before: Judgements, now: Judgements) -> list[str]:
-    """A sentence for each verdict that is another, is new or is gone."""
+    """A sentence for each verdict that is another, is new or is gone, of the experiments of now."""
+    measured = {_experiment(name) for name in now}
     said = []
     for name, judgement in now.items():
         old = before.get(name)
@@ -75,7 +91,8 @@ def changes(before: Judgements, now: Judgements) -> list[str]:
             said.append(
                 f"{name} was {old.word} ({old.found}) and is {judgement.word} ({judgement.found})"
             )
-    return said + [f"{name} is gone" for name in before if name not in now]
+    gone = [n for n in before if n not in now and _experiment(n) in measured]
+    return said + [f"{name} is gone" for name in gone]
 
 
 def _claim(verdict: Verdict) -> str:

@@ -66,6 +66,7 @@ class Section:
     verdicts: list[Verdict] = field(default_factory=list)
     strangers: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    measured: bool = False  # whether any of its series was
 
     @property
     def summary(self) -> str:

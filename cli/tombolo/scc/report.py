@@ -27,6 +27,7 @@ def gather(catalogue: Catalogue, results: store.Results, setting: Setting) -> Re
                 deviations=verdicts.deviations(catalogue, experiment, measured),
                 verdicts=verdicts.verdicts(catalogue, experiment, measured, setting.quick),
                 strangers=measured.strangers,
+                measured=bool(measured.series),
                 notes=list(dict.fromkeys(line["note"] for line in lines if line.get("note"))),
             )
         )
