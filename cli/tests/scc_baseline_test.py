@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The verdicts in the source tree: the changes that are told, and what the files must agree with."""
+"""The verdicts in the source tree: the changes that are told, and the agreement of the files."""
 
 from pathlib import Path
 

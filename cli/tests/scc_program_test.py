@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program `tombolo-scc` itself: its lines, and how it refuses what it cannot do."""
+"""The program `tombolo-scc` itself: its lines, and its refusals."""
 
 import json
 import signal

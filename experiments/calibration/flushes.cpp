@@ -22,7 +22,11 @@ using Flush = std::function<void(Cpu&)>;
 using MakeFlush = std::function<Flush(Chip&, Cpu&)>;
 
 enum class Before : std::uint8_t { clean, flush, dirty };
-constexpr std::pair<Before, const char*> states[] = {
+struct State {
+  Before before;
+  const char* name;
+};
+constexpr State states[] = {
     {Before::clean, "clean"}, {Before::flush, "flush"}, {Before::dirty, "dirty"}};
 
 // A store to a line that is in no cache would leave none there, so each is loaded first.
@@ -64,14 +68,19 @@ Duration time_of_flush(Cpu& cpu, const Flush& flush, Before before, View data,
 // `lines`: the time is that of one line where they are flushed one by one; 1 for an instruction.
 Status measure(const Context& context, Recorder& recorder, const std::string& series,
                std::uint64_t bytes, std::uint64_t lines, const MakeFlush& make) {
-  for (const auto& [before, name] : states) {
+  for (const State& state : states) {
     double cycles = 0;
     TOMBOLO_TRY(on_core_0(context, recorder, &cycles, [&](Chip& chip, Cpu& cpu) {
       const View data{cpu.allocate_private(bytes), MemoryType::dcm};
-      return time_of_flush(cpu, make(chip, cpu), before, data, bytes);
+      return time_of_flush(cpu, make(chip, cpu), state.before, data, bytes);
     }));
-    recorder.row(
-        {series, std::string(name), cycles / static_cast<double>(lines), "cycles", {}, {}, {}});
+    recorder.row({series,
+                  std::string(state.name),
+                  cycles / static_cast<double>(lines),
+                  "cycles",
+                  {},
+                  {},
+                  {}});
   }
   return {};
 }

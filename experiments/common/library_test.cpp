@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The costs of the MPI library around the engine: which call is charged what, before it acts.
+// The costs of the MPI library around the engine, by call, before the engine acts.
 #include "experiments/common/library.h"
 
 #include "experiments/common/measure.h"

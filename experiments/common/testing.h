@@ -34,8 +34,8 @@ class Rows final : public Recorder {
  public:
   void row(const Row& row) override {
     const double* number = std::get_if<double>(&row.x);
-    by_place[{row.series, number != nullptr ? fmt::format("{:g}", *number)
-                                            : std::get<std::string>(row.x)}] = row;
+    by_place[{row.series,
+              number != nullptr ? fmt::format("{}", *number) : std::get<std::string>(row.x)}] = row;
   }
   void progress(double) override {}
   void cost(const Cost& cost) override { events += cost.events; }

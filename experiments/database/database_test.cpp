@@ -19,8 +19,8 @@ class Database : public ::testing::Test {
 };
 
 TEST_F(Database, OneProcessIsNoFasterThanItself) {
-  EXPECT_NEAR(speedup("none", "1"), 1, 1e-9);
-  EXPECT_LE(speedup("distributed", "1"), 1);
+  EXPECT_NEAR(speedup("none", "1"), 1, 1e-3);
+  EXPECT_LE(speedup("distributed", "1"), 1.001);
 }
 
 TEST_F(Database, SynchronizationCostsSomething) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loop of lock and unlock: its samples, and what back-off changes in which mix.
+// The loop of lock and unlock: its samples, and the effect of back-off in each mix.
 #include "experiments/passive_target/passive_target.h"
 
 #include "experiments/common/measure.h"
