@@ -128,6 +128,40 @@ TEST_P(Published, BestEffortExcludesAndLetsEverybodyIn) {
   excludes<BestEffort>({13}, BackOff::none);
 }
 
+// The order in which a writer and a reader get in that come while another reader is inside, the
+// writer first.
+template <class Locks>
+class Arrivals {
+ public:
+  std::function<void(SpinningCore&, Locks&)> program() {
+    return [this](SpinningCore& core, Locks& locks) {
+      scc::Cpu& cpu = core.cpu();
+      const auto access = core.self() == 1 ? sync::Access::exclusive : sync::Access::shared;
+      cpu.compute(Duration::nanoseconds(core.self() * std::int64_t{30'000}));
+      ASSERT_TRUE(locks.lock(access, 0).ok());
+      entered.push_back(core.self());
+      if (core.self() == 0) cpu.compute(Duration::nanoseconds(300'000));
+      cpu.wait_for_writes();
+      ASSERT_TRUE(locks.unlock(access, 0).ok());
+    };
+  }
+  std::vector<Home> entered;
+};
+
+TEST_P(Published, TheQueuePrefersAWriterToLaterReaders) {
+  Arrivals<McsWriterPreference<SpinningCore>> arrivals;
+  run<McsWriterPreference<SpinningCore>, SpinningCore>(3, arrivals.program());
+  EXPECT_EQ(arrivals.entered, (std::vector<Home>{0, 1, 2}));
+}
+
+TEST_P(Published, BestEffortLetsLaterReadersInBeforeAWriter) {
+  for (const BackOff backoff : {BackOff::none, BackOff::tries, BackOff::tries_and_global_counter}) {
+    Arrivals<BestEffort<SpinningCore>> arrivals;
+    run<BestEffort<SpinningCore>, SpinningCore>(3, arrivals.program(), backoff);
+    EXPECT_EQ(arrivals.entered, (std::vector<Home>{0, 2, 1}));
+  }
+}
+
 // A millisecond is ten doublings of the first pause: some tests for each, and not for each of a
 // thousand microseconds.
 TEST_P(Published, BackOffDoublesAfterEachFailure) {
