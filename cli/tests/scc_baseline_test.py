@@ -33,6 +33,12 @@ def test_experiments_that_were_not_measured_stay_as_they_are() -> None:
     assert list(merged.items()) == [("e: a", FAILED), ("f: c", HELD)]
 
 
+def test_an_experiment_without_a_verdict_yet_is_named_and_no_change() -> None:
+    before, now = {"e: a": HELD}, {"e: a": HELD, "f: b": FAILED, "f: c": HELD}
+    assert baseline.without(before, now) == ["f"]
+    assert baseline.changes(before, now) == []
+
+
 def test_a_file_gives_its_judgements_again_a_line_for_each(tmp_path: Path) -> None:
     found = {"e: a \"quoted\"": HELD, "e: b": FAILED}
     file = tmp_path / "new" / "full.json"
@@ -63,7 +69,9 @@ def test_the_files_have_a_verdict_for_each_claim_and_number(quick: bool) -> None
     """Of today: a claim that was added without a run is noticed before one."""
     known = baseline.load(baseline.path(Setting(quick)))
     names = set()
-    for made in catalogue.load().experiments.values():
+    kept = {name.split(": ")[0] for name in known}
+    assert {"gats", "passive-target", "dht", "ft", "automaton", "calibration"} <= kept
+    for made in (e for e in catalogue.load().experiments.values() if e.name in kept):
         names |= {f"{made.name}: {claim.name}" for claim in made.claims}
         for n in made.numbers:
             parts = ("", *(f", quartile {q}" for q in (1, 3) if getattr(n, f"quartile{q}") is not None))
@@ -76,6 +84,8 @@ def test_the_quick_set_judges_as_the_full_one_or_not_at_all() -> None:
     for made in catalogue.load().experiments.values():
         for claim in made.claims:
             name = f"{made.name}: {claim.name}"
+            if name not in full:
+                continue  # of an experiment without any verdict, as the test above says
             word = quick[name].word
             if claim.needs == FULL:
                 assert word in (NOT_JUDGED, NO_MEASUREMENT), name
@@ -89,7 +99,7 @@ def test_a_claim_that_fails_has_a_reason() -> None:
         f"{made.name}: {claim.name}"
         for made in known.experiments.values()
         for claim in made.claims
-        if full[f"{made.name}: {claim.name}"].word == "not held"
+        if full.get(f"{made.name}: {claim.name}", HELD).word == "not held"
         and not known.reason_of_claim(made.name, claim.name)
     ]
     assert without == []
@@ -101,7 +111,7 @@ def test_a_number_that_is_not_met_has_a_reason() -> None:
         f"{made.name}: {n.series} at {n.x}"
         for made in known.experiments.values()
         for n in made.numbers
-        if full[f"{made.name}: {n.series} at {n.x}"].word == "not met"
+        if full.get(f"{made.name}: {n.series} at {n.x}", HELD).word == "not met"
         and not known.reason(made.name, n.series, n.x)
     ]
     assert without == []

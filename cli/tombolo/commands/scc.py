@@ -135,7 +135,10 @@ def baseline_command(
         baseline.save(baseline.merged(before, now, list(known.experiments)), file)
         paragraph(f"{len(now)} verdicts: {paths.shown(file)}")
         return
-    changes = baseline.changes(baseline.load(file), now)
+    before = baseline.load(file)
+    if unknown := baseline.without(before, now):
+        paragraph(f"no verdicts of {', '.join(unknown)} were kept yet", style="yellow")
+    changes = baseline.changes(before, now)
     for sentence in changes:
         paragraph(sentence)
     if changes:

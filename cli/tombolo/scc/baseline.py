@@ -79,12 +79,21 @@ def _experiment(name: str) -> str:
     return name.split(": ", 1)[0]
 
 
+def without(before: Judgements, now: Judgements) -> list[str]:
+    """The experiments of now of which no verdict was kept yet: nothing of them can change."""
+    kept = {_experiment(name) for name in before}
+    return list(dict.fromkeys(e for n in now if (e := _experiment(n)) not in kept))
+
+
 def changes(before: Judgements, now: Judgements) -> list[str]:
-    """A sentence for each verdict that is another, is new or is gone, of the experiments of now."""
+    """A sentence for each verdict that is another, is new or is gone, of experiments in both."""
     measured = {_experiment(name) for name in now}
+    unknown = without(before, now)
     said = []
     for name, judgement in now.items():
         old = before.get(name)
+        if _experiment(name) in unknown:
+            continue
         if old is None:
             said.append(f"{name} is new: {judgement.word} ({judgement.found})")
         elif old.word != judgement.word:
