@@ -610,6 +610,7 @@ def test_each_kernel_gives_the_same_on_all_memories(kernel):
     checks = [line["check"] for line in lines]
     assert checks == pytest.approx([checks[0]] * len(entries))
     assert all(line["seconds"] > 0 for line in lines)
+    assert [line["seconds_there"] > 0 for line in lines].count(True) == (kernel.program in ("cold", "fill"))
 
 
 @pytest.mark.skipif(paths.checkout() is None, reason="the kernels are in the source tree")
@@ -672,6 +673,16 @@ def test_goals_stand_beside_the_figures_and_quotations_name_their_sources(monkey
     assert [line["ratio"] for line in lines] == [1, 1, 0.5] * 3
     assert [line["goal"] for line in lines[:3]] == [None, "0.98", "0.9"]
     assert {path.suffix for path in tmp_path.iterdir()} == {"", ".jsonl", ".png", ".svg"}
+
+
+def test_rows_that_move_memory_have_both_baselines():
+    pthreads, window, there = Contestant("pthreads"), Contestant("window"), dsm_bench.COPY_THERE
+    row = measured_row({pthreads: 1.0, window: 2.0, there: 0.2}, goal=0.6)
+    (told,) = bench_dsm.beside_copies(row, [pthreads, window])
+    assert "takes 200 ms; beside that one: pthreads 0.20, window 0.10" in told
+    ours = bench_dsm.results(row, [pthreads, window], 2)[1]
+    assert (ours["ratio"], ours["ratio_to_copy_there"]) == (0.5, pytest.approx(0.1))
+    assert bench_dsm.beside_copies(measured_row({pthreads: 1.0, window: 2.0}), [pthreads, window]) == []
 
 
 def test_lines_on_stdout_stand_alone(monkeypatch, tmp_path):

@@ -59,6 +59,11 @@ class Contestant:
         return f"{name}, all cached" if self.whole else name
 
 
+# Measured with Pthreads besides, by the rows that move memory alone: their own copy is to new
+# memory, as that of a page cache.
+COPY_THERE = Contestant("copy to memory that is there already")
+
+
 class Goal(NamedTuple):
     """The least ratio, or the longest time in microseconds."""
 
@@ -93,9 +98,9 @@ class Measured:
             return Contestant("window", contestant.machine, whole=True)
         return Contestant(PTHREADS)
 
-    def ratio(self, contestant: Contestant) -> Spread | None:
+    def ratio(self, contestant: Contestant, base: Contestant | None = None) -> Spread | None:
         """How quick it is beside its base in the same round: 1 is as quick."""
-        base = self.base(contestant)
+        base = base or self.base(contestant)
         return spread(
             theirs / ours
             for each in self.rounds

@@ -109,7 +109,10 @@ def one_round(
     times: dict[Contestant, float | None] = {}
     for contestant in dsm_bench.entries_of(kernel, entries):
         try:
-            times[contestant] = dsm_bench.run(kernel, contestant, threads, quick)["seconds"]
+            line = dsm_bench.run(kernel, contestant, threads, quick)
+            times[contestant] = line["seconds"]
+            if there := line.get("seconds_there"):
+                times[dsm_bench.COPY_THERE] = there
         except UserError as mistake:
             times[contestant] = None
             paragraph(f"{kernel.title}, {contestant.label}: {mistake}", style="red")
@@ -131,6 +134,7 @@ def results(measured: Measured, entries: list[Contestant], threads: int) -> list
             **named("seconds", measured.seconds(contestant)),
             **named("ratio", measured.ratio(contestant)),
             "ratio_to": measured.base(contestant).label,
+            **named("ratio_to_copy_there", measured.ratio(contestant, dsm_bench.COPY_THERE)),
             "goal": str(dsm_bench.goal_of(kernel, contestant) or "") or None,
             "met": measured.met(contestant),
             "samhita_2013": kernel.samhita or None,
@@ -156,8 +160,27 @@ def show(all_measured: list[Measured], entries: list[Contestant], threads: int) 
             if contestant.whole and (seconds := measured.seconds(contestant)):
                 text = f"{measured.kernel.title}, {contestant.label}: {duration(seconds.median)}"
                 paragraph(f"{text}; its ratio in `window` is to this")
+        for line in beside_copies(measured, entries):
+            paragraph(line)
     if any(measured.kernel.samhita or measured.kernel.argodsm for measured in all_measured):
         console.print(quotations(all_measured))
+
+
+def beside_copies(measured: Measured, entries: list[Contestant]) -> list[str]:
+    """A row that moves memory alone has two baselines."""
+    there = measured.seconds(dsm_bench.COPY_THERE)
+    if there is None:
+        return []
+    ratios = [
+        f"{contestant.label} {ratio.median:.2f}"
+        for contestant in entries
+        if (ratio := measured.ratio(contestant, dsm_bench.COPY_THERE))
+    ]
+    return [
+        f"{measured.kernel.title}: the ratios above are to a copy to new memory, which the kernel has to find "
+        f"and clear, as that of a page cache. A copy to memory that is there already takes "
+        f"{duration(there.median)}; beside that one: {', '.join(ratios)}"
+    ]
 
 
 def table(all_measured: list[Measured], entries: list[Contestant], threads: int) -> Table:
