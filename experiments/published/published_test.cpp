@@ -229,7 +229,7 @@ TEST_P(Published, EveryPostIsSeenAndCompletedOnce) {
 // Puts wait for the target's post, and are seen after its wait: also where own windows are cached,
 // as they are without the chip's erratum.
 TEST_P(Published, PutsOfAnEpochAreSeenAfterIt) {
-  const auto check = [this]<class Window>(bool erratum) {
+  const auto check = []<class Window>(bool erratum) {
     scc::Parameters chip;
     ASSERT_TRUE(scc::find_parameters("scc", &chip).ok());
     chip.errata.mpbt_wt_reads_uncached = erratum;
