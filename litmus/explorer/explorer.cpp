@@ -165,13 +165,17 @@ class Search {
 };
 
 // The failure at the end of the path or after it, if the path is one; empty if there is none.
-std::string failure_of(Run& run, const Transitions& path) {
+// Cuts the path where it has failed.
+std::string failure_of(Run& run, Transitions& path) {
   run.restart();
   Transitions choices;
-  for (const Transition& transition : path) {
-    if (!run.failure().empty()) return run.failure();
-    if (!run.enabled(choices) || !contains(choices, transition)) return "";
-    run.apply(transition);
+  for (std::size_t i = 0; i < path.size(); ++i) {
+    if (!run.failure().empty()) {
+      path.resize(i);
+      return run.failure();
+    }
+    if (!run.enabled(choices) || !contains(choices, path[i])) return "";
+    run.apply(path[i]);
   }
   if (!run.failure().empty()) return run.failure();
   if (run.enabled(choices)) return "";
@@ -216,6 +220,7 @@ Counterexample shorten(Program& program, const Bounds& bounds, const Counterexam
   Counterexample best = found;
   const std::string kind = found.what.substr(0, found.what.find(':'));
   for (std::size_t i = best.path.size(); i-- > 0;) {
+    if (i >= best.path.size()) continue;
     Transitions path = best.path;
     path.erase(path.begin() + static_cast<std::ptrdiff_t>(i));
     const std::string what = failure_of(run, path);

@@ -4,7 +4,11 @@
 #include "litmus/programs/deque_program.h"
 #include "litmus/programs/omitting.h"
 #include "litmus/programs/registry.h"
+#include "litmus/programs/remote_program.h"
 #include "svp/scheduler/broken/hasty_deque.h"
+#include "svp/transport/broken/hasty_service.h"
+#include "svp/transport/mailbox_link.h"
+#include "svp/transport/ring_link.h"
 
 namespace tombolo::litmus {
 namespace {
@@ -25,6 +29,15 @@ ExploredProgram alarm(const std::string& name, const std::string& about, machine
                       AlarmOrder order = AlarmOrder::right) {
   return {.name = name, .about = about, .cores = cores, .make = [order](machine::Home n) {
             return std::unique_ptr<Program>(std::make_unique<AlarmProgram<C>>(n, order));
+          }};
+}
+
+template <template <class> class L, class Service = svp::Service>
+ExploredProgram remote(const std::string& name, const std::string& about, unsigned families,
+                       RemoteFault fault = RemoteFault::none, const Bounds& bounds = {}) {
+  return {.name = name, .about = about, .bounds = bounds, .cores = 2, .make = [=](machine::Home) {
+            return std::unique_ptr<Program>(
+                std::make_unique<RemoteProgram<Explored, L, Service>>(families, fault));
           }};
 }
 
@@ -50,6 +63,11 @@ std::vector<ExploredProgram> family_programs() {
                                 {1}, 1),
       alarm<Explored>("families/kill", "core 0 stops a family, core 1 blocks in it", 2),
       alarm<Explored>("families/kill-of-two", "the same with two cores that block", 3),
+      remote<svp::RingLink>("families/remote", "a family at another core, over rings", 1),
+      remote<svp::MailboxLink>("families/remote-by-mailbox", "the same by one mailbox each", 1),
+      remote<svp::MailboxLink>("families/remote-sync-in-any-order",
+                               "two families at another core, of which the second is synced first",
+                               2, RemoteFault::none, {.evictions = 0, .preemptions = 2}),
   };
 }
 
@@ -71,6 +89,17 @@ std::vector<ExploredProgram> broken_family_programs() {
                               {1}, 1)),
       broken(deque<Explored, svp::broken::HastyDeque<Explored>>(
           "families/deque/hasty", "the owner takes back without a look at the split", 2, {1}, 1)),
+      broken(remote<svp::MailboxLink, svp::broken::HastyService>(
+          "families/remote/no-sync-request",
+          "completions are sent unasked, and the first blocks the mailbox (002 section 5.2.2)", 2)),
+      broken(remote<svp::RingLink>("families/remote/no-publish-at-create",
+                                   "arguments are not published", 1, RemoteFault::publish)),
+      broken(remote<svp::RingLink>("families/remote/no-refresh-at-create",
+                                   "arguments are not refreshed", 1, RemoteFault::map)),
+      broken(remote<svp::RingLink>("families/remote/no-publish-at-end", "results are not published",
+                                   1, RemoteFault::unmap)),
+      broken(remote<svp::RingLink>("families/remote/no-refresh-at-sync",
+                                   "results are not refreshed", 1, RemoteFault::refresh)),
       broken(alarm<NoNotify>("families/kill/no-notify", "blocked cores are not woken (R6)", 2)),
       broken(alarm<Explored>("families/kill/raised-before-marked",
                              "the alarm comes before the family is marked", 2,
