@@ -224,6 +224,17 @@ def test_the_c_compiler_names_the_source_too(compiler, tmp_path):
     assert done.returncode == 1
 
 
+@pytest.mark.parametrize("name", ["pointers", "several_shared", "breaks"])
+def test_a_strict_compiler_has_nothing_to_say(name, tmp_path):
+    source = TESTING / f"programs/{name}.svp"
+    subprocess.run([*SVPC, "--emit-cpp", source, "-o", tmp_path], check=True, capture_output=True)
+    command = ["cc", "-std=c99", "-pedantic-errors", *svp_compile.FOR_C, "-x", "cpp-output", "-c"]
+    done = subprocess.run(
+        [*command, tmp_path / f"{name}.svp.i", "-o", tmp_path / "o"], capture_output=True, text=True
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_emit_cpp_writes_both_parts(tmp_path):
     shutil.copy(THESIS, tmp_path)
     done = subprocess.run(

@@ -123,11 +123,12 @@ class Writer:
         text = "".join(
             f"typedef __typeof__({tree.spelled(p.type)}) {_type(thread, p)}; " for p in thread.shared
         )
-        members = "".join(f"{member(p)} g{n}; " for n, p in enumerate(thread.globals))
+        members = "".join(f"{_member(p, f'g{n}')}; " for n, p in enumerate(thread.globals))
         if members:
             text += f"struct {_globals(thread)} {{ {members}}}; "
             size, _ = layout(thread)
-            text += f'_Static_assert(sizeof(struct {_globals(thread)}) == {size}, "arguments"); '
+            holds = f"sizeof(struct {_globals(thread)}) == {size}"
+            text += f'__extension__ _Static_assert({holds}, "arguments"); '
         if thread.parameters:
             shared = f"struct svp_binding shared[{len(thread.shared)}]; " if thread.shared else ""
             inner = f"struct {_globals(thread)} globals; " if members else ""
@@ -340,18 +341,23 @@ def _is_function_pointer(parameter: Parameter) -> bool:
     return tree.is_pointer(parameter.type) and pointee in (TypeKind.FUNCTIONPROTO, TypeKind.FUNCTIONNOPROTO)
 
 
-def member(parameter: Parameter) -> str:
-    """The type in which a global argument is kept."""
-    return "const volatile void *" if tree.is_pointer(parameter.type) else tree.unqualified(parameter.type)
+def _member(parameter: Parameter, name: str) -> str:
+    """The declaration of a kept global argument."""
+    if _is_function_pointer(parameter):
+        return f"void (*{name})(void)"
+    kept = "const volatile void *" if tree.is_pointer(parameter.type) else tree.unqualified(parameter.type)
+    return f"{kept} {name}"
 
 
 def _forth(parameter: Parameter) -> str:
+    if _is_function_pointer(parameter):
+        return "(void (*)(void))"
     return "(const volatile void *)" if tree.is_pointer(parameter.type) else ""
 
 
 def _back(parameter: Parameter) -> str:
     if _is_function_pointer(parameter):
-        return f"({tree.unqualified(parameter.type)})(void *)"
+        return f"({tree.unqualified(parameter.type)})"
     return "(void *)" if tree.is_pointer(parameter.type) else ""
 
 
