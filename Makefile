@@ -102,6 +102,11 @@ broken-twins: env-test build ## Removes, exchanges or shortens each publish, ref
 nightly-dsm: build ## 10,000 random programs on virtual shared memory, by new seeds: make nightly-dsm FIRST=1.
 	@build/$(PRESET)/dsm/dsm_servers_random_programs_test --first $(or $(FIRST),$(shell date +%s)) --programs 1430
 
+.PHONY: nightly-svp
+nightly-svp: build/$(PRESET)/build.ninja ## 10,000 random programs of families, by new seeds: make nightly-svp FIRST=1 PRESET=tsan.
+	@cmake --build build/$(PRESET) -j $(JOBS) --target svp_family_random_test -- --quiet
+	@build/$(PRESET)/svp/svp_family_random_test --first $(or $(FIRST),$(shell date +%s)) --programs 3334
+
 .PHONY: rebuilt-programs
 rebuilt-programs: env native compiler ## pigz, pbzip2, zstd, xz and lbzip2 from Debian's sources, compiled with tombolo-cc, beside Pthreads.
 	@[ "$(SYSTEM_PACKAGES)" = skip ] || tools/system_packages.sh requirements/system-programs.txt

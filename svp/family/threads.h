@@ -5,17 +5,22 @@
 // Invariants: TH1 a worker divides its part only while others are idle: as long as all are busy,
 //                 threads cost a call and a look at one word.
 //             TH2 no exception leaves run(): it ends the family (FamilyBase::fail).
+//             TH3 between two looks a worker runs so many threads as take less than a
+//                 microsecond, and at most RunLength::longest.
 // Thread safety: a family's threads run on any worker.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
+#include <concepts>
 #include <exception>
 #include <tuple>
+#include <type_traits>
 
 #include "svp/family/body.h"
 #include "svp/family/family_base.h"
 #include "svp/family/range.h"
+#include "svp/family/run_length.h"
 
 namespace tombolo::svp {
 
@@ -108,6 +113,8 @@ class DividedThreads {
   };
 
   bool run_part(FamilyBase& family, Worker& worker, std::uint64_t at, std::uint64_t end) {
+    if constexpr (in_runs)
+      if (end - at >= shortest_in_runs) return run_part_in_runs(family, worker, at, end);
     while (at != end) {
       if (!family.may_go_on(worker)) return false;
       if (end - at > 1 && worker.should_divide() && may_add_part())
@@ -126,6 +133,39 @@ class DividedThreads {
         index = static_cast<Index>(static_cast<std::uint64_t>(index) + step);
       } while (++at != end && !worker.wanted());
     });
+  }
+  // The same for many threads, several between two looks.
+  bool run_part_in_runs(FamilyBase& family, Worker& worker, std::uint64_t at, std::uint64_t end) {
+    RunLength length;
+    while (at != end) {
+      if (!family.may_go_on(worker)) return false;
+      if (end - at > 1 && worker.should_divide() && may_add_part())
+        return divide(family, worker, at, end);
+      const bool all = guarded(family, false, [&] {
+        do {
+          const std::uint64_t run = std::min<std::uint64_t>(length.next(), end - at);
+          run_threads(range_.index(at), run);
+          at += run;
+          length.ended();
+        } while (at != end && !worker.wanted());
+      });
+      if (!all) return false;
+    }
+    return true;
+  }
+  // A body of its own for the compiler, which then knows that threads do not change it.
+  void run_threads(Index first, std::uint64_t run) {
+    const Body body = body_;
+    const auto last = static_cast<Index>(static_cast<std::uint64_t>(first) + run);
+    if (range_.step == 1) {
+      for (Index index = first; index != last; ++index) call_body(body, index);
+      return;
+    }
+    for (std::uint64_t i = 0; i != run; ++i) {
+      call_body(body, first);
+      first = static_cast<Index>(static_cast<std::uint64_t>(first) +
+                                 static_cast<std::uint64_t>(range_.step));
+    }
   }
   bool divide(FamilyBase& family, Worker& worker, std::uint64_t at, std::uint64_t end) {
     Part upper(*this, family, at + (end - at) / 2, end);
@@ -155,6 +195,13 @@ class DividedThreads {
       length = std::min(2 * length, longest);
     }
   }
+
+  // Bodies that a copy may stand for: plain values that no call changes.
+  static constexpr bool in_runs = sizeof...(Channels) == 0 && std::is_trivially_copyable_v<Body> &&
+                                  std::is_copy_constructible_v<Body> &&
+                                  std::invocable<const Body&, Index> && sizeof(Body) <= 64;
+  // For fewer threads the clock would cost more than is gained.
+  static constexpr std::uint64_t shortest_in_runs = 128;
 
   Range range_;
   [[no_unique_address]] Body body_;

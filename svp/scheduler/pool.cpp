@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "svp/scheduler/pool.h"
 
+#include <dlfcn.h>
+#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <new>
+#include <string_view>
 
 #include "host/faults/fault_router.h"
 #include "host/processes/processors.h"
@@ -52,6 +57,20 @@ std::uint32_t next_number() {
   return numbers++;
 }
 
+// Workers share the memory of a process. Where a library in front of the C library makes processes
+// of a program's threads, they would wait for ever.
+void refuse_threads_in_processes() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<void*>(&pthread_create), &info) == 0 || info.dli_fname == nullptr)
+    return;
+  if (std::string_view(info.dli_fname).find("libtombolo_pthread") == std::string_view::npos) return;
+  std::fprintf(
+      stderr,
+      "tombolo: families run on the threads of a process, and the threads of this program "
+      "are processes: start it with `tombolo svp run`, and compile it without tombolo-cc\n");
+  std::_Exit(1);
+}
+
 }  // namespace
 
 Pool::Block::~Block() {
@@ -83,6 +102,7 @@ Pool::Pool(const PoolSettings& settings) : settings_(settings), number_(next_num
 }
 
 void Pool::start() {
+  refuse_threads_in_processes();
   (void)host::tell_faults(&Worker::explain_fault).ok();  // without it, faults are as ever
   Pools& pools = Pools::here();
   const std::lock_guard lock(pools.mutex);

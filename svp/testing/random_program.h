@@ -25,6 +25,8 @@ class RandomProgram {
   std::uint64_t threads() const { return threads_.load(); }
   // Objects of threads that are alive.
   std::int64_t alive() const { return alive_.load(); }
+  // Threads that had begun before, or while, their family was killed.
+  std::uint64_t begun() const { return begun_.load(); }
   std::int64_t in_exclusive() const { return in_exclusive_.load(); }
 
  private:
@@ -60,7 +62,7 @@ class RandomProgram {
                       .limit = static_cast<Index>(random.below(6)),
                       .step = random.one_in(5) ? -1 : 1,
                       .block = random.below(3)};
-    switch (random.below(7)) {
+    switch (random.below(9)) {
       case 0:
         return end(create(range, body), random);
       case 1:
@@ -73,6 +75,10 @@ class RandomProgram {
         return chain(random, range, body);
       case 5:
         return late_global(random, range, body);
+      case 6:
+        return killed_while_blocked(random);
+      case 7:
+        return killed_while_running(random);
       default:
         return two_families(random, range, body);
     }
@@ -125,6 +131,39 @@ class RandomProgram {
     value.write(1);
     end(family, random);
   }
+  // A thread that waits for a value which comes after a kill, or never: of a global channel, or
+  // from the parent of a chain.
+  void killed_while_blocked(Random& random) {
+    Global<int> value;
+    Shared<int> link;
+    const bool global = random.one_in(2);
+    const auto wait_for = [&](auto&& read) {
+      const Alive alive(alive_);
+      ++begun_;
+      read();
+    };
+    auto reader = create([&](Global<int>& v) { wait_for([&] { v.read(); }); }, value);
+    auto first = create(
+        {.limit = 3}, [&](SharedEnd<int>& end) { wait_for([&] { end.write(end.read()); }); }, link);
+    if (random.one_in(2)) one_child(random.next());
+    (global ? static_cast<FamilyBase&>(reader) : first).kill();
+    if (!global) value.write(1);
+    if (global) link.write(1);
+    first.sync();
+    end(reader, random);
+  }
+  // Threads that only a kill ends, or the stop of a family above.
+  void killed_while_running(Random& random) {
+    const bool unlimited = random.one_in(2);
+    auto endless = create({.limit = unlimited ? unbounded : 2}, [this, unlimited](Index) {
+      const Alive alive(alive_);
+      ++begun_;
+      while (!unlimited) checkpoint();
+    });
+    if (random.one_in(2)) one_child(random.next());
+    endless.kill();
+    endless.sync();
+  }
   template <class Body>
   void two_families(Random& random, const Range& range, const Body& body) {
     auto first = create(range, body);
@@ -142,6 +181,7 @@ class RandomProgram {
   const Place local_;
   const Place exclusive_;
   std::atomic<std::uint64_t> threads_{0};
+  std::atomic<std::uint64_t> begun_{0};
   std::atomic<std::int64_t> alive_{0};
   std::atomic<std::int64_t> in_exclusive_{0};
 };
