@@ -87,7 +87,7 @@ class [[nodiscard]] Family final : public FamilyBase {
     worker->counts().inlined.add();
     Scope* const before = worker->scope();
     if constexpr (At::may_be_exclusive)
-      at_.run(*this, &Family::body, *worker);
+      at_.run_own(*this, &Family::body, *worker);
     else
       body(*this, *worker);
     worker->set_scope(before);

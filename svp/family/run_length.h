@@ -16,7 +16,7 @@ namespace tombolo::svp {
 
 class RunLength {
  public:
-  static constexpr std::uint32_t longest = 64;
+  static constexpr std::uint32_t longest = 256;
 
   // The threads of the next run.
   std::uint32_t next() {

@@ -35,14 +35,23 @@ Turn* Exclusive::leave(Turn& turn) {
   return next;
 }
 
+void Exclusive::run(Turn& turn, Worker& worker) {
+  // relaxed: see enter().
+  serving_.store(turn.scope, std::memory_order_relaxed);
+  turn.body(*turn.task, worker);
+  serving_.store(nullptr, std::memory_order_relaxed);
+}
+
+void Exclusive::serve_own(Turn& first, Worker& worker) {
+  run(first, worker);
+  if (Turn* const next = leave(first)) worker.pool().delegate(*next->task);  // VEX2
+}
+
 void Exclusive::serve(Turn& first, Worker& worker) {
   const bool has_own_stack = worker.is_from_loop(*first.task);
   Turn* turn = &first;
   for (unsigned served = 1; turn != nullptr; ++served) {
-    // relaxed: see enter().
-    serving_.store(turn->scope, std::memory_order_relaxed);
-    turn->body(*turn->task, worker);
-    serving_.store(nullptr, std::memory_order_relaxed);
+    run(*turn, worker);
     Turn* const next = leave(*turn);
     worker.finish(*turn->task);
     if (next != nullptr && (!has_own_stack || served == in_a_row))

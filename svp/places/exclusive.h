@@ -39,11 +39,14 @@ class Exclusive {
   bool enter(Turn& turn, const Scope* creator);
   // The task of the first turn has come to a worker.
   void serve(Turn& first, Worker& worker);
+  // Its creator has taken it back, and waits for nothing.
+  void serve_own(Turn& first, Worker& worker);
 
  private:
   // So many families are run in a row before the worker looks at other work.
   static constexpr unsigned in_a_row = 64;
 
+  void run(Turn& turn, Worker& worker);
   Turn* leave(Turn& turn);
 
   std::atomic<Turn*> last_{nullptr};

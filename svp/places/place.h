@@ -112,8 +112,13 @@ class AtPlace {
   void begin(Task& task, const Scope& scope, void (*body)(Task&, Worker&), Worker* worker);
   // Where the worker runs it.
   PlaceName name(const Worker& worker) const;
-  // Runs the task, which its creator has taken back, or which another worker has.
+  // Runs the task, which has come to a worker.
   void run(Task& task, void (*body)(Task&, Worker&), Worker& worker);
+  // Runs the task, which its creator has taken back.
+  void run_own(Task& task, void (*body)(Task&, Worker&), Worker& worker) {
+    if (exclusive_ != nullptr) return exclusive_->serve_own(turn_, worker);
+    body(task, worker);
+  }
 
  private:
   Place place_;
