@@ -16,6 +16,7 @@
 #include "runtime/engines/attachment.h"
 #include "svp/job/reach_on.h"
 #include "svp/job/switchboard.h"
+#include "svp/records/process_records.h"
 #include "svp/transport/ring_link.h"
 
 namespace tombolo::svp {
@@ -84,6 +85,7 @@ class ExchangeOn final : public JobExchange {
 
   void open(OpenCall& call, const RemoteRecord& place, const CallPlan& plan,
             std::span<const Piece> pieces) override {
+    ProcessRecords::here().remote_creates().add();
     board_.open(call, place, plan, pieces);
   }
   void ask_sync(OpenCall& call, bool stopped) override { board_.ask_sync(call, stopped); }
@@ -120,6 +122,7 @@ class ExchangeOn final : public JobExchange {
       if (!link_.try_send(to, kind, bytes)) return false;
       if constexpr (machine::DefersStores<C>) exchange_.core_.settle();
       exchange_.bell(to.peer).ring();
+      ProcessRecords::here().remote_bytes().add(bytes.size());
       return true;
     }
     template <class Take>

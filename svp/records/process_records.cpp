@@ -44,9 +44,9 @@ ProcessRecords::ProcessRecords()
       stolen_(counters().counter("tasks_stolen")),
       delegated_(counters().counter("tasks_delegated")),
       blocked_(counters().counter("reads_blocked")),
-      parked_(counters().counter("stacks_parked")) {
-  counters().counter("remote_creates");
-  counters().counter("remote_bytes");
+      parked_(counters().counter("stacks_parked")),
+      remote_creates_(counters().counter("remote_creates")),
+      remote_bytes_(counters().counter("remote_bytes")) {
   const std::string path = path_of_trace();
   traced_ = !path.empty();
   if (!traced_) return;

@@ -10,7 +10,7 @@
 //   tasks_delegated     handed to the workers of a place
 //   reads_blocked       reads of channels that waited
 //   stacks_parked       stacks parked for families which other workers ran
-//   remote_creates, remote_bytes     families in other processes, and bytes sent for them
+//   remote_creates, remote_bytes     families in other processes, and bytes of messages
 //
 // Invariants: VPR1 the records outlive all pools: they are made before the first one is.
 // Thread safety: yes.
@@ -43,6 +43,8 @@ class ProcessRecords {
   // Families and reads of threads that are no workers.
   runtime::Counter& created() { return created_; }
   runtime::Counter& blocked() { return blocked_; }
+  runtime::Counter& remote_creates() { return remote_creates_; }
+  runtime::Counter& remote_bytes() { return remote_bytes_; }
 
   ~ProcessRecords();
 
@@ -58,6 +60,8 @@ class ProcessRecords {
   runtime::Counter& delegated_;
   runtime::Counter& blocked_;
   runtime::Counter& parked_;
+  runtime::Counter& remote_creates_;
+  runtime::Counter& remote_bytes_;
   bool traced_ = false;
   std::mutex mutex_;
   runtime::TraceFile trace_;
