@@ -114,7 +114,8 @@ struct Form {
   std::uint32_t element_bytes = 0;
   std::uint32_t alignment = 0;
   ElementKind kind = ElementKind::other;
-  const Xdr* xdr = nullptr;  // null: has no form in a stream
+  bool has_xdr = false;  // a form in a stream:
+  const Xdr* xdr = nullptr;
 };
 
 template <class T>
@@ -124,6 +125,7 @@ constexpr Form form_of(Flow flow, bool array) {
           .element_bytes = sizeof(T),
           .alignment = alignof(T),
           .kind = element_kind<T>(),
+          .has_xdr = XdrValue<T>,
           .xdr = xdr_of<T>()};
 }
 
@@ -220,7 +222,7 @@ class Digest {
 constexpr void add_form(Digest& digest, const Form& form) {
   digest.add(static_cast<std::uint32_t>(form.flow)).add(form.array ? 1u : 0u);
   digest.add(form.element_bytes).add(form.alignment);
-  digest.add(static_cast<std::uint32_t>(form.kind)).add(form.xdr != nullptr ? 1u : 0u);
+  digest.add(static_cast<std::uint32_t>(form.kind)).add(form.has_xdr ? 1u : 0u);
 }
 
 template <class... P>
