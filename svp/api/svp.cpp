@@ -93,16 +93,17 @@ int status_of(Call&& call) {
 template <class F, class Channels, class... Args>
 void hold(FamilyWords& words, const Channels& channels, Args&&... args) {
   using Held = HeldAs<F, Channels>;
-  static_assert(sizeof(Held) <= sizeof words.memory && alignof(Held) <= 8);
+  static_assert(sizeof(Held) <= sizeof words.memory);
+  static_assert(alignof(Held) <= alignof(FamilyWords));
   words.held = new (words.memory) Held(channels, std::forward<Args>(args)...);
 }
 
 template <class At>
-void hold_plain(FamilyWords& words, const At& at, const Range* range, CBody&& body) {
+void hold_plain(FamilyWords& words, const At& at, const Range* range, const CBody& body) {
   if (range == nullptr)
-    hold<Family<At, SingleThread<CBody>>>(words, NoChannels{}, at, std::move(body));
+    hold<Family<At, SingleThread<CBody>>>(words, NoChannels{}, at, CBody(body));
   else
-    hold<Family<At, DividedThreads<CBody>>>(words, NoChannels{}, at, *range, std::move(body));
+    hold<Family<At, DividedThreads<CBody>>>(words, NoChannels{}, at, *range, CBody(body));
 }
 
 CChannels channels_of(const tombolo_svp_channels_t& given) {
@@ -116,16 +117,16 @@ CChannels channels_of(const tombolo_svp_channels_t& given) {
   return channels;
 }
 
-void hold_with(FamilyWords& words, const Place& place, const Range& range, CBody&& body,
+void hold_with(FamilyWords& words, const Place& place, const Range& range, const CBody& body,
                const tombolo_svp_channels_t& given) {
   const CChannels channels = channels_of(given);
   const AtPlace at(place);
   if (channels.count == 0)
     hold<Family<AtPlace, DividedThreads<CBody, CGlobals>>>(words, channels.globals, at, range,
-                                                           std::move(body));
+                                                           CBody(body));
   else
     hold<Family<AtPlace, OrderedThreads<CBody, CChannels>>>(words, channels, at, range,
-                                                            std::move(body));
+                                                            CBody(body));
 }
 
 Range range_of(const tombolo_svp_range_t& range) {

@@ -158,7 +158,8 @@ class RandomProgram {
     auto endless = create({.limit = unlimited ? unbounded : 2}, [this, unlimited](Index) {
       const Alive alive(alive_);
       ++begun_;
-      while (!unlimited) checkpoint();
+      if (unlimited) return;
+      for (;;) checkpoint();
     });
     if (random.one_in(2)) one_child(random.next());
     endless.kill();
