@@ -2,6 +2,7 @@
 #include "backends/scc/cpu.h"
 
 #include <cstring>
+#include <utility>
 
 #include "base/copy.h"
 
@@ -438,8 +439,8 @@ void Cpu::copy_by_engine(View from, View to, std::size_t bytes, const std::byte*
 
 // ---- Registers ----------------------------------------------------------------------------------
 
-bool Cpu::test_and_set(CoreId of) {
-  ++counters_.tests;
+template <class Look>
+void Cpu::read_registers(CoreId of, Look&& look) {
   const Address registers = chip_.registers(of);
   fibre_->advance(timing_.load);
   const Time leaves = await_request(registers);
@@ -447,13 +448,27 @@ bool Cpu::test_and_set(CoreId of) {
   const Chip::Trip trip = send(target, leaves, 0, 4);
   fibre_->advance_to(trip.effect);
   fibre_->await_turn();
-  std::uint8_t& bit = chip_.test_and_set_bits()[of.index()];
-  const bool ours = bit == 0;
-  bit = 1;
-  if (!ours) ++counters_.tests_failed;
+  look();
   fibre_->advance_to(trip.reply);
   fibre_->advance(after(target));
+}
+
+bool Cpu::test_and_set(CoreId of) {
+  ++counters_.tests;
+  bool ours = false;
+  read_registers(of, [&] {
+    std::uint8_t& bit = chip_.test_and_set_bits()[of.index()];
+    ours = bit == 0;
+    bit = 1;
+  });
+  if (!ours) ++counters_.tests_failed;
   return ours;
+}
+
+LutEntry Cpu::read_lut(CoreId of, std::uint32_t entry) {
+  LutEntry found;
+  read_registers(of, [&] { found = chip_.lut(of, entry); });
+  return found;
 }
 
 template <class Effect>
@@ -471,6 +486,30 @@ void Cpu::post_to_registers(CoreId of, const Effect& effect) {
 void Cpu::clear(CoreId of) {
   std::uint8_t* const bit = &chip_.test_and_set_bits()[of.index()];
   post_to_registers(of, [bit](Time) { *bit = 0; });
+}
+
+Address Cpu::interrupt_word(CoreId of) const {
+  return chip_.registers(of) + of.index() * std::uint64_t{8};
+}
+
+void Cpu::interrupt(CoreId of) {
+  Cpu* const other = &chip_.cpu(of);
+  post_to_registers(of, [other](Time at) {
+    other->interrupted_ = true;
+    other->chip_.simulation().wake(other->interrupt_word(other->id_), 8, at);
+  });
+}
+
+bool Cpu::take_interrupt() {
+  fibre_->await_turn();
+  return std::exchange(interrupted_, false);
+}
+
+bool Cpu::wait_for_interrupt(Time deadline) {
+  const bool came = fibre_->wait_until(
+      interrupt_word(id_), "an interrupt", [this] { return interrupted_; }, deadline);
+  if (came) interrupted_ = false;
+  return came;
 }
 
 void Cpu::set_lut(CoreId of, std::uint32_t entry, LutEntry to) {

@@ -58,6 +58,9 @@ class Cpu {
 
   Time now() const { return fibre_->now(); }
   simulator::Core& fibre() { return *fibre_; }
+  // Lets another fibre of the simulation run on this core from now on, as a system's threads do that
+  // share it. The one that ran before waits until it is called here again; time does not go back.
+  void run_on(simulator::Core& fibre) { fibre_ = &fibre; }
   // Work that touches no memory.
   void compute(Duration d) { fibre_->advance(d); }
   void compute_cycles(std::int64_t n) { fibre_->advance(timing_.core.cycles(n)); }
@@ -121,9 +124,17 @@ class Cpu {
   // Reads the test-and-set register of a core. True: it was clear, and is ours now.
   bool test_and_set(CoreId of);
   void clear(CoreId of);
+  // Sets the interrupt bit of a core's registers.
+  void interrupt(CoreId of);
+  // The interrupts of this core. A program looks for them where it can be interrupted: it takes one,
+  // or waits for one until the deadline; false: none came.
+  bool take_interrupt();
+  bool wait_for_interrupt(Time deadline = Time::never());
   // Changes an entry of a core's lookup table. It counts when wait_for_writes() returns; lines in
   // caches stay, with their bytes.
   void set_lut(CoreId of, std::uint32_t entry, LutEntry to);
+  // Reads one, over the mesh.
+  LutEntry read_lut(CoreId of, std::uint32_t entry);
 
   // ---- Memory of its own ------------------------------------------------------------------------
 
@@ -168,6 +179,9 @@ class Cpu {
   void post(const simulator::CombinedLine& line) {
     post_write(line_size_.first(line.line), line.mask, line.bytes.data());
   }
+  // Reads of a core's registers; the look happens at the device.
+  template <class Look>
+  void read_registers(CoreId of, Look&& look);
   template <class Effect>
   void post_to_registers(CoreId of, const Effect& effect);
   Chip::Trip send(const Target& target, Time start, std::size_t out, std::size_t back,
@@ -181,6 +195,8 @@ class Cpu {
   void read_flush_block();
   void write_line_back(simulator::Line line);
   void drop(Address line);
+  // A word at which a fibre waits for interrupts; nothing else waits at its core's registers.
+  Address interrupt_word(CoreId of) const;
   LineBytes engine_reads(View from);
   template <class Visit>
   void each_line(View first, std::size_t bytes, Visit&& visit);
@@ -211,6 +227,7 @@ class Cpu {
   std::array<Time, 4> engine_lines_{};  // when the lines that the engine has under way arrive
   std::uint64_t private_used_ = 0;
   unsigned flush_blocks_ = 0;  // that the kernel has read
+  bool interrupted_ = false;
   Counters counters_;
 };
 

@@ -177,6 +177,26 @@ std::vector<Field> fields(Parameters& p) {
   cycles("flop", p.software.flop);
   cycles("packet", p.software.packet);
   cycles("rma_step", p.software.rma_step);
+  section = "linux";
+  number("private_megabytes", p.system.private_megabytes, 1, 1 << 20);
+  number("kernel_megabytes", p.system.kernel_megabytes, 1, 1 << 20);
+  number("tick_microseconds", p.system.tick_microseconds, 1, 1'000'000);
+  number("packet_bytes", p.system.packet_bytes, 68, 1500);
+  number("window_bytes", p.system.window_bytes, 1500, 1 << 30);
+  number("map_threshold_kilobytes", p.system.map_threshold_kilobytes, 1, 1 << 20);
+  cycles("interrupt", p.system.interrupt);
+  cycles("context_switch", p.system.context_switch);
+  cycles("thread", p.system.thread);
+  cycles("page_fault", p.system.page_fault);
+  cycles("allocation", p.system.allocation);
+  cycles("socket_call", p.system.socket_call);
+  cycles("segment_send", p.system.segment_send);
+  cycles("segment_receive", p.system.segment_receive);
+  cycles("acknowledgement", p.system.acknowledgement);
+  section = "svp";
+  cycles("gather_element", p.svp.gather_element);
+  cycles("xdr_element", p.svp.xdr_element);
+  cycles("xdr_word", p.svp.xdr_word);
   return all;
 }
 
@@ -362,6 +382,8 @@ class Reader {
                                  name, static_cast<double>(p.core.l2.halves) / 2));
     if (p.software.copy_word.halves < p.core.load.halves)
       return wrong(path, "[software] copy_word_core_cycles: the load is part of it");
+    if (p.system.kernel_megabytes >= p.system.private_megabytes)
+      return wrong(path, "[linux] kernel_megabytes: as much as all of the private memory");
     return {};
   }
 

@@ -72,6 +72,18 @@ struct Parameters {
         flop;
     HalfCycles packet, rma_step;  // of baselines/rckmpi*
   } software;
+  // sccLinux, as far as experiments/svp/ needs it.
+  struct Linux {
+    std::int64_t private_megabytes, kernel_megabytes;
+    std::int64_t tick_microseconds;
+    std::int64_t packet_bytes, window_bytes, map_threshold_kilobytes;
+    HalfCycles interrupt, context_switch, thread, page_fault, allocation;
+    HalfCycles socket_call, segment_send, segment_receive, acknowledgement;
+  } system;
+  // The distributed implementation of SVP that 002 measures.
+  struct Svp {
+    HalfCycles gather_element, xdr_element, xdr_word;
+  } svp;
 
   std::uint32_t tiles() const {
     return static_cast<std::uint32_t>(layout.mesh_columns * layout.mesh_rows);

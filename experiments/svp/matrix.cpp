@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/svp/matrix.h"
+
+#include <algorithm>
+
+#include "base/random.h"
+#include "experiments/common/measure.h"
+#include "experiments/svp/matrix_program.h"
+
+namespace tombolo::experiments {
+namespace {
+
+using simulator::CoreId;
+
+constexpr Scheme measured_schemes[] = {Scheme::original, Scheme::direct, Scheme::remapping};
+
+// Rows of whole numbers from 0 to 7, put into memory before the time counts.
+std::vector<std::vector<double>> fill(Node& node, const Matrix& matrix, Random& random) {
+  std::vector<std::vector<double>> values(matrix.size, std::vector<double>(matrix.size));
+  scc::Chip& chip = node.cpu().chip();
+  node.cpu().wait_for_writes();  // of the zeros of new pages, which poke() is not to be before
+  node.cpu().fibre().await_turn();
+  for (std::uint64_t i = 0; i < matrix.size; ++i) {
+    for (double& value : values[i]) value = static_cast<double>(random.next() % 8);
+    // A row does not cross a page of the lookup table: both are powers of two.
+    chip.poke(node.cpu().id(), matrix.rows[i].first, values[i].data(),
+              matrix.size * sizeof(double));
+  }
+  return values;
+}
+
+using Values = std::vector<std::vector<double>>;
+
+std::vector<double> times(const Values& matrix, const std::vector<double>& vector) {
+  std::vector<double> product;
+  for (const std::vector<double>& row : matrix) {
+    double sum = 0;
+    for (std::size_t j = 0; j < row.size(); ++j) sum += row[j] * vector[j];
+    product.push_back(sum);
+  }
+  return product;
+}
+
+// c is a b, to a random vector of whole numbers (Freivalds): exact, so that a wrong c passes one in 8
+// times at most, and three vectors are tried.
+bool is_product(const Values& a, const Values& b, const Values& c, Random& random) {
+  for (int i = 0; i < 3; ++i) {
+    std::vector<double> vector(a.size());
+    for (double& value : vector) value = static_cast<double>(random.next() % 8);
+    if (times(c, vector) != times(a, times(b, vector))) return false;
+  }
+  return true;
+}
+
+class Master {
+ public:
+  Master(const MatrixRun& what, const MatrixPlaces& places, std::uint64_t seed,
+         MatrixResult& result)
+      : what_(what), places_(places), random_(seed), result_(result) {}
+
+  Status operator()(Node& node) {
+    Matrix a;
+    Matrix b;
+    Matrix c;
+    TOMBOLO_TRY(Matrix::allocate(node, what_.size, &a));
+    TOMBOLO_TRY(Matrix::allocate(node, what_.size, &b));
+    const Values of_a = fill(node, a, random_);
+    const Values of_b = fill(node, b, random_);
+    const simulator::Time begin = node.system().now();
+    Decomposition decomposition(node, places_);
+    const Status status =
+        decomposition.multiply(a, b, what_.worker_masters > 0 ? 1 : what_.steps, &c);
+    result_.most_bytes_used = decomposition.most_bytes_used();
+    TOMBOLO_TRY(status);
+    result_.took = node.system().now() - begin;
+    Values of_c;
+    for (std::uint64_t i = 0; i < c.size; ++i) of_c.push_back(c.read_row(node, i));
+    result_.right = is_product(of_a, of_b, of_c, random_);
+    return {};
+  }
+
+ private:
+  MatrixRun what_;
+  const MatrixPlaces& places_;
+  Random random_;
+  MatrixResult& result_;
+};
+
+// The places of the master, and those of each core that is a worker-master, by its number.
+struct Cast {
+  MatrixPlaces of_master;
+  std::vector<MatrixPlaces> of_others;
+  std::uint32_t cores = 1;
+};
+
+// The text gives each worker-master four or five workers: as those of eight share a whole chip.
+constexpr std::uint32_t most_worker_masters = 8;
+
+Cast cast(const MatrixRun& what, std::uint32_t cores_of_chip) {
+  Cast all;
+  all.of_others.resize(cores_of_chip);
+  const std::uint32_t near = what.worker_masters > 0 ? what.worker_masters : what.workers;
+  for (std::uint32_t core = 1; core <= near; ++core) all.of_master.places.emplace_back(core);
+  all.of_master.function = what.worker_masters > 0 ? 1 : 0;
+  all.cores = 1 + near;
+  if (what.worker_masters == 0) return all;
+  const std::uint32_t workers = cores_of_chip - 1 - most_worker_masters;
+  for (std::uint32_t n = 0; n < workers; ++n)
+    if (n % most_worker_masters < what.worker_masters)
+      all.of_others[1 + n % most_worker_masters].places.emplace_back(all.cores++);
+  return all;
+}
+
+std::string series_name(const MatrixRun& what) {
+  return fmt::format("{}{}/{}", what.worker_masters > 0 ? "distributed-" : "",
+                     name_of(what.scheme), what.size);
+}
+
+Status measure(const Context& context, const MatrixRun& what, double x, Recorder& recorder) {
+  MatrixResult result;
+  const Status status = multiply_matrices(context, what, &result);
+  recorder.cost({result.run.events, result.run.end.since_start().in_nanoseconds() * 1e-9});
+  constexpr double mebibyte = 1 << 20;
+  const double used = static_cast<double>(result.most_bytes_used) / mebibyte;
+  recorder.row({"memory/" + series_name(what), x, used, "MiB", {}, {}, {}});
+  if (status.code() == Code::no_memory) {
+    recorder.row({"finished/" + series_name(what), x, 0, "", {}, {}, status.message()});
+    return {};
+  }
+  TOMBOLO_TRY(status);
+  if (!result.right)
+    return Status::stopped(
+        fmt::format("{} over {} workers: the product is wrong", series_name(what), what.workers));
+  recorder.row({"finished/" + series_name(what), x, 1, "", {}, {}, {}});
+  recorder.row({series_name(what),
+                x,
+                result.took.in_nanoseconds() * 1e-9,
+                "s",
+                {},
+                {},
+                "one run, not the mean of three"});
+  return {};
+}
+
+Point point(const MatrixRun& what, std::uint32_t x) {
+  const double millions = static_cast<double>(what.size * what.size) / 1e6;
+  const double copies = what.steps == 1 ? 6 : 12;
+  const double rate = what.scheme == Scheme::direct ? 2 : 8;
+  const auto bytes = static_cast<std::uint64_t>(millions * 8e6 * (copies + 14));
+  return {fmt::format("{}{}-{}-{}", what.worker_masters > 0 ? "distributed-" : "",
+                      name_of(what.scheme), what.size, x),
+          0.2 + millions * copies * rate, memory_of_chip(48) + bytes,
+          [what, x](const Context& c, Recorder& r) { return measure(c, what, x, r); }};
+}
+
+std::vector<Point> one_step(const Context& context) {
+  std::vector<Point> all;
+  for (const Scheme scheme : measured_schemes)
+    for (const std::uint64_t size : {128, 256, 512, 1024})
+      for (const std::uint32_t workers : {1, 2, 4, 6, 8}) {
+        const bool ends = workers == 1 || workers == 8;
+        if (context.quick && (size > 256 || !ends)) continue;
+        // Those whose simulation takes long.
+        if (size > 256 && scheme != Scheme::direct && !ends && workers != 4) continue;
+        all.push_back(point({.scheme = scheme, .size = size, .workers = workers}, workers));
+      }
+  return all;
+}
+
+struct Measured {
+  Scheme scheme;
+  std::uint64_t size;
+  std::vector<std::uint32_t> x;
+};
+
+std::vector<Point> two_steps(const Context& context) {
+  std::vector<Point> all;
+  // The smallest is not in the paper: it is what is run where time is short.
+  const std::vector<Measured> by_workers{
+      {Scheme::original, 256, {8, 20}},
+      {Scheme::direct, 256, {8, 20}},
+      {Scheme::original, 1024, {8, 20, 47}},
+      {Scheme::direct, 1024, {8, 12, 16, 20, 32, 47}},
+      {Scheme::remapping, 1024, {8, 20}},
+      {Scheme::original, 2048, {20}},
+      {Scheme::direct, 2048, {20}},
+      {Scheme::remapping, 2048, {20}},
+  };
+  for (const Measured& one : by_workers)
+    for (const std::uint32_t x : one.x)
+      if (x < context.chip.cores() && (!context.quick || one.size == 256))
+        all.push_back(
+            point({.scheme = one.scheme, .size = one.size, .steps = 2, .workers = x}, x));
+  const std::vector<Measured> by_masters{
+      {Scheme::original, 256, {8}},
+      {Scheme::direct, 256, {8}},
+      {Scheme::original, 1024, {2, 8}},
+      {Scheme::direct, 1024, {2, 4, 8}},
+      {Scheme::direct, 2048, {8}},
+  };
+  for (const Measured& one : by_masters)
+    for (const std::uint32_t x : one.x)
+      if (context.chip.cores() > 3 * most_worker_masters && (!context.quick || one.size == 256))
+        all.push_back(point(
+            {.scheme = one.scheme, .size = one.size, .steps = 2, .worker_masters = x}, x));
+  return all;
+}
+
+}  // namespace
+
+Status multiply_matrices(const Context& context, const MatrixRun& what, MatrixResult* result) {
+  const Cast all = cast(what, context.chip.cores());
+  DistributionShape shape{.scheme = what.scheme, .seed = context.seed, .care = what.care};
+  for (std::uint32_t core = 0; core < all.cores; ++core) shape.cores.emplace_back(core);
+  const auto places = static_cast<std::uint32_t>(all.of_master.places.size());
+  const std::uint32_t tasks = what.worker_masters > 0 || what.steps == 1 ? 8 : 64;
+  shape.threads = (tasks + places - 1) / places + 1;
+  TOMBOLO_TRY(Distribution::fits(context.chip, shape));
+  scc::Chip chip(context.chip, options_of(context));
+  Distribution svp(chip, shape, matrix_functions(all.of_others));
+  return svp.run(Master(what, all.of_master, context.seed, *result), &result->run);
+}
+
+Experiment svp_matrix() {
+  return {"svp-matrix", "SVP matrix multiplication in one decomposition step", one_step};
+}
+Experiment svp_matrix_two_steps() {
+  return {"svp-matrix-two-steps", "SVP matrix multiplication in two decomposition steps", two_steps};
+}
+
+}  // namespace tombolo::experiments

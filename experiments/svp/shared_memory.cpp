@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "experiments/svp/shared_memory.h"
+
+#include <algorithm>
+
+#include "experiments/svp/data_buffer.h"
+
+namespace tombolo::experiments {
+
+using scc::LutEntry;
+using scc::MemoryType;
+using scc::View;
+using simulator::Address;
+using simulator::CoreId;
+
+std::uint64_t SharedMemory::publish(View array) {
+  system_.system_call();  // the driver's physical address of it
+  // The family is to see the stores before its create, or the creator those before its sync.
+  if (care_.publish) flush();
+  return array.first.byte();
+}
+
+// The driver's, for both levels: dirty lines that left the first one in the midst of the flush of the
+// second would change the order in which that replaces lines, and keep some of them.
+void SharedMemory::flush() {
+  system_.cpu().wbinvd();
+  system_.cpu().flush_l2();
+}
+
+void SharedMemory::copy(CoreId owner, std::uint64_t address, View to, std::uint64_t bytes) {
+  if (copy_cores_.empty()) {
+    copy_mapped(owner, Address(address), to, bytes);
+  } else {
+    copy_by_cores(owner, Address(address), to, bytes);
+  }
+}
+
+// ---- Remapping ----------------------------------------------------------------------------------
+
+void SharedMemory::copy_mapped(CoreId owner, Address from, View to, std::uint64_t bytes) {
+  scc::Cpu& cpu = system_.cpu();
+  const std::uint64_t page = chip_.page_bytes();
+  const std::uint32_t entry = chip_.first_free_entry();
+  while (bytes > 0) {
+    const std::uint64_t in_page = from.byte() % page;
+    const std::uint64_t n = std::min(bytes, page - in_page);
+    const LutEntry there = cpu.read_lut(owner, static_cast<std::uint32_t>(from.byte() / page));
+    cpu.set_lut(cpu.id(), entry, there);
+    cpu.wait_for_writes();
+    // SM1, and the bytes of an earlier copy from the same place are not to be read again.
+    if (care_.refresh) cpu.cl1invmb();
+    copy_memory(system_, {chip_.page(entry) + in_page, MemoryType::mpbt_wb}, to, n);
+    from = from + n;
+    to = to + n;
+    bytes -= n;
+  }
+}
+
+// ---- Copy cores ---------------------------------------------------------------------------------
+
+scc::SystemAddress SharedMemory::look_up(CoreId core, Address at) {
+  const LutEntry entry =
+      system_.cpu().read_lut(core, static_cast<std::uint32_t>(at.byte() / chip_.page_bytes()));
+  return {entry.device, entry.offset + at.byte() % chip_.page_bytes()};
+}
+
+// Equal parts of whole lines; all pages of a core's private memory lie one after the other, so that
+// no part needs a second command at the end of a page.
+void SharedMemory::copy_by_cores(CoreId owner, Address from, View to, std::uint64_t bytes) {
+  constexpr std::uint64_t line = 32;
+  scc::Cpu& cpu = system_.cpu();
+  // Dirty lines of this array would overwrite what comes, and clean ones hide it.
+  if (care_.refresh) flush();
+  const scc::SystemAddress source = look_up(owner, from);
+  const scc::SystemAddress target = look_up(cpu.id(), to.first);
+  const std::uint64_t part =
+      (bytes / copy_cores_.size() + line) / line * line;  // the last one is the smallest
+  scc::CopyClient client(cpu);
+  std::vector<scc::Ticket> tickets;
+  std::uint64_t done = 0;
+  for (const CoreId core : copy_cores_) {
+    const std::uint64_t n = std::min(part, bytes - done);
+    if (n == 0) break;
+    tickets.push_back(client.submit(core, {.from = {source.controller, source.offset + done},
+                                           .to = {target.controller, target.offset + done},
+                                           .bytes = static_cast<std::uint32_t>(n),
+                                           .method = scc::CopyMethod::memcpy}));
+    done += n;
+  }
+  for (const scc::Ticket& ticket : tickets) client.wait(ticket);
+}
+
+void SharedMemory::stop_copy_cores() {
+  for (const CoreId core : copy_cores_) scc::CopyClient(system_.cpu()).stop(core);
+}
+
+}  // namespace tombolo::experiments
