@@ -41,6 +41,8 @@ class CpuTest : public ::testing::Test {
     chip.poke(CoreId(0), at, &value, sizeof value);
   }
 
+  simulator::Duration scc_cycles(std::int64_t n) const { return Timing(scc_).core.cycles(n); }
+
   const Parameters scc_ = chip_named("scc");
   const Parameters repaired_ = chip_named("scc-repaired");
 };
@@ -463,6 +465,73 @@ TEST_F(CpuTest, RunsAreRepeated) {
   };
   EXPECT_EQ(run(3), run(3));
   EXPECT_NE(run(3), run(4));
+}
+
+// ---- Interrupts and lookup tables of other cores -------------------------------------------------
+
+TEST_F(CpuTest, AnInterruptEndsAWait) {
+  Chip chip(scc_);
+  Time sent;
+  chip.start(CoreId(0), [&](Cpu& cpu) {
+    cpu.compute_cycles(1000);
+    sent = cpu.now();
+    cpu.interrupt(CoreId(9));
+  });
+  chip.start(CoreId(9), [&](Cpu& cpu) {
+    EXPECT_FALSE(cpu.take_interrupt());
+    EXPECT_FALSE(cpu.wait_for_interrupt(cpu.now() + scc_cycles(10)));
+    EXPECT_TRUE(cpu.wait_for_interrupt());
+    EXPECT_GT(cpu.now(), sent);
+    EXPECT_FALSE(cpu.take_interrupt());
+  });
+  const simulator::RunResult result = chip.run();
+  EXPECT_TRUE(result.status.ok()) << result.status.message();
+}
+
+TEST_F(CpuTest, AnInterruptStaysUntilItIsTaken) {
+  Chip chip(scc_);
+  chip.start(CoreId(0), [&](Cpu& cpu) { cpu.interrupt(CoreId(9)); });
+  chip.start(CoreId(9), [&](Cpu& cpu) {
+    cpu.compute_cycles(10000);
+    EXPECT_TRUE(cpu.take_interrupt());
+    EXPECT_FALSE(cpu.take_interrupt());
+  });
+  EXPECT_TRUE(chip.run().status.ok());
+}
+
+TEST_F(CpuTest, ReadsEntriesOfOtherCores) {
+  Chip chip(scc_);
+  const LutEntry entry{DeviceKind::dram, 2, 64 << 20};
+  chip.set_lut(CoreId(9), 140, entry);
+  chip.start(CoreId(0), [&](Cpu& cpu) {
+    const Time begin = cpu.now();
+    EXPECT_EQ(cpu.read_lut(CoreId(9), 140), entry);
+    EXPECT_GT(cpu.now(), begin);
+  });
+  EXPECT_TRUE(chip.run().status.ok());
+}
+
+// Two fibres that share a core, one after the other: its caches stay.
+TEST_F(CpuTest, AnotherFibreGoesOnWithTheSameCaches) {
+  Chip chip(scc_);
+  const Address word = shared(chip);
+  const Address turn(chip.page(200).byte());
+  bool first_done = false;
+  set_memory(chip, word, 1);
+  chip.start(CoreId(0), [&](Cpu& cpu) {
+    EXPECT_EQ(cpu.load<std::uint32_t>({word, dcm}), 1u);
+    cpu.fibre().await_turn();
+    set_memory(chip, word, 2);
+    first_done = true;
+    chip.simulation().wake(turn);
+  });
+  chip.simulation().spawn("second", [&](simulator::Core& fibre) {
+    fibre.wait_until(turn, "the core", [&] { return first_done; });
+    Cpu& cpu = chip.cpu(CoreId(0));
+    cpu.run_on(fibre);
+    EXPECT_EQ(cpu.load<std::uint32_t>({word, dcm}), 1u) << "the line was not in the cache";
+  });
+  EXPECT_TRUE(chip.run().status.ok());
 }
 
 }  // namespace

@@ -99,7 +99,7 @@ Status Node::create(CoreId place, const RemoteCall& call, Family* family) {
 }
 
 Status Node::sync(Family& family) {
-  family.stream->ask();
+  if (all_.shape_.asks) family.stream->ask();
   if (all_.shape_.scheme == Scheme::original) {
     TOMBOLO_TRY(receive_gathered(family, 1, false));
   } else {
@@ -134,7 +134,7 @@ Status Node::run_family(Family& family) {
   TOMBOLO_TRY(receive_call(&call, family));
   TOMBOLO_TRY(all_.functions_.at(call.function).run(*this, call.scalars, family.arrays));
   Stream& stream = *family.stream;
-  stream.await_asking();
+  if (all_.shape_.asks) stream.await_asking();
   const Scalars done{0};
   if (all_.shape_.scheme == Scheme::original) return send_gathered(stream, done, family, false);
   stream.send_words(done);

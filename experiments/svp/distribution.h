@@ -90,7 +90,9 @@ struct DistributionShape {
   std::vector<simulator::CoreId> copy_cores = {};
   std::uint32_t threads = 4;  // of each core, beside those that wait for families
   std::uint64_t seed = 1;
-  SharedMemory::Care care = {};  // for tests: what is left out
+  // For tests, which leave a part out.
+  SharedMemory::Care care = {};
+  bool asks = true;  // families are synced on request (002 section 5.2.2)
 };
 
 class Distribution;

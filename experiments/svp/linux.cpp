@@ -79,7 +79,10 @@ void Linux::run_thread(Thread& thread, simulator::Core& fibre) {
 void Linux::stop(scc::Cpu& by) {
   by.fibre().await_turn();
   stopped_ = true;
-  for (Thread& thread : threads_) chip_.simulation().wake(thread.word);
+  for (Thread& thread : threads_) {
+    by.fibre().await_turn();  // one that is woken may come first
+    chip_.simulation().wake(thread.word);
+  }
   by.interrupt(cpu_.id());
 }
 

@@ -30,6 +30,8 @@ struct MatrixRun {
   std::uint32_t workers = 1;
   // The second step is taken by so many worker-masters; the workers are theirs.
   std::uint32_t worker_masters = 0;
+  // For tests: operands whose lines are dirty, and what is left out.
+  bool operands_in_caches = false;
   SharedMemory::Care care = {};
 };
 

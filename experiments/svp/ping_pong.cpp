@@ -86,7 +86,7 @@ class Master {
 
 Status measure(const Context& context, Scheme scheme, std::uint64_t bytes, Recorder& recorder) {
   const bool large = bytes >= std::uint64_t{4} << 20;
-  const PingPong what{.scheme = scheme, .bytes = bytes, .times = context.repetitions(large ? 2 : 3, 2)};
+  const PingPong what{.scheme = scheme, .bytes = bytes, .times = context.repetitions(large ? 1 : 3, 2)};
   PingPongResult result;
   TOMBOLO_TRY(ping_pong(context, what, &result));
   recorder.cost({result.run.events, result.run.end.since_start().in_nanoseconds() * 1e-9});

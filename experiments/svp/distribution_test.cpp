@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: remote create and sync on simulated cores: each way to communicate brings arrays there and
+// back; what is done for consistency at create and sync is needed, and so is the request to sync.
+#include "experiments/svp/distribution.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "experiments/common/measure.h"
+#include "experiments/common/testing.h"
+#include "experiments/svp/ping_pong.h"
+
+namespace tombolo::experiments {
+namespace {
+
+using scc::View;
+using simulator::CoreId;
+using simulator::Duration;
+
+std::uint64_t wrong_words(PingPong what) {
+  what.change = true;
+  PingPongResult result;
+  const Status status = ping_pong(test_context(), what, &result);
+  EXPECT_TRUE(status.ok()) << status.message();
+  return result.wrong_words;
+}
+
+class EachScheme : public ::testing::TestWithParam<Scheme> {};
+INSTANTIATE_TEST_SUITE_P(Schemes, EachScheme, ::testing::ValuesIn(all_schemes),
+                         [](const auto& scheme) {
+                           std::string name = name_of(scheme.param);
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+// A second round finds what the first has left in caches and buffers.
+TEST_P(EachScheme, BringsArraysThereAndBack) {
+  for (const std::uint64_t bytes : {4u, 64u, 100u, 4096u, 20'000u, 300'000u})
+    EXPECT_EQ(wrong_words({.scheme = GetParam(), .bytes = bytes, .times = 1}), 0u) << bytes;
+}
+
+TEST_P(EachScheme, TakesTheSameTimeAgain) {
+  PingPongResult first;
+  PingPongResult second;
+  const PingPong what{.scheme = GetParam(), .bytes = 4096, .times = 1};
+  ASSERT_TRUE(ping_pong(test_context(), what, &first).ok());
+  ASSERT_TRUE(ping_pong(test_context(), what, &second).ok());
+  EXPECT_EQ(first.run.digest, second.run.digest);
+}
+
+// ---- Consistency at create and sync -------------------------------------------------------------
+
+TEST(SharedMemory, RemappingWithoutTheFlushReadsStaleBytes) {
+  const PingPong what{.scheme = Scheme::remapping, .bytes = 8192, .times = 1};
+  PingPong broken = what;
+  broken.care.publish = false;
+  EXPECT_EQ(wrong_words(what), 0u);
+  EXPECT_GT(wrong_words(broken), 0u);
+}
+
+TEST(SharedMemory, CopyCoresNeedTheFlushOfTheSender) {
+  const PingPong what{.scheme = Scheme::copy_cores, .bytes = 8192, .times = 1};
+  PingPong broken = what;
+  broken.care.publish = false;
+  EXPECT_EQ(wrong_words(what), 0u);
+  EXPECT_GT(wrong_words(broken), 0u);
+}
+
+// ---- The sequence of 002 section 5.2.2 ----------------------------------------------------------
+
+// Two families at one place, of which the first ends first and is synced last.
+Status create_two_and_sync_the_last_first(Scheme scheme, bool asks) {
+  const Context context = test_context();
+  simulator::Options options = options_of(context);
+  options.time_limit = simulator::Time::after_start(Duration::milliseconds(500));
+  scc::Chip chip(context.chip, options);
+  const Function waits{.scalars = 1,
+                       .describe = [](const Scalars&) { return std::vector<Shape>(); },
+                       .run =
+                           [](Node& node, const Scalars& scalars, const Arrays&) {
+                             const auto ms = static_cast<std::int64_t>(scalars[0]);
+                             node.system().compute(Duration::milliseconds(ms));
+                             return Status();
+                           }};
+  Distribution svp(chip,
+                   {.scheme = scheme, .cores = {CoreId(0), CoreId(2)}, .asks = asks}, {waits});
+  return svp.run([](Node& master) {
+    Family first;
+    Family second;
+    TOMBOLO_TRY(master.create(CoreId(2), {.scalars = {1}}, &first));
+    TOMBOLO_TRY(master.create(CoreId(2), {.scalars = {30}}, &second));
+    TOMBOLO_TRY(master.sync(second));
+    return master.sync(first);
+  });
+}
+
+TEST(Sync, OfTwoFamiliesAtOnePlaceInEitherOrder) {
+  for (const Scheme scheme : {Scheme::original, Scheme::direct, Scheme::buffers}) {
+    const Status status = create_two_and_sync_the_last_first(scheme, true);
+    EXPECT_TRUE(status.ok()) << name_of(scheme) << ": " << status.message();
+  }
+}
+
+TEST(Sync, ThatNothingAskedForBlocksTheBufferForEver) {
+  const Status status = create_two_and_sync_the_last_first(Scheme::buffers, false);
+  EXPECT_FALSE(status.ok());
+  EXPECT_NE(status.message().find("limit"), std::string::npos) << status.message();
+}
+
+// ---- Mistakes and limits ------------------------------------------------------------------------
+
+TEST(Distribution, NamesACoreThatIsNotThere) {
+  const Status status =
+      Distribution::fits(test_context().chip, {.cores = {CoreId(0), CoreId(48)}});
+  EXPECT_EQ(status.code(), Code::bad_configuration);
+  EXPECT_NE(status.message().find("core 48 of 48"), std::string::npos) << status.message();
+}
+
+TEST(Distribution, EndsWhereARemotePlaceHasNoMemory) {
+  const Context context = test_context();
+  scc::Chip chip(context.chip, options_of(context));
+  const Function large{
+      .scalars = 0,
+      .describe =
+          [](const Scalars&) {
+            return std::vector<Shape>{{false, true, {std::uint64_t{1} << 27, 8}}};
+          },
+      .run = [](Node&, const Scalars&, const Arrays&) { return Status(); }};
+  Distribution svp(chip, {.scheme = Scheme::direct, .cores = {CoreId(0), CoreId(2)}}, {large});
+  const Status status = svp.run([](Node& master) {
+    Family family;
+    TOMBOLO_TRY(master.create(CoreId(2), {.arrays = {View{}}}, &family));
+    return master.sync(family);
+  });
+  EXPECT_EQ(status.code(), Code::no_memory) << status.message();
+}
+
+}  // namespace
+}  // namespace tombolo::experiments
