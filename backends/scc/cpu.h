@@ -58,8 +58,9 @@ class Cpu {
 
   Time now() const { return fibre_->now(); }
   simulator::Core& fibre() { return *fibre_; }
-  // Lets another fibre of the simulation run on this core from now on, as a system's threads do that
-  // share it. The one that ran before waits until it is called here again; time does not go back.
+  // Lets another fibre of the simulation run on this core from now on, as a system's threads do
+  // that share it. The one that ran before waits until it is called here again; time does not
+  // go back.
   void run_on(simulator::Core& fibre) { fibre_ = &fibre; }
   // Work that touches no memory.
   void compute(Duration d) { fibre_->advance(d); }
@@ -126,8 +127,8 @@ class Cpu {
   void clear(CoreId of);
   // Sets the interrupt bit of a core's registers.
   void interrupt(CoreId of);
-  // The interrupts of this core. A program looks for them where it can be interrupted: it takes one,
-  // or waits for one until the deadline; false: none came.
+  // The interrupts of this core. A program looks for them where it can be interrupted: it takes
+  // one, or waits for one until the deadline; false: none came.
   bool take_interrupt();
   bool wait_for_interrupt(Time deadline = Time::never());
   // Changes an entry of a core's lookup table. It counts when wait_for_writes() returns; lines in

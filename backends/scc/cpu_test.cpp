@@ -467,7 +467,8 @@ TEST_F(CpuTest, RunsAreRepeated) {
   EXPECT_NE(run(3), run(4));
 }
 
-// ---- Interrupts and lookup tables of other cores -------------------------------------------------
+// ---- Interrupts and lookup tables of other cores
+// -------------------------------------------------
 
 TEST_F(CpuTest, AnInterruptEndsAWait) {
   Chip chip(scc_);

@@ -90,8 +90,8 @@ void BufferChannels::lock(CoreId core) {
   while (!cpu.test_and_set(core)) cpu.compute(cpu.timing().loop);
 }
 
-// While another message is in the buffer, the sender looks again and again; other threads of its core
-// have their turns meanwhile.
+// While another message is in the buffer, the sender looks again and again; other threads of
+// its core have their turns meanwhile.
 void BufferChannels::lock_empty_buffer(CoreId core) {
   scc::Cpu& cpu = system_.cpu();
   while (true) {

@@ -7,8 +7,8 @@
 //   behind    its bytes; longer ones are sent in several
 //
 // A thread that finds no message of its own sleeps until the next tick. A core whose buffer holds a
-// message for a thread that does not look for it takes none of any other: so the side where a family
-// ran sends nothing before it is asked.
+// message for a thread that does not look for it takes none of any other: so the side where a
+// family ran sends nothing before it is asked.
 //
 // Invariants: BC1 a message is taken by the thread of its channel alone; that of a channel which no
 //                 thread has yet stays until accept() has seen it.

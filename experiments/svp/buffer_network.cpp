@@ -95,8 +95,7 @@ void BufferNetwork::send(CoreId to, const PacketHeader& header, Address data) {
   std::memcpy(packet.data(), &length, length_bytes);
   std::memcpy(packet.data() + length_bytes, &header, packet_header_bytes);
   std::byte* const payload = packet.data() + length_bytes + packet_header_bytes;
-  if (header.data_bytes > 0)
-    cpu.copy_from({data, MemoryType::dcm}, payload, header.data_bytes);
+  if (header.data_bytes > 0) cpu.copy_from({data, MemoryType::dcm}, payload, header.data_bytes);
   cpu.cl1invmb();
   cpu.write(in_buffer(cpu.id(), n * slot_bytes), packet.data(), length_bytes + length);
   busy_[to.index()] = true;

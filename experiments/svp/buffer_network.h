@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: sccLinux's network driver for one core: packets between cores through the message passing
-// buffers. Written after the description that the driver's sources (rckmb, later sccmb) give.
+// Purpose: sccLinux's network driver for one core: packets between cores through the message
+// passing buffers. Written after the description that the driver's sources (rckmb, later sccmb)
+// give.
 //
 // The sender puts a packet into its own buffer, a byte that says where it lies into the receiver's
 // (one for each sender, under the receiver's test-and-set register), and interrupts the receiver.
-// That looks through the bytes of all senders, copies the packet out of the sender's buffer, and sets
-// the byte free. One packet is under way from a core to another.
+// That looks through the bytes of all senders, copies the packet out of the sender's buffer,
+// and sets the byte free. One packet is under way from a core to another.
 //
 //   slots 0 to 4     a packet of 1,500 bytes each, after its length
 //   at the end       a byte for each core: the slot in that core's buffer, or none
 //
 // Invariants: BN1 a slot is used again when the packet in it was taken.
-//             BN2 receive() never sends, so that a sender that waits for its receiver takes in what
-//                 others send meanwhile: two cores that send to each other both go on.
+//             BN2 receive() never sends, so that a sender that waits for its receiver takes in
+//                 the packets of others meanwhile: two cores that send to each other both go on.
 // Thread safety: as Cpu; used inside the kernel of its core alone.
 #pragma once
 
@@ -25,7 +26,7 @@
 
 namespace tombolo::experiments {
 
-// What goes before a packet's data: the headers of IP and TCP, as far as they are used.
+// In front of a packet's data: the headers of IP and TCP, as far as they are used.
 struct PacketHeader {
   std::uint32_t data_bytes = 0;
   std::uint32_t kind = 0;

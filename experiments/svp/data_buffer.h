@@ -3,7 +3,7 @@
 // 5.1): it grows by doubling, is encoded into a second buffer that is sent, and on the other side
 // decoded from the one that was received. Each element costs a call at each step.
 //
-// Invariants: DB1 numbers are in the order of XDR between encode and decode, and nowhere else.
+// Invariants: GBF1 numbers are in the order of XDR between encode and decode, and nowhere else.
 // Thread safety: as Cpu.
 #pragma once
 

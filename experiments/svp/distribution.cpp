@@ -51,8 +51,8 @@ Node::Node(Distribution& all, CoreId core)
     // The first slot of a buffer has the words of copy cores.
     streams_ = std::make_unique<Tcp>(all.chip_, system_, scheme == Scheme::copy_cores ? 1 : 0);
   }
-  shared_ = std::make_unique<SharedMemory>(all.chip_, system_, all.shape_.copy_cores,
-                                           all.shape_.care);
+  shared_ =
+      std::make_unique<SharedMemory>(all.chip_, system_, all.shape_.copy_cores, all.shape_.care);
   // Behind the memory of the image, but for the kernel's two blocks for flushes.
   const auto first = static_cast<std::uint64_t>(system_.times().private_megabytes) * mebibyte;
   const std::uint64_t end = all.chip_.private_bytes();
@@ -154,7 +154,7 @@ Status Node::allocate_arrays(Family& family) {
 Status Node::receive_call(RemoteCall* call, Family& family) {
   Stream& stream = *family.stream;
   if (all_.shape_.scheme == Scheme::original) {
-    // The function and its values say what the message holds.
+    // The function and its values say which arrays the message holds.
     View at{Address()};
     TOMBOLO_TRY(receive_message(stream, &at));
     call->function = __builtin_bswap64(cpu().load<std::uint64_t>(at));
@@ -212,7 +212,7 @@ Status Node::receive_message(Stream& stream, View* at) {
 Status Node::receive_gathered(Family& family, std::size_t head, bool there) {
   View at{Address()};
   TOMBOLO_TRY(receive_message(*family.stream, &at));
-  family.received = std::make_unique<DataBuffer>(system_);  // DI2
+  family.received = std::make_unique<DataBuffer>(system_);  // DSV2
   TOMBOLO_TRY(family.received->decode(at, runs_of(family, head, there)));
   system_.free(at.first);
   scatter(family, head, there);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the distributed implementation of SVP that 002 measures (sections 3.3, 5 and 6.2.1), on
-// cores of the simulated chip: remote create and sync of a function whose data are described, by each
-// of the implementations of its communication.
+// cores of the simulated chip: remote create and sync of a function whose data are described,
+// by each of the implementations of its communication.
 //
 //   Distribution svp(chip, {.scheme = Scheme::direct, .cores = {CoreId(0), CoreId(2)}}, functions);
 //   const Status status = svp.run([&](Node& master) {
 //     Family family;
-//     TOMBOLO_TRY(master.create(CoreId(2), {.function = 0, .scalars = {n}, .arrays = views}, &family));
-//     return master.sync(family);
+//     TOMBOLO_TRY(master.create(CoreId(2), {.function = 0, .scalars = {n}, .arrays = views},
+//     &family)); return master.sync(family);
 //   });
 //
 //   original      data are gathered, encoded and sent in one message over TCP/IP
@@ -20,10 +20,10 @@
 //
 // Each family has a stream of its own, which the creator opens and closes.
 //
-// Invariants: DI1 memory is consistent at create and at sync: the creator's stores before a create
-//                 are seen by the family, and the family's by the creator after the sync. What the
-//                 schemes that share memory need for it is in shared_memory.h.
-//             DI2 a family's receive buffers live as long as its record (assumed; it decides when
+// Invariants: DSV1 memory is consistent at create and at sync: the creator's stores before a create
+//                 are seen by the family, and the family's by the creator after the sync.
+//                 shared_memory.h has the operations of schemes that share memory.
+//             DSV2 a family's receive buffers live as long as its record (assumed; it decides when
 //                 the original implementation runs out of memory).
 // Thread safety: as Cpu.
 #pragma once
@@ -144,7 +144,7 @@ class Distribution {
  public:
   using Program = std::function<Status(Node&)>;
 
-  // bad_configuration, with the reason, if the chip has not what it takes.
+  // bad_configuration, with the reason, if the chip is too small for it.
   static Status fits(const scc::Parameters& chip, const DistributionShape& shape);
 
   Distribution(scc::Chip& chip, const DistributionShape& shape, std::vector<Function> functions);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: remote create and sync on simulated cores: each way to communicate brings arrays there and
-// back; what is done for consistency at create and sync is needed, and so is the request to sync.
+// Purpose: remote create and sync on simulated cores: each way to communicate brings arrays
+// there and back; the flush at create is needed, and so is the request to sync.
 #include "experiments/svp/distribution.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ INSTANTIATE_TEST_SUITE_P(Schemes, EachScheme, ::testing::ValuesIn(all_schemes),
                            return name;
                          });
 
-// A second round finds what the first has left in caches and buffers.
+// A second round finds the lines and bytes of the first in caches and buffers.
 TEST_P(EachScheme, BringsArraysThereAndBack) {
   for (const std::uint64_t bytes : {4u, 64u, 100u, 4096u, 20'000u, 300'000u})
     EXPECT_EQ(wrong_words({.scheme = GetParam(), .bytes = bytes, .times = 1}), 0u) << bytes;
@@ -83,8 +83,8 @@ Status create_two_and_sync_the_last_first(Scheme scheme, bool asks) {
                              node.system().compute(Duration::milliseconds(ms));
                              return Status();
                            }};
-  Distribution svp(chip,
-                   {.scheme = scheme, .cores = {CoreId(0), CoreId(2)}, .asks = asks}, {waits});
+  Distribution svp(chip, {.scheme = scheme, .cores = {CoreId(0), CoreId(2)}, .asks = asks},
+                   {waits});
   return svp.run([](Node& master) {
     Family first;
     Family second;
@@ -111,8 +111,7 @@ TEST(Sync, ThatNothingAskedForBlocksTheBufferForEver) {
 // ---- Mistakes and limits ------------------------------------------------------------------------
 
 TEST(Distribution, NamesACoreThatIsNotThere) {
-  const Status status =
-      Distribution::fits(test_context().chip, {.cores = {CoreId(0), CoreId(48)}});
+  const Status status = Distribution::fits(test_context().chip, {.cores = {CoreId(0), CoreId(48)}});
   EXPECT_EQ(status.code(), Code::bad_configuration);
   EXPECT_NE(status.message().find("core 48 of 48"), std::string::npos) << status.message();
 }
@@ -120,13 +119,12 @@ TEST(Distribution, NamesACoreThatIsNotThere) {
 TEST(Distribution, EndsWhereARemotePlaceHasNoMemory) {
   const Context context = test_context();
   scc::Chip chip(context.chip, options_of(context));
-  const Function large{
-      .scalars = 0,
-      .describe =
-          [](const Scalars&) {
-            return std::vector<Shape>{{false, true, {std::uint64_t{1} << 27, 8}}};
-          },
-      .run = [](Node&, const Scalars&, const Arrays&) { return Status(); }};
+  const Function large{.scalars = 0,
+                       .describe =
+                           [](const Scalars&) {
+                             return std::vector<Shape>{{false, true, {std::uint64_t{1} << 27, 8}}};
+                           },
+                       .run = [](Node&, const Scalars&, const Arrays&) { return Status(); }};
   Distribution svp(chip, {.scheme = Scheme::direct, .cores = {CoreId(0), CoreId(2)}}, {large});
   const Status status = svp.run([](Node& master) {
     Family family;

@@ -2,7 +2,7 @@
 // Purpose: free memory by first fit: the run-time's own memory (002 section 5.2.4), and that of a
 // process. It knows addresses only, and costs no time by itself.
 //
-// Invariants: HP1 free blocks are apart by at least one used byte, and sorted.
+// Invariants: FFH1 free blocks are apart by at least one used byte, and sorted.
 // Thread safety: none.
 #pragma once
 
@@ -21,9 +21,10 @@ class Heap {
   // Gives it memory, once for each range.
   void add(simulator::Address first, std::uint64_t bytes);
 
-  // no_memory, with what is free. Whole lines; `above`: from the end of the highest block that fits.
+  // no_memory, with the free bytes. Whole lines; `above`: from the end of the highest block
+  // that fits.
   Status allocate(std::uint64_t bytes, simulator::Address* at, From from = From::below);
-  // What allocate() has given.
+  // A block of allocate().
   void free(simulator::Address at);
 
   std::uint64_t bytes_of(simulator::Address at) const { return used_.at(at.byte()); }

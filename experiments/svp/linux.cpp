@@ -37,8 +37,8 @@ Linux::Linux(scc::Chip& chip, simulator::CoreId core, const LinuxShape& shape)
   heap_.add(Address(first), end - first);
   touched_ = Address(first);
   Random random(shape.seed ^ (core.index() + 1) * 0x9e3779b97f4a7c15);
-  phase_ = Duration::ticks(static_cast<std::int64_t>(
-      random.next() % static_cast<std::uint64_t>(tick_.in_ticks())));
+  phase_ = Duration::ticks(
+      static_cast<std::int64_t>(random.next() % static_cast<std::uint64_t>(tick_.in_ticks())));
   threads_.resize(shape.threads + 1);
 }
 
@@ -118,7 +118,7 @@ Time Linux::next_wake() const {
   return first;
 }
 
-// The thread that calls has said what it waits for, or has ended. The core idles while no thread can
+// The thread that calls has named its condition, or has ended. The core idles while no thread can
 // run.
 void Linux::give_way() {
   while (true) {
@@ -141,8 +141,7 @@ void Linux::hand_core_to(Thread& next) {
   running_ = &next;
   cpu_.run_on(*next.fibre);
   chip_.simulation().wake(next.word);
-  if (self.alive)
-    self.fibre->wait_until(self.word, "the core", [&] { return running_ == &self; });
+  if (self.alive) self.fibre->wait_until(self.word, "the core", [&] { return running_ == &self; });
 }
 
 void Linux::make_way_for_ready() {
@@ -216,9 +215,8 @@ void Linux::spawn(Body body) {
 void Linux::join() {
   const Thread* const self = running_;
   wait([this, self] {
-    return std::none_of(threads_.begin(), threads_.end(), [self](const Thread& thread) {
-      return thread.alive && &thread != self;
-    });
+    return std::none_of(threads_.begin(), threads_.end(),
+                        [self](const Thread& thread) { return thread.alive && &thread != self; });
   });
 }
 

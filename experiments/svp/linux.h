@@ -41,7 +41,7 @@ class Linux {
 
   // Before the run: the program's own thread.
   void start(Body program);
-  // Of the driver: what an interrupt leads to.
+  // Of the driver: called by interrupts.
   void on_interrupt(Body handler) { handler_ = std::move(handler); }
   // Lets the core's program end when its threads have. By a program of any core.
   void stop(scc::Cpu& by);
@@ -75,7 +75,7 @@ class Linux {
   // The process's: from the kernel's end to that of the image's private memory.
   Heap& heap() { return heap_; }
   const Heap& heap() const { return heap_; }
-  // What malloc() does to it: pages that are new are zeroed.
+  // As malloc(): pages that are new are zeroed.
   Status allocate(std::uint64_t bytes, simulator::Address* at);
   void free(simulator::Address at);
   // A line that belongs to the thread, for values that it sends.

@@ -53,8 +53,8 @@ std::vector<double> times(const Values& matrix, const std::vector<double>& vecto
   return product;
 }
 
-// c is a b, to a random vector of whole numbers (Freivalds): exact, so that a wrong c passes one in 8
-// times at most, and three vectors are tried.
+// c is a b, to a random vector of whole numbers (Freivalds): exact, so that a wrong c passes
+// one in 8 times at most, and three vectors are tried.
 bool is_product(const Values& a, const Values& b, const Values& c, Random& random) {
   for (int i = 0; i < 3; ++i) {
     std::vector<double> vector(a.size());
@@ -125,8 +125,8 @@ Cast cast(const MatrixRun& what, std::uint32_t cores_of_chip) {
 }
 
 std::string series_name(const MatrixRun& what) {
-  return fmt::format("{}{}/{}", what.worker_masters > 0 ? "distributed-" : "",
-                     name_of(what.scheme), what.size);
+  return fmt::format("{}{}/{}", what.worker_masters > 0 ? "distributed-" : "", name_of(what.scheme),
+                     what.size);
 }
 
 Status measure(const Context& context, const MatrixRun& what, double x, Recorder& recorder) {
@@ -188,34 +188,26 @@ struct Measured {
 
 std::vector<Point> two_steps(const Context& context) {
   std::vector<Point> all;
-  // The smallest is not in the paper: it is what is run where time is short.
+  // The smallest is not in the paper: it is run where time is short.
   const std::vector<Measured> by_workers{
-      {Scheme::original, 256, {8, 20}},
-      {Scheme::direct, 256, {8, 20}},
-      {Scheme::original, 1024, {8, 47}},
-      {Scheme::direct, 1024, {8, 16, 20, 32, 47}},
-      {Scheme::remapping, 1024, {8, 20}},
-      {Scheme::original, 2048, {20}},
-      {Scheme::direct, 2048, {20}},
-      {Scheme::remapping, 2048, {20}},
+      {Scheme::original, 256, {8, 20}},   {Scheme::direct, 256, {8, 20}},
+      {Scheme::original, 1024, {8, 47}},  {Scheme::direct, 1024, {8, 16, 20, 32, 47}},
+      {Scheme::remapping, 1024, {8, 20}}, {Scheme::original, 2048, {20}},
+      {Scheme::direct, 2048, {20}},       {Scheme::remapping, 2048, {20}},
   };
   for (const Measured& one : by_workers)
     for (const std::uint32_t x : one.x)
       if (x < context.chip.cores() && (!context.quick || one.size == 256))
-        all.push_back(
-            point({.scheme = one.scheme, .size = one.size, .steps = 2, .workers = x}, x));
+        all.push_back(point({.scheme = one.scheme, .size = one.size, .steps = 2, .workers = x}, x));
   const std::vector<Measured> by_masters{
-      {Scheme::original, 256, {8}},
-      {Scheme::direct, 256, {8}},
-      {Scheme::original, 1024, {8}},
-      {Scheme::direct, 1024, {2, 4, 8}},
-      {Scheme::direct, 2048, {8}},
+      {Scheme::original, 256, {8}},      {Scheme::direct, 256, {8}},  {Scheme::original, 1024, {8}},
+      {Scheme::direct, 1024, {2, 4, 8}}, {Scheme::direct, 2048, {8}},
   };
   for (const Measured& one : by_masters)
     for (const std::uint32_t x : one.x)
       if (context.chip.cores() > 3 * most_worker_masters && (!context.quick || one.size == 256))
-        all.push_back(point(
-            {.scheme = one.scheme, .size = one.size, .steps = 2, .worker_masters = x}, x));
+        all.push_back(
+            point({.scheme = one.scheme, .size = one.size, .steps = 2, .worker_masters = x}, x));
   return all;
 }
 
@@ -238,7 +230,8 @@ Experiment svp_matrix() {
   return {"svp-matrix", "SVP matrix multiplication in one decomposition step", one_step};
 }
 Experiment svp_matrix_two_steps() {
-  return {"svp-matrix-two-steps", "SVP matrix multiplication in two decomposition steps", two_steps};
+  return {"svp-matrix-two-steps", "SVP matrix multiplication in two decomposition steps",
+          two_steps};
 }
 
 }  // namespace tombolo::experiments

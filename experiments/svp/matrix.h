@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the matrix multiplication of 002 section 6.1.2: a matrix is decomposed into four, which
-// makes eight multiplications and four additions of a quarter of the size; the multiplications run at
-// remote places, with each row as an argument of its own.
+// makes eight multiplications and four additions of a quarter of the size; the multiplications
+// run at remote places, with each row as an argument of its own.
 //
-// The multiplication of two sub-matrices is the loop over rows, columns and the sum. Two of its rows
-// are simulated load by load, through the caches; all others take as long as the second. Operands are
-// read, and results written, through the caches once in full, so that a stale line makes a wrong
-// result.
+// The multiplication of two sub-matrices is the loop over rows, columns and the sum. Two of its
+// rows are simulated load by load, through the caches; all others take as long as the second.
+// Operands are read, and results written, through the caches once in full, so that a stale line
+// makes a wrong result.
 //
-// Invariants: MX1 values are small whole numbers, so that sums are exact, and a result is right or
+// Invariants: MXM1 values are small whole numbers, so that sums are exact, and a result is right or
 //                 wrong.
 // Thread safety: as Cpu.
 #pragma once
@@ -30,7 +30,7 @@ struct MatrixRun {
   std::uint32_t workers = 1;
   // The second step is taken by so many worker-masters; the workers are theirs.
   std::uint32_t worker_masters = 0;
-  // For tests: operands whose lines are dirty, and what is left out.
+  // For tests: operands whose lines are dirty, and operations that are left out.
   bool operands_in_caches = false;
   SharedMemory::Care care = {};
 };

@@ -24,7 +24,8 @@ class RowOfLoads {
     Duration took;
     for (std::uint64_t j = 0; j < b_.size; j += columns_between_looks) {
       const simulator::Time begin = node_.system().now();
-      for (std::uint64_t column = j; column < std::min(b_.size, j + columns_between_looks); ++column)
+      for (std::uint64_t column = j; column < std::min(b_.size, j + columns_between_looks);
+           ++column)
         walk(column);
       took += node_.system().now() - begin;
       node_.system().look_around();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: matrices of doubles in the simulated memory of a core, by rows that lie apart, and what a
-// core does with them: multiply two, add two.
+// Purpose: matrices of doubles in the simulated memory of a core, by rows that lie apart, and the
+// product and the sum of two of them.
 // Thread safety: as Cpu.
 #pragma once
 

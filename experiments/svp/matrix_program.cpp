@@ -95,8 +95,7 @@ Status Decomposition::add_parts(Product& product) {
     note_use();
   }
   for (std::size_t i = 0; i < product.parts.size(); i += 2)
-    add(node_, product.parts[i]->c, product.parts[i + 1]->c,
-        product.c.part(i / 4, i / 2 % 2));
+    add(node_, product.parts[i]->c, product.parts[i + 1]->c, product.c.part(i / 4, i / 2 % 2));
   return {};
 }
 
@@ -105,27 +104,24 @@ void Decomposition::note_use() {
 }
 
 std::vector<Function> matrix_functions(std::vector<MatrixPlaces> of_worker_masters) {
-  const Function work{
-      .scalars = 1,
-      .describe = rows_of_three,
-      .run =
-          [](Node& node, const Scalars& scalars, const Arrays& arrays) {
-            multiply(node, matrix_of(arrays, 0, scalars[0]), matrix_of(arrays, 1, scalars[0]),
-                     matrix_of(arrays, 2, scalars[0]));
-            return Status();
-          }};
-  const Function delegate{
-      .scalars = 1,
-      .describe = rows_of_three,
-      .run =
-          [all = std::move(of_worker_masters)](Node& node, const Scalars& scalars,
-                                               const Arrays& arrays) {
-            const MatrixPlaces& places = all.at(node.cpu().id().index());
-            Decomposition decomposition(node, places);
-            Matrix c = matrix_of(arrays, 2, scalars[0]);
-            return decomposition.multiply(matrix_of(arrays, 0, scalars[0]),
-                                          matrix_of(arrays, 1, scalars[0]), 1, &c);
-          }};
+  const Function work{.scalars = 1,
+                      .describe = rows_of_three,
+                      .run = [](Node& node, const Scalars& scalars, const Arrays& arrays) {
+                        multiply(node, matrix_of(arrays, 0, scalars[0]),
+                                 matrix_of(arrays, 1, scalars[0]),
+                                 matrix_of(arrays, 2, scalars[0]));
+                        return Status();
+                      }};
+  const Function delegate{.scalars = 1,
+                          .describe = rows_of_three,
+                          .run = [all = std::move(of_worker_masters)](
+                                     Node& node, const Scalars& scalars, const Arrays& arrays) {
+                            const MatrixPlaces& places = all.at(node.cpu().id().index());
+                            Decomposition decomposition(node, places);
+                            Matrix c = matrix_of(arrays, 2, scalars[0]);
+                            return decomposition.multiply(matrix_of(arrays, 0, scalars[0]),
+                                                          matrix_of(arrays, 1, scalars[0]), 1, &c);
+                          }};
   return {work, delegate};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the decomposed multiplication as a program of the distributed run-time: the function of a
-// remote multiplication, that of a worker-master, and a master's part.
+// Purpose: the decomposed multiplication as a program of the distributed run-time: the function
+// of a remote multiplication, that of a worker-master, and a master's part.
 // Thread safety: as Cpu.
 #pragma once
 
@@ -17,8 +17,8 @@ struct MatrixPlaces {
   std::uint64_t function = 0;
 };
 
-// A multiplication that is decomposed so many times. All its families are created before the first is
-// synced; then the additions follow, from the smallest on.
+// A multiplication that is decomposed so many times. All its families are created before the
+// first is synced; then the additions follow, from the smallest on.
 class Decomposition {
  public:
   Decomposition(Node& node, const MatrixPlaces& places) : node_(node), places_(places) {}

@@ -18,10 +18,9 @@ MatrixResult result_of(const Context& context, const MatrixRun& what) {
 }
 
 TEST(Matrix, EachSchemeGivesTheProduct) {
-  for (const Scheme scheme : {Scheme::original, Scheme::direct, Scheme::own_memory, Scheme::buffers,
-                              Scheme::remapping}) {
-    EXPECT_TRUE(
-        result_of(test_context(), {.scheme = scheme, .size = 32, .workers = 3}).right)
+  for (const Scheme scheme :
+       {Scheme::original, Scheme::direct, Scheme::own_memory, Scheme::buffers, Scheme::remapping}) {
+    EXPECT_TRUE(result_of(test_context(), {.scheme = scheme, .size = 32, .workers = 3}).right)
         << name_of(scheme);
   }
 }
@@ -31,9 +30,9 @@ TEST(Matrix, TwoStepsAndWorkerMastersGiveTheProduct) {
     EXPECT_TRUE(
         result_of(test_context(), {.scheme = scheme, .size = 32, .steps = 2, .workers = 5}).right)
         << name_of(scheme);
-    EXPECT_TRUE(result_of(test_context(),
-                          {.scheme = scheme, .size = 32, .steps = 2, .worker_masters = 3})
-                    .right)
+    EXPECT_TRUE(
+        result_of(test_context(), {.scheme = scheme, .size = 32, .steps = 2, .worker_masters = 3})
+            .right)
         << name_of(scheme);
   }
 }
@@ -46,7 +45,7 @@ TEST(Matrix, StaleOperandsMakeAWrongProduct) {
   EXPECT_FALSE(result_of(test_context(), what).right);
 }
 
-// As in the paper, smaller: the results' buffers are what the original lacks memory for. With the
+// As in the paper, smaller: the original lacks memory for the results' buffers. With the
 // memory that there is it finishes (experiment svp-matrix-two-steps).
 TEST(Matrix, TheOriginalRunsOutOfMemoryWhereDirectCommunicationDoesNot) {
   const MatrixRun what{.scheme = Scheme::direct, .size = 256, .steps = 2, .workers = 20};

@@ -56,8 +56,7 @@ class Master {
       fill(node, array, round);
       const Time begin = node.system().now();
       Family family;
-      TOMBOLO_TRY(node.create(
-          remote, {.function = 0, .scalars = {n}, .arrays = {array}}, &family));
+      TOMBOLO_TRY(node.create(remote, {.function = 0, .scalars = {n}, .arrays = {array}}, &family));
       TOMBOLO_TRY(node.sync(family));
       const Duration took = node.system().now() - begin;
       if (i == 1 || took < result_.shortest) result_.shortest = took;
@@ -86,15 +85,16 @@ class Master {
 
 Status measure(const Context& context, Scheme scheme, std::uint64_t bytes, Recorder& recorder) {
   const bool large = bytes >= std::uint64_t{4} << 20;
-  const PingPong what{.scheme = scheme, .bytes = bytes, .times = context.repetitions(large ? 1 : 3, 2)};
+  const PingPong what{
+      .scheme = scheme, .bytes = bytes, .times = context.repetitions(large ? 1 : 3, 2)};
   PingPongResult result;
   TOMBOLO_TRY(ping_pong(context, what, &result));
   recorder.cost({result.run.events, result.run.end.since_start().in_nanoseconds() * 1e-9});
   if (result.wrong_words > 0)
     return Status::stopped(fmt::format("{} of {} bytes: {} integers came back wrong",
                                        name_of(scheme), bytes, result.wrong_words));
-  Row row{name_of(scheme), static_cast<double>(bytes), microseconds(result.shortest), "us",
-          {},              {},                         {}};
+  Row row{
+      name_of(scheme), static_cast<double>(bytes), microseconds(result.shortest), "us", {}, {}, {}};
   row.note = fmt::format("shortest of {}, not of 10", what.times);
   recorder.row(row);
   return {};
@@ -131,10 +131,8 @@ std::vector<Point> points(const Context& context) {
 }  // namespace
 
 Status ping_pong(const Context& context, const PingPong& what, PingPongResult* result) {
-  DistributionShape shape{.scheme = what.scheme,
-                          .cores = {master, remote},
-                          .seed = context.seed,
-                          .care = what.care};
+  DistributionShape shape{
+      .scheme = what.scheme, .cores = {master, remote}, .seed = context.seed, .care = what.care};
   if (what.scheme == Scheme::copy_cores) shape.copy_cores = copy_cores;
   TOMBOLO_TRY(Distribution::fits(context.chip, shape));
   scc::Chip chip(context.chip, options_of(context));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the ping-pong of 002 section 6.1.1: a family that gets an array of integers and returns it
-// at once, created and synced right after.
+// Purpose: the ping-pong of 002 section 6.1.1: a family that gets an array of integers and
+// returns it at once, created and synced right after.
 // Thread safety: values.
 #pragma once
 

@@ -20,8 +20,8 @@ std::uint64_t SharedMemory::publish(View array) {
   return array.first.byte();
 }
 
-// The driver's, for both levels: dirty lines that left the first one in the midst of the flush of the
-// second would change the order in which that replaces lines, and keep some of them.
+// The driver's, for both levels: dirty lines that left the first one in the midst of the flush
+// of the second would change the order in which that replaces lines, and keep some of them.
 void SharedMemory::flush() {
   system_.cpu().wbinvd();
   system_.cpu().flush_l2();
@@ -47,7 +47,7 @@ void SharedMemory::copy_mapped(CoreId owner, Address from, View to, std::uint64_
     const LutEntry there = cpu.read_lut(owner, static_cast<std::uint32_t>(from.byte() / page));
     cpu.set_lut(cpu.id(), entry, there);
     cpu.wait_for_writes();
-    // SM1, and the bytes of an earlier copy from the same place are not to be read again.
+    // SMC1, and the bytes of an earlier copy from the same place are not to be read again.
     if (care_.refresh) cpu.cl1invmb();
     copy_memory(system_, {chip_.page(entry) + in_page, MemoryType::mpbt_wb}, to, n);
     from = from + n;
@@ -69,7 +69,7 @@ scc::SystemAddress SharedMemory::look_up(CoreId core, Address at) {
 void SharedMemory::copy_by_cores(CoreId owner, Address from, View to, std::uint64_t bytes) {
   constexpr std::uint64_t line = 32;
   scc::Cpu& cpu = system_.cpu();
-  // Dirty lines of this array would overwrite what comes, and clean ones hide it.
+  // Dirty lines of this array would overwrite the bytes that come, and clean ones hide them.
   if (care_.refresh) flush();
   const scc::SystemAddress source = look_up(owner, from);
   const scc::SystemAddress target = look_up(cpu.id(), to.first);

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: arrays that stay in the memory of one core, for another that copies them out: remapping
-// through the lookup table (002 section 5.2.4), and copy cores (002 section 4.7, chapter 9). It is
-// what makes memory consistent at create and sync where caches are not:
+// through the lookup table (002 section 5.2.4), and copy cores (002 section 4.7, chapter 9). Memory
+// is consistent at create and sync, where caches are not, by:
 //
 //   publish   the kernel's flush of the second level, so that the array is in memory
 //   refresh   remapping reads pages with the MPBT bit, which the first level alone keeps, and drops
 //             such lines before (CL1INVMB). Where copy cores write into the receiver's array, it
 //             flushes its second level first: no line of the array is left, clean or dirty
 //
-// Invariants: SM1 an entry of the lookup table leads elsewhere only when no line that came through it
-//                 is in a cache: MPBT lines are dropped before the first use of a mapping.
-//             SM2 no other thread of the core runs while a mapping is in use.
+// Invariants: SMC1 an entry of the lookup table leads elsewhere only when no line that came
+//                 through it is in a cache: MPBT lines are dropped before the first use of a
+//                 mapping.
+//             SMC2 no other thread of the core runs while a mapping is in use.
 // Thread safety: as Cpu.
 #pragma once
 
@@ -23,7 +24,7 @@ namespace tombolo::experiments {
 
 class SharedMemory {
  public:
-  // What is done for consistency; tests leave a part out.
+  // The operations for consistency; tests leave one out.
   struct Care {
     bool publish = true;
     bool refresh = true;

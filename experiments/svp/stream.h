@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: what all links of the run-time of 002 look like: streams of bytes between two cores, the
+// Purpose: the form of all links of the run-time of 002: streams of bytes between two cores, the
 // virtual channels of section 5.2, that one side opens and the other accepts.
 // Thread safety: as Cpu.
 #pragma once
@@ -24,7 +24,7 @@ class Stream {
   // Lets the peer send, where it waits to be asked (section 5.2.2).
   virtual void ask() {}
   virtual void await_asking() {}
-  // The opener has what it wants; the other side waits for that before it frees its memory.
+  // The opener has all that it wants; the other side waits for that before it frees its memory.
   virtual void close() = 0;
   virtual void await_close() = 0;
 

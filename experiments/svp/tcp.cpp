@@ -37,8 +37,8 @@ class TcpStream final : public Stream {
 Tcp::Tcp(scc::Chip& chip, Linux& system, std::uint8_t first_slot)
     : system_(system),
       network_(
-          chip, system,
-          [this](const PacketHeader& header, Address data) { deliver(header, data); }, first_slot),
+          chip, system, [this](const PacketHeader& header, Address data) { deliver(header, data); },
+          first_slot),
       window_(static_cast<std::uint64_t>(system.times().window_bytes)) {
   system_.on_interrupt([this] { interrupt(); });
 }
@@ -158,7 +158,7 @@ void Tcp::send(Connection& connection, View from, std::uint64_t bytes) {
   std::vector<std::byte> held(network_.most_data());
   while (bytes > 0) {
     const std::uint64_t n = std::min(bytes, network_.most_data());
-    system_.wait([&] { return connection.sent + n <= connection.allowed; });  // TC1
+    system_.wait([&] { return connection.sent + n <= connection.allowed; });  // TCS1
     const Address buffer = network_.take_buffer();
     cpu.copy_from(from, held.data(), n);
     cpu.write({buffer, MemoryType::dcm}, held.data(), n);

@@ -7,8 +7,9 @@
 //   auto stream = tcp.open(CoreId(2));            // three packets
 //   stream->send(view, bytes);
 //
-// Invariants: TC1 a sender is ahead of the receiver's program by a window at most.
-//             TC2 packets that answer others are sent after the interrupt has taken in all that came.
+// Invariants: TCS1 a sender is ahead of the receiver's program by a window at most.
+//             TCS2 packets that answer others are sent after the interrupt has taken in all
+//                  that came.
 // Thread safety: as Cpu.
 #pragma once
 

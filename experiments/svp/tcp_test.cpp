@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: TCP/IP between simulated cores: bytes, order, the window, and two cores that send at once.
+// Purpose: TCP/IP between simulated cores: bytes, order, the window, and two cores that send at
+// once.
 #include "experiments/svp/tcp.h"
 
 #include <gtest/gtest.h>
