@@ -65,7 +65,8 @@ void ChipLink::lock(svp::Site site) {
   while (!cpu_.test_and_set(CoreId(site))) cpu_.compute(cpu_.timing().loop);
 }
 
-bool ChipLink::try_send(const svp::Channel& to, svp::Kind kind, std::span<const std::byte> bytes) {
+bool ChipLink::try_send(const svp::VirtualChannel& to, svp::Kind kind,
+                        std::span<const std::byte> bytes) {
   lock(to.peer);
   const bool free = cpu_.load<std::uint32_t>(head_of(to.peer)) == 0;
   if (free) {

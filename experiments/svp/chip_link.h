@@ -60,7 +60,7 @@ class ChipLink {
   svp::Site self() const { return cpu_.id().index(); }
   svp::Site sites() const { return cpu_.chip().cores(); }
   std::size_t most_bytes() const;
-  bool try_send(const svp::Channel& to, svp::Kind kind, std::span<const std::byte> bytes);
+  bool try_send(const svp::VirtualChannel& to, svp::Kind kind, std::span<const std::byte> bytes);
   template <class Take>
   bool poll(Take&& take) {
     Head head;

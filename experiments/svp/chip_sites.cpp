@@ -19,7 +19,7 @@ namespace {
 // A family that is served, until its channel is closed.
 class Served {
  public:
-  explicit Served(const svp::Channel& channel) : service_(channel) {}
+  explicit Served(const svp::VirtualChannel& channel) : service_(channel) {}
 
   bool take(const svp::Message& message) { return service_.take(message); }
   // True: it has ended, and all is sent.

@@ -33,7 +33,7 @@ class ChipSite {
   ChipLink& link() { return link_; }
   ChipReach& reach() { return reach_; }
 
-  svp::Channel open(svp::Site peer) { return {link_.self(), peer, next_++}; }
+  svp::VirtualChannel open(svp::Site peer) { return {link_.self(), peer, next_++}; }
   void enter(svp::Call& call) { calls_.push_back(&call); }
   void leave(const svp::Call& call) { std::erase(calls_, &call); }
   // Sends all that is due, and takes a message.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: Tombolo's protocol of remote families on simulated cores: a multiplication and a tree
-// search have the results that they have on this host, with each way for data to travel; publish at
-// create and refresh at sync are needed; the sequence of 002 section 5.2.2.
+// search have the results that they have on this host's threads, with each way for data to
+// travel; publish at create and refresh at sync are needed; the sequence of 002 section 5.2.2.
 #include "experiments/svp/chip_sites.h"
 
 #include <gtest/gtest.h>
@@ -9,9 +9,10 @@
 #include <algorithm>
 #include <cstring>
 
+#include "examples/svp/kernels.h"
 #include "experiments/common/measure.h"
 #include "experiments/common/testing.h"
-#include "svp/testing/remote_programs.h"
+#include "svp/svp.h"
 
 namespace tombolo::experiments {
 namespace {
@@ -23,8 +24,8 @@ constexpr std::uint32_t sites = 5;  // a creator and four others
 constexpr std::size_t size = 24;
 constexpr std::size_t rows = size / (sites - 1);  // of each
 
-using Multiply = svp::Remote<&svp::testing::multiply_row>;
-using Search = svp::Remote<&svp::testing::search_tree>;
+using Multiply = svp::Remote<&kernels::multiply_row>;
+using Search = svp::Remote<&kernels::count_nodes>;
 
 std::vector<double> numbers(std::size_t count, int factor) {
   std::vector<double> values;
@@ -33,11 +34,12 @@ std::vector<double> numbers(std::size_t count, int factor) {
   return values;
 }
 
-// Called on this host.
+// By this host's threads.
 std::vector<double> local_product(const std::vector<double>& a, const std::vector<double>& b) {
   std::vector<double> c(size * size);
-  for (std::size_t i = 0; i < size; ++i)
-    svp::testing::multiply_row(static_cast<Index>(i), {a}, {b}, {c});
+  svp::create({.limit = static_cast<Index>(size)}, [&](Index i) {
+    kernels::multiply_row(i, {a}, {b}, {c}, std::uint64_t{size});
+  }).sync();
   return c;
 }
 
@@ -75,7 +77,8 @@ class ChipSitesTest : public ::testing::TestWithParam<Carriage> {
             families.push_back(std::make_unique<FamilyOf<Multiply>>(
                 here, n + 1, Multiply(), svp::Range{.limit = static_cast<Index>(rows)}, carriage,
                 std::span<const double>(on_a.subspan(first, rows * size)),
-                std::span<const double>(on_b), on_c.subspan(first, rows * size)));
+                std::span<const double>(on_b), on_c.subspan(first, rows * size),
+                std::uint64_t{size}));
           }
           for (const auto& family : families) {
             const svp::Completion& completion = family->sync();
@@ -103,21 +106,24 @@ TEST_P(ChipSitesTest, AMultiplicationHasItsLocalResult) {
 }
 
 TEST_P(ChipSitesTest, ATreeSearchHasItsLocalResult) {
-  constexpr std::uint32_t depth = 9;
-  constexpr std::size_t trees = 6;
-  std::vector<std::uint64_t> expected(trees * (sites - 1));
-  for (std::size_t i = 0; i < expected.size(); ++i)
-    svp::testing::search_tree(static_cast<Index>(i), std::uint64_t{100}, depth, {expected});
-  std::vector<std::uint64_t> found(expected.size());
+  constexpr std::uint64_t root = 2;
+  constexpr Index share = 25;  // children of the root, of each site
+  std::vector<std::uint64_t> expected(share * (sites - 1));
+  svp::create({.limit = static_cast<Index>(expected.size())}, [&](Index i) {
+    kernels::count_nodes(i, root, {expected});
+  }).sync();
+  std::vector<std::vector<std::uint64_t>> found(sites - 1,
+                                                std::vector<std::uint64_t>(expected.size()));
   run([&](ChipSite& here) {
     std::vector<std::unique_ptr<FamilyOf<Search>>> families;
     for (std::uint32_t n = 0; n < sites - 1; ++n)
       families.push_back(std::make_unique<FamilyOf<Search>>(
-          here, n + 1, Search(), svp::Range{.limit = static_cast<Index>(trees)}, GetParam(),
-          std::uint64_t{100} + n * trees, depth, std::span(found).subspan(n * trees, trees)));
+          here, n + 1, Search(), svp::Range{.start = n * share, .limit = (n + 1) * share},
+          GetParam(), root, std::span(found[n])));
     for (const auto& family : families) family->sync();
   });
-  EXPECT_EQ(found, expected);
+  for (std::size_t i = 0; i < expected.size(); ++i)
+    EXPECT_EQ(found[i / share][i], expected[i]) << i;
 }
 
 TEST_F(ChipSitesTest, WithoutPublishAtCreateOperandsAreStale) {
