@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -29,6 +30,17 @@ std::string text_of(const Option& option) {
 }
 
 bool is_set(const Option& option) { return !text_of(option).empty(); }
+
+std::vector<std::string> variables_that_begin(std::string_view start) {
+  std::vector<std::string> names;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    const std::string_view text = *variable;
+    const std::size_t end = text.find('=');
+    if (text.starts_with(start) && end != std::string_view::npos && end + 1 < text.size())
+      names.emplace_back(text.substr(0, end));
+  }
+  return names;
+}
 
 std::string values_of(const Option& option) {
   if (option.choices.empty()) return std::string(option.values);

@@ -16,6 +16,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 
@@ -41,6 +42,8 @@ std::optional<std::uint64_t> number_in(std::string_view text);
 // The text in the environment; empty if the variable is not set.
 std::string text_of(const Option& option);
 bool is_set(const Option& option);
+// The names of the variables of the environment that begin so and are set to something.
+std::vector<std::string> variables_that_begin(std::string_view start);
 
 // The names separated by commas, or `values`.
 std::string values_of(const Option& option);

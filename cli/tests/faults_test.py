@@ -236,6 +236,14 @@ def test_a_mistyped_setting_ends_the_job_with_one_message(mpi, variable):
     is_ended_with_a_message(made, f"{variable}='{text}' is not understood; it may be {choices}")
 
 
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_a_variable_with_nearly_the_name_of_a_setting_ends_the_job_with_one_message(mpi):
+    made = prepare("leaving", "normal", mpi=mpi, ranks=3, TOMBOLO_MACHNIE="stale")
+    is_ended_with_a_message(
+        made, "TOMBOLO_MACHNIE is no setting of Tombolo's; it may be meant for TOMBOLO_MACHINE"
+    )
+
+
 def test_a_setting_that_one_rank_alone_mistypes_ends_the_job_with_one_message():
     mistype = 'if [ "$PMI_RANK" = 1 ]; then export TOMBOLO_MACHINE=Stale; fi; exec "$0" "$@"'
     made = prepare("leaving", "normal", ranks=3, around=["sh", "-c", mistype])

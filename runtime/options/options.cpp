@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "runtime/options/mistyped.h"
 #include "runtime/options/table.h"
 #include "sync/locks/families.h"
 
@@ -69,6 +70,17 @@ bool understood(Options& options, const OptionRow& row, std::string_view text) {
   return std::visit(Put(options, row, text), row.field);
 }
 
+// Names that look like one of the table's. Those of all readers are in it.
+void complain_of_names(Options& options) {
+  std::vector<std::string_view> known;
+  for (const OptionRow& row : option_table())
+    if (!row.option.variable.empty()) known.push_back(row.option.variable);
+  for (const std::string& name : variables_that_begin("TOMBOLO"))
+    if (const auto meant = meant_by(name, known))
+      options.complaints.push_back(
+          fmt::format("{} is no setting of Tombolo's; it may be meant for {}", name, *meant));
+}
+
 }  // namespace
 
 Options read_environment() {
@@ -81,6 +93,7 @@ Options read_environment() {
           fmt::format("{}='{}' is not understood; it may be {}{}", row.option.variable, text,
                       row.option.choices.empty() ? "" : "one of ", values_of(row.option)));
   }
+  complain_of_names(options);
   return options;
 }
 

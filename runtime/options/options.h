@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the settings of a program's user: environment variables for the process, info keys for
 // a window. The values by name; runtime/options/table.h has their meanings.
-// Invariants: SO1 a value that is not understood is a complaint: a user of the options stops with
-//                 it, since a check on another machine than the one asked for is none.
+// Invariants: SO1 a value that is not understood, and a variable named nearly as a setting, are
+//                 complaints: a user of the options stops with them, since a check on another
+//                 machine than the one asked for is none.
 // Thread safety: plain values; read once.
 #pragma once
 
@@ -37,7 +38,8 @@ struct Options {
   std::uint64_t atomic_bytes = 0;  // range of target memory under one accumulate lock; 0: default
   bool shared_apart = false;       // each region of shared memory starts on a page
   std::uint64_t alignment = 0;     // of the memory that a window brings, in bytes; 0: of a page
-  std::vector<std::string> complaints;  // values that were not understood, a sentence each
+  // Of values that were not understood, and of names that look like a setting's: a sentence each.
+  std::vector<std::string> complaints;
 };
 
 // Reads the environment. Of variables that other layers read it looks at the choices.

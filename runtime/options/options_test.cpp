@@ -11,6 +11,7 @@
 #include <sstream>
 #include <string>
 
+#include "runtime/options/mistyped.h"
 #include "runtime/options/table.h"
 #include "sync/locks/families.h"
 
@@ -109,6 +110,46 @@ TEST(Options, ThatAreNotUnderstoodAreComplainedOfAndInitial) {
     EXPECT_EQ(name(options.machine), "coherent");
     EXPECT_TRUE(options.native_atomics && options.backoff);
   }
+}
+
+TEST(Options, WithNamesThatAreNearlyThoseOfSettingsAreComplainedOf) {
+  for (const auto& [given, meant] : {std::pair{"TOMBOLO_MACHIN", "TOMBOLO_MACHINE"},
+                                     {"TOMBOLO_MASCHINE", "TOMBOLO_MACHINE"},
+                                     {"TOMBOLO_MACHNIE", "TOMBOLO_MACHINE"},
+                                     {"TOMBOLOMACHINE", "TOMBOLO_MACHINE"},
+                                     {"TOMBOLO_SEDE", "TOMBOLO_SEED"},
+                                     {"TOMBOLO_SEEDS", "TOMBOLO_SEED"},
+                                     {"TOMBOLO_EVICTION", "TOMBOLO_EVICTIONS"},
+                                     {"TOMBOLO_ATOMIC", "TOMBOLO_ATOMICS"},
+                                     {"TOMBOLO_ON_FINDING", "TOMBOLO_ON_FINDINGS"}}) {
+    Environment environment;
+    environment.set(given, "stale");
+    const Options options = read_environment();
+    ASSERT_EQ(options.complaints.size(), 1u) << given;
+    EXPECT_EQ(options.complaints[0],
+              std::string(given) + " is no setting of Tombolo's; it may be meant for " + meant);
+  }
+}
+
+// Those of tests, of the command and of other programs are no business of ours.
+TEST(Options, WithNamesOfOthersAreLeftAlone) {
+  for (const char* name : {"TOMBOLO_JOB", "TOMBOLO_PRELOAD", "TOMBOLO_TEST_SEED", "TOMBOLO_TESTS",
+                           "TOMBOLO_MPI", "TOMBOLO_VERSION", "TOMBOLA_SEED"}) {
+    Environment environment;
+    environment.set(name, "3");
+    EXPECT_TRUE(read_environment().complaints.empty()) << name;
+  }
+  Environment environment;
+  environment.set("TOMBOLO_MACHIN", "");
+  EXPECT_TRUE(read_environment().complaints.empty()) << "set to nothing";
+}
+
+TEST(Options, NamesDifferByLetters) {
+  EXPECT_EQ(difference("", "ab"), 2u);
+  EXPECT_EQ(difference("abc", "abc"), 0u);
+  EXPECT_EQ(difference("abcd", "acbd"), 1u);
+  EXPECT_EQ(difference("abcd", "abd"), 1u);
+  EXPECT_EQ(difference("abcd", "xbcy"), 2u);
 }
 
 TEST(Options, OfAWindowAreChangedByItsInfoKeys) {

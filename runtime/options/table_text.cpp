@@ -22,7 +22,8 @@ This page is written by the program `tombolo-settings` from the table that the l
 An environment variable holds for all windows of a process. An info key holds for the window that is created
 with it, and wins over the variable. `on` and `off` may also be written `1` and `0`, `true` and `false`, `yes`
 and `no` (but for `TOMBOLO_WRITE_WATCH`). A program with a variable whose value is not understood is ended with a
-message when it creates its first window; without windows the message is all. With an instruction of
+message when it creates its first window; without windows the message is all. So is one with a variable that has
+nearly the name of a setting, such as `TOMBOLO_MACHIN`. With an instruction of
 `TOMBOLO_FLUSH` that this host does not have, windows on `flushed` cannot be created. Info keys are hints: one
 that is not understood is reported once, and ignored.
 
