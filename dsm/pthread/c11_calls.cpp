@@ -68,33 +68,33 @@ TOMBOLO_PTHREAD_CALL int thrd_join(thrd_t thread, int* result) {
   return result_of(error);
 }
 TOMBOLO_PTHREAD_CALL int thrd_detach(thrd_t thread) { return result_of(pthread_detach(thread)); }
-TOMBOLO_PTHREAD_CALL thrd_t thrd_current() noexcept { return pthread_self(); }
+TOMBOLO_PTHREAD_CALL thrd_t thrd_current() { return pthread_self(); }
 TOMBOLO_PTHREAD_CALL void thrd_exit(int result) {
   pthread_exit(as_pointer(result));
   __builtin_unreachable();
 }
 
-TOMBOLO_PTHREAD_CALL int mtx_init(mtx_t* mutex, int type) noexcept {
+TOMBOLO_PTHREAD_CALL int mtx_init(mtx_t* mutex, int type) {
   pthread_mutexattr_t attributes;
   pthread_mutexattr_init(&attributes);
   if ((type & mtx_recursive) != 0) pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
   return result_of(pthread_mutex_init(same(mutex), &attributes));
 }
-TOMBOLO_PTHREAD_CALL int mtx_lock(mtx_t* mutex) noexcept {
+TOMBOLO_PTHREAD_CALL int mtx_lock(mtx_t* mutex) {
   return result_of(pthread_mutex_lock(same(mutex)));
 }
-TOMBOLO_PTHREAD_CALL int mtx_trylock(mtx_t* mutex) noexcept {
+TOMBOLO_PTHREAD_CALL int mtx_trylock(mtx_t* mutex) {
   return result_of(pthread_mutex_trylock(same(mutex)));
 }
-TOMBOLO_PTHREAD_CALL int mtx_timedlock(mtx_t* mutex, const timespec* until) noexcept {
+TOMBOLO_PTHREAD_CALL int mtx_timedlock(mtx_t* mutex, const timespec* until) {
   return result_of(pthread_mutex_timedlock(same(mutex), until));
 }
-TOMBOLO_PTHREAD_CALL int mtx_unlock(mtx_t* mutex) noexcept {
+TOMBOLO_PTHREAD_CALL int mtx_unlock(mtx_t* mutex) {
   return result_of(pthread_mutex_unlock(same(mutex)));
 }
-TOMBOLO_PTHREAD_CALL void mtx_destroy(mtx_t* mutex) noexcept { pthread_mutex_destroy(same(mutex)); }
+TOMBOLO_PTHREAD_CALL void mtx_destroy(mtx_t* mutex) { pthread_mutex_destroy(same(mutex)); }
 
-TOMBOLO_PTHREAD_CALL int cnd_init(cnd_t* condition) noexcept {
+TOMBOLO_PTHREAD_CALL int cnd_init(cnd_t* condition) {
   return result_of(pthread_cond_init(same(condition), nullptr));
 }
 TOMBOLO_PTHREAD_CALL int cnd_wait(cnd_t* condition, mtx_t* mutex) {
@@ -103,24 +103,24 @@ TOMBOLO_PTHREAD_CALL int cnd_wait(cnd_t* condition, mtx_t* mutex) {
 TOMBOLO_PTHREAD_CALL int cnd_timedwait(cnd_t* condition, mtx_t* mutex, const timespec* until) {
   return result_of(pthread_cond_timedwait(same(condition), same(mutex), until));
 }
-TOMBOLO_PTHREAD_CALL int cnd_signal(cnd_t* condition) noexcept {
+TOMBOLO_PTHREAD_CALL int cnd_signal(cnd_t* condition) {
   return result_of(pthread_cond_signal(same(condition)));
 }
-TOMBOLO_PTHREAD_CALL int cnd_broadcast(cnd_t* condition) noexcept {
+TOMBOLO_PTHREAD_CALL int cnd_broadcast(cnd_t* condition) {
   return result_of(pthread_cond_broadcast(same(condition)));
 }
-TOMBOLO_PTHREAD_CALL void cnd_destroy(cnd_t* condition) noexcept {
+TOMBOLO_PTHREAD_CALL void cnd_destroy(cnd_t* condition) {
   pthread_cond_destroy(same(condition));
 }
 
-TOMBOLO_PTHREAD_CALL int tss_create(tss_t* key, tss_dtor_t destructor) noexcept {
+TOMBOLO_PTHREAD_CALL int tss_create(tss_t* key, tss_dtor_t destructor) {
   return result_of(pthread_key_create(key, destructor));
 }
-TOMBOLO_PTHREAD_CALL void tss_delete(tss_t key) noexcept { pthread_key_delete(key); }
-TOMBOLO_PTHREAD_CALL int tss_set(tss_t key, void* value) noexcept {
+TOMBOLO_PTHREAD_CALL void tss_delete(tss_t key) { pthread_key_delete(key); }
+TOMBOLO_PTHREAD_CALL int tss_set(tss_t key, void* value) {
   return result_of(pthread_setspecific(key, value));
 }
-TOMBOLO_PTHREAD_CALL void* tss_get(tss_t key) noexcept { return pthread_getspecific(key); }
+TOMBOLO_PTHREAD_CALL void* tss_get(tss_t key) { return pthread_getspecific(key); }
 
 TOMBOLO_PTHREAD_CALL void call_once(once_flag* flag, void (*function)()) {
   pthread_once(reinterpret_cast<pthread_once_t*>(flag), function);

@@ -18,9 +18,9 @@ namespace {
 void scale(Index, In<double>, InArray<double>, OutArray<double>) {}
 void same_as_scale(In<double>, InArray<double>, OutArray<double>) {}
 void of_floats(Index, In<double>, InArray<float>, OutArray<double>) {}
-void by_pointer(double*) {}
-void of_pointers(InArray<double>, double) {}
-int returns(In<int>) { return 0; }
+[[maybe_unused]] void by_pointer(double*) {}
+[[maybe_unused]] void of_pointers(InArray<double>, double) {}
+[[maybe_unused]] int returns(In<int>) { return 0; }
 
 using Doubles = std::vector<double>&;
 static_assert(ArgumentsOf<Remote<&scale>, int, Doubles, Doubles>);
