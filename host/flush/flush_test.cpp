@@ -151,9 +151,10 @@ TEST(Flush, ChoosesWithinAMillisecondOrSo) {
   for (int i = 0; i < 20; ++i) {
     const Policy by = choose_policy("auto");
     EXPECT_TRUE(by.error.ok());
-    EXPECT_TRUE(by.measured);
-    if (by.microseconds < best.microseconds) best = by;
+    // One that lost the processor at its begin stays a guess, of no time.
+    if (by.measured && by.microseconds < best.microseconds) best = by;
   }
+  EXPECT_TRUE(best.measured);
   EXPECT_LT(best.microseconds, 2000) << "the least of 20, sanitizers included";
 }
 
