@@ -168,7 +168,7 @@ def add_family(tree: Tree) -> None:
 def test_a_lock_family_is_one_file_and_its_name_in_the_list(tree: Tree):
     add_family(tree)
     user = USER.replace("STEPS", str(STEPS))
-    options = [f"runtime/options/{name}.cpp" for name in ("options", "table")]
+    options = [f"runtime/options/{name}.cpp" for name in ("mistyped", "options", "table")]
     sources = [*options, "runtime/engines/engines.cpp", "base/options.cpp"]
     program = tree.program(user, *sources, "litmus/programs/locks.cpp")
     told = output(program, TOMBOLO_PASSIVE_SYNC="example")
@@ -286,7 +286,7 @@ def settings_of(tree: Tree) -> dict:
 
 def test_a_machine_is_one_folder_and_its_place_in_the_list(tree: Tree):
     add_machine(tree)
-    sources = [f"runtime/options/{name}.cpp" for name in ("options", "table")]
+    sources = [f"runtime/options/{name}.cpp" for name in ("mistyped", "options", "table")]
     own = ["runtime/engines/engines.cpp", engine_on(tree, "meadow"), "base/options.cpp"]
     program = tree.program(USER_OF_MACHINE, *sources, *own)
     told = output(program, TOMBOLO_MACHINE="meadow")
