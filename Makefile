@@ -46,7 +46,7 @@ python-test: env-test native ## The tests of the command and of the tools, and o
 .PHONY: slurm-test
 slurm-test: env-test native ## Programs on virtual shared memory that Slurm's srun starts; installs Slurm.
 	@[ "$(SYSTEM_PACKAGES)" = skip ] || tools/system_packages.sh requirements/system-slurm.txt
-	@$(PYTEST) -rs cli/tests/dsm_slurm_test.py
+	@TOMBOLO_SLURM_TEST=1 $(PYTEST) -rs cli/tests/dsm_slurm_test.py
 
 .PHONY: lint
 lint: env-test build/release/build.ninja ## Layers, style, formatter, clang-tidy.

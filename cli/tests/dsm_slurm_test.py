@@ -24,6 +24,8 @@ SETTINGS = {
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
+    if not os.environ.get("TOMBOLO_SLURM_TEST"):
+        pytest.skip("starts the daemons of Slurm: make slurm-test")
     if why := slurm.lack():
         pytest.skip(why)
     for kind in ("mpich", "openmpi"):
