@@ -41,12 +41,6 @@ State& state() {
   return *std::launder(the_state);
 }
 
-// As state(), in a child, too, that was forked past the C library (host/processes/shared_fork.h).
-State& state_of_this_process() {
-  if (state().process != syscall(SYS_getpid)) new (storage) State;
-  return state();
-}
-
 void work(State& s) {
   for (;;) {
     {
@@ -76,15 +70,19 @@ void start(State& s) {
 
 }  // namespace
 
-void add(Settleable& core) {
-  State& s = state_of_this_process();
+bool add(Settleable& core) {
+  State& s = state();
+  // SE5
+  if (s.process != syscall(SYS_getpid)) return false;
   const std::lock_guard lock(s.mutex);
   if (!s.running) start(s);
   s.cores.push_back(&core);
+  return true;
 }
 
 void remove(Settleable& core) {
   State& s = state();
+  if (s.process != syscall(SYS_getpid)) return;
   const std::lock_guard lock(s.mutex);
   std::erase(s.cores, &core);
 }

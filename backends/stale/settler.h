@@ -8,6 +8,10 @@
 //             SE2 it is never joined and its state never destroyed: it may outlive main().
 //             SE3 in a forked child the state starts anew; the parent's cores are not known there.
 //             SE4 lock order: the settler's registry, then a core (only tried, never waited for).
+//             SE5 a child that was forked past the C library (host/processes/shared_fork.h) has no
+//                 helper: a thread of the C library begins by reading the program's locale, which
+//                 may lie in pages that only the child's own thread can open. Its cores do not
+//                 defer.
 // Thread safety: yes.
 #pragma once
 
@@ -23,7 +27,8 @@ class Settleable {
 
 namespace settler {
 
-void add(Settleable& core);
+// False: there is no helper, and the core is not to defer stores (SE5).
+bool add(Settleable& core);
 void remove(Settleable& core);
 // Something was deferred: it will be settled within some milliseconds.
 void arm();

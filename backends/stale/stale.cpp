@@ -44,7 +44,7 @@ Core::Core(const Attachment& attachment)
         span, image, RegionCache::Surroundings{spans_, bus_, combining_, findings_}));
     if (own) caches_.back()->adopt();
   }
-  settler::add(*this);
+  has_helper_ = settler::add(*this);
 }
 
 Core::~Core() {
@@ -66,7 +66,7 @@ std::uint64_t Core::load(Word word) {
 void Core::store(Word word, std::uint64_t v) {
   const Lock lock(mutex_);
   let_things_happen();
-  if (stores_.empty() && !random_.one_in(defer_one_in)) {
+  if (!has_helper_ || (stores_.empty() && !random_.one_in(defer_one_in))) {
     word->store(v, std::memory_order_release);
     return;
   }

@@ -26,8 +26,9 @@
 //       memory when it is next read.
 //   ST3 A deferred store never hangs a waiter. It is done at the latest: at the next atomic, fence,
 //       pause, settle or close; when wait_until has to wait; 16 operations later; some milliseconds
-//       later by a helper thread, even if the core never calls again. The wake-up of a notify()
-//       waits for the stores before it. settle() makes all that immediate.
+//       later by a helper thread, even if the core never calls again (without a helper no store is
+//       deferred). The wake-up of a notify() waits for the stores before it. settle() makes all
+//       that immediate.
 //   ST4 Memory is touched by relaxed atomic accesses only; images by plain ones (an image word is
 //       replaced by compare-and-swap, so that a program's store at that moment is never lost).
 //   ST5 A region without mapping (DataRegion::memory == null) is uncached: the kernel's copies do
@@ -175,7 +176,8 @@ class Core final : private Settleable {
   StoreBuffer stores_;
   RecentLines recent_;
   bool closed_ = false;
-  pid_t process_;  // a forked child has a copy of the core that it must not use
+  bool has_helper_ = false;  // settler.h
+  pid_t process_;            // a forked child has a copy of the core that it must not use
 };
 static_assert(machine::Core<Core>);
 static_assert(machine::extras_of<Core> == machine::Extras{.keeps_views_apart = true,
