@@ -53,7 +53,8 @@ def examples() -> dict[str, Path]:
     root = paths.checkout()
     if root is None:
         raise UserError("the examples are in the source tree; run this from a checkout")
-    return {path.stem: path for path in sorted((root / "examples").glob("*/*.c"))}
+    found = sorted((root / "examples").glob("*/*.c"))
+    return {path.stem: path for path in found if path.parent.name != "svp"}  # those have no MPI
 
 
 def example(mpi: Mpi, name: str) -> Path:

@@ -109,9 +109,7 @@ TOMBOLO_PTHREAD_CALL int cnd_signal(cnd_t* condition) {
 TOMBOLO_PTHREAD_CALL int cnd_broadcast(cnd_t* condition) {
   return result_of(pthread_cond_broadcast(same(condition)));
 }
-TOMBOLO_PTHREAD_CALL void cnd_destroy(cnd_t* condition) {
-  pthread_cond_destroy(same(condition));
-}
+TOMBOLO_PTHREAD_CALL void cnd_destroy(cnd_t* condition) { pthread_cond_destroy(same(condition)); }
 
 TOMBOLO_PTHREAD_CALL int tss_create(tss_t* key, tss_dtor_t destructor) {
   return result_of(pthread_key_create(key, destructor));

@@ -10,8 +10,6 @@
 namespace tombolo::experiments {
 namespace {
 
-using simulator::CoreId;
-
 constexpr Scheme measured_schemes[] = {Scheme::original, Scheme::direct, Scheme::remapping};
 
 // Rows of whole numbers from 0 to 7, put into memory before the time counts.
