@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -48,8 +49,8 @@ struct KernelAction {
 volatile sig_atomic_t woken = 0;
 volatile sig_atomic_t repeats = 0;
 volatile sig_atomic_t restarts = 0;
-int timer = 0;  // the kernel's, while it repeats
-volatile pid_t served = 0;
+int timer = 0;                 // the kernel's, while it repeats
+std::atomic<pid_t> served{0};  // read in a handler of any thread
 // Not by the kernel's number: a thread whose calls are caught would have to ask for it.
 thread_local volatile sig_atomic_t is_served = 0;
 
@@ -57,7 +58,7 @@ thread_local volatile sig_atomic_t is_served = 0;
 void repeat() {
   sigevent event{};
   event.sigev_notify = SIGEV_THREAD_ID;
-  event._sigev_un._tid = served;
+  event._sigev_un._tid = served.load();
   event.sigev_signo = the_signal;
   const itimerspec often{.it_interval = again, .it_value = again};
   if (syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &timer) != 0) return;
@@ -73,7 +74,8 @@ void stop() {
 void on_wake_up(int) {
   const int error = errno;
   if (is_served == 0) {
-    if (served != 0) syscall(SYS_tgkill, syscall(SYS_getpid), served, the_signal);  // WKU3
+    const pid_t thread = served.load();
+    if (thread != 0) syscall(SYS_tgkill, syscall(SYS_getpid), thread, the_signal);  // WKU3
     errno = error;
     return;
   }
