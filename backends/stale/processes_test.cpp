@@ -9,6 +9,8 @@
 
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
+#include <iterator>
 #include <thread>
 
 #include "backends/stale/stale.h"
@@ -223,6 +225,43 @@ TEST(StaleProcesses, AForkedChildLeavesTheParentsCoresAlone) {
 
 TEST(StaleProcesses, AChildThatWasForkedPastTheCLibraryDoesSoToo) {
   fork_from_a_process_with_cores([] { return host::fork_sharing_files(SIGCHLD); });
+}
+
+std::ptrdiff_t threads_of_this_process() {
+  const std::filesystem::directory_iterator threads("/proc/self/task");
+  return std::distance(begin(threads), end(threads));
+}
+
+// Threads of a child whose cores store, one after the other. The parent's helper runs already.
+void expect_threads_of_a_child(pid_t (*start)(), std::ptrdiff_t wanted) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "the sanitizer has a thread of its own, or allows none in such a child";
+#endif
+  const Job job(1, 4096);
+  const Job other(1, 4096);
+  const Core core(job.attach(0, 1, 0));
+  const bool good = in_processes(
+      1,
+      [&](Home) {
+        for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+          Core mine(other.attach(0, seed, 0));
+          for (std::uint64_t value = 0; value < 32; ++value) mine.store(mine.word({0, 128}), value);
+          if (threads_of_this_process() != wanted) return false;
+        }
+        return true;
+      },
+      start);
+  EXPECT_TRUE(good);
+}
+
+// SE1: the thread that the next test must not find is there where a helper is.
+TEST(StaleProcesses, AForkedChildHasAHelper) {
+  expect_threads_of_a_child([] { return fork(); }, 2);
+}
+
+// SE5
+TEST(StaleProcesses, AChildThatWasForkedPastTheCLibraryStartsNoThread) {
+  expect_threads_of_a_child([] { return host::fork_sharing_files(SIGCHLD); }, 1);
 }
 
 std::size_t resident_bytes() {
