@@ -56,9 +56,12 @@ Status shape_of(const Settings& settings, int size, Shape& out) {
 
 }  // namespace
 
-// Pages in place take address space in the region of each thread, of the whole memory.
-bool ComputeServer::room_in_place() const {
-  return request_.settings.memory_bytes <= host::memory_room().bytes / 2;
+// Pages in place take address space in the region of each thread, of the whole memory, besides the
+// homes; and the regions are made as if all of it were used.
+bool ComputeServer::room_in_place(int size) const {
+  const Settings& settings = request_.settings;
+  const std::uint64_t parts = static_cast<std::uint64_t>(size) + 1;
+  return settings.memory_bytes <= host::memory_room().bytes / parts;
 }
 
 Status ComputeServer::choose(int size, bool in_place) {

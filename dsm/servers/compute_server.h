@@ -75,7 +75,7 @@ class ComputeServer {
   explicit ComputeServer(const Request& request) : request_(request) {}
 
   // The steps of open(), in their order; each is of this process alone.
-  bool room_in_place() const;
+  bool room_in_place(int size) const;
   Status choose(int size, bool in_place);
   runtime::Member member(int rank) const;
   Status meet(int rank, std::vector<runtime::Member> members);
@@ -142,7 +142,7 @@ runtime::Agreed ComputeServer::open(runtime::Collective<X>& all, const Request& 
   all.broadcast(server->request_.settings, 0);
   all.broadcast(server->request_.options.machine, 0);
   all.broadcast(server->request_.options.native_atomics, 0);
-  bool in_place = server->room_in_place();
+  bool in_place = server->room_in_place(all.size());
   all.broadcast(in_place, 0);
   TOMBOLO_AGREE(all.step(failed, [&] { return server->choose(all.size(), in_place); }));
   TOMBOLO_AGREE(server->reserve(all));

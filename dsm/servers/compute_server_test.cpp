@@ -23,6 +23,7 @@
 #include "base/random.h"
 #include "dsm/threads/condition.h"
 #include "dsm/threads/partial_barrier.h"
+#include "host/memory/memory_room.h"
 #include "runtime/counters/counters.h"
 #include "runtime/processes/launcher.h"
 
@@ -687,6 +688,16 @@ void expect_to_run(const std::string& name, const Kind& kind) {
 TEST(Opening, TakesTheMachineOfProcess0) { expect_to_run("look_alike", {"window", "stale"}); }
 TEST(Opening, HasPagesInPlaceWhereProcess0HasRoom) {
   expect_to_run("expose_as_told", {"window", "coherent"});
+}
+
+// The regions of the threads would be larger than the host's memory, all together.
+TEST(Opening, HasNoPagesInPlaceWhereTheRegionsWouldBeTooLarge) {
+  runtime::Launch launch = launch_of("expose_a_page", {"window", "coherent"}, 2);
+  launch.environment.emplace_back("TOMBOLO_DSM_MEMORY",
+                                  std::to_string(host::memory_room().bytes / 2));
+  int exit_status = 0;
+  const Status ended = ran(launch, exit_status);
+  EXPECT_TRUE(ended.ok()) << ended.message();
 }
 
 // ---- Settings that cannot be ------------------------------------------------------------------
