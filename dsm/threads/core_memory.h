@@ -6,11 +6,13 @@
 //             DCM2 a fence follows each store of a word: a load of another word does not overtake
 //                  it (DPM2, R3).
 //             DCM3 the thread's signal handler may use the core as well (interrupted_by()), but not
-//                  amid an operation of the thread.
+//                  amid an operation of the thread. A pause that is longer than others may have to
+//                  wait for an answer is a sleep, which the handler ends.
 // Memory: 8 bytes for each word.
 // Thread safety: one thread for each object.
 #pragma once
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -73,8 +75,14 @@ class CoreMemory : public ProgramMemory {
   }
 
   Status pause() override {
-    const Closed closed(gate_);
-    return backoff_.pause();
+    const std::uint64_t ns = backoff_.next_ns();
+    const std::uint64_t deaf = gate_ == nullptr ? ns : std::min(ns, longest_deaf_ns);
+    {
+      const Closed closed(gate_);
+      TOMBOLO_TRY(core_.pause(deaf));
+    }
+    if (ns != deaf) gate_->sleep(ns - deaf);
+    return {};
   }
   void paused_enough() final { backoff_.reset(); }
 
@@ -88,6 +96,8 @@ class CoreMemory : public ProgramMemory {
 
   // A wait that has lasted for long sleeps: at most as long again as it has lasted already.
   static constexpr sync::LockOptions waits{.backoff_first_ns = 100, .backoff_max_ns = 500'000};
+  // With the gate closed: as the waits of the protocols that answer.
+  static constexpr std::uint64_t longest_deaf_ns = 20'000;
 
   typename C::Word place(WordIndex word) {
     TOMBOLO_CHECK(word < layout_.words, "word {} is past the {} words of the program", word,

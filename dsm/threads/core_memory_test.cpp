@@ -189,6 +189,19 @@ class Noted final : public host::InterruptGate {
   Calls& calls_;
 };
 
+// DCM3: InterruptGate::sleep() stops a program that sleeps with the gate closed.
+TEST(CoreMemory, AThreadThatAnswersIsDeafForShortTimesOnly) {
+  constexpr std::uint64_t longest_deaf_ns = 20'000;
+  OneThread one({.threads = 2}, 4);
+  Words& memory = *one.memory;
+  Noted gate(one.core().calls);
+  memory.interrupted_by(gate);
+  for (int i = 0; i < 40; ++i) ASSERT_TRUE(memory.pause().ok());
+  ASSERT_EQ(one.core().pauses.size(), 40U);
+  for (const std::uint64_t ns : one.core().pauses) EXPECT_LE(ns, longest_deaf_ns);
+  EXPECT_EQ(one.core().pauses.back(), longest_deaf_ns) << "it looks whether all live";
+}
+
 // DCM3
 TEST(CoreMemory, InterruptsAreServedBetweenOperations) {
   OneThread one({.threads = 2}, 4);

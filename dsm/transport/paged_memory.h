@@ -9,8 +9,8 @@
 //
 // Invariants: DPA1 each call of the protocol is inside a RuntimeCall of the store, but for misses:
 //                  the program's thread does not touch the view meanwhile.
-//             DPA2 no interrupt is served within a call of this class (the gate is closed), nor
-//                  within a miss (its signal waits).
+//             DPA2 no interrupt is served within a call of this class (the gate is closed) but
+//                  where a pause sleeps, nor within a miss (its signal waits).
 // Thread safety: one thread for each object; misses are met by that thread alone.
 #pragma once
 

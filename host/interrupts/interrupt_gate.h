@@ -11,11 +11,16 @@
 //
 // Invariants: HIG1 serve() is not called within itself or a closed part, and once at least after
 //                  the last interrupt: one that comes meanwhile is noted, and served at the end.
+//             HIG2 a thread sleeps with its gate open: an interrupt is served at once, and ends the
+//                  sleep.
 // Thread safety: the thread that is interrupted, and its signal handler.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <ctime>
+
+#include "base/check.h"
 
 namespace tombolo::host {
 
@@ -41,6 +46,16 @@ class InterruptGate {
    private:
     InterruptGate* gate_;
   };
+
+  // For so long, or until an interrupt has been served (HIG2). Not in a closed part.
+  void sleep(std::uint64_t nanoseconds) const {
+    constexpr std::uint64_t second = 1'000'000'000;
+    TOMBOLO_CHECK(depth() == 0, "a thread sleeps with its gate closed, for {} ns", nanoseconds);
+    const timespec time{.tv_sec = static_cast<time_t>(nanoseconds / second),
+                        .tv_nsec = static_cast<long>(nanoseconds % second)};
+    // One that came before it was served then.
+    nanosleep(&time, nullptr);
+  }
 
   // An interrupt before the instruction at this address, in the signal handler.
   void arrive(std::uint64_t instruction) {

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <functional>
 #include <thread>
@@ -81,6 +82,43 @@ TEST(InterruptGate, ServesNoneWithinAnother) {
     gate.arrive(7);
   }
   EXPECT_EQ(gate.served, (Served{5, 0, 0, 0}));
+}
+
+TEST(InterruptGate, IsOpenInASleep) {
+  Counting gate;
+  EXPECT_DEATH(
+      {
+        const InterruptGate::Closed closed(&gate);
+        gate.sleep(1);
+      },
+      "sleeps with its gate closed");
+}
+
+// HIG2: without an end by the interrupt the test would have none.
+TEST(InterruptGate, IsServedInASleepAndEndsIt) {
+  constexpr std::uint64_t a_day_ns = 86'400'000'000'000;
+  // Allocates nothing: it may interrupt anything here.
+  class : public InterruptGate {
+   public:
+    volatile bool served = false;
+
+   private:
+    void serve(std::uint64_t) override { served = true; }
+  } gate;
+  ASSERT_TRUE(catch_interrupts(gate).ok());
+  std::atomic<bool> ended{false};
+  std::thread other([&, self = process_named(getpid())] {
+    PeerInterrupts peers({self});
+    while (!ended) {
+      peers.interrupt(0);
+      std::this_thread::yield();
+    }
+  });
+  gate.sleep(a_day_ns);
+  ended = true;
+  other.join();
+  leave_interrupts();
+  EXPECT_TRUE(gate.served);
 }
 
 TEST(InterruptGate, MayBeNull) { const InterruptGate::Closed nothing(nullptr); }

@@ -30,12 +30,14 @@ class Backoff {
   // To be called when a wait begins.
   void reset() { steps_ = 0; }
 
-  Status pause() {
+  Status pause() { return core_.pause(next_ns()); }
+  // The length of the next pause, for callers that make it themselves.
+  std::uint64_t next_ns() {
     ++steps_;
-    if (!options_.backoff) return core_.pause(steps_ % steps_per_idle == 0 ? idle_pause_ns : 0);
+    if (!options_.backoff) return steps_ % steps_per_idle == 0 ? idle_pause_ns : 0;
     const std::uint64_t shift = std::min<std::uint64_t>(steps_ - 1, 32);
     const std::uint64_t ns = std::min(options_.backoff_first_ns << shift, options_.backoff_max_ns);
-    return core_.pause(ns - random_.below(ns / 2 + 1));
+    return ns - random_.below(ns / 2 + 1);
   }
 
  private:
