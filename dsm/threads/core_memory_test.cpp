@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <functional>
 #include <set>
 #include <string>
@@ -22,6 +23,7 @@ namespace tombolo::dsm {
 namespace {
 
 using Calls = std::vector<std::string>;
+using Sleeps = std::vector<std::uint64_t>;
 
 // Notes stores, fences and pauses, and places; lets the test act within each operation.
 class NotingCore : public machine::testing::Forwarding<coherent::Core> {
@@ -184,22 +186,43 @@ class Noted final : public host::InterruptGate {
  public:
   explicit Noted(Calls& calls) : calls_(calls) {}
 
+  Sleeps sleeps;  // in nanoseconds
+
  private:
   void serve(std::uint64_t) override { calls_.emplace_back("served"); }
+  void rest(std::uint64_t nanoseconds) override { sleeps.push_back(nanoseconds); }
   Calls& calls_;
 };
 
 // DCM3: InterruptGate::sleep() stops a program that sleeps with the gate closed.
-TEST(CoreMemory, AThreadThatAnswersIsDeafForShortTimesOnly) {
+TEST(CoreMemory, AThreadThatAnswersIsDeafForShortTimesAndSleepsTheRest) {
+  constexpr int times = 40;
   constexpr std::uint64_t longest_deaf_ns = 20'000;
+  // Draws the same lengths, and has no interrupts.
+  OneThread other({.threads = 2}, 4);
   OneThread one({.threads = 2}, 4);
-  Words& memory = *one.memory;
   Noted gate(one.core().calls);
-  memory.interrupted_by(gate);
-  for (int i = 0; i < 40; ++i) ASSERT_TRUE(memory.pause().ok());
-  ASSERT_EQ(one.core().pauses.size(), 40U);
-  for (const std::uint64_t ns : one.core().pauses) EXPECT_LE(ns, longest_deaf_ns);
-  EXPECT_EQ(one.core().pauses.back(), longest_deaf_ns) << "it looks whether all live";
+  one.memory->interrupted_by(gate);
+  for (int i = 0; i < times; ++i) {
+    ASSERT_TRUE(other.memory->pause().ok());
+    gate.sleeps.clear();
+    ASSERT_TRUE(one.memory->pause().ok());
+    const std::uint64_t whole = other.core().pauses.back();
+    const std::uint64_t deaf = one.core().pauses.back();
+    EXPECT_EQ(deaf, std::min(whole, longest_deaf_ns));
+    EXPECT_EQ(gate.sleeps, whole == deaf ? Sleeps{} : Sleeps{whole - deaf});
+  }
+  EXPECT_EQ(one.core().pauses.size(), static_cast<std::size_t>(times)) << "all live, it has looked";
+  EXPECT_FALSE(gate.sleeps.empty());
+}
+
+TEST(CoreMemory, AThreadThatAnswersDoesNotSleepWhenAPeerHasDied) {
+  OneThread one({.threads = 2}, 4);
+  Noted gate(one.core().calls);
+  one.memory->interrupted_by(gate);
+  one.core().fails = true;
+  for (int i = 0; i < 40; ++i) EXPECT_EQ(one.memory->pause().message(), "no");
+  EXPECT_TRUE(gate.sleeps.empty());
 }
 
 // DCM3

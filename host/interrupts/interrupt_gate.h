@@ -48,13 +48,9 @@ class InterruptGate {
   };
 
   // For so long, or until an interrupt has been served (HIG2). Not in a closed part.
-  void sleep(std::uint64_t nanoseconds) const {
-    constexpr std::uint64_t second = 1'000'000'000;
+  void sleep(std::uint64_t nanoseconds) {
     TOMBOLO_CHECK(depth() == 0, "a thread sleeps with its gate closed, for {} ns", nanoseconds);
-    const timespec time{.tv_sec = static_cast<time_t>(nanoseconds / second),
-                        .tv_nsec = static_cast<long>(nanoseconds % second)};
-    // One that came before it was served then.
-    nanosleep(&time, nullptr);
+    rest(nanoseconds);
   }
 
   // An interrupt before the instruction at this address, in the signal handler.
@@ -69,6 +65,14 @@ class InterruptGate {
   // 0: a closed part ends. Otherwise the instruction that runs next, in whatever function of the
   // program that is: nothing may be allocated, and no lock taken that the program may hold.
   virtual void serve(std::uint64_t instruction) = 0;
+  // Of sleep(): a system call that signals end.
+  virtual void rest(std::uint64_t nanoseconds) {
+    constexpr std::uint64_t second = 1'000'000'000;
+    const timespec time{.tv_sec = static_cast<time_t>(nanoseconds / second),
+                        .tv_nsec = static_cast<long>(nanoseconds % second)};
+    // An interrupt that came before it was served then.
+    nanosleep(&time, nullptr);
+  }
 
  private:
   // relaxed: one thread and its own signal handler.
