@@ -86,6 +86,41 @@ TEST(Xdr, IsBigEndianInWordsOfFourBytes) {
   encoded(std::numeric_limits<std::int64_t>::min());
 }
 
+// Many at once, as they are one by one: at each count of values up to several vectors, at addresses
+// that are aligned for no vector, and with a value on each side that stays as it is.
+template <class T>
+void expect_rows_as_values(T first) {
+  constexpr std::size_t bytes = XdrForm<T>::bytes;
+  for (std::size_t count = 0; count < 70; ++count) {
+    std::vector<T> values(count + 2, first);
+    for (std::size_t i = 1; i <= count; ++i) values[i] = static_cast<T>(values[i - 1] + T{1});
+    std::vector<std::byte> one_by_one(1 + (count + 1) * bytes);
+    std::vector<std::byte> at_once(one_by_one.size());
+    for (std::size_t i = 0; i < count; ++i)
+      XdrForm<T>::encode(values[i + 1], one_by_one.data() + 1 + i * bytes);
+    xdr_of<T>()->encode(values.data() + 1, count, at_once.data() + 1);
+    EXPECT_EQ(at_once, one_by_one) << count;
+    std::vector<T> back(count + 2, first);
+    xdr_of<T>()->decode(at_once.data() + 1, count, back.data() + 1);
+    EXPECT_EQ(back, values) << count;
+  }
+}
+
+TEST(Xdr, RowsAreConvertedAsTheirValues) {
+  expect_rows_as_values<std::int32_t>(0x01020304);
+  expect_rows_as_values<std::uint64_t>(0x0102030405060708);
+  expect_rows_as_values<float>(1.25F);
+  expect_rows_as_values<double>(-0.1);
+  expect_rows_as_values<std::int16_t>(-300);
+  expect_rows_as_values<char>('a');
+  const std::array<std::array<std::int32_t, 3>, 2> values{{{1, -2, 3}, {4, 5, -6}}};
+  std::array<std::byte, 24> row;
+  std::array<std::byte, 24> single;
+  xdr_of<std::array<std::int32_t, 3>>()->encode(values.data(), 2, row.data());
+  XdrForm<std::decay_t<decltype(values)>>::encode(values, single.data());
+  EXPECT_EQ(row, single);
+}
+
 TEST(Xdr, HasNoFormForStructures) {
   struct Pair {
     int a;

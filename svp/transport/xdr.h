@@ -13,10 +13,15 @@
 #include <cstring>
 #include <type_traits>
 
+#include "svp/transport/turned_words.h"
+
 namespace tombolo::svp {
 
 // Types that XDR has: bool, integers, enumerations, float, double, and arrays of these of fixed
 // length. Structures have none unless XdrForm is specialized.
+//
+// `word_bytes`, where a form has it: a value consists of words of so many bytes in memory as well,
+// so that many values are converted at once; 0: it does not.
 template <class T>
 struct XdrForm {
   static constexpr bool exists = false;
@@ -49,6 +54,7 @@ template <class T, class Word>
 struct XdrWord {
   static constexpr bool exists = true;
   static constexpr std::size_t bytes = sizeof(Word);
+  static constexpr std::size_t word_bytes = sizeof(T) == sizeof(Word) ? sizeof(Word) : 0;
   static void encode(const T& value, std::byte* to) {
     if constexpr (std::floating_point<T>)
       store_big(to, std::bit_cast<Word>(value));
@@ -82,6 +88,10 @@ template <XdrValue T, std::size_t n>
 struct XdrForm<std::array<T, n>> {
   static constexpr bool exists = true;
   static constexpr std::size_t bytes = n * XdrForm<T>::bytes;
+  static constexpr std::size_t word_bytes = [] {
+    if constexpr (requires { XdrForm<T>::word_bytes; }) return XdrForm<T>::word_bytes;
+    return std::size_t{0};
+  }();
   static void encode(const std::array<T, n>& values, std::byte* to) {
     for (const T& value : values) {
       XdrForm<T>::encode(value, to);
@@ -105,17 +115,35 @@ struct Xdr {
 
 namespace detail {
 
+// Values in memory differ from their form by the order of the bytes in each word alone.
+template <XdrValue T>
+constexpr bool is_turned_words() {
+  if constexpr (requires { XdrForm<T>::word_bytes; })
+    return std::endian::native == std::endian::little && XdrForm<T>::word_bytes != 0;
+  return false;
+}
+
 template <XdrValue T>
 void encode_all(const void* elements, std::size_t count, std::byte* to) {
-  const auto* element = static_cast<const T*>(elements);
-  for (std::size_t i = 0; i < count; ++i)
-    XdrForm<T>::encode(element[i], to + i * XdrForm<T>::bytes);
+  using Form = XdrForm<T>;
+  if constexpr (is_turned_words<T>()) {
+    copy_turned(to, static_cast<const std::byte*>(elements), count * Form::bytes / Form::word_bytes,
+                Form::word_bytes);
+  } else {
+    const auto* element = static_cast<const T*>(elements);
+    for (std::size_t i = 0; i < count; ++i) Form::encode(element[i], to + i * Form::bytes);
+  }
 }
 template <XdrValue T>
 void decode_all(const std::byte* from, std::size_t count, void* elements) {
-  auto* element = static_cast<T*>(elements);
-  for (std::size_t i = 0; i < count; ++i)
-    XdrForm<T>::decode(from + i * XdrForm<T>::bytes, element[i]);
+  using Form = XdrForm<T>;
+  if constexpr (is_turned_words<T>()) {
+    copy_turned(static_cast<std::byte*>(elements), from, count * Form::bytes / Form::word_bytes,
+                Form::word_bytes);
+  } else {
+    auto* element = static_cast<T*>(elements);
+    for (std::size_t i = 0; i < count; ++i) Form::decode(from + i * Form::bytes, element[i]);
+  }
 }
 
 }  // namespace detail
