@@ -2,6 +2,7 @@
 """The findings of `stale` as a user gets them: how often, with which lines and which exit status."""
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,19 @@ def test_a_mistake_is_told_by_the_process_that_aborts_the_job(key):
     outcome = mistakes(key, "abort", "5")
     assert len(facts(outcome)) == 1, outcome.stderr
     assert outcome.status not in (0, None)
+
+
+@pytest.mark.parametrize("key", MPIS)
+def test_a_job_is_not_aborted_before_its_last_words_are_read(key, tmp_path):
+    """The launcher drops output that it has not read when it ends the processes."""
+    verdict = tmp_path / "verdict"
+    source = ROOT / "mpi" / "faults" / "late_reader_check.c"
+    outcome = ran(need(key), source, str(verdict), ranks=1)
+    assert outcome.status not in (0, None)
+    deadline = time.monotonic() + 60
+    while not (verdict.exists() and verdict.read_text()) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert verdict.read_text() == "alive"
 
 
 @pytest.mark.parametrize("key", MPIS)

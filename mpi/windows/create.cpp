@@ -2,6 +2,7 @@
 #include "mpi/windows/create.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <bit>
@@ -18,6 +19,7 @@
 
 #include "host/memory/own_memory.h"
 #include "host/mpi/host.h"
+#include "host/processes/taken_output.h"
 #include "mpi/windows/findings.h"
 #include "mpi/windows/job.h"
 #include "mpi/windows/mpi_exchange.h"
@@ -258,11 +260,13 @@ void Creator::stop_if_misconfigured() {
   const auto first = std::find_if(contributions_.begin(), contributions_.end(),
                                   [](const Contribution& peer) { return peer.misconfigured; });
   if (first == contributions_.end()) return;
-  if (window_->rank == static_cast<int>(first - contributions_.begin()))
+  if (window_->rank == static_cast<int>(first - contributions_.begin())) {
     for (const std::string& complaint : job().options().complaints)
       std::fprintf(stderr, "tombolo: %s; the job is ended\n", complaint.c_str());
+    host::wait_until_taken(STDERR_FILENO, std::chrono::seconds(2));
+  }
   all_.all(true);  // none ends the job before the text is out
-  // Launchers drop output of an aborted job that they have not read yet.
+  // From another host the text has a way of its own to the launcher, which cannot be watched.
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   host().Abort(c_.comm, 1);
   std::_Exit(1);
