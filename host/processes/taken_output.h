@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: lets a process that is about to end its job wait until the launcher has read the process's
-// output: launchers drop all that lies in a pipe when they kill the job.
+// Purpose: lets a process that is about to end its job wait until the launcher has read its output:
+// launchers drop all that lies in a pipe when they kill the job.
 // Invariants: OT1 the wait ends: after `limit` the output is given up, for its reader may be
 // stopped or stuck.
 // Thread safety: any thread.
@@ -10,8 +10,8 @@
 
 namespace tombolo::host {
 
-// True once the reader of `descriptor` has taken every byte that was written to it. True at once for
-// files and terminals, which keep their bytes, and for a closed descriptor, which has none.
+// True once the reader of `descriptor` has taken every byte that was written to it. True at once
+// for files and terminals, which keep their bytes, and for a closed descriptor, which has none.
 bool wait_until_taken(int descriptor, std::chrono::milliseconds limit);
 
 }  // namespace tombolo::host
