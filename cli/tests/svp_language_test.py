@@ -6,11 +6,14 @@ import re
 import shutil
 import subprocess
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from tombolo import libraries, svp, svp_compile
+from tombolo.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTING = ROOT / "svp/language/testing"
@@ -28,53 +31,68 @@ def names(paths: list[Path]) -> list[str]:
     return [path.stem for path in paths]
 
 
+# Of all programs as one: its headers are parsed once. A program that is linked to it takes its own
+# part, by its name; -Og halves the time of what tombolo-svpc itself compiles by -O2.
+TOGETHER = ["-Og", "-ffunction-sections", "-fdata-sections"]
+OWN_PART = "-Wl,--gc-sections"
+OWN_MAIN = "-Wl,--defsym=main=_ZN{length}{part}4mainEiPPc"
+
+
+def svpc(*arguments: object, **options) -> subprocess.CompletedProcess:
+    command = [*SVPC, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, **options)
+
+
+@dataclass
+class Program:
+    """One that was translated and compiled, with all that was said about it."""
+
+    path: Path
+    messages: str
+
+    def run(self, workers: int, *arguments: str) -> subprocess.CompletedProcess:
+        environment = os.environ | {"TOMBOLO_SVP_WORKERS": str(workers)}
+        return subprocess.run(
+            [self.path, *arguments], capture_output=True, text=True, env=environment, timeout=120
+        )
+
+
 @pytest.fixture(scope="session")
-def compiler(tmp_path_factory) -> dict[str, str]:
-    """The environment of compilations, with the header of the generated C++ compiled once."""
+def built(tmp_path_factory) -> dict[Path, Program]:
+    """All programs, by their sources."""
     libraries.need_program(svp.ARCHIVE)
-    folder = tmp_path_factory.mktemp("precompiled")
-    header = folder / "svp/language/program.h.gch"
-    header.parent.mkdir(parents=True)
-    options = [flag for flag in svp.flags() if flag.startswith(("-std", "-I", "-D"))]
-    source = ROOT / "svp/language/program.h"
-    subprocess.run(
-        ["c++", "-O2", "-w", *options, "-x", "c++-header", source, "-o", header], check=True
-    )
-    return os.environ | {"CXX": f"c++ -I{folder}"}
-
-
-def compiled(source: Path, program: Path, environment, *options: str) -> subprocess.CompletedProcess:
-    command = [*SVPC, *options, source, "-o", program]
-    return subprocess.run(command, capture_output=True, text=True, env=environment)
-
-
-@pytest.fixture(scope="session")
-def built(compiler, tmp_path_factory) -> dict[str, subprocess.CompletedProcess]:
-    """All programs; with the folder that they are in."""
     folder = tmp_path_factory.mktemp("programs")
-    sources = [*PROGRAMS, MISTAKES, THESIS, CALLS]
-
-    def one(source: Path) -> tuple[Path, subprocess.CompletedProcess]:
-        options = [] if source == THESIS else ["-Wall", "-Wextra"]
-        return source, compiled(source, folder / program_name(source), compiler, "-O1", *options)
-
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        done = dict(threads.map(one, sources))
-    return {"folder": folder} | done
-
-
-def program_name(source: Path) -> str:
-    return f"{source.parent.name}-{source.stem}"
-
-
-def run(built, source: Path, workers: int, *arguments: str) -> subprocess.CompletedProcess:
-    done = built[source]
-    assert done.returncode == 0, done.stderr
-    environment = os.environ | {"TOMBOLO_SVP_WORKERS": str(workers)}
-    program = built["folder"] / program_name(source)
-    return subprocess.run(
-        [program, *arguments], capture_output=True, text=True, env=environment, timeout=120
+    sources = {source.stem: source for source in (*PROGRAMS, MISTAKES, THESIS, CALLS)}
+    done = svpc("--emit-cpp", *sources.values(), "-o", folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    families = folder / "families.cpp"
+    included = ((stem, f'#include "{folder / stem}.svp.cpp"') for stem in sources)
+    families.write_text(
+        '#include "svp/language/program.h"\n'
+        + "".join(f"namespace of_{stem} {{\n{line}\n}}\n" for stem, line in included)
     )
+    command = ["c++", *TOGETHER, *svp_compile._flags(compiling=True), "-c", families]
+    subprocess.run([*command, "-o", f"{families}.o"], check=True)
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        programs = threads.map(lambda stem: joined(folder / stem, sources[stem], families), sources)
+        return dict(zip(sources.values(), programs, strict=True))
+
+
+def joined(base: Path, source: Path, families: Path) -> Program:
+    """The C of a program, linked to its part of all families."""
+    warnings = [] if source == THESIS else ["-Wall", "-Wextra"]
+    command = ["cc", "-std=gnu99", *svp_compile.FOR_C, *warnings, "-O1", "-x", "cpp-output"]
+    done = subprocess.run(
+        [*command, "-c", f"{base}.svp.i", "-o", f"{base}.o"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    own = [OWN_PART]
+    if "int main(" in Path(f"{base}.svp.cpp").read_text():  # else it is in the program's C
+        part = f"of_{base.name}"
+        own.append(OWN_MAIN.format(length=len(part), part=part))
+    linked = [f"{base}.o", f"{families}.o", *svp_compile._flags(compiling=False), *own, "-s"]
+    subprocess.run(["c++", *linked, "-o", base], check=True)
+    return Program(base, done.stderr)
 
 
 def beside(source: Path, suffix: str, default: str) -> str:
@@ -85,10 +103,10 @@ def beside(source: Path, suffix: str, default: str) -> str:
 @pytest.mark.parametrize("workers", [1, 2, 4])
 @pytest.mark.parametrize("source", PROGRAMS, ids=names(PROGRAMS))
 def test_a_program_gives_its_output(built, source, workers):
-    done = run(built, source, workers, *beside(source, ".arguments", "").split())
+    done = built[source].run(workers, *beside(source, ".arguments", "").split())
     assert done.stdout == source.with_suffix(".expected").read_text(), done.stderr
     assert done.returncode == int(beside(source, ".status", "0"))
-    assert built[source].stderr == ""  # with -Wall -Wextra
+    assert built[source].messages == ""  # with -Wall -Wextra
 
 
 def test_there_are_enough_programs():
@@ -101,48 +119,65 @@ def test_there_are_enough_programs():
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_the_listing_of_the_paper_runs_unchanged(built, workers):
-    done = run(built, THESIS, workers)
+    done = built[THESIS].run(workers)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     # It calls malloc and free undeclared, as C89 let it.
-    assert "fibonacci.svp:33" in built[THESIS].stderr
+    assert "fibonacci.svp:33" in built[THESIS].messages
 
 
 def test_the_example_with_its_times_checks_itself(built):
-    done = run(built, CALLS, 2, "20")
+    done = built[CALLS].run(2, "20")
     assert (done.returncode, done.stdout) == (0, "fibonacci(20) = 6765\n")
     assert "ns a family" in done.stderr
-    assert run(built, CALLS, 2, "1").returncode == 2
+    assert built[CALLS].run(2, "1").returncode == 2
 
 
 # --- Wrong programs -----------------------------------------------------------------------------
 
 
+@pytest.fixture
+def refused(capfd, tmp_path) -> Callable[[Path], str]:
+    """Compiles a wrong program in this process. What was said."""
+
+    def refuse(source: Path) -> str:
+        status = svp_compile.compile_all("tombolo-svpc", [str(source), "-o", f"{tmp_path}/program"])
+        assert status == 1
+        assert not (tmp_path / "program").exists()
+        return capfd.readouterr().err
+
+    return refuse
+
+
 @pytest.mark.parametrize("source", WRONG, ids=names(WRONG))
-def test_a_wrong_program_is_told_where(source, tmp_path):
-    done = compiled(source, tmp_path / "program", None)
-    found = [match for match in SHOWN.finditer(done.stderr)]
+def test_a_wrong_program_is_told_where(source, refused):
+    told = refused(source)
+    found = [match for match in SHOWN.finditer(told)]
     wanted = [
         (number, text)
         for number, line in enumerate(source.read_text().splitlines(), 1)
         for text in EXPECTED.findall(line)
     ]
-    assert done.returncode == 1
-    assert not (tmp_path / "program").exists()
     own = [match for match in found if match["file"] == str(source)]
-    assert Counter(int(m["line"]) for m in own) == Counter(line for line, _ in wanted), done.stderr
+    assert Counter(int(m["line"]) for m in own) == Counter(line for line, _ in wanted), told
     for line, text in wanted:
-        assert any(text in m[0] for m in own if int(m["line"]) == line), (text, done.stderr)
+        assert any(text in m[0] for m in own if int(m["line"]) == line), (text, told)
 
 
-def test_an_error_shows_its_line_and_column(tmp_path):
-    done = compiled(TESTING / "wrong/sync_of_no_family.svp", tmp_path / "program", None)
-    assert "    8 |     sync(number);" in done.stderr
-    assert "\n      |          ^\n" in done.stderr
+def test_an_error_shows_its_line_and_column(refused):
+    told = refused(TESTING / "wrong/sync_of_no_family.svp")
+    assert "    8 |     sync(number);" in told
+    assert "\n      |          ^\n" in told
 
 
-def test_an_error_in_a_marked_line_names_that_file(tmp_path):
-    done = compiled(TESTING / "wrong/position.svp", tmp_path / "program", None)
-    assert "elsewhere.h:70:1: error: sync of something that is no family: int" in done.stderr
+def test_an_error_in_a_marked_line_names_that_file(refused):
+    told = refused(TESTING / "wrong/position.svp")
+    assert "elsewhere.h:70:1: error: sync of something that is no family: int" in told
+
+
+def test_the_command_fails_with_a_wrong_program(tmp_path):
+    done = svpc(TESTING / "wrong/sync_of_no_family.svp", "-o", tmp_path / "program")
+    assert done.returncode == 1
+    assert "error: sync of something that is no family" in done.stderr
 
 
 # --- Mistakes that show while a program runs ----------------------------------------------------
@@ -161,19 +196,19 @@ def mistakes() -> dict[int, tuple[int, str]]:
 @pytest.mark.parametrize("number", sorted(mistakes()))
 def test_a_mistake_stops_the_program_and_names_its_line(built, number):
     line, text = mistakes()[number]
-    done = run(built, MISTAKES, 2, str(number))
+    done = built[MISTAKES].run(2, str(number))
     assert done.returncode < 0
     assert f"tombolo: {MISTAKES}:{line}: {text}" in done.stderr
 
 
 def test_without_a_mistake_the_program_ends(built):
-    assert run(built, MISTAKES, 2).returncode == 0
+    assert built[MISTAKES].run(2).returncode == 0
 
 
 # --- The command --------------------------------------------------------------------------------
 
 
-def test_several_sources_and_objects_make_one_program(compiler, tmp_path):
+def test_several_sources_and_objects_make_one_program(tmp_path):
     (tmp_path / "threads.h").write_text("thread add(shared long sum, long by);\n")
     (tmp_path / "threads.c").write_text(
         '#include "threads.h"\n'
@@ -184,62 +219,52 @@ def test_several_sources_and_objects_make_one_program(compiler, tmp_path):
     (tmp_path / "main.c").write_text(
         '#include <math.h>\n#include <stdio.h>\n#include "threads.h"\n'
         "static thread one(double *root) { *root = sqrt(*root); }\n"
+        "int doubled(int number)\n{ return 2 * number; }\n"
         "thread main(int argc, char **argv) {\n"
-        "  family a, b; long sum = 0; double root = argc + 8;\n  (void)argv;\n"
+        "  family a, b; int unused; long sum = 0; double root = doubled(argc) + 7;\n  (void)argv;\n"
         "  create(a;; 0; 4) add(sum, 10); create(b) one(&root); sync(a); sync(b);\n"
         '  printf("%ld %g\\n", sum, root);\n}\n'
     )
-    whole = subprocess.run(
-        [*SVPC, "-DFACTOR=2", "-I.", "-g", "threads.c", "main.c", "-lm", "-oboth"],
-        cwd=tmp_path, env=compiler, capture_output=True, text=True,
-    )  # fmt: skip
-    assert whole.returncode == 0, whole.stderr
-    for source in ("threads.c", "main.c"):
-        subprocess.run([*SVPC, "-DFACTOR=2", "-c", source], cwd=tmp_path, env=compiler, check=True)
-    subprocess.run(
-        [*SVPC, "threads.o", "main.o", "-lm", "-o", "linked"], cwd=tmp_path, env=compiler, check=True
-    )
+    parts = svpc("-DFACTOR=2", "-I.", "-g", "-Wall", "-c", "threads.c", "main.c", cwd=tmp_path)
+    assert parts.returncode == 0, parts.stderr
+    assert re.search(r"main.c:8:\d+: warning: unused variable", parts.stderr)  # by the C compiler
+    assert svpc("threads.o", "main.o", "-lm", "-o", "linked", cwd=tmp_path).returncode == 0
+    assert svpc("threads.o", "main.c", "-lm", "-oboth", cwd=tmp_path).returncode == 0
     for program in ("both", "linked"):
         done = subprocess.run([tmp_path / program], capture_output=True, text=True)
         assert done.stdout == "92 3\n", done.stderr
+    assert line_of("doubled", tmp_path / "linked").endswith("main.c:6")
 
 
-def test_a_debugger_knows_the_lines_of_the_source(built, compiler, tmp_path):
-    source = TESTING / "programs/recursion.svp"
-    program = tmp_path / "program"
-    assert compiled(source, program, compiler, "-g").returncode == 0
+def line_of(function: str, program: Path) -> str:
+    """Of the source, as a debugger knows it."""
     symbols = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
-    address = re.search(r"^(\w+) [Tt] fibonacci$", symbols, re.MULTILINE)[1]
+    address = re.search(rf"^(\w+) [Tt] {function}$", symbols, re.MULTILINE)[1]
     told = subprocess.run(["addr2line", "-e", program, address], capture_output=True, text=True)
-    assert told.stdout.strip().endswith("recursion.svp:5")
+    return told.stdout.strip()
 
 
-def test_the_c_compiler_names_the_source_too(compiler, tmp_path):
-    source = tmp_path / "unused.c"
-    source.write_text("thread main(void)\n{\n    family fid;\n    int unused;\n}\n")
-    done = compiled(source, tmp_path / "program", compiler, "-Wall")
-    assert done.returncode == 0
-    assert f"{source}:4:" in done.stderr
-    done = compiled(source, tmp_path / "other", compiler, "-Wall", "-Werror")
+def test_an_error_of_a_compiler_is_the_status(tmp_path, monkeypatch):
+    monkeypatch.setenv("CXX", "true")
+    (tmp_path / "unused.c").write_text("thread main(void) { family fid; int unused; }\n")
+    done = svpc("-Wall", "-Werror", "unused.c", "-o", "program", cwd=tmp_path)
     assert done.returncode == 1
+    assert re.search(r"unused.c:1:\d+: error: unused variable", done.stderr)
 
 
 @pytest.mark.parametrize("name", ["pointers", "several_shared", "breaks"])
-def test_a_strict_compiler_has_nothing_to_say(name, tmp_path):
-    source = TESTING / f"programs/{name}.svp"
-    subprocess.run([*SVPC, "--emit-cpp", source, "-o", tmp_path], check=True, capture_output=True)
+def test_a_strict_compiler_has_nothing_to_say(built, name, tmp_path):
+    translated = f"{built[TESTING / f'programs/{name}.svp'].path}.svp.i"
     command = ["cc", "-std=c99", "-pedantic-errors", *svp_compile.FOR_C, "-x", "cpp-output", "-c"]
     done = subprocess.run(
-        [*command, tmp_path / f"{name}.svp.i", "-o", tmp_path / "o"], capture_output=True, text=True
+        [*command, translated, "-o", tmp_path / "o"], capture_output=True, text=True
     )
     assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_emit_cpp_writes_both_parts(tmp_path):
     shutil.copy(THESIS, tmp_path)
-    done = subprocess.run(
-        [*SVPC, "--emit-cpp", "fibonacci.svp"], cwd=tmp_path, capture_output=True, text=True
-    )
+    done = svpc("--emit-cpp", "fibonacci.svp", cwd=tmp_path)
     assert done.stdout.split() == ["fibonacci.svp.i", "fibonacci.svp.cpp"]
     cpp = (tmp_path / "fibonacci.svp.cpp").read_text()
     assert '#line 45 "fibonacci.svp"' in cpp
@@ -258,17 +283,22 @@ def test_emit_cpp_writes_both_parts(tmp_path):
     ],
 )
 def test_wrong_arguments_are_told(arguments, text):
-    done = subprocess.run([*SVPC, *arguments], capture_output=True, text=True)
-    assert done.returncode == 2
-    assert text in done.stderr
+    with pytest.raises(UserError, match=re.escape(text)):
+        svp_compile.compile_all("tombolo-svpc", arguments)
+
+
+def test_the_command_tells_wrong_arguments():
+    done = svpc("missing.c")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "missing.c: there is no such file" in done.stderr
 
 
 def test_a_source_is_not_replaced(tmp_path):
     source = tmp_path / "a.c"
     source.write_text("int main(void) { return 0; }\n")
-    done = subprocess.run([*SVPC, source, "-o", source], capture_output=True, text=True)
-    assert done.returncode == 2
-    assert "would replace a source" in done.stderr
+    with pytest.raises(UserError, match="would replace a source"):
+        svp_compile.compile_all("tombolo-svpc", [str(source), "-o", str(source)])
+    assert source.read_text().startswith("int main")
 
 
 def test_flags_are_of_one_step_or_the_other():
