@@ -137,7 +137,7 @@ def test_the_example_with_its_times_checks_itself(built):
 
 @pytest.fixture
 def refused(capfd, tmp_path) -> Callable[[Path], str]:
-    """Compiles a wrong program in this process. What was said."""
+    """Compiles a wrong program in this process. Its messages."""
 
     def refuse(source: Path) -> str:
         status = svp_compile.compile_all("tombolo-svpc", [str(source), "-o", f"{tmp_path}/program"])
