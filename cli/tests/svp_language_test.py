@@ -32,7 +32,7 @@ def names(paths: list[Path]) -> list[str]:
 
 
 # Of all programs as one: its headers are parsed once. A program that is linked to it takes its own
-# part, by its name; -Og halves the time of what tombolo-svpc itself compiles by -O2.
+# part, by its name; -Og halves the time of a compilation with -O2.
 TOGETHER = ["-Og", "-ffunction-sections", "-fdata-sections"]
 OWN_PART = "-Wl,--gc-sections"
 OWN_MAIN = "-Wl,--defsym=main=_ZN{length}{part}4mainEiPPc"
