@@ -26,15 +26,15 @@ Chip::Chip(const Parameters& parameters, const simulator::Options& options)
 Chip::~Chip() = default;
 
 void Chip::build_devices() {
-  for (const Tile& tile : parameters_.layout.controllers)
+  for (const Tile& tile : parameters_.layout.controllers) {
     controllers_.push_back(
         {tile,
          timing_.dram,
          {},
          std::make_unique<simulator::SparseMemory>(
-             static_cast<std::uint64_t>(parameters_.layout.controller_megabytes) << 20),
-         std::vector<simulator::Server>(
-             static_cast<std::size_t>(parameters_.layout.banks_per_controller))});
+             static_cast<std::uint64_t>(parameters_.layout.controller_megabytes) << 20)});
+    memory_units_.emplace_back(parameters_, timing_);
+  }
   const auto columns = static_cast<std::uint32_t>(parameters_.layout.mesh_columns);
   for (std::uint32_t t = 0; t < parameters_.tiles(); ++t) {
     const Tile tile{t % columns, t / columns};
@@ -42,9 +42,8 @@ void Chip::build_devices() {
                      timing_.mpb,
                      {},
                      std::make_unique<simulator::SparseMemory>(
-                         static_cast<std::uint64_t>(parameters_.layout.mpb_bytes_per_tile)),
-                     {}});
-    registers_.push_back({tile, timing_.registers, {}, nullptr, {}});
+                         static_cast<std::uint64_t>(parameters_.layout.mpb_bytes_per_tile))});
+    registers_.push_back({tile, timing_.registers, {}, nullptr});
   }
   // A chip is divided into as many equal domains as it has controllers; where they stand at two
   // edges, the halves of the rows between. That is the nearest controller with room.
@@ -143,38 +142,6 @@ Target Chip::resolve(CoreId core, Address physical) {
   }
 }
 
-simulator::Server& Chip::bank(const Target& to) {
-  std::vector<simulator::Server>& banks = to.device->banks;
-  return banks[to.offset / (to.device->memory->bytes() / banks.size()) % banks.size()];
-}
-
-// The time that the bus of a controller takes to turn before a request that comes at `arrives`.
-// Whether it has turned is judged by the order in which requests are handed in.
-Duration Chip::turn_bus(Device& device, bool writes, Time arrives) {
-  if (writes == device.written_last) return {};
-  device.written_last = writes;
-  const Time turned =
-      device.server.free_from() + (writes ? timing_.read_to_write : timing_.write_to_read);
-  if (arrives >= turned) return {};  // while it was unused
-  return turned - std::max(arrives, device.server.free_from());
-}
-
-// A controller serves its requests in order: while one waits for the bus to turn, or for its bank,
-// those behind it wait as well. It takes an idle stretch only if it is served, with its stall,
-// before that ends; a short one that would do may be passed over.
-Chip::Admission Chip::admit(const Target& to, bool writes, Time arrives, Sender sender) {
-  Device& device = *to.device;
-  const Duration turns = sender == Sender::core ? turn_bus(device, writes, arrives) : Duration();
-  Admission found{arrives, turns};
-  for (;;) {  // a request that stalls longer may not fit into a gap, and stall less after it
-    const Time begin = device.server.begin_of(found.begin, found.stalls + device.timing.busy);
-    const Time next = begin + turns;
-    const Duration stalls = bank(to).begin_of(next, timing_.bank_busy) - begin;
-    if (begin == found.begin && stalls == found.stalls) return found;
-    found = {begin, stalls};
-  }
-}
-
 Chip::Trip Chip::send(CoreId from, const Target& to, Time start, std::size_t out, std::size_t back,
                       Sender sender) {
   const Tile here = tile_of(from);
@@ -186,13 +153,10 @@ Chip::Trip Chip::send(CoreId from, const Target& to, Time start, std::size_t out
   Device& own = registers_[tile_number(from)];
   if (sender == Sender::core && &device != &own) start = own.server.serve(start, flits(out)).begin;
   const Time arrives = mesh_.send(here, device.tile, start, flits(out));
-  const bool dram = to.kind == DeviceKind::dram;
-  const Admission admission =
-      dram ? admit(to, out != 0, arrives, sender) : Admission{arrives, Duration()};
   const Time begin =
-      device.server.serve(admission.begin, admission.stalls + device.timing.busy).begin +
-      admission.stalls;
-  if (dram) bank(to).serve(begin, timing_.bank_busy);
+      to.kind == DeviceKind::dram
+          ? memory_units_[to.number].serve({to.offset, out != 0, sender == Sender::engine}, arrives)
+          : device.server.serve(arrives, device.timing.busy).begin;
   const Time ready = begin + device.timing.access;
   return {begin, mesh_.send(device.tile, here, ready, flits(back))};
 }

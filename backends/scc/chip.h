@@ -27,6 +27,7 @@
 #include <memory>
 #include <vector>
 
+#include "backends/scc/memory_unit.h"
 #include "backends/scc/parameters.h"
 #include "backends/scc/timing.h"
 #include "simulator/kernel/simulation.h"
@@ -57,12 +58,8 @@ struct LutEntry {
 struct Device {
   Tile tile;
   DeviceTiming timing;
-  simulator::Server server;
+  simulator::Server server;                         // of buffers and registers
   std::unique_ptr<simulator::SparseMemory> memory;  // none for registers
-  // The memory behind a controller: equal parts of it, one after the other. Each serves one request
-  // at a time, longer than it keeps the controller's bus.
-  std::vector<simulator::Server> banks;
-  bool written_last = false;  // the bus has to turn for a read
 };
 
 // Where a physical address leads.
@@ -96,6 +93,7 @@ class Chip {
   void start(CoreId core, std::function<void(Cpu&)> program);
   simulator::RunResult run();
   Cpu& cpu(CoreId core) { return *cpus_.at(core.index()); }
+  const Cpu& cpu(CoreId core) const { return *cpus_.at(core.index()); }
 
   Tile tile_of(CoreId core) const;
   std::uint32_t tile_number(CoreId core) const {
@@ -104,6 +102,12 @@ class Chip {
   // The controller of the core's domain: the nearest, the first of several.
   std::uint32_t controller_of(CoreId core) const { return controller_of_[core.index()]; }
   const Device& controller(std::uint32_t number) const { return controllers_.at(number); }
+  const MemoryUnit& memory_unit(std::uint32_t controller) const {
+    return memory_units_.at(controller);
+  }
+  const Device& buffer(std::uint32_t tile) const { return mpbs_.at(tile); }
+  const Device& interface(std::uint32_t tile) const { return registers_.at(tile); }
+  const simulator::Mesh& mesh() const { return mesh_; }
   std::uint32_t controllers() const { return static_cast<std::uint32_t>(controllers_.size()); }
 
   // ---- Lookup tables and physical memory (Table 2.1 of 000) -------------------------------------
@@ -168,14 +172,6 @@ class Chip {
   void poke(CoreId core, Address physical, const void* from, std::size_t bytes);
 
  private:
-  static simulator::Server& bank(const Target& to);
-  Duration turn_bus(Device& device, bool writes, Time arrives);
-  // When a request is the first at its controller, and for how long it holds up those behind it.
-  struct Admission {
-    Time begin;
-    Duration stalls;
-  };
-  Admission admit(const Target& to, bool writes, Time arrives, Sender sender);
   void build_devices();
   void build_luts();
   LutEntry private_page(CoreId core, std::uint32_t n) const;
@@ -186,6 +182,7 @@ class Chip {
   simulator::Simulation simulation_;
   simulator::Mesh mesh_;
   std::vector<Device> controllers_;
+  std::vector<MemoryUnit> memory_units_;  // by controller
   std::vector<Device> mpbs_;
   std::vector<Device> registers_;
   std::vector<std::uint32_t> controller_of_;

@@ -117,6 +117,29 @@ TEST(Contention, ARequestThatComesLateForItsBankDoesNotStall) {
   EXPECT_EQ(load(bank, controller_busy), after + controller_busy);
 }
 
+TEST(Contention, AnotherModelOfMemoryTakesTheBanksPlace) {
+  Parameters parameters = chip_parameters();
+  parameters.layout.memory_model = MemoryKind::plain;
+  Chip chip(parameters);
+  const std::vector<CoreId> cores = domain(chip);
+  const double busy = chip.timing().dram.busy.in_nanoseconds();
+  ASSERT_LT(busy, chip.timing().bank_busy.in_nanoseconds());
+  for (const double time : accesses(chip, cores, 6, 256))
+    EXPECT_NEAR(time, 12 * busy, 12 * busy * 0.05);
+  EXPECT_TRUE(chip.memory_unit(0).banks().empty());
+}
+
+TEST(Contention, LinesThatTakeTurnsOnTheBanksAreServedSideBySide) {
+  const auto slowest = [](std::int64_t interleave) {
+    Parameters parameters = chip_parameters();
+    parameters.layout.bank_interleave_bytes = interleave;
+    Chip chip(parameters);
+    const std::vector<double> each = accesses(chip, domain(chip), 0, 32);
+    return *std::max_element(each.begin(), each.end());
+  };
+  EXPECT_LT(slowest(32), slowest(0) * 0.8);
+}
+
 TEST(Contention, ABusTurnsBetweenWritesAndReads) {
   const auto slowest = [](const Parameters& parameters, std::size_t writers) {
     Chip chip(parameters);

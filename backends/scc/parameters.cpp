@@ -56,6 +56,18 @@ std::string take_bool(const toml::node& node, bool& to) {
   return {};
 }
 
+constexpr std::string_view memory_models[] = {"banked", "plain"};  // as MemoryKind
+
+std::string take_memory_model(const toml::node& node, MemoryKind& to) {
+  const auto name = node.value_exact<std::string>();
+  const auto* const found = std::find(std::begin(memory_models), std::end(memory_models),
+                                      name ? std::string_view(*name) : std::string_view());
+  if (found == std::end(memory_models))
+    return fmt::format("one of \"{}\"", fmt::join(memory_models, "\", \""));
+  to = static_cast<MemoryKind>(found - std::begin(memory_models));
+  return {};
+}
+
 std::string take_tiles(const toml::node& node, std::vector<simulator::Tile>& to) {
   const std::string wish = "a list of tiles, each [x, y]";
   const toml::array* list = node.as_array();
@@ -107,7 +119,12 @@ std::vector<Field> fields(Parameters& p) {
                  [&p](const toml::node& node) { return take_tiles(node, p.layout.controllers); },
                  [&p] { return mix(p.layout.controllers); }});
   number("controller_megabytes", p.layout.controller_megabytes, 64, 1 << 20);
+  all.push_back(
+      {section, "memory_model",
+       [&p](const toml::node& node) { return take_memory_model(node, p.layout.memory_model); },
+       [&p] { return static_cast<std::uint64_t>(p.layout.memory_model); }});
   number("banks_per_controller", p.layout.banks_per_controller, 1, 64);
+  number("bank_interleave_bytes", p.layout.bank_interleave_bytes, 0, std::int64_t{1} << 40);
   number("private_pages", p.layout.private_pages, 2, 128);
   number("public_pages", p.layout.public_pages, 1, 64);
   number("mpb_bytes_per_tile", p.layout.mpb_bytes_per_tile, 1024, 1 << 20);

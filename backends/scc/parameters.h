@@ -25,6 +25,9 @@ struct HalfCycles {
   std::int64_t halves = 0;
 };
 
+// How the time of the memory behind a controller is modelled: memory_unit.h.
+enum class MemoryKind : std::uint8_t { banked, plain };
+
 struct Parameters {
   std::string name;
   std::string title;
@@ -32,7 +35,9 @@ struct Parameters {
   struct Layout {
     std::int64_t mesh_columns, mesh_rows, cores_per_tile;
     std::vector<simulator::Tile> controllers;
-    std::int64_t controller_megabytes, banks_per_controller, private_pages, public_pages;
+    MemoryKind memory_model;
+    std::int64_t controller_megabytes, banks_per_controller, bank_interleave_bytes;
+    std::int64_t private_pages, public_pages;
     std::int64_t mpb_bytes_per_tile;
     std::int64_t lut_entries, lut_page_megabytes;
     std::int64_t shared_lut_entry, mpb_lut_entry, register_lut_entry;

@@ -84,6 +84,12 @@ TEST_F(ParametersTest, WrongFilesAreRefused) {
   expect_has(refusal_of("[core]\nload_core_cycles = { value = 0.3, source = \"s\" }\n"), "0.5");
   expect_has(refusal_of("[errata]\nmpbt_wt_reads_uncached = { value = 1, source = \"s\" }\n"),
              "true or false");
+  for (const char* value : {"\"banks\"", "1"})
+    expect_has(refusal_of(fmt::format("[layout]\nmemory_model = {{ value = {}, source = \"s\" }}\n",
+                                      value)),
+               "one of \"banked\", \"plain\"");
+  expect_has(refusal_of("[layout]\nbank_interleave_bytes = { value = -1, source = \"s\" }\n"),
+             "from 0 to");
   expect_has(refusal_of("[clocks]\ncore_megahertz = { value = 531, source = \"s\" }\n"), "tick");
   expect_has(refusal_of("[caches]\nl1_bytes = { value = 16000, source = \"s\" }\n"), "sets");
   expect_has(refusal_of("[layout]\ncontrollers = { value = [[9, 0]], source = \"s\" }\n"),
