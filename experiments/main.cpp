@@ -4,9 +4,10 @@
 //
 //   tombolo-scc list                                     a line for each experiment
 //   tombolo-scc plan EXPERIMENT [--quick] [--chip C]     a line for each of its points
-//   tombolo-scc run EXPERIMENT --point P... [--quick] [--chip C] [--seed N]
+//   tombolo-scc run EXPERIMENT --point P... [--quick] [--chip C] [--seed N] [--statistics]
 //
-// A point's rows count once its line {"point_done": ...} has come.
+// A point's rows count once its line {"point_done": ...} has come. --statistics: a line of
+// {"statistics": ...} for each simulation of a point, before.
 //
 // Invariants: EM1 exit status 2: the caller's mistake, 1: the world's; one sentence on stderr.
 // Thread safety: one thread; SIGINT and SIGTERM end the simulation at its next look.
@@ -18,6 +19,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "backends/scc/usage.h"
 #include "experiments/common/experiment.h"
 
 namespace tombolo::experiments {
@@ -45,6 +47,7 @@ struct Arguments {
   std::string chip = "scc";
   std::uint64_t seed = 1;
   bool quick = false;
+  bool statistics = false;
 };
 
 class Printer final : public Recorder {
@@ -123,6 +126,52 @@ int plan(const Arguments& arguments) {
   return 0;
 }
 
+// Shares are of the time up to the end of the run.
+Json statistics_of(const scc::PartUse& use, double end_ns) {
+  return {{"part", scc::name_of(use.part)},
+          {"x", use.tile.x},
+          {"y", use.tile.y},
+          {"number", use.number},
+          {"served", use.served},
+          {"utilisation", use.busy.in_nanoseconds() / end_ns},
+          {"mean_wait_ns", use.waited.in_nanoseconds() / static_cast<double>(use.served)}};
+}
+
+Json statistics_of(const scc::CoreUse& use, const scc::Chip& chip, double end_ns) {
+  const scc::Counters& counted = use.counters;
+  const simulator::Tile tile = chip.tile_of(use.core);
+  return {{"core", use.core.index()},
+          {"x", tile.x},
+          {"y", tile.y},
+          {"loads_that_left", counted.requests_read},
+          {"stores_that_left", counted.requests_written},
+          {"tests", counted.tests},
+          {"tests_failed", counted.tests_failed},
+          {"reading", counted.reading.in_nanoseconds() / end_ns},
+          {"writing", counted.writing.in_nanoseconds() / end_ns},
+          {"testing", counted.testing.in_nanoseconds() / end_ns}};
+}
+
+void print_statistics(const std::string& experiment, const std::string& point,
+                      const scc::Chip& chip, simulator::Time end) {
+  const double end_ns = end.since_start().in_nanoseconds();
+  if (end_ns <= 0) return;  // nothing was simulated
+  Json parts = Json::array();
+  for (const scc::PartUse& use : scc::parts_of(chip)) parts.push_back(statistics_of(use, end_ns));
+  Json cores = Json::array();
+  for (const scc::CoreUse& use : scc::cores_of(chip))
+    cores.push_back(statistics_of(use, chip, end_ns));
+  const scc::Parameters& parameters = chip.parameters();
+  print({{"statistics", point},
+         {"experiment", experiment},
+         {"chip", parameters.name},
+         {"columns", parameters.layout.mesh_columns},
+         {"rows", parameters.layout.mesh_rows},
+         {"end_us", end_ns / 1000},
+         {"parts", parts},
+         {"cores", cores}});
+}
+
 int run_point(const Context& context, const Experiment& experiment, const Point& point) {
   const auto begin = std::chrono::steady_clock::now();
   Printer printer(context, experiment.name, point.name);
@@ -152,6 +201,10 @@ int run(const Arguments& arguments) {
     if (point == points.end())
       return fail(caller, fmt::format("experiment {} has no point \"{}\"; see tombolo-scc plan {}",
                                       experiment->name, name, experiment->name));
+    if (arguments.statistics)
+      context.after_run = [&](const scc::Chip& chip, simulator::Time end) {
+        print_statistics(experiment->name, name, chip, end);
+      };
     if (const int status = run_point(context, *experiment, *point); status != 0) return status;
   }
   return 0;
@@ -177,6 +230,7 @@ int main(int argc, char** argv) {
   CLI::App* const lists = of_chip(app.add_subcommand("list", "the experiments there are"));
   CLI::App* const plans = of_experiment(app.add_subcommand("plan", "the points of one"));
   CLI::App* const runs = of_experiment(app.add_subcommand("run", "runs points"));
+  runs->add_flag("--statistics", arguments.statistics, "how busy each part of the chip was");
   runs->add_option("--point", arguments.points, "a point by name; may be given again")->required();
   try {
     app.parse(argc, argv);

@@ -228,7 +228,7 @@ Chip::Trip Cpu::send(const Target& target, Time start, std::size_t out, std::siz
 // the write before it is done (CU3). It is handed in `before` earlier, as a posted write is: else a
 // device that is busy all the time would serve writes before reads that came at the same time.
 Time Cpu::await_request(Address to) {
-  fibre_->advance_to(write_done_ - before(to));
+  wait_until(write_done_ - before(to));
   fibre_->await_turn();
   return now() + before(to);
 }
@@ -236,6 +236,7 @@ Time Cpu::await_request(Address to) {
 void Cpu::request_read(Address from, std::byte* to, std::size_t bytes) {
   ++counters_.requests_read;
   const Time leaves = await_request(from);
+  const Time begin = now();
   const Target target = chip_.resolve(id_, from);  // in its turn: an entry may have changed
   const Chip::Trip trip = send(target, leaves, 0, bytes);
   fibre_->advance_to(trip.effect);
@@ -243,6 +244,7 @@ void Cpu::request_read(Address from, std::byte* to, std::size_t bytes) {
   copy_bytes(to, target.memory(), bytes);
   fibre_->advance_to(trip.reply);
   fibre_->advance(after(target));
+  counters_.reading += now() - begin;
 }
 
 void Cpu::post_write(Address line, std::uint64_t mask, const std::byte* bytes) {
@@ -444,6 +446,7 @@ void Cpu::read_registers(CoreId of, Look&& look) {
   const Address registers = chip_.registers(of);
   fibre_->advance(timing_.load);
   const Time leaves = await_request(registers);
+  const Time begin = now();
   const Target target = chip_.resolve(id_, registers);
   const Chip::Trip trip = send(target, leaves, 0, 4);
   fibre_->advance_to(trip.effect);
@@ -451,6 +454,7 @@ void Cpu::read_registers(CoreId of, Look&& look) {
   look();
   fibre_->advance_to(trip.reply);
   fibre_->advance(after(target));
+  counters_.testing += now() - begin;
 }
 
 bool Cpu::test_and_set(CoreId of) {

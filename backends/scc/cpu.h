@@ -43,6 +43,10 @@ struct Counters {
   std::uint64_t tests = 0;             // of test-and-set registers
   std::uint64_t tests_failed = 0;
   std::uint64_t kernel_flushes = 0;
+  // The time in which it waited: for loads that left it, for the write before, for registers.
+  Duration reading;
+  Duration writing;
+  Duration testing;
 };
 
 class Cpu {
@@ -107,7 +111,7 @@ class Cpu {
   // Empties the combining buffer by a store to a line of no other use (002 section 2.3.1).
   void flush_combined();
   // Until this core's writes are in memory; bytes still combined or cached do not count.
-  void wait_for_writes() { fibre_->advance_to(write_done_); }
+  void wait_for_writes() { wait_until(write_done_); }
 
   // On a chip that has them (000 section 4.6). The range is in this core's physical memory.
   void write_back(View first, std::size_t bytes);
@@ -188,6 +192,11 @@ class Cpu {
   Chip::Trip send(const Target& target, Time start, std::size_t out, std::size_t back,
                   Chip::Sender sender = Chip::Sender::core);
   Time await_request(Address to);
+  void wait_until(Time done) {
+    if (done <= now()) return;
+    counters_.writing += done - now();
+    fibre_->advance_to(done);
+  }
   Duration before(Address to) const;
   Duration after(const Target& target) const;
   bool by_bypass(DeviceKind kind, std::uint32_t device) const;

@@ -100,3 +100,20 @@ def test_an_interrupt_ends_a_long_point() -> None:
     _, said = process.communicate(timeout=60)
     assert process.returncode == 1, said
     assert "ft scosco-A" in said
+
+
+def test_statistics_change_no_value_and_tell_each_simulation() -> None:
+    point = ("gats-registers", "--quick", "--point", "targets-4")
+    plain, told = lines("run", *point), lines("run", *point, "--statistics")
+    (found,) = (each for each in told if "statistics" in each)
+    values = [[each for each in run if "series" in each] for run in (plain, told)]
+    assert values[0] == values[1] != []
+    assert (found["statistics"], found["columns"], found["rows"], len(found["cores"])) == ("targets-4", 6, 4, 5)
+    kinds = {each["part"] for each in found["parts"]}
+    assert kinds == {"controller", "bank", "link", "interface"}  # no messages
+    assert all(each["served"] > 0 and 0 < each["utilisation"] <= 1 for each in found["parts"])
+    for core in found["cores"]:
+        assert 0 < core["reading"] + core["writing"] + core["testing"] <= 1
+    several = lines("run", "calibration", "--quick", "--point", "instructions", "--point", "flush-l1", "--statistics")
+    counted = [each["statistics"] for each in several if "statistics" in each]
+    assert counted.count("flush-l1") == 6 and set(counted) == {"instructions", "flush-l1"}

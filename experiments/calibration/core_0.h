@@ -21,8 +21,7 @@ Status on_core_0(const Context& context, Recorder& recorder, double* cycles, Bod
   chip.start(simulator::CoreId(0),
              [&](scc::Cpu& cpu) { *cycles = core_cycles(chip, body(chip, cpu)); });
   const simulator::RunResult result = chip.run();
-  recorder.cost({result.events, result.end.since_start().in_nanoseconds() * 1e-9});
-  return result.status;
+  return end_of_run(context, recorder, chip, result);
 }
 
 inline scc::View mpb_of_tile(const scc::Chip& chip, std::uint32_t tile, scc::MemoryType type) {

@@ -22,6 +22,10 @@
 #include "backends/scc/parameters.h"
 #include "base/status.h"
 
+namespace tombolo::scc {
+class Chip;
+}  // namespace tombolo::scc
+
 namespace tombolo::experiments {
 
 struct Context {
@@ -30,6 +34,8 @@ struct Context {
   bool quick = false;
   // Looked at by simulations: the run ends when it is true.
   const std::atomic<bool>* interrupt = nullptr;
+  // Called at the end of each simulation, for its statistics.
+  std::function<void(const scc::Chip&, simulator::Time end)> after_run = nullptr;
 
   // `full` repetitions, or fewer if the run is to be quick.
   int repetitions(int full, int quickly) const { return quick ? quickly : full; }

@@ -55,6 +55,14 @@ inline simulator::Options options_of(const Context& context) {
   return options;
 }
 
+// Tells the cost of a simulation, and shows its chip to those that want statistics.
+inline Status end_of_run(const Context& context, Recorder& recorder, const scc::Chip& chip,
+                         const simulator::RunResult& result) {
+  recorder.cost({result.events, result.end.since_start().in_nanoseconds() * 1e-9});
+  if (context.after_run) context.after_run(chip, result.end);
+  return result.status;
+}
+
 // Runs a program on each process of a job. A shape that does not fit, or a run that does not end,
 // is the failure of the point.
 inline Status run_job(const Context& context, Recorder& recorder, scc::JobShape shape,
@@ -63,8 +71,7 @@ inline Status run_job(const Context& context, Recorder& recorder, scc::JobShape 
   TOMBOLO_TRY(scc::Job::fits(context.chip, shape));
   scc::Job job(context.chip, shape);
   const simulator::RunResult result = job.run(program);
-  recorder.cost({result.events, result.end.since_start().in_nanoseconds() * 1e-9});
-  return result.status;
+  return end_of_run(context, recorder, job.chip(), result);
 }
 
 }  // namespace tombolo::experiments

@@ -27,8 +27,7 @@ Status run_cores(const Context& context, Recorder& recorder, scc::JobShape shape
   scc::Job job(context.chip, shape);
   const simulator::RunResult result =
       job.run([&](const scc::Attachment& at, scc::Cpu& cpu) { program(at, cpu, job.cores()); });
-  recorder.cost({result.events, result.end.since_start().in_nanoseconds() * 1e-9});
-  return result.status;
+  return end_of_run(context, recorder, job.chip(), result);
 }
 
 // Runs program(mpi, attachment) in each process, which then waits for the others.

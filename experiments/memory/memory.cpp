@@ -32,10 +32,9 @@ double mebibytes_a_second(std::uint64_t bytes, Duration d) {
   return static_cast<double>(bytes) / mebibyte / (d.in_nanoseconds() * 1e-9);
 }
 
-Status run(Chip& chip, Recorder& recorder) {
+Status run(const Context& context, Chip& chip, Recorder& recorder) {
   const simulator::RunResult result = chip.run();
-  recorder.cost({result.events, result.end.since_start().in_nanoseconds() * 1e-9});
-  return result.status;
+  return end_of_run(context, recorder, chip, result);
 }
 
 // ---- Loads and stores of one core ---------------------------------------------------------------
@@ -68,7 +67,7 @@ Status bandwidth(const Context& context, const std::string& series, MemoryType t
       if (i > 0) samples.push_back(mebibytes_a_second(bytes, cpu.now() - begin));
     }
   });
-  TOMBOLO_TRY(run(chip, recorder));
+  TOMBOLO_TRY(run(context, chip, recorder));
   Row row = row_of(series, static_cast<double>(bytes), samples, "MiB/s");
   row.note = fmt::format("median of {}, not of 501", times);
   recorder.row(row);
@@ -130,7 +129,7 @@ Status latency(const Context& context, std::uint32_t tile, Recorder& recorder) {
                static_cast<double>(cpu.timing().core.period().in_ticks()) /
                static_cast<double>(lines);
     });
-    TOMBOLO_TRY(run(chip, recorder));
+    TOMBOLO_TRY(run(context, chip, recorder));
     recorder.row({fmt::format("latency/mc{}", c), double(tile), cycles, "cycles", {}, {}, {}});
     sum += cycles;
   }
@@ -177,7 +176,7 @@ Status aggregate(const Context& context, std::uint32_t controllers, std::uint64_
       end = std::max(end, cpu.now());
     });
   }
-  TOMBOLO_TRY(run(chip, recorder));
+  TOMBOLO_TRY(run(context, chip, recorder));
   const std::string series = fmt::format(
       "aggregate/{}-controller{}{}", controllers, controllers == 1 ? "" : "s",
       ranks == rank_count ? "" : fmt::format("-{}-rank{}", ranks, ranks == 1 ? "" : "s"));
@@ -259,7 +258,7 @@ Status copy(const Context& context, CopyMethod method, std::uint32_t cores, std:
   });
   for (std::uint32_t i = 0; i < cores; ++i)
     chip.start(CoreId(copy_cores[i]), [](Cpu& cpu) { CopyCore(cpu).serve(); });
-  TOMBOLO_TRY(run(chip, recorder));
+  TOMBOLO_TRY(run(context, chip, recorder));
   if (!equal(chip, from, to, bytes))
     return Status::stopped(fmt::format("a copy of {} bytes differs from its source", bytes));
   recorder.row({fmt::format("copy/{}-{}", method == CopyMethod::memcpy ? "memcpy" : "lut", cores),

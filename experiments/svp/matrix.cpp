@@ -221,7 +221,9 @@ Status multiply_matrices(const Context& context, const MatrixRun& what, MatrixRe
   TOMBOLO_TRY(Distribution::fits(context.chip, shape));
   scc::Chip chip(context.chip, options_of(context));
   Distribution svp(chip, shape, matrix_functions(all.of_others));
-  return svp.run(Master(what, all.of_master, context.seed, *result), &result->run);
+  const Status status = svp.run(Master(what, all.of_master, context.seed, *result), &result->run);
+  if (context.after_run) context.after_run(chip, result->run.end);
+  return status;
 }
 
 Experiment svp_matrix() {

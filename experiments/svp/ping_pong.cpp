@@ -137,7 +137,9 @@ Status ping_pong(const Context& context, const PingPong& what, PingPongResult* r
   TOMBOLO_TRY(Distribution::fits(context.chip, shape));
   scc::Chip chip(context.chip, options_of(context));
   Distribution svp(chip, shape, {returns_at_once(what.change)});
-  return svp.run(Master(what, *result), &result->run);
+  const Status status = svp.run(Master(what, *result), &result->run);
+  if (context.after_run) context.after_run(chip, result->run.end);
+  return status;
 }
 
 Experiment svp_ping_pong() {
