@@ -536,11 +536,89 @@ def test_a_pthreads_program_runs_as_it_is_and_takes_settings_of_pages_with_windo
     refused = run("--transport", "window", "--protocol", "sequential", tmp_path / "p")
     assert refused.returncode == 2
     assert "--protocol sequential" in refused.stderr and "system call" in refused.stderr.replace("\n", " ")
-    for words in (["--machine", "stale"], ["--cache", "1MiB"], ["--stats"], ["--trace", "x"], ["--servers", "1"],
-                  ["--protocol", "sequential"]):  # fmt: skip
+    for words in (["--machine", "stale"], ["--cache", "1MiB"], ["--servers", "1"], ["--protocol", "sequential"]):
         refused = run(*words, tmp_path / "p")
         assert refused.returncode == 2
         assert words[0] in refused.stderr and "map the same pages" in refused.stderr.replace("\n", " ")
+
+
+LOCKED_SUMS = r"""
+#include <pthread.h>
+#include <unistd.h>
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t barrier, alone;
+static int waits, sum;
+
+static void* add(void* held) {
+  pthread_barrier_wait(&barrier);
+  pthread_mutex_lock(&mutex);
+  ++sum;
+  pthread_mutex_unlock(&mutex);
+  return held;
+}
+
+int main(void) {
+  pthread_t threads[2];
+  if (chdir("/") != 0) return 1;
+  pthread_barrier_init(&barrier, NULL, 3);
+  pthread_barrier_init(&alone, NULL, 1);
+  pthread_barrier_wait(&alone);  // before other processes are forked from this one
+  for (int i = 0; i < 2; ++i) pthread_create(&threads[i], NULL, add, &waits);
+  pthread_mutex_lock(&mutex);
+  pthread_barrier_wait(&barrier);
+  ++sum;
+  pthread_mutex_unlock(&mutex);
+  for (int i = 0; i < 2; ++i) pthread_join(threads[i], NULL);
+  return sum;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def locked_sums(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("locked_sums")
+    source, program = folder / "locked_sums.c", folder / "locked_sums"
+    source.write_text(LOCKED_SUMS)
+    subprocess.run(["cc", "-pthread", source, "-o", program], check=True)
+    return program
+
+
+def test_stats_of_a_pthreads_program_on_one_memory_are_its_waits(locked_sums):
+    done = run("--stats", locked_sums)
+    assert done.returncode == 3
+    lines = done.stderr.splitlines()
+    assert len(lines) == 3 and all(line.startswith("tombolo: stats rank=") for line in lines)
+    assert all("machine=coherent transport=map" in line for line in lines)
+    assert [line.count("dsm_barriers=1 ") for line in lines] == [0, 1, 1]
+    assert "dsm_fetches" not in done.stderr, "no page is counted"
+    told = run(locked_sums, TOMBOLO_STATS="json").stderr.splitlines()
+    counts = [json.loads(line.split(" ", 2)[2]) for line in told]
+    assert [each["rank"] for each in counts] == ["0", "1", "2"]
+    assert [each["dsm_barriers"] for each in counts] == [2, 1, 1]
+    assert "hottest_pages" not in counts[0]
+    assert all({"dsm_lock_waits", "dsm_lock_wait_us", "dsm_barrier_us"} <= each.keys() for each in counts)
+
+
+@pytest.mark.parametrize("how", TRANSPORTS, ids=lambda words: words[-1])
+def test_a_pthreads_program_writes_a_trace_of_all_its_processes(locked_sums, how, tmp_path):
+    path = tmp_path / "trace.json"
+    path.write_text("of an earlier run, and longer than nothing")
+    done = run(*how, "--trace", path.name, locked_sums, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (3, "")
+    events = json.loads(path.read_text())["traceEvents"]
+    names = {each["tid"]: each["args"]["name"] for each in events if each["name"] == "thread_name"}
+    assert names == {1: "process 0", 2: "process 1", 3: "process 2"}
+    timed = [each for each in events if each["ph"] == "X"]
+    assert min(each["ts"] for each in timed) == 0
+    for process in names:
+        own = [each for each in timed if each["tid"] == process]
+        assert sum(each["name"] == "barrier" for each in own) == (2 if process == 1 else 1)
+        assert all(each["dur"] >= 0 for each in own) and nested(own)
+        if how[-1] == "window":
+            assert {"fetch", "read fault", "lock wait"} <= {each["name"] for each in own}
+    refused = run(*how, "--trace", "/nowhere/trace.json", locked_sums)
+    assert refused.returncode == 1 and "/nowhere/trace.json cannot be written: open" in refused.stderr
 
 
 def test_programs_are_named_as_in_a_shell(sums, tmp_path):

@@ -20,8 +20,10 @@ def environment(
     machine: str | None = None,
     cache: str | None = None,
     stats: str | None = None,
+    trace: str | None = None,
 ) -> dict[str, str]:
-    """All of the environment. `processes`: at most so many at once; `heap`, `cache`: as 2GiB; `stats`: text or json."""
+    """All of the environment. `processes`: at most so many at once; `heap`, `cache`: as 2GiB; `stats`: text or json;
+    `trace`: a path."""
     given = {
         "TOMBOLO_DSM_PROCESSES": processes,
         "TOMBOLO_DSM_HEAP": heap,
@@ -29,6 +31,7 @@ def environment(
         "TOMBOLO_MACHINE": machine,
         "TOMBOLO_DSM_CACHE": cache,
         "TOMBOLO_STATS": stats,
+        "TOMBOLO_DSM_TRACE": trace,
     }
     set_ones = {name: str(value) for name, value in given.items() if value is not None}
     environment = os.environ | set_ones

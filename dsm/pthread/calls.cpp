@@ -25,7 +25,8 @@ Pthreads::Pthreads(World& made)
       readers_writer_locks(made.memory(), made.objects()),
       barriers(made.memory(), made.objects()),
       once(made.memory(), made.objects()),
-      keys(made.memory(), made.layout().keys()) {}
+      keys(made.memory(), made.layout().keys()),
+      waited(made.observer()) {}
 
 Pthreads* pthreads() {
   World* const world = World::here();

@@ -12,6 +12,7 @@
 #include "dsm/pthread/mutexes.h"
 #include "dsm/pthread/others.h"
 #include "dsm/pthread/robust_mutexes.h"
+#include "dsm/threads/waited.h"
 #include "dsm/world/world.h"
 
 namespace tombolo::dsm {
@@ -29,6 +30,7 @@ struct Pthreads {
   Barriers barriers;
   Once once;
   Keys keys;
+  Waited waited;  // at barriers
   bool cancel_enabled = true;
 };
 

@@ -173,7 +173,9 @@ TOMBOLO_PTHREAD_CALL int pthread_barrier_wait(pthread_barrier_t* barrier) noexce
   if (own == nullptr) return TOMBOLO_HOST(pthread_barrier_wait)(barrier);
   flush_output();
   bool last = false;
-  const int error = own->barriers.wait(barrier, last);
+  int error = 0;
+  const auto wait = [&] { return error = own->barriers.wait(barrier, last), tombolo::Status(); };
+  (void)own->waited.at_barrier(wait).ok();
   return error == 0 && last ? PTHREAD_BARRIER_SERIAL_THREAD : error;
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include "dsm/pthread/calls.h"
 #include "dsm/servers/settings.h"
@@ -16,6 +17,7 @@
 #include "dsm/world/paged_memories.h"
 #include "dsm/world/world_layout.h"
 #include "host/memory/memory_room.h"
+#include "runtime/options/dsm_options.h"
 #include "runtime/options/options.h"
 
 extern "C" int __libc_start_main(int (*main)(int, char**, char**), int argc, char** argv,
@@ -47,8 +49,12 @@ Status choose_kind(std::unique_ptr<ProgramMemories>& out) {
   Settings settings;
   settings.cache_bytes = 0;
   TOMBOLO_TRY(read_settings(settings));
+  runtime::Options options = runtime::read_environment();
+  WantedRecords records{.statistics = options.statistics,
+                        .trace = text_of(runtime::dsm_trace_option)};
   if (settings.transport == TransportKind::map) {
-    out = std::make_unique<InheritedMemories>();
+    if (!options.complaints.empty()) return Status::bad_configuration(options.complaints.front());
+    out = std::make_unique<InheritedMemories>(std::move(records));
     return {};
   }
   if (settings.transport == TransportKind::mpi)
@@ -64,10 +70,10 @@ Status choose_kind(std::unique_ptr<ProgramMemories>& out) {
   constexpr std::uint64_t most_cached = std::uint64_t{256} << 20;
   if (settings.cache_bytes == 0)
     settings.cache_bytes = std::min(most_cached, host::memory_room().bytes / 64);
-  out = std::make_unique<PagedMemories>(
-      PagedMemories::Settings{.options = runtime::read_environment(),
-                              .cache_bytes = settings.cache_bytes,
-                              .give_up = &give_up});
+  out = std::make_unique<PagedMemories>(PagedMemories::Settings{.options = std::move(options),
+                                                                .records = std::move(records),
+                                                                .cache_bytes = settings.cache_bytes,
+                                                                .give_up = &give_up});
   return {};
 }
 

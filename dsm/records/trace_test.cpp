@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "dsm/records/observer.h"
 
 namespace tombolo::dsm {
@@ -39,6 +41,23 @@ TEST(Trace, KeepsTheLastEvents) {
   EXPECT_EQ(count_of(lines, R"("ph": "X")"), Trace::capacity);
   EXPECT_EQ(lines.find(R"({"page": 9})"), std::string::npos);
   EXPECT_LT(lines.find(R"({"page": 10})"), lines.find(R"({"page": 11})"));
+}
+
+TEST(Trace, InAPlaceIsReadByOthers) {
+  constexpr std::uint64_t events = 3;
+  std::vector<std::uint64_t> place(Trace::bytes_for(events) / sizeof(std::uint64_t));
+  Trace own(std::as_writable_bytes(std::span(place)));
+  ASSERT_TRUE(own.ready());
+  const std::uint64_t start = Trace::now();
+  for (std::uint64_t page = 5; page < 9; ++page) own.add(Trace::Event::fetch, page, start + page);
+  const Trace others(std::as_writable_bytes(std::span(place)));
+  EXPECT_EQ(others.count(), 4u);
+  EXPECT_EQ(others.first(), start + 6) << "the oldest one has given way";
+  const std::string lines = others.lines(1, start, "process");
+  EXPECT_EQ(count_of(lines, R"("ph": "X", "pid": 1, "tid": 2)"), events);
+  EXPECT_EQ(lines.find(R"({"page": 5})"), std::string::npos);
+  EXPECT_NE(lines.find(R"({"page": 8})"), std::string::npos);
+  EXPECT_NE(lines.find(R"({"name": "process 1"})"), std::string::npos);
 }
 
 TEST(Observer, CallsTheActionOnceWithATraceAndWithout) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dsm/world/inherited_memory.h"
 
+#include <array>
 #include <climits>
 
 #include "base/check.h"
@@ -63,13 +64,30 @@ Status InheritedMemories::make(const MemoryPlan& plan) {
     const auto low = reinterpret_cast<std::uint64_t>(page);
     host::raw::protect({low, low + host::page_bytes()}, PROT_NONE);
   }
-  return {};
+  return wanted_.any() ? ProcessRecords::make(wanted_, plan.threads, records_) : Status();
 }
 
 Status InheritedMemories::enter(Thread thread, std::unique_ptr<ProgramMemory>& out) {
-  out = std::make_unique<InheritedMemory>(thread, plan_,
-                                          InheritedMemory::parts_at(runtime_.data(), plan_));
+  // No pages are counted where all processes map the same.
+  if (records_ != nullptr) TOMBOLO_TRY(records_->enter(thread, nullptr));
+  out = std::make_unique<InheritedMemory>(
+      thread, plan_, InheritedMemory::parts_at(runtime_.data(), plan_), observer());
   return {};
+}
+
+void InheritedMemories::note_counts(bool /*thread_has_ended*/) {
+  if (records_ != nullptr) records_->note();
+}
+
+void InheritedMemories::tell_counts() {
+  if (records_ == nullptr) return;
+  const std::array facts{runtime::Counters::Fact{"machine", "coherent"},
+                         runtime::Counters::Fact{"transport", "map"}};
+  records_->tell(facts, reinterpret_cast<std::uint64_t>(plan_.at.data()));
+}
+
+Observer InheritedMemories::observer() {
+  return records_ == nullptr ? Observer{} : records_->observer();
 }
 
 std::size_t InheritedMemory::bytes_for(const MemoryPlan& plan) {
@@ -152,11 +170,11 @@ InheritedMemory::Count& InheritedMemory::lock_at(Lock lock) const {
 Status InheritedMemory::acquire(Lock lock) {
   Count& state = lock_at(lock);
   std::uint32_t expected = free_lock;
-  if (!state.compare_exchange_strong(expected, held, std::memory_order_acquire)) wait_for(state);
-  return {};
+  if (state.compare_exchange_strong(expected, held, std::memory_order_acquire)) return {};
+  return waited_.for_lock([&] { return wait_for(state), Status(); });
 }
 
-void InheritedMemory::wait_for(Count& lock) {
+void InheritedMemory::wait_for(Count& lock) const {
   for (std::uint32_t i = 0; i < polls; ++i) {
     machine::relax_processor();
     std::uint32_t expected = free_lock;

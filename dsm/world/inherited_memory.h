@@ -11,7 +11,10 @@
 #pragma once
 
 #include <atomic>
+#include <utility>
 
+#include "dsm/threads/waited.h"
+#include "dsm/world/process_records.h"
 #include "dsm/world/program_memories.h"
 #include "host/segments/segment.h"
 
@@ -19,12 +22,19 @@ namespace tombolo::dsm {
 
 class InheritedMemories final : public ProgramMemories {
  public:
+  explicit InheritedMemories(WantedRecords records = {}) : wanted_(std::move(records)) {}
+
   Status make(const MemoryPlan& plan) override;
   Status enter(Thread thread, std::unique_ptr<ProgramMemory>& out) override;
+  void note_counts(bool thread_has_ended) override;
+  void tell_counts() override;
+  Observer observer() override;
 
  private:
+  WantedRecords wanted_;
   MemoryPlan plan_;
-  host::Segment runtime_;  // words and locks
+  host::Segment runtime_;                    // words and locks
+  std::unique_ptr<ProcessRecords> records_;  // null: none are wanted
 };
 
 class InheritedMemory final : public ProgramMemory {
@@ -41,8 +51,8 @@ class InheritedMemory final : public ProgramMemory {
   static std::size_t bytes_for(const MemoryPlan& plan);
   static Parts parts_at(std::byte* memory, const MemoryPlan& plan);
 
-  InheritedMemory(Thread self, const MemoryPlan& plan, Parts parts)
-      : self_(self), plan_(plan), parts_(parts) {}
+  InheritedMemory(Thread self, const MemoryPlan& plan, Parts parts, const Observer& observer = {})
+      : self_(self), plan_(plan), parts_(parts), waited_(observer) {}
 
   Thread self() const override { return self_; }
   Thread threads() const override { return plan_.threads; }
@@ -75,11 +85,12 @@ class InheritedMemory final : public ProgramMemory {
   Count& sleepers_on(WordIndex word) const;
   void changed(WordIndex word) const;
   Count& lock_at(Lock lock) const;
-  void wait_for(Count& lock);
+  void wait_for(Count& lock) const;
 
   Thread self_;
   MemoryPlan plan_;
   Parts parts_;
+  Waited waited_;
   WordIndex looked_at_ = 0;  // IHM1
   std::uint64_t seen_ = 0;
   std::uint32_t pauses_ = 0;

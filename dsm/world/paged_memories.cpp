@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dsm/world/paged_memories.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -91,7 +89,8 @@ Status PagedMemories::make(const MemoryPlan& plan) {
   const std::span<std::byte> rest = plan.at.subspan(plan.filled);
   TOMBOLO_TRY(host::FixedRange::reserve(reinterpret_cast<std::uint64_t>(rest.data()), rest.size(),
                                         behind_));
-  if (settings_.options.statistics != runtime::Statistics::off) TOMBOLO_TRY(start_records());
+  if (settings_.records.any())
+    TOMBOLO_TRY(ProcessRecords::make(settings_.records, plan_.threads, records_));
   return make_homes();
 }
 
@@ -117,14 +116,6 @@ Status PagedMemories::choose_shape() {
             .read_ahead = read_ahead,
             .spans_tell_all = true};
   return {};
-}
-
-Status PagedMemories::start_records() {
-  // Away from those that the program opens. Without it they are told where it has closed nothing.
-  constexpr int past_the_programs = 500;
-  const int kept = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, past_the_programs);
-  if (kept >= 0) standard_error_ = kept;
-  return ProcessRecords::make(plan_.threads, records_);
 }
 
 // This process plays all of them: they are forked from it.
@@ -160,8 +151,8 @@ Status PagedMemories::enter(Thread thread, std::unique_ptr<ProgramMemory>& out) 
   if (!stack) return Status::no_memory("no address space for a stack of the runtime");
   Variables variables(plan_.at.first(thread == 0 ? plan_.filled : 0));
   if (!variables) return Status::no_memory("no address space for a copy of the variables");
-  if (records_ != nullptr) TOMBOLO_TRY(records_->enter(thread, shape_));
-  const Observer observer = records_ == nullptr ? Observer{} : records_->observer();
+  if (records_ != nullptr) TOMBOLO_TRY(records_->enter(thread, &shape_));
+  const Observer observer = this->observer();
   Status status;
   runtime::with_core(choice_of(settings_.options), [&]<class C>() {
     std::unique_ptr<FaultPages> pages;
@@ -185,6 +176,10 @@ void PagedMemories::note_counts(bool thread_has_ended) {
   if (thread_has_ended) records_->note_pages();
 }
 
+Observer PagedMemories::observer() {
+  return records_ == nullptr ? Observer{} : records_->observer();
+}
+
 // On a stack of its own, as each call of the memory: to find the lines of the source it starts
 // other programs.
 void PagedMemories::tell_counts() {
@@ -193,17 +188,11 @@ void PagedMemories::tell_counts() {
   if (!stack) return;
   host::call_on(stack.memory(), [this] {
     const host::CallsPass of_the_runtime;
-    note_counts(true);
     const std::array facts{
         runtime::Counters::Fact{"machine", std::string(name(settings_.options.machine))},
         runtime::Counters::Fact{"transport", "window"},
         runtime::Counters::Fact{"protocol", "regional"}};
-    const bool json = settings_.options.statistics == runtime::Statistics::json;
-    const auto first = reinterpret_cast<std::uint64_t>(plan_.at.data());
-    for (const std::string& line : records_->lines(facts, json, first)) {
-      const std::string whole = "tombolo: " + line + "\n";
-      if (write(standard_error_, whole.data(), whole.size()) < 0) return;
-    }
+    records_->tell(facts, reinterpret_cast<std::uint64_t>(plan_.at.data()));
   });
 }
 

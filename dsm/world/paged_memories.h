@@ -25,6 +25,7 @@ class PagedMemories final : public ProgramMemories {
  public:
   struct Settings {
     runtime::Options options;
+    WantedRecords records{};
     std::uint64_t cache_bytes = 0;  // of each thread
     // As MissHandler::fail().
     void (*give_up)(const Status&) = nullptr;
@@ -39,10 +40,10 @@ class PagedMemories final : public ProgramMemories {
   std::uint64_t open_at_once() const override { return settings_.cache_bytes / 4; }
   void note_counts(bool thread_has_ended) override;
   void tell_counts() override;
+  Observer observer() override;
 
  private:
   Status choose_shape();
-  Status start_records();
   Status make_homes();
 
   Settings settings_;
@@ -50,8 +51,7 @@ class PagedMemories final : public ProgramMemories {
   Shape shape_;
   host::FixedRange behind_;  // the variables
   std::optional<runtime::SharedMemory> shared_;
-  std::unique_ptr<ProcessRecords> records_;  // null: no counts are wanted
-  int standard_error_ = 2;                   // there also when the program has closed its own
+  std::unique_ptr<ProcessRecords> records_;  // null: none are wanted
 };
 
 }  // namespace tombolo::dsm

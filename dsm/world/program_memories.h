@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "dsm/records/observer.h"
 #include "dsm/threads/program_memory.h"
 
 namespace tombolo::dsm {
@@ -42,9 +43,12 @@ class ProgramMemories {
   virtual std::uint64_t open_at_once() const { return 0; }
 
   // Where counts are wanted: those of this process up to now, and its hottest pages at the end of a
-  // thread, for the first process to tell. At the end it tells those of all.
+  // thread, for the first process to tell. At the end, when the others have ended, it tells those
+  // of all, and writes the trace.
   virtual void note_counts(bool /*thread_has_ended*/) {}
   virtual void tell_counts() {}
+  // The records of this process, after enter(): for waits that the memory does not see.
+  virtual Observer observer() { return {}; }
 };
 
 }  // namespace tombolo::dsm

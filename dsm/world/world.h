@@ -75,6 +75,8 @@ class World {
   ThreadHandle self() const { return process_->running; }
   // Of this thread.
   std::span<std::byte> stack() const { return process_->stack; }
+  // The records of this process.
+  Observer observer() { return kind_->observer(); }
   // After the first create().
   bool has_processes() const { return team_ != nullptr; }
   // Whether a block of the heap starts at `at` that is no longer than `bytes` need.

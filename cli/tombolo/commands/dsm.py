@@ -78,11 +78,11 @@ def run(
     told = "text" if stats else None
     if dsm_world.is_unchanged(program):
         chosen = transport or os.environ.get("TOMBOLO_DSM_TRANSPORT") or "map"
-        check_of_pthreads(program.name, chosen, machine, protocol, cache, stats, trace, servers)
+        check_of_pthreads(program.name, chosen, machine, protocol, cache, servers)
         dsm_world.check(str(program))
         if chosen == "window" and atomics == "refuse":
             dsm_atomics.check(program)
-        environment = dsm_world.environment(threads, memory, transport, machine, cache, told)
+        environment = dsm_world.environment(threads, memory, transport, machine, cache, told, trace)
         start(command, environment, show, str(program))
         return
     choice = dsm.Choice(transport, protocol, machine, memory, cache, told, trace, servers)
@@ -99,8 +99,6 @@ def check_of_pthreads(
     machine: str | None,
     protocol: str | None,
     cache: str | None,
-    stats: bool,
-    trace: str | None,
     servers: int | None,
 ) -> None:
     """A UserError for an option that a Pthreads program does not have."""
@@ -115,8 +113,6 @@ def check_of_pthreads(
         "--protocol": mapped and protocol is not None,
         "--machine": mapped and machine not in (None, "coherent"),
         "--cache": mapped and cache is not None,
-        "--stats": mapped and stats,
-        "--trace": trace is not None,
         "--servers": bool(servers),
         "--transport mpi": transport == "mpi",
     }
@@ -124,7 +120,7 @@ def check_of_pthreads(
         why = "map the same pages of one coherent host" if mapped else "keep to protocol regional"
         raise UserError(
             f"{name}: {program} does not call tombolo/dsm.h. The processes of a Pthreads program "
-            f"{why}{', and count nothing' if mapped else ', and keep no trace'}"
+            f"{why}"
         )
 
 
