@@ -175,7 +175,7 @@ int main(int argc, char** argv) {
     [
         ("before", "tombolo_dsm_malloc: call it between tombolo_dsm_init and _finalize"),
         ("after", "tombolo_dsm_thread: call it between tombolo_dsm_init and _finalize"),
-        ("twice", "tombolo_dsm_init: it was called before"),
+        ("twice", "tombolo_dsm_init: the program has begun before"),
         ("free", "tombolo_dsm_free: 0x"),
         ("inside", "tombolo_dsm_realloc: 0x200000000040 is not the address of a block"),
         ("mutexes+", "tombolo_dsm_mutex_create: all 1024 locks are taken"),

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -21,14 +22,19 @@ namespace {
 
 std::unique_ptr<Program> the_program;
 
-Program& program(const char* call) {
-  TOMBOLO_CHECK(the_program != nullptr, "{}: call it between tombolo_dsm_init and _finalize", call);
-  return *the_program;
+// Of all threads that run main().
+Program& program_of_all(const char* call) {
+  Program& in = program(call);
+  TOMBOLO_CHECK(in.threads() == nullptr,
+                "{}: it is of all processes, some of which wait for threads; after "
+                "tombolo_dsm_init_first take one that was made for a number of threads",
+                call);
+  return in;
 }
 
 double reduced(const char* call, double value, ProgramMemory::Combine combine) {
   auto bits = std::bit_cast<std::uint64_t>(value);
-  Program::must(program(call).memory().reduce(bits, combine));
+  Program::must(program_of_all(call).memory().reduce(bits, combine));
   return std::bit_cast<double>(bits);
 }
 
@@ -61,7 +67,27 @@ void check_block(const char* call, Program& in, const void* block) {
                 "{}: {} is not the address of a block of tombolo_dsm_malloc", call, block);
 }
 
+void start(const char* call, Program::Start how) {
+  TOMBOLO_CHECK(the_program == nullptr, "{}: the program has begun before", call);
+  the_program = std::make_unique<Program>(how);
+  serve_instrumented_code({.memory_of = &memory_of,
+                           .first_lock = the_program->atomic_locks(),
+                           .locks = Program::atomic_lock_count,
+                           .check = &Program::must});
+}
+
+void end() {
+  the_program->close();
+  the_program.reset();
+}
+
 }  // namespace
+
+Program& program(const char* call) {
+  TOMBOLO_CHECK(the_program != nullptr, "{}: call it between tombolo_dsm_init and _finalize", call);
+  return *the_program;
+}
+
 }  // namespace tombolo::dsm
 
 using tombolo::dsm::Condition;
@@ -72,17 +98,24 @@ using tombolo::dsm::program;
 extern "C" {
 
 [[gnu::visibility("default")]] void tombolo_dsm_init(void) {
-  TOMBOLO_CHECK(tombolo::dsm::the_program == nullptr, "tombolo_dsm_init: it was called before");
-  tombolo::dsm::the_program = std::make_unique<Program>();
-  tombolo::dsm::serve_instrumented_code({.memory_of = &tombolo::dsm::memory_of,
-                                         .first_lock = program(__func__).atomic_locks(),
-                                         .locks = Program::atomic_lock_count,
-                                         .check = &Program::must});
+  tombolo::dsm::start(__func__, Program::Start::all);
+}
+
+[[gnu::visibility("default")]] void tombolo_dsm_init_first(void) {
+  tombolo::dsm::start(__func__, Program::Start::first);
+  Program& in = program(__func__);
+  if (in.memory().self() == 0) return;
+  in.threads()->serve(tombolo::dsm::spans);
+  tombolo::dsm::end();
+  // The rest of main() is the first thread's. Output of this process's threads is written.
+  std::exit(0);
 }
 
 [[gnu::visibility("default")]] void tombolo_dsm_finalize(void) {
-  program(__func__).close();
-  tombolo::dsm::the_program.reset();
+  const Program& in = program(__func__);
+  TOMBOLO_CHECK(in.threads() == nullptr || in.threads()->is_first(),
+                "{}: it is for the first thread to call", __func__);
+  tombolo::dsm::end();
 }
 
 [[gnu::visibility("default")]] unsigned tombolo_dsm_thread(void) {
@@ -93,8 +126,20 @@ extern "C" {
   return program(__func__).memory().threads();
 }
 
+[[gnu::visibility("default")]] int tombolo_dsm_heap_create(size_t bytes) {
+  Program& in = program(__func__);
+  TOMBOLO_CHECK(in.heap() == nullptr, "{}: there is a heap already", __func__);
+  auto* const place = static_cast<std::byte*>(in.blocks().take(bytes));
+  if (place == nullptr) return ENOMEM;
+  if (in.make_heap({place, bytes}).ok()) return 0;
+  in.blocks().give_back(place);
+  return ENOMEM;
+}
+
 [[gnu::visibility("default")]] void* tombolo_dsm_malloc(size_t bytes) {
-  void* const block = program(__func__).blocks().take(bytes);
+  Program& in = program(__func__);
+  if (in.heap() != nullptr) return in.heap()->malloc(bytes);
+  void* const block = in.blocks().take(bytes);
   if (block == nullptr) errno = ENOMEM;
   return block;
 }
@@ -102,12 +147,18 @@ extern "C" {
 [[gnu::visibility("default")]] void tombolo_dsm_free(void* block) {
   Program& in = program(__func__);
   if (block == nullptr) return;
+  if (in.heap() != nullptr && in.heap()->owns(block)) return in.heap()->free(block);
   tombolo::dsm::check_block(__func__, in, block);
   in.blocks().give_back(block);
 }
 
 [[gnu::visibility("default")]] void* tombolo_dsm_realloc(void* block, size_t bytes) {
   Program& in = program(__func__);
+  if (in.heap() != nullptr) {
+    TOMBOLO_CHECK(block == nullptr || in.heap()->owns(block),
+                  "{}: {} was taken before tombolo_dsm_heap_create", __func__, block);
+    return in.heap()->realloc(block, bytes);
+  }
   void* const larger = tombolo_dsm_malloc(bytes);
   if (larger == nullptr || block == nullptr) return larger;
   tombolo::dsm::check_block(__func__, in, block);
@@ -163,7 +214,7 @@ extern "C" {
 }
 
 [[gnu::visibility("default")]] void tombolo_dsm_barrier_wait(void) {
-  Program::must(program(__func__).memory().barrier());
+  Program::must(tombolo::dsm::program_of_all(__func__).memory().barrier());
 }
 
 [[gnu::visibility("default")]] tombolo_dsm_barrier_t tombolo_dsm_barrier_create(unsigned threads) {
@@ -195,7 +246,7 @@ extern "C" {
 }
 
 [[gnu::visibility("default")]] uint64_t tombolo_dsm_sum_u64(uint64_t value) {
-  Program::must(program(__func__).memory().reduce(
+  Program::must(tombolo::dsm::program_of_all(__func__).memory().reduce(
       value, [](std::uint64_t a, std::uint64_t b) { return a + b; }));
   return value;
 }

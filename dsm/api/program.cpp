@@ -12,13 +12,16 @@
 #include <filesystem>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/check.h"
 #include "dsm/records/hot_pages.h"
+#include "dsm/world/must.h"
 #include "host/faults/alternate_stack.h"
 #include "host/faults/fault_router.h"
 #include "runtime/counters/counters.h"
+#include "runtime/findings/call_sites.h"
 #include "runtime/options/dsm_options.h"
 #include "runtime/processes/launcher.h"
 
@@ -48,7 +51,7 @@ void say(const std::string& text) {
 
 }  // namespace
 
-Program::Program() {
+Program::Program(Start start) : start_(start) {
   // Those that are not understood are told of once the processes can agree who tells.
   Settings settings;
   (void)read_settings(settings).ok();
@@ -65,6 +68,42 @@ Program::Program() {
   memory_here = {low, low + memory().memory().size()};
   must(host::ensure_alternate_stack());  // a stack that overflows cannot hold a handler
   must(host::tell_faults(explain_fault));
+  memory_has_failed = &Program::give_up;
+  keys_.emplace(memory(), first_of_keys, Keys::Numbers{&runtime::code_place, &runtime::address_of});
+  if (start_ == Start::first) start_threads();
+}
+
+void Program::start_threads() {
+  must(make_heap(memory().memory()));
+  threads_.emplace(memory(), *keys_, first_of_threads(), most_mutexes + atomic_lock_count);
+}
+
+// A heap has words for each 64 KiB, also for those that it never uses.
+std::uint64_t Program::most_in_heap() const {
+  constexpr std::uint64_t of_several = std::uint64_t{16} << 30;
+  const std::uint64_t bytes = (server_ ? server_->settings() : request_.settings).memory_bytes;
+  return start_ == Start::first ? bytes : std::min(bytes, of_several);
+}
+
+WordIndex Program::first_of_threads() const {
+  return first_of_heap +
+         MemoryHeap::words_for(most_in_heap(), static_cast<Thread>(exchange_->size()));
+}
+
+int Program::take_key(std::uint32_t& key, void (*destructor)(void*)) {
+  if (threads_) return keys_->create(key, destructor);
+  key = next_key_++;
+  return keys_->create_together(key, destructor);
+}
+
+Status Program::make_heap(std::span<std::byte> place) {
+  if (place.size() > most_in_heap())
+    return Status::no_memory(
+        fmt::format("a heap of {} bytes: at most {}", place.size(), most_in_heap()));
+  heap_.emplace();
+  Status opened = heap_->open(memory(), place, first_of_heap);
+  if (!opened.ok()) heap_.reset();
+  return opened;
 }
 
 void Program::serve() {
@@ -87,13 +126,31 @@ runtime::Agreed Program::open() {
   request_.options = runtime::read_environment();
   request_.give_up = &Program::give_up;
   request_.one_sided = exchange_->one_sided();
-  request_.settings.locks = most_mutexes + atomic_lock_count;
   request_.settings.timed = request_.options.statistics != runtime::Statistics::off;
   TOMBOLO_AGREE(all_->step({.message = "another process has settings that are not understood"},
-                           [&] { return read_settings(request_.settings); }));
+                           [&] { return choose_sizes(); }));
+  Start of_first = start_;
+  all_->broadcast(of_first, 0);
+  TOMBOLO_AGREE(all_->step({.message = "another process starts in another way"}, [&] {
+    return of_first == start_ ? Status()
+                              : Status::bad_configuration(
+                                    "one process has called tombolo_dsm_init, another "
+                                    "tombolo_dsm_init_first");
+  }));
   TOMBOLO_AGREE(all_->step({.message = "another process cannot write the trace"},
                            [&] { return open_trace(); }));
   return ComputeServer::open(*all_, request_, server_);
+}
+
+Status Program::choose_sizes() {
+  Settings& settings = request_.settings;
+  TOMBOLO_TRY(read_settings(settings));
+  settings.locks = most_mutexes + atomic_lock_count;
+  settings.words = first_of_threads();
+  if (start_ == Start::all) return {};
+  settings.locks += CreatedThreads::locks;
+  settings.words += CreatedThreads::words(static_cast<Thread>(exchange_->size()));
+  return {};
 }
 
 // The program may change its folder.
@@ -129,23 +186,29 @@ void Program::give_up(const Status& why) {
 }
 
 Lock Program::take_lock() {
-  TOMBOLO_CHECK(next_lock_ < most_mutexes, "tombolo_dsm_mutex_create: all {} locks are taken",
+  const Lock lock = threads_ ? static_cast<Lock>(memory().fetch_add(locks_taken, 1)) : next_lock_++;
+  TOMBOLO_CHECK(lock < most_mutexes, "tombolo_dsm_mutex_create: all {} locks are taken",
                 most_mutexes);
-  return next_lock_++;
+  return lock;
 }
 
 WordIndex Program::take_words(const char* call, WordIndex count) {
-  TOMBOLO_CHECK(next_word_ + count <= memory().words(), "{}: all {} words are taken", call,
-                memory().words());
-  next_word_ += count;
-  return next_word_ - count;
+  const WordIndex first = threads_ ? memory().fetch_add(words_taken, count)
+                                   : std::exchange(next_word_, next_word_ + count);
+  TOMBOLO_CHECK(first + count <= most_words, "{}: all {} words are taken", call, most_words);
+  return first;
 }
 
 void Program::close() {
+  if (threads_ && memory().self() == 0) threads_->end();
+  keys_->destroy_values();
   must(server_->close(*all_).status());
   write_counters(hottest_pages());
   if (server_->trace() != nullptr) write_trace();
   memory_ended = true;
+  threads_.reset();
+  keys_.reset();
+  heap_.reset();
   server_.reset();
   exchange_->finish();
 }

@@ -12,11 +12,23 @@ int Keys::create(std::uint32_t& out, void (*destructor)(void*)) {
     if (generation % 2 != 0) continue;
     if (memory_.compare_exchange(generation_word(key), generation, generation + 1) != generation)
       continue;
-    memory_.store(destructor_word(key), reinterpret_cast<std::uint64_t>(destructor));
+    set_destructor(key, destructor);
     out = key;
     return 0;
   }
   return EAGAIN;
+}
+
+int Keys::create_together(std::uint32_t key, void (*destructor)(void*)) {
+  if (key >= most) return EAGAIN;
+  memory_.compare_exchange(generation_word(key), 0, 1);
+  set_destructor(key, destructor);
+  return 0;
+}
+
+void Keys::set_destructor(std::uint32_t key, void (*destructor)(void*)) {
+  const std::uint64_t number = numbers_.number_of(reinterpret_cast<const void*>(destructor));
+  memory_.store(destructor_word(key), number);  // KEY3
 }
 
 bool Keys::in_use(std::uint32_t key, std::uint64_t& generation) {
@@ -55,7 +67,8 @@ void Keys::destroy_values() {
       if (value == nullptr) continue;
       const std::uint64_t destructor = memory_.load(destructor_word(key));
       if (destructor == 0) continue;
-      reinterpret_cast<void (*)(void*)>(destructor)(value);  // KEY2
+      const void* const function = numbers_.function_of(destructor);
+      reinterpret_cast<void (*)(void*)>(const_cast<void*>(function))(value);  // KEY2
       again = true;
     }
   }

@@ -9,7 +9,13 @@
 
 namespace tombolo::dsm {
 
+// Called where the memory fails, if set: it ends the process.
+inline void (*memory_has_failed)(const Status&) = nullptr;
+
 inline void must(const Status& status) {
+  if (status.ok()) [[likely]]
+    return;
+  if (memory_has_failed != nullptr) memory_has_failed(status);
   TOMBOLO_CHECK(status.ok(), "the program's memory: {}", status.message());
 }
 

@@ -94,16 +94,22 @@ class Modules {
   std::size_t last_ = 0;
 };
 
-// The path of the module with this number and code at this offset; empty if none or several fit.
-std::string module_of(const std::vector<Code>& all, std::uint64_t site) {
-  std::string path;
+// Never destroyed: calls come from a program's own static objects too.
+Modules& modules() {
+  static Modules* const all = new Modules;
+  return *all;
+}
+
+// The module with this number and code at this offset; null if none or several fit.
+const Code* module_of(const std::vector<Code>& all, std::uint64_t site) {
+  const Code* found = nullptr;
   for (const Code& code : all) {
     const std::uint64_t address = code.base + (site & offset_mask);
     if (code.id != site >> offset_bits || address < code.begin || address >= code.end) continue;
-    if (!path.empty() && path != code.path) return {};
-    path = code.path;
+    if (found != nullptr && found->path != code.path) return nullptr;
+    found = &code;
   }
-  return path;
+  return found;
 }
 
 // One line of addr2line, "FILE:LINE (discriminator 1)"; empty if it does not know.
@@ -140,10 +146,20 @@ std::vector<std::string> resolved(const std::string& module,
 }  // namespace
 
 std::uint64_t call_site(const void* address) {
-  // Never destroyed: calls come from a program's own static objects too.
-  static Modules* const modules = new Modules;
   // The return address may be that of the next line.
-  return modules->site(reinterpret_cast<std::uint64_t>(address) - 1);
+  return modules().site(reinterpret_cast<std::uint64_t>(address) - 1);
+}
+
+std::uint64_t code_place(const void* address) {
+  const std::uint64_t site = modules().site(reinterpret_cast<std::uint64_t>(address));
+  return site >> offset_bits == 0 ? 0 : site;
+}
+
+const void* address_of(std::uint64_t place) {
+  const std::vector<Code> all = loaded_code();
+  const Code* const code = module_of(all, place);
+  return code == nullptr ? nullptr
+                         : reinterpret_cast<const void*>(code->base + (place & offset_mask));
 }
 
 std::vector<std::string> places_of(std::span<const std::uint64_t> sites) {
@@ -152,11 +168,10 @@ std::vector<std::string> places_of(std::span<const std::uint64_t> sites) {
   std::map<std::string, std::vector<std::size_t>> by_module;
   for (std::size_t i = 0; i < sites.size(); ++i) {
     if (sites[i] == 0) continue;
-    const std::string module = module_of(all, sites[i]);
-    if (module.empty())
+    if (const Code* const module = module_of(all, sites[i]); module == nullptr)
       places[i] = fmt::format("an unknown module+{:#x}", sites[i] & offset_mask);
     else
-      by_module[module].push_back(i);
+      by_module[module->path].push_back(i);
   }
   for (const auto& [module, indices] : by_module) {
     std::vector<std::uint64_t> offsets;

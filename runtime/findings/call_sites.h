@@ -24,6 +24,11 @@ namespace tombolo::runtime {
 // The call that returns to `address`.
 std::uint64_t call_site(const void* address);
 
+// The place of a function, or of any other code, and its address in this process. 0 is for code
+// that lies in no module, and null for a module that this process does not have, or a place in two.
+std::uint64_t code_place(const void* address);
+const void* address_of(std::uint64_t place);
+
 // "FILE:LINE" where the module has debug information and `addr2line` is on this host, else
 // "MODULE+0xOFFSET", which `addr2line -e MODULE 0xOFFSET` takes; "" for 0. Starts a process for
 // each module.

@@ -52,6 +52,24 @@ TEST(CallSites, OfSharedLibrariesNameTheLibrary) {
       << places[0];
 }
 
+TEST(CallSites, OfFunctionsLeadBackToThem) {
+  const auto* const own = reinterpret_cast<const void*>(&one_place);
+  EXPECT_EQ(address_of(code_place(own)), own);
+  EXPECT_NE(code_place(own), code_place(reinterpret_cast<const void*>(&here)));
+  const auto* const library = reinterpret_cast<const void*>(&std::atoi);
+  EXPECT_EQ(address_of(code_place(library)), library);
+}
+
+TEST(CallSites, OfNoModuleAreNoFunctions) {
+  const int on_the_stack = 0;
+  EXPECT_EQ(code_place(&on_the_stack), 0u);
+  EXPECT_EQ(address_of(0), nullptr);
+  EXPECT_EQ(address_of(0x12345), nullptr);
+  EXPECT_EQ(address_of(code_place(reinterpret_cast<const void*>(&here)) ^ std::uint64_t{1} << 40),
+            nullptr)
+      << "a module that is not there";
+}
+
 TEST(CallSites, OfOtherModulesAreUnknown) {
   EXPECT_EQ(places_of(std::array{std::uint64_t{0x12345}})[0], "an unknown module+0x12345");
 }
