@@ -11,6 +11,7 @@ Exit status 1 if one differs, 77 if none of their sources can be had (no network
 import argparse
 import json
 import os
+import platform
 import random
 import shutil
 import subprocess
@@ -43,7 +44,12 @@ class Program:
 
 PROGRAMS = {
     "pigz": Program("pigz", ("make pigz CC={cc}",), "pigz", "-c -p {threads} {file}"),
-    "pbzip2": Program("pbzip2", ("make pbzip2 CXX='{cxx} -Wno-reserved-user-defined-literal'",), "pbzip2", "-c -k -p{threads} {file}"),
+    "pbzip2": Program(
+        "pbzip2",
+        ("make pbzip2 CXX='{cxx} -Wno-reserved-user-defined-literal'",),
+        "pbzip2",
+        "-c -k -p{threads} {file}",
+    ),
     "zstd": Program(
         "libzstd",
         ("make -C programs zstd CC={cc} HAVE_ZLIB=0 HAVE_LZMA=0 HAVE_LZ4=0",),
@@ -59,8 +65,12 @@ PROGRAMS = {
         "src/xz/xz",
         "-c -1 -T{threads} {file}",
     ),
+    # Without Debian's changes its copy of gnulib knows no glibc from 2.28 on, unless by this name.
     "lbzip2": Program(
-        "lbzip2", ("./configure CC={cc} --quiet", "make --quiet"), "src/lbzip2", "-c -k -n{threads} {file}"
+        "lbzip2",
+        ("./configure CC={cc} CPPFLAGS=-D_IO_ftrylockfile --quiet", "make --quiet"),
+        "src/lbzip2",
+        "-c -k -n{threads} {file}",
     ),
 }
 
@@ -137,29 +147,50 @@ def wrapper(folder: Path, language: str, stores: str) -> Path:
 
 
 def fetched(package: str, folder: Path) -> Path:
-    """The unpacked source package, with Debian's changes. By apt, from the archives that this host uses."""
+    """The unpacked source package, with Debian's changes: of the host's release, else of the stable one. Where an
+    archive lacks the file of the changes, without them."""
     place = folder / "sources" / package
     if not any(place.glob("*/")):
         for tool in ("apt-get", "dpkg-source"):
             if shutil.which(tool) is None:
                 raise Missing(f"{tool} is not here")
         place.mkdir(parents=True, exist_ok=True)
-        options = apt_options(folder)
-        done = subprocess.run(
-            ["apt-get", *options, "source", "-qq", package], cwd=place, capture_output=True, text=True
-        )
-        if done.returncode != 0:
-            raise Missing(f"the source package {package}: {done.stderr.strip()[-300:]}")
+        host = host_release()
+        told = []
+        for release, how in ((host, ["--only-source"]), ("stable", ["--only-source"]), (host, ["--tar-only"])):
+            told.append(unpack(package, place, apt_options(folder, release), how))
+            if not told[-1]:
+                break
+        else:
+            raise Missing(f"the source package {package}: {told[0]}")
     return next(path for path in sorted(place.iterdir()) if path.is_dir())
 
 
-def apt_options(folder: Path) -> list[str]:
+def unpack(package: str, place: Path, options: list[str], how: list[str]) -> str:
+    """Why not, or nothing."""
+    command = ["apt-get", *options, "source", "-qq", *how, package]
+    done = subprocess.run(command, cwd=place, capture_output=True, text=True)
+    if done.returncode == 0 and "--tar-only" in how:
+        print(f"{package}: without Debian's changes, which its archive lacks", flush=True)
+        done = subprocess.run(["tar", "-xf", newest(place, "*.orig.tar.*")], cwd=place, capture_output=True, text=True)
+    return done.stderr.strip()[-300:] if done.returncode != 0 else ""
+
+
+def newest(place: Path, pattern: str) -> Path:
+    return max(place.glob(pattern), key=lambda path: path.stat().st_mtime)
+
+
+def host_release() -> str:
+    return platform.freedesktop_os_release().get("VERSION_CODENAME", "stable")
+
+
+def apt_options(folder: Path, release: str) -> list[str]:
     """Lists of sources of our own: the host's may name binary packages only."""
-    state = folder / "apt"
+    state = folder / "apt" / release
     lists = state / "lists"
     (lists / "partial").mkdir(parents=True, exist_ok=True)
     sources = state / "all.sources"
-    sources.write_text(source_archives(Path("/etc/apt")))
+    sources.write_text(source_archives(Path("/etc/apt"), release))
     options = [
         f"-oDir::Etc::SourceList={sources}", "-oDir::Etc::SourceParts=-", f"-oDir::State::Lists={lists}",
         "-oAPT::Get::List-Cleanup=0", "-oAPT::Sandbox::User=",
@@ -171,22 +202,24 @@ def apt_options(folder: Path) -> list[str]:
     return options
 
 
-def source_archives(folder: Path) -> str:
-    """The host's archives, for sources, in the form of stanzas."""
+def source_archives(folder: Path, release: str) -> str:
+    """The host's archives, for sources of a release, in the form of stanzas."""
     stanzas = []
     for file in sorted(folder.glob("sources.list.d/*.sources")):
         for stanza in file.read_text().split("\n\n"):
             lines = [line for line in stanza.splitlines() if not line.startswith("#")]
-            if any(line.startswith("Types:") for line in lines):
-                stanzas.append("\n".join("Types: deb-src" if line.startswith("Types:") else line for line in lines))
+            fields = dict(line.split(": ", 1) for line in lines if ": " in line)
+            stanzas.append(fields | {"Types": "deb-src"})
     for file in sorted([*folder.glob("sources.list"), *folder.glob("sources.list.d/*.list")]):
         for line in file.read_text().splitlines():
             words = line.split()
             if words[:1] == ["deb"] and not words[1].startswith("["):
-                stanzas.append(
-                    f"Types: deb-src\nURIs: {words[1]}\nSuites: {words[2]}\nComponents: {' '.join(words[3:])}"
-                )
-    return "\n\n".join(stanzas) + "\n"
+                fields = {"URIs": words[1], "Suites": words[2], "Components": " ".join(words[3:])}
+                stanzas.append({"Types": "deb-src"} | fields)
+    own = [fields for fields in stanzas if fields.get("Suites", "").startswith(host_release())]
+    if release != host_release():
+        own = [fields | {"Suites": release} for fields in own[:1]]
+    return "\n\n".join("\n".join(f"{name}: {value}" for name, value in fields.items()) for fields in own) + "\n"
 
 
 # --- The runs -------------------------------------------------------------------------------------
