@@ -126,7 +126,7 @@ explore: build ## Litmus verdicts, then every schedule of the algorithms and the
 
 # A figure is a target `figure-NAME`; `make figures` draws all of them.
 FIGURES := figure-one-sided figure-scc
-.PHONY: figures figures-quick $(FIGURES)
+.PHONY: figures figures-quick figures-long $(FIGURES)
 figures: $(FIGURES) ## Every plot; on the simulated SCC only missing points are measured.
 figure-one-sided: bench
 figure-scc: env scc
@@ -134,6 +134,9 @@ figure-scc: env scc
 
 figures-quick: env scc ## The papers' figures on the simulated SCC with few points.
 	@$(TOMBOLO) scc figures --quick
+
+figures-long: env scc ## What the figures leave out: FT class B, many steps of the automaton, large matrices; an hour.
+	@$(TOMBOLO) scc run ft-class-b automaton-steps svp-matrix-two-steps
 
 .PHONY: page-test
 page-test: env-test ## The report's page in a browser: phone, desk, paper; installs one. Screenshots: build/page-test/.

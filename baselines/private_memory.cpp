@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t line_size = 32;
 
-View view(Place place) { return {place.address, MemoryType::dcm}; }
+View view(Place place) { return {place.address, place.type}; }
 
 // The power of two of lines that hold `bytes`.
 std::size_t size_class(std::size_t bytes) {

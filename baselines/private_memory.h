@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the private memory of a process, cached in both levels (DCM), from which messages are
-// sent and into which they are received, and the copy loops between it and message passing buffers.
+// Purpose: the private memory of a process, from which messages are sent and into which they are
+// received, and the copy loops between it and message passing buffers. It is cached in both levels
+// (DCM) unless a place is mapped otherwise.
 //
 //   const Place in = memory.allocate(4096);          // the program sees its bytes at in.host
 //   const Place out = memory.allocate_simulated(64); // its bytes are those of the caches
@@ -28,10 +29,12 @@ using simulator::CoreId;
 struct Place {
   Address address;
   std::byte* host = nullptr;  // its bytes; null: in the simulated memory
+  MemoryType type = MemoryType::dcm;
 
   Place operator+(std::size_t bytes) const {
-    return {address + bytes, host == nullptr ? nullptr : host + bytes};
+    return {address + bytes, host == nullptr ? nullptr : host + bytes, type};
   }
+  Place mapped(MemoryType as) const { return {address, host, as}; }
 };
 
 // Loads and stores of a program, for their bytes and their time.

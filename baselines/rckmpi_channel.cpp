@@ -132,6 +132,7 @@ void Channel::take(std::uint32_t from) {
   if (n > used) {
     copy(cpu_, taken_ + used, peer.incoming.to + (peer.arrived - sizeof(Packet)), n - used);
     peer.arrived += n - used;
+    peer.received += n - used;
   }
   if (peer.arrived < sizeof(Packet) + peer.packet.data) return;
   peer.arrived = 0;

@@ -102,6 +102,8 @@ class Channel {
             std::function<void()> sent = {});
   // Looks at each section of this process's buffer once.
   void progress();
+  // Bytes of data, headers apart, that have come from a process.
+  std::uint64_t received_from(std::uint32_t from) const { return peers_.at(from).received; }
   // Nothing waits to be sent.
   bool idle() const { return waiting_ == 0; }
 
@@ -121,9 +123,10 @@ class Channel {
     std::uint32_t acknowledged = 0;
     std::uint32_t taken = 0;
     std::deque<Outgoing> queue;
-    Packet packet;            // that is arriving
-    Incoming incoming;        // where it goes
-    std::size_t arrived = 0;  // bytes of header and data
+    Packet packet;               // that is arriving
+    Incoming incoming;           // where it goes
+    std::size_t arrived = 0;     // bytes of header and data
+    std::uint64_t received = 0;  // of data, of all packets
   };
 
   View section(std::uint32_t owner, std::uint32_t at) const;

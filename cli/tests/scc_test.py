@@ -138,6 +138,16 @@ def test_the_longest_points_go_first(bench: Bench) -> None:
     assert bench.ran() == ["gats targets-10", "gats targets-31", "gats targets-1"]
 
 
+def test_long_experiments_are_run_where_they_are_named_alone(bench: Bench) -> None:
+    lines = [value("mflops/scosco", "B", 569.0, unit="MFLOPS")]
+    bench.offers(gats=[gats(10)], ft_class_b=[{"name": "scosco-B", "lines": lines}])
+    assert bench.run("figures").returncode == 0
+    assert bench.ran() == ["gats targets-10"]
+    assert "long: run by name only" in " ".join(bench.run("list").stdout.split())
+    bench.run("run", "ft-class-b")
+    assert bench.ran() == ["gats targets-10", "ft-class-b scosco-B"]
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupt_keeps_finished_points_and_says_how_to_resume(bench: Bench, number: int) -> None:
     bench.offers(gats=[gats(1, cost=9), gats(10, does="hang")])

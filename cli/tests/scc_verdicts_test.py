@@ -44,9 +44,32 @@ def test_the_files_of_the_package_are_sound() -> None:
     for made in known.values():
         for figure in made.figures:
             assert (figure.x.scale == "category") == bool(figure.x.categories), figure.name
-            assert figure.kind in ("lines", "bars", "stacked"), figure.name
+            assert figure.kind in ("lines", "bars", "stacked", "matrix"), figure.name
+            assert (figure.kind == "matrix") == bool(figure.rows), figure.name
         for number in made.numbers:
             assert number.source
+
+
+def test_an_entry_may_stand_for_many_series() -> None:
+    known = catalogue.load().experiments["automaton"]
+    (figure,) = (each for each in known.figures if each.kind == "matrix")
+    assert [s.name for s in figure.series] == [f"data/{n}" for n in range(32)]
+    assert figure.series[31].meaning == "sent by process 31"
+    assert known.units()["data/17"] == "KiB"
+
+
+def test_a_matrix_is_drawn_by_row_and_column() -> None:
+    series = tuple(Series(f"data/{n}", "") for n in range(3))
+    figure = Figure("m", "M", Axis("to", ""), Axis("data", "us"), series, kind="matrix", rows="from")
+    made = Experiment("e", "E", (figure,))
+    found = measured(made, **{"data/0": {1: 4.0}, "data/2": {0: 2.0, 1: 8.0}})
+    for narrow in (False, True):
+        drawn = draw.picture(made, figure, found, narrow)
+        axes = drawn.axes[0]
+        (image,) = axes.images
+        assert image.get_array().tolist() == [[0, 4], [0, 0], [2, 8]]
+        assert (axes.get_xlabel(), axes.get_ylabel()) == ("to", "from")
+        assert image.get_clim() == (0, 8)
 
 
 def test_reasons_are_about_existing_series() -> None:

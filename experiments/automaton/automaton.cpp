@@ -1,165 +1,108 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/automaton/automaton.h"
 
-#include "backends/scc/cpu.h"
 #include "experiments/automaton/automaton_messages.h"
-#include "experiments/common/chip_windows.h"
-#include "experiments/common/library.h"
+#include "experiments/automaton/automaton_windows.h"
 #include "experiments/common/measure.h"
-#include "experiments/published/gats_window.h"
-#include "experiments/published/match_vector_gats.h"
-#include "experiments/published/spinning_registers.h"
 
 namespace tombolo::experiments {
 namespace {
 
-using Prototype = published::GatsWindow<published::SpinningCore, published::MatchVectorGats>;
-using Ours = windows::Window<scc::Core>;
-using machine::Home;
 using simulator::Duration;
 
 constexpr int step_count = 100;  // of the paper
+constexpr int pattern_steps = 50;
 constexpr std::uint32_t process_counts[] = {1, 2, 4, 8, 12, 16, 24, 32, 40, 48};
 constexpr std::uint32_t all_cores = 48;
+constexpr std::uint32_t pattern_processes = 32;
+constexpr double kibibyte = 1 << 10;
 
-struct Messages {
-  const char* name;
-  AutomatonMessages kind;
+using Run = std::function<Status(const Context&, const AutomatonField&, const AutomatonPlan&,
+                                 Recorder&, AutomatonOutcome*)>;
+
+// A way to bring boundary lines to the neighbours.
+struct Variant {
+  const char* name;   // of its series
+  const char* point;  // of its points
+  Run run;
 };
-constexpr Messages message_kinds[] = {{"rckmpi-two-sided", AutomatonMessages::two_sided},
-                                      {"rckmpi-one-sided", AutomatonMessages::one_sided}};
+
+Run by_messages(AutomatonMessages messages) {
+  return [messages](const Context& context, const AutomatonField& field, const AutomatonPlan& plan,
+                    Recorder& recorder, AutomatonOutcome* outcome) {
+    return run_automaton_by_messages(context, field, plan, messages, recorder, outcome);
+  };
+}
+
+const std::vector<Variant>& variants() {
+  static const std::vector<Variant> all = {
+      {"scosco-dcm", "dcm", run_automaton},
+      {"rckmpi-two-sided", "rckmpi-two-sided", by_messages(AutomatonMessages::two_sided)},
+      {"rckmpi-one-sided", "rckmpi-one-sided", by_messages(AutomatonMessages::one_sided)}};
+  return all;
+}
 
 double seconds(Duration d) { return d.in_nanoseconds() * 1e-9; }
 
-// Puts the own boundary lines from the own window into the ghost lines of the neighbours'.
-template <class Window>
-class PutExchange final : public AutomatonExchange {
- public:
-  PutExchange(Window& window, LibraryOf<Window>& mpi, const AutomatonField& field)
-      : window_(window), mpi_(mpi), field_(field) {
-    const Home self = window.core().self();
-    neighbours_ = {field.above(self)};
-    if (field.below(self) != field.above(self)) neighbours_.push_back(field.below(self));
-  }
+// A run of fewer steps than the paper's, or of a narrower field.
+struct Size {
+  std::uint32_t bytes_in_line = AutomatonField{}.bytes_in_line;
+  AutomatonPlan plan;
 
-  void open(int) override {}
-  void send(int array) override {
-    mpi_.post(neighbours_);
-    mpi_.start(neighbours_);
-    const Home self = window_.core().self();
-    const Home above = field_.above(self);
-    put(array, 1, above, field_.lines_of(above) + 1);
-    put(array, field_.lines_of(self), field_.below(self), 0);
+  AutomatonField field(const Context& context, std::uint32_t processes) const {
+    return {.processes = processes, .bytes_in_line = bytes_in_line, .seed = context.seed};
   }
-  void close(int) override {
-    mpi_.complete();
-    mpi_.wait();
+  // The time of one of its steps in the paper's field.
+  double whole(Duration step) const {
+    return seconds(step) * AutomatonField{}.cells_in_line() / (bytes_in_line - 2);
   }
-
- private:
-  // The source is in the own window, in the memory type of its mapping: read line by line.
-  void put(int array, std::uint32_t line, Home target, std::uint32_t ghost) {
-    constexpr std::uint32_t part_width = 32;
-    std::byte part[part_width];
-    const Home self = window_.core().self();
-    mpi_.put(target, 0, nullptr, 0);  // the call; the bytes follow
-    for (std::uint32_t at = 0; at < field_.bytes_in_line; at += part_width) {
-      require(window_.core().read({self, field_.place(array, line) + at}, part, part_width));
-      require(window_.put(target, field_.place(array, ghost) + at, part, part_width));
-    }
+  // And of as many steps as the paper's.
+  double scaled(Duration steps) const { return whole(steps) * step_count / plan.steps; }
+  std::string note() const {
+    const std::string steps = fmt::format("of {} steps, scaled to {}", plan.steps, step_count);
+    if (bytes_in_line == AutomatonField{}.bytes_in_line) return steps;
+    return fmt::format("{}; of {} bytes of a line", steps, bytes_in_line);
   }
-
-  Window& window_;
-  LibraryOf<Window>& mpi_;
-  AutomatonField field_;
-  std::vector<Home> neighbours_;
 };
 
-// One process has its neighbours' lines itself.
-class NoExchange final : public AutomatonExchange {
- public:
-  NoExchange(scc::detail::Base& core, const AutomatonField& field) : core_(core), field_(field) {}
-  void open(int) override {}
-  void send(int array) override {
-    copy(array, 1, field_.lines + 1);
-    copy(array, field_.lines, 0);
-  }
-  void close(int) override {}
+// ---- One process --------------------------------------------------------------------------------
 
- private:
-  void copy(int array, std::uint32_t from, std::uint32_t to) {
-    std::vector<std::byte> line(field_.bytes_in_line);
-    require(core_.read({0, field_.place(array, from)}, line.data(), line.size()));
-    require(core_.write({0, field_.place(array, to)}, line.data(), line.size()));
-  }
-  scc::detail::Base& core_;
-  AutomatonField field_;
-};
-
-template <class Window>
-void process(const AutomatonField& field, const AutomatonPlan& plan, const AutomatonLines& expected,
-             const scc::Attachment& at, scc::Cpu& cpu, AutomatonOutcome& outcome) {
-  auto window = make_window<Window>(at);
-  LibraryOf<Window> mpi(window, cpu);
-  std::unique_ptr<AutomatonExchange> exchange;
-  if (plan.serial) {
-    exchange = std::make_unique<NoExchange>(window.core(), field);
-  } else {
-    exchange = std::make_unique<PutExchange<Window>>(window, mpi, field);
-  }
-  run_process(
-      window.core(), field, plan, *exchange, [&] { mpi.barrier(); }, expected, outcome);
-}
-
-std::string note_of(const AutomatonPlan& plan) {
-  return fmt::format("of {} steps, scaled to {}", plan.steps, step_count);
-}
-
-double scaled(Duration d, const AutomatonPlan& plan) {
-  return seconds(d) * step_count / plan.steps;
-}
-
-AutomatonPlan serial_plan(const Context& context) {
-  return {.serial = true, .steps = context.repetitions(2, 1)};
-}
-
-Status serial(const Context& context, std::uint32_t lines, Recorder& recorder, double* result) {
-  const AutomatonPlan plan = serial_plan(context);
+Status serial(const Context& context, const Size& like, std::uint32_t lines, Recorder& recorder,
+              double* result) {
+  Size size = like;
+  size.plan = {.serial = true, .steps = context.repetitions(2, 1)};
+  AutomatonField field = size.field(context, 1);
+  field.lines = lines;
   AutomatonOutcome outcome;
-  TOMBOLO_TRY(
-      run_automaton(context, {.lines = lines, .seed = context.seed}, plan, recorder, &outcome));
+  TOMBOLO_TRY(run_automaton(context, field, size.plan, recorder, &outcome));
   if (outcome.wrong_cells != 0) return Status::stopped("the serial program computed wrong cells");
-  *result = scaled(outcome.longest, plan);
+  *result = size.scaled(outcome.longest);
   return {};
 }
 
 // The serial program's time, from fewer lines: they fill the caches many times over.
-Status serial_time(const Context& context, Recorder& recorder, double* result) {
+Status serial_time(const Context& context, const Size& like, Recorder& recorder, double* result) {
   constexpr std::uint32_t part_width = 20;
-  TOMBOLO_TRY(serial(context, AutomatonField{}.lines / part_width, recorder, result));
+  TOMBOLO_TRY(serial(context, like, AutomatonField{}.lines / part_width, recorder, result));
   *result *= part_width;
   return {};
 }
 
 Status serial_point(const Context& context, Recorder& recorder) {
   double time = 0;
-  std::string note = note_of(serial_plan(context));
+  const Size size{.plan = {.steps = context.repetitions(2, 1)}};
+  std::string note = size.note();
   if (context.quick) {
-    TOMBOLO_TRY(serial_time(context, recorder, &time));
+    TOMBOLO_TRY(serial_time(context, size, recorder, &time));
     note += "; of a twentieth of the lines";
   } else {
-    TOMBOLO_TRY(serial(context, AutomatonField{}.lines, recorder, &time));
+    TOMBOLO_TRY(serial(context, size, AutomatonField{}.lines, recorder, &time));
   }
   recorder.row({"serial", std::string("serial"), time, "s", {}, {}, note});
   return {};
 }
 
-AutomatonPlan parallel_plan(const Context& context) {
-  return {.warm_up = context.repetitions(1, 0), .steps = context.repetitions(2, 1)};
-}
-
-using Run = std::function<Status(const Context&, const AutomatonField&, const AutomatonPlan&,
-                                 Recorder&, AutomatonOutcome*)>;
+// ---- Many ---------------------------------------------------------------------------------------
 
 void report_wrong_cells(Recorder& recorder, const std::string& variant, std::uint32_t processes,
                         const AutomatonPlan& plan, const AutomatonOutcome& outcome) {
@@ -172,58 +115,64 @@ void report_wrong_cells(Recorder& recorder, const std::string& variant, std::uin
                 fmt::format("after {} steps", plan.all_steps())});
 }
 
-Status parallel(const Context& context, const std::string& variant, const Run& run,
+// 000 Figure B.1: the bytes that each process has sent to each other, as they came through the
+// message passing buffers.
+void report_pattern(Recorder& recorder, const AutomatonPlan& plan,
+                    const AutomatonOutcome& outcome) {
+  const double exchanges = 1 + plan.all_steps();
+  for (std::size_t to = 0; to < outcome.received.size(); ++to)
+    for (std::size_t from = 0; from < outcome.received[to].size(); ++from)
+      if (const std::uint64_t bytes = outcome.received[to][from]; bytes > 0)
+        recorder.row({fmt::format("data/{}", from),
+                      double(to),
+                      static_cast<double>(bytes) / exchanges * pattern_steps / kibibyte,
+                      "KiB",
+                      {},
+                      {},
+                      fmt::format("of {} exchanges, scaled to {}", exchanges, pattern_steps)});
+}
+
+// Speedup, computation and exchange.
+Status parallel(const Context& context, const Variant& variant, const Size& size,
                 std::uint32_t processes, Recorder& recorder, AutomatonOutcome* outcome) {
-  const AutomatonPlan plan = parallel_plan(context);
   double alone = 0;
-  TOMBOLO_TRY(serial_time(context, recorder, &alone));
+  TOMBOLO_TRY(serial_time(context, size, recorder, &alone));
   Progress progress(recorder);
   outcome->progress = &progress;
-  TOMBOLO_TRY(
-      run(context, {.processes = processes, .seed = context.seed}, plan, recorder, outcome));
+  TOMBOLO_TRY(variant.run(context, size.field(context, processes), size.plan, recorder, outcome));
   const auto row = [&](const char* series, double value, const char* unit) {
-    recorder.row({fmt::format("{}/{}", series, variant),
+    recorder.row({fmt::format("{}/{}", series, variant.name),
                   double(processes),
                   value,
                   unit,
                   {},
                   {},
-                  note_of(plan)});
+                  size.note()});
   };
-  row("speedup", alone / scaled(outcome->longest, plan), "");
-  row("computation", scaled(outcome->computation[0], plan), "s");
-  row("exchange", scaled(outcome->exchange[0], plan), "s");
+  row("speedup", alone / size.scaled(outcome->longest), "");
+  row("computation", size.scaled(outcome->computation[0]), "s");
+  row("exchange", size.scaled(outcome->exchange[0]), "s");
   return {};
 }
 
-Status by_windows(const Context& context, std::uint32_t processes, Recorder& recorder) {
+Status few_steps(const Context& context, const Variant& variant, std::uint32_t processes,
+                 Recorder& recorder) {
+  // The quick one is as narrow as lets a process's lines of an array exceed the second level.
+  const Size size{
+      .bytes_in_line = context.quick ? 6144 : AutomatonField{}.bytes_in_line,
+      .plan = {.warm_up = context.repetitions(1, 0), .steps = context.repetitions(2, 1)}};
   AutomatonOutcome outcome;
-  TOMBOLO_TRY(parallel(context, "scosco-dcm", run_automaton, processes, recorder, &outcome));
-  const AutomatonPlan plan = parallel_plan(context);
-  // A line is stale the second time that its array is read.
-  if (plan.all_steps() >= 3) report_wrong_cells(recorder, "scosco-dcm", processes, plan, outcome);
-  return {};
-}
-
-Status by_messages(const Context& context, const Messages& messages, std::uint32_t processes,
-                   Recorder& recorder) {
-  const Run run = [&](const Context& c, const AutomatonField& field, const AutomatonPlan& plan,
-                      Recorder& r, AutomatonOutcome* outcome) {
-    return run_automaton_by_messages(c, field, plan, messages.kind, r, outcome);
-  };
-  AutomatonOutcome outcome;
-  TOMBOLO_TRY(parallel(context, messages.name, run, processes, recorder, &outcome));
-  const AutomatonPlan plan = parallel_plan(context);
-  report_wrong_cells(recorder, messages.name, processes, plan, outcome);
-  if (messages.kind != AutomatonMessages::two_sided || processes != all_cores) return {};
+  TOMBOLO_TRY(parallel(context, variant, size, processes, recorder, &outcome));
+  const bool over_windows = outcome.received.empty();
+  // Over windows a line is stale the second time that its array is read.
+  if (!over_windows || size.plan.all_steps() >= 3)
+    report_wrong_cells(recorder, variant.name, processes, size.plan, outcome);
+  if (variant.name != std::string("rckmpi-two-sided")) return {};
+  if (processes == pattern_processes) report_pattern(recorder, size.plan, outcome);
+  if (processes != all_cores) return {};
   for (std::uint32_t rank = 0; rank < processes; ++rank)
-    recorder.row({"local",
-                  double(rank),
-                  scaled(outcome.computation[rank], plan),
-                  "s",
-                  {},
-                  {},
-                  note_of(plan)});
+    recorder.row(
+        {"local", double(rank), size.scaled(outcome.computation[rank]), "s", {}, {}, size.note()});
   return {};
 }
 
@@ -240,66 +189,86 @@ Status right(const Context& context, std::uint32_t processes, Recorder& recorder
   return {};
 }
 
+std::uint64_t memory_of(std::uint32_t processes) {
+  return automaton_memory({.processes = processes});
+}
+
 std::vector<Point> points(const Context& context) {
-  std::vector<Point> all = {
-      {"serial", context.quick ? 0.5 : 9.0, automaton_memory(1), serial_point}};
+  std::vector<Point> all = {{"serial", context.quick ? 0.5 : 9.0, memory_of(1), serial_point}};
   for (const std::uint32_t processes : process_counts) {
     if (processes > context.chip.cores() || (context.quick && processes != all_cores)) continue;
-    const double host_seconds = context.quick ? 10.0 : 15.0;
-    all.push_back(
-        {fmt::format("dcm-{}", processes), host_seconds, automaton_memory(processes),
-         [processes](const Context& c, Recorder& r) { return by_windows(c, processes, r); }});
-    for (const Messages& messages : message_kinds)
-      all.push_back({fmt::format("{}-{}", messages.name, processes), host_seconds,
-                     automaton_memory(processes),
-                     [processes, &messages](const Context& c, Recorder& r) {
-                       return by_messages(c, messages, processes, r);
+    for (const Variant& variant : variants())
+      all.push_back({fmt::format("{}-{}", variant.point, processes), context.quick ? 10.0 : 15.0,
+                     memory_of(processes), [processes, &variant](const Context& c, Recorder& r) {
+                       return few_steps(c, variant, processes, r);
                      }});
   }
   for (const std::uint32_t processes : {8, 16, 48})
     if (processes <= context.chip.cores() && !context.quick)
       all.push_back(
-          {fmt::format("mpbt-wt-{}", processes), 20, automaton_memory(processes),
+          {fmt::format("mpbt-wt-{}", processes), 20, memory_of(processes),
            [processes](const Context& c, Recorder& r) { return right(c, processes, r); }});
   return all;
 }
 
-template <class Window>
-Status run(const Context& context, const AutomatonField& field, const AutomatonPlan& plan,
-           Recorder& recorder, AutomatonOutcome* outcome) {
-  const AutomatonLines expected = automaton_serial(field, plan.all_steps());
-  begin_automaton(field, *outcome);
-  scc::Placement placement;
-  placement.own = plan.own;
-  placement.peers = plan.peers;
-  placement.as_prototype = plan.as_prototype;
-  const scc::JobShape shape{.processes = field.processes,
-                            .cores = {},
-                            .sync_bytes = Window::sync_bytes(field.processes),
-                            .data_bytes = field.bytes_of_process(),
-                            .placement = placement,
-                            .options = {},
-                            .idle = nullptr};
-  return run_job(context, recorder, shape, [&](const scc::Attachment& at, scc::Cpu& cpu) {
-    process<Window>(field, plan, expected, at, cpu, *outcome);
-  });
+// ---- Many steps ---------------------------------------------------------------------------------
+
+// A process's lines of an array exceed the second level, as the paper's do. They need not for a
+// quick run, which is not compared with the paper.
+Size many_steps(const Context& context, std::uint32_t processes) {
+  constexpr std::uint32_t bytes_of_a_process = 128;
+  return {.bytes_in_line = context.quick ? 64 : bytes_of_a_process * processes,
+          .plan = {.warm_up = 1, .steps = context.repetitions(50, 2)}};
+}
+
+// The exchange of rank 0 in each of the steps.
+void report_steps(Recorder& recorder, const Variant& variant, const Size& size,
+                  const AutomatonOutcome& outcome) {
+  Duration before;
+  for (std::size_t step = 0; step < outcome.exchange_so_far.size(); ++step) {
+    const Duration now = outcome.exchange_so_far[step];
+    recorder.row({fmt::format("step/{}", variant.name),
+                  double(step + 1),
+                  size.whole(now - before) * 1e3,
+                  "ms",
+                  {},
+                  {},
+                  size.note()});
+    before = now;
+  }
+}
+
+Status steps_point(const Context& context, const Variant& variant, std::uint32_t processes,
+                   Recorder& recorder) {
+  const Size size = many_steps(context, processes);
+  AutomatonOutcome outcome;
+  TOMBOLO_TRY(parallel(context, variant, size, processes, recorder, &outcome));
+  if (processes == all_cores) report_steps(recorder, variant, size, outcome);
+  return {};
+}
+
+std::vector<Point> points_of_many_steps(const Context& context) {
+  std::vector<Point> all;
+  for (const std::uint32_t processes : {all_cores, all_cores / 2}) {
+    if (processes > context.chip.cores()) continue;
+    const AutomatonField field = many_steps(context, processes).field(context, processes);
+    for (const Variant& variant : variants())
+      all.push_back({fmt::format("{}-{}", variant.point, processes),
+                     context.quick ? 0.5 : 4.0 * processes, automaton_memory(field),
+                     [processes, &variant](const Context& c, Recorder& r) {
+                       return steps_point(c, variant, processes, r);
+                     }});
+  }
+  return all;
 }
 
 }  // namespace
 
-std::uint64_t automaton_memory(std::uint32_t processes) {
-  const AutomatonField field;  // both arrays, and the same once more to compare with
-  return memory_of_chip(processes) + std::uint64_t{4} * field.lines * field.bytes_in_line;
-}
-
-Status run_automaton(const Context& context, const AutomatonField& field, const AutomatonPlan& plan,
-                     Recorder& recorder, AutomatonOutcome* outcome) {
-  return plan.as_prototype ? run<Prototype>(context, field, plan, recorder, outcome)
-                           : run<Ours>(context, field, plan, recorder, outcome);
-}
-
 Experiment automaton() {
   return {"automaton", "Cellular automaton of 2,400 lines of 8 KB", points};
+}
+Experiment automaton_steps() {
+  return {"automaton-steps", "Fifty steps of the cellular automaton", points_of_many_steps};
 }
 
 }  // namespace tombolo::experiments

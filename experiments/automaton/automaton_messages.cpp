@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "experiments/automaton/automaton_messages.h"
 
+#include <array>
+#include <deque>
+
 #include "baselines/rckmpi_windows.h"
 #include "experiments/common/messages_job.h"
 
@@ -68,37 +71,55 @@ class TwoSided final : public AutomatonExchange {
   std::vector<baselines::Request> requests_;
 };
 
+// A window for each ghost line of each array, and so two epochs in a step, as over shared memory.
 class OneSided final : public AutomatonExchange {
  public:
-  OneSided(Rckmpi& mpi, const AutomatonField& field)
-      : lines_(mpi, field), window_(mpi, lines_.all(), field.bytes_of_process()) {
+  OneSided(Rckmpi& mpi, const AutomatonField& field) : lines_(mpi, field) {
     neighbours_ = {lines_.above()};
     if (lines_.below() != lines_.above()) neighbours_.push_back(lines_.below());
+    for (int n = 0; n < 2 * 2; ++n)
+      windows_.emplace_back(mpi, lines_.all(), field.bytes_of_process());
   }
 
   void open(int) override {}
   void send(int array) override {
-    window_.post(neighbours_);
-    window_.start(neighbours_);
-    put(array, 1, lines_.above(), lines_.field().lines_of(lines_.above()) + 1);
-    put(array, lines_.last(), lines_.below(), 0);
+    const auto [upper, lower] = both(array);
+    for (baselines::RckmpiWindow* window : {upper, lower}) window->post(neighbours_);
+    for (baselines::RckmpiWindow* window : {upper, lower}) window->start(neighbours_);
+    put(*lower, array, 1, lines_.above(), lines_.field().lines_of(lines_.above()) + 1);
+    put(*upper, array, lines_.last(), lines_.below(), 0);
   }
-  void close(int) override {
-    window_.complete();
-    window_.wait();
+  void close(int array) override {
+    for (baselines::RckmpiWindow* window : both(array)) window->complete();
+    for (baselines::RckmpiWindow* window : both(array)) window->wait();
   }
-  void free() { window_.free(); }
+  void free() {
+    for (baselines::RckmpiWindow& window : windows_) window.free();
+  }
 
  private:
-  void put(int array, std::uint32_t line, Home target, std::uint32_t ghost) {
-    window_.put(lines_.line(array, line), lines_.bytes(), target,
-                lines_.field().place(array, ghost));
+  // The windows of an array's upper ghost line, and of its lower one.
+  std::array<baselines::RckmpiWindow*, 2> both(int array) {
+    const auto first = static_cast<std::size_t>(2 * array);
+    return {&windows_[first], &windows_[first + 1]};
+  }
+  void put(baselines::RckmpiWindow& window, int array, std::uint32_t line, Home target,
+           std::uint32_t ghost) {
+    window.put(lines_.line(array, line), lines_.bytes(), target,
+               lines_.field().place(array, ghost));
   }
 
   Lines lines_;
-  baselines::RckmpiWindow window_;
+  std::deque<baselines::RckmpiWindow> windows_;
   std::vector<Home> neighbours_;
 };
+
+std::vector<std::uint64_t> received(Rckmpi& mpi) {
+  std::vector<std::uint64_t> bytes;
+  for (std::uint32_t from = 0; from < mpi.size(); ++from)
+    bytes.push_back(mpi.channel().received_from(from));
+  return bytes;
+}
 
 }  // namespace
 
@@ -107,6 +128,7 @@ Status run_automaton_by_messages(const Context& context, const AutomatonField& f
                                  Recorder& recorder, AutomatonOutcome* outcome) {
   const AutomatonLines expected = automaton_serial(field, plan.all_steps());
   begin_automaton(field, *outcome);
+  outcome->received.resize(field.processes);
   scc::JobShape shape;
   shape.processes = field.processes;
   shape.data_bytes = field.bytes_of_process();
@@ -125,6 +147,7 @@ Status run_automaton_by_messages(const Context& context, const AutomatonField& f
       run(exchange);
       exchange.free();
     }
+    outcome->received[at.self] = received(mpi);
   });
 }
 

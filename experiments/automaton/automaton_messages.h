@@ -4,8 +4,9 @@
 //
 //   two-sided   receives before the boundary lines are computed, sends once they are, and a wait
 //               for all after the inner lines
-//   one-sided   as with the windows of shared memory: post, start and puts once the boundary lines
-//               are computed, complete and wait after the inner ones
+//   one-sided   as with the windows of shared memory, of which each ghost line has one: post, start
+//               and puts once the boundary lines are computed, complete and wait after the inner
+//               ones
 //
 // Both arrays lie in memory of the process that is cached in both levels (DCM).
 //

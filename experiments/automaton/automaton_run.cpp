@@ -28,7 +28,10 @@ void run_process(scc::detail::Base& core, const AutomatonField& field, const Aut
   stepper.forget_times();
   const simulator::Time begin = core.cpu().now();
   const int all = plan.all_steps();
-  for (int i = plan.warm_up; i < all; ++i) stepper.step(i % 2, exchange);
+  for (int i = plan.warm_up; i < all; ++i) {
+    stepper.step(i % 2, exchange);
+    if (core.self() == 0) outcome.exchange_so_far.push_back(stepper.exchange());
+  }
   outcome.longest = std::max(outcome.longest, core.cpu().now() - begin);
   outcome.computation[core.self()] = stepper.computation();
   outcome.exchange[core.self()] = stepper.exchange();

@@ -29,7 +29,10 @@ struct AutomatonOutcome {
   simulator::Duration longest;                   // steps after the warm-up
   std::vector<simulator::Duration> computation;  // by process
   std::vector<simulator::Duration> exchange;
+  std::vector<simulator::Duration> exchange_so_far;  // of rank 0, after each of those steps
   std::uint64_t wrong_cells = 0;
+  // By receiver and sender, bytes of the data of messages; empty: there were none.
+  std::vector<std::vector<std::uint64_t>> received;
 };
 
 // Before the processes start.

@@ -14,7 +14,7 @@
 namespace tombolo::experiments {
 
 // Longer than any run of an experiment takes.
-inline constexpr std::int64_t messages_limit_seconds = 20;
+inline constexpr std::int64_t messages_limit_seconds = 60;
 
 // Runs program(attachment, cpu, cores) in each process.
 template <class Program>

@@ -254,9 +254,9 @@ Status one_sided_latency(const Context& context, Recorder& recorder, std::uint64
 Status one_sided_bandwidth(const Context& context, Recorder& recorder, std::uint64_t bytes) {
   double us = 0;
   TOMBOLO_TRY(run_rckmpi(context, recorder, 2, [&](Rckmpi& mpi) {
-    const Place out = source(mpi, bytes);
-    // OSU's puts of an epoch go one behind the other, each to its own part.
+    // OSU's puts of an epoch go one behind the other, each from its own part and to its own part.
     const std::uint64_t all = bytes * put_count;
+    const Place out = source(mpi, all);
     const Place memory = mpi.memory().allocate(all);
     RckmpiWindow window(mpi, memory, all);
     const Received received = {memory, mpi.rank() == 1 ? all : 0};
@@ -267,8 +267,10 @@ Status one_sided_bandwidth(const Context& context, Recorder& recorder, std::uint
         return;
       }
       window.start(second);
-      for (int i = 0; i < put_count; ++i)
-        window.put(out, bytes, 1, static_cast<std::uint64_t>(i) * bytes);
+      for (int i = 0; i < put_count; ++i) {
+        const std::uint64_t at = static_cast<std::uint64_t>(i) * bytes;
+        window.put(out + at, bytes, 1, at);
+      }
       window.complete();
     });
     if (mpi.rank() == 0) us = epoch;
@@ -286,10 +288,15 @@ Status one_sided_bandwidth(const Context& context, Recorder& recorder, std::uint
 
 // ---- memory: 002 sections 4.1 and 4.2 -----------------------------------------------------------
 
-// A ping-pong of one buffer on each side, as RCCE's own program does it.
-template <class Library, class Send, class Receive>
-Status ping_pong(const Context& context, Recorder& recorder, const char* series,
-                 std::uint64_t bytes, Send&& send, Receive&& receive) {
+// The data of a message at the sender, and their place at the receiver.
+struct Ends {
+  Place from;
+  Place to;
+};
+
+template <class Library, class Make, class Send, class Receive>
+Status ping_pong(const Context& context, Recorder& recorder, const std::string& series,
+                 std::uint64_t bytes, Make&& make, Send&& send, Receive&& receive) {
   const int measured = bytes > 65'536 ? 2 : context.repetitions(20, 4);
   double us = 0;
   TOMBOLO_TRY(
@@ -297,13 +304,13 @@ Status ping_pong(const Context& context, Recorder& recorder, const char* series,
                 [&](const machine::Attachment& at, Cpu& cpu, const std::vector<CoreId>& cores) {
                   const auto rank = static_cast<std::uint32_t>(at.self);
                   Library library(cpu, rank, cores);
-                  const Place place = library.memory().allocate(bytes);
+                  const Ends ends = make(library.memory());
                   Time begin;
                   for (int i = -1; i < measured; ++i) {
                     if (i == 0) begin = cpu.now();
-                    if (rank == 0) send(library, place, 1u);
-                    receive(library, place, 1 - rank);
-                    if (rank == 1) send(library, place, 0u);
+                    if (rank == 0) send(library, ends.from, 1u);
+                    receive(library, ends.to, 1 - rank);
+                    if (rank == 1) send(library, ends.from, 0u);
                   }
                   if (rank == 0) us = microseconds(cpu.now() - begin) / measured / 2;
                 }));
@@ -311,18 +318,55 @@ Status ping_pong(const Context& context, Recorder& recorder, const char* series,
   return {};
 }
 
+// One buffer on each side, as RCCE's own program has it.
+auto one_buffer(std::uint64_t bytes) {
+  return [bytes](baselines::PrivateMemory& memory) {
+    const Place place = memory.allocate(bytes);
+    return Ends{place, place};
+  };
+}
+
+auto rcce_send(std::uint64_t bytes) {
+  return [bytes](Rcce& l, Place place, std::uint32_t to) { l.send(place, bytes, to); };
+}
+auto rcce_receive(std::uint64_t bytes) {
+  return [bytes](Rcce& l, Place place, std::uint32_t from) { l.recv(place, bytes, from); };
+}
+
 Status rcce(const Context& context, Recorder& recorder, std::uint64_t bytes) {
-  return ping_pong<Rcce>(
-      context, recorder, "message/rcce", bytes,
-      [bytes](Rcce& l, Place place, std::uint32_t to) { l.send(place, bytes, to); },
-      [bytes](Rcce& l, Place place, std::uint32_t from) { l.recv(place, bytes, from); });
+  return ping_pong<Rcce>(context, recorder, "message/rcce", bytes, one_buffer(bytes),
+                         rcce_send(bytes), rcce_receive(bytes));
 }
 
 Status ircce(const Context& context, Recorder& recorder, std::uint64_t bytes) {
   return ping_pong<Ircce>(
-      context, recorder, "message/ircce", bytes,
+      context, recorder, "message/ircce", bytes, one_buffer(bytes),
       [bytes](Ircce& l, Place place, std::uint32_t to) { l.wait(l.isend(place, bytes, to)); },
       [bytes](Ircce& l, Place place, std::uint32_t from) { l.wait(l.irecv(place, bytes, from)); });
+}
+
+// How a sender maps its data, and a receiver their place. RCCE stores only to lines that it has
+// invalidated before, so that MPBT pages keep no store in the first level.
+struct Mapping {
+  const char* name;
+  scc::MemoryType from;
+  scc::MemoryType to;
+};
+constexpr Mapping mappings[] = {
+    {"normal-normal", scc::MemoryType::dcm, scc::MemoryType::dcm},
+    {"normal-mpbt", scc::MemoryType::dcm, scc::MemoryType::mpbt_wb},
+    {"mpbt-normal", scc::MemoryType::mpbt_wb, scc::MemoryType::dcm},
+    {"mpbt-mpbt", scc::MemoryType::mpbt_wb, scc::MemoryType::mpbt_wb},
+};
+
+Status rcce_mapped(const Context& context, Recorder& recorder, const Mapping& mapping,
+                   std::uint64_t bytes) {
+  const auto make = [&](baselines::PrivateMemory& memory) {
+    return Ends{memory.allocate(bytes).mapped(mapping.from),
+                memory.allocate(bytes).mapped(mapping.to)};
+  };
+  return ping_pong<Rcce>(context, recorder, fmt::format("mapped/{}", mapping.name), bytes, make,
+                         rcce_send(bytes), rcce_receive(bytes));
 }
 
 }  // namespace
@@ -368,8 +412,23 @@ std::vector<Point> rckmpi_osu_points(const Context& context) {
     for (std::uint64_t bytes = 1; bytes <= largest; bytes *= context.quick ? 16 : 2)
       all.push_back(
           {fmt::format("rckmpi-{}-{}", kind.name, bytes),
-           0.2 + kind.seconds_of_megabyte * double(bytes) / largest, memory_of_chip(2) + bytes * 64,
+           0.2 + kind.seconds_of_megabyte * double(bytes) / largest,
+           memory_of_chip(2) + bytes * 256,
            [run = kind.run, bytes](const Context& c, Recorder& r) { return run(c, r, bytes); }});
+  return all;
+}
+
+std::vector<Point> rcce_mapping_points(const Context& context) {
+  std::vector<Point> all;
+  for (const Mapping& mapping : mappings)
+    for (std::uint64_t bytes = 1 << 10; bytes <= largest; bytes *= 2) {
+      if (context.quick && bytes != 4096) continue;
+      all.push_back({fmt::format("mapped-{}-{}", mapping.name, bytes),
+                     0.1 + 2 * double(bytes) / largest, memory_of_chip(2) + bytes * 4,
+                     [&mapping, bytes](const Context& c, Recorder& r) {
+                       return rcce_mapped(c, r, mapping, bytes);
+                     }});
+    }
   return all;
 }
 

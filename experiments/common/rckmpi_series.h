@@ -15,5 +15,6 @@ std::vector<Point> rckmpi_gats_points(const Context& context);
 std::vector<Point> rckmpi_passive_target_points(const Context& context);
 std::vector<Point> rckmpi_osu_points(const Context& context);
 std::vector<Point> rcce_memory_points(const Context& context);
+std::vector<Point> rcce_mapping_points(const Context& context);
 
 }  // namespace tombolo::experiments

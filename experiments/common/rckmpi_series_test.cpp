@@ -87,5 +87,38 @@ TEST(RckmpiSeries, APointRepeats) {
   EXPECT_EQ(first.events, second.events);
 }
 
+// ---- Sources of data ----------------------------------------------------------------------------
+
+// 32 puts of 16 KB have a source of 512 KB, which no cache holds; of 1 KB they have 32 KB, which
+// the second level does.
+TEST(RckmpiSeries, PutsOfAnEpochHaveEachASourceOfTheirOwn) {
+  const double cached = run(rckmpi_osu_points, "rckmpi-bandwidth-one-sided-1024", false)
+                            .values.at("bandwidth/rckmpi-one-sided");
+  const double beyond = run(rckmpi_osu_points, "rckmpi-bandwidth-one-sided-16384", false)
+                            .values.at("bandwidth/rckmpi-one-sided");
+  EXPECT_LT(beyond, 0.7 * cached);
+}
+
+// ---- Mappings of RCCE's data --------------------------------------------------------------------
+
+double mapped(const std::string& mapping, int bytes) {
+  return run(rcce_mapping_points, fmt::format("mapped-{}-{}", mapping, bytes), false)
+      .values.at("mapped/" + mapping);
+}
+
+TEST(RcceMappings, BypassTheSecondLevelAtTheSenderOrAtTheReceiver) {
+  // Beyond the second level a source of either kind comes from memory.
+  EXPECT_GT(mapped("normal-normal", 65'536), mapped("mpbt-normal", 65'536));
+  // Stores of the receiver: by words around the caches, or combined.
+  EXPECT_GT(mapped("normal-mpbt", 65'536), 1.5 * mapped("normal-normal", 65'536));
+}
+
+// A place of its own for the target, which nothing ever reads, or one that is the source as well.
+TEST(RcceMappings, ATargetThatIsNotReadIsSlowerThanOneBufferForBoth) {
+  const double one_buffer =
+      run(rcce_memory_points, "message-rcce-4096", false).values.at("message/rcce");
+  EXPECT_LT(mapped("normal-normal", 4096), 0.8 * one_buffer);
+}
+
 }  // namespace
 }  // namespace tombolo::experiments

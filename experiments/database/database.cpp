@@ -14,7 +14,6 @@ namespace tombolo::experiments {
 namespace {
 
 using machine::Home;
-using scc::CoreId;
 using simulator::Duration;
 // The prototype that the thesis measured this with (000 section 3.4.5).
 using Prototype = published::GatsWindow<published::SpinningCore, published::MatchListGats>;
@@ -83,10 +82,6 @@ struct Stencil {
   int iterations = iteration_count;
 };
 
-std::uint32_t lines_of(Home process, std::uint32_t processes) {
-  return line_count / processes + (process < line_count % processes ? 1 : 0);
-}
-
 // The boundaries first, the rest while they would travel.
 template <class Mpi>
 void iterate(Mpi& mpi, Field& field, std::span<const Home> neighbours, bool synchronizes) {
@@ -105,40 +100,21 @@ void iterate(Mpi& mpi, Field& field, std::span<const Home> neighbours, bool sync
   field.swap();
 }
 
-std::vector<Home> neighbours_of(Home self, Home processes) {
-  std::vector<Home> both = {(self + processes - 1) % processes, (self + 1) % processes};
-  std::sort(both.begin(), both.end());
-  both.erase(std::unique(both.begin(), both.end()), both.end());
-  return both;
-}
-
-// One domain of a controller after the other (000 section 3.4.5).
-std::vector<CoreId> cores_by_domain(const Context& context, std::uint32_t processes) {
-  const scc::Chip chip(context.chip);
-  std::vector<CoreId> cores;
-  for (std::uint32_t core = 0; core < context.chip.cores(); ++core) cores.emplace_back(core);
-  std::stable_sort(cores.begin(), cores.end(), [&](CoreId a, CoreId b) {
-    return chip.controller_of(a) < chip.controller_of(b);
-  });
-  cores.erase(cores.begin() + processes, cores.end());
-  return cores;
-}
-
 // How long the slowest process takes for an iteration.
 template <class Window>
 Status measure(const Context& context, Recorder& recorder, const Stencil& stencil,
                double* microseconds_each) {
   scc::JobShape shape;
   shape.processes = stencil.processes;
-  shape.cores = cores_by_domain(context, stencil.processes);
+  shape.cores = database_cores(context, stencil.processes);
   shape.sync_bytes = Window::sync_bytes(stencil.processes);
   shape.placement.sync_controller = std::max(stencil.database, -1);
   double slowest = 0;
   TOMBOLO_TRY(run_job(context, recorder, shape, [&](const scc::Attachment& at, scc::Cpu& cpu) {
     auto window = make_window<Window>(at);
     LibraryOf<Window> mpi(window, cpu);
-    Field field(window.core(), lines_of(at.self, at.cores), stencil.columns);
-    const std::vector<Home> neighbours = neighbours_of(at.self, at.cores);
+    Field field(window.core(), database_lines(at.self, at.cores), stencil.columns);
+    const std::vector<Home> neighbours = database_neighbours(at.self, at.cores);
     mpi.barrier();
     Progress progress(recorder);
     const Duration all = time_of(cpu, [&] {
@@ -211,6 +187,28 @@ std::vector<Point> points(const Context& context) {
 }
 
 }  // namespace
+
+std::uint32_t database_lines(machine::Home process, std::uint32_t processes) {
+  return line_count / processes + (process < line_count % processes ? 1 : 0);
+}
+
+std::vector<machine::Home> database_neighbours(machine::Home self, machine::Home processes) {
+  std::vector<machine::Home> both = {(self + processes - 1) % processes, (self + 1) % processes};
+  std::sort(both.begin(), both.end());
+  both.erase(std::unique(both.begin(), both.end()), both.end());
+  return both;
+}
+
+std::vector<simulator::CoreId> database_cores(const Context& context, std::uint32_t processes) {
+  const scc::Chip chip(context.chip);
+  std::vector<simulator::CoreId> cores;
+  for (std::uint32_t core = 0; core < context.chip.cores(); ++core) cores.emplace_back(core);
+  std::stable_sort(cores.begin(), cores.end(), [&](simulator::CoreId a, simulator::CoreId b) {
+    return chip.controller_of(a) < chip.controller_of(b);
+  });
+  cores.erase(cores.begin() + processes, cores.end());
+  return cores;
+}
 
 Experiment database() { return {"database", "Where the window database lies", points}; }
 

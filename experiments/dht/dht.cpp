@@ -14,10 +14,6 @@ using scc::CoreId;
 constexpr int write_count = 101;  // 001 section 6.4
 constexpr int quick_writes = 9;
 constexpr std::uint64_t largest = 1024;
-struct Readers {
-  std::string name;
-  std::vector<std::uint32_t> cores;
-};
 
 std::vector<std::uint32_t> range(std::uint32_t first, std::uint32_t last) {
   std::vector<std::uint32_t> cores(last - first + 1);
@@ -28,16 +24,6 @@ std::vector<std::uint32_t> range(std::uint32_t first, std::uint32_t last) {
 std::vector<std::uint32_t> both(std::vector<std::uint32_t> a, const std::vector<std::uint32_t>& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
-}
-
-// Close: in the domain of the writer's controller.
-std::vector<Readers> all_readers() {
-  return {{"0", {}},
-          {"1-close", {1}},
-          {"1-distant", {6}},
-          {"11-close", both(range(1, 5), range(12, 17))},
-          {"11-distant", both(range(6, 11), range(18, 22))},
-          {"47", range(1, 47)}};
 }
 
 template <class Mpi>
@@ -69,7 +55,7 @@ void read(Mpi& mpi, scc::detail::Base& core, std::uint64_t bytes, int writes) {
 }
 
 Status measure(const Context& context, Recorder& recorder, const LockScheme& scheme,
-               const Readers& readers, std::uint64_t bytes, std::vector<double>* times) {
+               const DhtReaders& readers, std::uint64_t bytes, std::vector<double>* times) {
   const int writes = context.repetitions(write_count, quick_writes);
   scc::JobShape shape;
   shape.processes = static_cast<std::uint32_t>(readers.cores.size()) + 1;
@@ -91,7 +77,7 @@ std::vector<Point> points(const Context& context) {
   std::vector<Point> all;
   for (const LockScheme& scheme :
        {gbh_with_backoff(), mcs_wp(), our_best_effort(), our_writer_preference()})
-    for (const Readers& readers : all_readers())
+    for (const DhtReaders& readers : dht_readers())
       for (const std::uint64_t bytes : {32u, 512u, 1024u}) {
         const std::string series = scheme.name + "/" + readers.name;
         all.push_back({fmt::format("{}-{}-{}", scheme.name, readers.name, bytes),
@@ -107,6 +93,15 @@ std::vector<Point> points(const Context& context) {
 }
 
 }  // namespace
+
+std::vector<DhtReaders> dht_readers() {
+  return {{"0", {}},
+          {"1-close", {1}},
+          {"1-distant", {6}},
+          {"11-close", both(range(1, 5), range(12, 17))},
+          {"11-distant", both(range(6, 11), range(18, 22))},
+          {"47", range(1, 47)}};
+}
 
 Experiment dht() {
   return {"dht", "A writer of a distributed hash table among waiting readers", points};

@@ -4,9 +4,21 @@
 // Thread safety: see experiment.h.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "experiments/common/experiment.h"
 
 namespace tombolo::experiments {
+
+// The readers beside the writer, which is on core 0, by the name of their series.
+struct DhtReaders {
+  std::string name;
+  std::vector<std::uint32_t> cores;
+};
+
+// Close: in the domain of the writer's controller; distant: in another.
+std::vector<DhtReaders> dht_readers();
 
 Experiment dht();
 

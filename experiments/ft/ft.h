@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the experiment `ft`: the NAS parallel benchmark FT on 32 cores (000 section 4.4.4), with
-// the papers' memory types for the window and with RCKMPI's messages: rates, times by part, and
-// whether the checksums are the published ones.
+// Purpose: the experiments `ft` and `ft-class-b`: the NAS parallel benchmark FT on 32 cores (000
+// section 4.4.4), with the papers' memory types for the window and with RCKMPI's messages: rates,
+// times by part, and whether the checksums are the published ones. Class B takes long by itself.
 // Thread safety: see experiment.h.
 #pragma once
 
@@ -12,9 +12,14 @@
 namespace tombolo::experiments {
 
 Experiment ft();
+Experiment ft_class_b();
 
 // How the own windows are mapped, and on which chip.
 enum class FtVariant : std::uint8_t { mpbt_wt, dcm, no_erratum };
+
+// The rows of a run of so many iterations, scaled to those of the problem.
+void report_ft(Recorder& recorder, const std::string& variant, const FtClass& problem,
+               int iterations, const FtResult& result);
 
 // Bytes of the host that a run takes.
 std::uint64_t ft_memory(const FtClass& problem);

@@ -26,7 +26,7 @@ struct FtClass {
   std::size_t points() const { return nx * ny * nz; }
 };
 
-// S, W or A.
+// S, W, A or B.
 const FtClass& ft_class(char name);
 
 // Floating-point operations by the formula of the benchmark.

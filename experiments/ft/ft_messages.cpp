@@ -116,12 +116,20 @@ class OneSided final : public PrivateTransport {
   baselines::RckmpiWindow window_;
 };
 
+std::vector<std::uint64_t> received(Rckmpi& mpi) {
+  std::vector<std::uint64_t> bytes;
+  for (std::uint32_t from = 0; from < mpi.size(); ++from)
+    bytes.push_back(mpi.channel().received_from(from));
+  return bytes;
+}
+
 }  // namespace
 
 Status ft_by_messages(const Context& context, Recorder& recorder, FtMessages messages,
                       const FtClass& problem, int iterations, FtResult* result) {
   scc::JobShape shape;
   shape.processes = ft_processes;
+  result->received.resize(ft_processes);
   TOMBOLO_TRY(run_rckmpi(context, recorder, shape, [&](Rckmpi& mpi, const machine::Attachment& at) {
     if (messages == FtMessages::two_sided) {
       TwoSided transport(mpi, problem);
@@ -131,6 +139,7 @@ Status ft_by_messages(const Context& context, Recorder& recorder, FtMessages mes
       ft_solve(mpi.cpu(), transport, problem, iterations, at.self, *result);
       transport.free();
     }
+    result->received[at.self] = received(mpi);
   }));
   ft_finish(problem, *result);
   return {};

@@ -85,6 +85,8 @@ struct FtResult {
   double seconds = 0;
   std::uint64_t messages = 0;  // in the iterations, of all processes; a put is one, too
   std::uint64_t message_bytes = 0;
+  // By receiver and sender, bytes of the data of all messages; empty: there were none.
+  std::vector<std::vector<std::uint64_t>> received;
   std::vector<std::vector<Complex>> partial;  // by iteration and process
   Progress* progress = nullptr;               // of rank 0, if it is to be told
 };

@@ -2,6 +2,8 @@
 // Post, start, complete and wait: their samples, and the costs that follow from the group.
 #include "experiments/gats/gats.h"
 
+#include <set>
+
 #include "experiments/common/library.h"
 #include "experiments/common/measure.h"
 #include "experiments/common/testing.h"
@@ -78,6 +80,72 @@ TEST(GatsMessages, TakeLongerThanSharedMemory) {
   rows.measure(gats(), "targets-10", test_context());
   rows.measure(gats(), "rckmpi-10", test_context());
   EXPECT_GT(rows.value("origin/rckmpi", "10"), 2 * rows.value("origin/scosco", "10"));
+}
+
+// The rows of a point against the samples of the same run.
+TEST(GatsRows, AreTheMediansOfTheirCalls) {
+  constexpr int quick_iterations = 21;
+  Rows rows;
+  rows.measure(gats(), "targets-4", test_context());
+  GatsTimes all;
+  NoRows none;
+  ASSERT_TRUE(measure_gats(test_context(), none, Gats::published, 4, quick_iterations, &all).ok());
+  const auto expect = [&](const char* series, const std::vector<double>& samples) {
+    const Row& row = rows.at(series, "4");
+    const Quartiles q = quartiles(samples);
+    EXPECT_EQ(row.value, q.median) << series;
+    EXPECT_EQ(row.quartile1, q.first) << series;
+    EXPECT_EQ(row.quartile3, q.third) << series;
+    EXPECT_EQ(row.unit, "us") << series;
+  };
+  expect("start", all.start);
+  expect("complete", all.complete);
+  expect("post", all.post);
+  expect("wait", all.wait);
+  Rows registers;
+  registers.measure(gats_registers(), "targets-4", test_context());
+  EXPECT_EQ(registers.value("acquisition-loops", "4"), quartiles(all.loops).median);
+  EXPECT_EQ(registers.value("vector-modification", "4"), quartiles(all.modification).median);
+  EXPECT_EQ(registers.at("acquisition-loops", "4").unit, "");
+  EXPECT_EQ(registers.at("vector-modification", "4").unit, "us");
+  EXPECT_DOUBLE_EQ(registers.value("rank-conversion", "4"),
+                   microseconds(Library::conversion(scc::Timing(test_context().chip), 4)));
+}
+
+TEST(GatsPoints, HaveThePapersNumbersOfTargets) {
+  Context context = test_context();
+  context.quick = false;
+  for (const bool registers : {false, true}) {
+    std::set<std::string> all;
+    for (const Point& point : (registers ? gats_registers() : gats()).points(context))
+      all.insert(point.name);
+    for (const int targets : {1, 2, 4, 8, 10, 16, 24, 31, 47}) {
+      EXPECT_TRUE(all.contains(fmt::format("targets-{}", targets))) << targets;
+      EXPECT_TRUE(all.contains(fmt::format("targets-{}-tombolo", targets))) << targets;
+      EXPECT_EQ(all.contains(fmt::format("rckmpi-{}", targets)), !registers) << targets;
+    }
+    EXPECT_EQ(all.size(), registers ? 18u : 27u);
+  }
+}
+
+// A target that posts late holds up the origin, and no other call.
+TEST(GatsTimes, TheOriginWaitsForTheLastTarget) {
+  const GatsTimes few = times(Gats::published, 2);
+  const GatsTimes many = times(Gats::published, 12);
+  EXPECT_GT(quartiles(many.complete).median, 2 * quartiles(few.complete).median);
+  EXPECT_GT(quartiles(many.wait).median, quartiles(few.wait).median);
+  EXPECT_LT(quartiles(many.start).median, quartiles(many.complete).median);
+}
+
+TEST(GatsMessages, AddUpBothSidesAsWell) {
+  Rows rows;
+  rows.measure(gats(), "rckmpi-1", test_context());
+  EXPECT_GT(rows.value("origin/rckmpi", "1"), 5);
+  EXPECT_GT(rows.value("target/rckmpi", "1"), 5);
+  EXPECT_EQ(rows.at("origin/rckmpi", "1").unit, "us");
+  // With one target both sides meet in each iteration: neither is much ahead.
+  EXPECT_NEAR(rows.value("origin/rckmpi", "1"), rows.value("target/rckmpi", "1"),
+              0.5 * rows.value("origin/rckmpi", "1"));
 }
 
 }  // namespace

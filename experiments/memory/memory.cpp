@@ -315,6 +315,7 @@ std::vector<Point> points(const Context& context) {
            [method, cores](const Context& c, Recorder& r) { return copies(c, method, cores, r); }});
     }
   for (Point& point : rcce_memory_points(context)) all.push_back(std::move(point));
+  for (Point& point : rcce_mapping_points(context)) all.push_back(std::move(point));
   return all;
 }
 

@@ -2,6 +2,9 @@
 // The loop of lock and unlock: its samples, and the effect of back-off in each mix.
 #include "experiments/passive_target/passive_target.h"
 
+#include <map>
+#include <set>
+
 #include "experiments/common/measure.h"
 #include "experiments/common/testing.h"
 
@@ -80,6 +83,65 @@ TEST(PassiveTarget, HasPointsForTheCoresThereAre) {
     largest += point.name.ends_with("-48") ? 1 : 0;
   // Six schemes and both kinds of messages, in three mixes.
   EXPECT_EQ(largest, 3u * (6 + 2));
+}
+
+// The row of a point against the samples of the same run.
+TEST(PassiveTargetRows, AreOfTheirSchemeAndMix) {
+  constexpr int quick_pairs = 40;
+  const Context context = test_context();
+  for (const LockScheme& scheme : {gbh_with_backoff(), mcs_wp()})
+    for (const LockMix& mix : lock_mixes()) {
+      Rows rows;
+      rows.measure(passive_target(), fmt::format("{}-{}-4", mix.name, scheme.name), context);
+      NoRows none;
+      std::vector<double> all;
+      ASSERT_TRUE(measure_locks(context, none, 4, quick_pairs, mix, scheme, &all).ok());
+      const Row& row = rows.at(mix.name + "/" + scheme.name, "4");
+      const Quartiles q = quartiles(all);
+      EXPECT_EQ(row.value, q.median) << scheme.name << " " << mix.name;
+      EXPECT_EQ(row.quartile1, q.first);
+      EXPECT_EQ(row.quartile3, q.third);
+      EXPECT_EQ(row.unit, "us");
+    }
+}
+
+TEST(PassiveTargetRows, OfSharesThatThePaperMeasured) {
+  ASSERT_EQ(lock_mixes().size(), 3u);
+  std::map<std::string, std::uint32_t> shares;
+  for (const LockMix& mix : lock_mixes()) shares[mix.name] = mix.exclusive_percent;
+  EXPECT_EQ(shares, (std::map<std::string, std::uint32_t>{
+                        {"exclusive", 100}, {"mixed", 50}, {"shared", 0}}));
+}
+
+TEST(PassiveTargetPoints, HaveThePapersNumbersOfProcesses) {
+  Context context = test_context();
+  context.quick = false;
+  std::set<std::string> all;
+  for (const Point& point : passive_target().points(context)) all.insert(point.name);
+  const int counts[] = {2, 4, 6, 8, 12, 16, 24, 32, 40, 48};
+  std::size_t count = 0;
+  for (const char* mix : {"shared", "mixed", "exclusive"})
+    for (const char* scheme :
+         {"gbh", "gbh-back-off", "gbh-back-off-as-printed", "mcs-wp", "tombolo-best-effort",
+          "tombolo-writer-preference", "rckmpi", "rckmpi-immediate"})
+      for (const int n : counts) {
+        EXPECT_TRUE(all.contains(fmt::format("{}-{}-{}", mix, scheme, n)))
+            << mix << " " << scheme << " " << n;
+        ++count;
+      }
+  EXPECT_EQ(all.size(), count);
+}
+
+// Half of the locks of the mix are exclusive: by chance, and more or fewer with another share.
+TEST(PassiveTarget, TakesLongerTheMoreLocksAreExclusive) {
+  double before = 0;
+  for (const unsigned share : {0u, 50u, 100u}) {
+    std::vector<double> all = times(gbh(), share);
+    double sum = 0;
+    for (const double each : all) sum += each;
+    EXPECT_GT(sum, before) << share;
+    before = sum;
+  }
 }
 
 }  // namespace

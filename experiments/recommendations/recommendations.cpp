@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "experiments/automaton/automaton.h"
+#include "experiments/automaton/automaton_windows.h"
 #include "experiments/common/chip_windows.h"
 #include "experiments/common/library.h"
 #include "experiments/common/measure.h"
@@ -209,7 +209,7 @@ std::vector<Point> points(const Context& context) {
   for (const Recommendation& recommendation : recommendations_for_automaton())
     if (!context.quick)
       add(recommendation, fmt::format("automaton-{}", process_count), 40,
-          automaton_memory(process_count),
+          automaton_memory({.processes = process_count}),
           [](const Context& c, Recorder& r, const scc::Placement& placement, double* each) {
             return time_automaton(c, r, placement, process_count, each);
           });

@@ -50,7 +50,7 @@ def list_experiments() -> None:
         offer, made = offered.get(name), known.get(name)
         table.add_row(
             name,
-            made.title if made else offer.title,
+            _title(made) if made else offer.title,
             made.papers() if made else "",
             str(offer.points) if offer else "",
             str(offer.quick_points) if offer else "",
@@ -58,6 +58,10 @@ def list_experiments() -> None:
     console.print(table)
     if program is None:
         paragraph(f"{native.NAME}, which runs them, is not there: {libraries.program_hint(native.NAME)}")
+
+
+def _title(experiment: catalogue.Experiment) -> str:
+    return f"{experiment.title} (long: run by name only)" if experiment.long else experiment.title
 
 
 @app.command("run")
@@ -95,7 +99,7 @@ def figures(
     fresh: Fresh = False,
     everything: All = False,
 ) -> None:
-    """Measure the missing points of all experiments, then report."""
+    """Measure the missing points of all experiments that are not long, then report."""
     setting = Setting(quick, seed, chip)
     ended = campaign.run([], setting, jobs, fresh)
     _say_ended(ended)

@@ -9,7 +9,7 @@ from pathlib import Path
 from tombolo import host, paths, progress
 from tombolo.console import paragraph
 from tombolo.errors import UserError
-from tombolo.scc import native
+from tombolo.scc import catalogue, native
 from tombolo.scc.native import Point, Setting
 from tombolo.scc.pool import Failure, Interrupted, Pool
 from tombolo.scc.store import Store
@@ -29,12 +29,16 @@ class Ended:
 
 
 def choose(program: Path, names: list[str]) -> list[str]:
-    """The experiments to run: those named, or all; the error for another names these."""
+    """The experiments to run: those named, or all that are not long; the error for another names
+    all."""
     offered = list(native.offers(program))
     for name in names:
         if name not in offered:
             raise UserError(f"there is no experiment '{name}'; choose of {', '.join(offered)}")
-    return list(dict.fromkeys(names)) or offered
+    known = catalogue.load().experiments
+    return list(dict.fromkeys(names)) or [
+        name for name in offered if not (name in known and known[name].long)
+    ]
 
 
 def run(names: list[str], setting: Setting, jobs: int | None, fresh: bool) -> Ended:

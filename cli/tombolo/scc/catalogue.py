@@ -51,7 +51,8 @@ class Figure:
     y: Axis
     series: tuple[Series, ...]
     paper: str = ""
-    kind: str = "lines"  # lines, bars, stacked
+    kind: str = "lines"  # lines, bars, stacked, matrix
+    rows: str = ""  # of a matrix: the meaning of a series' number
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,7 @@ class Experiment:
     within: float = WITHIN  # a larger deviation from the paper needs a reason
     order: int = LAST  # its place in lists
     remarks: tuple[str, ...] = ()  # sentences that a reader of its figures must know
+    long: bool = False  # takes so long that it is run only where it is named
 
     def units(self) -> dict[str, str]:
         """The unit of each series."""
@@ -225,6 +227,7 @@ def _experiment(tables: dict) -> Experiment:
         tables.get("within", WITHIN),
         tables.get("order", LAST),
         tuple(tables.get("remarks", ())),
+        tables.get("long", False),
     )
     known = made.units()
     for name in [n.series for n in made.numbers] + [
@@ -260,8 +263,18 @@ def _check_evidence(claim: Claim, numbers: tuple[Number, ...]) -> None:
 def _figure(table: dict) -> Figure:
     x, y = dict(table.pop("x")), dict(table.pop("y"))
     x["categories"] = tuple(x.get("categories", ()))
-    series = tuple(Series(**each) for each in table.pop("series"))
+    series = tuple(s for each in table.pop("series") for s in _series(dict(each)))
     return Figure(x=Axis(**x), y=Axis(**y), series=series, **table)
+
+
+def _series(table: dict) -> Iterator[Series]:
+    """One, or `number` of them, whose numbers stand for {} in the texts."""
+    number = table.pop("number", None)
+    if number is None:
+        yield Series(**table)
+        return
+    for n in range(number):
+        yield Series(**{key: text.replace("{}", str(n)) for key, text in table.items()})
 
 
 def _numbers(table: dict) -> Iterator[Number]:

@@ -45,13 +45,16 @@ def picture(experiment: Experiment, figure: Figure, measured: Measured, narrow: 
     drawn, axes = pyplot.subplots(figsize=WIDE, layout="constrained")
     if figure.kind == "stacked":
         legend = _stacked(axes, figure, measured)
+    elif figure.kind == "matrix":
+        legend = _matrix(axes, figure, measured)
     else:
         {"lines": _lines, "bars": _bars}[figure.kind](axes, figure, measured, numbers)
         legend = _legend(axes, numbers)
     _dress(axes, figure, narrow)
     if narrow:
         drawn.set_size_inches(NARROW[0], NARROW[1] + ENTRY * len(legend[0]))
-        drawn.legend(*legend, **BELOW)
+        if legend[0]:
+            drawn.legend(*legend, **BELOW)
     elif legend[0]:
         axes.legend(*legend, **BESIDE)
     return drawn
@@ -171,6 +174,20 @@ def _stack(axes, x: float, width: float, values: dict[str, float], parts: list[s
     axes.text(x, 101, f"{whole:.3g} s", ha="center", va="bottom", fontsize="xx-small", rotation=60)
 
 
+def _matrix(axes, figure: Figure, measured: Measured) -> tuple[list, list[str]]:
+    """A row for each series and a column for each x from 0 on, the darker the larger the value.
+    There is no legend: a bar says what the shades mean."""
+    of_figure = [measured.series.get(series.name, []) for series in figure.series]
+    columns = range(1 + max(int(sample.x) for samples in of_figure for sample in samples))
+    shades = [
+        [found.value if (found := measured.at(series.name, x)) else 0.0 for x in columns]
+        for series in figure.series
+    ]
+    image = axes.imshow(shades, cmap="Greys", vmin=0)
+    axes.figure.colorbar(image, ax=axes, label=figure.y.label)
+    return [], []
+
+
 def _slot(figure: Figure, x) -> int:
     return next((i for i, each in enumerate(figure.x.categories) if same(each, x)), 0)
 
@@ -183,6 +200,9 @@ def _dress(axes, figure: Figure, narrow: bool) -> None:
     title = textwrap.fill(figure.title, NARROW_TITLE) if narrow else figure.title
     axes.set_title(title, loc="left", fontsize="medium" if narrow else "large")
     axes.set_xlabel(figure.x.label)
+    if figure.kind == "matrix":
+        axes.set_ylabel(figure.rows)
+        return
     axes.grid(axis="both", which="major", linewidth=0.3)
     axes.set_axisbelow(True)
     if figure.kind == "stacked":
