@@ -3,7 +3,8 @@
 """Stands in for `tombolo-scc`: prints the answers of the JSON file $FAKE_SCC.
 
 The file maps an experiment to its points; a point has `name`, and may have `cost`, `memory_bytes`,
-`lines` (series, x, value, unit and more) and `does`: crash, garbage, refuse, fail, hang, unfinished.
+`lines` (series, x, value, unit and more), `on` (others, by the name of the chip), `statistics` (the
+lines of its simulations) and `does`: crash, garbage, refuse, fail, hang, unfinished.
 Each run of a point leaves its name in the file's neighbour `ran`.
 """
 
@@ -32,17 +33,18 @@ def options(arguments: list[str]) -> dict[str, str]:
         if each in ("--point", "--chip", "--seed"):
             given[each] = arguments[place + 1]
     chip = given.get("--chip")
-    if chip and not (Path(chip).exists() and "cores" in Path(chip).read_text()):
+    text = Path(chip).read_text() if chip and Path(chip).exists() else ""
+    if chip and not ("cores" in text or "base" in text):
         refuse(f"{chip}: [layout] cores is missing")
     return given
 
 
-def run(experiment: str, point: dict, seed: int) -> None:
+def run(experiment: str, point: dict, seed: int, chip: str) -> None:
     with (SPEC.parent / "ran").open("a") as ran:
         ran.write(f"{experiment} {point['name']}\n")
     does = point.get("does", "")
     say({"progress": 0.5})
-    for line in point.get("lines", []):
+    for line in point.get("on", {}).get(chip, point.get("lines", [])):
         say({"experiment": experiment, "point": point["name"], "seed": seed, "chip": "scc",
              "chip_digest": "c0ffee", **line})  # fmt: skip
     if does == "crash":
@@ -57,6 +59,9 @@ def run(experiment: str, point: dict, seed: int) -> None:
     if does == "hang":
         (SPEC.parent / "hangs").write_text(str(os.getpid()))
         time.sleep(60)
+    if "--statistics" in sys.argv:
+        for line in point.get("statistics", []):
+            say({"statistics": point["name"], "experiment": experiment, **line})
     if does != "unfinished":
         say({"point_done": point["name"], "events": 7, "virtual_s": 0.1, "host_s": 0.2})
 
@@ -75,7 +80,7 @@ def main() -> None:
     elif verb == "run":
         given = options(arguments)
         wanted = next(p for p in experiments[arguments[0]] if p["name"] == given["--point"])
-        run(arguments[0], wanted, int(given["--seed"]))
+        run(arguments[0], wanted, int(given["--seed"]), Path(given.get("--chip", "scc")).stem)
     else:
         refuse(f"there is no command '{verb}'")
 

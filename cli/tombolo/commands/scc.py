@@ -11,7 +11,10 @@ from rich.table import Table
 from tombolo import hints, libraries, paths, records
 from tombolo.console import console, paragraph
 from tombolo.errors import UserError
-from tombolo.scc import baseline, campaign, catalogue, chips, native, report, store, totals
+from tombolo.scc import (
+    baseline, campaign, catalogue, chips, native, report, sensitivity, sensitivity_table, statistics,
+    store, totals,
+)  # fmt: skip
 from tombolo.scc.native import Setting
 from tombolo.scc.page import Report, Section, percent
 from tombolo.scc.verdicts import Deviation, Verdict
@@ -149,6 +152,83 @@ def baseline_command(
         again = hints.BASELINE_QUICK if quick else hints.BASELINE
         raise UserError(f"{len(changes)} verdicts differ from {paths.shown(file)}; {again}")
     paragraph(f"{len(now)} verdicts as in {paths.shown(file)}")
+
+
+@app.command("sensitivity")
+def sensitivity_command(
+    quick: Quick = False,
+    variants: Annotated[
+        list[str] | None, typer.Option("--variant", help="This one; may be given again [default: all]")
+    ] = None,
+    write: Annotated[
+        bool, typer.Option("--write", help="Keep the table, which the report shows.")
+    ] = False,
+    jobs: Jobs = None,
+) -> None:
+    """Which verdicts flip where a parameter that was chosen, or the seed, is another."""
+    setting = Setting(quick)
+    known, before = catalogue.load(), _measured(setting)
+    found = sensitivity_table.Table(setting.mode, chips.load(chips.DEFAULT).digest)
+    failures = []
+    for variant in sensitivity.choose(variants or []):
+        outcome, failed = sensitivity.measure(variant, known, quick, before, jobs)
+        found.outcomes.append(outcome)
+        failures += failed
+        console.print(_flip_table(outcome))
+    if failures:
+        raise UserError("; ".join(campaign.grouped(failures)))
+    if write:
+        file = sensitivity_table.path(quick)
+        kept = sensitivity_table.load(file) if file.exists() else None
+        sensitivity_table.save(sensitivity.merged(kept, found), file)
+        paragraph(f"{len(found.outcomes)} variants: {paths.shown(file)}")
+
+
+def _flip_table(outcome: sensitivity_table.Outcome) -> Table:
+    title = (
+        f"{outcome.variant} ({outcome.change}): {len(outcome.flips)} of {outcome.judged} verdicts flip, "
+        f"{outcome.points} points measured"
+    )
+    table = Table(title=title, title_justify="left")
+    for heading in ("verdict of", "as it is", "varied"):
+        table.add_column(heading, overflow="fold")
+    for flip in outcome.flips:
+        table.add_row(
+            flip.name, f"{flip.word}, {flip.found}", f"{flip.varied_word}, {flip.varied_found}"
+        )
+    return table
+
+
+@app.command("statistics")
+def statistics_command(
+    experiment: Annotated[str, typer.Argument(metavar="EXPERIMENT")],
+    points: Annotated[list[str], typer.Argument(metavar="POINT...")],
+    quick: Quick = False,
+    chip: Chip = chips.DEFAULT,
+    seed: Seed = 1,
+) -> None:
+    """How busy each part of the chip was in a point, and how long requests waited there."""
+    setting = Setting(quick, seed, chip)
+    program = native.locate()
+    for point in points:
+        runs = statistics.measure(program, experiment, point, setting)
+        console.print(_use_table(statistics.longest(runs)))
+        at = statistics.save(runs, setting)
+        paragraph(f"{paths.shown(at)}.json, .svg")
+
+
+def _use_table(run: statistics.Run) -> Table:
+    title = f"{run.experiment} {run.point}: {run.end_us:.1f} us"
+    table = Table(title=title, title_justify="left")
+    table.add_column("busiest of its kind")
+    for heading in ("utilisation", "its mean wait", "mean wait of the kind"):
+        table.add_column(heading, justify="right")
+    for row in statistics.summary(run):
+        table.add_row(*row)
+    table.add_section()
+    for text, share in statistics.of_cores(run):
+        table.add_row(text, share)
+    return table
 
 
 def _measured(setting: Setting) -> store.Results:

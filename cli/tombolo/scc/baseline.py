@@ -69,30 +69,30 @@ def save(found: Judgements, file: Path) -> None:
 
 def merged(before: Judgements, now: Judgements, experiments: list[str]) -> Judgements:
     """Those of now; of the other experiments there are, those of before."""
-    measured = {_experiment(name) for name in now}
-    kept = {n: j for n, j in before.items() if _experiment(n) not in measured}
+    measured = {experiment_of(name) for name in now}
+    kept = {n: j for n, j in before.items() if experiment_of(n) not in measured}
     both = {**kept, **now}
-    return {n: both[n] for e in experiments for n in both if _experiment(n) == e}
+    return {n: both[n] for e in experiments for n in both if experiment_of(n) == e}
 
 
-def _experiment(name: str) -> str:
+def experiment_of(name: str) -> str:
     return name.split(": ", 1)[0]
 
 
 def without(before: Judgements, now: Judgements) -> list[str]:
     """The experiments of now of which no verdict was kept yet: nothing of them can change."""
-    kept = {_experiment(name) for name in before}
-    return list(dict.fromkeys(e for n in now if (e := _experiment(n)) not in kept))
+    kept = {experiment_of(name) for name in before}
+    return list(dict.fromkeys(e for n in now if (e := experiment_of(n)) not in kept))
 
 
 def changes(before: Judgements, now: Judgements) -> list[str]:
     """A sentence for each verdict that is another, is new or is gone, of experiments in both."""
-    measured = {_experiment(name) for name in now}
+    measured = {experiment_of(name) for name in now}
     unknown = without(before, now)
     said = []
     for name, judgement in now.items():
         old = before.get(name)
-        if _experiment(name) in unknown:
+        if experiment_of(name) in unknown:
             continue
         if old is None:
             said.append(f"{name} is new: {judgement.word} ({judgement.found})")
@@ -100,7 +100,7 @@ def changes(before: Judgements, now: Judgements) -> list[str]:
             said.append(
                 f"{name} was {old.word} ({old.found}) and is {judgement.word} ({judgement.found})"
             )
-    gone = [n for n in before if n not in now and _experiment(n) in measured]
+    gone = [n for n in before if n not in now and experiment_of(n) in measured]
     return said + [f"{name} is gone" for name in gone]
 
 

@@ -3,6 +3,7 @@
 
 import shlex
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,13 +42,20 @@ def choose(program: Path, names: list[str]) -> list[str]:
     ]
 
 
-def run(names: list[str], setting: Setting, jobs: int | None, fresh: bool) -> Ended:
-    """Measures the points of the experiments that are not in the file yet; all of them if `fresh`.
+def run(
+    names: list[str],
+    setting: Setting,
+    jobs: int | None,
+    fresh: bool,
+    wanted: Callable[[Point], bool] = lambda _: True,
+) -> Ended:
+    """Measures the wanted points of the experiments that are not in the file yet; all if `fresh`.
 
     An interrupt keeps the finished points, says how to go on and ends the command.
     """
     program = native.locate()
-    planned = [p for name in choose(program, names) for p in native.plan(program, name, setting)]
+    of_all = (p for name in choose(program, names) for p in native.plan(program, name, setting))
+    planned = [point for point in of_all if wanted(point)]
     store = Store(program, setting)
     done = {} if fresh else store.load().done
     missing = [p for p in planned if (p.experiment, p.name) not in done]

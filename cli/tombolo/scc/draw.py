@@ -63,7 +63,7 @@ def picture(experiment: Experiment, figure: Figure, measured: Measured, narrow: 
 def save(drawn, stem: Path) -> None:
     """Writes STEM.png and STEM.svg and frees the figure."""
     drawn.savefig(stem.with_suffix(".png"), dpi=DPI)
-    stem.with_suffix(".svg").write_bytes(_svg(drawn, stem.name))
+    stem.with_suffix(".svg").write_bytes(svg(drawn, stem.name))
     pyplot.close(drawn)
 
 
@@ -73,7 +73,7 @@ def remove(stem: Path) -> None:
         stem.with_suffix(suffix).unlink(missing_ok=True)
 
 
-def _svg(drawn, salt: str) -> bytes:
+def svg(drawn, salt: str) -> bytes:
     """The same bytes for the same values: neither a date nor random names in it."""
     text = io.BytesIO()
     with pyplot.rc_context({"svg.hashsalt": salt}):

@@ -52,6 +52,11 @@ class Setting:
         return (["--quick"] if self.quick else []) + chip
 
     @property
+    def mode(self) -> str:
+        """The set of points."""
+        return "quick" if self.quick else "full"
+
+    @property
     def label(self) -> str:
         """For the names of files: `full-seed1-scc.1a2b3c4d`, the end from the chips' parameters."""
         return f"{self.name}.{chips.digest_with_others(self.chip)}"
@@ -59,8 +64,7 @@ class Setting:
     @property
     def name(self) -> str:
         """The label without that end, for files that are made anew each time."""
-        mode = "quick" if self.quick else "full"
-        return f"{mode}-seed{self.seed}-{chips.load(self.chip).name}"
+        return f"{self.mode}-seed{self.seed}-{chips.load(self.chip).name}"
 
 
 def digest(path: Path) -> str:
@@ -73,13 +77,13 @@ def digest(path: Path) -> str:
 
 def offers(program: Path) -> dict[str, Offer]:
     """The program's experiments, by name, in its order."""
-    told = [_read(Offer, line, "list") for line in _ask(program, "list")]
+    told = [_read(Offer, line, "list") for line in ask(program, "list")]
     return {offer.experiment: offer for offer in told}
 
 
 def plan(program: Path, experiment: str, setting: Setting) -> list[Point]:
     """The points of one experiment."""
-    lines = _ask(program, "plan", experiment, *setting.arguments())
+    lines = ask(program, "plan", experiment, *setting.arguments())
     return [_read(_point, line, "plan") for line in lines]
 
 
@@ -131,7 +135,8 @@ def _read(make, line: str, verb: str):
     raise UserError(f"`{NAME} {verb}` printed a line that this command cannot read: {line[:120]}")
 
 
-def _ask(program: Path, *arguments: str) -> list[str]:
+def ask(program: Path, *arguments: str) -> list[str]:
+    """The lines that a call prints; a UserError for one that fails."""
     told = _call(program, *arguments)
     if told.returncode == 0:
         return [line for line in told.stdout.splitlines() if line.strip()]

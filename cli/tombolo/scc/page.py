@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report as one HTML page that needs nothing beside it."""
 
-import base64
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
-from tombolo.scc import totals
+from tombolo.scc import page_sensitivity, page_statistics, totals
 from tombolo.scc.catalogue import Experiment, Figure
 from tombolo.scc.chips import Parameter
+from tombolo.scc.markup import data_uri, details, table
+from tombolo.scc.sensitivity_table import Table
+from tombolo.scc.statistics import Run
 from tombolo.scc.verdicts import NO_MEASUREMENT, Deviation, Verdict
 
 STYLE = """
@@ -23,7 +24,7 @@ td.number { text-align: right; font-variant-numeric: tabular-nums; }
 .good { background: #e4f3e6; } .bad { background: #fbe3d6; } .none { color: #777; }
 img { display: block; max-width: 100%; height: auto; } figure { margin: 1.2em 0; }
 figcaption { font-size: 13px; color: #555; } figcaption a { white-space: nowrap; }
-.scroll { overflow-x: auto; }
+.scroll { overflow-x: auto; } .scroll img { max-width: none; }
 @media (max-width: 640px) {
   body { margin: 1em auto; } h1 { font-size: 1.5em; } h2 { font-size: 1.2em; }
   img { margin: auto; }
@@ -35,7 +36,7 @@ figcaption { font-size: 13px; color: #555; } figcaption a { white-space: nowrap;
 }
 @media print {
   body { margin: 0; max-width: none; font-size: 10pt; }
-  .scroll { overflow: visible; } table { font-size: 7pt; } td { overflow-wrap: anywhere; }
+  .scroll { overflow: visible; } .scroll img { max-width: 100%; } table { font-size: 7pt; } td { overflow-wrap: anywhere; }
   figure, tr { break-inside: avoid; } h2, summary { break-after: avoid; }
   a { color: inherit; text-decoration: none; } .data { display: none; }
   details::details-content { content-visibility: visible; height: auto; }
@@ -92,6 +93,8 @@ class Report:
     about: dict[str, str]
     sections: list[Section]
     parameters: tuple[Parameter, ...] = ()
+    sensitivity: Table | None = None  # of the source tree
+    statistics: list[tuple[Run, Path]] = field(default_factory=list)
 
 
 def render(report: Report) -> str:
@@ -102,7 +105,7 @@ def render(report: Report) -> str:
         "<h1>The simulated SCC beside the papers</h1>",
         f"<p class='lead'>{escape(totals.headline(verdicts, deviations))}</p>",
         _totals(verdicts, deviations),
-        _table(("", ""), ([escape(key), escape(value)] for key, value in report.about.items())),
+        table(("", ""), ([escape(key), escape(value)] for key, value in report.about.items())),
         "<p>Hollow marks are the papers' numbers: diamonds where they are printed as numbers (exact), "
         "hexagons where they were read from words such as &ldquo;around&rdquo; or derived "
         "(approximate).</p>",
@@ -112,6 +115,10 @@ def render(report: Report) -> str:
         "<h2 id='outside'>Deviations beyond the limit</h2>",
         outside(deviations),
         *(_section(section) for section in report.sections),
+        "<h2 id='sensitivity'>Sensitivity</h2>",
+        page_sensitivity.render(report.sensitivity, verdicts),
+        "<h2 id='statistics'>Statistics of runs</h2>",
+        page_statistics.render(report.statistics),
         "<h2 id='parameters'>Parameters of the chip</h2>",
         _parameters(report.parameters),
     ]
@@ -135,12 +142,12 @@ def _totals(verdicts: list[Verdict], deviations: list[Deviation]) -> str:
         numbers = [(str(n), "number") for n in counts]
         meaning = totals.MEANINGS[of_claims.standing]
         rows.append([escape(of_claims.standing), *numbers, escape(meaning)])
-    return _table(headings, rows, cards=True)
+    return table(headings, rows, cards=True)
 
 
 def claims(verdicts: list[Verdict]) -> str:
     headings = ("experiment", "claim", "wanted", "found", "", "evidence", "source", "reason")
-    return _table(headings, (_claim_row(each) for each in verdicts), cards=True)
+    return table(headings, (_claim_row(each) for each in verdicts), cards=True)
 
 
 def _claim_row(each: Verdict) -> list:
@@ -170,7 +177,7 @@ def deviation_table(deviations: list[Deviation]) -> str:
         "experiment", "series", "x", "", "paper", "ours", "unit", "deviation", "standing",
         "source", "reason",
     )  # fmt: skip
-    return _table(headings, (_deviation_row(each) for each in deviations), cards=True)
+    return table(headings, (_deviation_row(each) for each in deviations), cards=True)
 
 
 def _deviation_row(each: Deviation) -> list:
@@ -196,6 +203,7 @@ def percent(share: float | None) -> str:
 def _contents(sections: list[Section]) -> str:
     links = [("claims", "Claims"), ("outside", "Deviations beyond the limit")]
     links += [(s.experiment.name, s.experiment.title) for s in sections]
+    links += [("sensitivity", "Sensitivity"), ("statistics", "Statistics of runs")]
     links.append(("parameters", "Parameters of the chip"))
     items = "".join(f"<li><a href='#{key}'>{escape(title)}</a></li>" for key, title in links)
     return f"<ul>{items}</ul>"
@@ -212,8 +220,8 @@ def _section(section: Section) -> str:
         parts += [_figure(picture), _meanings(picture.figure)]
     if section.deviations:
         title = f"The papers' numbers beside ours: {section.summary}"
-        table = deviation_table(section.deviations)
-        parts.append(_details(title, table, opened=made.name == "calibration"))
+        numbers = deviation_table(section.deviations)
+        parts.append(details(title, numbers, opened=made.name == "calibration"))
     if section.notes:
         notes = "".join(f"<li>{escape(note)}</li>" for note in section.notes)
         parts.append(f"<ul>{notes}</ul>")
@@ -224,14 +232,14 @@ def _figure(picture: Picture) -> str:
     figure = picture.figure
     caption = escape(f"{figure.title}. {figure.paper or 'In no paper'}.")
     links = [
-        f"<a class='data' download='{figure.name}.{kind}' href='{_data_uri(type_, text.encode())}'>"
+        f"<a class='data' download='{figure.name}.{kind}' href='{data_uri(type_, text.encode())}'>"
         f"{kind.upper()}</a>"
         for kind, type_, text in (
             ("csv", "text/csv", picture.csv),
             ("json", "application/json", picture.json),
         )
     ]
-    narrow, wide = (_data_uri("image/svg+xml", p.read_bytes()) for p in (picture.narrow, picture.wide))
+    narrow, wide = (data_uri("image/svg+xml", p.read_bytes()) for p in (picture.narrow, picture.wide))
     return (
         f"<figure id='{figure.name}'><picture><source media='{NARROW}' srcset='{narrow}'>"
         f"<img alt='{escape(figure.title, quote=True)}' src='{wide}'></picture>"
@@ -239,19 +247,9 @@ def _figure(picture: Picture) -> str:
     )
 
 
-def _data_uri(type_: str, content: bytes) -> str:
-    """The content as an address that the page holds by itself."""
-    return f"data:{type_};base64,{base64.b64encode(content).decode()}"
-
-
 def _meanings(figure: Figure) -> str:
     rows = ([escape(series.name), escape(series.meaning)] for series in figure.series)
-    return _details("The series", _table(("series", "meaning"), rows))
-
-
-def _details(title: str, inside: str, opened: bool = False) -> str:
-    state = " open" if opened else ""
-    return f"<details{state}><summary>{escape(title)}</summary>{inside}</details>"
+    return details("The series", table(("series", "meaning"), rows))
 
 
 def _parameters(parameters: tuple[Parameter, ...]) -> str:
@@ -262,25 +260,4 @@ def _parameters(parameters: tuple[Parameter, ...]) -> str:
     rows = (
         [escape(each.name), escape(str(each.value)), escape(each.source)] for each in parameters
     )
-    return papers + _table(("parameter", "value", "source"), rows)
-
-
-def _table(headings: Iterable[str], rows: Iterable[list], cards: bool = False) -> str:
-    """Cells are HTML, or a pair of HTML and a class; `cards`: on a phone each row is one."""
-    headings = list(headings)
-    head = "".join(f"<th>{heading}</th>" for heading in headings)
-    lines = []
-    for row in rows:
-        labels = headings if cards else [""] * len(row)
-        cells = (_cell(cell, label) for cell, label in zip(row, labels, strict=True))
-        lines.append(f"<tr>{''.join(cells)}</tr>")
-    style = "scroll cards" if cards else "scroll"
-    return f"<div class='{style}'><table><tr>{head}</tr>{''.join(lines)}</table></div>"
-
-
-def _cell(cell: str | tuple[str, str], label: str) -> str:
-    text, style = cell if isinstance(cell, tuple) else (cell, "")
-    attributes = f" class='{style}'" if style else ""
-    if label:
-        attributes += f" data-label='{label}'"
-    return f"<td{attributes}>{text}</td>"
+    return papers + table(("parameter", "value", "source"), rows)

@@ -3,7 +3,7 @@
 
 from pathlib import Path
 
-from tombolo.scc import chips, figure_data, page, store, verdicts
+from tombolo.scc import chips, figure_data, page, sensitivity_table, statistics, store, verdicts
 from tombolo.scc.catalogue import Catalogue, Experiment, same
 from tombolo.scc.native import Setting
 from tombolo.scc.page import Picture, Report, Section
@@ -32,7 +32,8 @@ def gather(catalogue: Catalogue, results: store.Results, setting: Setting) -> Re
             )
         )
     chip = chips.load(setting.chip)
-    return Report(_about(results, setting), sections, chip.parameters)
+    table = sensitivity_table.kept(setting.quick)
+    return Report(_about(results, setting), sections, chip.parameters, table, statistics.saved(setting))
 
 
 def write(report: Report, results: store.Results, where: Path) -> Path:

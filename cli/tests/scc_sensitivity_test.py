@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which verdicts flip with a parameter: the variants, the table, and the file in the source tree."""
+
+from pathlib import Path
+
+import pytest
+from scc_test import Bench, bench, value  # noqa: F401: `bench` is a fixture
+
+from tombolo import paths
+from tombolo.errors import UserError
+from tombolo.scc import catalogue, chips, page_sensitivity, sensitivity, sensitivity_table
+from tombolo.scc.baseline import Judgement
+from tombolo.scc.native import Point
+from tombolo.scc.sensitivity_table import Flip, Outcome, Table
+from tombolo.scc.verdicts import NO_MEASUREMENT, Verdict
+
+CHIP = """
+[path]
+bank_busy_memory_cycles = { value = 30, source = "By trial" }
+[software]
+flop_core_cycles = { value = 12, source = "Derived" }
+"""
+FLIP = Flip("e: a", "held", "5.2", "not held", "7")
+TABLE = Table("quick", "12345678", [Outcome("no banks", "x 1 to 2", 3, 9, [FLIP]), Outcome("seed 2", "s", 1, 4)])
+
+
+def variant(name: str) -> sensitivity.Variant:
+    return sensitivity.choose([name])[0]
+
+
+def test_each_variant_changes_a_parameter_that_the_chip_has() -> None:
+    chip = chips.load(chips.DEFAULT)
+    known = {each.name: each.value for each in chip.parameters}
+    for each in sensitivity.VARIANTS:
+        if each.parameter:
+            assert sensitivity.value_of(each, chip) != known[each.parameter], each.name
+        else:
+            assert each.seed != 1, each.name
+    assert len({each.name for each in sensitivity.VARIANTS}) == len(sensitivity.VARIANTS)
+
+
+def test_a_path_length_is_varied_by_its_share_in_half_cycles() -> None:
+    chip = chips.Chip("scc", (chips.Parameter("software.flop_core_cycles", 11.5, ""),))
+    assert sensitivity.value_of(variant("quicker arithmetic"), chip) == 8.5
+    assert sensitivity.change(variant("slower arithmetic"), chip) == "software.flop_core_cycles 11.5 to 14.5"
+    with pytest.raises(UserError, match="no parameter path.bank_busy"):
+        sensitivity.change(variant("banks busy for less"), chip)
+
+
+def test_each_measures_the_points_that_it_can_matter_to() -> None:
+    def measured(name: str, experiment: str, point: str) -> bool:
+        return variant(name).measures(Point(experiment, point, 0, 0))
+
+    assert measured("no banks", "dht", "mcs-wp-0-32")
+    assert not measured("no banks", "gats", "rckmpi-4")
+    assert measured("slower packets", "gats", "rckmpi-4")
+    assert not measured("slower packets", "gats", "targets-4")
+
+
+def test_a_verdict_that_was_not_measured_at_one_time_does_not_flip() -> None:
+    held, failed, none = Judgement("held", "1"), Judgement("not held", "2"), Judgement(NO_MEASUREMENT, "")
+    before = {"e: a": held, "e: b": held, "e: c": none, "e: d": held}
+    now = {"e: a": failed, "e: b": none, "e: c": held, "e: d": held}
+    assert sensitivity.compare(before, now) == [Flip("e: a", "held", "1", "not held", "2")]
+
+
+def test_a_file_gives_its_table_again_a_line_for_each_flip(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "table.json"
+    sensitivity_table.save(TABLE, file)
+    assert sensitivity_table.load(file) == TABLE
+    assert sum("not held" in line for line in file.read_text().splitlines()) == 1
+    for text in ("", "[]", '{"points": "quick"}', '{"points": "q", "chip": "c", "outcomes": [{"flips": [1]}]}'):
+        file.write_text(text)
+        with pytest.raises(UserError, match="table.json"):
+            sensitivity_table.load(file)
+
+
+def test_variants_that_were_not_measured_stay_if_the_chip_is_the_same() -> None:
+    now = Table("quick", "12345678", [Outcome("seed 2", "s", 1, 4, [FLIP])])
+    merged = sensitivity.merged(TABLE, now)
+    assert [(o.variant, len(o.flips)) for o in merged.outcomes] == [("no banks", 1), ("seed 2", 1)]
+    assert sensitivity.merged(Table("quick", "other", TABLE.outcomes), now) == now
+    assert sensitivity.merged(None, now) == now
+
+
+def test_the_page_counts_the_claims_that_flip_and_names_them() -> None:
+    claim = catalogue.Claim("a", "value", "s", "Christgau", "independent", low=1.0)
+    text = page_sensitivity.render(TABLE, [Verdict("e", claim, (5.2,))])
+    assert "1 of 1 claims flip with one of the 2 variants; of the 1 independent ones 1 do." in text
+    assert "no banks: not held, 7" in text and "parameters are others today" in text
+    assert "scc sensitivity --quick --write" in page_sensitivity.render(None, [])
+
+
+def test_the_file_in_the_source_tree_is_of_todays_claims_and_variants() -> None:
+    found = sensitivity_table.load(sensitivity_table.path(quick=True))
+    claims, series = set(), set()
+    for made in catalogue.load().experiments.values():
+        claims |= {f"{made.name}: {claim.name}" for claim in made.claims}
+        series |= {f"{made.name}: {number.series} at {number.x}" for number in made.numbers}
+    named = {flip.name.rsplit(", quartile", 1)[0] for o in found.outcomes for flip in o.flips}
+    assert named <= claims | series, "tombolo scc sensitivity --quick --write"
+    assert [o.variant for o in found.outcomes] == [v.name for v in sensitivity.VARIANTS]
+    assert not found.outdated, "tombolo scc sensitivity --quick --write"
+
+
+def test_the_command_measures_a_variants_points_alone_and_tells_the_flips(bench: Bench) -> None:  # noqa: F811
+    bench.chip.write_text(CHIP)
+    slow = [value("origin/scosco", 10, 80.0)]
+    point = {"name": "targets-10", "lines": [value("origin/scosco", 10, 18.0)]}
+    other = {"name": "rckmpi-10", "lines": [value("origin/rckmpi", 10, 90.0)]}
+    bench.offers(gats=[{**point, "on": {"banks-busy-for-longer": slow}}, other])
+    assert "holds nothing of this setting" in bench.run("sensitivity", "--quick").stderr
+    bench.run("run", "gats", "--quick")
+    told = bench.run("sensitivity", "--quick", "--variant", "banks busy for longer")
+    assert told.returncode == 0, told.stderr
+    assert "path.bank_busy_memory_cycles 30 to 42" in told.stdout and "1 points measured" in told.stdout
+    assert "not held" in told.stdout
+    *both, again = bench.ran()
+    assert (sorted(both), again) == (["gats rckmpi-10", "gats targets-10"], "gats targets-10")
+    wrong = bench.run("sensitivity", "--quick", "--variant", "banks")
+    assert wrong.returncode == 2 and "there is no variant 'banks'; choose of" in wrong.stderr
+
+
+def test_only_a_checkout_has_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paths, "checkout", lambda: None)
+    assert sensitivity_table.kept(quick=True) is None
+    with pytest.raises(UserError, match="checkout"):
+        sensitivity_table.path(quick=True)

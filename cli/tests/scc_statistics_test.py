@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The utilisation of the chip's parts: read, summed up, drawn and kept."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from scc_test import Bench, bench, gats  # noqa: F401: `bench` is a fixture
+
+from tombolo.errors import UserError
+from tombolo.scc import chip_picture, page_statistics, statistics
+
+
+def part(kind: str, x: int, y: int, number: int, utilisation: float, wait: float, served: int = 10) -> dict:
+    return {"part": kind, "x": x, "y": y, "number": number, "served": served,
+            "utilisation": utilisation, "mean_wait_ns": wait}  # fmt: skip
+
+
+PARTS = [
+    part("controller", 0, 0, 0, 0.5, 40.0),
+    part("bank", 0, 0, 31, 0.75, 20.0, served=30),
+    part("bank", 0, 0, 2, 0.25, 60.0, served=10),
+    part("link", 0, 0, 0, 0.1, 1.0),
+    part("link", 1, 0, 1, 0.1, 1.0),
+    part("interface", 1, 0, 0, 0.2, 5.0),
+    part("buffer", 1, 0, 0, 0.3, 0.0),
+]
+CORE = {"core": 0, "x": 0, "y": 0, "loads_that_left": 5, "stores_that_left": 4, "tests": 4,
+        "tests_failed": 1, "reading": 0.5, "writing": 0.25, "testing": 0.125}  # fmt: skip
+LINE = {"chip": "scc", "columns": 2, "rows": 1, "end_us": 12.5, "parts": PARTS, "cores": [CORE]}
+
+
+def run(**more) -> statistics.Run:
+    return statistics.read({"statistics": "p", "experiment": "e", **LINE, **more})
+
+
+def test_the_busiest_of_each_kind_is_named_with_its_waits() -> None:
+    rows = statistics.summary(run())
+    assert rows[0] == ("controller at (0, 0)", "50%", "40 ns", "40 ns")
+    assert rows[1] == ("bank 31 at (0, 0)", "75%", "20 ns", "30 ns")
+    assert rows[2][0] == "link east at (0, 0)"
+    assert len(rows) == len(statistics.KINDS)
+
+
+def test_the_rest_of_the_cores_time_is_their_own() -> None:
+    shares = dict(statistics.of_cores(run()))
+    assert shares["waiting for loads"] == "50%" and shares["work within the core, and pauses"] == "12%"
+    assert shares["registers that were taken when read"] == "25% of 4"
+    assert statistics.of_cores(run(cores=[])) == []
+
+
+@pytest.mark.parametrize("line", [{"parts": [{"part": "bank"}]}, {"cores": None}])
+def test_lines_that_are_none_are_refused(line: dict) -> None:
+    with pytest.raises(UserError, match="cannot read"):
+        run(**line)
+
+
+def test_the_picture_has_every_part_once_and_is_the_same_again() -> None:
+    drawn = chip_picture.picture(run())
+    (axes, _) = drawn.axes
+    boxes = [p for p in axes.patches if type(p).__name__ == "Rectangle"]
+    assert len(boxes) == 2 + 2 + 1 + 1 + 1  # tiles, banks, controller, interface, buffer
+    arrows = [t for t in axes.texts if getattr(t, "arrow_patch", None) is not None]
+    assert len(arrows) == 2
+    assert {"20%\n5", "50%, 40"} <= {t.get_text() for t in axes.texts}
+    dark = [p.get_facecolor() for p in boxes if p.get_facecolor()[3] > 0]
+    assert len(set(dark)) == 5  # by utilisation: five values
+    chip_picture.pyplot.close(drawn)
+    assert chip_picture.svg(run()) == chip_picture.svg(run())
+
+
+def test_the_command_keeps_json_and_picture_and_the_report_shows_them(bench: Bench) -> None:  # noqa: F811
+    short = {**LINE, "end_us": 1.0, "cores": []}
+    bench.offers(gats=[gats(10, statistics=[short, LINE]), gats(1)])
+    told = bench.run("statistics", "gats", "targets-10", "--quick")
+    assert told.returncode == 0, told.stderr
+    assert "gats targets-10: 12.5 us" in told.stdout and "bank 31 at (0, 0)" in told.stdout
+    (file,) = (bench.folder / "results" / "scc").glob("statistics-*/gats-targets-10.json")
+    assert [each["end_us"] for each in json.loads(file.read_text())] == [1.0, 12.5]
+    assert b"<svg" in file.with_suffix(".svg").read_bytes()
+    bench.run("run", "gats", "--quick")
+    bench.run("report", "--quick")
+    (index,) = (bench.folder / "results" / "scc").glob("report-*/index.html")
+    page = index.read_text()
+    assert "id='statistics-gats-targets-10'" in page and "download='gats-targets-10.json'" in page
+    assert re.search(r"controller at \(0, 0\)", page)
+
+
+def test_a_point_without_simulations_is_told(bench: Bench) -> None:  # noqa: F811
+    bench.offers(gats=[gats(1)])
+    told = bench.run("statistics", "gats", "targets-1")
+    assert told.returncode == 2 and "simulates nothing" in told.stderr
+
+
+def test_a_page_without_statistics_says_how_to_make_them() -> None:
+    assert "scc statistics" in page_statistics.render([])
+    assert statistics.stem(run(), statistics.Setting()).name == "e-p"
+    assert Path(statistics.stem(run(), statistics.Setting())).parent.name.startswith("statistics-full-seed1")

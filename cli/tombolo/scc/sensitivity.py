@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which verdicts change where a parameter that was chosen, or the seed, is another.
+
+A variant measures those points anew to which its parameter can matter; all others are those of the
+chip as it is.
+"""
+
+import json
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from tombolo.errors import UserError
+from tombolo.scc import baseline, campaign, chips, report, store
+from tombolo.scc.baseline import Judgements
+from tombolo.scc.catalogue import Catalogue
+from tombolo.scc.native import Point, Setting
+from tombolo.scc.sensitivity_table import Flip, Outcome, Table
+from tombolo.scc.verdicts import NO_MEASUREMENT
+
+# Of all points by "experiment point". Messages go through buffers and private memory.
+WINDOWS = (
+    "gats targets-*", "gats-registers *", "database *", "passive-target *-gbh*", "passive-target *-mcs-*",
+    "passive-target *-tombolo-*", "dht *",
+)  # fmt: skip
+MEMORY = (*WINDOWS, "memory *", "ft scosco*", "automaton serial*", "automaton dcm*")
+PUTS = ("osu scosco*", "osu tombolo*", "ft scosco*", "automaton dcm*")
+MESSAGES = ("gats rckmpi*", "passive-target *rckmpi*", "osu rckmpi*", "ft rckmpi*", "automaton rckmpi*")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A chip that differs from the default one in one parameter, or another seed."""
+
+    name: str
+    points: tuple[str, ...]  # patterns of those that it can matter to
+    parameter: str = ""  # "section.key"
+    value: object = None
+    seed: int = 1
+
+    def measures(self, point: Point) -> bool:
+        return any(fnmatchcase(f"{point.experiment} {point.name}", each) for each in self.points)
+
+
+# The ends of the range that was tried where a value was found by trial; else a quarter up and down.
+VARIANTS = (
+    Variant("banks take turns by lines", MEMORY, "layout.bank_interleave_bytes", 32),
+    Variant("banks take turns by 8 KB", MEMORY, "layout.bank_interleave_bytes", 8192),
+    Variant("no banks", MEMORY, "layout.memory_model", "plain"),
+    Variant("banks busy for less", MEMORY, "path.bank_busy_memory_cycles", 20),
+    Variant("banks busy for longer", MEMORY, "path.bank_busy_memory_cycles", 42),
+    Variant("registers busy for less", WINDOWS, "path.register_busy_core_cycles", 3),
+    Variant("registers busy for longer", WINDOWS, "path.register_busy_core_cycles", 6),
+    Variant("quicker puts", PUTS, "software.put_call_core_cycles", 0.75),
+    Variant("slower puts", PUTS, "software.put_call_core_cycles", 1.25),
+    Variant("quicker packets", MESSAGES, "software.packet_core_cycles", 0.75),
+    Variant("slower packets", MESSAGES, "software.packet_core_cycles", 1.25),
+    Variant("quicker arithmetic", ("ft *",), "software.flop_core_cycles", 0.75),
+    Variant("slower arithmetic", ("ft *",), "software.flop_core_cycles", 1.25),
+    *(Variant(f"seed {seed}", WINDOWS, seed=seed) for seed in (2, 3, 4, 5)),
+)
+
+
+def choose(names: list[str]) -> list[Variant]:
+    """Those named, or all; the error for another names these."""
+    known = {each.name: each for each in VARIANTS}
+    for name in names:
+        if name not in known:
+            raise UserError(f"there is no variant '{name}'; choose of {', '.join(known)}")
+    return [known[name] for name in dict.fromkeys(names)] or list(VARIANTS)
+
+
+def value_of(variant: Variant, chip: chips.Chip) -> object:
+    """A share of a software's path length becomes cycles, a multiple of a half."""
+    if not variant.parameter.startswith("software."):
+        return variant.value
+    return round(2 * _value(chip, variant.parameter) * variant.value) / 2
+
+
+def change(variant: Variant, chip: chips.Chip) -> str:
+    """In words: the parameter with its value before and after, or the seed."""
+    if not variant.parameter:
+        return f"seed {Setting().seed} to {variant.seed}"
+    before, after = _value(chip, variant.parameter), value_of(variant, chip)
+    return f"{variant.parameter} {_text(before)} to {_text(after)}"
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def _value(chip: chips.Chip, parameter: str) -> object:
+    for each in chip.parameters:
+        if each.name == parameter:
+            return each.value
+    raise UserError(f"chip {chip.name} has no parameter {parameter}")
+
+
+def chip_file(variant: Variant) -> str:
+    """The name of the chip, or the path of a file that differs from it in the parameter."""
+    if not variant.parameter:
+        return chips.DEFAULT
+    section, key = variant.parameter.split(".")
+    folder = store.folder() / "sensitivity"
+    folder.mkdir(parents=True, exist_ok=True)
+    base = folder / f"{chips.DEFAULT}.toml"  # a base is found in the same folder
+    base.write_text((chips.folder() / f"{chips.DEFAULT}.toml").read_text())
+    value = value_of(variant, chips.load(chips.DEFAULT))
+    path = folder / f"{variant.name.replace(' ', '-')}.toml"
+    path.write_text(
+        f'name = "{path.stem}"\ntitle = "The SCC, but: {variant.name}"\nbase = "{chips.DEFAULT}"\n\n'
+        f"[{section}]\n{key} = {{ value = {json.dumps(value)}, source = \"Varied\" }}\n"
+    )
+    return str(path)
+
+
+def measure(
+    variant: Variant, known: Catalogue, quick: bool, before: store.Results, jobs: int | None
+) -> tuple[Outcome, list[campaign.Failure]]:
+    """Measures the points of a variant that are not there, and compares all verdicts."""
+    chip = chips.load(chips.DEFAULT)
+    setting = Setting(quick, variant.seed, chip_file(variant))
+    ended = campaign.run([], setting, jobs, fresh=False, wanted=variant.measures)
+    varied = {key: done for key, done in ended.store.load().done.items() if _of(variant, key)}
+    both = store.Results({**before.done, **varied})
+    then = baseline.judgements(report.gather(known, before, Setting(quick)))
+    now = baseline.judgements(report.gather(known, both, Setting(quick)))
+    flips = compare(then, now)
+    experiments = {name for name, _ in varied}
+    judged = sum(baseline.experiment_of(name) in experiments for name in then)
+    return Outcome(variant.name, change(variant, chip), len(varied), judged, flips), ended.failures
+
+
+def _of(variant: Variant, key: store.Key) -> bool:
+    return variant.measures(Point(*key, cost=0, memory=0))
+
+
+def compare(before: Judgements, now: Judgements) -> list[Flip]:
+    """The verdicts that are others; none of points that were not measured at one time."""
+    return [
+        Flip(name, old.word, old.found, new.word, new.found)
+        for name, old in before.items()
+        if (new := now.get(name)) and new.word != old.word
+        and NO_MEASUREMENT not in (new.word, old.word)
+    ]  # fmt: skip
+
+
+def merged(before: Table | None, now: Table) -> Table:
+    """Those of now; of the other variants there are, those of before if the chip is the same."""
+    if before is None or before.chip != now.chip:
+        return now
+    both = {each.variant: each for each in [*before.outcomes, *now.outcomes]}
+    return Table(now.points, now.chip, [both[v.name] for v in VARIANTS if v.name in both])

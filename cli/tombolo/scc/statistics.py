@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How busy the parts of the chip were in a point, how long requests waited there, and how its
+cores spent their time: as the native program tells it, as JSON and as a picture of the chip."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import mean
+
+from tombolo.errors import UserError
+from tombolo.scc import native, store
+from tombolo.scc.native import Setting
+
+KINDS = ("controller", "bank", "link", "interface", "buffer")
+DIRECTIONS = ("east", "west", "south", "north")  # of links, by number
+
+
+@dataclass(frozen=True)
+class Part:
+    part: str  # one of KINDS
+    x: int
+    y: int
+    number: int  # of a bank, or a link's direction
+    served: int
+    utilisation: float
+    mean_wait_ns: float
+
+    @property
+    def name(self) -> str:
+        names = {"bank": str, "link": DIRECTIONS.__getitem__}
+        number = f" {names[self.part](self.number)}" if self.part in names else ""
+        return f"{self.part}{number} at ({self.x}, {self.y})"
+
+
+@dataclass(frozen=True)
+class Core:
+    core: int
+    x: int
+    y: int
+    loads_that_left: int
+    stores_that_left: int
+    tests: int
+    tests_failed: int
+    reading: float  # shares of the run: waiting for loads, for the write before, for registers
+    writing: float
+    testing: float
+
+    @property
+    def working(self) -> float:
+        """The rest: work in the first level, in the second, and pauses."""
+        return 1 - self.reading - self.writing - self.testing
+
+
+@dataclass(frozen=True)
+class Run:
+    """One simulation of a point."""
+
+    experiment: str
+    point: str
+    chip: str
+    columns: int
+    rows: int
+    end_us: float
+    parts: tuple[Part, ...]
+    cores: tuple[Core, ...]
+
+    def of(self, kind: str) -> list[Part]:
+        """The parts of a kind, the busiest first."""
+        return sorted((p for p in self.parts if p.part == kind), key=lambda p: -p.utilisation)
+
+
+def folder(setting: Setting) -> Path:
+    return store.folder() / f"statistics-{setting.name}"
+
+
+def measure(program: Path, experiment: str, point: str, setting: Setting) -> list[Run]:
+    """Runs a point; one entry for each of its simulations."""
+    made = native.Point(experiment, point, cost=0, memory=0)
+    command = [*native.command(program, made, setting), "--statistics"]
+    told = [native.parse(line) or {} for line in native.ask(program, *command[1:])]
+    found = [read(line) for line in told if "statistics" in line]
+    if not found:
+        raise UserError(f"{experiment} {point} simulates nothing: there are no statistics of it")
+    return found
+
+
+def read(line: dict) -> Run:
+    try:
+        return Run(
+            line["experiment"], line["statistics"], line["chip"], line["columns"], line["rows"],
+            line["end_us"],
+            tuple(Part(**each) for each in line["parts"]),
+            tuple(Core(**each) for each in line["cores"]),
+        )  # fmt: skip
+    except (KeyError, TypeError) as mistake:
+        raise UserError(f"statistics that this command cannot read: {mistake}") from None
+
+
+def longest(runs: list[Run]) -> Run:
+    """The one to show where a point simulates several times."""
+    return max(runs, key=lambda run: run.end_us)
+
+
+def stem(run: Run, setting: Setting) -> Path:
+    """Of its files, without their suffix."""
+    return folder(setting) / f"{run.experiment}-{run.point}"
+
+
+def save(runs: list[Run], setting: Setting) -> Path:
+    """Writes the JSON and the picture; returns the stem of both."""
+    from tombolo.scc import chip_picture  # matplotlib is slow to load and only needed here
+
+    shown = longest(runs)
+    at = stem(shown, setting)
+    at.parent.mkdir(parents=True, exist_ok=True)
+    at.with_name(f"{at.name}.json").write_text(json.dumps([asdict(run) for run in runs], indent=1) + "\n")
+    at.with_name(f"{at.name}.svg").write_bytes(chip_picture.svg(shown))
+    return at
+
+
+def saved(setting: Setting) -> list[tuple[Run, Path]]:
+    """The shown runs of all points that were measured, and the files of their JSON."""
+    found = []
+    for file in sorted(folder(setting).glob("*.json")):
+        told = json.loads(file.read_text())
+        runs = [read({**each, "statistics": each["point"]}) for each in told]
+        found.append((longest(runs), file))
+    return found
+
+
+def summary(run: Run) -> list[tuple[str, str, str, str]]:
+    """For each kind of part: the busiest, its utilisation, its mean wait, and the mean wait of all."""
+    rows = []
+    for kind in KINDS:
+        if parts := run.of(kind):
+            busiest, served = parts[0], sum(p.served for p in parts)
+            wait = sum(p.mean_wait_ns * p.served for p in parts) / served
+            rows.append((busiest.name, f"{busiest.utilisation:.0%}", f"{busiest.mean_wait_ns:.0f} ns",
+                         f"{wait:.0f} ns"))  # fmt: skip
+    return rows
+
+
+def of_cores(run: Run) -> list[tuple[str, str]]:
+    """How the cores spent the run, on the mean."""
+    if not run.cores:
+        return []
+    shares = [
+        (text, f"{mean(getattr(core, name) for core in run.cores):.0%}")
+        for name, text in (
+            ("reading", "waiting for loads"),
+            ("writing", "waiting for the store before"),
+            ("testing", "waiting for registers"),
+            ("working", "work within the core, and pauses"),
+        )
+    ]
+    tests = sum(core.tests for core in run.cores)
+    failed = sum(core.tests_failed for core in run.cores)
+    if tests:
+        shares.append(("registers that were taken when read", f"{failed / tests:.0%} of {tests}"))
+    return shares
