@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "backends/scc/usage.h"
 #include "experiments/common/testing.h"
 
 namespace tombolo::experiments {
@@ -107,12 +108,32 @@ TEST_P(EachExperiment, SaysHowMuchMemoryAPointNeeds) {
     EXPECT_GT(point.memory_bytes, std::uint64_t{32} << 20) << point.name;
 }
 
+// No part serves for longer than the run, and no core waits for longer.
+void expect_plausible(const scc::Chip& chip, simulator::Time end) {
+  const simulator::Duration whole = end.since_start();
+  const std::vector<scc::PartUse> parts = scc::parts_of(chip);
+  EXPECT_FALSE(parts.empty());
+  for (const scc::PartUse& part : parts) EXPECT_LE(part.busy, whole) << scc::name_of(part.part);
+  const std::vector<scc::CoreUse> cores = scc::cores_of(chip);
+  EXPECT_FALSE(cores.empty());
+  for (const scc::CoreUse& core : cores)
+    EXPECT_LE(core.counters.reading + core.counters.writing + core.counters.testing, whole)
+        << core.core.index();
+}
+
+// The second time its statistics are looked at.
 TEST_P(EachExperiment, GivesTheSameRowsAgain) {
   if (!has_quick_points()) GTEST_SKIP() << "its least run is long";
-  const Context context = test_context();
+  Context context = test_context();
   const Point point = cheapest(experiment(), context);
   const Lines first = run(context, point);
+  int simulations = 0;
+  context.after_run = [&](const scc::Chip& chip, simulator::Time end) {
+    ++simulations;
+    expect_plausible(chip, end);
+  };
   const Lines second = run(context, point);
+  EXPECT_GT(simulations, 0);
   EXPECT_FALSE(first.text.empty());
   EXPECT_EQ(first.text, second.text);
   EXPECT_EQ(first.events, second.events);
