@@ -15,6 +15,7 @@ STARTED_IN_S = 60
 
 CONFIGURATION = """
 ClusterName=one
+FirstJobId={first_job}
 SlurmctldHost={host}(127.0.0.1)
 SlurmUser=root
 SlurmdUser=root
@@ -58,7 +59,12 @@ def running(folder: Path) -> Iterator[dict[str, str]]:
     host = os.uname().nodename.partition(".")[0]
     port = 20000 + os.getpid() % 10000
     configuration = folder / "slurm.conf"
-    configuration.write_text(CONFIGURATION.format(host=host, folder=folder, port=port, next_port=port + 1))
+    # A job that was killed leaves memory of MPICH in /dev/shm, named by its number, at which the
+    # next of that number would hang.
+    first_job = 1 + int(time.time()) % 60_000_000
+    configuration.write_text(
+        CONFIGURATION.format(host=host, folder=folder, port=port, next_port=port + 1, first_job=first_job)
+    )
     environment = os.environ | {"SLURM_CONF": str(configuration), "PATH": PATHS}
     daemons: list[subprocess.Popen] = []
     try:
