@@ -154,7 +154,8 @@ FLAGS = ("-std=c++20", "-O1", "-w")
 # On the machine, or on none.
 TESTS = ("*stale*:Recorded.*:RegionalPages.*:RegionalSteps.*:PageSend.*:PageFetchTest.*:ReaderNoticesTest.*"
          ":Scheduled.*:*userfault:*protection:UnfinishedInstruction.*:ConditionTest.*:PartialBarrierTest.*"
-         ":CoreMemory.*:PagedMemoryTest.*:Waited.*"
+         ":CoreMemory.*:PagedMemoryTest.*:Waited.*:PagesInPlace.*:PartialReductionTest.*:AtomicChange.*"
+         ":InstrumentedCodeTest.*"
          ":Stale*:TwoHosts/*:W*Region*:SettledRegion*:Flush*:WriteThrough*")
 COMMON = "common.h"  # GoogleTest's header, parsed once for all tests
 FAILED_TEST = re.compile(r"^\[  FAILED  \] ([\w/.]+)", re.M)

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <string>
 #include <vector>
 
 #include "dsm/pages/fault_pages.h"
@@ -185,7 +186,8 @@ TEST_P(PagesInPlaceTest, PagesThatAreLeftCountAsCached) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Mechanisms, PagesInPlaceTest,
-                         ::testing::Values(FaultMechanism::userfault, FaultMechanism::protection));
+                         ::testing::Values(FaultMechanism::userfault, FaultMechanism::protection),
+                         [](const auto& of) { return std::string(host::name_of(of.param)); });
 
 }  // namespace
 }  // namespace tombolo::dsm
