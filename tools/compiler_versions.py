@@ -49,8 +49,8 @@ def built(version: str) -> Path:
     run("cmake", "--preset", "release", "-B", build, config, "--log-level=WARNING")
     run("cmake", "--build", build, "--target", "tombolo_stores", "tombolo_dsm_calls", "--", "--quiet")
     folder = build / "dsm" / "compiler"
-    release = ROOT / "build" / "release" / "dsm"
-    for part in [*release.glob("*.so"), release / "tombolo-dsm"]:
+    release = ROOT / "build" / "release"
+    for part in [*(release / "dsm").glob("*.so"), release / "dsm/tombolo-dsm", release / "runtime/tombolo-settings"]:
         link = folder / part.name
         link.unlink(missing_ok=True)
         link.symlink_to(part)
