@@ -5,9 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
-
-#include "dsm/testing/inherited_threads.h"
 #include "dsm/testing/noting_memory.h"
 
 namespace tombolo::dsm {
@@ -84,25 +81,6 @@ TEST_F(PartialReductionTest, AnErrorEndsIt) {
   memory.fails = "pause";
   std::uint64_t value = 1;
   EXPECT_EQ(of_three.reduce(value, in_order).message(), "no");
-}
-
-// Three of four threads in each round, whichever come.
-TEST(PartialReductions, OfThreadsThatRunAtOnceLoseNoValue) {
-  constexpr std::uint64_t rounds = 400;
-  testing::InheritedThreads threads(
-      {.threads = 4, .locks = 1, .words = first + PartialReduction::words_needed(3)});
-  std::atomic<std::uint64_t> sum{0};
-  std::atomic<std::uint64_t> tickets{0};
-  threads.run([&](ProgramMemory& memory) {
-    PartialReduction three(memory, first, 3);
-    while (tickets++ < 3 * rounds) {
-      std::uint64_t value = 1;
-      ASSERT_TRUE(three.reduce(value, [](auto a, auto b) { return a + b; }).ok());
-      EXPECT_EQ(value, 3U);
-      sum += value;
-    }
-  });
-  EXPECT_EQ(sum, 3 * rounds * 3);
 }
 
 }  // namespace
