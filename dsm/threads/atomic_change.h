@@ -60,9 +60,9 @@ struct AtomicChange {
       case Kind::nand:
         return ~(old & operand);
       case Kind::max:
-        return as_signed(old) > as_signed(operand) ? old : operand;
+        return std::ranges::max(old, operand, {}, as_signed);
       case Kind::min:
-        return as_signed(old) < as_signed(operand) ? old : operand;
+        return std::ranges::min(old, operand, {}, as_signed);
       case Kind::umax:
         return std::max(old, operand);
       case Kind::umin:

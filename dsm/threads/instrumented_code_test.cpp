@@ -172,10 +172,14 @@ TEST_F(InstrumentedCodeTest, DoesNotServeAVersionThatItDoesNotKnow) {
 
 // One of the parts that there is no room for.
 TEST_F(InstrumentedCodeTest, ServesMorePartsThanItHasFlagsFor) {
+  constexpr std::size_t most = 256;
   std::vector<tombolo_dsm_module> many(1000, module);
+  many[most - 1].in_span = &in_another;  // after the fixture's own: the first one without a flag
+  another = 0;
   for (const tombolo_dsm_module& each : many) EXPECT_EQ(attach(each), table);
   tell_instrumented_code(1);
   EXPECT_EQ(flag, 1);
+  EXPECT_EQ(another, 0);
   for (const tombolo_dsm_module& each : many) detach(each);
   tell_instrumented_code(0);
   EXPECT_EQ(flag, 0);
