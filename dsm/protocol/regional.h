@@ -347,7 +347,10 @@ class Regional {
     if (note.open != 0) --note.open;
     if (differs && few_ && !held_.empty()) note.open = times_open;
     if (note.kept) note.open = 0;
-    if (note.open == 0) return store_.forbid_writes(page);
+    if (note.open == 0) {
+      store_.forbid_writes(page);
+      return;
+    }
     if (differs) store_.make_twin(page);
   }
 
