@@ -99,8 +99,8 @@ TEST(ThreeCores, ExcludeEachOther) {
   }
 }
 
-// Two evictions in each execution, within the program's own bound on preemptions. `make explore` does
-// so with shared memory, too.
+// Two evictions in each execution, within the program's own bound on preemptions. `make explore`
+// does so with shared memory, too.
 TEST(TwoEvictions, LoseNothing) {
   for (const ExploredProgram& program : explored_programs()) {
     if (program.broken || program.name.find("bakery") != std::string::npos ||
