@@ -93,6 +93,23 @@ TEST(RegionalSteps, ATwinIsRenewedWhereThePageStaysWritable) {
   });
 }
 
+// A page whose stores were sent before a span is closed: were it left open with its old twin, the
+// first difference would be sent again, which takes it back.
+TEST(RegionalSteps, APageIsClosedWhenItsStoresAreSent) {
+  run_in_turns<Copied>(two_threads, [](auto& thread, auto& turns) {
+    turns.take(0, 0, [&] {
+      for (const std::uint64_t value : {1, 2}) {
+        thread.store(0, value);
+        thread.begin_span(0);
+        EXPECT_FALSE(thread.pages().writable(0));
+        thread.end_span(0);
+      }
+      thread.evict(0);
+      EXPECT_EQ(thread.load(0), 2U);
+    });
+  });
+}
+
 // ---- Updates ------------------------------------------------------------------------------------
 
 // Each of them is the version after the one before: the page stays, and is as new as its lock.
