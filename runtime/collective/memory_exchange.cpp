@@ -29,7 +29,12 @@ MemoryExchange::Desk& MemoryExchange::desk(int rank) const {
 Status MemoryExchange::wait_for(Desk& peer) {
   machine::Waiter waiter(waiting_, idle_);
   // acquire: the room's bytes were stored before the count.
-  while (peer.offered.load(std::memory_order_acquire) < round_) TOMBOLO_TRY(waiter.step());
+  const auto has_offered = [&] { return peer.offered.load(std::memory_order_acquire) >= round_; };
+  while (!has_offered())
+    if (Status error = waiter.step(); !error.ok())
+      // The peer may have offered before it ended, or another one has ended: those that saw the
+      // offer in time go on, and so does this process.
+      return has_offered() ? Status() : error;
   return {};
 }
 

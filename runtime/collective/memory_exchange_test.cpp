@@ -155,6 +155,24 @@ TEST(MemoryExchange, OffersBytesThatAreThere) {
   EXPECT_EQ(all, 0);
 }
 
+// Else one process would leave a round that the others finish.
+TEST(MemoryExchange, TakesTheOfferThatAProcessMadeBeforeItEnded) {
+  Memory memory(2);
+  MemoryExchange ended(memory.start(), 1, 2, hardly_polls, nullptr);
+  Hook hook;
+  hook.call = [&] {
+    const int last = 7;
+    std::array<int, 2> seen{};
+    EXPECT_TRUE(ended.gather(&last, seen.data(), sizeof last).ok());
+    return Status::process_failed(1, "rank 1 has died");
+  };
+  MemoryExchange exchange(memory.start(), 0, 2, hardly_polls, &hook);
+  int mine = 1;
+  std::array<int, 2> all{};
+  EXPECT_TRUE(exchange.gather(&mine, all.data(), sizeof mine).ok());
+  EXPECT_EQ(all[1], 7);
+}
+
 TEST(MemoryExchange, EndsWithTheErrorOfItsWait) {
   Memory memory(2);
   Hook hook;
