@@ -270,6 +270,15 @@ def test_ranks_that_may_not_open_each_others_descriptors_share_memory(machine):
     assert nothing_new(before)
 
 
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_windows_that_need_the_kernels_copies_are_the_hosts_where_it_refuses_them(mpi):
+    """The windows before them, whose carriers are kept, had no reason to try such a copy."""
+    made = prepare("no_kernel_copies", mpi=mpi, choice={"stats": "json"})
+    told = stats.total(passes(made).stderr)
+    assert told.served == 6 and told.forwarded == 4, told
+    assert told.reasons == ("the kernel forbids access to the memory of other processes",)
+
+
 @pytest.mark.parametrize("machine", MACHINES)
 def test_ranks_with_a_user_namespace_each_share_memory(machine):
     apart = ["unshare", "--user"]

@@ -179,6 +179,7 @@ class Creator {
   bool can_keep_carrier() const;
   void stop_if_misconfigured();
   bool is_ours();
+  bool reachable();
   Agreed make();
   void take_kept();
   Agreed carrier();
@@ -278,11 +279,19 @@ bool Creator::is_ours() {
   std::string why(w.memory->refusal());
   if (std::any_of(w.peers.begin(), w.peers.end(), [](const auto& peer) { return !peer.served; }))
     why = "TOMBOLO_DISABLE";
-  // With a kept carrier an earlier window has found the answer.
-  if (why.empty() && !agree_on_carrier() && !w.memory->reachable(all_))
+  if (why.empty() && !reachable())
     why = "the kernel forbids access to the memory of other processes";
   if (!why.empty()) job().count_forwarded(why, !has_own_memory(c_.flavor));
   return why.empty();
+}
+
+// The kernel is asked once for the windows of a communicator that rely on it, not for each.
+bool Creator::reachable() {
+  Team* const team = exchange_.team().get();
+  if (team != nullptr && team->reaches_by_kernel()) return true;
+  if (!window_->memory->reachable(all_)) return false;
+  if (team != nullptr && window_->memory->reaches_by_kernel()) team->note_reach_by_kernel();
+  return true;
 }
 
 Status Creator::host_error(int error) {

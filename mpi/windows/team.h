@@ -80,6 +80,10 @@ class Team {
   // The carrier is freed instead.
   void forget(MPI_Win handle);
 
+  // A window of all processes has found that the kernel lets each reach its neighbour's memory.
+  bool reaches_by_kernel() const { return reaches_by_kernel_; }
+  void note_reach_by_kernel() { reaches_by_kernel_ = true; }
+
  private:
   struct Kept {
     Carrier carrier;
@@ -101,6 +105,7 @@ class Team {
   std::vector<host::ProcessName> processes_;
   bool tried_ = false;
   bool ended_ = false;
+  bool reaches_by_kernel_ = false;
   host::Segment memory_;
   HostProgress progress_;
   std::optional<runtime::PeerWatch> watch_;

@@ -94,8 +94,10 @@ class SharedMemory {
   // neighbour stands for all: only a setting of the host forbids it.)
   template <Exchange X>
   bool reachable(Collective<X>& all) {
-    return in_segment_ || all.all(reaches_neighbour());
+    return !reaches_by_kernel() || all.all(reaches_neighbour());
   }
+  // Processes reach each other's memory by calls that the kernel may refuse: known to all.
+  bool reaches_by_kernel() const { return !in_segment_; }
 
   template <Exchange X>
   Agreed make(Collective<X>& all, const Options& options);
