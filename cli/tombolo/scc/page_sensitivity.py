@@ -3,6 +3,7 @@
 
 from html import escape
 
+from tombolo import hints
 from tombolo.scc.markup import details, table
 from tombolo.scc.sensitivity_table import Flip, Table
 from tombolo.scc.verdicts import Verdict
@@ -13,7 +14,7 @@ SETS = {"quick": "few points and repetitions (quick)", "full": "all points (full
 def render(found: Table | None, verdicts: list[Verdict]) -> str:
     """`verdicts` name the claims: all others that flip are numbers of a paper."""
     if found is None:
-        return "<p>Not measured: <code>tombolo scc sensitivity --quick --write</code>.</p>"
+        return f"<p>None, {hints.SENSITIVITY}.</p>"
     standings = {f"{v.experiment}: {v.claim.name}": v.claim.standing for v in verdicts}
     stale = (
         "<p class='bad'>The chip's parameters are others today: measure it again.</p>"

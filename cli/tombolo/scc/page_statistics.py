@@ -4,6 +4,7 @@
 from html import escape
 from pathlib import Path
 
+from tombolo import hints
 from tombolo.scc import statistics
 from tombolo.scc.markup import data_uri, details, table
 from tombolo.scc.statistics import Run
@@ -12,7 +13,7 @@ from tombolo.scc.statistics import Run
 def render(saved: list[tuple[Run, Path]]) -> str:
     """`saved`: the runs to show, and the files of all runs of their points."""
     if not saved:
-        return "<p>None: <code>tombolo scc statistics EXPERIMENT POINT</code> makes them.</p>"
+        return f"<p>None, {hints.STATISTICS}.</p>"
     lead = (
         "<p>Bright parts are idle. Tiles: utilisation of the interface to the mesh, with the mean wait "
         "there in nanoseconds; in their corner the message passing buffer. Beside the edges: the banks of "
