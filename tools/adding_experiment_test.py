@@ -44,7 +44,7 @@ def add_experiment(tree: Path) -> None:
     for path in (tree / "experiments" / MODEL).iterdir():
         if path.stem.endswith("_test"):
             continue
-        text = re.sub(rf"\b{MODEL}\b", word, path.read_text()).replace(f'"{word}"', f'"{NAME}"')
+        text = re.sub(rf"\b{MODEL}(?=\b|_)", word, path.read_text()).replace(f'"{word}"', f'"{NAME}"')
         text = re.sub(r"^order = (\d+)", lambda m: f"order = {ORDER[m[1]]}", text, flags=re.MULTILINE)
         stem = NAME if path.suffix == ".toml" else word
         (new / (stem + path.suffix)).write_text(text)
