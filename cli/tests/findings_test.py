@@ -98,11 +98,15 @@ def test_a_mistake_is_told_by_the_process_that_aborts_the_job(key):
 
 
 @pytest.mark.parametrize("key", MPIS)
-def test_a_job_is_not_aborted_before_its_last_words_are_read(key, tmp_path):
+@pytest.mark.parametrize("how", ["abort", "window"])
+def test_a_job_is_not_aborted_before_its_last_words_are_read(key, how, tmp_path, monkeypatch):
     """The launcher drops output that it has not read when it ends the processes."""
+    if how == "window":
+        monkeypatch.setenv("TOMBOLO_EVICTIONS", "mistyped")
     verdict = tmp_path / "verdict"
     source = ROOT / "mpi" / "faults" / "late_reader_check.c"
-    outcome = ran(need(key), source, str(verdict), ranks=1)
+    chosen = {"evictions": None} if how == "window" else {}
+    outcome = ran(need(key), source, str(verdict), how, ranks=1, **chosen)
     assert outcome.status not in (0, None)
     deadline = time.monotonic() + 60
     while not (verdict.exists() and verdict.read_text()) and time.monotonic() < deadline:
