@@ -135,7 +135,7 @@ figure-scc: env scc
 figures-quick: env scc ## The papers' figures on the simulated SCC with few points.
 	@$(TOMBOLO) scc figures --quick
 
-figures-long: env scc ## What the figures leave out: FT class B, many steps of the automaton, large matrices; an hour.
+figures-long: env scc ## Long experiments beside figures: FT class B, many steps of the automaton, large matrices; an hour.
 	@$(TOMBOLO) scc run ft-class-b automaton-steps svp-matrix-two-steps
 
 .PHONY: page-test
