@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program whose job ends while the reader of its stderr is late. A child of it, which reads, tells
-// in FILE whether the program was still there when it began to: "alive" or "gone".
+// A program whose job ends while the reader of its stderr is late. A child of it, which reads,
+// tells in FILE whether the program was still there when it began to: "alive" or "gone".
 //
 //   mpiexec -n 1 late_reader_check FILE abort|window
 //
