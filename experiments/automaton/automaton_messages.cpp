@@ -100,7 +100,7 @@ class OneSided final : public AutomatonExchange {
  private:
   // The windows of an array's upper ghost line, and of its lower one.
   std::array<baselines::RckmpiWindow*, 2> both(int array) {
-    const auto first = static_cast<std::size_t>(2 * array);
+    const auto first = 2 * static_cast<std::size_t>(array);
     return {&windows_[first], &windows_[first + 1]};
   }
   void put(baselines::RckmpiWindow& window, int array, std::uint32_t line, Home target,

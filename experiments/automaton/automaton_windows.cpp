@@ -19,9 +19,10 @@ namespace {
 
 using machine::Home;
 using Ours = windows::Window<scc::Core>;
-// For the ghost line above and the one below, of each array.
+// The ghost line above and the one below, of each of the two arrays: a window each.
+constexpr std::size_t ghost_lines = 4;
 using Prototype =
-    published::GatsWindows<published::SpinningCore, published::MatchVectorGats, 2 * 2>;
+    published::GatsWindows<published::SpinningCore, published::MatchVectorGats, ghost_lines>;
 
 // Puts the own boundary lines from the own window into the ghost lines of the neighbours'.
 template <class Window>
@@ -95,7 +96,7 @@ class TwoEpochs final : public PutExchange<Prototype> {
  public:
   TwoEpochs(Prototype& windows, scc::Cpu& cpu, const AutomatonField& field)
       : PutExchange(windows, field), windows_(windows) {
-    for (std::size_t n = 0; n < 2 * 2; ++n) mpi_.emplace_back(windows[n], cpu);
+    for (std::size_t n = 0; n < ghost_lines; ++n) mpi_.emplace_back(windows[n], cpu);
   }
 
   void send(int array) override {
@@ -113,7 +114,7 @@ class TwoEpochs final : public PutExchange<Prototype> {
  private:
   // The numbers of an array's windows: for the upper ghost line, and for the lower one.
   static std::array<std::size_t, 2> both(int array) {
-    const auto first = static_cast<std::size_t>(2 * array);
+    const auto first = 2 * static_cast<std::size_t>(array);
     return {first, first + 1};
   }
 
