@@ -99,6 +99,15 @@ def test_a_section_beside_another_takes_no_time_of_its_own(capsys):
     assert told.index("in a") < told.index("=== b")
 
 
+def test_a_section_in_the_background_gives_way_to_those_beside_it():
+    """Its session too, where the kernel shares processors between these."""
+    shown = "sh -c 'ps -o ni= -p $$; cat /proc/self/autogroup 2>/dev/null'"
+    ahead, behind = (test_all.run(Section("shown", shown, 1), show)[1].split() for show in (True, False))
+    assert int(behind[0]) > int(ahead[0])
+    if len(behind) > 1:
+        assert (behind[-1], ahead[-1]) == ("19", "0")
+
+
 def test_a_section_in_the_background_goes_on_beside_the_next_ones(capsys):
     start = time.monotonic()
     run = test_all.Run([
