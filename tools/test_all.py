@@ -36,8 +36,8 @@ FAILURES = (
 )
 CONFORMANCE = "conformance --slice quick --machine coherent --machine stale --seed 1 --jobs 1"
 CORES = len(os.sched_getaffinity(0))
-# Linux shares processors between terminal sessions first, each with a niceness of its own: a command's
-# counts within its session alone.
+# Linux shares processors between terminal sessions first, each with a niceness of its own: that of
+# a command counts within its session alone.
 IN_THE_BACKGROUND = "{ echo 19 >/proc/self/autogroup; } 2>/dev/null; nice -n 19"
 
 
