@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 from dsm_calls_test import PAIRS
-from dsm_test import COMMAND, ENDLESS, SUMS
+from dsm_ends_test import ENDLESS
+from dsm_test import COMMAND, SUMS
 from tombolo import dsm, launch, mpis
 
 LIMIT = 120

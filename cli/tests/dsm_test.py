@@ -5,7 +5,6 @@ import json
 import os
 import platform
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -62,21 +61,6 @@ int main(int argc, char** argv) {
 }
 """
 
-ENDLESS = r"""
-#include <stdio.h>
-#include <tombolo/dsm.h>
-#include <unistd.h>
-
-int main(void) {
-  tombolo_dsm_init();
-  printf("%u %d\n", tombolo_dsm_thread(), (int)getpid());
-  fflush(stdout);
-  if (tombolo_dsm_thread() == 1) pause();
-  tombolo_dsm_barrier_wait();
-  return 0;
-}
-"""
-
 # A flag without a lock.
 FLAG = r"""
 #include <sched.h>
@@ -125,14 +109,9 @@ def sums(compile_c):
     return compile_c("sums", SUMS)
 
 
-@pytest.fixture(scope="module")
-def endless(compile_c):
-    return compile_c("endless", ENDLESS)
-
-
-def run(*words, cwd: Path | None = None, **environment) -> subprocess.CompletedProcess:
+def run(*words, cwd: Path | None = None, inside=(), **environment) -> subprocess.CompletedProcess:
     env = os.environ | environment
-    argv = [*COMMAND, "dsm", "run", *map(str, words)]
+    argv = [*inside, *COMMAND, "dsm", "run", *map(str, words)]
     return subprocess.run(argv, capture_output=True, text=True, env=env, timeout=120, cwd=cwd)
 
 
@@ -158,125 +137,9 @@ def test_memory_servers_hold_the_memory_and_are_no_threads(sums, servers, machin
     assert sorted(told) == ["rank=0", "rank=1"]
 
 
-def test_a_killed_memory_server_ends_all_with_one_message(endless):
-    before = sorted(os.listdir("/dev/shm"))
-    argv = [*COMMAND, "dsm", "run", "-n", "2", "--servers", "2", "--transport", "window", endless]
-    job = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    threads = dict(map(int, job.stdout.readline().split()) for _ in range(2))
-    children = Path(f"/proc/{job.pid}/task/{job.pid}/children").read_text().split()
-    servers = sorted(set(map(int, children)) - set(threads.values()))
-    assert len(servers) == 2
-    os.kill(servers[1], signal.SIGKILL)
-    _, told = job.communicate(timeout=60)
-    assert job.returncode == 128 + signal.SIGKILL
-    assert told == "tombolo: memory server 1: process 3 was killed by signal 9 (Killed)\n"
-    assert not any(alive(pid) for pid in [*threads.values(), *servers])
-    assert sorted(os.listdir("/dev/shm")) == before
-
-
 def test_a_program_that_is_started_by_itself_has_one_thread(sums):
     done = subprocess.run([sums], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (0, "499500 10 1 0 0 moved\n"), done.stderr
-
-
-def test_the_status_of_a_thread_that_fails_is_the_programs(sums):
-    done = run("-n", 2, sums, "7")
-    assert done.returncode == 7
-    assert done.stderr == "", "the program itself tells its causes"
-
-
-@pytest.mark.parametrize("how", TRANSPORTS, ids=lambda words: words[-1])
-def test_a_killed_process_ends_all_with_one_message(endless, how):
-    before = sorted(os.listdir("/dev/shm"))
-    argv = [*COMMAND, "dsm", "run", "-n", "3", *how, str(endless)]
-    job = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    pids = dict(map(int, job.stdout.readline().split()) for _ in range(3))
-    os.kill(pids[1], signal.SIGKILL)
-    _, told = job.communicate(timeout=60)
-    assert job.returncode == 128 + signal.SIGKILL
-    assert told == "tombolo: process 1 was killed by signal 9 (Killed)\n"
-    assert not any(alive(pid) for pid in pids.values())
-    assert sorted(os.listdir("/dev/shm")) == before
-
-
-def test_a_thread_that_leaves_before_the_end_is_named_once(sums):
-    done = run("-n", 3, sums, "0")
-    assert done.returncode == 1
-    assert re.fullmatch(
-        r"tombolo: rank 0: rank 1 \(process \d+\) of the program has died\n", done.stderr
-    )
-
-
-ENDS = r"""
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <tombolo/dsm.h>
-#include <unistd.h>
-
-static int deeper(int depth) {
-  volatile char page[4096];
-  page[0] = (char)depth;
-  return depth < 0 ? 0 : deeper(depth + 1) + page[0];
-}
-
-int main(int argc, char** argv) {
-  (void)argc;
-  tombolo_dsm_init();
-  char* const block = tombolo_dsm_malloc(4096);
-  block[tombolo_dsm_thread()] = 1;
-  tombolo_dsm_barrier_wait();
-  if (tombolo_dsm_thread() == 1) {
-    if (strcmp(argv[1], "null") == 0) *(volatile int*)16 = 1;
-    if (strcmp(argv[1], "beyond") == 0) ((volatile char*)block)[3l << 30] = 1;
-    if (strcmp(argv[1], "overflow") == 0) return deeper(0);
-    if (strcmp(argv[1], "exit") == 0) exit(7);
-    if (strcmp(argv[1], "_exit") == 0) _exit(8);
-    if (strcmp(argv[1], "abort") == 0) abort();
-  }
-  tombolo_dsm_barrier_wait();
-  tombolo_dsm_finalize();
-  if (strcmp(argv[1], "after the end") == 0) ((volatile char*)block)[0] = 1;
-  return 0;
-}
-"""
-
-
-@pytest.fixture(scope="module")
-def ends(compile_c):
-    return compile_c("ends", ENDS)
-
-
-@pytest.mark.parametrize("how", TRANSPORTS, ids=lambda words: words[-1])
-@pytest.mark.parametrize(
-    ("part", "address"),
-    [("null", "0x10, which"), ("beyond", "0x2000c0000000, which"), ("overflow", "0x7f")],
-)
-def test_a_wild_access_is_a_segv_that_names_the_address(ends, how, part, address):
-    done = run("-n", 3, *how, ends, part)
-    assert done.returncode == 128 + signal.SIGSEGV
-    wild, ended = done.stderr.splitlines()
-    assert f"tombolo: the program has accessed {address}" in wild
-    assert wild.endswith("(SIGSEGV); it was never in the memory of tombolo_dsm_malloc")
-    assert ended == "tombolo: process 1 was killed by signal 11 (Segmentation fault)"
-
-
-@pytest.mark.parametrize("how", TRANSPORTS, ids=lambda words: words[-1])
-def test_an_access_behind_the_end_is_told_that_the_memory_has_ended(ends, how):
-    done = run("-n", 1, *how, ends, "after the end")
-    assert done.returncode == 128 + signal.SIGSEGV
-    assert "0x200000000000, which it may not (SIGSEGV); the memory" in done.stderr
-    assert "has ended with tombolo_dsm_finalize" in done.stderr
-
-
-@pytest.mark.parametrize("how", TRANSPORTS, ids=lambda words: words[-1])
-@pytest.mark.parametrize(("part", "status"), [("exit", 7), ("_exit", 8), ("abort", 134)])
-def test_a_thread_that_ends_while_others_are_at_a_barrier_ends_all(ends, how, part, status):
-    before = sorted(os.listdir("/dev/shm"))
-    done = run("-n", 3, *how, ends, part)
-    assert done.returncode == status, done.stderr
-    assert done.stderr.count("\n") == (part == "abort")
-    assert sorted(os.listdir("/dev/shm")) == before
 
 
 DENY = r"""
@@ -336,27 +199,6 @@ def test_without_memory_that_has_no_name_a_page_cache_is_refused(run_without):
 def test_without_memory_that_has_no_name_pages_in_place_are_in_memory_that_has_one(run_without):
     done = run_without("memfd", "--machine", "coherent")
     assert (done.returncode, done.stdout) == (0, "499500 20 3 0 1 moved\n"), done.stderr
-
-
-def test_an_interrupt_ends_all(endless):
-    argv = [*COMMAND, "dsm", "run", "-n", "2", str(endless)]
-    job = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    pids = dict(map(int, job.stdout.readline().split()) for _ in range(2))
-    job.send_signal(signal.SIGTERM)
-    _, told = job.communicate(timeout=60)
-    assert job.returncode == 1
-    assert told == "tombolo: interrupted\n"
-    assert not any(alive(pid) for pid in pids.values())
-
-
-def alive(pid: int) -> bool:
-    for _ in range(100):
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return False
-        time.sleep(0.05)
-    return True
 
 
 def test_flags_work_under_sequential_consistency(compile_c):

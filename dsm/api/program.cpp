@@ -20,6 +20,7 @@
 #include "dsm/world/must.h"
 #include "host/faults/alternate_stack.h"
 #include "host/faults/fault_router.h"
+#include "host/processes/process.h"
 #include "runtime/counters/counters.h"
 #include "runtime/findings/call_sites.h"
 #include "runtime/options/dsm_options.h"
@@ -31,6 +32,9 @@ namespace {
 // This process's number in its job, for a message from a signal handler.
 int rank_here = 0;
 
+// The processes of its job once they have met, by rank.
+std::vector<host::ProcessName> processes_here;
+
 // The memory, and whether it has ended; for a signal handler.
 host::AddressRange memory_here{};
 volatile bool memory_ended = false;
@@ -41,6 +45,13 @@ const char* explain_fault(const void* address) {
     return "; it was never in the memory of tombolo_dsm_malloc";
   return memory_ended ? "; the memory of tombolo_dsm_malloc has ended with tombolo_dsm_finalize"
                       : "";
+}
+
+// The launcher of the job knows how the process ended.
+void wait_for_the_launcher(int failed) {
+  const auto rank = static_cast<std::size_t>(failed);
+  while (rank < processes_here.size() && host::is_uncollected(processes_here[rank]))
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
 }
 
 // Without stdio, whose locks the program may hold at a page fault.
@@ -62,6 +73,7 @@ Program::Program(Start start) : start_(start) {
     tell(opened);
     _exit(1);
   }
+  processes_here = server_->processes();
   if (server_->holds_memory()) serve();
   blocks_ = std::make_unique<CollectiveBlocks>(memory().memory(), memory().page_bytes());
   const auto low = reinterpret_cast<std::uint64_t>(memory().memory().data());
@@ -179,8 +191,10 @@ void Program::give_up(const Status& why) {
   using std::chrono::milliseconds;
   // The launcher names a process that was killed, and ends the others: one message, not one of
   // each. Where it has seen no failure, the first of those that wait tells.
-  if (why.code() == Code::process_failed && runtime::is_launched())
+  if (why.code() == Code::process_failed && runtime::is_launched()) {
+    wait_for_the_launcher(why.rank());
     std::this_thread::sleep_for(milliseconds(2000 + 250 * std::min(rank_here, 8)));
+  }
   say(fmt::format("rank {}: {}", rank_here, why.message()));
   _exit(1);
 }

@@ -18,7 +18,7 @@ namespace tombolo::dsm {
 class Keys {
  public:
   static constexpr std::uint32_t most = 1024;  // PTHREAD_KEYS_MAX
-  static constexpr WordIndex words = most * 2;
+  static constexpr WordIndex words = WordIndex{most} * 2;
   static constexpr int rounds = 4;  // PTHREAD_DESTRUCTOR_ITERATIONS
 
   // Of functions, and 0 for null; by themselves the addresses are the numbers.
@@ -48,8 +48,10 @@ class Keys {
     void* value = nullptr;
   };
   // Odd while the key is in use.
-  WordIndex generation_word(std::uint32_t key) const { return first_word_ + key * 2; }
-  WordIndex destructor_word(std::uint32_t key) const { return first_word_ + key * 2 + 1; }
+  WordIndex generation_word(std::uint32_t key) const { return first_word_ + WordIndex{key} * 2; }
+  WordIndex destructor_word(std::uint32_t key) const {
+    return first_word_ + WordIndex{key} * 2 + 1;
+  }
   void set_destructor(std::uint32_t key, void (*destructor)(void*));
   bool in_use(std::uint32_t key, std::uint64_t& generation);
 

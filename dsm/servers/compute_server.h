@@ -67,6 +67,8 @@ class ComputeServer {
 
   ProgramMemory& memory() { return *memory_; }
   const Settings& settings() const { return request_.settings; }
+  // By rank; none with transport mpi.
+  const std::vector<host::ProcessName>& processes() const { return processes_; }
   // Null where they are not wanted.
   const PageHeat* heat() const { return heat_ ? &*heat_ : nullptr; }
   const Trace* trace() const { return trace_ ? &*trace_ : nullptr; }

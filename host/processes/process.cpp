@@ -52,4 +52,9 @@ bool has_ended(const ProcessName& process) {
   return process.started != 0 && life->started != process.started;
 }
 
+bool is_uncollected(const ProcessName& process) {
+  const auto life = life_of(process.pid);
+  return life && life->state == 'Z' && life->started == process.started;
+}
+
 }  // namespace tombolo::host

@@ -26,6 +26,9 @@ ProcessName process_named(std::int32_t pid);
 // nothing.
 bool has_ended(const ProcessName& process);
 
+// Dead, and its parent has not collected it yet.
+bool is_uncollected(const ProcessName& process);
+
 // No process has this number: a system call, where has_ended() reads a file of /proc.
 bool number_is_free(const ProcessName& process);
 

@@ -91,6 +91,21 @@ TEST(ProcessName, OfANumberThatNobodyHasIsUnknownAndEnded) {
   EXPECT_TRUE(has_ended(name));
 }
 
+TEST(ProcessName, IsUncollectedFromItsEndUntilItsParentAsks) {
+  ProcessName name;
+  {
+    const Named child("child");
+    name = process_named(child.pid());
+    EXPECT_FALSE(is_uncollected(name));
+    kill(child.pid(), SIGKILL);
+    siginfo_t ended{};
+    ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child.pid()), &ended, WEXITED | WNOWAIT), 0);
+    EXPECT_TRUE(is_uncollected(name));
+    EXPECT_FALSE(is_uncollected({name.pid, name.started + 1U})) << "of another process";
+  }
+  EXPECT_FALSE(is_uncollected(name));
+}
+
 TEST(ProcessName, OfAnotherUserIsNotFree) {
   // Signal 0 to it may be refused, which is no sign of its end.
   const ProcessName first = process_named(1);
