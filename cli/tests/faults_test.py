@@ -77,11 +77,11 @@ def nothing_new(before: set[str], folder: str = "/dev/shm") -> bool:
 # --- A dead peer ---------------------------------------------------------------------------------
 
 
-def survivors(made: Job) -> None:
+def survivors(made: Job, number: int = 3) -> None:
     outcome = processes.run(made, 20)
     told = outcome.stdout + outcome.stderr
-    assert outcome.stdout.count("survivor ") == 3, told
-    assert outcome.stdout.count("ended 0\n") == 3, told
+    assert outcome.stdout.count("survivor ") == number, told
+    assert outcome.stdout.count("ended 0\n") == number, told
     assert outcome.stdout.count("ended 137\n") == 1, told
 
 
@@ -93,9 +93,13 @@ def test_a_waiter_for_the_lock_of_a_dead_rank_hears_of_its_death(locks):
     )
 
 
-@pytest.mark.parametrize("what", ["fence", "complete", "wait", "free", "create"])
+@pytest.mark.parametrize("what", ["fence", "complete", "wait", "free", "create", "carrier"])
 def test_a_waiter_for_a_dead_rank_hears_of_its_death(what):
     survivors(prepare("dead_peer", what, ranks=4, around=["sh", "-c", SURVIVED]))
+
+
+def test_a_window_that_a_rank_has_closed_before_it_died_cannot_be_freed():
+    survivors(prepare("dead_peer", "agree", around=["sh", "-c", SURVIVED]), 1)
 
 
 @pytest.mark.parametrize("machine", ["flushed", "stale"])
@@ -180,6 +184,12 @@ def test_a_window_beyond_a_full_tmpfs_is_refused_and_a_smaller_one_works(segment
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
 def test_creation_that_fails_half_way_is_heard_of_once_and_leaves_nothing(mpi, machine):
     passes(prepare("half_way", mpi=mpi, machine=machine, ranks=3))
+
+
+def test_a_window_that_is_left_to_the_host_leaves_no_kept_parts():
+    made = prepare("half_way", "apart", choice={"stats": "json"}, TOMBOLO_SEGMENT="memfd")
+    told = stats.total(passes(made).stderr)
+    assert told.served == 4 and told.forwarded == 2, told
 
 
 # --- Mistakes of the caller ----------------------------------------------------------------------

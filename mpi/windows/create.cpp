@@ -190,6 +190,8 @@ class Creator {
   bool founds_team() const;
   // The status for an error of the host MPI, whose code the program gets.
   Status host_error(int error);
+  void drop_carrier();
+  const char* reason_for_host() const;
   bool leave_to_host(const Agreed& why, const char* reason);
   int failure(const Status& why);
   bool fail(int error, int& result);
@@ -281,7 +283,8 @@ bool Creator::is_ours() {
     why = "TOMBOLO_DISABLE";
   if (why.empty() && !reachable())
     why = "the kernel forbids access to the memory of other processes";
-  if (!why.empty()) job().count_forwarded(why, !has_own_memory(c_.flavor));
+  if (!why.empty() && exchange_.broken().ok())
+    job().count_forwarded(why, !has_own_memory(c_.flavor));
   return why.empty();
 }
 
@@ -431,8 +434,25 @@ int Creator::failure(const Status& why) {
   return error_code(why, c_.call);
 }
 
-// The processes turn out to have no memory in common: the hosts no pool, or not enough of one; or
-// they are kept apart.
+// Of a window that is not made. To free it takes all processes: after the death of one the host
+// would wait for it.
+void Creator::drop_carrier() {
+  MpiWindow& w = *window_;
+  if (w.team != nullptr) w.team->forget(w.handle);
+  if (w.group != MPI_GROUP_NULL) host().Group_free(&w.group);
+  if (has_carrier_ && exchange_.broken().ok()) host().Win_free(&w.handle);
+}
+
+// Why a window that could not be made is the host's to make; null: it is not. The processes turn
+// out to have no memory in common: the hosts no pool, or not enough of one; or they are kept apart.
+const char* Creator::reason_for_host() const {
+  const runtime::SharedMemory& memory = *window_->memory;
+  if (!exchange_.broken().ok()) return nullptr;
+  if (memory.kept_apart()) return "processes may not open each other's memory";
+  return memory.several_hosts() && !memory.made() ? "no room in one pool for several hosts"
+                                                  : nullptr;
+}
+
 bool Creator::leave_to_host(const Agreed& why, const char* reason) {
   if (why.own()) job().reports().own_once(fmt::format("{}: {}", c_.call, why.status().message()));
   job().count_forwarded(reason, !has_own_memory(c_.flavor));
@@ -450,22 +470,19 @@ bool Creator::run(int& result) {
       {Code::no_memory, "another process has no memory for the window"}, [&] { return reserve(); });
   if (!reserved.ok()) return fail(failure(reserved.status()), result);
   take_contributions();
+  const bool ours = is_ours();
   // The host would wait for the process that has died.
   if (!exchange_.broken().ok()) return fail(failure(exchange_.broken()), result);
-  if (!is_ours()) return false;
+  if (!ours) return false;
   const Agreed made = [&] {
     const SilentCommunicator silent(c_.comm);
     return make();
   }();
   MpiWindow& w = *window_;
   if (!made.ok()) {
-    if (w.memory->kept_apart())
-      return leave_to_host(made, "processes may not open each other's memory");
-    if (w.memory->several_hosts() && !w.memory->made())
-      return leave_to_host(made, "no room in one pool for several hosts");
-    if (w.team != nullptr) w.team->forget(w.handle);
-    if (w.group != MPI_GROUP_NULL) host().Group_free(&w.group);
-    if (has_carrier_) host().Win_free(&w.handle);
+    drop_carrier();
+    if (const char* const reason = reason_for_host(); reason != nullptr)
+      return leave_to_host(made, reason);
     return fail(host_error_ != MPI_SUCCESS ? host_error_ : failure(made.status()), result);
   }
   // An engine may start by moving the owner's bytes to memory; no process may look before that.
@@ -545,7 +562,12 @@ int free_window(MPI_Win* win, const void* caller) {
   if (!open.ok()) return raise(*window, open, "MPI_Win_free");
   const Status ended = end_use(*window);
   if (!ended.ok()) return raise(*window, ended, "MPI_Win_free");
-  if (window->team != nullptr && window->team->agree(window->as_new)) {
+  bool keep = false;
+  if (window->team != nullptr)
+    // The host would wait in its MPI_Win_free for a process that has died since all have closed.
+    if (const Status agreed = window->team->agree(window->as_new, keep); !agreed.ok())
+      return raise(*window, agreed, "MPI_Win_free");
+  if (keep) {
     keep_carrier(*window);
     *win = MPI_WIN_NULL;
   } else if (const int error = free_carrier(*window, win); error != MPI_SUCCESS) {

@@ -159,8 +159,9 @@ void Team::note_new(MPI_Win handle) {
   in_use_.push_back(std::move(kept));
 }
 
-bool Team::agree(bool as_new) {
-  return exchange_ && exchange_->all(as_new && !ended_ && kept_.size() < most_kept);
+Status Team::agree(bool as_new, bool& keep) {
+  keep = exchange_ && exchange_->all(as_new && !ended_ && kept_.size() < most_kept);
+  return exchange_ ? exchange_->broken() : Status{};
 }
 
 Team::Kept Team::out_of_use(MPI_Win handle) {

@@ -6,7 +6,8 @@
 //   std::shared_ptr<Team> team = Team::of(comm);        // null before the first window
 //   if (team) exchange = team->meet(mpi_exchange);      // collective
 //   ... all have the same team->next(): carrier = team->take(); else team->note_new(...)
-//   if (team->agree(as_new)) team->keep(carrier);       // collective
+//   TOMBOLO_TRY(team->agree(as_new, keep));             // collective
+//   if (keep) team->keep(carrier);
 //   else team->forget(carrier.handle);                  // it is freed
 //
 // Invariants: TE1 all processes of a communicator keep the same carriers: each step that changes
@@ -74,8 +75,9 @@ class Team {
   // Of a new carrier, before the program has it. May throw for want of memory; then nothing is
   // noted.
   void note_new(MPI_Win handle);
-  // Whether all processes keep the carrier that they have done with, which is as new here.
-  bool agree(bool as_new);
+  // Whether all processes keep the carrier that they have done with, which is as new here. An error
+  // if one of them has died.
+  Status agree(bool as_new, bool& keep);
   void keep(Carrier carrier);
   // The carrier is freed instead.
   void forget(MPI_Win handle);

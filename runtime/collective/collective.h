@@ -89,8 +89,7 @@ class Collective {
     Status mine = std::exchange(pending_, {});
     if (mine.ok()) mine = guarded(std::forward<Local>(local));
     if (exchange_.all(mine.ok())) return Agreed();
-    if constexpr (requires { exchange_.broken(); })
-      if (!exchange_.broken().ok()) return Agreed(exchange_.broken(), true);
+    if (Agreed end = done(); !end.ok()) return end;
     if (mine.ok()) return Agreed(elsewhere.status(), false);
     return Agreed(std::move(mine), true);
   }
@@ -104,8 +103,13 @@ class Collective {
     return all(pending_.ok() && guarded(std::forward<Local>(local)).ok());
   }
 
-  // The end of an operation that went well.
-  Agreed done() const { return Agreed(); }
+  // The end of an operation that went well. The exchange may have been broken since the last step,
+  // by a question or an attempt, which only know no.
+  Agreed done() const {
+    if constexpr (requires { exchange_.broken(); })
+      if (!exchange_.broken().ok()) return Agreed(exchange_.broken(), true);
+    return Agreed();
+  }
 
  private:
   void note(Status status) {

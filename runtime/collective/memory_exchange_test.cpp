@@ -192,6 +192,8 @@ TEST(MemoryExchange, EndsWithTheErrorOfItsWait) {
   EXPECT_EQ(calls, 1) << "no round follows the error";
   EXPECT_EQ(exchange.broken().code(), Code::process_failed);
   Collective all_of(exchange);
+  EXPECT_FALSE(all_of.attempt([] { return Status(); }));
+  EXPECT_EQ(all_of.done().status().code(), Code::process_failed) << "an attempt does not tell";
   const Agreed step = all_of.step({}, [] { return Status(); });
   EXPECT_EQ(step.status().code(), Code::process_failed) << "not that another process failed";
 }
