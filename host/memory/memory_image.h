@@ -15,7 +15,8 @@
 //                 left alone when they are to move out.
 //             MI3 an error leaves the program's memory with its contents.
 //             MI4 at every moment a load finds the program's bytes. A store of another thread while
-//                 pages are moved waits if `hold` is asked for, and else may be lost.
+//                 pages are moved waits if `hold` is asked for, and else may be lost; so may bytes
+//                 that another process copies there, which with `hold` it is told (EFAULT).
 //             MI5 between the copy of a page and its replacement nothing is stored to memory of the
 //                 program but the stack: a caller that moves pages of the stack runs on another.
 // Thread safety: none of its own; OwnMemory uses it under its lock.

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -115,6 +116,41 @@ TEST_F(MemoryImageCallsTest, ASignalInTheMiddleComesAfterTheMove) {
   EXPECT_EQ(stage_of_signal, static_cast<int>(Stage::after));
   interrupt(SYS_lseek, [&] { ASSERT_TRUE(move_out().ok()); });
   EXPECT_EQ(stage_of_signal, static_cast<int>(Stage::after));
+}
+
+// --- Another process -----------------------------------------------------------------------------
+
+long copy_from_outside(const char& from, char* to) {
+  const iovec source{const_cast<char*>(&from), 1};
+  const iovec target{to, 1};
+  return pass({SYS_process_vm_writev,
+               {getpid(), reinterpret_cast<long>(&source), 1, reinterpret_cast<long>(&target), 1}});
+}
+
+// As the host MPI of a sender does it: in the middle it is refused, since it would be lost.
+TEST_F(MemoryImageCallsTest, ACopyByAnotherProcessIsNotLost) {
+  char value = *plain_.page(1);
+  if (copy_from_outside(value, plain_.page(1)) != 1) GTEST_SKIP() << "the kernel copies nothing";
+  for (const bool in : {true, false}) {
+    int copies = 0;
+    {
+      const Answering answering([&](const Call& call) {
+        if (puts_in_place(call)) {
+          ++copies;
+          const char next = static_cast<char>(value + 1);
+          if (copy_from_outside(next, plain_.page(1)) == 1) value = next;
+        }
+        return pass(call);
+      });
+      ASSERT_TRUE((in ? image_.move_in(plain_.range(), MemoryImage::Hold::yes, false)
+                      : image_.move_out(plain_.range(), MemoryImage::Hold::yes))
+                      .ok());
+    }
+    EXPECT_EQ(copies, 1);
+    EXPECT_EQ(*plain_.page(1), value);
+  }
+  EXPECT_EQ(copy_from_outside(9, plain_.page(1)), 1);
+  EXPECT_EQ(*plain_.page(1), 9);
 }
 
 // --- Calls that do a part, or fail --------------------------------------------------------------

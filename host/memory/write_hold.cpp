@@ -141,7 +141,7 @@ bool can_hold_writes() { return other_threads() != Others::not_held; }
 
 bool WriteHold::take(const AddressRange& pages) {
   const Others others = other_threads();
-  if (others != Others::held) return others == Others::none;
+  if (others == Others::not_held) return false;
   Held& next = lately_held[++last % lately_held.size()];
   next.high = 0;  // no range while it is changed
   next.low = pages.low;
@@ -151,7 +151,7 @@ bool WriteHold::take(const AddressRange& pages) {
   pages_ = pages;
   if (raw::protect(pages, PROT_READ)) return true;
   release();
-  return false;
+  return others == Others::none;  // copies of other processes are rare
 }
 
 void WriteHold::release() {

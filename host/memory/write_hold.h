@@ -7,8 +7,8 @@
 //   if (hold.take(pages)) { ... copy, map the copy in their place ... }
 //
 // Means: the pages are protected, and a handler of SIGSEGV lets a store be tried again. The
-// kernel's own stores for another thread (a read() into the pages) fail with EFAULT meanwhile, a
-// matter of microseconds.
+// kernel's own stores for another thread (a read() into the pages) or another process (a copy by
+// process_vm_writev) fail with EFAULT meanwhile, a matter of microseconds; they would be lost.
 //
 // Invariants: WH1 a hold is refused where a thread that blocks SIGSEGV would die of a store, and
 //                 where the program has put a handler of its own over ours.
@@ -28,7 +28,8 @@ class WriteHold {
   WriteHold(const WriteHold&) = delete;
   WriteHold& operator=(const WriteHold&) = delete;
 
-  // False if other threads cannot be kept from storing. True at once if there is no other thread.
+  // False if other threads cannot be kept from storing. Without other threads the pages are
+  // protected, too, if the kernel does it.
   bool take(const AddressRange& pages);
   void release();
 

@@ -301,12 +301,29 @@ TEST_F(WriteHoldCallsTest, APageThatCannotBeProtectedIsNotHeld) {
             0);
 }
 
-TEST_F(WriteHoldCallsTest, NothingIsProtectedWhereThereIsNoOtherThread) {
+// Another process may copy into them.
+TEST_F(WriteHoldCallsTest, PagesAreProtectedWhereThereIsNoOtherThread) {
   EXPECT_EQ(in_child([] {
               const Plain plain(1);
               WriteHold hold;
               if (!hold.take(plain.range())) return 1;
-              if (!is_private(plain.at(0))) return 2;  // rw-p
+              if (is_private(plain.at(0))) return 2;  // rw-p
+              hold.release();
+              *plain.at(0) = 1;
+              return 0;
+            }),
+            0);
+}
+
+TEST_F(WriteHoldCallsTest, PagesThatCannotBeProtectedMoveWhereThereIsNoOtherThread) {
+  EXPECT_EQ(in_child([] {
+              const Plain plain(1);
+              WriteHold hold;
+              const Answering answering([](const Call& call) {
+                return call.number == SYS_mprotect && call.int_at(2) == PROT_READ ? refuse(ENOMEM)
+                                                                                  : pass(call);
+              });
+              if (!hold.take(plain.range())) return 1;
               *plain.at(0) = 1;
               return 0;
             }),
