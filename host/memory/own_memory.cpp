@@ -66,7 +66,7 @@ class OwnMemory::ForChild {
     if (memory == MAP_FAILED) return;
     pieces_ = static_cast<Piece*>(memory);
     for (const Wanted& want : *wanted)
-      pieces_[count_++] = {want.pages, want.offset, want.exact, nullptr};
+      pieces_[count_++] = {want.pages, want.offset, want.exact, want.others, nullptr};
     complete_ = true;
   }
   template <class CopyOf>
@@ -74,11 +74,14 @@ class OwnMemory::ForChild {
     for (std::size_t i = 0; i < count_; ++i)
       if (pieces_[i].exact) pieces_[i].copy = copy_of(pieces_[i].pages, pieces_[i].offset);
   }
-  // False if the child would share pages with its parent.
+  // False if the child would share pages with its parent, or see its stores to other variables.
   template <class Put>
   bool put(Put&& put) {
-    for (std::size_t i = 0; i < count_; ++i)
-      complete_ = put(pieces_[i].pages, pieces_[i].offset, pieces_[i].copy) && complete_;
+    for (std::size_t i = 0; i < count_; ++i) {
+      const Piece& piece = pieces_[i];
+      const bool put_there = put(piece.pages, piece.offset, piece.copy);
+      complete_ = complete_ && put_there && (piece.copy != nullptr || !piece.others);
+    }
     free_list();
     return complete_;
   }
@@ -93,6 +96,7 @@ class OwnMemory::ForChild {
     AddressRange pages;
     std::uint64_t offset;  // in the file
     bool exact;
+    bool others;
     std::byte* copy;  // null: the child sees those of the image
   };
   void free_list() {
@@ -160,7 +164,7 @@ bool OwnMemory::move_in(const AddressRange& pages, Moving moving, bool edges, st
     if (uses_of(part.range) > 1) return false;  // OM1
   if (!missing.empty()) {
     const bool must_hold = edges || moving == Moving::held;
-    if (moving == Moving::no || (must_hold && !can_hold_writes()) ||
+    if (settled_ || moving == Moving::no || (must_hold && !can_hold_writes()) ||
         !may_be_replaced(image_, missing) || would_overcommit(missing))
       return false;
     if (!move_in_now(missing, edges).ok()) return false;  // some may be there until the use ends
@@ -217,6 +221,18 @@ void OwnMemory::let_go(const AddressRange& pages) {
     for (const AddressRange& unused : needed.gaps(part)) move_out(unused);
 }
 
+void OwnMemory::settle() {
+  const std::lock_guard lock(mutex_);
+  settled_ = true;
+}
+
+// OM5.
+Status OwnMemory::may_move_out() const {
+  if (settled_) return Status::unsupported("windows of the host MPI may lie over it");
+  if (!may_be_registered()) return {};
+  return Status::unsupported("devices may know it by its physical address");
+}
+
 // OM2.
 void OwnMemory::move_out(const AddressRange& pages) {
   const bool may_stay = may_stay_.gaps(pages).empty() && kept_.size() < most_kept_ranges &&
@@ -224,8 +240,8 @@ void OwnMemory::move_out(const AddressRange& pages) {
   if (may_stay) return kept_.add(pages);
   const bool must_hold = mixed_.overlaps(pages);
   const auto hold = must_hold || can_hold_writes() ? MemoryImage::Hold::yes : MemoryImage::Hold::no;
-  Status moved;
-  aside([&] { moved = image_.move_out(pages, hold); });
+  Status moved = may_move_out();
+  if (moved.ok()) aside([&] { moved = image_.move_out(pages, hold); });
   if (error_.ok()) error_ = moved;
   if (!moved.ok()) return;
   in_image_.remove(pages);
@@ -261,13 +277,25 @@ std::size_t OwnMemory::uses_of(const AddressRange& pages) const {
   return n;
 }
 
+// The kernel promises all that a file may hold, which need not be there when it is touched.
+bool OwnMemory::has_room(std::uint64_t bytes) {
+  if (bytes > most_untouched_bytes && strict_overcommit(root_)) return false;
+  const auto now = MemoryGrants::Clock::now();
+  if (grants_.take(bytes, now)) return true;
+  const MemoryRoom room = memory_room(root_);
+  if (bytes > room.bytes) return false;
+  grants_.looked(room.bytes, bytes, now);
+  return true;
+}
+
 void* OwnMemory::allocate(std::uint64_t bytes) {
   const std::uint64_t rounded = round_up(bytes, page_bytes());
   if (bytes == 0 || rounded < bytes) return nullptr;
   const std::lock_guard lock(mutex_);
-  if (!can_share()) return nullptr;
+  if (!has_room(rounded) || !can_share()) return nullptr;
   std::byte* const memory = image_.allocate(rounded);
   if (memory == nullptr) return nullptr;
+  promise_memory(rounded);
   const auto low = reinterpret_cast<std::uint64_t>(memory);
   in_image_.add({low, low + rounded});
   allocated_.add({low, low + rounded});
@@ -285,6 +313,7 @@ bool OwnMemory::free(void* memory) {
   in_image_.remove(pages);
   kept_.remove(pages);
   image_.release(pages);
+  release_promise(pages.bytes());
   return true;
 }
 
@@ -305,18 +334,24 @@ std::optional<std::vector<OwnMemory::Copy>> OwnMemory::wanted_of_child() const {
   std::erase_if(mappings, [this](const Mapping& each) { return !image_.is_of_image(each); });
   std::uint64_t bytes = 0;
   for (const Mapping& mapping : mappings) bytes += mapping.range.bytes();
+  const bool all_exact = bytes <= most_copied_bytes || !image_.is_open();
   RangeSet owned;
-  if (bytes > most_copied_bytes && image_.is_open()) {
-    for (const AddressRange& block : allocated_.all()) owned.add(block);
-    for (const auto& [use, times] : uses_) owned.add(whole_pages(use, page_bytes()));
-  }
+  for (const AddressRange& block : allocated_.all()) owned.add(block);
+  for (const auto& [use, times] : uses_) owned.add(whole_pages(use, page_bytes()));
   std::vector<Copy> wanted;
   for (const Mapping& mapping : mappings) {
-    const auto want = [&](const AddressRange& part, bool exact) {
-      wanted.push_back({part, mapping.offset + (part.low - mapping.range.low), exact});
+    const AddressRange home = file_range(mapping);
+    const auto want = [&](const AddressRange& part, bool exact, bool others) {
+      const std::uint64_t low = mapping.range.low + (part.low - home.low);
+      wanted.push_back({{low, low + part.bytes()}, part.low, exact, others});
     };
-    for (const AddressRange& part : owned.parts(mapping.range)) want(part, false);
-    for (const AddressRange& part : owned.gaps(mapping.range)) want(part, true);
+    const std::vector<AddressRange> others = owned.gaps(home);
+    if (all_exact) {
+      want(home, true, !others.empty());
+      continue;
+    }
+    for (const AddressRange& part : owned.parts(home)) want(part, false, false);
+    for (const AddressRange& part : others) want(part, true, true);
   }
   return wanted;
 }

@@ -15,9 +15,11 @@
 //             OM3 the image keeps the memory of up to `most_spare_bytes` of pages that moved back:
 //                 to move them in again costs a copy only.
 //             OM4 a forked child has its own copy of all pages in the image before it runs on, as
-//                 of any memory. Of more than `most_copied_bytes` those that one use or allocation
-//                 covers follow the parent's stores until the child stores to them; the child's
-//                 stores are its own.
+//                 of any memory. Of more than `most_copied_bytes`, and without memory for a copy,
+//                 those that one use or allocation covers follow the parent's stores until the
+//                 child stores to them; the child's stores are its own. A child that would follow
+//                 those to other variables ends with a message.
+//             OM5 pages stay where they are once devices or other libraries may know them.
 // Thread safety: yes.
 #pragma once
 
@@ -30,6 +32,7 @@
 #include <vector>
 
 #include "host/memory/address_space.h"
+#include "host/memory/memory_grants.h"
 #include "host/memory/memory_image.h"
 #include "host/memory/other_stack.h"
 #include "host/memory/range_set.h"
@@ -86,10 +89,13 @@ class OwnMemory {
   bool has_image();
 
   // Memory that is in the image from the start, for windows to come: zeros, on whole pages. Null if
-  // there is none; the caller has other memory then.
+  // the host has not as much left; the caller has other memory then, or none.
   void* allocate(std::uint64_t bytes);
   // False if allocate() has not given it.
   bool free(void* memory);
+
+  // From now on nothing moves: other libraries have been given the program's memory.
+  void settle();
 
   // The first error since the last call that kept memory from being given back. The memory stays
   // shared, with its contents.
@@ -110,11 +116,13 @@ class OwnMemory {
     AddressRange pages;
     std::uint64_t offset;  // in the image's file
     bool exact;            // as they are before the fork
+    bool others;           // some hold other variables: the child must have a copy
   };
 
   class ForChild;
 
   bool can_share();
+  bool has_room(std::uint64_t bytes);
   bool would_overcommit(const std::vector<PrivatePages>& pages) const;
   void leave(const AddressRange& range);
   std::size_t uses_of(const AddressRange& range) const;
@@ -122,6 +130,7 @@ class OwnMemory {
   bool move_in(const AddressRange& pages, Moving moving, bool edges, std::uint64_t stack);
   Status move_in_now(const std::vector<PrivatePages>& pages, bool edges);
   void let_go(const AddressRange& pages);
+  Status may_move_out() const;
   void move_out(const AddressRange& pages);
   // Runs f where no store of its own goes to pages that move.
   template <class F>
@@ -142,6 +151,8 @@ class OwnMemory {
   std::map<std::uint64_t, std::uint64_t> blocks_;  // of allocate(): ends, by start
   std::optional<OtherStack> stack_;
   ForChild* for_child_ = nullptr;  // never freed
+  bool settled_ = false;
+  MemoryGrants grants_;
   Status error_;
 };
 

@@ -294,6 +294,25 @@ TEST_F(OwnMemoryForkTest, AChildThatWouldShareMemoryWithItsParentEnds) {
             200 + SIGABRT);
 }
 
+alignas(65536) std::array<char, OwnMemory::most_kept_bytes + 65536> many_variables;
+
+// It would see its parent's stores to them, as long as it does not store there itself.
+TEST_F(OwnMemoryForkTest, AChildWithoutMemoryForACopyOfOtherVariablesEnds) {
+  if (sanitized) GTEST_SKIP() << "the sanitizer needs memory";
+  for (const bool others : {true, false}) {
+    SCOPED_TRACE(others);
+    EXPECT_EQ(in_child([others] {
+                const std::size_t beside = others ? 100 : 0;
+                auto use = own_memory().enter(many_variables.data() + beside,
+                                              many_variables.size() - 2 * beside);
+                if (own_memory().share(use) != use.range()) return 50;
+                limit_memory();
+                return in_child([] { return 1; });
+              }),
+              others ? 200 + SIGABRT : 1);
+  }
+}
+
 // The kernel's list of mappings takes a descriptor.
 int child_without_descriptors(volatile char* byte) {
   const rlimit none{0, 0};
@@ -348,8 +367,6 @@ TEST_F(OwnMemoryForkTest, AChildHasItsOwnMemoryThatTheProgramMovedOrLetGrow) {
 }
 
 // --- Before and afterwards ----------------------------------------------------------------------
-
-alignas(65536) std::array<char, OwnMemory::most_kept_bytes + 65536> many_variables;
 
 TEST_F(OwnMemoryForkTest, AChildKnowsNothingOfItsParentsPages) {
   EXPECT_EQ(in_child([] {

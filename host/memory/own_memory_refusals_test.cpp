@@ -192,6 +192,39 @@ TEST_F(OwnMemoryRefusalsTest, MovesNothingWhilePagesAreLocked) {
   EXPECT_FALSE(own.share(use).empty());
 }
 
+// Memory of a window may be registered while the window is there.
+TEST_F(OwnMemoryRefusalsTest, MovesNothingBackWhilePagesAreLocked) {
+  const Plain locked(1);
+  const Call lock{SYS_mlock, {reinterpret_cast<long>(locked.at(0)), static_cast<long>(page)}};
+  OwnMemory& own = fresh();
+  auto use = own.enter(plain_.at(0), page);
+  ASSERT_FALSE(own.share(use).empty());
+  if (pass(lock) != 0) GTEST_SKIP() << "no page may be locked here";
+  use.end();
+  EXPECT_TRUE(is_shared(plain_.at(0)));
+  EXPECT_EQ(own.take_error().code(), Code::unsupported);
+  pass({SYS_munlock, lock.arguments});
+  own.enter(plain_.at(0), page).end();
+  EXPECT_TRUE(is_private(plain_.at(0)));
+  EXPECT_TRUE(own.take_error().ok());
+}
+
+TEST_F(OwnMemoryRefusalsTest, MovesNothingOnceAnotherLibraryHasMemoryOfTheProgram) {
+  OwnMemory& own = fresh();
+  auto shared = own.enter(plain_.at(0), page);
+  ASSERT_FALSE(own.share(shared).empty());
+  own.settle();
+  auto later = own.enter(plain_.page(1), page);
+  EXPECT_TRUE(own.share(later).empty());
+  EXPECT_TRUE(is_private(plain_.page(1)));
+  auto again = own.enter(plain_.at(0), page);
+  EXPECT_EQ(own.share(again), again.range()) << "it is there";
+  again.end();
+  shared.end();
+  EXPECT_TRUE(is_shared(plain_.at(0)));
+  EXPECT_EQ(own.take_error().code(), Code::unsupported);
+}
+
 // --- Hosts without memory -----------------------------------------------------------------------
 
 TEST_F(OwnMemoryRefusalsTest, UntouchedMemoryStaysPromisedWhereTheKernelPromisesNoMoreThanItHas) {
@@ -219,6 +252,37 @@ TEST_F(OwnMemoryRefusalsTest, UntouchedMemoryStaysPromisedWhereTheKernelPromises
   host.file("proc/sys/vm/overcommit_memory", "0\n");
   auto use = own.enter(large.at(0), large.bytes());
   EXPECT_EQ(own.share(use), use.range());
+}
+
+void has_free(FakeHost& host, std::uint64_t mebibytes) {
+  host.file("proc/meminfo", "MemAvailable: " + std::to_string(mebibytes << 10) +
+                                " kB\nSwapFree: 0 kB\nShmem: 0 kB\n");
+}
+
+TEST_F(OwnMemoryRefusalsTest, GivesNoMoreMemoryThanTheHostHas) {
+  constexpr std::uint64_t mebibyte = 1 << 20;
+  FakeHost host;
+  has_free(host, 100);
+  OwnMemory& own = fresh(host.root());
+  EXPECT_EQ(own.allocate(100 * mebibyte + 1), nullptr);
+  EXPECT_EQ(own.allocate(std::uint64_t{1} << 46), nullptr);
+  void* const most = own.allocate(60 * mebibyte);
+  ASSERT_NE(most, nullptr);
+  EXPECT_EQ(own.allocate(60 * mebibyte), nullptr) << "promised already, if not touched";
+  EXPECT_TRUE(own.free(most));
+  void* const again = own.allocate(60 * mebibyte);
+  EXPECT_NE(again, nullptr);
+  EXPECT_TRUE(own.free(again));
+}
+
+TEST_F(OwnMemoryRefusalsTest, GivesLittleMemoryWhereTheKernelPromisesNoMoreThanItHas) {
+  FakeHost host;
+  host.file("proc/sys/vm/overcommit_memory", "2\n");
+  OwnMemory& own = fresh(host.root());
+  void* const most = own.allocate(OwnMemory::most_untouched_bytes);
+  EXPECT_NE(most, nullptr);
+  EXPECT_TRUE(own.free(most));
+  EXPECT_EQ(own.allocate(OwnMemory::most_untouched_bytes + 1), nullptr);
 }
 
 // --- Refusals of the kernel ---------------------------------------------------------------------

@@ -86,6 +86,12 @@ bool judge(const Mapping& mapping, bool edges, std::uint64_t stack, PrivatePages
   return true;
 }
 
+bool may_be_registered(const std::vector<Mapping>& shared_files) {
+  std::string status;
+  return !read_proc("/proc/self/status", status).ok() ||
+         memory_may_be_registered(shared_files, status);
+}
+
 }  // namespace
 
 bool find_private_pages(const MemoryImage& image, const AddressRange& pages, bool edges,
@@ -107,12 +113,14 @@ bool find_private_pages(const MemoryImage& image, const AddressRange& pages, boo
   return at == pages.high;
 }
 
+bool may_be_registered() {
+  std::vector<Mapping> mappings;
+  return !read_shared_files(mappings).ok() || may_be_registered(mappings);
+}
+
 bool may_be_replaced(const MemoryImage& image, const std::vector<PrivatePages>& pages) {
   std::vector<Mapping> mappings;
-  std::string status;
-  if (!read_shared_files(mappings).ok() || !read_proc("/proc/self/status", status).ok() ||
-      memory_may_be_registered(mappings, status))
-    return false;
+  if (!read_shared_files(mappings).ok() || may_be_registered(mappings)) return false;
   return std::none_of(pages.begin(), pages.end(), [&](const PrivatePages& part) {
     return std::any_of(mappings.begin(), mappings.end(), [&](const Mapping& mapping) {
       return image.is_of_image(mapping) && part.range.overlaps(file_range(mapping));

@@ -32,6 +32,9 @@ struct PrivatePages {
 bool find_private_pages(const MemoryImage& image, const AddressRange& pages, bool edges,
                         std::uint64_t stack, std::vector<PrivatePages>& out);
 
+// A device may use this process's memory by its physical address, or the kernel does not tell.
+bool may_be_registered();
+
 // False if a device may use this process's memory by its physical address, or if the image's bytes
 // of these pages are in use: the program has moved their mapping elsewhere, as realloc() does.
 bool may_be_replaced(const MemoryImage& image, const std::vector<PrivatePages>& pages);

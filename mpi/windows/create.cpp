@@ -159,8 +159,6 @@ class SilentCommunicator {
 
 host::OwnMemory::Moving moving() {
   using Moving = host::OwnMemory::Moving;
-  // The host MPI's windows over the same memory may be in use meanwhile.
-  if (job().forwarded_created()) return Moving::no;
   return job().one_thread() ? Moving::yes : Moving::held;
 }
 

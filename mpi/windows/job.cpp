@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdio>
 
+#include "host/memory/own_memory.h"
 #include "host/mpi/host.h"
 #include "host/processes/processors.h"
 #include "runtime/engines/machine_id.h"
@@ -53,7 +54,7 @@ machine::WaitPolicy Job::waiting(machine::Home cores) const {
 }
 
 void Job::count_forwarded(const std::string& why, bool created) {
-  if (created) forwarded_created_.store(true, std::memory_order_relaxed);
+  if (created) host::own_memory().settle();  // the host may use the memory from now on
   runtime::counters().count(forwarded, why);
 }
 

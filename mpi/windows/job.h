@@ -6,7 +6,6 @@
 // Thread safety: all members, after the first call of job().
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -41,8 +40,6 @@ class Job {
   void count_reused() { reused_.add(); }
   // A window that goes to the host MPI, and why; `created`: over memory of the program.
   void count_forwarded(const std::string& why, bool created);
-  // There was such a window over memory of the program.
-  bool forwarded_created() const { return forwarded_created_.load(std::memory_order_relaxed); }
   // Of a program without windows, which no setting concerns: one with windows was ended at its
   // first.
   void report_complaints();
@@ -57,7 +54,6 @@ class Job {
   bool threads_in_turn_ = false;
   bool one_thread_ = false;
   runtime::Reports reports_;
-  std::atomic<bool> forwarded_created_{false};
   runtime::Counter& served_;
   runtime::Counter& reused_;
 };
