@@ -32,7 +32,6 @@ namespace {
 using testing::HeapBlock;
 using testing::is_private;
 using testing::is_shared;
-using testing::mapping_of;
 using testing::NeedsSharing;
 using testing::Plain;
 using testing::status_of;

@@ -209,8 +209,8 @@ std::atomic<std::uint64_t> place_of_fault;
 // Lets the program's handler, one without details, make the page accessible again.
 void make_accessible(int) {
   ++faults_of_program;
-  mmap(reinterpret_cast<void*>(place_of_fault.load()), page, PROT_READ | PROT_WRITE,
-       MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  (void)mmap(reinterpret_cast<void*>(place_of_fault.load()), page, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 }
 
 // A store to a page of `plain`, of which pages 1 and 2 are held, goes to the program's handler.
