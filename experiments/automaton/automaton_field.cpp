@@ -102,12 +102,12 @@ void AutomatonStepper::initialize() {
   }
 }
 
-// As in the one-sided kernel of 000 appendix B.3.2.
 void AutomatonStepper::tell(Progress& progress, int steps) {
   progress_ = &progress;
   lines_in_all_steps_ = static_cast<double>(steps) * lines_;
 }
 
+// As in the one-sided kernel of 000 appendix B.3.2.
 void AutomatonStepper::step(int from, AutomatonExchange& exchange) {
   const int to = 1 - from;
   timed(exchange_, [&] { exchange.open(to); });
