@@ -346,6 +346,11 @@ def test_a_message_goes_on_while_a_window_is_polled(mpi, way, side):
     passes(prepare("progress", way, side, mpi=mpi, **IN_PARTS[mpi]))
 
 
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_each_test_of_an_open_epoch_drives_the_host_and_few_other_calls_do(mpi):
+    passes(prepare("driven", ranks=1, mpi=mpi))
+
+
 @pytest.mark.parametrize("way", ["get", "test", "fence"])
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
 def test_a_message_goes_on_in_programs_of_sessions_alone(mpi, way):

@@ -80,6 +80,28 @@ TEST_F(PeerImageTest, ManyRangesOfOneSpanTakeOneMapping) {
   EXPECT_EQ(mappings(), before);
 }
 
+// As of 128 processes with 500 windows.
+TEST_F(PeerImageTest, ManyRangesOfManyProcessesTakeTwoMappingsOfEachAtMost) {
+  constexpr std::size_t processes = 128;
+  constexpr std::size_t ranges = 500;
+  std::vector<MemoryImage> images(processes);
+  std::vector<AddressRange> memory;
+  for (MemoryImage& image : images) {
+    ASSERT_TRUE(image.open().ok());
+    const auto low = reinterpret_cast<std::uint64_t>(image.allocate(ranges * page_bytes()));
+    ASSERT_NE(low, 0u);
+    memory.push_back({low, low + ranges * page_bytes()});
+  }
+  const std::size_t before = mappings();
+  std::vector<PeerImage> peers(processes * ranges);
+  for (std::size_t i = 0; i < peers.size(); ++i) {
+    const std::uint64_t low = memory[i / ranges].low + i % ranges * page_bytes();
+    ASSERT_TRUE(PeerImage::map(images[i / ranges].name(), {low, low + 100}, peers[i]).ok());
+  }
+  EXPECT_LE(mappings(), before + 2 * processes) << "memory may lie in two spans";
+  for (std::size_t i = 0; i < processes; ++i) images[i].release(memory[i]);
+}
+
 TEST_F(PeerImageTest, FewUnusedSpansStayMapped) {
   constexpr std::uint64_t spans = 200;
   const std::size_t before = mappings();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks that may not open each other's descriptors, as those of rootless containers: no rank is
-// dumpable, nor root, which may open all. Windows of every flavor work all the same. Usage:
-// undumpable [apart]: the ranks are apart already, by namespaces.
+// dumpable, nor root, which may open all. Windows whose memory MPI allocates work all the same;
+// those over the program's memory want the kernel's copies (no_kernel_copies.c). Usage: undumpable
+// [apart]: the ranks are apart already, by namespaces.
 #include "mpi/faults/check.h"
 
 #include <sys/prctl.h>

@@ -10,6 +10,6 @@ TOMBOLO_MPI_CALL int MPI_Win_test(MPI_Win win, int* flag) {
   bool done = false;
   const Status status = window->engine().test(done);
   *flag = done ? 1 : 0;
-  if (!done) window->let_host_progress();  // the program waits, if in its own way
+  if (!done) window->drive_host();  // the program waits, if in its own way
   return conclude(*window, status, "MPI_Win_test");
 }

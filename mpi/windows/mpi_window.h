@@ -124,6 +124,8 @@ class MpiWindow {
     calls_until_progress_.store(left - 1, std::memory_order_relaxed);
   }
   void let_host_progress();
+  // At once, however long that takes.
+  void drive_host() { (void)progress_.idle().ok(); }
   // Makes the engine on `memory`.
   Status serve(const runtime::Options& options, const windows::EngineOptions& engine_options,
                machine::WaitPolicy waiting);
