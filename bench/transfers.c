@@ -24,6 +24,8 @@ static const char kProgram[] = "transfers";
 #include "bench/common.h"
 
 enum { kMiB = 1 << 20, kFreshBytes = 128 * kMiB, kFewest = 5, kMost = 1000000 };
+// Two for the transfers, and two for the copies.
+enum { kFewestPlaces = 4 };
 
 typedef enum { kPut, kGet } Direction;
 
@@ -189,6 +191,7 @@ static void lead(Bench* b, const Row* row) {
 static void run_row(Bench* b, const Row* row) {
   // An even number: the transfers have the one half of the places and the copies the other.
   b->slots = row->fresh ? kFreshBytes / row->bytes : 1;
+  if (row->fresh && b->slots < kFewestPlaces) b->slots = kFewestPlaces;
   make_window(b, b->slots * row->bytes);
   MPI_Win_lock(MPI_LOCK_EXCLUSIVE, b->rank, 0, b->win);
   fill(b->base, b->slots * row->bytes, 2);
