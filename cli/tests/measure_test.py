@@ -11,7 +11,7 @@ from tombolo.processes import Outcome
 MPICH = Mpi("mpich", Path("/m/mpiexec"), Path("/m/mpicc"), Path("/m"))
 OPENMPI = Mpi("openmpi", Path("/o/mpirun"), Path("/o/mpicc"), Path("/o"))
 STOCK, OURS = Contestant(MPICH, yields=False), Contestant(MPICH, "coherent")
-ROW = Target("fence", 2, "fence", target=0.2)
+ROW = Target("fence", 2, "fence")
 
 
 def line(row: str, median: float) -> str:
@@ -115,6 +115,22 @@ def test_a_transfer_is_judged_by_the_memcpy_beside_it():
     for by_memcpy, behind in ((1.04, []), (1.06, [f"put 1 MiB, {OURS.label}: 1.06 times a memcpy, the aim is 1.05"])):
         campaign.cells[OURS, row.id].rounds[0] = Sample(2, 2, 2, 9, 2, by_memcpy=by_memcpy)
         assert bench.shortfalls(campaign, row, [OURS]) == behind
+
+
+def test_a_row_that_misses_its_target_is_said_so():
+    row = Target("fence", 2, "fence", target=0.2)
+    entries = [STOCK, OURS]
+    assert bench.shortfalls(campaign_with(0.3, 0.2), row, entries) == []
+    said = bench.shortfalls(campaign_with(0.3, 0.25), row, entries)
+    assert said == [f"fence, {OURS.label}: 0.250, the target is 0.200"]
+
+
+def test_all_rows_are_measured_in_one_run():
+    assert bench.conditions(3, True, False) == [(3, True)]
+    conditions = bench.conditions(2, False, True)
+    rows = measure.targets()
+    assert {(row.ranks, row.loaded) for row in rows} == set(conditions)
+    assert len(conditions) == 4 and conditions[0] == (2, False)
 
 
 def test_ours_takes_its_turn_right_after_its_host(monkeypatch):
