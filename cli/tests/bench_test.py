@@ -34,7 +34,7 @@ def test_beside_busy_loops_operations_are_counted_over_the_whole_budget(run):
 
 
 def test_a_batch_is_told_and_counted(run):
-    _, *samples = run("accumulate_8_flush", "--batch", "50", "--samples", "1")
+    _, *samples = run("lock_put_8_unlock", "--batch", "50", "--samples", "1")
     assert [(s["batch"], s["samples"], s["operations"]) for s in samples] == [(50, 1, 50)] * 2
 
 
