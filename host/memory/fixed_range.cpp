@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "host/memory/page.h"
+#include "host/memory/raw_calls.h"
 
 namespace tombolo::host {
 namespace {
@@ -58,9 +59,9 @@ Status FixedRange::reserve(std::uint64_t address, std::uint64_t bytes, FixedRang
 Status FixedRange::show(std::byte* shared, std::uint64_t shown) {
   TOMBOLO_CHECK(shown <= bytes_ && shown % page_bytes() == 0,
                 "fixed range: {} bytes are to be shown in one of {}", shown, bytes_);
-  // Of shared memory nothing is moved: an old size of 0 asks for a second mapping.
-  if (mremap(shared, 0, shown, MREMAP_MAYMOVE | MREMAP_FIXED, data_) == MAP_FAILED)
-    return refused("mremap", reinterpret_cast<std::uint64_t>(data_), shown);
+  // Past a library's mremap: that of UCX, whose MPI may be in the program, loses the address.
+  const auto here = reinterpret_cast<std::uintptr_t>(data_);
+  if (!raw::map_again(shared, shown, here)) return refused("mremap", here, shown);
   return {};
 }
 
