@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: finds the host MPI whose launcher has started this process, and loads it with the module
-// of ours that speaks its handles. Programs of tombolo/dsm.h are linked to no MPI.
-//
-// The library is that of TOMBOLO_DSM_MPI; else the one beside the launcher among the processes that
-// have started this one; else the one that the dynamic linker finds.
+// of ours that speaks its handles (runtime/host_mpi/module.h). Programs of tombolo/dsm.h are linked
+// to no MPI.
 // Thread safety: one thread, once.
 #pragma once
 

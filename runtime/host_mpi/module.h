@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: finds the host MPI whose launcher has started this process, and loads it with a module
+// of ours that speaks its handles: libtombolo_NAME_mpich.so or libtombolo_NAME_openmpi.so.
+//
+// The library is the one that the program has loaded; else that of the user's setting; else the one
+// beside the launcher among the processes that have started this one; else the one that the dynamic
+// linker finds. The module lies beside the library or program of ours that asks for it; else the
+// linker finds it.
+// Thread safety: one thread at a time.
+#pragma once
+
+#include <string_view>
+
+#include "base/options.h"
+#include "base/status.h"
+
+namespace tombolo::runtime {
+
+struct MpiModule {
+  std::string_view name{};          // "dsm"
+  std::string_view user{};          // of texts: "transport mpi"
+  const Option* library = nullptr;  // names the library of an MPI
+  const char* entry = nullptr;      // the function of the module that is wanted
+  const void* beside = nullptr;     // an address in the library or program that asks
+};
+
+// Loads that MPI alone.
+Status load_mpi(const MpiModule& module);
+
+// `out`: the module's function. Errors: unsupported (no MPI, no module for it), bad_configuration
+// (the setting names no MPI).
+Status load_module(const MpiModule& module, void*& out);
+
+// After the MPI was initialized: bad_configuration for a process that srun has started, and whose
+// MPI does not understand it: it would be a job by itself.
+Status check_found(const MpiModule& module, int size);
+
+}  // namespace tombolo::runtime
