@@ -15,7 +15,7 @@ SYSTEM_PACKAGES ?= install
 PRESET ?= release
 TOMBOLO := ./tombolo
 PYTEST := .env/cli/bin/python -m pytest -q --durations=15
-NATIVE := tombolo-settings tombolo-dsm tombolo-svp tombolo_dsm tombolo_dsm_mpich tombolo_dsm_openmpi tombolo_pthread tombolo_families tombolo_svp_c tombolo_mpi_mpich tombolo_mpi_openmpi tombolo_mpi_abi
+NATIVE := tombolo-settings tombolo-dsm tombolo-svp tombolo_dsm tombolo_dsm_mpich tombolo_dsm_openmpi tombolo_pthread tombolo_families tombolo_svp_c tombolo_svp_mpich tombolo_svp_openmpi tombolo_mpi_mpich tombolo_mpi_openmpi tombolo_mpi_abi
 
 # --- What a person types -----------------------------------------------------------------------
 
@@ -44,9 +44,9 @@ python-test: env-test native ## The tests of the command and of the tools, and o
 	@$(PYTEST) cli/tests tools
 
 .PHONY: slurm-test
-slurm-test: env-test native ## Programs on virtual shared memory that Slurm's srun starts; installs Slurm.
+slurm-test: env-test native ## Programs on virtual shared memory, and of families, that Slurm's srun starts; installs Slurm.
 	@[ "$(SYSTEM_PACKAGES)" = skip ] || tools/system_packages.sh requirements/system-slurm.txt
-	@TOMBOLO_SLURM_TEST=1 $(PYTEST) -rs cli/tests/dsm_slurm_test.py
+	@TOMBOLO_SLURM_TEST=1 $(PYTEST) -rs cli/tests/dsm_slurm_test.py cli/tests/svp_slurm_test.py
 
 .PHONY: lint
 lint: env-test build/release/build.ninja ## Layers, style, formatter, clang-tidy.
@@ -174,7 +174,7 @@ scc: build/release/build.ninja ## The experiments on the simulated SCC.
 	@cmake --build build/release -j $(JOBS) --target tombolo-scc -- --quiet
 
 svp-bench: build/release/build.ninja ## The benchmarks of families, beside oneTBB where that is.
-	@cmake --build build/release -j $(JOBS) --target tombolo-svp-bench -- --quiet
+	@cmake --build build/release -j $(JOBS) --target tombolo-svp-bench tombolo-svp-ping-pong-mpich tombolo-svp-ping-pong-openmpi -- --quiet
 
 # Configured anew: LLVM may have come since.
 compiler: build/release/build.ninja ## The plugin of clang for tombolo-cc; needs clang and llvm-dev.

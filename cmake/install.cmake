@@ -77,7 +77,10 @@ function(tombolo_install)
       install(DIRECTORY ${CMAKE_SOURCE_DIR}/${folder} DESTINATION tombolo/include COMPONENT tombolo
               FILES_MATCHING PATTERN "*.h" PATTERN testing EXCLUDE)
     endforeach()
-    add_dependencies(tombolo_wheel tombolo_families tombolo_svp_c tombolo-svp)
+    install(TARGETS tombolo_svp_mpich tombolo_svp_openmpi LIBRARY DESTINATION tombolo/lib
+            COMPONENT tombolo)
+    add_dependencies(tombolo_wheel tombolo_families tombolo_svp_c tombolo-svp tombolo_svp_mpich
+                     tombolo_svp_openmpi)
   endif()
   if(TOMBOLO_WITH_SCC)
     if(NOT TARGET tombolo-scc)

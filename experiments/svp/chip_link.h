@@ -111,11 +111,11 @@ class ChipReach {
       : cpu_(cpu), memory_(memory), care_(care) {}
   ChipReach(scc::Cpu& cpu, ChipMemory& memory) : ChipReach(cpu, memory, Care()) {}
 
-  static bool copies() { return false; }
+  static bool copies(svp::Site) { return false; }
   static Status get(svp::Site, std::uint64_t, void*, std::size_t) { return refused(); }
   static Status put(svp::Site, std::uint64_t, const void*, std::size_t) { return refused(); }
 
-  bool can_show(const void* from, std::size_t bytes) {
+  bool can_show(svp::Site, const void* from, std::size_t bytes) {
     return memory_.find(from, bytes) != nullptr;
   }
   void publish(const void* from, std::size_t bytes);

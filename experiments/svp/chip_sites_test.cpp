@@ -183,8 +183,8 @@ TEST_F(ChipSitesTest, MemoryThatIsNotTheCreatorsIsRefused) {
   ChipReach reach(chip.cpu(simulator::CoreId(0)), memory);
   EXPECT_EQ(reach.map(2, reinterpret_cast<std::uint64_t>(owned), 64), nullptr);
   int local = 0;
-  EXPECT_FALSE(reach.can_show(&local, sizeof local));
-  EXPECT_FALSE(reach.can_show(owned, 65));
+  EXPECT_FALSE(reach.can_show(2, &local, sizeof local));
+  EXPECT_FALSE(reach.can_show(2, owned, 65));
 }
 
 }  // namespace

@@ -71,10 +71,10 @@ class RemoteProgram final : public Program {
     static machine::DataPlace place(const void* at) {
       return {0, reinterpret_cast<std::uintptr_t>(at)};
     }
-    static bool copies() { return false; }
+    static bool copies(svp::Site) { return false; }
     static Status get(svp::Site, std::uint64_t, void*, std::size_t) { return {}; }
     static Status put(svp::Site, std::uint64_t, const void*, std::size_t) { return {}; }
-    static bool can_show(const void*, std::size_t) { return true; }
+    static bool can_show(svp::Site, const void*, std::size_t) { return true; }
     void publish(const void* at, std::size_t bytes) {
       if (fault != RemoteFault::publish) core.publish(place(at), bytes);
     }

@@ -11,6 +11,7 @@ namespace tombolo::runtime {
 namespace detail {
 inline constexpr std::string_view svp_transports[] = {"best", "stream", "direct", "buffer",
                                                       "remap"};
+inline constexpr std::string_view svp_shares[] = {"host", "none"};
 }  // namespace detail
 
 inline constexpr Option svp_workers_option{
@@ -38,6 +39,21 @@ inline constexpr Option svp_memory_option{
     .meaning =
         "families: the shared memory of each process, from which arrays are allocated that "
         "go to other processes by their address"};
+
+inline constexpr Option svp_share_option{
+    .variable = "TOMBOLO_SVP_SHARE",
+    .choices = detail::svp_shares,
+    .initial = detail::svp_shares[0],
+    .meaning =
+        "families, in processes that the launcher of an MPI has started: `host`: those of one host "
+        "share memory; `none`: all speak by MPI, as if each had a host of its own"};
+
+inline constexpr Option svp_mpi_option{
+    .variable = "TOMBOLO_SVP_MPI",
+    .values = "a path",
+    .meaning =
+        "families, in processes that the launcher of an MPI has started: the library of that MPI. "
+        "Not set: the one beside its launcher, or that the dynamic linker finds"};
 
 inline constexpr Option svp_trace_option{
     .variable = "TOMBOLO_SVP_TRACE",

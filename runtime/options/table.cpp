@@ -145,6 +145,8 @@ constexpr auto of_families = std::to_array<OptionRow>({
     {.option = svp_workers_option},
     {.option = svp_transport_option},
     {.option = svp_memory_option},
+    {.option = svp_share_option},
+    {.option = svp_mpi_option},
     {.option = svp_trace_option},
 });
 

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the exchange between processes that share memory of a machine: a ring between any two
-// of them, and a bell at each on which its first worker sleeps.
+// of them, and a bell at each on which its first worker sleeps. Where the job has other hosts, that
+// worker looks for their messages now and then: nothing wakes it for them.
 // Memory: the sync words and rings of ring_link.h, two lines of sync words more, and behind the
 // rings of each home its shared memory.
 // Thread safety: yes, as the machine's cores are (`serves_threads`).
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -14,6 +17,7 @@
 #include "host/memory/page.h"
 #include "host/waiting/doorbell.h"
 #include "runtime/engines/attachment.h"
+#include "svp/job/island_link.h"
 #include "svp/job/reach_on.h"
 #include "svp/job/switchboard.h"
 #include "svp/records/process_records.h"
@@ -30,12 +34,16 @@ class JobExchange : public Exchange {
   virtual void site_ended(Site site, const std::string& how) = 0;
   // Conversations are open, so that a message may come.
   virtual bool is_busy() = 0;
+  // No message is looked for any more.
+  virtual void close() = 0;
 };
 
 struct ExchangeParts {
   machine::Attachment attachment;
   runtime::Particulars particulars;
-  std::vector<std::int32_t> processes;  // by rank
+  Island island;
+  HostLink* far = nullptr;              // to other hosts, if there are some
+  std::vector<std::int32_t> processes;  // by site
   std::uint64_t heap_address = 0;       // of the first process's shared memory
   std::uint64_t heap_bytes = 0;         // of each
   const Heap* heap = nullptr;           // of this process
@@ -72,14 +80,18 @@ class ExchangeOn final : public JobExchange {
         sync_bytes_(parts.attachment.sync_bytes_per_home),
         layout_(layout_for(parts.attachment.cores)),
         core_(runtime::attachment_of<C>(std::move(parts.attachment), std::move(parts.particulars))),
-        link_(core_, layout_.link),
+        island_(std::move(parts.island)),
+        far_(parts.far),
+        rings_(core_, layout_.link),
         reach_(core_,
                {.first = parts.heap_address,
                 .part_bytes = parts.heap_bytes,
+                .parts = core_.cores(),
                 .offset = ExchangeShape::heap_offset(core_.cores())},
                *parts.heap, std::move(parts.processes), parts.copies),
-        ringing_(link_, *this),
-        board_(ringing_, reach_, std::move(parts.places)) {}
+        ringing_(rings_, *this),
+        link_(ringing_, island_, far_),
+        board_(link_, reach_, std::move(parts.places)) {}
 
   C& core() { return core_; }
 
@@ -89,18 +101,27 @@ class ExchangeOn final : public JobExchange {
     board_.open(call, place, plan, pieces);
   }
   void ask_sync(OpenCall& call, bool stopped) override { board_.ask_sync(call, stopped); }
-  bool poll() override { return board_.pump(); }
+  bool poll() override {
+    const bool any = board_.pump();
+    if (any && far_ != nullptr) quiet_sleeps_.store(0, std::memory_order_relaxed);  // a hint
+    return any;
+  }
   void wake() override { bell(core_.self()).ring(); }
 
   void end() override {
-    for (Site site = 0; site < core_.cores(); ++site) {
-      core_.store(core_.word({site, layout_.end}), 1);
-      core_.notify(site);
+    for (machine::Home home = 0; home < core_.cores(); ++home) {
+      core_.store(core_.word({home, layout_.end}), 1);
+      core_.notify(home);
     }
     // This process may end at once.
     if constexpr (machine::DefersStores<C>) core_.settle();
+    if (far_ != nullptr) board_.alone([this] { far_->say_end(); });
   }
-  bool has_ended() override { return core_.load(core_.word({core_.self(), layout_.end})) != 0; }
+  bool has_ended() override {
+    return core_.load(core_.word({core_.self(), layout_.end})) != 0 ||
+           (far_ != nullptr && far_->has_ended());
+  }
+  void close() override { board_.close(); }
   void site_ended(Site site, const std::string& how) override { board_.site_ended(site, how); }
   bool is_busy() override { return board_.open_calls() != 0; }
 
@@ -122,7 +143,6 @@ class ExchangeOn final : public JobExchange {
       if (!link_.try_send(to, kind, bytes)) return false;
       if constexpr (machine::DefersStores<C>) exchange_.core_.settle();
       exchange_.bell(to.peer).ring();
-      ProcessRecords::here().remote_bytes().add(bytes.size());
       return true;
     }
     template <class Take>
@@ -147,23 +167,35 @@ class ExchangeOn final : public JobExchange {
   }
 
   // A hint, so that it need not be a word of the machine (DB1 of doorbell.h).
-  host::Doorbell& bell(Site site) {
-    return *reinterpret_cast<host::Doorbell*>(sync_ + site * sync_bytes_ + layout_.bell);
+  host::Doorbell& bell(machine::Home home) {
+    return *reinterpret_cast<host::Doorbell*>(sync_ + home * sync_bytes_ + layout_.bell);
   }
   void sleep_unless(bool (*ready)(void*), void* on) override {
-    bell(core_.self()).sleep(longest_sleep_us, [&] { return ready(on) || board_.has_arrivals(); });
+    bell(core_.self()).sleep(sleep_us(), [&] { return ready(on) || board_.has_arrivals(); });
+  }
+  // A message of another host waits for the end of the sleep; where none came for long, for longer.
+  std::uint32_t sleep_us() {
+    if (far_ == nullptr) return longest_sleep_us;
+    // relaxed: as above
+    const std::uint32_t quiet = quiet_sleeps_.fetch_add(1, std::memory_order_relaxed);
+    return std::clamp(quiet / 4, shortest_sleep_us, longest_sleep_us);
   }
 
   static constexpr std::uint32_t longest_sleep_us = 1000;
+  static constexpr std::uint32_t shortest_sleep_us = 50;
 
   std::byte* sync_;
   std::size_t sync_bytes_;
   Layout layout_;
   C core_;
-  L link_;
+  Island island_;
+  HostLink* far_;
+  L rings_;
   R reach_;
   Ringing ringing_;
-  Switchboard<Ringing, R> board_;
+  IslandLink<Ringing> link_;
+  Switchboard<IslandLink<Ringing>, R> board_;
+  std::atomic<std::uint32_t> quiet_sleeps_{0};
 };
 
 }  // namespace tombolo::svp

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <condition_variable>
 #include <cstdio>
@@ -11,16 +13,20 @@
 #include <optional>
 
 #include "host/memory/fixed_range.h"
+#include "host/processes/host_identity.h"
 #include "host/processes/processors.h"
 #include "runtime/collective/shared_memory.h"
 #include "runtime/engines/chosen_core.h"
+#include "runtime/host_mpi/launched.h"
 #include "runtime/options/options.h"
 #include "runtime/options/svp_options.h"
 #include "runtime/processes/end_board.h"
 #include "runtime/processes/launcher.h"
+#include "runtime/processes/processes_here.h"
 #include "svp/family/family.h"
 #include "svp/job/exchange_on.h"
 #include "svp/places/default_place.h"
+#include "svp/transport/mpi/load.h"
 
 namespace tombolo::svp {
 namespace {
@@ -36,7 +42,23 @@ std::atomic<Job*> job_here{nullptr};
 struct Settings {
   Carriage carriage = Carriage::best;
   std::uint64_t heap_bytes = 0;
+  bool shares_hosts = true;  // processes of one host share memory
 };
+
+// Trivially copyable, to be gathered.
+struct Name {
+  std::array<char, 64> host{};
+  std::int64_t process = 0;
+};
+Name name_of_this() {
+  Name name;
+  gethostname(name.host.data(), name.host.size() - 1);
+  name.process = getpid();
+  return name;
+}
+std::string described(const Name& name) {
+  return fmt::format("process {} on host {}", name.process, name.host.data());
+}
 
 Status read_settings(Settings& out) {
   const std::string transport = text_of(runtime::svp_transport_option);
@@ -49,6 +71,9 @@ Status read_settings(Settings& out) {
   if (!mebibytes || *mebibytes < 1 || *mebibytes > 65536)
     return not_understood(runtime::svp_memory_option, memory);
   out.heap_bytes = *mebibytes << 20;
+  const std::string share = text_of(runtime::svp_share_option);
+  TOMBOLO_TRY(check(runtime::svp_share_option, share));
+  out.shares_hosts = share != "none";
   return {};
 }
 
@@ -73,6 +98,9 @@ struct Job::State {
   Settings settings;
   runtime::Options options;
   std::unique_ptr<runtime::SocketExchange> sockets;
+  std::unique_ptr<HostMessages> messages;
+  std::unique_ptr<HostLink> far;
+  Island island;
   std::optional<runtime::EndBoard> ends;
   std::optional<runtime::SharedMemory> memory;
   std::vector<host::FixedRange> ranges;  // by rank: of the shared memory
@@ -83,12 +111,20 @@ struct Job::State {
   std::vector<std::unique_ptr<RemotePlaces>> remote;  // by rank, default and exclusive
   JobExchange* exchange = nullptr;                    // workers look at it until the process ends
 
+  Status join();
   template <runtime::Exchange X>
-  runtime::Agreed open(runtime::Collective<X>& all);
+  runtime::Agreed agree(runtime::Collective<X>& all);
+  template <runtime::Exchange X>
+  runtime::Agreed share(runtime::Collective<X>& island);
   template <runtime::Exchange X>
   runtime::Agreed reserve(runtime::Collective<X>& all);
+  Status open_by_sockets();
+  Status open_by_mpi();
   Status meet(std::vector<runtime::Member> members);
-  machine::Home sites() const { return static_cast<machine::Home>(size); }
+  // Processes that share memory with this one, and the number of this one among them.
+  machine::Home homes() const { return static_cast<machine::Home>(island.sites.size()); }
+  machine::Home home() const { return island.homes[static_cast<std::size_t>(rank)]; }
+  Site sites() const { return static_cast<Site>(size); }
   bool reserve_all_at(std::uint64_t address);
   Status start_exchange();
   template <class C>
@@ -99,8 +135,8 @@ struct Job::State {
 Status Job::State::meet(std::vector<runtime::Member> members) {
   runtime::SharedMemory::Request request{.alignment = host::page_bytes()};
   runtime::with_core({options.machine, options.native_atomics},
-                     [&]<class C>() { request.sync_bytes = ExchangeOn<C>::sync_bytes(sites()); });
-  memory.emplace(request, rank, std::move(members));
+                     [&]<class C>() { request.sync_bytes = ExchangeOn<C>::sync_bytes(homes()); });
+  memory.emplace(request, static_cast<int>(home()), std::move(members));
   if (memory->refusal().empty()) return {};
   return Status::unsupported(
       fmt::format("the processes cannot share memory: {}", memory->refusal()));
@@ -108,9 +144,9 @@ Status Job::State::meet(std::vector<runtime::Member> members) {
 
 bool Job::State::reserve_all_at(std::uint64_t address) {
   ranges.clear();
-  for (int r = 0; r < size; ++r) {
+  for (machine::Home h = 0; h < homes(); ++h) {
     host::FixedRange range;
-    const std::uint64_t at = address + static_cast<std::uint64_t>(r) * settings.heap_bytes;
+    const std::uint64_t at = address + h * settings.heap_bytes;
     if (!host::FixedRange::reserve(at, settings.heap_bytes, range).ok()) return false;
     ranges.push_back(std::move(range));
   }
@@ -135,10 +171,11 @@ runtime::Agreed Job::State::reserve(runtime::Collective<X>& all) {
   });
 }
 
+constexpr runtime::Elsewhere cannot_join{.message = "another process cannot join the program"};
+
 template <runtime::Exchange X>
-runtime::Agreed Job::State::open(runtime::Collective<X>& all) {
-  const runtime::Elsewhere failed{.message = "another process cannot join the program"};
-  TOMBOLO_AGREE(all.step(failed, [&] {
+runtime::Agreed Job::State::agree(runtime::Collective<X>& all) {
+  TOMBOLO_AGREE(all.step(cannot_join, [&] {
     options = runtime::read_environment();
     if (!options.complaints.empty()) return Status::bad_configuration(options.complaints.front());
     return read_settings(settings);
@@ -146,29 +183,93 @@ runtime::Agreed Job::State::open(runtime::Collective<X>& all) {
   all.broadcast(settings, 0);
   all.broadcast(options.machine, 0);
   all.broadcast(options.native_atomics, 0);
+  return all.done();
+}
+
+// Those of the island, by themselves.
+template <runtime::Exchange X>
+runtime::Agreed Job::State::share(runtime::Collective<X>& all) {
   runtime::Member me = runtime::this_member(options);
-  me.bytes = ExchangeShape::data_bytes(sites(), settings.heap_bytes);
+  me.bytes = ExchangeShape::data_bytes(homes(), settings.heap_bytes);
   me.threads = true;
-  std::vector<runtime::Member> members(static_cast<std::size_t>(size));
+  std::vector<runtime::Member> members(homes());
   all.gather(me, std::span(members));
-  const runtime::Member right = members[static_cast<std::size_t>((rank + 1) % size)];
-  TOMBOLO_AGREE(all.step(failed, [&] { return meet(std::move(members)); }));
+  const runtime::Member right = members[(home() + 1) % homes()];
+  TOMBOLO_AGREE(all.step(cannot_join, [&] { return meet(std::move(members)); }));
   std::uint64_t seen = 0;
   copies = all.attempt(
       [&] { return host::read_foreign(right.process.pid, right.probe, &seen, sizeof seen); });
   TOMBOLO_AGREE(memory->make(all, options));
   TOMBOLO_AGREE(reserve(all));
-  return all.step(failed, [&] { return start_exchange(); });
+  return all.step(cannot_join, [&] { return start_exchange(); });
+}
+
+Status Job::State::open_by_sockets() {
+  runtime::Collective all(*sockets);
+  if (const auto agreed = agree(all); !agreed.ok()) return agreed.status();
+  island = Island::of(static_cast<Site>(rank), std::vector<Site>(sites(), 0));
+  const auto shared = share(all);
+  // A launcher without a board ends all processes when one ends.
+  ends.emplace();
+  if (!runtime::EndBoard::join(*ends).ok()) ends.reset();
+  return shared.status();
+}
+
+// Processes with one name of their host, which can name each other's memory, are an island.
+Status Job::State::open_by_mpi() {
+  runtime::Collective<HostExchange> all(*messages);
+  if (const auto agreed = agree(all); !agreed.ok()) return agreed.status();
+  std::vector<Name> names(sites());
+  std::vector<std::uint64_t> hosts(sites());
+  all.gather(name_of_this(), std::span(names));
+  all.gather(host::this_host().digest(), std::span(hosts));
+  std::vector<Site> colors;
+  std::vector<std::string> texts;
+  for (Site site = 0; site < sites(); ++site) {
+    Site first = 0;
+    while (names[first].host != names[site].host || hosts[first] != hosts[site]) ++first;
+    colors.push_back(settings.shares_hosts ? first : site);
+    texts.push_back(described(names[site]));
+  }
+  island = Island::of(static_cast<Site>(rank), colors);
+  const auto group = messages->group(static_cast<int>(colors[static_cast<std::size_t>(rank)]));
+  runtime::Collective<HostExchange> mine(*group);
+  Status shared;
+  const auto opened = all.step(cannot_join, [&] {
+    far = std::make_unique<HostLink>(*messages, std::move(texts));
+    shared = share(mine).status();
+    return shared;
+  });
+  return opened.status();
+}
+
+Status Job::State::join() {
+  if (runtime::is_launched()) {
+    TOMBOLO_TRY(runtime::join(sockets));
+    rank = sockets->rank();
+    size = sockets->size();
+    return size > 1 ? open_by_sockets() : Status();
+  }
+  const int started = runtime::processes_of_mpi_job();
+  if (started < 2) return {};
+  TOMBOLO_TRY(load_host_messages(messages));
+  rank = messages->rank();
+  size = messages->size();
+  if (size > 1) return open_by_mpi();
+  return Status::bad_configuration(fmt::format(
+      "the launcher has started {} processes, and each is alone for the MPI that was found: name "
+      "the library of the launcher's MPI by {}",
+      started, runtime::svp_mpi_option.variable));
 }
 
 // The shared memory of all processes, at its address here.
 template <class C>
 Status Job::State::show(C& core) {
-  for (machine::Home home = 0; home < sites(); ++home) {
-    host::FixedRange& range = ranges[home];
+  for (machine::Home of = 0; of < homes(); ++of) {
+    host::FixedRange& range = ranges[of];
     if constexpr (!ReachOn<C>::copies_views) {
       TOMBOLO_TRY(
-          range.show(core.view({home, ExchangeShape::heap_offset(sites())}), settings.heap_bytes));
+          range.show(core.view({of, ExchangeShape::heap_offset(homes())}), settings.heap_bytes));
     } else if (mprotect(range.data(), settings.heap_bytes, PROT_READ | PROT_WRITE) != 0) {
       return Status::no_memory("no memory for copies of shared memory");
     }
@@ -177,23 +278,27 @@ Status Job::State::show(C& core) {
 }
 
 Status Job::State::start_exchange() {
-  heap.begin(ranges[static_cast<std::size_t>(rank)].data(), settings.heap_bytes);
-  share_default_pool(static_cast<unsigned>(size));
+  heap.begin(ranges[home()].data(), settings.heap_bytes);
+  const std::uint32_t here =
+      far == nullptr ? homes() : std::max(homes(), runtime::processes_here());
+  share_default_pool(here);
   const runtime::SharedMemory::Surroundings surroundings{
-      .waiting = machine::WaitPolicy::for_host(sites(), host::processors()),
+      .waiting = machine::WaitPolicy::for_host(here, host::processors()),
       .idle = nullptr,
       .for_regions = std::pmr::new_delete_resource(),
       .for_engine = nullptr};
   ExchangeParts parts{.attachment = memory->attachment(surroundings, options),
                       .particulars = memory->particulars(surroundings, options),
-                      .processes = {},
+                      .island = island,
+                      .far = far.get(),
+                      .processes = std::vector<std::int32_t>(sites(), of_another_host),
                       .heap_address = heap_address,
                       .heap_bytes = settings.heap_bytes,
                       .heap = &heap,
                       .copies = copies,
                       .places = {Place(), exclusive}};
-  for (const runtime::Member& member : memory->members())
-    parts.processes.push_back(member.process.pid);
+  for (machine::Home of = 0; of < homes(); ++of)
+    parts.processes[island.sites[of]] = memory->members()[of].process.pid;
   Status status;
   runtime::with_core(memory->machine(), [&]<class C>() {
     auto started = std::make_unique<ExchangeOn<C>>(std::move(parts));
@@ -226,7 +331,7 @@ Place Job::place(unsigned process) const { return place(process, state_->setting
 Place Job::place(unsigned process, Carriage carriage) const {
   TOMBOLO_CHECK(process < processes(), "place: there is no process {} of {}", process, processes());
   if (process == rank()) return {};
-  return state_->remote[2 * process]->places[static_cast<std::size_t>(carriage)]->name();
+  return state_->remote[std::size_t{2} * process]->places[static_cast<std::size_t>(carriage)]->name();
 }
 
 Place Job::exclusive(unsigned process) const {
@@ -234,7 +339,7 @@ Place Job::exclusive(unsigned process) const {
                 processes());
   if (process == rank()) return state_->exclusive;
   const auto carriage = static_cast<std::size_t>(state_->settings.carriage);
-  return state_->remote[2 * process + exclusive_number]->places[carriage]->name();
+  return state_->remote[std::size_t{2} * process + exclusive_number]->places[carriage]->name();
 }
 
 std::vector<Place> Job::places() const {
@@ -257,20 +362,8 @@ void Job::free(void* at) {
 
 Status Job::start(std::unique_ptr<Job>& out) {
   auto state = std::make_unique<State>();
-  if (runtime::is_launched()) {
-    TOMBOLO_TRY(runtime::join(state->sockets));
-    state->rank = state->sockets->rank();
-    state->size = state->sockets->size();
-  }
-  if (state->size > 1) {
-    runtime::Collective all(*state->sockets);
-    const runtime::Agreed opened = state->open(all);
-    if (!opened.ok()) return opened.status();
-    // A launcher without a board ends all processes when one ends.
-    state->ends.emplace();
-    if (!runtime::EndBoard::join(*state->ends).ok()) state->ends.reset();
-    Reception::set(state->exchange);
-  }
+  TOMBOLO_TRY(state->join());
+  if (state->exchange != nullptr) Reception::set(state->exchange);
   state->name_places();
   out.reset(new Job(std::move(state)));
   return {};
@@ -331,6 +424,13 @@ void Job::serve() {
   }
 }
 
+// The other processes of an MPI's job end together with this one.
+void Job::leave() {
+  if (state_->messages == nullptr) return;
+  if (state_->exchange != nullptr) state_->exchange->close();
+  state_->messages->finish(state_->far == nullptr || state_->far->is_whole());
+}
+
 int run(const std::function<int(Job&)>& program) {
   std::unique_ptr<Job> started;
   if (const Status status = Job::start(started); !status.ok()) {
@@ -339,9 +439,13 @@ int run(const std::function<int(Job&)>& program) {
   }
   Job* const job = started.release();  // workers look at its parts until the process ends
   job_here.store(job, std::memory_order_release);
-  if (job->rank() == 0) return job->run_program(program);
-  job->serve();
-  return 0;
+  int result = 0;
+  if (job->rank() == 0)
+    result = job->run_program(program);
+  else
+    job->serve();
+  job->leave();
+  return result;
 }
 
 }  // namespace tombolo::svp

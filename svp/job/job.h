@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: a program of several processes that create families in each other. The command
-// `tombolo svp run -n N PROGRAM` starts them. Process 0 runs the program, the others serve.
+// `tombolo svp run -n N PROGRAM` starts them, or the launcher of an MPI, on several hosts. Process
+// 0 runs the program, the others serve.
 //
 //   int main() {
 //     return svp::run([](svp::Job& job) {
@@ -14,7 +15,7 @@
 // have the same job: Job::here().
 //
 // Invariants: JOB1 all processes take the settings of process 0 where they have to be alike.
-//             JOB2 shared memory is at one address in all processes.
+//             JOB2 shared memory is at one address in all processes of a host.
 //             JOB3 the program ends, and all processes with it, when its function at process 0
 //                  returns. A process that ends before is known to the others within some
 //                  milliseconds: its places refuse families.
@@ -67,6 +68,7 @@ class Job {
   void look();
   int run_program(const std::function<int(Job&)>& program);
   void serve();
+  void leave();
 
   std::unique_ptr<State> state_;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the memory of other processes of this host, as a process reaches it: the shared parts by
-// their address, which is one in all processes, the rest by the kernel's copies.
+// their address, which is one in all processes, the rest by the kernel's copies. That of other
+// hosts is not reached.
 //
 // On a machine whose view of a region is not its memory, each process has a copy of the shared
 // parts at that address, and the bytes go to memory and back at the create and the sync.
@@ -26,14 +27,19 @@ namespace tombolo::svp {
 struct SharedParts {
   std::uint64_t first = 0;       // the address of the first process's
   std::uint64_t part_bytes = 0;  // of each
-  machine::Offset offset = 0;    // in the region of its home
+  std::uint64_t parts = 0;
+  machine::Offset offset = 0;  // in the region of its home
 };
+
+// In place of the number of a process that is not on this host.
+inline constexpr std::int32_t of_another_host = -1;
 
 template <machine::Core C>
 class ReachOn {
  public:
   static constexpr bool copies_views = machine::KeepsViewsApart<C>;
 
+  // `processes` by site.
   ReachOn(C& core, const SharedParts& shared, const Heap& heap, std::vector<std::int32_t> processes,
           bool may_copy)
       : core_(core),
@@ -42,7 +48,7 @@ class ReachOn {
         processes_(std::move(processes)),
         may_copy_(may_copy) {}
 
-  bool copies() const { return may_copy_; }
+  bool copies(Site site) const { return may_copy_ && is_here(site); }
   Status get(Site site, std::uint64_t address, void* to, std::size_t bytes) const {
     return bytes == 0 ? Status() : host::read_foreign(processes_[site], address, to, bytes);
   }
@@ -50,8 +56,8 @@ class ReachOn {
     return bytes == 0 ? Status() : host::write_foreign(processes_[site], address, from, bytes);
   }
 
-  bool can_show(const void* at, std::size_t bytes) const {
-    if (!is_shared(address_of(at), bytes)) return false;
+  bool can_show(Site site, const void* at, std::size_t bytes) const {
+    if (!is_here(site) || !is_shared(address_of(at), bytes)) return false;
     if constexpr (C::properties.coherent) return true;
     const auto* const start = static_cast<const std::byte*>(at);
     const std::uint64_t end = address_of(at) + bytes;
@@ -70,9 +76,9 @@ class ReachOn {
     core_.refresh(place, bytes);
     if constexpr (copies_views) (void)core_.read(place, at, bytes).ok();  // a mapped region
   }
-  void* map(Site, std::uint64_t address, std::size_t bytes) {
+  void* map(Site site, std::uint64_t address, std::size_t bytes) {
     auto* const at = reinterpret_cast<void*>(address);
-    if (!is_shared(address, bytes)) return nullptr;
+    if (!is_here(site) || !is_shared(address, bytes)) return nullptr;
     refresh(at, bytes);
     return at;
   }
@@ -82,11 +88,12 @@ class ReachOn {
 
  private:
   static std::uint64_t address_of(const void* at) { return reinterpret_cast<std::uintptr_t>(at); }
+  bool is_here(Site site) const { return processes_[site] != of_another_host; }
   // In the part of one process.
   bool is_shared(std::uint64_t address, std::size_t bytes) const {
     if (shared_.part_bytes == 0 || address < shared_.first) return false;
     const std::uint64_t offset = address - shared_.first;
-    return offset / shared_.part_bytes < processes_.size() && bytes <= shared_.part_bytes &&
+    return offset / shared_.part_bytes < shared_.parts && bytes <= shared_.part_bytes &&
            offset % shared_.part_bytes <= shared_.part_bytes - bytes;
   }
   machine::DataPlace place_of(std::uint64_t address) const {

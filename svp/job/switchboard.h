@@ -69,8 +69,9 @@ class Switchboard final : public Host {
   bool pump() {
     if (!mutex_.try_lock()) return false;
     const std::lock_guard lock(mutex_, std::adopt_lock);
-    bool any = link_.has_arrivals() &&
-               link_.poll([this](const Message& message) { return take(message); });
+    if (closed_) return false;
+    bool any = link_.poll([this](const Message& message) { return take(message); });
+    while (const auto loss = link_.next_loss()) end_site(loss->site, loss->how);
     if (!unsent_calls_.empty() || !unsent_families_.empty()) any = send_more() || any;
     if (const std::uint64_t raised = Pool::alarms_raised(); raised != alarms_seen_) {
       alarms_seen_ = raised;
@@ -90,15 +91,18 @@ class Switchboard final : public Host {
 
   void site_ended(Site site, const std::string& how) {
     const std::lock_guard lock(mutex_);
-    if (!ends_[site].empty()) return;
-    ends_[site] = how;
-    for (std::size_t number = 0; number < calls_.size(); ++number)
-      if (calls_[number] != nullptr && calls_[number]->call->channel().peer == site)
-        fail(*calls_[number], how);
-    for (auto at = served_.lower_bound({site, 0}); at != served_.end();) {
-      ServedFamily& family = *(at++)->second;
-      if (family.service.channel().peer == site) orphan(family);
-    }
+    end_site(site, how);
+  }
+  // Calls `use` while no thread uses the link.
+  template <class Use>
+  void alone(Use&& use) {
+    const std::lock_guard lock(mutex_);
+    use();
+  }
+  // No thread uses the link any more.
+  void close() {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
   }
 
   // ---- Families of other sites ------------------------------------------------------------------
@@ -145,7 +149,8 @@ class Switchboard final : public Host {
     OpenCall* const open = calls_[message.channel.number];
     if (open == nullptr) return;  // it has failed meanwhile
     open->call->take(message, reach_);
-    if (open->call->ended()) close(*open);
+    open->call->expect(link_);
+    close_if_ended(*open);
   }
   void take_from_creator(const Message& message) {
     const Key key{message.channel.opener, message.channel.number};
@@ -156,10 +161,11 @@ class Switchboard final : public Host {
     }
     ServedFamily& family = *at->second;
     family.service.take(message);
+    family.service.expect(link_);
     if (family.service.ready() && !family.started()) start(family);
     // The alarm of a kill is retired at the end of a family that was started.
     if (family.service.kill_asked() && family.started() && family.takes_kills) family.kill();
-    if (message.kind == Kind::sync) advance(family);
+    if (message.kind == Kind::sync || message.kind == Kind::data) advance(family);
   }
   void start(ServedFamily& family) {
     const std::uint32_t place = family.service.place();
@@ -172,21 +178,24 @@ class Switchboard final : public Host {
   // ---- Sending ----------------------------------------------------------------------------------
 
   void advance(OpenCall& open) {
-    if (open.call->advance(link_) || open.unsent) return;
+    if (closed_ || open.call->advance(link_) || open.unsent) return;
     open.unsent = true;
     unsent_calls_.push_back(&open);
   }
-  // Frees the family when there is nothing left to be said.
+  // Frees the family when there is nothing left to be said, and its output is out of its memory.
   void advance(ServedFamily& family) {
-    if (!family.over) return;
-    if (family.orphaned || family.service.advance(link_)) {
-      if (family.unsent) std::erase(unsent_families_, &family);
-      const VirtualChannel channel = family.service.channel();
-      served_.erase({channel.opener, channel.number});
-    } else if (!family.unsent) {
-      family.unsent = true;
+    if (!family.over || closed_) return;
+    const bool sent = family.orphaned || family.service.advance(link_);
+    if (sent == family.unsent) list_unsent(family, !sent);
+    const VirtualChannel channel = family.service.channel();
+    if (sent && !is_moving(link_, channel)) served_.erase({channel.opener, channel.number});
+  }
+  void list_unsent(ServedFamily& family, bool unsent) {
+    family.unsent = unsent;
+    if (unsent)
       unsent_families_.push_back(&family);
-    }
+    else
+      std::erase(unsent_families_, &family);
   }
   bool send_more() {
     bool any = false;
@@ -218,6 +227,21 @@ class Switchboard final : public Host {
 
   // ---- Ends -------------------------------------------------------------------------------------
 
+  void end_site(Site site, const std::string& how) {
+    if (!ends_[site].empty()) return;
+    ends_[site] = how;
+    for (std::size_t number = 0; number < calls_.size(); ++number)
+      if (calls_[number] != nullptr && calls_[number]->call->channel().peer == site)
+        fail(*calls_[number], how);
+    for (auto at = served_.lower_bound({site, 0}); at != served_.end();) {
+      ServedFamily& family = *(at++)->second;
+      if (family.service.channel().peer == site) orphan(family);
+    }
+  }
+  // Its number, and the creator's memory, are in use as long as arrays move.
+  void close_if_ended(OpenCall& open) {
+    if (open.call->ended() && !is_moving(link_, open.call->channel())) close(open);
+  }
   void fail(OpenCall& open, const std::string& how) {
     open.call->fail(how, reach_);
     close(open);
@@ -249,6 +273,7 @@ class Switchboard final : public Host {
   std::vector<ServedFamily*> unsent_families_;
   std::vector<std::string> ends_;  // of sites; empty: it runs
   std::uint64_t alarms_seen_ = 0;
+  bool closed_ = false;
 };
 
 }  // namespace tombolo::svp

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "runtime/host_mpi/launched.h"
 #include "runtime/options/options.h"
 #include "runtime/options/svp_options.h"
 #include "runtime/processes/launcher.h"
@@ -17,7 +18,10 @@ using runtime::counters;
 
 void say(const std::string& text) { std::fprintf(stderr, "tombolo: %s\n", text.c_str()); }
 
-std::string rank() { return std::to_string(runtime::launched_rank()); }
+std::string rank() {
+  const bool ours = runtime::is_launched();
+  return std::to_string(ours ? runtime::launched_rank() : runtime::rank_in_mpi_job());
+}
 
 // The program may change its folder.
 std::string path_of_trace() {
@@ -25,7 +29,8 @@ std::string path_of_trace() {
   if (path.empty()) return path;
   std::error_code error;
   const std::string whole = std::filesystem::absolute(path, error);
-  return runtime::is_launched() ? whole + "." + rank() : whole;
+  const bool one_of_several = runtime::is_launched() || runtime::processes_of_mpi_job() > 1;
+  return one_of_several ? whole + "." + rank() : whole;
 }
 
 }  // namespace

@@ -95,7 +95,7 @@ class Call {
   template <Reach R>
   void open(R& reach) {
     for (Routed& routed : pieces_) {
-      routed.way = way_of(plan_.carriage, routed.piece, reach);
+      routed.way = way_of(plan_.carriage, routed.piece, channel_.peer, reach);
       routed.address = reinterpret_cast<std::uintptr_t>(routed.piece.at);
       if (routed.way == Way::address) reach.publish(routed.piece.at, routed.piece.bytes());
     }
@@ -125,6 +125,15 @@ class Call {
       note(receiving_.take(message.bytes));
     if (complete_ && receiving_.complete() && !ended_) end(reach);
     return true;
+  }
+  // After take(): where the link moves arrays, says where those of the output go.
+  template <Link L>
+  void expect(L& link) {
+    if constexpr (MovesArrays<L>) {
+      if (!complete_ || ended_ || expecting_ || !link.moves(channel_)) return;
+      expecting_ = true;
+      receiving_.expect(link, channel_);
+    }
   }
   bool ended() const { return ended_; }
   const Completion& completion() const { return completion_; }
@@ -211,6 +220,7 @@ class Call {
   bool sent_ = false;
   bool answering_ = false;
   bool complete_ = false;
+  bool expecting_ = false;
   bool ended_ = false;
 };
 

@@ -46,13 +46,14 @@ struct Routed {
 inline constexpr std::size_t few_bytes = 512;
 
 template <Reach R>
-Way way_of(Carriage carriage, const Piece& piece, R& reach) {
+Way way_of(Carriage carriage, const Piece& piece, Site there, R& reach) {
   if (!piece.form->array || carriage == Carriage::stream) return Way::inside;
   if (carriage == Carriage::buffer) return Way::messages;
-  const bool by_address = carriage != Carriage::direct && reach.can_show(piece.at, piece.bytes());
+  const bool by_address =
+      carriage != Carriage::direct && reach.can_show(there, piece.at, piece.bytes());
   if (by_address) return Way::address;
   if (carriage == Carriage::best && piece.bytes() <= few_bytes) return Way::inside;
-  return reach.copies() ? Way::direct : Way::messages;
+  return reach.copies(there) ? Way::direct : Way::messages;
 }
 
 // The direction of a block.
@@ -189,7 +190,7 @@ class Sending {
       const Routed& routed = pieces_.front();
       if (routed.way == Way::messages && travels(routed.piece.form->flow, leg_)) {
         const auto* const from = static_cast<const std::byte*>(routed.piece.at);
-        if (!send(link, channel, Kind::data, {from, routed.piece.bytes()}, at_)) return false;
+        if (!send_array(link, channel, {from, routed.piece.bytes()}, at_)) return false;
       }
       pieces_ = pieces_.subspan(1);
       at_ = 0;
@@ -207,6 +208,17 @@ class Sending {
       at += shot;
     }
     return true;
+  }
+  template <Link L>
+  static bool send_array(L& link, const VirtualChannel& channel, std::span<const std::byte> bytes,
+                         std::size_t& at) {
+    if constexpr (MovesArrays<L>) {
+      if (link.moves(channel)) {
+        if (!bytes.empty()) link.move_out(channel, bytes);
+        return true;
+      }
+    }
+    return send(link, channel, Kind::data, bytes, at);
   }
 
   Kind kind_ = Kind::request;
@@ -226,12 +238,23 @@ class Receiving {
     skip();
   }
   bool complete() const { return pieces_.empty(); }
-  // False: there are more bytes than the description has.
+  // Says where the arrays go that have not come, before any of them has begun to.
+  template <MovesArrays L>
+  void expect(L& link, const VirtualChannel& channel) const {
+    for (const Routed& routed : pieces_) {
+      const Piece& piece = routed.piece;
+      if (routed.way == Way::messages && travels(piece.form->flow, leg_) && piece.bytes() != 0)
+        link.move_in(channel, {static_cast<std::byte*>(piece.at), piece.bytes()});
+    }
+  }
+  // Bytes that are in their place already stay there. False: there are more bytes than the
+  // description has.
   bool take(std::span<const std::byte> bytes) {
     while (!bytes.empty() && !complete()) {
       const Piece& piece = pieces_.front().piece;
       const std::size_t part = std::min<std::size_t>(bytes.size(), piece.bytes() - at_);
-      std::memcpy(static_cast<std::byte*>(piece.at) + at_, bytes.data(), part);
+      std::byte* const to = static_cast<std::byte*>(piece.at) + at_;
+      if (to != bytes.data()) std::memcpy(to, bytes.data(), part);
       bytes = bytes.subspan(part);
       at_ += part;
       skip();

@@ -77,18 +77,44 @@ concept HasOneMailbox = Link<L> && requires {
   requires L::one_mailbox;
 };
 
+// A link that has no memory of other sites, but may move arrays from memory to memory where both
+// sides take part: the receiver says where the bytes of a channel go, before they come. They are
+// shown as a message of kind `data` once they are there; and one without bytes when the last of a
+// channel's own arrays is out of the sender's hands. Data so moved keep back no message, and are
+// kept back by none; those of one channel come in order.
+template <class L>
+concept MovesArrays = Link<L> &&
+    requires(L& link, const L& seen, const VirtualChannel& channel, std::span<const std::byte> from,
+             std::span<std::byte> to, std::uint64_t bytes) {
+  // Whether those of this channel go so: the same at both sites.
+  { seen.moves(channel) } -> std::same_as<bool>;
+  // The memory stays until is_moving() is false.
+  { link.move_out(channel, from) } -> std::same_as<void>;
+  { link.move_in(channel, to) } -> std::same_as<void>;
+  // Arrays that are not wanted: some of the `bytes` that are to come at most.
+  { link.move_away(channel, bytes) } -> std::same_as<void>;
+  { seen.is_moving(channel) } -> std::same_as<bool>;
+};
+
+// Whether the link still reads or writes memory for the channel.
+template <Link L>
+bool is_moving(const L& link, const VirtualChannel& channel) {
+  if constexpr (MovesArrays<L>) return link.is_moving(channel);
+  return false;
+}
+
 // The memory of other sites, as this one reaches it. An address is one of the named site.
 template <class R>
 concept Reach = requires(R& reach, Site site, std::uint64_t address, void* to, const void* from,
                          std::size_t bytes) {
   // ---- direct: from memory to memory, in one piece ----
-  { reach.copies() } -> std::same_as<bool>;
+  { reach.copies(site) } -> std::same_as<bool>;
   { reach.get(site, address, to, bytes) } -> std::same_as<Status>;
   { reach.put(site, address, from, bytes) } -> std::same_as<Status>;
 
   // ---- remap: only an address travels ----
-  // This memory of the own site can be shown to others.
-  { reach.can_show(from, bytes) } -> std::same_as<bool>;
+  // This memory of the own site can be shown to that one.
+  { reach.can_show(site, from, bytes) } -> std::same_as<bool>;
   // At the creator: before its request is sent, and after the completion has come.
   { reach.publish(from, bytes) } -> std::same_as<void>;
   { reach.refresh(to, bytes) } -> std::same_as<void>;
@@ -100,10 +126,10 @@ concept Reach = requires(R& reach, Site site, std::uint64_t address, void* to, c
 
 // No memory of another site is reached; arrays travel in messages.
 struct NoReach {
-  static bool copies() { return false; }
+  static bool copies(Site) { return false; }
   static Status get(Site, std::uint64_t, void*, std::size_t) { return refused(); }
   static Status put(Site, std::uint64_t, const void*, std::size_t) { return refused(); }
-  static bool can_show(const void*, std::size_t) { return false; }
+  static bool can_show(Site, const void*, std::size_t) { return false; }
   static void publish(const void*, std::size_t) {}
   static void refresh(void*, std::size_t) {}
   static void* map(Site, std::uint64_t, std::size_t) { return nullptr; }

@@ -53,6 +53,21 @@ class Service {
     return true;
   }
 
+  // After take(): where the link moves arrays, says where those of the input go.
+  template <Link L>
+  void expect(L& link) {
+    if constexpr (MovesArrays<L>) {
+      if (!parsed_ || later_bytes_ == 0 || !link.moves(channel_)) return;
+      if (expecting_) return;
+      if (refused_.ok()) {
+        expecting_ = true;
+        receiving_.expect(link, channel_);
+      } else if (!link.is_moving(channel_)) {
+        link.move_away(channel_, later_bytes_);
+      }
+    }
+  }
+
   // All data have come, and the family may run; or it is refused: then fetch() says why.
   bool ready() const { return parsed_ && later_bytes_ == 0; }
   bool kill_asked() const { return kill_asked_; }
@@ -212,6 +227,7 @@ class Service {
   std::uint64_t later_bytes_ = 0;
   Status refused_;
   bool parsed_ = false;
+  bool expecting_ = false;
   bool mapped_ = false;
   bool ended_ = false;
   bool sync_asked_ = false;

@@ -63,7 +63,7 @@ struct NotingReach {
   bool shows = false;
   std::string done{};
 
-  bool copies() const { return direct; }
+  bool copies(Site) const { return direct; }
   Status get(Site, std::uint64_t address, void* to, std::size_t bytes) {
     done += "get ";
     std::memcpy(to, reinterpret_cast<const void*>(address), bytes);
@@ -74,7 +74,7 @@ struct NotingReach {
     std::memcpy(reinterpret_cast<void*>(address), from, bytes);
     return {};
   }
-  bool can_show(const void*, std::size_t) const { return shows; }
+  bool can_show(Site, const void*, std::size_t) const { return shows; }
   void publish(const void*, std::size_t) { done += "publish "; }
   void refresh(void*, std::size_t) { done += "refresh "; }
   void* map(Site, std::uint64_t address, std::size_t) {
