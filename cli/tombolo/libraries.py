@@ -56,7 +56,11 @@ PROGRAMS = {
     "tombolo-svp": ("svp", "native"),
     "libtombolo_families.a": ("svp", "native"),
     "tombolo-svp-bench": ("svp", "svp-bench"),
+    "tombolo-svp-ping-pong-mpich": ("svp", "svp-bench"),
+    "tombolo-svp-ping-pong-openmpi": ("svp", "svp-bench"),
     "libtombolo_svp_c.so": ("svp", "native"),
+    "libtombolo_svp_mpich.so": ("svp", "native"),
+    "libtombolo_svp_openmpi.so": ("svp", "native"),
 }
 
 

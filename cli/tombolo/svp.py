@@ -7,7 +7,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from tombolo import libraries, paths
+from tombolo import launch, libraries, mpis, paths
 from tombolo.errors import UserError
 
 LAUNCHER = "tombolo-svp"  # of processes that find each other
@@ -46,16 +46,29 @@ def command(processes: int, program: list[str]) -> list[str]:
     return [str(libraries.need_program(LAUNCHER)), str(processes), *program]
 
 
+def mpi_job(choice: Choice, mpi: str, processes: int, program: list[str]) -> launch.Job:
+    """The same by the launcher of an MPI, which may start them on several hosts."""
+    chosen = mpis.need(mpi)
+    libraries.need_program(f"libtombolo_svp_{chosen.kind}.so")
+    return launch.job(chosen, processes, program, None, extra=choice.environment())
+
+
+def started_by_an_mpi() -> bool:
+    """Whether the launcher of an MPI has started this process as one of several."""
+    sizes = (os.environ.get(name, "") for name in ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE"))
+    return any(size.isdecimal() and int(size) > 1 for size in sizes)
+
+
 def environment(choice: Choice) -> dict[str, str]:
     """All of it."""
     inherited = {name: text for name, text in os.environ.items() if name != "TOMBOLO_DSM_SERVERS"}
     return inherited | choice.environment()
 
 
-def run_traced(argv: list[str], choice: Choice, processes: int, trace: Path) -> int:
+def run_traced(argv: list[str], env: dict[str, str], processes: int, trace: Path) -> int:
     """Runs the processes, and makes one trace of theirs. The status of the command."""
     parts = [trace.with_name(f"{trace.name}.{rank}") for rank in range(processes)]
-    status = subprocess.run(argv, env=environment(choice)).returncode
+    status = subprocess.run(argv, env=env).returncode
     written = [part for part in parts if part.is_file()]
     try:
         merge(written, trace)
@@ -90,7 +103,8 @@ def flags() -> list[str]:
     """For a C++ compiler, behind the sources."""
     archive = libraries.need_program(ARCHIVE)
     more = (archive.parent / FLAGS).read_text().split()
-    return ["-std=c++20", f"-I{include()}", str(archive), *more]
+    modules = f"-Wl,-rpath,{archive.parent}"  # for processes of other hosts
+    return ["-std=c++20", f"-I{include()}", str(archive), *more, modules]
 
 
 def flags_of_c() -> list[str]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tombolo import programs, settings, svp, svp_compile
+from tombolo import mpis, programs, settings, svp, svp_compile
 from tombolo.errors import UserError
 
 app = typer.Typer(help="Programs of families of threads (SVP).", no_args_is_help=True)
@@ -44,25 +44,40 @@ def run(
         Path | None,
         typer.Option(help="Write a trace of families, places and channels; Perfetto opens it."),
     ] = None,
+    mpi: Annotated[
+        str | None,
+        typer.Option(help="Start the processes by its launcher: " + " | ".join(mpis.KEYS)),
+    ] = None,
     show: Annotated[bool, typer.Option(help="Print the command line instead of running it.")] = False,
 ) -> None:
-    """Run PROGRAM, whose families run on the processors of this host."""
+    """Run PROGRAM, whose families run on the processors of this host.
+
+    Under mpiexec, each process of which calls this command, they run in all its processes.
+    """
+    among_others = svp.started_by_an_mpi()
+    if among_others and (processes > 1 or mpi):
+        raise UserError("the launcher of an MPI has started this process, and its -n says how many there are")
     between = {"--transport": transport, "--machine": machine, "--seed": seed}
-    for name in (name for name, value in between.items() if value is not None and processes == 1):
+    alone = processes == 1 and not among_others
+    for name in (name for name, value in between.items() if value is not None and alone):
         raise UserError(f"{name}: one process shares its memory with no other; ask for more with -n")
     if machine is not None:
         settings.check_machine(machine)
     settings.check_choice("TOMBOLO_SVP_TRANSPORT", transport)
     program = programs.locate(command[0])
-    argv = svp.command(processes, [str(program), *command[1:]])
+    told = "text" if stats else None
+    choice = svp.Choice(workers, transport, machine, seed, told, trace and str(trace.absolute()))
+    whole = [str(program), *command[1:]]
+    argv, env = svp.command(processes, whole), svp.environment(choice)
+    if mpi is not None and processes > 1:
+        job = svp.mpi_job(choice, mpi, processes, whole)
+        argv, env = job.argv, job.env
     if show:
         print(" ".join(argv))
         return
-    told = "text" if stats else None
-    choice = svp.Choice(workers, transport, machine, seed, told, trace and str(trace.absolute()))
     if trace is not None and processes > 1:
-        raise typer.Exit(svp.run_traced(argv, choice, processes, trace))
-    os.execvpe(argv[0], argv, svp.environment(choice))
+        raise typer.Exit(svp.run_traced(argv, env, processes, trace))
+    os.execvpe(argv[0], argv, env)
 
 
 @app.command("flags")
