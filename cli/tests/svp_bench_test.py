@@ -50,6 +50,8 @@ def test_ratios_are_of_medians_and_to_the_quickest_variant_of_ours():
         (row("fib", families=[9.0], oneTBB=[20.0]), "9 ns, above 8"),
         (row("fib", 2, families=[4.0], oneTBB=[20.0]), ""),
         (row("chain", families=[6.0]), ""),
+        (row("TCP, 8 bytes", families=[14.0], MPI=[10.0]), ""),
+        (row("TCP, 8 bytes", families=[16.0], MPI=[10.0]), "another is 1.60 times as quick; 1.5 at most"),
     ],
 )
 def test_a_goal_that_is_not_reached_is_told(made, sentence):

@@ -23,14 +23,23 @@ def svp(
     ] = None,
     rounds: Annotated[int, typer.Option(help="How often each has its turn.", min=1)] = 5,
     strict: Annotated[bool, typer.Option(help="Fail where a goal is not reached.")] = False,
+    mpi: Annotated[
+        str | None,
+        typer.Option(help="Instead, families that only this MPI joins, beside its own ping-pong."),
+    ] = None,
 ) -> None:
     """Nanoseconds of a task: families, and each other run-time that is here."""
-    counts = list(dict.fromkeys(workers or [1, host.cores()]))
+    counts = [1] if mpi else list(dict.fromkeys(workers or [1, host.cores()]))
     silent = str(lines) == "-"
     say = (lambda text: None) if silent else console.print
-    entries, absent = svp_bench.contestants()
-    writer = records.Writer("svp", workers=counts, quick=quick)
-    rows = svp_bench.measure(entries, counts, 1 if quick else rounds, quick, say)
+    absent: list[str] = []
+    writer = records.Writer("svp", workers=counts, quick=quick, mpi=mpi)
+    if mpi:
+        rows = svp_bench.ping_pong(mpi, quick)
+    else:
+        entries, absent = svp_bench.contestants()
+        rows = svp_bench.measure(entries, counts, 1 if quick else rounds, quick, say)
+        absent += svp_bench.absent_of(rows)
     told = [each for row in rows for each in svp_bench.results(row)]
     for each in told:
         writer.write(each)
@@ -38,7 +47,7 @@ def svp(
         records.write_lines(told, lines)
     behind = [text for row in rows if (text := row.verdict())]
     if not silent:
-        show(rows, behind, [*absent, *svp_bench.absent_of(rows)], writer.path)
+        show(rows, behind, absent, writer.path)
     if strict and behind:
         raise typer.Exit(1)
 
