@@ -48,8 +48,8 @@ class ReaderNotices {
     // The program's stores are in memory before the ring is looked at (DNR1).
     core_.fence();
     return rings_[core_.self()].read(
-        [&](Page page) {
-          body(page);
+        [&](const Update& notice) {
+          body(notice.page);
           return Status();
         },
         lost);

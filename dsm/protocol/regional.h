@@ -25,7 +25,9 @@
 //                  that was stored to in a span. A kept page without one may have changed anywhere.
 //                  Where spans tell all (Shape), notice of a span's changes is given before its
 //                  lock is free, as by rule 1: then all that is ordered by locks is in order, for
-//                  programs that know of no regions (docs/decisions/0026).
+//                  programs that know of no regions (docs/decisions/0026). A change of a few
+//                  recorded bytes is in its notice, and in no log: a page that has the version
+//                  before it is patched, by each thread.
 //             DRG5 a page that this thread caches and does not keep equals the page that other
 //                  threads get, but for changes of threads that it has not heard of.
 //             DRG6 a page is left to the program only if this thread keeps it in place, and owes
@@ -65,7 +67,8 @@ class Regional {
   };
   static Layout take(machine::SyncLayout& layout, const Shape& shape) {
     return {.directory = PageDirectory<Core>::take(layout, shape),
-            .notices = WriteNotices<Core>::take(layout, shape),
+            .notices = shape.spans_tell_all ? WriteNotices<Core>::take_with_changes(layout, shape)
+                                            : WriteNotices<Core>::take(layout, shape),
             .readers = ReaderNotices<Core>::take(layout, shape),
             .updates = SpanUpdates<T>::take(layout, shape),
             .barrier = EpochBarrier<T, S>::take(layout, shape),
@@ -373,6 +376,8 @@ class Regional {
   Status tell_all() {
     TOMBOLO_TRY(notices_.append(changed_in_spans_));
     changed_in_spans_.clear();
+    for (const Update& change : told_) TOMBOLO_TRY(notices_.append(change));
+    told_.clear();
     return {};
   }
 
@@ -382,13 +387,19 @@ class Regional {
     if (differs) {
       std::uint64_t version = 0;
       TOMBOLO_TRY(send_in_span(page, version));
-      for (const Update& update : updates_of(page, version))
-        for (Span& span : held_) span.updates.push_back(update);
-      changed_in_spans_.push_back(page);
+      note_change(page, updates_of(page, version));
     }
     recorded_.forget(page);
     settle_sent(page, differs);
     return {};
+  }
+
+  void note_change(Page page, const std::vector<Update>& updates) {
+    if (shape_.spans_tell_all && updates.size() == 1 && WriteNotices<Core>::fits(updates.front()))
+      return told_.push_back(updates.front());
+    for (Span& span : held_)
+      span.updates.insert(span.updates.end(), updates.begin(), updates.end());
+    changed_in_spans_.push_back(page);
   }
 
   Status send_in_span(Page page, std::uint64_t& version) {
@@ -447,21 +458,33 @@ class Regional {
     if (note->kept || update.bytes == 0 || note->version + 1 < update.version)
       return drop(update.page);
     applied_ = true;
+    patch(update, *note);
+    return {};
+  }
+
+  void patch(const Update& update, PageNote& note) {
     const auto contents = std::span(update.contents).first(update.bytes);
     copy(contents, store_.frame(update.page).subspan(update.offset, update.bytes));
     // A difference from the twin would be taken for a store of this thread.
     if (store_.writable(update.page))
       copy(contents, store_.twin(update.page).subspan(update.offset, update.bytes));
-    note->version = update.version;
-    return {};
+    note.version = update.version;
   }
 
   // ---- Copies that are too old ------------------------------------------------------------------
 
   Status drop_old() {
     bool lost = false;
-    TOMBOLO_TRY(notices_.read([this](Page page) { return drop_if_old(page); }, lost));
+    TOMBOLO_TRY(notices_.read([this](const Update& notice) { return heed(notice); }, lost));
     return lost ? drop_all_old() : Status();
+  }
+
+  Status heed(const Update& notice) {
+    PageNote* note = store_.lookup(notice.page);
+    if (note == nullptr || notice.bytes == 0 || note->kept || note->version + 1 < notice.version)
+      return drop_if_old(notice.page);
+    if (note->version + 1 == notice.version) patch(notice, *note);
+    return {};
   }
 
   Status drop_all_old() {
@@ -501,6 +524,7 @@ class Regional {
   RecordedRanges recorded_;
   std::vector<Page> changed_;           // at home, and not in the notices yet
   std::vector<Page> changed_in_spans_;  // likewise; others need it at the barrier only
+  std::vector<Update> told_;            // likewise, each to be in its notice
   bool few_ = false;         // pages were written to in the part of a span that ended last
   std::uint32_t syncs_ = 0;  // looks for readers
   bool applied_ = false;     // the last update

@@ -151,6 +151,118 @@ TEST(RegionalSteps, AnUpdateThatThePageHasIsPassedOver) {
   });
 }
 
+// ---- Changes in notices -------------------------------------------------------------------------
+
+constexpr Shape telling_all() {
+  Shape shape = two_threads;
+  shape.spans_tell_all = true;
+  return shape;
+}
+
+// Under a lock of its own each.
+template <class Thread>
+void count_alone(Thread& thread, Variable v, std::uint64_t value) {
+  thread.begin_span(thread.self());
+  thread.store(v, value);
+  thread.end_span(thread.self());
+}
+template <class Thread>
+void expect_patched(Thread& thread, std::uint64_t version) {
+  thread.begin_span(thread.self());
+  const PageNote* const note = thread.pages().lookup(0);
+  ASSERT_NE(note, nullptr) << "the page is dropped at version " << version;
+  EXPECT_EQ(note->version, version);
+  thread.end_span(thread.self());
+}
+
+TEST(RegionalSteps, AChangeInANoticePatchesThePageUnderAnyLock) {
+  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+    turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0), 0U); });
+    for (const int round : {0, 1, 2}) {
+      const auto value = static_cast<std::uint64_t>(round) + 1;
+      turns.take(4 * round + 1, 0, [&] { count_alone(thread, 0, value); });
+      turns.take(4 * round + 2, 1, [&] {
+        expect_patched(thread, 2 * value - 1);
+        EXPECT_EQ(thread.load(0), value);
+      });
+      turns.take(4 * round + 3, 1, [&] { count_alone(thread, 4, value + 10); });
+      turns.take(4 * round + 4, 0, [&] {
+        expect_patched(thread, 2 * value);
+        EXPECT_EQ(thread.load(4), value + 10);
+      });
+    }
+  });
+}
+
+// The page of thread 0 stays writable after its span, with a twin.
+TEST(RegionalSteps, AChangeInANoticeGoesIntoTheTwinToo) {
+  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+    turns.take(0, 0, [&] { count_alone(thread, 0, 1); });
+    turns.take(1, 1, [&] { count_alone(thread, 4, 2); });
+    turns.take(2, 0, [&] { count_alone(thread, 0, 3); });
+    turns.take(3, 1, [&] {
+      thread.evict(0);
+      EXPECT_EQ(thread.load(0), 3U);
+      EXPECT_EQ(thread.load(4), 2U) << "sent again, it would be taken back";
+    });
+  });
+}
+
+// Its changes go into the page by their versions, whose notices may be in another order: a page
+// that lacks the version before is dropped.
+TEST(RegionalSteps, AChangeInANoticeOutOfTurnDropsThePage) {
+  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+    turns.take(0, 1, [&] {
+      EXPECT_EQ(thread.load(0), 0U);
+      thread.store(8, 7);
+    });
+    turns.take(1, 0, [&] {
+      thread.begin_span(0);
+      thread.store(4, 1, false);  // by its name
+      thread.end_span(0);
+      count_alone(thread, 0, 2);
+    });
+    turns.take(2, 1, [&] {
+      thread.begin_span(1);
+      EXPECT_EQ(thread.pages().lookup(0), nullptr);
+      EXPECT_EQ(thread.load(4), 1U);
+      EXPECT_EQ(thread.load(0), 2U);
+      EXPECT_EQ(thread.load(8), 7U);
+      thread.end_span(1);
+    });
+  });
+}
+
+TEST(RegionalSteps, AChangeInANoticeThatThePageHasIsPassedOver) {
+  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+    turns.take(0, 0, [&] {
+      count_alone(thread, 0, 1);
+      count_alone(thread, 0, 2);
+    });
+    turns.take(1, 1, [&] {
+      EXPECT_EQ(thread.load(0), 2U);
+      expect_patched(thread, 2);
+      EXPECT_EQ(thread.load(0), 2U);
+    });
+  });
+}
+
+// Notices of the ring's eight places are overwritten by then.
+TEST(RegionalSteps, ChangesWhoseNoticesAreLostDropThePage) {
+  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+    turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0), 0U); });
+    turns.take(1, 0, [&] {
+      for (std::uint64_t i = 1; i <= 9; ++i) count_alone(thread, 0, i);
+    });
+    turns.take(2, 1, [&] {
+      thread.begin_span(1);
+      EXPECT_EQ(thread.pages().lookup(0), nullptr);
+      EXPECT_EQ(thread.load(0), 9U);
+      thread.end_span(1);
+    });
+  });
+}
+
 // ---- Some of the threads ------------------------------------------------------------------------
 
 template <class Case>

@@ -29,9 +29,9 @@ ProgramMemory* memory_of(const void* address) {
 }
 
 // DIC2
-Lock lock_of(const void* address) {
-  const auto word = reinterpret_cast<std::uint64_t>(address) / sizeof(std::uint64_t);
-  return served.first_lock + static_cast<Lock>(word % served.locks);
+Lock lock_of(const ProgramMemory& memory, const void* address) {
+  const std::uint64_t page = reinterpret_cast<std::uint64_t>(address) / memory.page_bytes();
+  return served.first_lock + static_cast<Lock>(page % served.locks);
 }
 
 void record(const void* address, std::size_t bytes) {
@@ -81,7 +81,7 @@ void serve_instrumented_code(const InstrumentedCode& how) { served = how; }
 std::uint64_t change_atomically(void* address, std::size_t bytes, const AtomicChange& change) {
   ProgramMemory* const memory = memory_of(address);
   if (memory == nullptr) return change_by_processor(address, bytes, change);
-  const Lock lock = lock_of(address);
+  const Lock lock = lock_of(*memory, address);
   std::uint64_t old = 0;
   for (bool done = false;;) {
     served.check(memory->try_change(lock, address, bytes, change, old, done));

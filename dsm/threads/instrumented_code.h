@@ -7,14 +7,15 @@
 //   extern "C" ... tombolo_dsm_attach(const tombolo_dsm_module* module) { return attach(*module); }
 //   ... at each begin and end of a span: tell_instrumented_code(spans);
 //
-// An atomic operation on the program's memory is one under a lock of its address: whatever its
-// order, all stores of the thread before it are seen by the next thread that has an operation on
-// that address. Each is stronger than memory_order_seq_cst needs, and fences have nothing to do.
+// An atomic operation on the program's memory is one under a lock of its page: whatever its order,
+// all stores of the thread before it are seen by the next thread that has an operation on that
+// address. Each is stronger than memory_order_seq_cst needs, and fences have nothing to do.
 //
 // Invariants: DIC1 memory that `memory_of` does not know is this process's, or all processes map
 //                  it: there the processor's atomic operations are right.
-//             DIC2 two operations whose bytes overlap have the same lock: it is that of the 8 bytes
-//                  around them.
+//             DIC2 two operations on one page have the same lock: so their changes have the
+//                  versions of the page in the order in which threads are told of them, and patch
+//                  it.
 // Thread safety: one thread at a time in each process; its memory is private to the process.
 #pragma once
 

@@ -53,7 +53,7 @@ class Memory final : public ProgramMemory {
   void paused_enough() override { pauses_at_end = std::exchange(pauses, 0); }
   Status close() override { return {}; }
 
-  std::array<std::uint64_t, 16> words_here{};
+  alignas(64) std::array<std::uint64_t, 16> words_here{};  // two pages
   std::vector<std::pair<std::ptrdiff_t, std::size_t>> recorded;
   std::set<Lock> locks_used;
   int looks = 0;
@@ -127,14 +127,13 @@ TEST_F(InstrumentedCodeTest, WaitsForTheLockOfTheAddress) {
   EXPECT_LT(*memory.locks_used.begin(), 108u);
 }
 
-TEST_F(InstrumentedCodeTest, HasOneLockForBytesThatOverlap) {
-  auto* const bytes = reinterpret_cast<std::byte*>(&memory.words_here[2]);
-  for (const std::size_t offset : {0, 3, 4, 6, 7}) table->load(bytes + offset, 1, 0);
-  table->load(bytes, 8, 0);
-  table->load(bytes + 4, 4, 0);
+TEST_F(InstrumentedCodeTest, HasOneLockForAPage) {
+  auto* const bytes = reinterpret_cast<std::byte*>(memory.words_here.data());
+  for (const std::size_t offset : {0, 3, 24, 31, 63}) table->load(bytes + offset, 1, 0);
+  table->load(bytes + 56, 8, 0);
   EXPECT_EQ(memory.locks_used.size(), 1u);
-  table->load(bytes + 8, 1, 0);
-  EXPECT_EQ(memory.locks_used.size(), 2u) << "its neighbour has another";
+  table->load(bytes + 64, 1, 0);
+  EXPECT_EQ(memory.locks_used.size(), 2u) << "the next page has another";
 }
 
 TEST_F(InstrumentedCodeTest, LeavesOtherMemoryToTheProcessor) {

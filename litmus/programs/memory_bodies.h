@@ -83,6 +83,24 @@ void stored_before_another_lock(MemoryThread<Thread>& t) {
   }
 }
 
+// Spans that tell all: each thread changes one number of a page under a lock of its own, both at
+// once; each sees both after that, whichever lock it takes.
+template <class Thread>
+void told_to_all(MemoryThread<Thread>& t) {
+  const auto other = static_cast<dsm::Thread>(1 - t.self());
+  const auto of = [](dsm::Thread thread) { return thread == 0 ? on_first : beside_first; };
+  t.load(on_first);
+  t.begin(t.self());
+  t.store(of(t.self()), 1);
+  t.end(t.self());
+  t.reach(1);
+  t.await(other, 1);
+  t.begin(t.self());
+  t.expect("its own number", t.load(of(t.self())), 1);
+  t.expect("the other number", t.load(of(other)), 1);
+  t.end(t.self());
+}
+
 // Rule 3 with a page that both change, then with pages that one changes alone, then read.
 template <class Thread>
 void changed_by_several(MemoryThread<Thread>& t) {
