@@ -238,8 +238,8 @@ std::uint64_t mapped_bytes() {
 }
 
 // No room for copies of a test's memory, but for all that is smaller.
-void limit_memory() {
-  const std::uint64_t bytes = mapped_bytes() + most / 4;
+void limit_memory(std::uint64_t left = most / 4) {
+  const std::uint64_t bytes = mapped_bytes() + left;
   const rlimit limit{bytes, bytes};
   setrlimit(RLIMIT_AS, &limit);
 }
@@ -310,6 +310,18 @@ TEST_F(OwnMemoryForkTest, AChildWithoutMemoryForACopyOfOtherVariablesEnds) {
               }),
               others ? 200 + SIGABRT : 1);
   }
+}
+
+TEST_F(OwnMemoryForkTest, AChildWithoutMemoryForOtherVariablesEndsHoweverMuchThereIs) {
+  if (sanitized) GTEST_SKIP() << "the sanitizer needs memory";
+  EXPECT_EQ(in_child([] {
+              if (allocate(2 * most) == nullptr) return 50;
+              auto use = own_memory().enter(variables + 100, sizeof variables - 200);
+              if (own_memory().share(use) != use.range()) return 51;
+              limit_memory(most / 64);  // a copy wants room to lie as a huge page does
+              return in_child([] { return 1; });
+            }),
+            200 + SIGABRT);
 }
 
 // The kernel's list of mappings takes a descriptor.
