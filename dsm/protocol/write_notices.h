@@ -122,7 +122,7 @@ class WriteNotices {
   static constexpr std::uint64_t tags = std::uint64_t{1} << 32;
   static constexpr std::uint32_t most_offsets = 1U << 20;
   static constexpr std::uint64_t most_versions = std::uint64_t{1} << 40;
-  static constexpr std::uint32_t words_per_change = 2;
+  static constexpr std::size_t words_per_change = 2;
   // Of an empty place: 0.
   static std::uint64_t tag_of(std::uint64_t number) { return (number + 1) & (tags - 1); }
   std::uint64_t tag_before(std::uint64_t number) const {
