@@ -331,7 +331,9 @@ Place Job::place(unsigned process) const { return place(process, state_->setting
 Place Job::place(unsigned process, Carriage carriage) const {
   TOMBOLO_CHECK(process < processes(), "place: there is no process {} of {}", process, processes());
   if (process == rank()) return {};
-  return state_->remote[std::size_t{2} * process]->places[static_cast<std::size_t>(carriage)]->name();
+  return state_->remote[std::size_t{2} * process]
+      ->places[static_cast<std::size_t>(carriage)]
+      ->name();
 }
 
 Place Job::exclusive(unsigned process) const {
