@@ -35,6 +35,8 @@ class [[nodiscard]] Family final : public FamilyBase {
     Worker* const worker = Worker::here();
     if (worker != nullptr) [[likely]]
       set_parent(worker->scope());
+    else
+      count_outside();
     if constexpr (At::may_be_exclusive)
       at_.begin(*this, *this, &Family::body, worker);
     else if (worker != nullptr) [[likely]]

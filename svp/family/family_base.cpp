@@ -51,6 +51,7 @@ void FamilyBase::join(Worker* worker) {
   } else {
     ProcessRecords::here().created().add();
     Pool::wait_outside(*this);
+    Pool::outside_families().fetch_sub(1);
   }
 }
 

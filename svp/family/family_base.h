@@ -16,6 +16,7 @@
 #include <exception>
 
 #include "svp/family/exit.h"
+#include "svp/scheduler/pool.h"
 #include "svp/scheduler/scope.h"
 #include "svp/scheduler/task.h"
 #include "svp/scheduler/worker.h"
@@ -46,6 +47,8 @@ class FamilyBase : public Task, public Scope {
 
   // Offers the family to the default place; for a thread that is no worker.
   void delegate_to_default();
+  // Such a thread has created the family; until join().
+  static void count_outside() { Pool::outside_families().fetch_add(1); }
   // Waits for the end where the caller could not take the family back.
   void join(Worker* worker);
   // The thread that syncs or leaves; checks that it is the creator.

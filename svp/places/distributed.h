@@ -46,7 +46,10 @@ class [[nodiscard]] DistributedFamily<Remote<f>, std::tuple<P...>> final : publi
         at_(place),
         threads_(range, Body{&parameters_}) {
     Worker* const worker = Worker::here();
-    if (worker != nullptr) set_parent(worker->scope());
+    if (worker != nullptr)
+      set_parent(worker->scope());
+    else
+      count_outside();
     const RemoteRecord* const remote = place.is_default() ? nullptr : place.record().remote;
     if (remote != nullptr)
       open(*remote, range, worker);

@@ -66,11 +66,14 @@ PoolSettings default_settings() {
 }
 
 // Ends with the program; but a worker that has called exit() cannot wait for itself, nor for those
-// that wait for it.
+// that wait for it. Nor can another thread that has called it while families run: it may be itself
+// the one that would sync them.
 class DefaultPool {
  public:
   ~DefaultPool() {
-    if (Worker::here() != nullptr) (void)pool_.release();
+    if (Worker::here() == nullptr && Pool::outside_families() == 0) return;
+    pool_->record_counts();
+    (void)pool_.release();
   }
   Pool& get() const { return *pool_; }
 

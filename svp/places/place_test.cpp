@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -157,6 +159,15 @@ TEST_F(PlacesDeathTest, AnEndedPlaceDoesNotExist) {
         create(name, [] {}).sync();
       },
       "create: the place does not exist any more");
+}
+
+TEST_F(PlacesDeathTest, ExitDoesNotWaitForFamiliesThatAreNotSynced) {
+  EXPECT_EXIT(
+      {
+        auto family = create({.limit = unbounded}, [](Index) {});
+        std::exit(3);
+      },
+      ::testing::ExitedWithCode(3), "");
 }
 
 TEST_F(PlacesDeathTest, ExclusiveWithinItselfCouldNotEnd) {

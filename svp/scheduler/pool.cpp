@@ -15,6 +15,7 @@
 #include "host/faults/fault_router.h"
 #include "host/processes/processors.h"
 #include "machine/place.h"
+#include "svp/records/process_records.h"
 
 namespace tombolo::svp {
 namespace {
@@ -227,6 +228,15 @@ std::uint64_t Pool::alarms_raised() {
 std::atomic<std::uint64_t>& Pool::blocked_threads() {
   static constinit std::atomic<std::uint64_t> threads{0};
   return threads;
+}
+
+std::atomic<std::uint64_t>& Pool::outside_families() {
+  static constinit std::atomic<std::uint64_t> families{0};
+  return families;
+}
+
+void Pool::record_counts() {
+  for (const auto& worker : workers_) ProcessRecords::here().add(worker->counts());
 }
 
 }  // namespace tombolo::svp

@@ -64,6 +64,9 @@ class Pool {
   // Alarms that were raised so far. A hint: it may be late.
   static std::uint64_t alarms_raised();
 
+  // Of workers that the program ends without waiting for them.
+  void record_counts();
+
   // Wakes a worker that sleeps, if one does.
   void rouse_one();
   bool stopping() const { return stopping_.load(); }
@@ -74,6 +77,8 @@ class Pool {
 
   // Threads of the process that are blocked in a channel.
   static std::atomic<std::uint64_t>& blocked_threads();
+  // Families of threads that are no workers, which have not been synced.
+  static std::atomic<std::uint64_t>& outside_families();
 
  private:
   struct Block {
