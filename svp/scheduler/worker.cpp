@@ -124,7 +124,7 @@ void Worker::finish(Task& task) {
   const bool elsewhere = &pool != &pool_;
   if (elsewhere) pool.pins.fetch_add(1);
   Hand::finish(core_, &task.state);
-  if (creator != this) creator->wake();
+  if (creator != this && Rest::must_wake(core_, &creator->asleep_)) creator->wake();
   if (elsewhere) pool.pins.fetch_sub(1);
 }
 
@@ -299,7 +299,7 @@ void Worker::wake() {
 }
 
 bool Worker::rouse() {
-  if (!asleep_.exchange(false)) return false;
+  if (asleep_.exchange(0) == 0) return false;
   wake();
   return true;
 }
@@ -432,11 +432,11 @@ void Worker::idle(machine::Waiter& waiter) {
     return;
   }
   const std::uint64_t seen = core_.load(signal_);
-  asleep_.store(true);
+  Rest::announce(core_, &asleep_);
   pool_.sleeping.fetch_add(1);
   if (!has_something_to_do()) sleep(seen, number() == 0 ? reception : nullptr);
   pool_.sleeping.fetch_sub(1);
-  asleep_.store(false);
+  Rest::end(core_, &asleep_);
 }
 
 void Worker::sleep(std::uint64_t seen, Reception* reception) {

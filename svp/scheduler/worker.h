@@ -16,7 +16,8 @@
 //                 stacks for tasks that others have taken: memory is bounded by depth times
 //                 workers.
 //             WK4 a worker that sleeps has asked all others for entries; those that share one,
-//                 deliver, finish or raise an alarm wake it.
+//                 deliver, finish or raise an alarm wake it. One that finishes does so only where
+//                 the worker sleeps (slumber.h): most poll.
 // Thread safety: here() and the functions below "Any thread" by any thread; the rest by the
 // worker's thread.
 #pragma once
@@ -35,6 +36,7 @@
 #include "svp/scheduler/alarm.h"
 #include "svp/scheduler/blocked.h"
 #include "svp/scheduler/handover.h"
+#include "svp/scheduler/slumber.h"
 #include "svp/scheduler/split_deque.h"
 #include "svp/scheduler/strand.h"
 #include "svp/scheduler/task.h"
@@ -49,6 +51,7 @@ class Worker {
   using Core = runtime::ThreadCore;
   using Deque = SplitDeque<Core>;
   using Hand = Handover<Core>;
+  using Rest = Slumber<Core>;
 
   struct Layout {
     Deque::Layout deque;
@@ -141,7 +144,7 @@ class Worker {
 
   void wake();
   void deliver(Blocked& blocked);
-  bool asleep() const { return asleep_.load(std::memory_order_relaxed); }  // a hint
+  bool asleep() const { return asleep_.load(std::memory_order_relaxed) != 0; }  // a hint
   // Wakes it if it sleeps.
   bool rouse();
   Alarm<Core>& alarm() { return alarm_; }
@@ -211,10 +214,11 @@ class Worker {
   std::vector<Strand*> awaiting_;  // parked in wait()
   std::vector<Blocked*> blocked_;  // parked in block()
   std::deque<Strand*> ready_;
-  std::atomic<bool> asleep_{false};
   std::atomic<std::size_t> stacks_{0};
   std::unique_ptr<FamilyTrace> trace_;  // null: none is kept
+  // Other workers look at these; the worker itself rarely changes them.
   alignas(64) std::atomic<Blocked*> inbox_{nullptr};
+  std::atomic<std::uint64_t> asleep_{0};  // a word of Rest
 };
 
 }  // namespace tombolo::svp
