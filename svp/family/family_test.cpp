@@ -232,6 +232,26 @@ TEST_P(Families, OfThreadsThatAreNoWorkers) {
   EXPECT_EQ(sum, 1);
 }
 
+// Of the outermost range first: its threads are likely to be the most work (open_range.h).
+TEST(Ranges, AreDividedFromWithinAThread) {
+  LocalPlace place(2);
+  std::atomic<bool> outer{false};
+  bool inner_saw_outer = false;
+  const auto in_second = [&](Index i) {
+    if (i == 1) inner_saw_outer = outer;
+    // The second thread of the outer range can begin on the other worker alone.
+    while (!outer) create([] {}).sync();
+  };
+  auto family = create(place, {.limit = 2}, [&](Index i) {
+    if (i == 1)
+      outer = true;
+    else
+      create({.limit = 2}, in_second).sync();
+  });
+  EXPECT_TRUE(family.sync().done());
+  EXPECT_TRUE(inner_saw_outer);
+}
+
 TEST_P(Families, CheckpointEndsALongLoop) {
   inside([&] {
     std::atomic<bool> looping{false};

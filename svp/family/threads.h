@@ -2,8 +2,10 @@
 // Purpose: how the threads of a family are run, by the shape of the family: a single thread, a
 // range whose threads are divided among workers, a range whose threads run in order.
 //
-// Invariants: TH1 a worker divides its part only while others are idle: as long as all are busy,
-//                 threads cost a call and a look at one word.
+// Invariants: TH1 a worker divides a part only while others are idle: as long as all are busy,
+//                 threads cost a call and a look at one word. Which part, the scheduler says
+//                 (open_range.h): threads that have not begun are given away from within a thread
+//                 of the family that is deep in its own families.
 //             TH2 no exception leaves run(): it ends the family (FamilyBase::fail).
 //             TH3 between two looks a worker runs so many threads as take less than a
 //                 microsecond, and at most RunLength::longest.
@@ -14,6 +16,7 @@
 #include <atomic>
 #include <concepts>
 #include <exception>
+#include <optional>
 #include <tuple>
 #include <type_traits>
 
@@ -21,6 +24,7 @@
 #include "svp/family/family_base.h"
 #include "svp/family/range.h"
 #include "svp/family/run_length.h"
+#include "svp/scheduler/open_range.h"
 
 namespace tombolo::svp {
 
@@ -112,42 +116,71 @@ class DividedThreads {
     std::uint64_t end;
   };
 
-  bool run_part(FamilyBase& family, Worker& worker, std::uint64_t at, std::uint64_t end) {
+  // A part that this worker runs, and the upper half that it has given away.
+  struct Running : OpenRange {
+    Running(DividedThreads& all, FamilyBase& of, std::uint64_t from, std::uint64_t to)
+        : OpenRange(&Running::divide_open, from, to), threads(all), family(of) {}
+    static bool divide_open(OpenRange& range, Worker& worker) {
+      auto& self = static_cast<Running&>(range);
+      return self.threads.divide(self, worker);
+    }
+    DividedThreads& threads;
+    FamilyBase& family;
+    std::optional<Part> upper;
+  };
+
+  bool run_part(FamilyBase& family, Worker& worker, std::uint64_t begin, std::uint64_t end) {
+    Running part(*this, family, begin, end);
+    for (;;) {
+      worker.open(part);
+      const bool all = run_open(part, worker);
+      worker.close(part);
+      if (!part.upper) return all;
+      const bool taken_back = worker.take_back(*part.upper);
+      if (!taken_back) worker.wait(*part.upper);
+      part.next = part.upper->begin;
+      part.end = part.upper->end;
+      drop_upper(part);
+      if (!all || !taken_back) return all && family.reason() == 0;
+    }
+  }
+  bool run_open(Running& part, Worker& worker) {
     if constexpr (in_runs)
-      if (end - at >= shortest_in_runs) return run_part_in_runs(family, worker, at, end);
-    while (at != end) {
-      if (!family.may_go_on(worker)) return false;
-      if (end - at > 1 && worker.should_divide() && may_add_part())
-        return divide(family, worker, at, end);
-      if (!run_some(family, worker, at, end)) return false;
+      if (part.end - part.next >= shortest_in_runs) return run_in_runs(part, worker);
+    while (part.next != part.end) {
+      const std::uint64_t first = part.next++;  // ORG2
+      if (!part.family.may_go_on(worker) || !run_some(part, worker, first)) return false;
     }
     return true;
   }
   // Until something is wanted of the worker.
-  bool run_some(FamilyBase& family, Worker& worker, std::uint64_t& at, std::uint64_t end) {
-    return guarded(family, false, [&] {
+  bool run_some(Running& part, Worker& worker, std::uint64_t at) {
+    return guarded(part.family, false, [&] {
       const auto step = static_cast<std::uint64_t>(range_.step);
       Index index = range_.index(at);
-      do {
+      for (;;) {
         std::apply([&](Channels&... channels) { call_body(body_, index, channels...); }, channels_);
+        // The end may have come nearer.
+        if (++at == part.end || worker.wanted()) return;
         index = static_cast<Index>(static_cast<std::uint64_t>(index) + step);
-      } while (++at != end && !worker.wanted());
+        part.next = at + 1;
+      }
     });
   }
   // The same for many threads, several between two looks.
-  bool run_part_in_runs(FamilyBase& family, Worker& worker, std::uint64_t at, std::uint64_t end) {
+  bool run_in_runs(Running& part, Worker& worker) {
     RunLength length;
-    while (at != end) {
-      if (!family.may_go_on(worker)) return false;
-      if (end - at > 1 && worker.should_divide() && may_add_part())
-        return divide(family, worker, at, end);
-      const bool all = guarded(family, false, [&] {
+    while (part.next != part.end) {
+      if (!part.family.may_go_on(worker)) return false;
+      if (part.next == part.end) return true;
+      const bool all = guarded(part.family, false, [&] {
         do {
-          const std::uint64_t run = std::min<std::uint64_t>(length.next(), end - at);
-          run_threads(range_.index(at), run);
-          at += run;
+          const std::uint64_t first = part.next;
+          const std::uint64_t run = std::min<std::uint64_t>(length.next(), part.end - first);
+          part.next = first + run;
+          run_threads(range_.index(first), run);
           length.ended();
-        } while (at != end && !worker.wanted());
+        } while (part.next != part.end && !worker.wanted());
       });
       if (!all) return false;
     }
@@ -167,17 +200,23 @@ class DividedThreads {
                                  static_cast<std::uint64_t>(range_.step));
     }
   }
-  bool divide(FamilyBase& family, Worker& worker, std::uint64_t at, std::uint64_t end) {
-    Part upper(*this, family, at + (end - at) / 2, end);
-    worker.offer(upper);
-    worker.share_all();
-    bool all = run_part(family, worker, at, upper.begin);
-    if (worker.take_back(upper))
-      all = all && run_part(family, worker, upper.begin, end);
-    else
-      worker.wait(upper);
+  bool divide(Running& part, Worker& worker) {
+    if (part.upper) {
+      if (part.upper->state.load(std::memory_order_acquire) != Worker::Hand::done_value)
+        return false;
+      worker.wait(*part.upper);
+      drop_upper(part);
+    }
+    if (!may_add_part()) return false;
+    const std::uint64_t end = part.end;
+    part.end = part.next + (end - part.next) / 2;
+    part.upper.emplace(*this, part.family, part.end, end);
+    worker.offer(*part.upper);
+    return true;
+  }
+  void drop_upper(Running& part) {
+    part.upper.reset();
     if (range_.block != 0) parts_.fetch_sub(1, std::memory_order_relaxed);
-    return all && family.reason() == 0;
   }
   // A part runs at most one thread at a time. relaxed: a limit, which orders nothing.
   bool may_add_part() {

@@ -6,6 +6,7 @@
 #include <cstddef>
 
 #include "host/fibres/fibre.h"
+#include "svp/scheduler/open_range.h"
 #include "svp/scheduler/scope.h"
 #include "svp/scheduler/task.h"
 
@@ -24,6 +25,7 @@ struct Strand {
   unsigned number = 0;  // among the worker's stacks
   host::Fibre fibre;
   Scope* scope = nullptr;
+  OpenRange* ranges = nullptr;  // that it runs threads of
   const Task* awaited = nullptr;
   void* program_thread = nullptr;  // of an interface for other languages
 };

@@ -130,6 +130,7 @@ void Worker::finish(Task& task) {
 
 bool Worker::attend() {
   const bool active = alarm_.active();
+  if (ranges_ != nullptr && pool_.idle.load() > deque_.untaken()) divide_range();
   if (deque_.own() != 0) {
     deque_.no_longer_wanted();
     const std::uint32_t idle = pool_.idle.load();
@@ -146,11 +147,17 @@ bool Worker::attend() {
   return active && scope_ != nullptr && scope_->stopped();
 }
 
-bool Worker::should_divide() { return pool_.idle.load() > deque_.untaken(); }
-
-void Worker::share_all() {
-  deque_.share(~Deque::Slot{0});
-  if (pool_.sleeping.load() != 0) pool_.rouse_one();
+// The outermost range that has threads left: a part of it is likely to be the most work.
+bool Worker::divide_range() {
+  OpenRange* open[most_ranges_looked_at];
+  unsigned n = 0;
+  for (OpenRange* range = ranges_; range != nullptr && n < most_ranges_looked_at;
+       range = range->outer)
+    open[n++] = range;
+  while (n != 0)
+    if (OpenRange& range = *open[--n]; range.next != range.end && range.divide(range, *this))
+      return true;
+  return false;
 }
 
 // ---- Blocking -----------------------------------------------------------------------------------
@@ -278,8 +285,10 @@ void Worker::suspend() {
 void Worker::switch_to(Strand& next) {
   Strand& self = *running_;
   self.scope = scope_;
+  self.ranges = ranges_;
   running_ = &next;
   scope_ = next.scope;
+  ranges_ = next.ranges;
   self.fibre.switch_to(next.fibre);
 }
 

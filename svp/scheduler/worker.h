@@ -9,6 +9,9 @@
 // from the awaited one. If there are none, or the wait is for something else, it parks its stack
 // and goes on with a fresh one.
 //
+// A worker that is asked for entries and has none divides a range of threads that it runs
+// (open_range.h): the one that began first.
+//
 // Invariants: WK1 a stack stays with its worker.
 //             WK2 a stack on which a thread waits runs descendants of the awaited task alone. So
 //                 a thread that blocks holds up only threads that wait for it in any case.
@@ -36,6 +39,7 @@
 #include "svp/scheduler/alarm.h"
 #include "svp/scheduler/blocked.h"
 #include "svp/scheduler/handover.h"
+#include "svp/scheduler/open_range.h"
 #include "svp/scheduler/slumber.h"
 #include "svp/scheduler/split_deque.h"
 #include "svp/scheduler/strand.h"
@@ -103,10 +107,12 @@ class Worker {
   bool wanted() const { return wanted_->load(std::memory_order_relaxed) != 0; }
   // Shares entries, hears alarms. True: the running thread's family, or one above, was stopped.
   bool attend();
-  // True if idle workers find less in the deque than they are; a family then divides its range.
-  bool should_divide();
-  // Others may have all entries.
-  void share_all();
+  // The running thread's part of a range, as long as it runs threads of it.
+  void open(OpenRange& range) {
+    range.outer = ranges_;
+    ranges_ = &range;
+  }
+  void close(const OpenRange& range) { ranges_ = range.outer; }
 
   // True if loop() itself has begun this task, and nothing has run since: no thread waits below it
   // on the stack.
@@ -161,6 +167,8 @@ class Worker {
  private:
   static constexpr unsigned leap_tries = 400;
   static constexpr unsigned short_tries = 200;
+  // Of open ranges: an outer one is larger, but deep programs have many.
+  static constexpr unsigned most_ranges_looked_at = 64;
   static constexpr std::size_t most_parked = 64;
   // Of a task in `kept_`.
   static constexpr Deque::Slot kept_slot = Deque::no_slot - 1;
@@ -174,6 +182,7 @@ class Worker {
   bool leap(const Task& task, unsigned& tries);
   bool may_park() const;
   bool has_ready();
+  bool divide_range();
   Task* steal_from(machine::Home victim);
   Task* steal_from_any();
   Task* own_task();
@@ -200,6 +209,7 @@ class Worker {
   Core::Word wanted_;
   Core::Word signal_;
   Scope* scope_ = nullptr;
+  OpenRange* ranges_ = nullptr;  // of the running stack, the innermost one
   WorkerCounts counts_;
   Pool& pool_;
   Strand* running_ = nullptr;
