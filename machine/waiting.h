@@ -106,6 +106,8 @@ class Waiter {
     return step_after_polls();
   }
 
+  // True as long as steps are polls, which do not give the processor away.
+  bool polls() const { return polls_ < policy_.polls; }
   // True once the core has waited long enough for a sleep to cost less than going on.
   bool wants_sleep() const { return yields_ >= policy_.yields; }
   // Runs the idle hook; for callers that sleep between calls of step().

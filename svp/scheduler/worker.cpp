@@ -133,11 +133,10 @@ bool Worker::attend() {
   if (ranges_ != nullptr && pool_.idle.load() > deque_.untaken()) divide_range();
   if (deque_.own() != 0) {
     deque_.no_longer_wanted();
-    const std::uint32_t idle = pool_.idle.load();
-    // As long as others find nothing, a family is being stopped, or a trace is kept, each step
-    // looks here.
-    if (idle != 0 || alarm_.active() || trace_ != nullptr) deque_.want();
-    deque_.share(idle);
+    // As long as others sleep, a family is being stopped, or a trace is kept, each step looks here.
+    // Those that are up ask again.
+    if (pool_.sleeping.load() != 0 || alarm_.active() || trace_ != nullptr) deque_.want();
+    deque_.share(pool_.idle.load());
     if (pool_.sleeping.load() != 0) pool_.rouse_one();
   } else if (!active && pool_.idle.load() == 0) {
     deque_.no_longer_wanted();
@@ -369,7 +368,10 @@ void Worker::loop() {
       std::erase(spare_, &*main_);
       leave_to(*main_);
     } else {
-      if (!waiter.has_value()) waiter.emplace(pool_.waiting(), nullptr);
+      if (!waiter.has_value()) {
+        waiter.emplace(pool_.waiting(), nullptr);
+        looks_ = 0;
+      }
       idle(*waiter);
     }
   }
@@ -437,7 +439,11 @@ void Worker::idle(machine::Waiter& waiter) {
   Reception* const reception = Reception::here();
   if (reception != nullptr && reception->poll()) return;
   if (!waiter.wants_sleep()) {
-    (void)waiter.step().ok();  // there is no idle hook that could fail
+    const unsigned steps = ++looks_ <= quick_looks ? 1 : steps_between_looks;
+    for (unsigned i = 0; i < steps && (i == 0 || waiter.polls()); ++i) {
+      if (i != 0 && reception != nullptr && reception->poll()) return;
+      (void)waiter.step().ok();  // there is no idle hook that could fail
+    }
     return;
   }
   const std::uint64_t seen = core_.load(signal_);

@@ -167,6 +167,10 @@ class Worker {
  private:
   static constexpr unsigned leap_tries = 400;
   static constexpr unsigned short_tries = 200;
+  // A worker that finds nothing looks some times at once, then a few times in a microsecond: to be
+  // asked for entries costs another worker as much as several short families.
+  static constexpr unsigned quick_looks = 16;
+  static constexpr unsigned steps_between_looks = 24;
   // Of open ranges: an outer one is larger, but deep programs have many.
   static constexpr unsigned most_ranges_looked_at = 64;
   static constexpr std::size_t most_parked = 64;
@@ -215,6 +219,7 @@ class Worker {
   Strand* running_ = nullptr;
   std::optional<Strand> main_;
   bool is_idle_ = false;
+  unsigned looks_ = 0;  // since it has been idle
   const Task* from_loop_ = nullptr;
   Task* handed_on_ = nullptr;  // taken, for loop() on another stack
   std::uint64_t next_victim_;
