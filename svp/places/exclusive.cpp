@@ -8,43 +8,37 @@
 namespace tombolo::svp {
 
 Exclusive::~Exclusive() {
-  TOMBOLO_CHECK(last_.load() == nullptr, "an exclusive place ends before its families are synced");
+  TOMBOLO_CHECK(last_.load() == 0, "an exclusive place ends before its families are synced");
 }
 
-bool Exclusive::enter(Turn& turn, const Scope* creator) {
+void Exclusive::refuse_within_itself(const Scope* creator) const {
   // relaxed: if it is a scope above the creator, then this thread is within that family, and the
   // store came before its threads.
   const Scope* const serving = serving_.load(std::memory_order_relaxed);
   TOMBOLO_CHECK(
       serving == nullptr || creator == nullptr || !creator->within(*serving),
       "create at an exclusive place, from within a family of that place: neither could end");
-  Turn* const before = last_.exchange(&turn, std::memory_order_acq_rel);
-  if (before == nullptr) return true;
-  before->next.store(&turn, std::memory_order_release);
-  return false;
 }
 
-// The next turn, which is the first now; null: the queue is empty.
-Turn* Exclusive::leave(Turn& turn) {
-  if (Turn* const next = turn.next.load(std::memory_order_acquire)) return next;
-  Turn* expected = &turn;
-  if (last_.compare_exchange_strong(expected, nullptr)) return nullptr;
-  // Another thread is between its exchange and its link.
-  Turn* next = nullptr;
-  while ((next = turn.next.load(std::memory_order_acquire)) == nullptr) machine::relax_processor();
-  return next;
+void Exclusive::await(Worker::Core::Word link) {
+  while (link->load(std::memory_order_acquire) == 0) machine::relax_processor();
 }
 
-void Exclusive::run(Turn& turn, Worker& worker) {
-  // relaxed: see enter().
-  serving_.store(turn.scope, std::memory_order_relaxed);
+void Exclusive::run(const Turn& turn, Worker& worker) {
+  begin_own(turn);
+  const bool measured = until_measured_ == 0;
+  until_measured_ = measured ? rarely : until_measured_ - 1;
+  const Clock::time_point start = measured ? Clock::now() : Clock::time_point();
   turn.body(*turn.task, worker);
-  serving_.store(nullptr, std::memory_order_relaxed);
+  // relaxed: a hint.
+  if (measured) are_short_.store(Clock::now() - start < short_family, std::memory_order_relaxed);
+  serving_.store(nullptr, std::memory_order_relaxed);  // see refuse_within_itself()
 }
 
-void Exclusive::serve_own(Turn& first, Worker& worker) {
-  run(first, worker);
-  if (Turn* const next = leave(first)) worker.pool().delegate(*next->task);  // VEX2
+void Exclusive::pass_on(const Turn& next, Worker& worker) {
+  // relaxed: a hint.
+  if (are_short_.load(std::memory_order_relaxed) && worker.run_beside(*next.task)) return;
+  worker.pool().delegate(*next.task);
 }
 
 void Exclusive::serve(Turn& first, Worker& worker) {
@@ -53,9 +47,12 @@ void Exclusive::serve(Turn& first, Worker& worker) {
   for (unsigned served = 1; turn != nullptr; ++served) {
     run(*turn, worker);
     Turn* const next = leave(*turn);
-    worker.finish(*turn->task);
-    if (next != nullptr && (!has_own_stack || served == in_a_row))
-      return worker.pool().delegate(*next->task);
+    worker.finish(*turn->task);  // TRN2: it may be gone now
+    if (next == nullptr) return;
+    const bool goes_on =
+        has_own_stack && served != in_a_row &&
+        (are_short_.load(std::memory_order_relaxed) || !worker.has_ready());  // relaxed: a hint
+    if (!goes_on) return worker.pool().delegate(*next->task);
     turn = next;
   }
 }

@@ -1,30 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: an exclusive place (002 chapter 3): one family at a time, in the order of their creates.
-// The families form a queue; the first of them is offered to the workers as any other, and the
-// worker that ran one goes on to the next.
+// The first family of the queue (turns.h) is offered to the workers as any other. A worker that has
+// run one runs the next as well: so short families, of whichever creators, stay with one worker and
+// its cache, and none of them waits until another worker has seen that it may run.
 //
-// Invariants: VEX1 `last_` is null, or the newest family of the queue; each but the first is
-//                 linked behind the one before it. Only the first runs.
-//             VEX2 a worker on whose stack a thread waits runs its own family alone and hands the
-//                 next one to a worker with a stack of its own (WK2).
-//             VEX3 a family sees the memory of those before it: enter()'s exchange and the link
-//                 order them.
+// Invariants: VEX1 a family of the place runs only in its turn.
+//             VEX2 a worker on whose stack a thread waits runs its own family alone there; it runs
+//                 the next one on another of its stacks, before it goes on with that thread, or
+//                 hands it to the other workers (WK2).
+//             VEX3 it does the former only as long as the place's families are short: a thread is
+//                 held up by `in_a_row` of them at most.
 // Thread safety: yes.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 
+#include "svp/places/turns.h"
 #include "svp/scheduler/scope.h"
 #include "svp/scheduler/worker.h"
 
 namespace tombolo::svp {
 
-// A family's place in the queue.
+// A family's place in the queue. Its number is its address.
 struct Turn {
   Task* task = nullptr;
-  const Scope* scope = nullptr;
   void (*body)(Task&, Worker&) = nullptr;  // runs the threads, and does not finish the task
-  std::atomic<Turn*> next{nullptr};
+  std::atomic<std::uint64_t> next{0};
 };
 
 class Exclusive {
@@ -36,21 +38,55 @@ class Exclusive {
 
   // True: the turn is the first, and its task is to be offered to workers. `creator`: the scope of
   // the creating thread, which must not be within a family of this place.
-  bool enter(Turn& turn, const Scope* creator);
+  bool enter(Turn& turn, const Scope* creator) {
+    if (Queue::enter(core_, &last_, number_of(turn), link_of) == 0) [[likely]]
+      return true;
+    // A family that runs is in the queue: its descendants never find that empty.
+    refuse_within_itself(creator);
+    return false;
+  }
   // The task of the first turn has come to a worker.
   void serve(Turn& first, Worker& worker);
-  // Its creator has taken it back, and waits for nothing.
-  void serve_own(Turn& first, Worker& worker);
+  // Its creator has taken it back, waits for nothing, and runs it.
+  void begin_own(const Turn& first) {
+    serving_.store(&first.task->scope, std::memory_order_relaxed);  // see refuse_within_itself()
+  }
+  void end_own(Turn& first, Worker& worker) {
+    serving_.store(nullptr, std::memory_order_relaxed);  // likewise
+    if (Turn* const next = leave(first)) [[unlikely]]
+      pass_on(*next, worker);
+  }
 
  private:
+  using Clock = std::chrono::steady_clock;
+  using Queue = Turns<Worker::Core>;
   // So many families are run in a row before the worker looks at other work.
   static constexpr unsigned in_a_row = 64;
+  // To hand a family to another worker takes about as long as such a family.
+  static constexpr std::chrono::microseconds short_family{1};
+  // A clock is read for one in so many.
+  static constexpr unsigned rarely = 16;
 
-  void run(Turn& turn, Worker& worker);
-  Turn* leave(Turn& turn);
+  static std::uint64_t number_of(const Turn& turn) {
+    return reinterpret_cast<std::uintptr_t>(&turn);
+  }
+  static Turn* turn_of(std::uint64_t number) { return reinterpret_cast<Turn*>(number); }
+  static Worker::Core::Word link_of(std::uint64_t number) { return &turn_of(number)->next; }
 
-  std::atomic<Turn*> last_{nullptr};
-  std::atomic<const Scope*> serving_{nullptr};
+  Turn* leave(Turn& turn) {
+    return turn_of(Queue::leave(core_, &last_, number_of(turn), link_of, &Exclusive::await));
+  }
+  static void await(Worker::Core::Word link);
+  void refuse_within_itself(const Scope* creator) const;
+  void run(const Turn& turn, Worker& worker);
+  void pass_on(const Turn& next, Worker& worker);
+
+  Worker::Core core_{Worker::Core::Attachment{}};  // for its operations on words alone
+  alignas(64) std::atomic<std::uint64_t> last_{0};
+  // Of the worker whose turn it is; in a line of its own, which creators leave alone.
+  alignas(64) std::atomic<const Scope*> serving_{nullptr};
+  unsigned until_measured_ = 0;
+  std::atomic<bool> are_short_{true};
 };
 
 }  // namespace tombolo::svp

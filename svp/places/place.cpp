@@ -98,12 +98,6 @@ OwnedRecord::~OwnedRecord() {
   records.free.push_back(place_.record_);
 }
 
-const PlaceRecord& Place::record() const {
-  TOMBOLO_CHECK(record_->generation.load(std::memory_order_acquire) == generation_,
-                "create: the place does not exist any more");
-  return *record_;
-}
-
 Pool& default_pool() {
   static const DefaultPool pool;
   return pool.get();
@@ -111,28 +105,15 @@ Pool& default_pool() {
 
 void share_default_pool(unsigned processes) { processes_here = processes; }
 
-void AtPlace::begin(Task& task, const Scope& scope, void (*body)(Task&, Worker&), Worker* worker) {
-  Pool* pool = nullptr;
-  if (!place_.is_default()) {
-    const PlaceRecord& record = place_.record();
-    TOMBOLO_CHECK(record.remote == nullptr,
-                  "create: at a place of another process, where a function object does not exist: "
-                  "name a thread function by remote<>");
-    pool = record.pool;
-    exclusive_ = record.exclusive;
-  }
-  task.creator = worker;
-  if (exclusive_ != nullptr) {
-    turn_.task = &task;
-    turn_.scope = &scope;
-    turn_.body = body;
-    if (!exclusive_->enter(turn_, scope.parent())) return;
-  }
-  if (pool == nullptr && worker == nullptr) pool = &default_pool();
-  if (pool == nullptr || (worker != nullptr && pool == &worker->pool())) return worker->offer(task);
+void AtPlace::begin_elsewhere(Task& task, const PlaceRecord* record, Worker* worker) {
+  TOMBOLO_CHECK(record == nullptr || record->remote == nullptr,
+                "create: at a place of another process, where a function object does not exist: "
+                "name a thread function by remote<>");
+  Pool* const own = record == nullptr ? nullptr : record->pool;
+  Pool& pool = own == nullptr ? default_pool() : *own;
   if (worker != nullptr)
-    worker->note(FamilyTrace::Event::delegate, {.range = {}, .place = pool->name()});
-  pool->delegate(task);
+    worker->note(FamilyTrace::Event::delegate, {.range = {}, .place = pool.name()});
+  pool.delegate(task);
 }
 
 PlaceName AtPlace::name(const Worker& worker) const {

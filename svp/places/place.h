@@ -19,6 +19,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/check.h"
 #include "svp/places/exclusive.h"
 #include "svp/scheduler/pool.h"
 
@@ -42,7 +43,11 @@ class Place {
 
   bool is_default() const { return record_ == nullptr; }
   // Stops the program if the place has ended.
-  const PlaceRecord& record() const;
+  const PlaceRecord& record() const {
+    TOMBOLO_CHECK(record_->generation.load(std::memory_order_acquire) == generation_,
+                  "create: the place does not exist any more");
+    return *record_;
+  }
 
  private:
   friend class OwnedRecord;
@@ -109,18 +114,38 @@ class AtPlace {
   AtPlace& operator=(const AtPlace&) = delete;
 
   // Gives the task to the place's workers; `worker` is the creator's, or null.
-  void begin(Task& task, const Scope& scope, void (*body)(Task&, Worker&), Worker* worker);
+  void begin(Task& task, const Scope& scope, void (*body)(Task&, Worker&), Worker* worker) {
+    const PlaceRecord* const record = place_.is_default() ? nullptr : &place_.record();
+    task.creator = worker;
+    if (record != nullptr && record->exclusive != nullptr) {
+      exclusive_ = record->exclusive;
+      turn_.task = &task;
+      turn_.body = body;
+      task.queued = !exclusive_->enter(turn_, scope.parent());
+      if (task.queued) return;
+    }
+    if (worker != nullptr && runs_here(record, *worker)) return worker->offer(task);
+    begin_elsewhere(task, record, worker);
+  }
   // Where the worker runs it.
   PlaceName name(const Worker& worker) const;
   // Runs the task, which has come to a worker.
   void run(Task& task, void (*body)(Task&, Worker&), Worker& worker);
   // Runs the task, which its creator has taken back.
   void run_own(Task& task, void (*body)(Task&, Worker&), Worker& worker) {
-    if (exclusive_ != nullptr) return exclusive_->serve_own(turn_, worker);
+    if (exclusive_ == nullptr) return body(task, worker);
+    exclusive_->begin_own(turn_);
     body(task, worker);
+    exclusive_->end_own(turn_, worker);
   }
 
  private:
+  static bool runs_here(const PlaceRecord* record, const Worker& worker) {
+    if (record == nullptr || record->pool == &worker.pool()) return true;
+    return record->pool == nullptr && record->remote == nullptr;
+  }
+  static void begin_elsewhere(Task& task, const PlaceRecord* record, Worker* worker);
+
   Place place_;
   Exclusive* exclusive_ = nullptr;
   Turn turn_;

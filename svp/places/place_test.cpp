@@ -107,6 +107,70 @@ TEST_P(Places, ExclusiveMayBlockInside) {
   });
 }
 
+// The worker of a thread that has ended its family runs the next one, of whichever thread, before
+// it goes on, and goes on with the thread where that one blocks.
+TEST_P(Places, ExclusiveHandsOnBeforeAThreadGoesOn) {
+  ExclusivePlace place;
+  inside([&] {
+    bool ran = false;
+    auto first = create(place, [] {});
+    auto second = create(place, [&] { ran = true; });
+    first.sync();
+    if (GetParam() == 1) {
+      EXPECT_TRUE(ran);
+    }
+    second.sync();
+    EXPECT_TRUE(ran);
+
+    Global<int> value;
+    int seen = 0;
+    auto third = create(place, [] {});
+    auto reader = create(place, [&] { seen = value.read(); });
+    third.sync();
+    value.write(21);
+    reader.sync();
+    EXPECT_EQ(seen, 21);
+  });
+}
+
+// VEX3.
+TEST_P(Places, ExclusiveLetsAThreadGoOnBeforeLongFamilies) {
+  ExclusivePlace place;
+  inside([&] {
+    const auto nap = [] { std::this_thread::sleep_for(std::chrono::milliseconds(2)); };
+    for (int round = 0; round < 3; ++round) {
+      bool ran = false;
+      auto first = create(place, nap);
+      auto second = create(place, [&] {
+        nap();
+        ran = true;
+      });
+      first.sync();
+      if (GetParam() == 1) {
+        EXPECT_EQ(ran, round == 0) << "that was not known before";
+      }
+      second.sync();
+      EXPECT_TRUE(ran);
+    }
+  });
+}
+
+TEST_P(Places, ExclusiveServesManyThatWait) {
+  ExclusivePlace place;
+  long count = 0;  // not atomic
+  inside([&] {
+    auto family = create({.limit = 200}, [&](Index) {
+      const auto add = [&] { ++count; };
+      using One = decltype(create(place, add));
+      std::vector<std::unique_ptr<One>> all;
+      for (int i = 0; i < 10; ++i) all.emplace_back(new One(create(place, add)));
+      for (auto& one : all) one->sync();
+    });
+    EXPECT_TRUE(family.sync().done());
+  });
+  EXPECT_EQ(count, 2000);
+}
+
 TEST_P(Places, ExclusiveServesThreadsThatAreNoWorkers) {
   ExclusivePlace here(place_);
   ExclusivePlace anywhere;

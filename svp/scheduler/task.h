@@ -30,6 +30,7 @@ struct Task {
   const Scope& scope;         // the family whose threads it runs
   Worker* creator = nullptr;  // null: a thread that is no worker
   std::uint32_t slot = ~std::uint32_t{1};
+  bool queued = false;  // behind others, at an exclusive place
   std::atomic<std::uint64_t> state{0};
   // In a queue of a place, or in a worker's list; without a value elsewhere.
   Task* next;

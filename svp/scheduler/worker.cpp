@@ -81,12 +81,14 @@ bool Worker::leap(const Task& task, unsigned& tries) {
   if (has_ready() || handed_on_ != nullptr) return false;
   // It may be the next at an exclusive place, for which others wait.
   if (task.slot == Deque::no_slot && pool_.has_delegated()) return false;
-  if (Reception* const reception = Reception::here()) reception->poll();
+  Reception* const reception = Reception::here();
+  if (reception != nullptr) reception->poll();
+  if (task.slot == Deque::no_slot) return look_away(task, reception, tries);
   machine::relax_processor();
   machine::Home taker = 0;
   const bool taken =
       Hand::taken(core_, const_cast<std::atomic<std::uint64_t>*>(&task.state), taker);
-  if (task.slot == Deque::no_slot || !taken) return ++tries < short_tries;
+  if (!taken) return ++tries < short_tries;
   if (!may_park()) {
     // Delegated tasks have no creator here that would run them.
     if (pool_.has_delegated()) return false;
@@ -102,6 +104,15 @@ bool Worker::leap(const Task& task, unsigned& tries) {
   }
   handed_on_ = other;  // WK2
   return false;
+}
+
+bool Worker::look_away(const Task& task, Reception* reception, unsigned& tries) {
+  const unsigned pauses = task.queued ? pauses_of_queued : pauses_of_far;
+  for (unsigned i = 0; i < pauses; ++i) {
+    machine::relax_processor();
+    if (reception != nullptr && reception->poll()) break;
+  }
+  return ++tries < far_tries;
 }
 
 // WK3.
@@ -291,6 +302,21 @@ void Worker::switch_to(Strand& next) {
   self.fibre.switch_to(next.fibre);
 }
 
+bool Worker::run_beside(Task& task) {
+  if (handed_on_ != nullptr) return false;  // another stack has gone on before loop() took it
+  try {
+    prepare_to_block();
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  handed_on_ = &task;
+  ready_.push_front(running_);
+  Strand& beside = *spare_.back();
+  spare_.pop_back();
+  switch_to(beside);
+  return true;
+}
+
 void Worker::leave_to(Strand& next) {
   spare_.push_back(running_);
   scope_ = nullptr;
@@ -356,7 +382,8 @@ void Worker::loop() {
   std::optional<machine::Waiter> waiter;
   for (;;) {
     if (wanted()) attend();
-    if (Strand* const next = next_ready()) {
+    Strand* const next = handed_on_ == nullptr ? next_ready() : nullptr;
+    if (next != nullptr) {
       leave_to(*next);
     } else if (Task* const task = find_task()) {
       no_longer_idle();

@@ -117,6 +117,11 @@ class Worker {
   // True if loop() itself has begun this task, and nothing has run since: no thread waits below it
   // on the stack.
   bool is_from_loop(const Task& task) const { return from_loop_ == &task; }
+  // Runs the task on another stack, and goes on here when it has ended or blocks. False: it cannot,
+  // as there is no memory for a stack.
+  bool run_beside(Task& task);
+  // True if a parked stack may go on.
+  bool has_ready();
 
   // Parks the running thread until blocked.delivered, or until its family is stopped: false.
   // Where it is false, the caller withdraws `blocked` or, if it was about to be delivered, calls
@@ -167,6 +172,13 @@ class Worker {
  private:
   static constexpr unsigned leap_tries = 400;
   static constexpr unsigned short_tries = 200;
+  // Pauses between two looks at a task at another place, or queued at an exclusive one. There it is
+  // dear to find the task's end soon: the thread creates its next family, and the place's lines go
+  // to and fro between two workers, of which each alone would run some hundred short families
+  // meanwhile. Messages of other processes are looked for all the while.
+  static constexpr unsigned pauses_of_far = 32;
+  static constexpr unsigned pauses_of_queued = 512;
+  static constexpr unsigned far_tries = 8;
   // A worker that finds nothing looks some times at once, then a few times in a microsecond: to be
   // asked for entries costs another worker as much as several short families.
   static constexpr unsigned quick_looks = 16;
@@ -184,8 +196,8 @@ class Worker {
   void drop_kept(const Task& task);
   void run_taken(Task& task);
   bool leap(const Task& task, unsigned& tries);
+  static bool look_away(const Task& task, Reception* reception, unsigned& tries);
   bool may_park() const;
-  bool has_ready();
   bool divide_range();
   Task* steal_from(machine::Home victim);
   Task* steal_from_any();
