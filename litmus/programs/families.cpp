@@ -5,6 +5,9 @@
 #include "litmus/programs/omitting.h"
 #include "litmus/programs/registry.h"
 #include "litmus/programs/remote_program.h"
+#include "litmus/programs/slumber_program.h"
+#include "litmus/programs/turns_program.h"
+#include "svp/places/broken/hasty_turns.h"
 #include "svp/scheduler/broken/hasty_deque.h"
 #include "svp/transport/broken/hasty_service.h"
 #include "svp/transport/mailbox_link.h"
@@ -30,6 +33,22 @@ ExploredProgram alarm(const std::string& name, const std::string& about, machine
   return {.name = name, .about = about, .cores = cores, .make = [order](machine::Home n) {
             return std::unique_ptr<Program>(std::make_unique<AlarmProgram<C>>(n, order));
           }};
+}
+
+template <class Sleeper, class Waker = Sleeper>
+ExploredProgram slumber(const std::string& name, const std::string& about, machine::Home cores) {
+  return {.name = name, .about = about, .cores = cores, .make = [](machine::Home n) {
+            return std::unique_ptr<Program>(std::make_unique<SlumberProgram<Sleeper, Waker>>(n));
+          }};
+}
+
+template <class C, class Turns = svp::Turns<C>>
+ExploredProgram turns(const std::string& name, const std::string& about, machine::Home cores,
+                      unsigned rounds, TurnsOrder order = TurnsOrder::left_before_told) {
+  return {
+      .name = name, .about = about, .cores = cores, .make = [=](machine::Home n) {
+        return std::unique_ptr<Program>(std::make_unique<TurnsProgram<C, Turns>>(n, rounds, order));
+      }};
 }
 
 template <template <class> class L, class Service = svp::Service>
@@ -63,6 +82,13 @@ std::vector<ExploredProgram> family_programs() {
                                 {1}, 1),
       alarm<Explored>("families/kill", "core 0 stops a family, core 1 blocks in it", 2),
       alarm<Explored>("families/kill-of-two", "the same with two cores that block", 3),
+      slumber<Explored>("families/sleep", "core 1 ends a task, of which core 0 waits for the end",
+                        2),
+      slumber<Explored>("families/sleep-of-two-tasks", "the same with two cores and a task of each",
+                        3),
+      turns<Explored>("families/exclusive", "two cores, two families each at one exclusive place",
+                      2, 2),
+      turns<Explored>("families/exclusive-of-three", "three cores, a family each", 3, 1),
       remote<svp::RingLink>("families/remote", "a family at another core, over rings", 1),
       remote<svp::MailboxLink>("families/remote-by-mailbox", "the same by one mailbox each", 1),
       remote<svp::MailboxLink>("families/remote-sync-in-any-order",
@@ -77,7 +103,25 @@ std::vector<ExploredProgram> broken_family_programs() {
   using NoNotify = Omitting<Explored, Omit::notify>;
   using NoWait = Omitting<Explored, Omit::wait>;
   using NoAtomics = Divided<Explored>;
+  using NoFence = Omitting<Explored, Omit::fence>;
+  const std::string exclusive = "families/exclusive/";
   return {
+      broken(slumber<NoFence, Explored>("families/sleep/no-fence-of-the-sleeper",
+                                        "its last look overtakes what it announces", 2)),
+      broken(slumber<Explored, NoFence>("families/sleep/no-fence-of-the-waker",
+                                        "its look overtakes the end of the task", 2)),
+      broken(slumber<NoNotify>("families/sleep/no-notify", "the sleeper is not woken (R6)", 2)),
+      broken(turns<NoPublish>(exclusive + "no-publish", "families leave unpublished", 2, 1)),
+      broken(turns<NoRefresh>(exclusive + "no-refresh", "memory is not refreshed", 2, 1)),
+      broken(turns<NoNotify>(exclusive + "no-notify", "creators are not woken (R6)", 2, 1)),
+      broken(turns<NoWait>(exclusive + "no-wait", "no end is awaited", 2, 1)),
+      broken(
+          turns<NoAtomics>(exclusive + "divided-atomics", "atomics are a load and a store", 2, 1)),
+      broken(turns<Explored, svp::broken::HastyTurns<Explored>>(
+          exclusive + "hasty", "the queue is emptied while another core enters it", 2, 1)),
+      broken(turns<Explored>(exclusive + "told-before-left",
+                             "a creator goes on before its turn was left", 2, 2,
+                             TurnsOrder::told_before_left)),
       broken(
           deque<NoPublish>("families/deque/no-publish", "tasks are shared unpublished", 2, {1}, 1)),
       broken(deque<NoRefresh>("families/deque/no-refresh", "tasks and results are not refreshed", 2,
