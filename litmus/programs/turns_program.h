@@ -115,8 +115,8 @@ class TurnsProgram final : public Program {
       core.refresh(result(own), sizeof seen);
       (void)core.read(result(own), &seen, sizeof seen).ok();
       if (seen != own)
-        run.fail(
-            fmt::format("stale data: after the sync of family {} its creator sees {}", own, seen));
+        run.fail(fmt::format("lost or stale data: after the sync of family {} its creator sees {}",
+                             own, seen));
       core.store(link(own), gone);  // the turn may lie in a frame that the creator leaves now
     }
     void serve(Number first) {
