@@ -3,12 +3,17 @@
 // Thread safety: -
 #include "svp/scheduler/worker.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <fstream>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -106,6 +111,83 @@ TEST_P(Workers, SleepAndAreWoken) {
     });
     EXPECT_EQ(runs, 64);
   }
+}
+
+// Runs small families until another worker has made it true: it takes them from this one.
+template <class Condition>
+void serve_until(Condition&& condition) {
+  while (!condition()) create([] {}).sync();
+}
+
+// True if the thread sleeps in the kernel, as that tells it: behind the name, in parentheses.
+bool sleeps(int thread) {
+  std::ifstream file(fmt::format("/proc/self/task/{}/stat", thread));
+  std::string text;
+  std::getline(file, text);
+  const std::size_t name_end = text.rfind(") ");
+  return name_end != std::string::npos && text.compare(name_end + 2, 1, "S") == 0;
+}
+
+// The creator has looked for the last time: without a wake it would sleep for ever.
+TEST(SleepingWorkers, AreWokenByTheEndOfTheirFamily) {
+  LocalPlace place(2);
+  auto outer = create(place, [] {
+    Worker& creator = *Worker::here();
+    const int thread = static_cast<int>(syscall(SYS_gettid));
+    std::atomic<bool> begun{false};
+    auto family = create([&] {
+      begun = true;
+      EXPECT_NE(Worker::here(), &creator);
+      while (!creator.asleep() || !sleeps(thread)) std::this_thread::yield();
+    });
+    serve_until([&] { return begun.load(); });
+    EXPECT_TRUE(family.sync().done());
+  });
+  EXPECT_TRUE(outer.sync().done());
+}
+
+struct CountedRange : OpenRange {
+  CountedRange() : OpenRange(&CountedRange::count, 0, 2) {}
+  static bool count(OpenRange& range, Worker&) {
+    ++static_cast<CountedRange&>(range).asked;
+    return false;
+  }
+  int asked = 0;
+};
+
+// ORG1: not by a thread on another stack, and again once its own goes on.
+TEST(OpenRanges, AreDividedOnTheirStackAlone) {
+  LocalPlace place(2);
+  auto outer = create(place, [] {
+    Worker& worker = *Worker::here();
+    Pool& pool = worker.pool();
+    std::atomic<bool> held{false}, released{false};
+    auto holder = create([&] {
+      held = true;
+      while (!released) std::this_thread::yield();
+    });
+    serve_until([&] { return held.load(); });
+
+    CountedRange range;
+    worker.open(range);
+    Global<int> value;
+    auto writer = create([&] {
+      released = true;
+      while (pool.idle == 0) std::this_thread::yield();
+      worker.attend();
+      EXPECT_EQ(range.asked, 0);
+      value.write(1);
+    });
+    // As the other worker is held, this one runs the writer, on another stack.
+    EXPECT_EQ(value.read(), 1);
+    EXPECT_EQ(range.asked, 0);
+    worker.attend();
+    EXPECT_EQ(range.asked, 1);
+    worker.close(range);
+    EXPECT_TRUE(writer.sync().done());
+    EXPECT_TRUE(holder.sync().done());
+  });
+  EXPECT_TRUE(outer.sync().done());
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
