@@ -195,10 +195,15 @@ TEST_P(Places, ExclusiveGoesOnAfterKillAndFailure) {
   ExclusivePlace place;
   inside([&] {
     int after = 0;
-    auto failing = create(place, [] { throw 1; });
+    std::atomic<bool> asked{false};
+    auto failing = create(place, [&] {
+      while (!asked) std::this_thread::yield();
+      throw 1;
+    });
     auto killed = create(place, [] { FAIL(); });
     auto last = create(place, [&] { after = 1; });
     killed.kill();
+    asked = true;
     EXPECT_EQ(killed.sync().reason, ExitReason::killed);
     EXPECT_EQ(failing.sync().reason, ExitReason::failed);
     EXPECT_TRUE(last.sync().done());
