@@ -208,36 +208,47 @@ TEST(RegionalSteps, AChangeInANoticeGoesIntoTheTwinToo) {
   });
 }
 
-// Its changes go into the page by their versions, whose notices may be in another order: a page
-// that lacks the version before is dropped.
+// Thread 0 has sent its change, and gives notice of it after thread 1: the page of thread 1 would
+// pass for one that has it.
 TEST(RegionalSteps, AChangeInANoticeOutOfTurnDropsThePage) {
-  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
-    turns.take(0, 1, [&] {
-      EXPECT_EQ(thread.load(0), 0U);
-      thread.store(8, 7);
-    });
+  Shape shape = telling_all();
+  shape.locks = 3;
+  run_in_turns<Copied>(shape, [](auto& thread, auto& turns) {
+    turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0), 0U); });
     turns.take(1, 0, [&] {
       thread.begin_span(0);
-      thread.store(4, 1, false);  // by its name
-      thread.end_span(0);
-      count_alone(thread, 0, 2);
+      thread.store(0, 1);
+      thread.begin_span(1);
     });
     turns.take(2, 1, [&] {
-      thread.begin_span(1);
+      thread.begin_span(2);
+      thread.store(4, 2);
+      thread.end_span(2);
+      thread.begin_span(2);
       EXPECT_EQ(thread.pages().lookup(0), nullptr);
-      EXPECT_EQ(thread.load(4), 1U);
-      EXPECT_EQ(thread.load(0), 2U);
-      EXPECT_EQ(thread.load(8), 7U);
+      thread.end_span(2);
+    });
+    turns.take(3, 0, [&] {
       thread.end_span(1);
+      thread.end_span(0);
+    });
+    turns.take(4, 1, [&] {
+      thread.begin_span(2);
+      EXPECT_EQ(thread.load(0), 1U);
+      EXPECT_EQ(thread.load(4), 2U);
+      thread.end_span(2);
     });
   });
 }
 
+// The later change is by the page's name, and would drop it.
 TEST(RegionalSteps, AChangeInANoticeThatThePageHasIsPassedOver) {
   run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
     turns.take(0, 0, [&] {
       count_alone(thread, 0, 1);
-      count_alone(thread, 0, 2);
+      thread.begin_span(0);
+      thread.store(0, 2, false);
+      thread.end_span(0);
     });
     turns.take(1, 1, [&] {
       EXPECT_EQ(thread.load(0), 2U);
@@ -295,8 +306,8 @@ TEST(RegionalSteps, InPlaceAThreadThatLearnsSeesWhatWasTold) {
 
 // Its own part and that of the home would both have it.
 template <class Case>
-void expect_no_update_of_a_kept_page() {
-  run_in_turns<Case>(two_threads, [](auto& thread, auto& turns) {
+void expect_no_update_of_a_kept_page(const Shape& shape = two_threads) {
+  run_in_turns<Case>(shape, [](auto& thread, auto& turns) {
     if (thread.self() == 0) thread.store(0, 1);
     thread.barrier();
     turns.take(0, 1, [&] {
@@ -321,6 +332,9 @@ void expect_no_update_of_a_kept_page() {
 }
 TEST(RegionalSteps, AKeptPageTakesNoUpdates) { expect_no_update_of_a_kept_page<Copied>(); }
 TEST(RegionalSteps, AKeptPageInPlaceTakesNoUpdates) { expect_no_update_of_a_kept_page<InPlace>(); }
+TEST(RegionalSteps, AKeptPageTakesNoChangeOfANotice) {
+  expect_no_update_of_a_kept_page<Copied>(telling_all());
+}
 
 // ---- Readers of pages that are left to their programs -------------------------------------------
 
