@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -97,17 +98,24 @@ void use_words(ProgramMemory& memory) {
   MUST(memory.barrier());
 }
 
-// Words are ordered as the program has them: of two threads that each tell and then look, one at
-// least sees the other.
+// Words are ordered as the program has them: where a thread looks and has not seen the next step of
+// the other yet, that one sees this thread's step.
 void tell_and_look(ProgramMemory& memory) {
-  const WordIndex mine = memory.self();
-  const WordIndex other = 1 - mine;
-  for (int round = 1; round <= 2000 && memory.threads() == 2; ++round) {
-    memory.store(mine, static_cast<std::uint64_t>(round));
-    const bool seen = memory.load(other) >= static_cast<std::uint64_t>(round);
-    memory.store(2 + mine, seen ? 1 : 0);
+  constexpr std::uint64_t steps = 16;
+  const Thread me = memory.self();
+  const auto place = [](Thread thread, std::uint64_t step) { return 2 + thread * steps + step; };
+  for (std::uint64_t first = 0; first < 2000 && memory.threads() == 2; first += steps) {
+    std::array<std::uint64_t, steps> seen{};
+    for (std::uint64_t step = 0; step < steps; ++step) {
+      memory.store(me, first + step + 1);
+      seen[step] = memory.load(1 - me);
+    }
+    for (std::uint64_t step = 0; step < steps; ++step) memory.store(place(me, step), seen[step]);
     MUST(memory.barrier());
-    REQUIRE(memory.load(2) + memory.load(3) >= 1);
+    for (std::uint64_t step = 0; step < steps; ++step) {
+      const std::uint64_t next = seen[step] - first;
+      if (next < steps) REQUIRE(memory.load(place(1 - me, next)) >= first + step + 1);
+    }
     MUST(memory.barrier());
   }
 }
@@ -356,7 +364,7 @@ void random_program(ProgramMemory& memory, std::uint64_t seed) {
 
 void random_programs(ProgramMemory& memory) {
   const auto base = static_cast<std::uint64_t>(std::atoll(std::getenv("SEED_OF_TEST")));
-  for (std::uint64_t seed = base; seed < base + 5; ++seed) {
+  for (std::uint64_t seed = base; seed < base + 2; ++seed) {
     if (memory.self() == 0) std::memset(memory.memory().data(), 0, memory.memory().size());
     MUST(memory.barrier());
     random_program(memory, seed);
