@@ -195,6 +195,8 @@ std::vector<ExploredProgram> memory_programs() {
                        two_pages, kept_and_stored_in_a_span<InPlace>, no_evictions),
       program<InPlace>("in-place/stored-in-order", "a page that is kept before it is stored to",
                        in_order_pages, stored_in_order<InPlace>, in_order),
+      program<InPlace>("in-place/stored-in-order-before-a-span", "the same before spans of both",
+                       in_order_pages, stored_in_order_before_a_span<InPlace>, in_order),
       program<InPlace>("in-place/given-back", "a page that is left, and goes home", two_pages,
                        kept_and_given_back<InPlace>),
       program<U>("kept-and-given-back", "a kept page that goes home", two_pages,

@@ -200,8 +200,10 @@ void kept_and_taken_over(MemoryThread<Thread>& t) {
   t.expect("the store of thread 0", t.load(on_first), 1);
   if (t.self() == 0) t.store(on_first, 3);
   t.barrier();
-  t.expect("the store of thread 1", t.load(beside_first), 2);
-  t.expect("the later store of thread 0", t.load(on_first), 3);
+  t.in_turn(1, [&] {
+    t.expect("the store of thread 1", t.load(beside_first), 2);
+    t.expect("the later store of thread 0", t.load(on_first), 3);
+  });
 }
 
 // Rule 1 with two locks, and a page that thread 0 keeps: thread 1 may get it before the store.
@@ -224,27 +226,41 @@ void kept_before_another_lock(MemoryThread<Thread>& t) {
 }
 
 // Three pages are stored to in order, the last of which thread 0 keeps before it stores to it;
-// thread 1 reads that one and stores beside.
+// thread 1 sends a store beside home, before a span, and both meet.
+inline constexpr Variable last_in_order = 2;
+inline constexpr Variable beside_last = 5;
 template <class Thread>
 void stored_in_order(MemoryThread<Thread>& t) {
-  constexpr Variable last = 2;
-  constexpr Variable beside_last = 5;
+  if (t.self() == 0) {
+    for (const Variable v : {0, 1, 2}) t.store(v, 7);
+  } else {
+    t.store(beside_last, 8);
+    t.begin(0);
+    t.end(0);
+  }
+  t.barrier();
+  t.in_turn(1, [&] {
+    t.expect("the store of thread 0", t.load(last_in_order), 7);
+    t.expect("the store of thread 1", t.load(beside_last), 8);
+  });
+}
+
+// The same before spans of both.
+template <class Thread>
+void stored_in_order_before_a_span(MemoryThread<Thread>& t) {
   if (t.self() == 0) {
     for (const Variable v : {0, 1, 2}) t.store(v, 7);
     t.begin(0);
-    t.count_up(3, true);
+    t.reach(1);
     t.end(0);
-  } else if (t.self() == 1) {
+  } else {
     t.store(beside_last, 8);
+    t.await(0, 1);
     t.begin(0);
-    const std::uint64_t before = t.completed();
-    t.count_up(3, true);
+    t.expect("the store before the other span", t.load(last_in_order), 7);
+    t.expect("its own store", t.load(beside_last), 8);
     t.end(0);
-    if (before == 1) t.expect("the store before the span", t.load(last), 7);
   }
-  t.barrier();
-  t.expect("the store of thread 0", t.load(last), 7);
-  t.expect("the store of thread 1", t.load(beside_last), 8);
 }
 
 // A page that thread 0 keeps, and gives up while the others read it.
@@ -273,8 +289,10 @@ void kept_and_stored_in_a_span(MemoryThread<Thread>& t) {
   t.count_up(on_first, t.self() == 0);
   t.end(0);
   t.barrier();
-  t.expect("the number of sections", t.load(on_first), 2);
-  t.expect("the store before the first barrier", t.load(beside_first), 1);
+  t.in_turn(1, [&] {
+    t.expect("the number of sections", t.load(on_first), 2);
+    t.expect("the store before the first barrier", t.load(beside_first), 1);
+  });
 }
 
 // Stores in spans are seen after a barrier by a thread that never held the lock.

@@ -107,6 +107,14 @@ class MemoryThread {
     }
   }
 
+  // By one thread after the other, where it is not of interest that they do so at once.
+  template <class Body>
+  void in_turn(std::uint64_t step, Body&& body) {
+    if (self() != 0) await(self() - 1, step);
+    body();
+    reach(step);
+  }
+
   // For the outcome.
   void saw(std::uint64_t value) { score_.seen[self()].push_back(value); }
   void expect(const char* what, std::uint64_t seen, std::uint64_t wanted) {
