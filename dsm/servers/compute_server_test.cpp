@@ -129,7 +129,7 @@ void count_in_spans(ProgramMemory& memory) {
       MUST(memory.acquire(lock));
       memory.record(&at[lock], sizeof *at);
       ++at[lock];
-      ++at[512 * (lock + 1)];
+      ++at[std::size_t{512} * (lock + 1)];
       MUST(memory.release(lock));
     }
   }
@@ -400,7 +400,8 @@ void lose(int rank, ProgramMemory& memory, const std::function<Status()>& wait) 
   REQUIRE(lost.code() == Code::process_failed);
   REQUIRE(lost.message().find(fmt::format("rank {} (process ", rank)) != std::string::npos);
   REQUIRE(lost.message().find(" of the program ") != std::string::npos);
-  std::ofstream(std::string(std::getenv("FOLDER_OF_TEST")) + "/" + std::to_string(getpid()));
+  const std::ofstream file(std::string(std::getenv("FOLDER_OF_TEST")) + "/" +
+                           std::to_string(getpid()));
   _exit(0);
 }
 void lose_one(ProgramMemory& memory, const std::function<Status()>& wait) { lose(1, memory, wait); }
