@@ -89,6 +89,19 @@ TYPED_TEST(Deques, TakeBackSharedEntries) {
   });
 }
 
+// At the split as well: nothing of the shared part comes back with it.
+TYPED_TEST(Deques, GiveBackOwnEntriesWithoutTheSharedOnes) {
+  alone<TypeParam>([](auto& deque) {
+    for (std::uint64_t entry = 1; entry <= 4; ++entry) deque.push(entry);
+    EXPECT_TRUE(deque.share(2));
+    EXPECT_EQ(deque.own(), 2u);
+    std::uint64_t moved = 0;
+    EXPECT_TRUE(deque.claim(2, moved));
+    EXPECT_EQ(moved, 4u);
+    EXPECT_EQ(deque.own(), 1u);
+  });
+}
+
 TYPED_TEST(Deques, KeepSlotsOfTakenEntriesUntilTheyAreForgotten) {
   alone<TypeParam>([](auto& deque) {
     deque.push(1);
@@ -114,6 +127,8 @@ TYPED_TEST(Deques, AreFullAndAskedFor) {
     EXPECT_TRUE(deque.wanted());
     deque.no_longer_wanted();
     EXPECT_FALSE(deque.wanted());
+    deque.want();
+    EXPECT_TRUE(deque.wanted());
     while (!deque.full()) deque.push(1);
     EXPECT_EQ(deque.own(), capacity);
   });

@@ -23,6 +23,9 @@ void work(Index i, In<int> by, InArray<double> from, InOutArray<std::int64_t> bo
   if (n + 1 == to.size()) *last = from[n];
   *count = static_cast<std::uint16_t>(*count + 1);
 }
+void sum(Out<std::int64_t> all, InArray<std::int32_t> last) {
+  *all = std::accumulate(last.begin(), last.end(), std::int64_t{0});
+}
 struct NoXdr {
   int a;
   int b;
@@ -129,6 +132,51 @@ TEST_P(Ways, BringInputThereAndOutputBack) {
       EXPECT_EQ(reach_.done, "get get put put ");
     }
   }
+}
+
+TEST_F(Protocol, BringsAnArrayThatEndsTheRequest) {
+  for (const Carriage carriage : {Carriage::stream, Carriage::best}) {
+    const std::vector<std::int32_t> values{1, 20, 300};
+    std::int64_t all = 0;
+    Out<std::int64_t> p0(all);
+    InArray<std::int32_t> p1(values);
+    const std::array<Piece, 2> pieces{Parameter<Out<std::int64_t>>::piece(p0),
+                                      Parameter<InArray<std::int32_t>>::piece(p1)};
+    Call call({.opener = 0, .peer = 1, .number = 3},
+              {.function = &remote<&sum>.entry(), .range = {.limit = 1}, .carriage = carriage},
+              pieces);
+    call.open(reach_);
+    call.ask_sync();
+    converse(
+        call, [&](Service& s) { run_all(s, reach_); }, 10, 4096);
+    EXPECT_EQ(call.completion().reason, ExitReason::done) << call.completion().text;
+    EXPECT_EQ(all, 321);
+  }
+}
+
+TEST_F(Protocol, SendsFewBytesOfAnArrayWithTheRequest) {
+  const auto way = [&](std::size_t elements) {
+    const std::vector<std::int64_t> values(elements);
+    InArray<std::int64_t> array(values);
+    return way_of(Carriage::best, Parameter<InArray<std::int64_t>>::piece(array), 1, reach_);
+  };
+  reach_.direct = true;
+  EXPECT_EQ(way(few_bytes / 8), Way::inside);
+  EXPECT_EQ(way(few_bytes / 8 + 1), Way::direct);
+}
+
+TEST_F(Protocol, HasRoomForFewBytesWithoutMemory) {
+  const std::array<std::byte, 256> bytes{};
+  Bytes block;
+  const auto in_object = [&] {
+    const auto at = reinterpret_cast<std::uintptr_t>(block.all().data());
+    const auto begin = reinterpret_cast<std::uintptr_t>(&block);
+    return at >= begin && at < begin + sizeof block;
+  };
+  block.append(bytes.data(), bytes.size());
+  EXPECT_TRUE(in_object());
+  block.append(bytes.front());
+  EXPECT_FALSE(in_object());
 }
 
 TEST_F(Protocol, AnswersOnlyOnceItIsAsked) {

@@ -5,6 +5,7 @@
 // Thread safety: -
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <vector>
 
 #include "backends/machines.h"
@@ -18,6 +19,8 @@ namespace tombolo::svp {
 namespace {
 
 constexpr std::uint64_t small_ring = 1024;
+// A mailbox whose first word is in another line than the rest.
+constexpr std::uint64_t split = 64 - sizeof(std::uint64_t);
 
 template <class C>
 class Links : public ::testing::Test {
@@ -41,7 +44,7 @@ class Links : public ::testing::Test {
   template <template <class> class L>
   static auto take(machine::SyncLayout& layout, machine::Home cores) {
     if constexpr (requires { L<C>::one_mailbox; })
-      return L<C>::take(layout, 0, small_ring);
+      return L<C>::take(layout, split, small_ring - split);
     else
       return L<C>::take(layout, cores, 0, small_ring);
   }
@@ -105,6 +108,40 @@ TYPED_TEST(Links, BringAllMessagesInOrder) {
                                              [&](auto&, auto& link) { exchange(link, seed, 30); });
     }
   }
+}
+
+// Messages of a line each; RLK2: one that ends with the ring is not written at its beginning.
+TYPED_TEST(Links, FillARingToItsEnd) {
+  TestFixture::template run<RingLink>(2, 1, [](auto& core, auto& link) {
+    if (core.self() != 0) return;
+    const VirtualChannel channel{.opener = 0, .peer = 1, .number = 0};
+    for (unsigned sent = 0; sent < small_ring / 64; ++sent)
+      EXPECT_TRUE(link.try_send(channel, Kind::data, {})) << sent;
+    EXPECT_FALSE(link.try_send(channel, Kind::data, {}));
+  });
+}
+
+// RLK3: the receiver takes no more than a quarter.
+TYPED_TEST(Links, GiveBackAQuarterOfARing) {
+  constexpr unsigned all = small_ring / 64;
+  std::atomic<bool> all_taken{false};
+  TestFixture::template run<RingLink>(2, 1, [&](auto& core, auto& link) {
+    if (core.self() == 1) {
+      unsigned taken = 0;
+      while (taken != all / 4)
+        if (!link.poll([&](const Message&) { return taken != all / 4 && ++taken != 0; })) {
+          EXPECT_TRUE(link.wait().ok());
+        }
+      all_taken = true;
+      return;
+    }
+    const VirtualChannel channel{.opener = 0, .peer = 1, .number = 0};
+    for (unsigned sent = 0; sent < all; ++sent)
+      EXPECT_TRUE(link.try_send(channel, Kind::data, {})) << sent;
+    while (!all_taken) EXPECT_TRUE(core.pause(1000).ok());
+    for (unsigned sent = 0; sent < all / 4; ++sent)
+      EXPECT_TRUE(link.try_send(channel, Kind::data, {})) << sent;
+  });
 }
 
 TYPED_TEST(Links, SyncInAnyOrder) {
