@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -48,12 +49,15 @@ std::set<std::string> entries(const std::string& directory) {
   return names;
 }
 
-// Our files in /dev/shm.
+// The files of this process in /dev/shm: those of others come and go beside it.
 std::set<std::string> leftovers() {
-  std::set<std::string> ours;
-  for (const std::string& name : entries("/dev/shm"))
-    if (name.rfind("tombolo", 0) == 0) ours.insert(name);
-  return ours;
+  std::set<std::string> own;
+  for (const std::string& name : entries("/dev/shm")) {
+    unsigned pid = 0;
+    if (std::sscanf(name.c_str(), "tombolo-%*x-%*x-%x-", &pid) == 1 && pid == unsigned(getpid()))
+      own.insert(name);
+  }
+  return own;
 }
 
 class Folder {
@@ -110,6 +114,16 @@ TEST_P(AnonymousSegment, CannotBeAttachedOnceSealed) {
   EXPECT_FALSE(refused.ok());
   segment.data()[4095] = std::byte{1};  // the memory stays
   segment.seal();                       // again: no effect
+}
+
+TEST(Segment, WithANameIsFoundUntilItIsSealed) {
+  setenv("TOMBOLO_SEGMENT", "named", 1);
+  Segment segment;
+  ASSERT_TRUE(Segment::create_anonymous(4096, "test", segment).ok());
+  EXPECT_EQ(leftovers().size(), 1u);
+  segment.seal();
+  EXPECT_TRUE(leftovers().empty());
+  unsetenv("TOMBOLO_SEGMENT");
 }
 
 TEST_P(AnonymousSegment, LeavesNothingWithoutSeal) {
