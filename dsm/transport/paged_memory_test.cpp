@@ -305,6 +305,19 @@ TEST_F(PagedMemoryTest, ChangesAValueInASpanOfTheLock) {
   EXPECT_EQ(taken(), (Calls{"try", "end"})) << "a load";
 }
 
+TEST_F(PagedMemoryTest, ChangesNoValueOutsideOfTheMemory) {
+  std::byte* const end = memory->memory().data() + memory->memory().size();
+  std::uint64_t old = 0;
+  bool done = false;
+  is_free = true;
+  const auto change = [&](std::byte* at) {
+    return memory->try_change(0, at, 8, {.kind = AtomicChange::Kind::add, .operand = 1}, old, done);
+  };
+  EXPECT_DEATH(static_cast<void>(change(end)), "an atomic operation of 8 bytes at");
+  EXPECT_DEATH(static_cast<void>(change(end - 4)), "must be a multiple of that");
+  EXPECT_TRUE(change(end - 8).ok());
+}
+
 TEST_F(PagedMemoryTest, BringsPagesTogetherWhereOneIsLost) {
   miss(100, 1, true);
   miss(100, 2, false);
