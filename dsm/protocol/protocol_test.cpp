@@ -93,7 +93,7 @@ TYPED_TEST(Protocols, SpansThatTellAllAreSeenInSpansOfOtherLocks) {
   });
 }
 
-// The next holder's page is patched; one who takes another lock gets the page again, but for a
+// The next holder's page is patched; the holder of another lock gets the page again, but for a
 // change that is in its notice. `recorded`: variables of page 1.
 template <class Case>
 void expect_patched(std::uint64_t recorded, bool all_recorded, bool patched) {
