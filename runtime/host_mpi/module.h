@@ -9,6 +9,7 @@
 // Thread safety: one thread at a time.
 #pragma once
 
+#include <memory>
 #include <string_view>
 
 #include "base/options.h"
@@ -34,5 +35,18 @@ Status load_module(const MpiModule& module, void*& out);
 // After the MPI was initialized: bad_configuration for a process that srun has started, and whose
 // MPI does not understand it: it would be a job by itself.
 Status check_found(const MpiModule& module, int size);
+
+// `out`: a part that the module's function makes, with MPI initialized; its size() is the number of
+// processes. Errors: those of load_module and check_found, and the function's own.
+template <class Part>
+Status make_by(const MpiModule& module, std::unique_ptr<Part>& out) {
+  using Make = bool (*)(std::unique_ptr<Part>*, Status*);
+  void* make = nullptr;
+  TOMBOLO_TRY(load_module(module, make));
+  Status status;
+  reinterpret_cast<Make>(make)(&out, &status);
+  if (status.ok()) status = check_found(module, out->size());
+  return status;
+}
 
 }  // namespace tombolo::runtime

@@ -7,18 +7,12 @@
 namespace tombolo::dsm {
 
 Status load_one_sided(std::unique_ptr<OneSided>& out) {
-  using Make = bool (*)(std::unique_ptr<OneSided>*, Status*);
   const runtime::MpiModule module{.name = "dsm",
                                   .user = "transport mpi",
                                   .library = &runtime::dsm_mpi_option,
                                   .entry = "tombolo_dsm_one_sided",
                                   .beside = reinterpret_cast<const void*>(&load_one_sided)};
-  void* make = nullptr;
-  TOMBOLO_TRY(runtime::load_module(module, make));
-  Status status;
-  reinterpret_cast<Make>(make)(&out, &status);
-  if (status.ok()) status = runtime::check_found(module, out->size());
-  return status;
+  return runtime::make_by(module, out);
 }
 
 }  // namespace tombolo::dsm

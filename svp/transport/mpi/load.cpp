@@ -7,18 +7,12 @@
 namespace tombolo::svp {
 
 Status load_host_messages(std::unique_ptr<HostMessages>& out) {
-  using Make = bool (*)(std::unique_ptr<HostMessages>*, Status*);
   const runtime::MpiModule module{.name = "svp",
                                   .user = "a program of families in several processes",
                                   .library = &runtime::svp_mpi_option,
                                   .entry = "tombolo_svp_host_messages",
                                   .beside = reinterpret_cast<const void*>(&load_host_messages)};
-  void* make = nullptr;
-  TOMBOLO_TRY(runtime::load_module(module, make));
-  Status status;
-  reinterpret_cast<Make>(make)(&out, &status);
-  if (status.ok()) status = runtime::check_found(module, out->size());
-  return status;
+  return runtime::make_by(module, out);
 }
 
 }  // namespace tombolo::svp
