@@ -10,6 +10,7 @@ import resource
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -44,11 +45,12 @@ def prepare(
     mpi: str = "mpich",
     around: list[str] | None = None,
     choice: dict | None = None,
+    link: Sequence[str] = (),
     **environment: str,
 ) -> Job:
     """A job of a fault program, which yields as it may have more ranks than the host has cores."""
     found = need(mpi)
-    options = [f"-I{ROOT}", "-pthread"]
+    options = [f"-I{ROOT}", "-pthread", *link]
     program = compile.compiled(found, FAULTS / f"{name}.c", paths.home() / "build/faults", options)
     command = [*(around or []), str(program), *map(str, args)]
     chosen = Choice(machine, **(choice or {}))
@@ -287,6 +289,23 @@ def test_windows_that_need_the_kernels_copies_are_the_hosts_where_it_refuses_the
     told = stats.total(passes(made).stderr)
     assert told.served == 6 and told.forwarded == 4, told
     assert told.reasons == ("the kernel forbids access to the memory of other processes",)
+
+
+def test_windows_over_the_programs_memory_are_served_where_each_process_has_to_allow_copies():
+    """MPICH does not allow them itself."""
+    made = prepare("restricted_tracing", link=["-rdynamic"], choice={"stats": "json"})
+    told = stats.total(passes(made).stderr)
+    assert told.served == 2 and told.forwarded == 0, told
+
+
+@pytest.mark.parametrize("bound", [True, False])
+def test_ranks_that_have_few_processors_together_know_how_many(bound):
+    """A launcher that binds each rank to its part leaves them all."""
+    own = sorted(os.sched_getaffinity(0))
+    around = ["taskset", "-c", str(own[0])] if bound else None
+    made = prepare("ordinary", ranks=3, around=around, choice={"stats": "json"})
+    told = stats.parse(passes(made).stderr)
+    assert [one.processors for one in told] == [1 if bound else len(own)] * 3
 
 
 @pytest.mark.parametrize("machine", MACHINES)

@@ -19,6 +19,7 @@ class Stats(NamedTuple):
     served: int = 0  # windows
     forwarded: int = 0  # windows that went to the host MPI
     reasons: tuple[str, ...] = ()  # why, each once
+    processors: int = 0  # that the processes of the job have on this host together
 
 
 def parse(stderr: str) -> list[Stats]:
@@ -31,7 +32,12 @@ def parse(stderr: str) -> list[Stats]:
             continue
         reasons = tuple(counters.get("reasons", {}).get(FORWARDED, {}))
         found.append(
-            Stats(counters.get("windows_served", 0), counters.get(FORWARDED, 0), reasons)
+            Stats(
+                counters.get("windows_served", 0),
+                counters.get(FORWARDED, 0),
+                reasons,
+                int(counters.get("processors", 0)),
+            )
         )
     return found
 

@@ -8,8 +8,8 @@
 
 #include "host/memory/memory_room.h"
 #include "host/memory/page.h"
-#include "host/processes/processors.h"
 #include "runtime/processes/processes_here.h"
+#include "runtime/processes/processors_here.h"
 
 namespace tombolo::dsm {
 namespace {
@@ -22,7 +22,7 @@ constexpr std::uint32_t read_ahead = 32;
 
 machine::WaitPolicy waiting(std::size_t threads) {
   const auto cores = std::max(static_cast<std::uint32_t>(threads), runtime::processes_here());
-  return machine::WaitPolicy::for_host(cores, host::processors());
+  return machine::WaitPolicy::for_host(cores, runtime::processors_for(runtime::processes_here()));
 }
 
 Status shape_of(const Settings& settings, int size, Shape& out) {

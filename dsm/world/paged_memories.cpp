@@ -20,11 +20,11 @@
 #include "host/faults/caught_calls.h"
 #include "host/memory/page.h"
 #include "host/memory/zero_memory.h"
-#include "host/processes/processors.h"
 #include "runtime/collective/collective.h"
 #include "runtime/collective/memory_exchange.h"
 #include "runtime/engines/attachment.h"
 #include "runtime/engines/chosen_core.h"
+#include "runtime/processes/processors_here.h"
 
 namespace tombolo::dsm {
 namespace {
@@ -46,7 +46,7 @@ runtime::MachineChoice choice_of(const runtime::Options& options) {
 
 runtime::SharedMemory::Surroundings surroundings(Thread threads) {
   // The keeper of the processes looks after them (TEM1, TEM2): nothing is to be done in a wait.
-  return {.waiting = machine::WaitPolicy::for_host(threads, host::processors()),
+  return {.waiting = machine::WaitPolicy::for_host(threads, runtime::processors_for(1)),
           .idle = nullptr,
           .for_regions = std::pmr::new_delete_resource(),
           .for_engine = nullptr};

@@ -13,6 +13,11 @@
 
 namespace tombolo::host {
 
+// Lets other processes of this user copy from and to this one, on hosts where each process has to
+// allow it (kernel.yama.ptrace_scope 1, Ubuntu's default); host MPIs that copy so do the same. It
+// lets them trace it as well. Elsewhere nothing is to be allowed.
+void allow_foreign_copies();
+
 // Copies `bytes` from address `from` of process `pid`. Errors: out_of_range if nothing is mapped
 // there, process_failed if the process is gone, io otherwise.
 Status read_foreign(std::int32_t pid, std::uint64_t from, void* to, std::size_t bytes);

@@ -14,8 +14,6 @@
 #include <fstream>
 #include <string>
 
-#include "host/processes/processors.h"
-
 namespace tombolo::host {
 namespace {
 
@@ -116,25 +114,6 @@ TEST(ProcessName, OfAnotherUserIsNotFree) {
   if (child == 0) {
     if (setuid(65534) != 0) _exit(0);
     _exit(number_is_free(first) || has_ended(first) ? 1 : 0);
-  }
-  int state = 0;
-  waitpid(child, &state, 0);
-  EXPECT_TRUE(WIFEXITED(state) && WEXITSTATUS(state) == 0);
-}
-
-TEST(Processors, AreThoseOfTheHostWhateverTheLauncherBoundThisProcessTo) {
-  const std::uint32_t all = processors();
-  EXPECT_EQ(all, static_cast<std::uint32_t>(sysconf(_SC_NPROCESSORS_ONLN)));
-  const pid_t child = fork();
-  if (child == 0) {
-    cpu_set_t own;
-    if (sched_getaffinity(0, sizeof own, &own) != 0) _exit(0);
-    int one = 0;
-    while (!CPU_ISSET(one, &own)) ++one;
-    CPU_ZERO(&own);
-    CPU_SET(one, &own);
-    if (sched_setaffinity(0, sizeof own, &own) != 0) _exit(0);
-    _exit(processors() == all ? 0 : 1);
   }
   int state = 0;
   waitpid(child, &state, 0);

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "host/memory/foreign_memory.h"
 #include "host/memory/own_memory.h"
 #include "host/mpi/host.h"
 #include "host/processes/taken_output.h"
@@ -83,6 +84,8 @@ std::uint64_t alignment_asked(const runtime::Options& options) {
 }
 
 Contribution describe(const Creation& creation) {
+  // Before the others know of this process.
+  if (!has_own_memory(creation.flavor)) host::allow_foreign_copies();
   const runtime::Options options = options_for(creation.info);
   runtime::Member member = runtime::this_member(options);
   member.bytes = static_cast<std::uint64_t>(creation.bytes);
@@ -246,6 +249,7 @@ void Creator::take_contributions() {
   const auto most = std::max_element(
       w.peers.begin(), w.peers.end(),
       [](const PeerRecord& a, const PeerRecord& b) { return a.alignment < b.alignment; });
+  job().learn_processors(members_, members_[static_cast<std::size_t>(w.rank)].host);
   w.memory.emplace(
       runtime::SharedMemory::Request{
           .regions = regions_of(c_.flavor),

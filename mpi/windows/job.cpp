@@ -10,6 +10,7 @@
 #include "host/processes/processors.h"
 #include "runtime/engines/machine_id.h"
 #include "runtime/processes/processes_here.h"
+#include "runtime/processes/processors_here.h"
 
 namespace tombolo::mpi {
 namespace {
@@ -32,7 +33,8 @@ Job::Job()
       world_rank_(rank_in_world(has_world_)),
       reports_(world_rank_),
       served_(runtime::counters().counter("windows_served")),
-      reused_(runtime::counters().counter("windows_from_kept_parts")) {
+      reused_(runtime::counters().counter("windows_from_kept_parts")),
+      processors_(host::processors()) {
   runtime::counters().counter(forwarded);  // written as 0 where none is
   // Sessions have a level each: the highest is assumed.
   int level = 0;
@@ -49,8 +51,21 @@ void Job::report_complaints() {
 }
 
 machine::WaitPolicy Job::waiting(machine::Home cores) const {
-  static const std::uint32_t processors = host::processors();
-  return machine::WaitPolicy::for_host(std::max(cores, runtime::processes_here()), processors);
+  // Relaxed: a number by itself.
+  return machine::WaitPolicy::for_host(std::max(cores, runtime::processes_here()),
+                                       processors_.load(std::memory_order_relaxed));
+}
+
+// Of some processes alone the sets say nothing of the others: each may be bound to a part.
+void Job::learn_processors(std::span<const runtime::Member> members, std::uint64_t host) {
+  if (knows_processors_.load(std::memory_order_relaxed)) return;
+  runtime::ProcessorsHere here;
+  for (const runtime::Member& member : members)
+    if (member.host == host) here.add(member.processors);
+  if (here.processes() < 2 || here.processes() < runtime::processes_here()) return;
+  // Relaxed: a window of another thread that does not know of it yet waits as before.
+  processors_.store(here.count(), std::memory_order_relaxed);
+  knows_processors_.store(true, std::memory_order_relaxed);
 }
 
 void Job::count_forwarded(const std::string& why, bool created) {
@@ -61,8 +76,10 @@ void Job::count_forwarded(const std::string& why, bool created) {
 void Job::print_stats() {
   using runtime::Counters;
   if (options_.statistics == runtime::Statistics::off) return;
-  const std::array facts{Counters::Fact{"rank", std::to_string(world_rank_)},
-                         Counters::Fact{"machine", std::string(name(options_.machine))}};
+  const std::array facts{
+      Counters::Fact{"rank", std::to_string(world_rank_)},
+      Counters::Fact{"machine", std::string(name(options_.machine))},
+      Counters::Fact{"processors", std::to_string(processors_.load(std::memory_order_relaxed))}};
   const bool json = options_.statistics == runtime::Statistics::json;
   const std::string line =
       json ? runtime::counters().as_json(facts) : runtime::counters().as_text(facts);

@@ -6,11 +6,14 @@
 // Thread safety: all members, after the first call of job().
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "host/mpi/mpi_header.h"
 #include "machine/place.h"
+#include "runtime/collective/shared_memory.h"
 #include "runtime/counters/counters.h"
 #include "runtime/options/options.h"
 #include "runtime/reports/reports.h"
@@ -33,6 +36,9 @@ class Job {
   bool one_thread() const { return one_thread_; }
   // How to wait for `cores` processes of one window: it does not make the host a quiet one.
   machine::WaitPolicy waiting(machine::Home cores) const;
+  // From the members of a window: how many processors the job has on this host, if all its
+  // processes here are among them.
+  void learn_processors(std::span<const runtime::Member> members, std::uint64_t host);
   runtime::Reports& reports() { return reports_; }
 
   void count_served() { served_.add(); }
@@ -56,6 +62,8 @@ class Job {
   runtime::Reports reports_;
   runtime::Counter& served_;
   runtime::Counter& reused_;
+  std::atomic<std::uint32_t> processors_;
+  std::atomic<bool> knows_processors_ = false;
 };
 
 // The job of this process; made at first use, inside an MPI call.

@@ -43,6 +43,7 @@ bool is_for_hosts(const std::string& pool) {
 Member this_member(const Options& options) {
   static const host::ProcessName self = host::process_named(getpid());
   static const std::uint64_t here = host::this_host().digest();
+  static const host::ProcessorSet processors = host::allowed_processors();
   Member me;
   me.host = here;
   me.process = self;
@@ -53,6 +54,7 @@ Member this_member(const Options& options) {
   me.pooled = served({options.machine, options.native_atomics}).traits().takes_pools &&
               is_for_hosts(options.pool);
   me.remap = options.remap;
+  me.processors = processors;
   return me;
 }
 

@@ -12,6 +12,7 @@
 #include "base/check.h"
 #include "host/processes/processors.h"
 #include "runtime/options/svp_options.h"
+#include "runtime/processes/processors_here.h"
 #include "svp/places/default_place.h"
 
 namespace tombolo::svp {
@@ -60,7 +61,10 @@ unsigned processes_here = 1;
 
 PoolSettings default_settings() {
   PoolSettings settings{.workers = workers_wanted()};
-  if (settings.workers == 0) settings.workers = std::max(1u, host::processors() / processes_here);
+  // A launcher may have bound each process to its part; a container, all of them to the same.
+  if (settings.workers == 0)
+    settings.workers =
+        std::min(std::max(1u, host::processors() / processes_here), runtime::processors_for(1));
   settings.neighbours = settings.workers * (processes_here - 1);
   return settings;
 }

@@ -13,8 +13,8 @@
 #include <string_view>
 
 #include "host/faults/fault_router.h"
-#include "host/processes/processors.h"
 #include "machine/place.h"
+#include "runtime/processes/processors_here.h"
 #include "svp/records/process_records.h"
 
 namespace tombolo::svp {
@@ -79,7 +79,7 @@ Pool::Block::~Block() {
 }
 
 Pool::Pool(const PoolSettings& settings) : settings_(settings), number_(next_number()) {
-  const std::uint32_t processors = host::processors();
+  const std::uint32_t processors = runtime::processors_for(1 + settings_.neighbours);
   if (settings_.workers == 0) settings_.workers = processors;
   waiting_ = machine::WaitPolicy::for_host(settings_.workers + settings_.neighbours, processors);
   const machine::Home workers = settings_.workers;
