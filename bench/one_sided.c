@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static const char kProgram[] = "one_sided";
 #include "bench/common.h"
@@ -286,6 +287,24 @@ static double once_create_and_free(Bench* b, const Row* row) {
   return us;
 }
 
+// Over memory that the program has just got, and gives back: none of it has been in a window.
+static double once_create_and_free_new(Bench* b, const Row* row) {
+  size_t bytes = row->bytes + kOdd;
+  unsigned char* block =
+      mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (block == MAP_FAILED) reject("no memory for %zu bytes", bytes);
+  memset(block, 1, bytes);
+  void* base = block + kOdd;
+  MPI_Win win;
+  MPI_Barrier(MPI_COMM_WORLD);
+  double start = now_us();
+  make_window(b->flavor, row->bytes, &base, &win);
+  MPI_Win_free(&win);
+  double us = now_us() - start;
+  munmap(block, bytes);
+  return us;
+}
+
 // --- Rows ---------------------------------------------------------------------------------------
 
 // Name, meaning, kind, bytes, flags, check, op, once.
@@ -334,6 +353,10 @@ static const Row kRows[] = {
      kNothing, NULL, once_create_and_free},
     {"create_free_1m", "creation and free of a window of 1 MiB for each rank", kRound, 1 << 20, 0,
      kNothing, NULL, once_create_and_free},
+    {"create_free_new_1m", "the same over memory that has been in no window", kRound, 1 << 20, 0,
+     kNothing, NULL, once_create_and_free_new},
+    {"create_free_new_64m", "the same over 64 MiB", kRound, 64 << 20, 0, kNothing, NULL,
+     once_create_and_free_new},
     {"passive_put", "lock + put 8 B + unlock, the target computes", kAway, 8, 0, kPutData,
      op_lock_exclusive_put, NULL},
     {"passive_fetch_and_op", "lock + fetch_and_op + unlock, the target computes", kAway, 8, 0,

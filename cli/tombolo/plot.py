@@ -9,6 +9,7 @@ import matplotlib
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
 
+from tombolo import curves as scaling  # noqa: E402
 from tombolo import dsm_bench, svp_bench  # noqa: E402
 from tombolo.measure import Campaign, Contestant, Target  # noqa: E402
 
@@ -93,6 +94,44 @@ def families(rows: list[svp_bench.Row], path: Path, subtitle: str) -> None:
     axes.set_xlabel("nanoseconds a task (median; bars: lowest to highest)")
     axes.set_title(f"Families of threads, {subtitle}", loc="left")
     _write(figure, axes, path)
+
+
+def curves(
+    campaigns: dict[int, Campaign],
+    rows: list[str],
+    entries: list[Contestant],
+    path: Path,
+    subtitle: str,
+) -> None:
+    """A small picture for each row: its time by the number of ranks; `path` as above."""
+    across = min(2, len(rows))
+    down = -(-len(rows) // across)
+    figure, grid = pyplot.subplots(
+        down, across, figsize=(5 * across, 3 * down), layout="constrained", squeeze=False
+    )
+    for axes in grid.flat[len(rows) :]:
+        axes.set_axis_off()
+    for axes, row in zip(grid.flat, rows, strict=False):
+        counts = {True: 0, False: 0}
+        for entry in entries:
+            styles = STYLES if entry.stock else OURS
+            color, marker = styles[counts[entry.stock] % len(styles)]
+            counts[entry.stock] += 1
+            times = scaling.curve(campaigns, entry, row).times
+            axes.plot(
+                list(times), list(times.values()), color=color, marker=marker, label=entry.label
+            )
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
+        axes.set_xticks(list(campaigns), [str(n) for n in campaigns])
+        axes.set_title(scaling.ROWS[row], fontsize="small")
+        axes.grid(linewidth=0.4)
+    grid[0][0].legend(fontsize="x-small")
+    figure.supxlabel("ranks")
+    figure.supylabel("microseconds (mean)")
+    figure.suptitle(f"One-sided operations by the number of ranks, {subtitle}")
+    figure.savefig(path, dpi=140)
+    pyplot.close(figure)
 
 
 def _axes(titles: list[str]) -> tuple:

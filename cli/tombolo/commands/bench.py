@@ -13,7 +13,7 @@ from rich.table import Table
 
 from tombolo import host, libraries, load, measure, mpis, paths, records, settings
 from tombolo import starvation as starving
-from tombolo.commands import bench_dsm, bench_svp
+from tombolo.commands import bench_curves, bench_dsm, bench_svp
 from tombolo.console import console, paragraph
 from tombolo.errors import UserError
 from tombolo.measure import Campaign, Contestant, Sample, Target
@@ -22,6 +22,7 @@ from tombolo.mpis import Mpi
 app = typer.Typer(help="Measurements against the stock MPIs of this host.", no_args_is_help=True)
 
 
+app.command("curves")(bench_curves.bench_curves)
 app.command("dsm")(bench_dsm.dsm)
 app.command("svp")(bench_svp.svp)
 

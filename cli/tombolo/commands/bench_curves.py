@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`tombolo bench curves`: how operations scale with the number of ranks, beside the stock MPIs."""
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from tombolo import curves, host, libraries, measure, mpis, paths, records, settings
+from tombolo.console import console, paragraph
+from tombolo.errors import UserError
+from tombolo.measure import Campaign, Contestant
+
+
+def bench_curves(
+    ranks: Annotated[
+        list[int] | None, typer.Option(help="Repeatable [default: 2, 4, 8, 16]")
+    ] = None,
+    rows: Annotated[
+        list[str] | None, typer.Option(help=f"Repeatable: {', '.join(curves.ROWS)} [default: all]")
+    ] = None,
+    machine: Annotated[str, typer.Option(help="Of docs/settings.md.")] = "coherent",
+    mpi: Annotated[
+        list[str] | None, typer.Option(help="Stock MPIs; repeatable [default: all found]")
+    ] = None,
+    rounds: Annotated[int, typer.Option(help="How often each contestant has its turn.")] = 3,
+    budget: Annotated[float, typer.Option(help="Seconds for a row, about.")] = 0.3,
+) -> None:
+    """Mean times of operations by the number of ranks: stock MPIs and Tombolo in turn."""
+    settings.check_machine(machine)
+    numbers = sorted(set(ranks or [2, 4, 8, 16]))
+    names = rows or list(curves.ROWS)
+    for name in names:
+        if name not in curves.ROWS:
+            raise UserError(f"no row {name}: {', '.join(curves.ROWS)}")
+    stock = [mpis.need(key) for key in mpi] if mpi else [m for m in mpis.found() if m.mpicc]
+    hosts = [each for each in stock if each.key == each.kind] or stock
+    for each in hosts:
+        libraries.need(each.kind)
+    writer = records.Writer("curves", ranks=numbers, rounds=rounds)
+    entries = measure.contestants(stock, hosts, [machine], max(numbers))
+    campaigns = {n: Campaign(n, options(n, budget), writer.write, console.print) for n in numbers}
+    for number in range(1, rounds + 1):
+        for name in names:
+            for count, campaign in campaigns.items():
+                console.print(f"round {number}: {name}, {count} ranks")
+                for entry in entries:
+                    campaign.round(number, entry, [(name, curves.FLAVOR)])
+    console.print(table(campaigns, names, entries))
+    for name in names:
+        for ours in (entry for entry in entries if not entry.stock):
+            sentence = curves.faster_growing(campaigns, ours, entries, name)
+            if sentence:
+                paragraph(sentence, style="yellow")
+    console.print(f"records: {paths.shown(writer.path)}")
+    from tombolo import plot  # matplotlib is slow to load
+
+    for suffix in (".png", ".svg"):
+        out = writer.path.with_suffix(suffix)
+        plot.curves(campaigns, names, entries, out, f"{host.cores()} processors")
+        console.print(f"plot: {paths.shown(out)}")
+
+
+def options(ranks: int, budget: float) -> list[str]:
+    """As `bench one-sided`: ranks that have a processor each are bound to it."""
+    pinned = ["--pin"] if ranks <= host.cores() else []
+    return ["--samples", "10000", "--budget-s", str(budget), *pinned]
+
+
+def table(campaigns: dict[int, Campaign], names: list[str], entries: list[Contestant]) -> Table:
+    """A line for each row and contestant: the time for each number of ranks, and the growth."""
+    result = Table(title="microseconds, mean of a typical round (least to most)", title_justify="left")
+    result.add_column("row")
+    result.add_column("MPI")
+    for ranks in campaigns:
+        result.add_column(f"{ranks} ranks", justify="right")
+    result.add_column("growth", justify="right")
+    for name in names:
+        for entry in entries:
+            curve = curves.curve(campaigns, entry, name)
+            cells = [cell(campaigns[n], entry, name, curve.times.get(n)) for n in campaigns]
+            growth = f"{curve.growth:.3g}" if curve.growth is not None else ""
+            result.add_row(curves.ROWS[name], entry.label, *cells, growth)
+    return result
+
+
+def cell(campaign: Campaign, entry: Contestant, name: str, time: float | None) -> str:
+    if (entry, (name, curves.FLAVOR)) in campaign.broken:
+        return "breaks"
+    ends = curves.spread(campaign, entry, name)
+    return f"{time:.3g} ({ends[0]:.3g}-{ends[1]:.3g})" if time is not None and ends else ""

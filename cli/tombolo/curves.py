@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How the time of an operation grows with the number of ranks, beside the stock MPIs."""
+
+from dataclasses import dataclass
+
+from tombolo.measure import Campaign, Contestant
+
+# Of bench/one_sided.c: locks, the synchronization of all ranks or of pairs, single accesses.
+ROWS = {
+    "lock_shared": "lock + unlock, shared, random target",
+    "lock_exclusive": "lock + unlock, exclusive, random target",
+    "fence": "fence",
+    "pscw_ring": "post, start, complete, wait; both neighbours",
+    "put_8_flush": "put 8 B + flush",
+    "fetch_and_op_flush": "fetch_and_op + flush",
+    "fetch_and_op_rank0_flush": "fetch_and_op + flush, all ranks to rank 0",
+}
+FLAVOR = "allocate"
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The times of a row for one contestant, by the number of ranks, in microseconds: the median over
+    the rounds of the mean of a round. The median of a round hides ranks that wait for a processor."""
+
+    times: dict[int, float]
+
+    @property
+    def growth(self) -> float | None:
+        """From the fewest ranks to the most."""
+        return self.times[max(self.times)] / self.times[min(self.times)] if len(self.times) > 1 else None
+
+
+def curve(campaigns: dict[int, Campaign], entry: Contestant, row: str) -> Curve:
+    cells = {n: campaigns[n].cells.get((entry, (row, FLAVOR))) for n in sorted(campaigns)}
+    return Curve({n: cell.mean for n, cell in cells.items() if cell is not None})
+
+
+def faster_growing(
+    campaigns: dict[int, Campaign], ours: Contestant, entries: list[Contestant], row: str
+) -> str | None:
+    """A sentence where ours grows faster than the slowest growing stock MPI, or is behind the best one
+    for some number of ranks."""
+    mine = curve(campaigns, ours, row)
+    stock = [c for e in entries if e.stock and (c := curve(campaigns, e, row)).times]
+    growths = [c.growth for c in stock if c.growth is not None]
+    faults = []
+    if mine.growth is not None and growths and mine.growth > min(growths):
+        faults.append(f"grows {mine.growth:.3g} times, a stock MPI {min(growths):.3g} times")
+    for ranks, time in mine.times.items():
+        best = min((c.times[ranks] for c in stock if ranks in c.times), default=None)
+        if best is not None and time > best:
+            faults.append(f"{ranks} ranks: {time:.3g} us, the best stock MPI {best:.3g} us")
+    return f"{ROWS[row]}, {ours.label}: {'; '.join(faults)}" if faults else None
+
+
+def spread(campaign: Campaign, entry: Contestant, row: str) -> tuple[float, float] | None:
+    """The lowest and the highest mean of a round."""
+    cell = campaign.cells.get((entry, (row, FLAVOR)))
+    if cell is None:
+        return None
+    means = [sample.mean for sample in cell.rounds]
+    return min(means), max(means)
