@@ -155,7 +155,7 @@ Status MemoryImage::move_held(const AddressRange& pages, Hold hold, Move&& move)
   return for_each_chunk(pages, [&](const AddressRange& part) -> Status {
     const NoSignals none;
     WriteHold writes;
-    if (hold == Hold::yes && !writes.take(part))
+    if (hold != Hold::no && !writes.take(part) && hold == Hold::yes)
       return Status::unsupported("other threads cannot be kept from storing to the memory");
     const Refusal refusal = move(part);
     writes.release();

@@ -42,7 +42,8 @@ struct ImageName {
 
 class MemoryImage {
  public:
-  enum class Hold : bool { no, yes };
+  // Of other threads' stores while pages move; `if_possible`: they may be lost where it is not.
+  enum class Hold : std::uint8_t { no, if_possible, yes };
 
   // Makes the file, if it is not there yet. To be called before pages move in: a limit of files'
   // sizes may be new. Errors: unsupported (such a limit, or too many open files), io.

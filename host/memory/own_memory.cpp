@@ -167,7 +167,9 @@ bool OwnMemory::move_in(const AddressRange& pages, Moving moving, bool edges, st
     if (settled_ || moving == Moving::no || (must_hold && !can_hold_writes()) ||
         !may_be_replaced(image_, missing) || would_overcommit(missing))
       return false;
-    if (!move_in_now(missing, edges).ok()) return false;  // some may be there until the use ends
+    const auto hold = must_hold ? MemoryImage::Hold::yes : MemoryImage::Hold::if_possible;
+    if (!move_in_now(missing, edges, hold).ok())
+      return false;  // some may be there until the use ends
   }
   kept_.remove(pages);
   return true;
@@ -187,7 +189,8 @@ bool OwnMemory::would_overcommit(const std::vector<PrivatePages>& pages) const {
   return untouched > most_untouched_bytes;
 }
 
-Status OwnMemory::move_in_now(const std::vector<PrivatePages>& pages, bool edges) {
+Status OwnMemory::move_in_now(const std::vector<PrivatePages>& pages, bool edges,
+                              MemoryImage::Hold hold) {
   for (const PrivatePages& part : pages) {
     spare_.remove(part.range);
     in_image_.add(part.range);
@@ -196,7 +199,6 @@ Status OwnMemory::move_in_now(const std::vector<PrivatePages>& pages, bool edges
     if (part.may_stay) may_stay_.add(part.range);
     if (edges) mixed_.add(part.range);
   }
-  const auto hold = can_hold_writes() ? MemoryImage::Hold::yes : MemoryImage::Hold::no;
   Status moved;
   aside([&] {
     for (const PrivatePages& part : pages)
@@ -239,7 +241,7 @@ void OwnMemory::move_out(const AddressRange& pages) {
                         kept_.bytes() + pages.bytes() <= most_kept_bytes;
   if (may_stay) return kept_.add(pages);
   const bool must_hold = mixed_.overlaps(pages);
-  const auto hold = must_hold || can_hold_writes() ? MemoryImage::Hold::yes : MemoryImage::Hold::no;
+  const auto hold = must_hold ? MemoryImage::Hold::yes : MemoryImage::Hold::if_possible;
   Status moved = may_move_out();
   if (moved.ok()) aside([&] { moved = image_.move_out(pages, hold); });
   if (error_.ok()) error_ = moved;

@@ -128,7 +128,7 @@ class OwnMemory {
   std::size_t uses_of(const AddressRange& range) const;
   RangeSet used_within(const AddressRange& range) const;
   bool move_in(const AddressRange& pages, Moving moving, bool edges, std::uint64_t stack);
-  Status move_in_now(const std::vector<PrivatePages>& pages, bool edges);
+  Status move_in_now(const std::vector<PrivatePages>& pages, bool edges, MemoryImage::Hold hold);
   void let_go(const AddressRange& pages);
   Status may_move_out() const;
   void move_out(const AddressRange& pages);

@@ -7,9 +7,11 @@
 #pragma once
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -42,6 +44,18 @@ inline void advise(const void* at, std::uint64_t bytes, int advice) {
 }
 inline bool is_mapped(const AddressRange& pages, unsigned char* residency) {
   return syscall(SYS_mincore, pages.low, pages.bytes(), residency) == 0;
+}
+// Whether the page of `at` can be written to now: the kernel adds 0 there by an atomic instruction.
+inline bool is_writable(std::uint64_t at) {
+  std::uint32_t unused = 0;
+  const int add_zero = FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_EQ, 0);
+  return syscall(SYS_futex, &unused, FUTEX_WAKE_OP_PRIVATE, 0, 0,
+                 at / sizeof unused * sizeof unused, add_zero) >= 0;
+}
+// A microsecond, or as much longer as the kernel takes.
+inline void sleep_briefly() {
+  const timespec briefly{0, 1'000};
+  syscall(SYS_nanosleep, &briefly, nullptr);
 }
 inline int open(const char* path) {
   return static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC));

@@ -219,6 +219,21 @@ class Waiting {
   }};
 };
 
+TEST(RawCalls, TellWhetherAPageCanBeWrittenToWithoutChangingIt) {
+  const Plain plain(2);
+  for (std::uint64_t i = 0; i < 8; ++i) *plain.at(i) = static_cast<char>(i + 100);
+  const auto at = reinterpret_cast<std::uint64_t>(plain.at(0));
+  for (const std::uint64_t byte : {std::uint64_t{0}, std::uint64_t{3}, page - 1, page})
+    EXPECT_TRUE(raw::is_writable(at + byte)) << byte;
+  for (std::uint64_t i = 0; i < 8; ++i) EXPECT_EQ(*plain.at(i), static_cast<char>(i + 100));
+  ASSERT_TRUE(raw::protect(plain.pages(0, 1), PROT_READ));
+  EXPECT_FALSE(raw::is_writable(at));
+  EXPECT_FALSE(raw::is_writable(at + page - 1));
+  EXPECT_TRUE(raw::is_writable(at + page));
+  raw::unmap(plain.at(page), page);
+  EXPECT_FALSE(raw::is_writable(at + page));
+}
+
 TEST_F(RawCallsTest, OnlyTheyMovePages) {
   const Seen in = watch(
       [&] { ASSERT_TRUE(image_.move_in(plain_.range(), MemoryImage::Hold::no, false).ok()); });

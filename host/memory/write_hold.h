@@ -10,10 +10,13 @@
 // kernel's own stores for another thread (a read() into the pages) or another process (a copy by
 // process_vm_writev) fail with EFAULT meanwhile, a matter of microseconds; they would be lost.
 //
-// Invariants: WH1 a hold is refused where a thread that blocks SIGSEGV would die of a store, and
-//                 where the program has put a handler of its own over ours.
+// Invariants: WH1 a hold is refused where a thread blocks SIGSEGV at that moment: it would die of
+//                 a store. So it is where the program has put a handler of its own over ours.
 //             WH2 any other fault goes to the handler that the program had before.
 //             WH3 after the hold the pages can be read and written, whatever is mapped there.
+//             WH4 a store that met a hold is tried again, however late its signal comes: any store
+//                 to a page that can be written to by now is, as if it had come a moment later.
+//                 But it is once between two holds, so that a fault of another cause goes on (WH2).
 // Thread safety: one hold at a time in a process.
 #pragma once
 

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -14,6 +15,7 @@
 #include <cstdlib>
 #include <functional>
 #include <thread>
+#include <vector>
 
 #include "host/memory/page.h"
 #include "host/memory/testing/memory.h"
@@ -57,15 +59,15 @@ bool comes(const std::function<bool()>& event) {
 // Another thread that stores to a byte once it is told to.
 class Writer {
  public:
-  // `late`: its handler of faults waits for go_on() at each of them.
-  explicit Writer(volatile char* byte, bool late = false)
-      : thread_([this, byte, late] {
+  // Its handler of faults waits for go_on() at each of these calls.
+  explicit Writer(volatile char* byte, std::vector<long> waits_at = {})
+      : thread_([this, byte, waits_at] {
           const Answering answering([&](const Call& call) {
-            if (call.number != SYS_gettid || !late) return pass(call);
-            char here = 0;
-            place_ = reinterpret_cast<std::uint64_t>(&here);
-            ++faults_;
-            while (!goes_on_) usleep(100);
+            if (call.number == SYS_nanosleep) ++sleeps_;
+            if (std::find(waits_at.begin(), waits_at.end(), call.number) == waits_at.end())
+              return pass(call);
+            const int turn = ++waits_;
+            while (turns_ < turn) usleep(100);
             return pass(call);
           });
           runs_ = true;
@@ -77,23 +79,24 @@ class Writer {
   }
   ~Writer() {
     if (stores_ && !stored_) std::_Exit(80);  // it would never end
+    stores_ = true;
     thread_.join();
   }
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
   void store() { stores_ = true; }
   bool has_stored() const { return stored_; }
-  bool is_at_a_fault() const { return faults_ > 0; }
-  void go_on() { goes_on_ = true; }
-  std::uint64_t place_of_handler() const { return place_; }
+  int waits() const { return waits_; }    // that have begun
+  int sleeps() const { return sleeps_; }  // of the handler
+  void go_on(int turns = 1'000'000) { turns_ = turns; }
 
  private:
   std::atomic<bool> runs_{false};
   std::atomic<bool> stores_{false};
   std::atomic<bool> stored_{false};
-  std::atomic<int> faults_{0};
-  std::atomic<bool> goes_on_{false};
-  std::atomic<std::uint64_t> place_{0};
+  std::atomic<int> waits_{0};
+  std::atomic<int> turns_{0};
+  std::atomic<int> sleeps_{0};
   std::thread thread_;
 };
 
@@ -116,11 +119,11 @@ TEST_F(WriteHoldCallsTest, AHandlerThatComesAfterTheHoldLetsTheStoreBeTriedAgain
   EXPECT_EQ(alone(no_fault_of_program, 0,
                   [] {
                     const Plain plain(1);
-                    Writer writer(plain.at(8), true);
+                    Writer writer(plain.at(8), {SYS_gettid});
                     WriteHold hold;
                     if (!hold.take(plain.range())) return 1;
                     writer.store();
-                    if (!comes([&] { return writer.is_at_a_fault(); })) return 2;
+                    if (!comes([&] { return writer.waits() > 0; })) return 2;
                     hold.release();
                     writer.go_on();
                     return comes([&] { return writer.has_stored(); }) ? 0 : 3;
@@ -133,17 +136,56 @@ TEST_F(WriteHoldCallsTest, AHandlerThatComesInALaterHoldLetsTheStoreBeTriedAgain
                   [] {
                     const Plain plain(1);
                     const Plain other(1);
-                    Writer writer(plain.at(8), true);
+                    Writer writer(plain.at(8), {SYS_gettid});
                     WriteHold hold;
                     if (!hold.take(plain.range())) return 1;
                     writer.store();
-                    if (!comes([&] { return writer.is_at_a_fault(); })) return 2;
-                    for (int i = 0; i < 200; ++i) {
+                    if (!comes([&] { return writer.waits() > 0; })) return 2;
+                    for (int i = 0; i < 1000; ++i) {
                       hold.release();
                       if (!hold.take(other.range())) return 3;
                     }
                     writer.go_on();
                     return comes([&] { return writer.has_stored(); }) ? 0 : 4;
+                  }),
+            0);
+}
+
+TEST_F(WriteHoldCallsTest, AHoldThatBeginsWhileTheHandlerLooksIsWaitedForAsWell) {
+  EXPECT_EQ(alone(no_fault_of_program, 0,
+                  [] {
+                    const Plain plain(1);
+                    Writer writer(plain.at(8), {SYS_gettid, SYS_futex});
+                    WriteHold first;
+                    if (!first.take(plain.range())) return 1;
+                    writer.store();
+                    if (!comes([&] { return writer.waits() == 1; })) return 2;
+                    first.release();
+                    writer.go_on(1);
+                    if (!comes([&] { return writer.waits() == 2; })) return 3;
+                    WriteHold second;  // between the look at the hold and that at the page
+                    if (!second.take(plain.range())) return 4;
+                    writer.go_on();
+                    if (!comes([&] { return writer.sleeps() > 1; })) return 5;
+                    if (writer.has_stored()) return 6;
+                    second.release();
+                    return comes([&] { return writer.has_stored(); }) ? 0 : 7;
+                  }),
+            0);
+}
+
+// A thread of higher priority must leave its processor to the holder.
+TEST_F(WriteHoldCallsTest, AStoreWaitsAsleep) {
+  EXPECT_EQ(alone(no_fault_of_program, 0,
+                  [] {
+                    const Plain plain(1);
+                    Writer writer(plain.at(8));
+                    WriteHold hold;
+                    if (!hold.take(plain.range())) return 1;
+                    writer.store();
+                    if (!comes([&] { return writer.sleeps() > 2; })) return 2;
+                    hold.release();
+                    return comes([&] { return writer.has_stored(); }) ? 0 : 3;
                   }),
             0);
 }
@@ -187,11 +229,11 @@ TEST_F(WriteHoldCallsTest, EachStoreWaitsWhereTheProgramsHandlerWasForOneFault) 
                   [] {
                     const Plain plain(2);
                     for (const std::uint64_t i : {0, 1}) {
-                      Writer writer(plain.page(i), true);
+                      Writer writer(plain.page(i), {SYS_gettid});
                       WriteHold hold;
                       if (!hold.take(plain.range())) return 1;
                       writer.store();
-                      if (!comes([&] { return writer.is_at_a_fault(); })) return 2;
+                      if (!comes([&] { return writer.waits() > 0; })) return 2;
                       hold.release();
                       writer.go_on();
                       if (!comes([&] { return writer.has_stored(); })) return 3;
@@ -239,8 +281,7 @@ TEST_F(WriteHoldCallsTest, AFaultOfMissingMemoryGoesToTheProgramsHandler) {
   EXPECT_EQ(fault_beside(2, [](const Plain& plain) { munmap(plain.page(2), page); }), 0);
 }
 
-// A signal may be a second late.
-TEST_F(WriteHoldCallsTest, AFaultLongAfterTheHoldGoesToTheProgramsHandler) {
+TEST_F(WriteHoldCallsTest, AFaultAfterTheHoldGoesToTheProgramsHandler) {
   EXPECT_EQ(alone(make_accessible, 0,
                   [] {
                     const Plain plain(1);
@@ -255,6 +296,53 @@ TEST_F(WriteHoldCallsTest, AFaultLongAfterTheHoldGoesToTheProgramsHandler) {
                     return faults_of_program == 1 ? 0 : 3;
                   }),
             0);
+}
+
+void end_well(int) { _exit(0); }
+
+// Data that is run: no store, though the page can be written to.
+TEST_F(WriteHoldCallsTest, AFaultThatComesAgainGoesToTheProgramsHandler) {
+  EXPECT_EQ(alone(end_well, 0,
+                  [] {
+                    alarm(5);  // instead of trying for ever
+                    const Plain plain(1);
+                    Writer writer(plain.at(0));
+                    WriteHold hold;
+                    if (!hold.take(plain.range())) return 1;
+                    hold.release();
+                    reinterpret_cast<void (*)()>(plain.at(0))();
+                    return 2;
+                  }),
+            0);
+}
+
+std::atomic<bool> fault_is_blocked;
+
+void look_whether_blocked(int signal) {
+  sigset_t now;
+  pthread_sigmask(SIG_BLOCK, nullptr, &now);
+  fault_is_blocked = sigismember(&now, SIGSEGV) != 0;
+  make_accessible(signal);
+}
+
+int fault_of_program(int flags) {
+  return alone(look_whether_blocked, flags, [] {
+    const Plain plain(1);
+    Writer other(plain.at(0));
+    if (!can_hold_writes()) return 90;
+    place_of_fault = reinterpret_cast<std::uint64_t>(plain.at(0));
+    mprotect(plain.at(0), page, PROT_READ);
+    *plain.at(0) = 1;
+    sigset_t now;
+    pthread_sigmask(SIG_BLOCK, nullptr, &now);
+    if (sigismember(&now, SIGSEGV) != 0) return 91;
+    return fault_is_blocked ? 1 : 0;
+  });
+}
+
+TEST_F(WriteHoldCallsTest, TheProgramsHandlerBlocksFaultsAsItHasAskedFor) {
+  EXPECT_EQ(fault_of_program(0), 1);
+  EXPECT_EQ(fault_of_program(SA_NODEFER), 0);
 }
 
 TEST_F(WriteHoldCallsTest, AnIgnoredSignalStaysIgnoredAndAFaultEndsTheProcess) {
@@ -282,6 +370,74 @@ TEST_F(WriteHoldCallsTest, AnIgnoredSignalStaysIgnoredAndAFaultEndsTheProcess) {
 }
 
 // --- Holds that are none ------------------------------------------------------------------------
+
+// Another thread, whose first action is to block faults, until it is told not to.
+class Blocking {
+ public:
+  Blocking()
+      : thread_([this] {
+          sigset_t fault;
+          sigemptyset(&fault);
+          sigaddset(&fault, SIGSEGV);
+          pthread_sigmask(SIG_BLOCK, &fault, nullptr);
+          state_ = 1;
+          while (state_ == 1) usleep(100);
+          pthread_sigmask(SIG_UNBLOCK, &fault, nullptr);
+          state_ = 3;
+          while (state_ == 3) usleep(100);
+        }) {
+    while (state_ == 0) usleep(100);
+  }
+  ~Blocking() {
+    unblock();
+    state_ = 4;
+    thread_.join();
+  }
+  Blocking(const Blocking&) = delete;
+  Blocking& operator=(const Blocking&) = delete;
+  void unblock() {
+    if (state_ == 1) state_ = 2;
+    while (state_ == 2) usleep(100);
+  }
+
+ private:
+  std::atomic<int> state_{0};
+  std::thread thread_;
+};
+
+// Calls `at_sleep` each time before it sleeps.
+bool can_hold(int& sleeps, const std::function<void()>& at_sleep) {
+  const Answering answering([&](const Call& call) {
+    if (call.number != SYS_nanosleep) return pass(call);
+    ++sleeps;
+    at_sleep();
+    return pass(call);
+  });
+  return can_hold_writes();
+}
+
+TEST_F(WriteHoldCallsTest, AThreadThatBlocksFaultsForAMomentIsWaitedFor) {
+  EXPECT_EQ(in_child([] {
+              Blocking other;
+              int sleeps = 0;
+              if (!can_hold(sleeps, [&] { other.unblock(); })) return 1;
+              return sleeps == 1 ? 0 : 2;
+            }),
+            0);
+}
+
+TEST_F(WriteHoldCallsTest, AThreadThatBlocksFaultsForLongIsWaitedForOnce) {
+  EXPECT_EQ(in_child([] {
+              Blocking other;
+              int sleeps = 0;
+              if (can_hold(sleeps, [] {}) || sleeps == 0) return 1;
+              sleeps = 0;
+              if (can_hold(sleeps, [] {}) || sleeps != 0) return 2;
+              other.unblock();
+              return can_hold(sleeps, [] {}) && sleeps == 0 ? 0 : 3;
+            }),
+            0);
+}
 
 TEST_F(WriteHoldCallsTest, APageThatCannotBeProtectedIsNotHeld) {
   EXPECT_EQ(alone(SIG_DFL, 0,

@@ -97,7 +97,7 @@ TEST_F(WriteHoldTest, NoStoreIsLostWhileOtherPagesAreHeld) {
                 ++stores;
               });
               WriteHold hold;
-              for (int i = 0; i < 20'000; ++i) {
+              for (int i = 0; i < 5'000; ++i) {
                 if (!hold.take(i % 2 == 0 ? first.range() : second.range())) return 1;
                 hold.release();
               }
@@ -149,6 +149,48 @@ TEST_F(WriteHoldTest, IsRefusedWhereAThreadBlocksFaults) {
               if (hold.take(plain.range())) return 3;
               *plain.at(0) = 1;
               _exit(0);
+            }),
+            0);
+}
+
+// By turns, as a program does around a section that no handler may interrupt.
+TEST_F(WriteHoldTest, AThreadIsAskedEachTimeWhetherItBlocksFaults) {
+  EXPECT_EQ(in_child([] {
+              std::atomic<int> turn{0};
+              std::atomic<int> now{-1};
+              std::thread other([&] {
+                sigset_t fault;
+                sigemptyset(&fault);
+                sigaddset(&fault, SIGSEGV);
+                while (true) {
+                  const int wanted = turn;
+                  pthread_sigmask(wanted % 2 != 0 ? SIG_BLOCK : SIG_UNBLOCK, &fault, nullptr);
+                  now = wanted;
+                  while (turn == wanted) idle();
+                }
+              });
+              Plain plain(1);
+              for (int i = 0; i < 4; ++i) {
+                turn = i;
+                while (now != i) idle();
+                WriteHold hold;
+                const bool blocks = i % 2 != 0;
+                if (hold.take(plain.range()) == blocks) return 10 + i;
+                if (can_hold_writes() == blocks) return 20 + i;
+              }
+              _exit(0);
+            }),
+            0);
+}
+
+TEST_F(WriteHoldTest, IsRefusedWhereAThreadCannotBeAsked) {
+  EXPECT_EQ(in_child([] {
+              Repeating other(idle);
+              if (!can_hold_writes()) return 1;
+              int last = -1;
+              for (int each = dup(1); each >= 0; each = dup(1)) last = each;
+              close(last);
+              return can_hold_writes() ? 2 : 0;  // one descriptor is enough for the list alone
             }),
             0);
 }
