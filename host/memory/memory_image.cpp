@@ -23,6 +23,7 @@
 #include "host/memory/page.h"
 #include "host/memory/raw_calls.h"
 #include "host/memory/write_hold.h"
+#include "host/processes/no_signals.h"
 
 namespace tombolo::host {
 namespace {
@@ -65,24 +66,6 @@ Status for_each_chunk(const AddressRange& range, Visit&& visit) {
   }
   return {};
 }
-
-// A handler on this thread could store to pages that move, or wait for itself.
-class NoSignals {
- public:
-  NoSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    // These come from the thread's own instructions and calls, and end it if they are blocked.
-    for (const int own : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS}) sigdelset(&all, own);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  NoSignals(const NoSignals&) = delete;
-  NoSignals& operator=(const NoSignals&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 // Private memory without contents whose address has the same place in a huge page as `like`, so
 // that the kernel may use huge pages and move them whole.

@@ -113,7 +113,7 @@ OwnMemory::Use OwnMemory::enter(const void* start, std::uint64_t bytes) {
   Use use;
   use.owner_ = this;
   use.range_ = {low, low + bytes};
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   ++uses_[use.range_];
   longest_ = std::max(longest_, bytes);
   return use;
@@ -129,7 +129,7 @@ void OwnMemory::aside(F&& f) {
 }
 
 ImageName OwnMemory::image() {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return image_.is_open() ? image_.name() : ImageName{};
 }
 
@@ -139,13 +139,13 @@ bool OwnMemory::can_share() {
 }
 
 bool OwnMemory::has_image() {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return in_image_.size() > 0;
 }
 
 AddressRange OwnMemory::share(const Use& use, Moving moving) {
   const char here = 0;
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (!can_share()) return {};
   if (!stack_) stack_.emplace();
   const std::uint64_t stack = stack_->valid() ? reinterpret_cast<std::uint64_t>(&here) : 0;
@@ -208,7 +208,7 @@ Status OwnMemory::move_in_now(const std::vector<PrivatePages>& pages, bool edges
 }
 
 void OwnMemory::leave(const AddressRange& range) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   const auto found = uses_.find(range);
   if (found != uses_.end() && --found->second == 0) uses_.erase(found);
   let_go(outer_pages(range));
@@ -224,7 +224,7 @@ void OwnMemory::let_go(const AddressRange& pages) {
 }
 
 void OwnMemory::settle() {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   settled_ = true;
 }
 
@@ -254,7 +254,7 @@ void OwnMemory::move_out(const AddressRange& pages) {
 }
 
 Status OwnMemory::take_error() {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   return std::exchange(error_, {});
 }
 
@@ -293,7 +293,7 @@ bool OwnMemory::has_room(std::uint64_t bytes) {
 void* OwnMemory::allocate(std::uint64_t bytes) {
   const std::uint64_t rounded = round_up(bytes, page_bytes());
   if (bytes == 0 || rounded < bytes) return nullptr;
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   if (!has_room(rounded) || !can_share()) return nullptr;
   std::byte* const memory = image_.allocate(rounded);
   if (memory == nullptr) return nullptr;
@@ -306,7 +306,7 @@ void* OwnMemory::allocate(std::uint64_t bytes) {
 }
 
 bool OwnMemory::free(void* memory) {
-  const std::lock_guard lock(mutex_);
+  const Lock lock(mutex_);
   const auto found = blocks_.find(reinterpret_cast<std::uint64_t>(memory));
   if (found == blocks_.end()) return false;
   const AddressRange pages{found->first, found->second};
@@ -320,7 +320,9 @@ bool OwnMemory::free(void* memory) {
 }
 
 void OwnMemory::before_fork() {
+  const sigset_t signals = block_signals();
   mutex_.lock();
+  signals_ = signals;
   if (for_child_ == nullptr) return;
   for_child_->list(wanted_of_child());
   for_child_->copy([this](const AddressRange& pages, std::uint64_t offset) {
@@ -359,11 +361,18 @@ std::optional<std::vector<OwnMemory::Copy>> OwnMemory::wanted_of_child() const {
 }
 
 void OwnMemory::after_fork(bool in_child) {
-  if (for_child_ == nullptr) return mutex_.unlock();
-  if (!in_child) {
-    for_child_->drop();
-    return mutex_.unlock();
+  if (for_child_ != nullptr) {
+    if (in_child)
+      become_child();
+    else
+      for_child_->drop();
   }
+  const sigset_t signals = signals_;
+  mutex_.unlock();
+  give_back_signals(signals);
+}
+
+void OwnMemory::become_child() {
   const bool own =
       for_child_->put([this](const AddressRange& pages, std::uint64_t offset, std::byte* copy) {
         return image_.leave_in_child(pages, offset, copy);
@@ -374,17 +383,19 @@ void OwnMemory::after_fork(bool in_child) {
   for (RangeSet* set : {&in_image_, &may_stay_, &mixed_, &kept_, &spare_, &allocated_})
     set->clear();
   image_.abandon();  // blocks_ stay: the child may free memory that its parent allocated
-  mutex_.unlock();
 }
 
 OwnMemory& own_memory() {
   static OwnMemory* const the_memory = [] {
+    const NoSignals none;  // a handler that forks would wait for the end of this
     auto* const made = new OwnMemory;
     any_memory = true;
     return made;
   }();
   return *the_memory;
 }
+
+bool has_own_image() { return any_memory && own_memory().has_image(); }
 
 int forked_aside(int (*fork)()) {
   OtherStack stack;

@@ -20,8 +20,12 @@
 //                 child stores to them; the child's stores are its own. A child that would follow
 //                 those to other variables ends with a message.
 //             OM5 pages stay where they are once devices or other libraries may know them.
+//             OM6 a thread that holds the lock is interrupted by no signal handler of the program,
+//                 which might fork.
 // Thread safety: yes.
 #pragma once
+
+#include <signal.h>
 
 #include <cstdint>
 #include <map>
@@ -37,6 +41,7 @@
 #include "host/memory/other_stack.h"
 #include "host/memory/range_set.h"
 #include "host/memory/shareable.h"
+#include "host/processes/no_signals.h"
 
 namespace tombolo::host {
 
@@ -121,6 +126,16 @@ class OwnMemory {
 
   class ForChild;
 
+  // OM6.
+  class Lock {
+   public:
+    explicit Lock(std::mutex& mutex) : lock_(mutex) {}
+
+   private:
+    const NoSignals none_;
+    const std::lock_guard<std::mutex> lock_;
+  };
+
   bool can_share();
   bool has_room(std::uint64_t bytes);
   bool would_overcommit(const std::vector<PrivatePages>& pages) const;
@@ -136,6 +151,7 @@ class OwnMemory {
   template <class F>
   void aside(F&& f);
   std::optional<std::vector<Copy>> wanted_of_child() const;
+  void become_child();
 
   const std::string root_;
   std::mutex mutex_;
@@ -151,6 +167,7 @@ class OwnMemory {
   std::map<std::uint64_t, std::uint64_t> blocks_;  // of allocate(): ends, by start
   std::optional<OtherStack> stack_;
   ForChild* for_child_ = nullptr;  // never freed
+  sigset_t signals_{};             // that the forking thread has blocked
   bool settled_ = false;
   MemoryGrants grants_;
   Status error_;
@@ -158,6 +175,8 @@ class OwnMemory {
 
 // That of this process; never destroyed, so that the end of a forked child changes nothing.
 OwnMemory& own_memory();
+// Some pages of it are in the image. For signal handlers, too.
+bool has_own_image();
 
 // fork() as `fork` does it, on another stack than the caller's if there is memory for one, since
 // the pages of the caller's may be in the image.

@@ -25,14 +25,18 @@
 #include "host/memory/page.h"
 #include "host/memory/testing/memory.h"
 #include "host/memory/testing/own_memories.h"
+#include "host/memory/testing/system_calls.h"
 
 namespace tombolo::host {
 namespace {
 
+using testing::Answering;
+using testing::Call;
 using testing::HeapBlock;
 using testing::is_private;
 using testing::is_shared;
 using testing::NeedsSharing;
+using testing::pass;
 using testing::Plain;
 using testing::status_of;
 
@@ -413,6 +417,60 @@ TEST_F(OwnMemoryForkTest, TheParentKeepsNoCopies) {
   for (int i = 0; i < 20; ++i) a_child();
   EXPECT_LT(mapped_bytes(), before + 10 * page);
   EXPECT_TRUE(own_memory().free(memory));
+}
+
+volatile sig_atomic_t status_of_handlers_child = -1;
+
+void fork_in_handler(int) {
+  const pid_t child = has_own_image() ? forked_aside(::fork) : ::fork();
+  if (child == 0) _exit(7);
+  status_of_handlers_child = status_of(child);
+}
+
+bool blocks(int signal) {
+  sigset_t now;
+  pthread_sigmask(SIG_BLOCK, nullptr, &now);
+  return sigismember(&now, signal) != 0;
+}
+
+// A signal comes in the middle of `f`, at the first such call; its handler forks. 0 if all is well.
+template <class F>
+int interrupted(long at, F&& f) {
+  bool sent = false;
+  const Answering answering([&](const Call& call) {
+    if (call.number == at && !std::exchange(sent, true)) raise(SIGUSR1);
+    return pass(call);
+  });
+  status_of_handlers_child = -1;
+  f();
+  if (!sent) return 1;
+  if (blocks(SIGUSR1)) return 2;
+  return status_of_handlers_child == 7 ? 0 : 3;
+}
+
+// It would wait for the thread that it has interrupted.
+TEST_F(OwnMemoryForkTest, ASignalHandlerMayForkWhateverItInterrupts) {
+  EXPECT_EQ(in_child([] {
+              alarm(20);  // instead of waiting for ever
+              signal(SIGUSR1, fork_in_handler);
+              const Plain plain(2);
+              OwnMemory& own = own_memory();
+              auto use = own.enter(plain.at(8), page);
+              if (const int wrong = interrupted(SYS_memfd_create, [&] { (void)own.share(use); }))
+                return 10 + wrong;
+              if (!is_shared(plain.at(0))) return 19;
+              int child = -1;
+              if (const int wrong = interrupted(SYS_mmap, [&] {
+                    const pid_t process = forked_aside(::fork);
+                    if (process == 0) _exit(blocks(SIGUSR1) ? 1 : 0);
+                    child = status_of(process);
+                  }))
+                return 20 + wrong;
+              if (child != 0) return 29;
+              if (const int wrong = interrupted(SYS_mremap, [&] { use.end(); })) return 30 + wrong;
+              return is_private(plain.at(0)) ? 0 : 39;
+            }),
+            0);
 }
 
 TEST_F(OwnMemoryForkTest, AForkThatFailsTellsWhy) {

@@ -10,5 +10,5 @@
 TOMBOLO_MPI_CALL pid_t fork() noexcept {
   // Looked for behind us in the load order, so it is the C library's or another tool's.
   static const auto next = reinterpret_cast<pid_t (*)()>(dlsym(RTLD_NEXT, "fork"));
-  return tombolo::host::own_memory().has_image() ? tombolo::host::forked_aside(next) : next();
+  return tombolo::host::has_own_image() ? tombolo::host::forked_aside(next) : next();
 }
