@@ -4,12 +4,13 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <mutex>
+
+#include "host/faults/signal_chain.h"
 
 namespace tombolo::host {
 namespace {
@@ -19,8 +20,17 @@ struct Mapping {
   std::atomic<std::uintptr_t> start{0};  // 0: free; written last
   std::atomic<std::uintptr_t> end{0};
   std::array<char, 200> path{};
+  Mapping* next = nullptr;
+
+  bool holds(std::uintptr_t at) const {
+    // acquire: the rest was written before it; relaxed: the same holds of the end
+    const std::uintptr_t low = start.load(std::memory_order_acquire);
+    return low != 0 && at >= low && at < end.load(std::memory_order_relaxed);
+  }
 };
-constinit std::array<Mapping, 512> mappings;
+
+// All that ever were, free ones among them: none is freed.
+constinit std::atomic<Mapping*> mappings{nullptr};
 struct sigaction before;
 
 std::mutex& mappings_mutex() {
@@ -28,28 +38,46 @@ std::mutex& mappings_mutex() {
   return the_mutex;
 }
 
+template <class Wanted>
+Mapping* find(Wanted&& wanted) {
+  // acquire: `next` and the rest were written before it was put there
+  Mapping* each = mappings.load(std::memory_order_acquire);
+  while (each != nullptr && !wanted(*each)) each = each->next;
+  return each;
+}
+
 void say(const char* text) { (void)!write(STDERR_FILENO, text, std::strlen(text)); }
 
-void lost(int, siginfo_t* info, void*) {
+void lost(int signal, siginfo_t* info, void* context) {
   const auto at = reinterpret_cast<std::uintptr_t>(info->si_addr);
-  for (const Mapping& mapping : mappings) {
-    const std::uintptr_t start = mapping.start.load(std::memory_order_acquire);
-    if (start == 0 || at < start || at >= mapping.end.load(std::memory_order_relaxed)) continue;
+  const bool of_access = info->si_code > 0;  // else a process has sent it, and there is no address
+  const Mapping* const found =
+      of_access ? find([at](const Mapping& each) { return each.holds(at); }) : nullptr;
+  if (found != nullptr) {
     say("tombolo: the pool ");
-    say(mapping.path.data());
+    say(found->path.data());
     say(" has lost memory that is in use: it was made shorter, or its device failed\n");
-    break;
   }
-  // The access is made again, and meets the handler from before us.
-  sigaction(SIGBUS, &before, nullptr);
+  pass_on(signal, info, context, before);
 }
 
 void install() {
-  struct sigaction action {};
+  sigaction(SIGBUS, nullptr, &before);
+  struct sigaction action = before;
   action.sa_sigaction = lost;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-  sigemptyset(&action.sa_mask);
-  sigaction(SIGBUS, &action, &before);
+  action.sa_flags = (before.sa_flags & ~static_cast<int>(SA_RESETHAND)) | SA_SIGINFO | SA_ONSTACK;
+  sigaction(SIGBUS, &action, nullptr);
+}
+
+// relaxed, under the mutex: only its holders change it
+bool is_free(const Mapping& each) { return each.start.load(std::memory_order_relaxed) == 0; }
+
+Mapping& free_one() {
+  if (Mapping* const free = find(is_free); free != nullptr) return *free;
+  auto* const made = new Mapping;
+  made->next = mappings.load(std::memory_order_relaxed);  // as above
+  mappings.store(made, std::memory_order_release);        // the handler reads the rest after it
+  return *made;
 }
 
 }  // namespace
@@ -58,22 +86,21 @@ void tell_if_lost(const std::byte* start, std::size_t bytes, const std::string& 
   static std::once_flag once;
   std::call_once(once, install);
   const std::lock_guard lock(mappings_mutex());
-  auto* const free = std::find_if(mappings.begin(), mappings.end(), [](const Mapping& mapping) {
-    return mapping.start.load(std::memory_order_relaxed) == 0;
-  });
-  if (free == mappings.end()) return;
+  Mapping& mapping = free_one();
   const auto at = reinterpret_cast<std::uintptr_t>(start);
-  free->path = {};
-  path.copy(free->path.data(), free->path.size() - 1);
-  free->end.store(at + bytes, std::memory_order_relaxed);  // told by `start`
-  free->start.store(at, std::memory_order_release);        // the handler reads the rest after it
+  mapping.path = {};
+  path.copy(mapping.path.data(), mapping.path.size() - 1);
+  mapping.end.store(at + bytes, std::memory_order_relaxed);  // told by `start`
+  mapping.start.store(at, std::memory_order_release);        // the handler reads the rest after it
 }
 
 void is_unmapped(const std::byte* start) {
   const std::lock_guard lock(mappings_mutex());
-  for (Mapping& mapping : mappings)
-    if (mapping.start.load(std::memory_order_relaxed) == reinterpret_cast<std::uintptr_t>(start))
-      mapping.start.store(0, std::memory_order_relaxed);  // the slot may be taken; nothing else
+  const auto at = reinterpret_cast<std::uintptr_t>(start);
+  // relaxed: the slot may be taken; nothing else is told by it
+  Mapping* const found =
+      find([at](const Mapping& each) { return each.start.load(std::memory_order_relaxed) == at; });
+  if (found != nullptr) found->start.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace tombolo::host

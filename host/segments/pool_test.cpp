@@ -4,6 +4,7 @@
 #include "host/segments/pool.h"
 
 #include <gtest/gtest.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -19,6 +21,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "host/segments/lost_memory.h"
 #include "host/segments/segment.h"
 
 namespace tombolo::host {
@@ -240,19 +243,115 @@ TEST(Pool, ExtentsBelongToTheirUserWhoeverMayOpenTheFile) {
   EXPECT_TRUE(Segment::attach(segment.name(), peer).ok());
 }
 
-TEST(Pool, ThatIsTruncatedWhileInUseIsNamedBeforeTheProcessEnds) {
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-  GTEST_SKIP() << "sanitizers have a handler of their own";
+constexpr bool handlers_are_ours = false;  // but the sanitizer's
+#else
+constexpr bool handlers_are_ours = true;
 #endif
-  PoolFile file(1 << 20);
+
+class LostPool : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!handlers_are_ours) GTEST_SKIP() << "sanitizers have a handler of their own";
+    GTEST_FLAG_SET(death_test_style, "threadsafe");  // a process without a handler of ours
+  }
+  // The new process has a file of its own.
+  static std::string message() { return "the pool /dev/shm/pool_test_...... has lost"; }
+  // The access ends the process, as the pool has lost its end; or there is no such access.
+  [[noreturn]] void lose(Segment& segment) const {
+    if (truncate(file_.path().c_str(), 4096) != 0) std::_Exit(2);
+    segment.data()[70000] = std::byte{1};
+    std::_Exit(3);
+  }
+  void create(Segment& segment) const {
+    if (!Segment::create_in_pool(file_.path(), 1 << 18, segment).ok()) std::_Exit(1);
+  }
+
+  PoolFile file_{1 << 20};
+};
+
+TEST_F(LostPool, IsNamedBeforeTheProcessEnds) {
   const auto use = [&] {
     Segment segment;
-    if (!Segment::create_in_pool(file.path(), 1 << 18, segment).ok()) _exit(1);
-    if (truncate(file.path().c_str(), 4096) != 0) _exit(2);
-    segment.data()[70000] = std::byte{1};
-    _exit(3);
+    create(segment);
+    lose(segment);
   };
-  EXPECT_EXIT(use(), ::testing::KilledBySignal(SIGBUS), "the pool " + file.path() + " has lost");
+  EXPECT_EXIT(use(), ::testing::KilledBySignal(SIGBUS), message());
+}
+
+TEST_F(LostPool, IsNamedWhereItWasAttached) {
+  const auto use = [&] {
+    Segment segment;
+    create(segment);
+    Segment attached;
+    if (!Segment::attach(segment.name(), attached).ok()) std::_Exit(1);
+    lose(attached);
+  };
+  EXPECT_EXIT(use(), ::testing::KilledBySignal(SIGBUS), message());
+}
+
+TEST_F(LostPool, IsNamedWhereThousandsOfMappingsAreInUse) {
+  const auto use = [&] {
+    for (std::uintptr_t i = 1; i <= 5000; ++i)
+      tell_if_lost(reinterpret_cast<const std::byte*>(i * 4096), 4096, "another");
+    Segment segment;
+    create(segment);
+    lose(segment);
+  };
+  EXPECT_EXIT(use(), ::testing::KilledBySignal(SIGBUS), message());
+}
+
+// A byte past the end of a file of the program's own.
+volatile char* lost_byte(void* at = nullptr) {
+  const int file = static_cast<int>(memfd_create("a program's", 0));
+  void* const mapped =
+      mmap(at, 8192, PROT_READ | PROT_WRITE, MAP_SHARED | (at != nullptr ? MAP_FIXED : 0), file, 0);
+  return static_cast<volatile char*>(mapped);
+}
+
+sigjmp_buf back;
+volatile int caught = 0;
+
+TEST_F(LostPool, IsNamedAfterAFaultThatTheProgramHasHandled) {
+  const auto use = [&] {
+    struct sigaction action {};
+    action.sa_handler = [](int) {
+      caught = caught + 1;
+      if (caught == 3) std::_Exit(40);
+      siglongjmp(back, 1);
+    };
+    sigaction(SIGBUS, &action, nullptr);
+    Segment segment;
+    create(segment);
+    volatile char* const byte = lost_byte();
+    while (caught < 2)
+      if (sigsetjmp(back, 1) == 0) *byte = 1;
+    lose(segment);
+  };
+  EXPECT_EXIT(use(), ::testing::ExitedWithCode(40), message());
+}
+
+TEST_F(LostPool, IsNotBlamedForItsPlaceOnceItIsUnmapped) {
+  const auto use = [&] {
+    void* place = nullptr;
+    {
+      Segment segment;
+      create(segment);
+      place = segment.data();
+    }
+    *lost_byte(place) = 1;
+  };
+  EXPECT_EXIT(use(), ::testing::KilledBySignal(SIGBUS), "^$");
+}
+
+TEST_F(LostPool, ASignalFromAProcessEndsTheProcessAsBefore) {
+  const auto use = [&] {
+    Segment segment;
+    create(segment);
+    kill(getpid(), SIGBUS);
+    std::_Exit(3);
+  };
+  EXPECT_EXIT(use(), ::testing::KilledBySignal(SIGBUS), "^$");
 }
 
 TEST(Pool, ExtentsOfAnotherBootAreKept) {

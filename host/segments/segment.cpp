@@ -315,7 +315,6 @@ Status Segment::create_extent(const std::string& path, std::uint64_t bytes, std:
     (void)pool.free(extent).ok();
     return mapped;
   }
-  tell_if_lost(segment.data_, extent.bytes, path);
   segment.mapped_ = extent.bytes;
   segment.name_.bytes = bytes;
   segment.name_.offset = extent.offset;
@@ -323,6 +322,7 @@ Status Segment::create_extent(const std::string& path, std::uint64_t bytes, std:
   segment.name_.pid = getpid();
   segment.name_.inode = extent.nonce;
   segment.creator_ = true;
+  tell_if_lost(segment.data_, extent.bytes, path);
   out = std::move(segment);
   return {};
 }
@@ -340,8 +340,8 @@ Status Segment::attach(const SegmentName& name, Segment& out) {
       return Status::io(fmt::format("the segment at offset {} of the pool {} has {} bytes, not {}",
                                     name.offset, name.path, extent.bytes, name.bytes));
     TOMBOLO_TRY(map(pool.descriptor(), extent.offset, extent.bytes, name.alignment, segment.data_));
-    tell_if_lost(segment.data_, extent.bytes, name.path);
     segment.mapped_ = extent.bytes;
+    tell_if_lost(segment.data_, extent.bytes, name.path);
   } else {
     Descriptor file;
     TOMBOLO_TRY(open_file(name, file));
