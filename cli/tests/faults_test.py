@@ -291,6 +291,13 @@ def test_windows_that_need_the_kernels_copies_are_the_hosts_where_it_refuses_the
     assert told.reasons == ("the kernel forbids access to the memory of other processes",)
 
 
+def test_windows_that_need_the_kernels_copies_are_the_hosts_once_it_refuses_them_at_a_rank():
+    made = prepare("no_kernel_copies", "late", ranks=3, choice={"stats": "json"})
+    told = stats.total(passes(made).stderr)
+    assert told.served == 9 + 9 and told.forwarded == 3 + 6, told
+    assert told.reasons == ("the kernel forbids access to the memory of other processes",)
+
+
 def test_windows_over_the_programs_memory_are_served_where_each_process_has_to_allow_copies():
     """MPICH does not allow them itself."""
     made = prepare("restricted_tracing", link=["-rdynamic"], choice={"stats": "json"})

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks whose kernel refuses to copy between processes, as the filter of a container does. Windows
 // that need no such copies come first; those after them, of the same communicator, need them. All
-// work.
+// work. Usage: no_kernel_copies [late]: the kernel refuses at the last rank alone, and only after
+// windows that need copies have been used.
 #include "mpi/faults/check.h"
 
 #include <errno.h>
@@ -43,8 +44,18 @@ static void use_allocated(void) {
   MPI_Win_free(&win);
 }
 
+// On no page of their own: the program's other variables lie beside them.
+static int memory[words];
+
+static void use_created(void) {
+  MPI_Win win;
+  memset(memory, 0, sizeof memory);
+  MPI_Win_create(memory, sizeof memory, sizeof *memory, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+  put_to_the_next(win, 7, memory);
+  MPI_Win_free(&win);
+}
+
 static void use_dynamic(void) {
-  static int memory[words];
   MPI_Aint peers[64];
   MPI_Win win;
   memset(memory, 0, sizeof memory);
@@ -59,7 +70,14 @@ static void use_dynamic(void) {
 
 int main(int argc, char** argv) {
   begin(&argc, &argv);
-  refuse_copies();
+  if (argc > 1) {
+    for (int turn = 0; turn < 3; ++turn) use_dynamic();
+    if (rank == ranks - 1) refuse_copies();
+    MPI_Barrier(MPI_COMM_WORLD);
+    use_created();
+  } else {
+    refuse_copies();
+  }
   for (int turn = 0; turn < 3; ++turn) use_allocated();
   for (int turn = 0; turn < 2; ++turn) use_dynamic();
   return end();

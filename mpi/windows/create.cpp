@@ -61,6 +61,7 @@ struct Contribution {
   bool misconfigured = false;  // some variable of its environment is not understood
   bool hints = false;          // the program gives some
   bool may_team = false;       // Team::possible()
+  bool reaches = true;         // Team::still_reaches()
   std::uint64_t carrier = 0;   // Team::next()
 };
 
@@ -180,6 +181,7 @@ class Creator {
   bool can_keep_carrier() const;
   void stop_if_misconfigured();
   bool is_ours();
+  bool team_reaches_by_kernel() const;
   bool reachable();
   Agreed make();
   void take_kept();
@@ -228,6 +230,8 @@ void Creator::take_contributions() {
   Contribution mine = describe(c_);
   mine.record.attached = w.attached.published();
   if (exchange_.by_memory()) mine.carrier = exchange_.team()->next();
+  if (team_reaches_by_kernel() && !has_own_memory(c_.flavor))
+    mine.reaches = exchange_.team()->still_reaches();
   all_.gather(mine, std::span(contributions_));
   stop_if_misconfigured();
   for (std::size_t r = 0; r < contributions_.size(); ++r) {
@@ -290,12 +294,21 @@ bool Creator::is_ours() {
   return why.empty();
 }
 
-// The kernel is asked once for the windows of a communicator that rely on it, not for each.
+bool Creator::team_reaches_by_kernel() const {
+  return exchange_.team() != nullptr && exchange_.team()->reaches_by_kernel();
+}
+
+// Where the kernel was asked for an earlier window of the communicator, its answer of today comes
+// with the contributions: to ask for each window by a step of its own takes longer.
 bool Creator::reachable() {
-  Team* const team = exchange_.team().get();
-  if (team != nullptr && team->reaches_by_kernel()) return true;
-  if (!window_->memory->reachable(all_)) return false;
-  if (team != nullptr && window_->memory->reaches_by_kernel()) team->note_reach_by_kernel();
+  runtime::SharedMemory& memory = *window_->memory;
+  if (team_reaches_by_kernel())
+    return !memory.reaches_by_kernel() ||
+           std::all_of(contributions_.begin(), contributions_.end(),
+                       [](const Contribution& peer) { return peer.reaches; });
+  if (!memory.reachable(all_)) return false;
+  if (exchange_.team() != nullptr && memory.reaches_by_kernel())
+    exchange_.team()->note_reach_by_kernel();
   return true;
 }
 

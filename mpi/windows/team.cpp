@@ -46,6 +46,12 @@ Team::Team(MPI_Comm comm, const std::vector<runtime::Member>& members)
     : comm_(comm), size_(static_cast<int>(members.size())) {
   host().Comm_rank(comm, &rank_);
   for (const runtime::Member& member : members) processes_.push_back(member.process);
+  neighbour_ = members[static_cast<std::size_t>(rank_ + 1) % members.size()];
+}
+
+bool Team::still_reaches() const {
+  const Status reached = runtime::reach(neighbour_);
+  return reached.ok() || reached.code() == Code::process_failed;
 }
 
 std::shared_ptr<Team> Team::of(MPI_Comm comm) {

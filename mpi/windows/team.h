@@ -85,6 +85,9 @@ class Team {
   // A window of all processes has found that the kernel lets each reach its neighbour's memory.
   bool reaches_by_kernel() const { return reaches_by_kernel_; }
   void note_reach_by_kernel() { reaches_by_kernel_ = true; }
+  // Whether it lets this process now: one may have become another user since. True after the
+  // neighbour's death, which is the exchange's to tell.
+  bool still_reaches() const;
 
  private:
   struct Kept {
@@ -105,6 +108,7 @@ class Team {
   int rank_ = 0;
   int size_ = 0;
   std::vector<host::ProcessName> processes_;
+  runtime::Member neighbour_;
   bool tried_ = false;
   bool ended_ = false;
   bool reaches_by_kernel_ = false;

@@ -58,6 +58,13 @@ Member this_member(const Options& options) {
   return me;
 }
 
+Status reach(const Member& member) {
+  if (member.process.pid == getpid()) return {};
+  std::uint64_t seen = 0;
+  TOMBOLO_TRY(host::read_foreign(member.process.pid, member.probe, &seen, sizeof seen));
+  return seen == probe ? Status{} : Status::io("another process has its number");
+}
+
 SharedMemory::SharedMemory(const Request& request, int rank, std::vector<Member> members)
     : request_(request),
       rank_(rank),
@@ -91,12 +98,7 @@ void SharedMemory::decide() {
 }
 
 bool SharedMemory::reaches_neighbour() const {
-  const auto right = static_cast<std::size_t>(rank_ + 1) % members_.size();
-  const Member& member = members_[right];
-  if (member.process.pid == getpid()) return true;
-  std::uint64_t seen = 0;
-  return host::read_foreign(member.process.pid, member.probe, &seen, sizeof seen).ok() &&
-         seen == probe;
+  return reach(members_[static_cast<std::size_t>(rank_ + 1) % members_.size()]).ok();
 }
 
 void SharedMemory::lay_out() {

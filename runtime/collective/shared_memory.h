@@ -59,6 +59,10 @@ struct Member {
 // This process, with the settings of the options.
 Member this_member(const Options& options);
 
+// Ok if the kernel lets this process reach the other one's memory. Errors: process_failed (there is
+// no such process here, or no more), io.
+Status reach(const Member& member);
+
 class SharedMemory {
  public:
   struct Request {

@@ -4,7 +4,10 @@
 #include "runtime/collective/shared_memory.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -314,6 +317,23 @@ TEST_P(SharedMemoryOn, TakesMemoryOfTheProgram) {
     engine.close();
     all.all(true);
   }));
+}
+
+TEST(SharedMemory, AProcessIsReachedAsLongAsItIsThere) {
+  Member member = this_member(on("coherent"));
+  EXPECT_TRUE(reach(member).ok());
+  const pid_t child = fork();
+  if (child == 0)
+    while (true) pause();
+  member.process.pid = child;
+  EXPECT_TRUE(reach(member).ok());
+  const std::uint64_t another = 5;
+  Member other = member;
+  other.probe = reinterpret_cast<std::uint64_t>(&another);
+  EXPECT_EQ(reach(other).code(), Code::io) << "not the process that was meant";
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+  EXPECT_EQ(reach(member).code(), Code::process_failed);
 }
 
 }  // namespace
