@@ -192,6 +192,17 @@ static void mapping_while_there(char* base, size_t bytes, int stays) {
   expect_mapping(base, stays, "mapping after the window");
 }
 
+// On memory of MPI's own, before a window has left any of the heap where peers have mapped it.
+static void allocated_by_mpi(void) {
+  char* memory = NULL;
+  MPI_Alloc_mem(kMega, MPI_INFO_NULL, &memory);
+  if (wanted[0] == 's') expect_mapping(memory, 1, "mapping of MPI_Alloc_mem's memory");
+  mapping_while_there(memory, kMega, wanted[0] == 's');
+  put_and_get(memory + 5, kMega - 5, "memory of MPI_Alloc_mem");
+  private_to_children(memory, kMega, "memory of MPI_Alloc_mem");
+  MPI_Free_mem(memory);
+}
+
 // The first window goes while the second is used, and the other way round.
 static void overlap(int first_goes) {
   char* const base = malloc(kMega);
@@ -355,6 +366,7 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (argc > 1) wanted = argv[1];
 
+  allocated_by_mpi();
   all_addresses();
   char* memory = malloc(kMega);
   mapping_while_there(memory, kMega, 1);  // large blocks are of the heap, too
