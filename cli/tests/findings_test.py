@@ -2,6 +2,8 @@
 """The findings of `stale` as a user gets them: how often, with which lines and which exit status."""
 
 import re
+import shlex
+import subprocess
 import time
 from pathlib import Path
 
@@ -87,6 +89,17 @@ def test_a_mistake_is_told_once_with_its_lines_however_the_program_ends(key, how
     again = re.search(r"to run it again: (tombolo run -n 2 --machine stale --seed 1 .*)", outcome.stderr)
     assert again and again[1].endswith(f"mistakes {how}")
     assert outcome.status == FOUND, outcome.stderr
+
+
+@pytest.mark.parametrize("key", MPIS)
+def test_the_command_to_run_it_again_shows_the_same_mistake(key):
+    told = mistakes(key, "free")
+    (again,) = re.findall(r"to run it again: tombolo (.*)", told.stderr)
+    made = subprocess.run(
+        [ROOT / "tombolo", *shlex.split(again)], capture_output=True, text=True, timeout=60
+    )
+    assert made.returncode == FOUND, made.stderr
+    assert re.findall(r"^tombolo:   (.*)", made.stderr, re.MULTILINE) == facts(told)
 
 
 @pytest.mark.parametrize("key", MPIS)
