@@ -109,7 +109,7 @@ class Common {
   }
   Status read_pieces(machine::Home home, std::span<const machine::DataPiece> pieces);
   Status write_pieces_through(machine::Home home, std::span<const machine::DataPiece> pieces);
-  void drain() { flush::drain(); }
+  void drain() { by_->drain(); }
 
   std::byte* view(machine::DataPlace place) {
     const machine::DataRegion& region = at_.data[place.home];

@@ -334,6 +334,22 @@ TYPED_TEST(TwoHosts, PiecesAreReadAndWrittenEachInItsPlace) {
   EXPECT_EQ(bytes[81], std::byte{0});
 }
 
+// By the core that puts: the drain of another thread, which may come later, does not wait for them.
+TYPED_TEST(TwoHosts, PutsOfSeveralThreadsAreDrainedAtOnce) {
+  std::array<std::byte, 2> bytes{};
+  const std::array<machine::DataPiece, 2> pieces{{{3, &bytes[0], 1}, {70, &bytes[1], 1}}};
+  for (const std::size_t each : {0u, 1u}) {
+    (void)this->far().drains();
+    ASSERT_TRUE(this->core().write_through({0, 9}, bytes.data(), bytes.size()).ok());
+    EXPECT_EQ(this->far().drains(), each);
+    ASSERT_TRUE(this->core().write_pieces_through(0, pieces).ok());
+    EXPECT_EQ(this->far().drains(), each);
+    this->core().drain();
+    EXPECT_EQ(this->far().drains(), 1u);
+    this->core().several_threads();
+  }
+}
+
 // The lines of all pieces and no others, each once: pieces of one line, of neighbouring lines, that
 // go back, of no bytes, and far from the others.
 TYPED_TEST(TwoHosts, PiecesAreRenewedWithTheirLinesOnly) {

@@ -57,6 +57,7 @@ struct Policy {
   cpu::LineOperation invalidate{};
   cpu::LineOperation renew{};  // writes lines back and drops them, in one pass
   cpu::CopyLines stream{};
+  void (*drain)() = cpu::write_back_fence;
   bool watch_writes = true;  // publish the written pages of a region only, where the kernel knows
   bool measured = false;
   double microseconds = 0;  // that the measurement took

@@ -52,6 +52,7 @@ class FarMemory {
       flush::Policy policy = flush::policy();
       for (auto& operation : policy.write_back) operation.apply = write_back;
       policy.renew.apply = write_back;
+      policy.drain = drain;
       return policy;
     }();
     return by;
@@ -91,6 +92,8 @@ class FarMemory {
   }
   // Lines that were written back since the last call.
   std::size_t lines() { return lines_.exchange(0); }
+  // Drains of any core of this process since.
+  static std::size_t drains() { return drains_.exchange(0); }
   // Lines that were brought from the far memory since.
   std::size_t dropped() { return dropped_.exchange(0); }
 
@@ -111,6 +114,10 @@ class FarMemory {
     real.apply(first, end);
     const std::lock_guard lock(mutex());
     for (FarMemory* far : all()) far->take(first, end);
+  }
+  static void drain() {
+    ++drains_;
+    flush::drain();
   }
   static void drop(const std::byte* first, const std::byte* end) {
     const std::lock_guard lock(mutex());
@@ -145,6 +152,7 @@ class FarMemory {
   std::vector<std::uint64_t> far_;
   std::atomic<std::size_t> lines_ = 0;
   std::atomic<std::size_t> dropped_ = 0;
+  static inline std::atomic<std::size_t> drains_ = 0;
 };
 
 // The machine with such memory.
