@@ -287,7 +287,7 @@ static double once_create_and_free(Bench* b, const Row* row) {
   return us;
 }
 
-// Over memory that the program has just got, and gives back: none of it has been in a window.
+// Over memory that mmap() has just given and gets back: none of it has been in a window.
 static double once_create_and_free_new(Bench* b, const Row* row) {
   size_t bytes = row->bytes + kOdd;
   unsigned char* block =
@@ -353,7 +353,7 @@ static const Row kRows[] = {
      kNothing, NULL, once_create_and_free},
     {"create_free_1m", "creation and free of a window of 1 MiB for each rank", kRound, 1 << 20, 0,
      kNothing, NULL, once_create_and_free},
-    {"create_free_new_1m", "the same over memory that has been in no window", kRound, 1 << 20, 0,
+    {"create_free_new_1m", "the same over new memory of mmap()", kRound, 1 << 20, 0,
      kNothing, NULL, once_create_and_free_new},
     {"create_free_new_64m", "the same over 64 MiB", kRound, 64 << 20, 0, kNothing, NULL,
      once_create_and_free_new},
