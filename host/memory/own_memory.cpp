@@ -151,18 +151,25 @@ AddressRange OwnMemory::share(const Use& use, Moving moving) {
   const std::uint64_t stack = stack_->valid() ? reinterpret_cast<std::uint64_t>(&here) : 0;
   const AddressRange outer = outer_pages(use.range());
   const AddressRange inner = whole_pages(use.range(), page_bytes());
-  if (!outer.empty() && move_in(outer, moving, outer != inner, stack)) return use.range();
-  if (!inner.empty() && outer != inner && move_in(inner, moving, false, stack)) return inner;
+  if (!outer.empty() && move_in(use, outer, moving, outer != inner, stack)) return use.range();
+  if (!inner.empty() && outer != inner && move_in(use, inner, moving, false, stack)) return inner;
   return {};
 }
 
 // Whether all of the pages are in the image afterwards. `edges`: some hold other variables, too.
-bool OwnMemory::move_in(const AddressRange& pages, Moving moving, bool edges, std::uint64_t stack) {
+bool OwnMemory::move_in(const Use& use, const AddressRange& pages, Moving moving, bool edges,
+                        std::uint64_t stack) {
   std::vector<PrivatePages> missing;
   if (!find_private_pages(image_, pages, edges, stack, missing)) return false;
   for (const PrivatePages& part : missing)
     if (uses_of(part.range) > 1) return false;  // OM1
   if (!missing.empty()) {
+    const Time began = now_();
+    const bool returns = would_return(missing);
+    if (returns && !history_.pays(pages)) {  // OM7
+      lives_[use.range()] = {began, history_.moving(pages)};
+      return false;
+    }
     const bool must_hold = edges || moving == Moving::held;
     if (settled_ || moving == Moving::no || (must_hold && !can_hold_writes()) ||
         !may_be_replaced(image_, missing) || would_overcommit(missing))
@@ -170,6 +177,8 @@ bool OwnMemory::move_in(const AddressRange& pages, Moving moving, bool edges, st
     const auto hold = must_hold ? MemoryImage::Hold::yes : MemoryImage::Hold::if_possible;
     if (!move_in_now(missing, edges, hold).ok())
       return false;  // some may be there until the use ends
+    const Time now = now_();
+    if (returns) lives_[use.range()] = {now, 2 * (now - began)};  // back takes as long
   }
   kept_.remove(pages);
   return true;
@@ -211,6 +220,10 @@ void OwnMemory::leave(const AddressRange& range) {
   const Lock lock(mutex_);
   const auto found = uses_.find(range);
   if (found != uses_.end() && --found->second == 0) uses_.erase(found);
+  if (const auto life = lives_.extract(range); !life.empty()) {
+    const auto lived = now_() - life.mapped().began;
+    history_.ended(outer_pages(range), lived, life.mapped().moving);
+  }
   let_go(outer_pages(range));
 }
 
@@ -233,6 +246,16 @@ Status OwnMemory::may_move_out() const {
   if (settled_) return Status::unsupported("windows of the host MPI may lie over it");
   if (!may_be_registered()) return {};
   return Status::unsupported("devices may know it by its physical address");
+}
+
+// OM2, if their use ended now.
+bool OwnMemory::would_return(const std::vector<PrivatePages>& pages) const {
+  std::uint64_t bytes = 0;
+  for (const PrivatePages& part : pages) {
+    if (!part.may_stay) return true;
+    bytes += part.range.bytes();
+  }
+  return kept_.bytes() + bytes > most_kept_bytes;
 }
 
 // OM2.

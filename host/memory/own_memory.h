@@ -22,11 +22,14 @@
 //             OM5 pages stay where they are once devices or other libraries may know them.
 //             OM6 a thread that holds the lock is interrupted by no signal handler of the program,
 //                 which might fork.
+//             OM7 pages that would move back with their use do not move where it did not pay lately
+//                 (move_history.h): the kernel takes some microseconds for each.
 // Thread safety: yes.
 #pragma once
 
 #include <signal.h>
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -38,6 +41,7 @@
 #include "host/memory/address_space.h"
 #include "host/memory/memory_grants.h"
 #include "host/memory/memory_image.h"
+#include "host/memory/move_history.h"
 #include "host/memory/other_stack.h"
 #include "host/memory/range_set.h"
 #include "host/memory/shareable.h"
@@ -53,8 +57,10 @@ class OwnMemory {
   static constexpr std::uint64_t most_untouched_bytes = std::uint64_t{64} << 20;
   static constexpr std::uint64_t most_copied_bytes = std::uint64_t{64} << 20;
 
-  // `root` replaces "/" in tests.
-  explicit OwnMemory(std::string root = "/") : root_(std::move(root)) {}
+  using Time = std::chrono::steady_clock::time_point;
+  // `root` replaces "/", and `now` the clock, in tests.
+  explicit OwnMemory(std::string root = "/", Time (*now)() = &std::chrono::steady_clock::now)
+      : root_(std::move(root)), now_(now) {}
 
   // A range that peers may reach, from enter() to its destruction.
   class Use {
@@ -142,7 +148,14 @@ class OwnMemory {
   void leave(const AddressRange& range);
   std::size_t uses_of(const AddressRange& range) const;
   RangeSet used_within(const AddressRange& range) const;
-  bool move_in(const AddressRange& pages, Moving moving, bool edges, std::uint64_t stack);
+  // A use whose pages move back with it, or would if they moved.
+  struct Life {
+    Time began;
+    MoveHistory::Duration moving;  // there and back
+  };
+  bool move_in(const Use& use, const AddressRange& pages, Moving moving, bool edges,
+               std::uint64_t stack);
+  bool would_return(const std::vector<PrivatePages>& pages) const;
   Status move_in_now(const std::vector<PrivatePages>& pages, bool edges, MemoryImage::Hold hold);
   void let_go(const AddressRange& pages);
   Status may_move_out() const;
@@ -154,10 +167,13 @@ class OwnMemory {
   void become_child();
 
   const std::string root_;
+  Time (*const now_)();
   std::mutex mutex_;
   std::map<AddressRange, std::size_t, ByStart> uses_;  // how many of a range
   std::uint64_t longest_ = 0;                          // of all uses that ever were
   MemoryImage image_;
+  MoveHistory history_;
+  std::map<AddressRange, Life, ByStart> lives_;
   RangeSet in_image_;  // moved there or allocated there, though the program may have unmapped some
   RangeSet may_stay_;
   RangeSet mixed_;  // pages of uses and of other variables, which other threads may store to

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -15,10 +16,11 @@
 
 namespace tombolo::host::testing {
 
-// One that is never destroyed, as that of a process. `root` replaces "/".
-inline OwnMemory& fresh(const std::string& root = "/") {
+// One that is never destroyed, as that of a process. `root` replaces "/", and `now` the clock.
+inline OwnMemory& fresh(const std::string& root = "/",
+                        OwnMemory::Time (*now)() = &std::chrono::steady_clock::now) {
   static auto* const all = new std::vector<OwnMemory*>;  // so that none counts as lost
-  return *all->emplace_back(new OwnMemory(root));
+  return *all->emplace_back(new OwnMemory(root, now));
 }
 
 // A test that needs memory that can be shared.
