@@ -472,7 +472,8 @@ int forks_in_handlers() {
   if (!is_shared(plain.at(0))) return 19;
   int child = -1;
   if (const int wrong = interrupted(SYS_mmap, [&] {
-        const pid_t process = forked_aside(::fork);
+        const pid_t process =
+            ::fork();  // on another stack the mask of signals comes back with this one
         if (process == 0) _exit(blocks(SIGUSR1) ? 1 : 0);
         child = status_of(process);
       }))
