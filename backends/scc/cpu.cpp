@@ -55,6 +55,7 @@ Cpu::Cpu(Chip& chip, CoreId id)
       timing_(chip.timing()),
       id_(id),
       caches_are_shared_(chip.parameters().extensions.remote_invalidation),
+      stalls_behind_write_(chip.parameters().core.stalls_behind_write),
       l1_(shape(chip.parameters().caches.l1_bytes, chip.parameters())),
       l2_(shape(chip.parameters().caches.l2_bytes, chip.parameters())) {}
 
@@ -113,6 +114,7 @@ Cpu::LineBytes Cpu::fill_l1(View of) {
   const Address first = line_size_.first(line);
   LineBytes bytes;
   std::optional<LeavingLine> out_of_l2;
+  stall_behind_write();
   if (!scc::in_l2(of.type)) {
     request_read(first, bytes.data(), core_line_bytes);
   } else if (l2_.read(first, bytes.data(), core_line_bytes)) {
@@ -134,6 +136,7 @@ Cpu::LineBytes Cpu::fill_l1(View of) {
 void Cpu::leave_l1(const CachedLine& line) {
   const Address first = line_size_.first(line.line);
   if (line.kind == normal) {
+    stall_behind_write();
     fibre_->advance(timing_.l2);
     if (l2_.write(first, line.bytes, core_line_bytes, WritePolicy::write_back) ==
         WriteOutcome::kept)
@@ -168,7 +171,9 @@ void Cpu::write_in_line(View to, const std::byte* from, std::size_t bytes) {
   if (combines(to.type)) return combine(to, from, bytes);
   if (scc::in_l2(to.type) &&
       l2_.write(to.first, from, bytes, WritePolicy::write_back) == WriteOutcome::kept) {
-    fibre_->advance((timing_.store + timing_.l2) * instructions(to.first, bytes));
+    fibre_->advance(timing_.store * instructions(to.first, bytes));
+    stall_behind_write();
+    fibre_->advance(timing_.l2 * instructions(to.first, bytes));
     return;
   }
   write_uncached(to, from, bytes);
@@ -228,6 +233,7 @@ Chip::Trip Cpu::send(const Target& target, Time start, std::size_t out, std::siz
 // the write before it is done (CU3). It is handed in `before` earlier, as a posted write is: else a
 // device that is busy all the time would serve writes before reads that came at the same time.
 Time Cpu::await_request(Address to) {
+  stall_behind_write();
   wait_until(write_done_ - before(to));
   fibre_->await_turn();
   return now() + before(to);
@@ -255,7 +261,7 @@ void Cpu::post_write(Address line, std::uint64_t mask, const std::byte* bytes) {
   fibre_->await_turn();
   const Target target = chip_.resolve(id_, line);
   const Chip::Trip trip = send(target, now() + before(line), core_line_bytes, 0);
-  write_done_ = trip.reply + after(target);
+  write_done_ = own_write_done_ = trip.reply + after(target);
   std::byte* const memory = target.memory();
   chip_.simulation().at(trip.effect, [held, memory, mask](Time) {
     if (mask == whole_line) {
@@ -361,6 +367,7 @@ void Cpu::invalidate(View first, std::size_t bytes) {
     // Stores to the rest of a line that is only partly in the range are not to be lost.
     const Address start = line_size_.first(line);
     if (start < first.first || start + core_line_bytes > end) write_line_back(line);
+    stall_behind_write();
     drop(start);
   });
 }
@@ -483,7 +490,7 @@ void Cpu::post_to_registers(CoreId of, const Effect& effect) {
   const Address registers = chip_.registers(of);
   const Target target = chip_.resolve(id_, registers);
   const Chip::Trip trip = send(target, now() + before(registers), 4, 0);
-  write_done_ = trip.reply + after(target);
+  write_done_ = own_write_done_ = trip.reply + after(target);
   chip_.simulation().at(trip.effect, effect);
 }
 

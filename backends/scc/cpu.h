@@ -9,7 +9,9 @@
 //
 // How a miss goes. A load that misses waits for the whole trip. A store that leaves the core is
 // posted: the core goes on, but has one write outstanding at most, so that the next store to leave,
-// or to be combined, waits until it is done; a load may look into the caches meanwhile.
+// or to be combined, waits until it is done; a load may look into the caches meanwhile. With the
+// parameter stalls_behind_write (decision 0039) into L1 only: an access to L2, and one that leaves
+// the core, begins when the write is done.
 //
 // Invariants: CU1 a load returns the bytes that this hardware would return: a line that stays in a
 //                 cache, or memory that a core's cache or buffer has not written to yet, is stale.
@@ -192,6 +194,10 @@ class Cpu {
   Chip::Trip send(const Target& target, Time start, std::size_t out, std::size_t back,
                   Chip::Sender sender = Chip::Sender::core);
   Time await_request(Address to);
+  // Before an access that L1 does not answer.
+  void stall_behind_write() {
+    if (stalls_behind_write_) wait_until(own_write_done_);
+  }
   void wait_until(Time done) {
     if (done <= now()) return;
     counters_.writing += done - now();
@@ -228,12 +234,14 @@ class Cpu {
   const Timing& timing_;
   CoreId id_;
   bool caches_are_shared_;
+  bool stalls_behind_write_;
   simulator::Core* fibre_ = nullptr;
   simulator::LineSize line_size_{core_line_bytes};
   simulator::SetAssociativeCache l1_;
   simulator::SetAssociativeCache l2_;
   simulator::WriteCombiningBuffer combined_{line_size_};
-  Time write_done_;
+  Time write_done_;                     // of all that this core or its tile's engine has under way
+  Time own_write_done_;                 // of the last write of the core itself
   std::array<Time, 4> engine_lines_{};  // when the lines that the engine has under way arrive
   std::uint64_t private_used_ = 0;
   unsigned flush_blocks_ = 0;  // that the kernel has read

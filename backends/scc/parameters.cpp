@@ -154,6 +154,7 @@ std::vector<Field> fields(Parameters& p) {
   cycles("miss", p.core.miss);
   cycles("l2", p.core.l2);
   cycles("system_call", p.core.system_call);
+  flag("stalls_behind_write", p.core.stalls_behind_write);
   section = "path";
   cycles("mpb", p.path.mpb);
   cycles("local_mpb", p.path.local_mpb);

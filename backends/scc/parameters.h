@@ -54,6 +54,7 @@ struct Parameters {
   } mesh;
   struct CoreTiming {
     HalfCycles load, store, loop, miss, l2, system_call;
+    bool stalls_behind_write;
   } core;
   struct Path {
     HalfCycles mpb, local_mpb, registers, dram;

@@ -68,5 +68,18 @@ TEST(FlushesOfOtherChips, FollowTheirCaches) {
               (whole.value("l1-flush/invd", "clean") - empty) / 2, 1);
 }
 
+// 002 Table 2.2, within a tenth: the load behind a line that is written back waits for it.
+TEST(FlushesOfOtherChips, TakeAsLongAsInTheThesisWhereACoreStallsBehindAWrite) {
+  Context stalling = test_context("scc-stalling");
+  Rows rows;
+  rows.measure(calibration(), "flush-l2", stalling);
+  const auto expect = [&](const char* routine, double paper) {
+    EXPECT_NEAR(rows.value(std::string("l2-flush/") + routine, "dirty"), paper, paper / 10);
+  };
+  expect("normal", 183.7);
+  expect("mpb", 144.3);
+  expect("mpb2", 155.6);
+}
+
 }  // namespace
 }  // namespace tombolo::experiments
