@@ -40,6 +40,11 @@ using PublishedCore = Timed<published::SpinningCore>;
 using Window = windows::Window<OurCore>;
 using Prototype = published::MatchVectorGats<PublishedCore>;
 
+// From one post to the next of a target, where all post at once: longer than an iteration takes.
+Duration time_of_round(Home targets) {
+  return Duration::nanoseconds(20'000 + 10'000 * std::int64_t{targets});
+}
+
 double mean(double sum, int count) { return sum / count; }
 
 template <class Mpi>
@@ -55,13 +60,22 @@ void origin(Mpi& mpi, scc::Cpu& cpu, Home targets, int iterations, Recorder& rec
   }
 }
 
+// The same time for all targets, by the clock that all cores of the chip share.
+void await_round(scc::Cpu& cpu, Home targets, int number) {
+  const simulator::Time begin = simulator::Time() + time_of_round(targets) * (number + 1);
+  TOMBOLO_CHECK(cpu.now() <= begin, "round {} of {} targets: core {} is late", number, targets,
+                cpu.id().index());
+  cpu.fibre().advance_to(begin);
+}
+
 template <class Mpi, class Core>
-void target(Mpi& mpi, Core& core, int iterations, GatsTimes* times) {
+void target(Mpi& mpi, Core& core, Gats gats, int iterations, GatsTimes* times) {
   const Home group[] = {0};
   scc::Cpu& cpu = core.cpu();
   double tests = 0;
   double modification = 0;
   for (int i = 0; i < iterations; ++i) {
+    if (gats == Gats::at_once) await_round(cpu, core.cores() - 1, i);
     const std::uint64_t tests_before = cpu.counters().tests;
     times->post.push_back(microseconds(time_of(cpu, [&] { mpi.post(group); })));
     tests += static_cast<double>(cpu.counters().tests - tests_before);
@@ -73,12 +87,13 @@ void target(Mpi& mpi, Core& core, int iterations, GatsTimes* times) {
 }
 
 template <class Engine, class Core>
-void take_part(Engine& engine, Core& core, int iterations, Recorder& recorder, GatsTimes* times) {
+void take_part(Engine& engine, Core& core, Gats gats, int iterations, Recorder& recorder,
+               GatsTimes* times) {
   LibraryOf<Engine> mpi(engine, core.cpu());
   if (core.self() == 0) {
     origin(mpi, core.cpu(), core.cores() - 1, iterations, recorder, times);
   } else {
-    target(mpi, core, iterations, times);
+    target(mpi, core, gats, iterations, times);
   }
 }
 
@@ -94,16 +109,19 @@ std::vector<std::uint32_t> numbers_of_targets(const Context& context) {
 using Report = void (*)(const Context&, Recorder&, const std::string& suffix, std::uint32_t targets,
                         const GatsTimes&);
 
-std::vector<Point> points_for(const Context& context, Report report) {
+constexpr const char* suffixes[] = {"", "tombolo", "at-once"};  // as Gats
+
+std::vector<Point> points_for(const Context& context, std::initializer_list<Gats> all_gats,
+                              Report report) {
   std::vector<Point> all;
-  for (const Gats gats : {Gats::published, Gats::ours})
+  for (const Gats gats : all_gats)
     for (const std::uint32_t targets : numbers_of_targets(context)) {
       const int iterations = context.repetitions(iteration_count, quick_iterations);
       const double seconds = 0.1 + 1e-5 * iterations * targets * targets;
-      const std::string suffix = gats == Gats::ours ? "/tombolo" : "";
-      all.push_back({fmt::format("targets-{}{}", targets, gats == Gats::ours ? "-tombolo" : ""),
-                     seconds, memory_of_chip(targets + 1),
-                     [=](const Context& c, Recorder& r) -> Status {
+      const std::string name = suffixes[static_cast<std::size_t>(gats)];
+      const std::string suffix = name.empty() ? "" : "/" + name;
+      all.push_back({fmt::format("targets-{}{}", targets, name.empty() ? "" : "-" + name), seconds,
+                     memory_of_chip(targets + 1), [=](const Context& c, Recorder& r) -> Status {
                        GatsTimes times;
                        TOMBOLO_TRY(measure_gats(c, r, gats, targets, iterations, &times));
                        report(c, r, suffix, targets, times);
@@ -131,6 +149,7 @@ void report_registers(const Context& context, Recorder& recorder, const std::str
   const double x = targets;
   recorder.row(row_of("acquisition-loops" + suffix, x, times.loops, ""));
   recorder.row(row_of("vector-modification" + suffix, x, times.modification, "us"));
+  if (suffix == "/at-once") return;  // nothing else is another than in the benchmark
   recorder.row(row_of("start" + suffix, x, times.start, "us"));
   if (!suffix.empty()) return;  // the same library
   const Duration conversion = Library::conversion(scc::Timing(context.chip), targets);
@@ -148,7 +167,7 @@ Status measure_gats(const Context& context, Recorder& recorder, Gats gats, std::
     shape.sync_bytes = Window::sync_bytes(processes);
     return run_job(context, recorder, shape, [&](const scc::Attachment& at, scc::Cpu&) {
       Window window(at, {});
-      take_part<windows::Engine>(window, window.core(), iterations, recorder, times);
+      take_part<windows::Engine>(window, window.core(), gats, iterations, recorder, times);
     });
   }
   machine::SyncLayout sync(PublishedCore::reserved_sync_bytes(processes));
@@ -157,21 +176,24 @@ Status measure_gats(const Context& context, Recorder& recorder, Gats gats, std::
   return run_job(context, recorder, shape, [&](const scc::Attachment& at, scc::Cpu&) {
     PublishedCore core(at);
     Prototype prototype(core, layout);
-    take_part(prototype, core, iterations, recorder, times);
+    take_part(prototype, core, gats, iterations, recorder, times);
   });
 }
 
 Experiment gats() {
-  return {"gats", "General active target synchronization", [](const Context& context) {
-            std::vector<Point> all = points_for(context, report_calls);
-            for (Point& point : rckmpi_gats_points(context)) all.push_back(std::move(point));
-            return all;
-          }};
+  return {
+      "gats", "General active target synchronization", [](const Context& context) {
+        std::vector<Point> all = points_for(context, {Gats::published, Gats::ours}, report_calls);
+        for (Point& point : rckmpi_gats_points(context)) all.push_back(std::move(point));
+        return all;
+      }};
 }
 
 Experiment gats_registers() {
-  return {"gats-registers", "The test-and-set register during post",
-          [](const Context& context) { return points_for(context, report_registers); }};
+  return {
+      "gats-registers", "The test-and-set register during post", [](const Context& context) {
+        return points_for(context, {Gats::published, Gats::ours, Gats::at_once}, report_registers);
+      }};
 }
 
 }  // namespace tombolo::experiments

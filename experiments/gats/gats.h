@@ -19,8 +19,9 @@ struct GatsTimes {
 };
 
 // The owner of post, start, complete and wait: the thesis's (published/match_vector_gats.h, on a
-// machine that spins on registers), or those of our windows.
-enum class Gats : std::uint8_t { published, ours };
+// machine that spins on registers), or those of our windows. at_once: the thesis's, but all targets
+// post at the same time, as the benchmark's do not by themselves.
+enum class Gats : std::uint8_t { published, ours, at_once };
 
 // Rank 0 on core 0 is the origin, rank r on core r a target.
 Status measure_gats(const Context& context, Recorder& recorder, Gats gats, std::uint32_t targets,

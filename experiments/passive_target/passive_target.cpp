@@ -24,22 +24,52 @@ std::vector<std::uint32_t> numbers_of_processes(const Context& context) {
   return numbers;
 }
 
+// An access keeps its bank busy for 100 ns: twelve processes that use one then take as long for
+// the queue's pairs as in 001 Table 2.
+scc::Parameters with_busy_banks(scc::Parameters chip) {
+  chip.path.bank_busy_memory_cycles = chip.clocks.memory_megahertz / 10;
+  return chip;
+}
+
+Point point_of(const Context& context, const LockMix& mix, const LockScheme& scheme,
+               std::uint32_t processes, bool busy_banks = false) {
+  const int pairs = context.repetitions(pair_count, quick_pairs);
+  const std::string series = (busy_banks ? "busy-banks/" : "") + mix.name + "/" + scheme.name;
+  return {
+      fmt::format("{}{}-{}-{}", busy_banks ? "busy-banks-" : "", mix.name, scheme.name, processes),
+      2e-5 * pairs * processes, memory_of_chip(processes),
+      [=](const Context& c, Recorder& r) -> Status {
+        Context chosen = c;
+        if (busy_banks) chosen.chip = with_busy_banks(c.chip);
+        std::vector<double> times;
+        TOMBOLO_TRY(measure_locks(chosen, r, processes, pairs, mix, scheme, &times));
+        r.row(row_of(series, processes, times, "us"));
+        return {};
+      }};
+}
+
+// How much of the queue's time banks account for.
+std::vector<Point> busy_bank_points(const Context& context) {
+  std::vector<Point> all;
+  const auto add = [&](const LockMix& mix, const LockScheme& scheme, std::uint32_t processes) {
+    if (processes <= context.chip.cores())
+      all.push_back(point_of(context, mix, scheme, processes, true));
+  };
+  const LockMix& shared = lock_mixes().front();
+  for (const LockMix& mix : lock_mixes()) add(mix, mcs_wp(), 48);
+  add(shared, gbh(), 48);
+  if (context.quick) return all;
+  for (const std::uint32_t processes : {6, 8, 24, 32}) add(shared, mcs_wp(), processes);
+  return all;
+}
+
 std::vector<Point> points(const Context& context) {
   std::vector<Point> all;
   for (const LockMix& mix : lock_mixes())
     for (const LockScheme& scheme : schemes())
-      for (const std::uint32_t processes : numbers_of_processes(context)) {
-        const std::string series = mix.name + "/" + scheme.name;
-        const int pairs = context.repetitions(pair_count, quick_pairs);
-        all.push_back({fmt::format("{}-{}-{}", mix.name, scheme.name, processes),
-                       2e-5 * pairs * processes, memory_of_chip(processes),
-                       [=](const Context& c, Recorder& r) -> Status {
-                         std::vector<double> times;
-                         TOMBOLO_TRY(measure_locks(c, r, processes, pairs, mix, scheme, &times));
-                         r.row(row_of(series, processes, times, "us"));
-                         return {};
-                       }});
-      }
+      for (const std::uint32_t processes : numbers_of_processes(context))
+        all.push_back(point_of(context, mix, scheme, processes));
+  for (Point& point : busy_bank_points(context)) all.push_back(std::move(point));
   for (Point& point : rckmpi_passive_target_points(context)) all.push_back(std::move(point));
   return all;
 }

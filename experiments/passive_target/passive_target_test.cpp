@@ -81,8 +81,8 @@ TEST(PassiveTarget, HasPointsForTheCoresThereAre) {
   std::size_t largest = 0;
   for (const Point& point : passive_target().points(context))
     largest += point.name.ends_with("-48") ? 1 : 0;
-  // Six schemes and both kinds of messages, in three mixes.
-  EXPECT_EQ(largest, 3u * (6 + 2));
+  // Six schemes and both kinds of messages, in three mixes, and four with busy banks.
+  EXPECT_EQ(largest, 3u * (6 + 2) + 4);
 }
 
 // The row of a point against the samples of the same run.
@@ -103,6 +103,20 @@ TEST(PassiveTargetRows, AreOfTheirSchemeAndMix) {
       EXPECT_EQ(row.quartile3, q.third);
       EXPECT_EQ(row.unit, "us");
     }
+}
+
+// The same locks on a chip whose banks are busy for 100 ns.
+TEST(PassiveTargetRows, OfBusyBanksAreOfAnotherChip) {
+  constexpr int quick_pairs = 40;
+  Context context = test_context();
+  context.chip.path.bank_busy_memory_cycles = 1;  // another one takes its place
+  Rows rows;
+  rows.measure(passive_target(), "busy-banks-mixed-mcs-wp-48", context);
+  context.chip.path.bank_busy_memory_cycles = 80;  // of 800 MHz
+  NoRows none;
+  std::vector<double> all;
+  ASSERT_TRUE(measure_locks(context, none, 48, quick_pairs, lock_mixes()[1], mcs_wp(), &all).ok());
+  EXPECT_EQ(rows.value("busy-banks/mixed/mcs-wp", "48"), quartiles(all).median);
 }
 
 TEST(PassiveTargetRows, OfSharesThatThePaperMeasured) {
@@ -129,6 +143,12 @@ TEST(PassiveTargetPoints, HaveThePapersNumbersOfProcesses) {
             << mix << " " << scheme << " " << n;
         ++count;
       }
+  for (const char* name :
+       {"shared-mcs-wp-6", "shared-mcs-wp-8", "shared-mcs-wp-24", "shared-mcs-wp-32",
+        "shared-mcs-wp-48", "mixed-mcs-wp-48", "exclusive-mcs-wp-48", "shared-gbh-48"}) {
+    EXPECT_TRUE(all.contains(fmt::format("busy-banks-{}", name))) << name;
+    ++count;
+  }
   EXPECT_EQ(all.size(), count);
 }
 
