@@ -47,6 +47,13 @@ def test_a_path_length_is_varied_by_its_share_in_half_cycles() -> None:
         sensitivity.change(variant("banks busy for less"), chip)
 
 
+def test_a_switch_is_a_parameter_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOMBOLO_RESULTS", str(tmp_path))
+    switch = variant("accesses wait for the write before")
+    assert sensitivity.change(switch, chips.load(chips.DEFAULT)) == "core.stalls_behind_write false to true"
+    assert "stalls_behind_write = { value = true," in Path(sensitivity.chip_file(switch)).read_text()
+
+
 def test_each_measures_the_points_that_it_can_matter_to() -> None:
     def measured(name: str, experiment: str, point: str) -> bool:
         return variant(name).measures(Point(experiment, point, 0, 0))

@@ -24,6 +24,10 @@ WINDOWS = (
 )  # fmt: skip
 MEMORY = (*WINDOWS, "memory *", "ft scosco*", "automaton serial*", "automaton dcm*")
 PUTS = ("osu scosco*", "osu tombolo*", "ft scosco*", "automaton dcm*")
+CORES = (
+    "calibration *", "memory *", "database *", "dht *", "gats*", "passive-target *", "osu *", "ft *",
+    "automaton *", "svp-*",
+)  # fmt: skip
 MESSAGES = ("gats rckmpi*", "passive-target *rckmpi*", "osu rckmpi*", "ft rckmpi*", "automaton rckmpi*")
 
 
@@ -56,6 +60,7 @@ VARIANTS = (
     Variant("slower packets", MESSAGES, "software.packet_core_cycles", 1.25),
     Variant("quicker arithmetic", ("ft *",), "software.flop_core_cycles", 0.75),
     Variant("slower arithmetic", ("ft *",), "software.flop_core_cycles", 1.25),
+    Variant("accesses wait for the write before", CORES, "core.stalls_behind_write", True),
     *(Variant(f"seed {seed}", WINDOWS, seed=seed) for seed in (2, 3, 4, 5)),
 )
 
@@ -85,7 +90,7 @@ def change(variant: Variant, chip: chips.Chip) -> str:
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else f"{value:g}"
+    return f"{value:g}" if type(value) in (int, float) else str(value).lower()
 
 
 def _value(chip: chips.Chip, parameter: str) -> object:
