@@ -96,6 +96,7 @@ bench-simulator: build/release/build.ninja ## How many memory operations the sim
 .PHONY: broken-twins
 broken-twins: env-test build ## Removes, exchanges or shortens each publish, refresh, drain, ... in turn; a test must notice.
 	@.env/cli/bin/python tools/broken_twins.py
+	@.env/cli/bin/python tools/broken_twins.py --folders svp
 
 .PHONY: nightly-dsm
 nightly-dsm: build ## 10,000 random programs on virtual shared memory, by new seeds: make nightly-dsm FIRST=1.

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Broken twins: breaks sync/, windows/, dsm/ and the machines in one place after the other; a test
-must fail.
+"""Broken twins: breaks sync/, windows/, dsm/, svp/ and the machines in one place after the other; a
+test must fail.
 
-    tools/broken_twins.py                         all twins; exit status 1 if one survives
+    tools/broken_twins.py                         all twins but those of families; exit status 1 if
+                                                  one survives
     tools/broken_twins.py --list                  the twins, without running anything
     tools/broken_twins.py --only 'window.h:2'     those whose "kind: file:line: statement" matches
     tools/broken_twins.py --slice 1/4             every fourth of them, for CI
+    tools/broken_twins.py --folders svp           those of families, which take longer each
     tools/broken_twins.py --json twins.jsonl      a JSON line for each twin as well
 
 removal      A publish, refresh, drain or fence is replaced by `(void)0`, so that the twin differs
@@ -41,6 +43,8 @@ machine      In backends/ and host/flush/: a publish, a refresh or a write-back 
              nothing on one host shows that one is missing.
 line short   There, a publish, a refresh or a write-back leaves the last line of its range out.
 
+The kinds of svp/ (told, order, edge, check) are those of family_twins.py.
+
 Files below a folder `testing` or `broken` are no part of the system. The folders of dsm/ whose tests
 start processes are left out, and the transports of whole programs.
 
@@ -69,10 +73,13 @@ import tempfile
 import threading
 import time
 
+import family_twins
+from twin_text import blank_comments, closing
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 # Parts of dsm/ whose tests start processes, and need more libraries.
 ABOVE_PROTOCOLS = ("api", "compiler", "pthread", "servers", "world")
-LAYERS = ("base", "machine", "host", "backends", "sync", "windows", "runtime", "dsm")
+LAYERS = ("base", "machine", "host", "backends", "sync", "windows", "runtime", "dsm", "svp")
 CALL = re.compile(
     r"\bcore_?\s*\.\s*(?:publish|refresh|drain|fence|renew_pieces)\s*\("
     r"|\bown_\s*\.\s*(?:publish_all|refresh_all|note_put|announce_puts)\s*\("
@@ -148,6 +155,8 @@ GUARD = re.compile(
 )
 # Their sources are linked to the tests that include their headers.
 PARTS_BY_HEADER = ("runtime/counters", "runtime/findings", "dsm/pages", "dsm/records", "dsm/threads")
+# These need more libraries; no test here uses them.
+NOT_COPIED = {"host": ("mpi",), "svp": ("module.cpp", "ping_pong_main.cpp", "bench", "api", "language")}
 MACHINE_LIST = re.compile(r"using AllMachines\s*=[^;]*;")
 INCLUDE = re.compile(r'(?m)^ *#include "([^"]+)"')  # always from the root
 FLAGS = ("-std=c++20", "-O1", "-w")
@@ -183,22 +192,6 @@ class Outcome:
     seconds: float
 
 
-def blank_comments(text):
-    """The text with comments and string literals as spaces, of the same length."""
-    pattern = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.S)
-    return pattern.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
-
-
-def closing(text, opening):
-    """The position behind the parenthesis that closes the one at `opening`."""
-    depth = 0
-    for at in range(opening, len(text)):
-        depth += {"(": 1, ")": -1}.get(text[at], 0)
-        if depth == 0:
-            return at + 1
-    raise ValueError("unbalanced parentheses")
-
-
 def find_twins(folders):
     twins = []
     for folder in folders:
@@ -210,11 +203,15 @@ def find_twins(folders):
                 continue
             if relative.parts[0] == "dsm" and relative.parts[1] in ABOVE_PROTOCOLS:
                 continue
+            if relative.parts[0] == "svp" and not family_twins.is_judged(relative):
+                continue
             layer = next((f for f in FOLDERS_OF_THEIR_OWN if f in relative.parts), relative.parts[0])
             text = path.read_text()
             code = blank_comments(text)
             for kind, generate in KINDS.items():
                 if layer not in FOLDERS_OF.get(kind, layer):
+                    continue
+                if kind == "edge" and path.name not in family_twins.EDGED:
                     continue
                 for start, end, replacement in generate(code, text):
                     statement = " ".join(text[start:end].split())
@@ -264,7 +261,8 @@ def swaps(code, text):
 def ranges_cut_short(code, text):
     for call in RANGE.finditer(code):
         end = closing(code, call.end() - 1)
-        yield call.start(), end, text[call.start():end - 1] + " - 1)"
+        if not family_twins.SAME_LINE.search(code, call.start(), end):
+            yield call.start(), end, text[call.start():end - 1] + " - 1)"
 
 
 def missing_views(code, _):
@@ -346,13 +344,18 @@ KINDS = {
     "condition": conditions,
     "machine": idle_machines,
     "line short": ranges_without_their_last_line,
+    "told": family_twins.missing_steps,
+    "order": family_twins.late_statements,
+    "edge": family_twins.moved_edges,
+    "check": family_twins.missing_checks,
 }
 FOLDERS_OF_THEIR_OWN = ("allocator", "pages", "threads", "paged_memory.h")  # of dsm/
 # The others: all. The ranges of dsm/ are whole lines, of which a byte less is as many.
 PROGRAMS = ("threads", "paged_memory.h")
-FOLDERS_OF = {"off by one": ("sync", "windows"), "guard": ("windows", *PROGRAMS), "step": ("dsm",), "view": ("pages",),
+FOLDERS_OF = {"off by one": ("sync", "windows", "svp"), "guard": ("windows", *PROGRAMS), "step": ("dsm",), "view": ("pages",),
               "early": ("allocator",), "unrenewed": ("allocator",), "call": PROGRAMS, "bound": PROGRAMS,
-              "condition": ("sync", "windows"), "machine": ("backends", "host"), "line short": ("backends", "host")}
+              "condition": ("sync", "windows"), "machine": ("backends", "host"), "line short": ("backends", "host"),
+              **{kind: ("svp",) for kind in ("told", "order", "edge", "check")}}
 MACHINES = ("backends/stale", "backends/flushed", "host/flush")
 
 
@@ -369,15 +372,25 @@ class Tree:
         self.options = options
         for layer in LAYERS:
             if (ROOT / layer).exists():
-                # These need more libraries; no test here uses them.
-                left_out = shutil.ignore_patterns("scc", "fibres", "mpi")
+                left_out = shutil.ignore_patterns(*NOT_COPIED.get(layer, ("scc", "mpi")))
                 shutil.copytree(ROOT / layer, self.folder / layer, ignore=left_out)
+        (self.folder / "backends/scc").mkdir()
+        shutil.copy(ROOT / "backends/scc/options.h", self.folder / "backends/scc")
+        self.add_engines()
         machines = self.folder / "backends/machines.h"
         reduced, count = MACHINE_LIST.subn(
             "using AllMachines = TypeList<stale::Core>;", machines.read_text())
         if count == 0:
             raise RuntimeError("backends/machines.h has no list of machines any more")
         machines.write_text(reduced)
+
+    def add_engines(self):
+        """The files that runtime/CMakeLists.txt makes for each machine that programs may choose."""
+        engines = self.folder / "runtime/engines"
+        template = (engines / "engine_on.cpp.in").read_text()
+        for header in sorted((self.folder / "backends").glob("*/machine.h")):
+            machine = header.parent.name
+            (engines / f"engine_on_{machine}.cpp").write_text(template.replace("@machine@", machine))
 
     def sources(self, folders, suffixes):
         found = [p.relative_to(self.folder) for layer in folders
@@ -426,9 +439,11 @@ class Bench:
                        check=True, capture_output=True, text=True)
         tree = self.new_tree()
         self.library = tree.sources(("base", "host", "backends", "windows", *PARTS_BY_HEADER), ())
-        tests = [t for t in tree.sources(("sync", "windows", "dsm", *MACHINES), ("_test",))
+        self.of_families = tree.sources(("svp", "runtime", "host/fibres"), ())
+        tests = [t for t in tree.sources(("sync", "windows", "dsm", "svp", *MACHINES), ("_test",))
                  if options.tests.search(str(t)) and not self.is_above_protocols(t)]
-        self.inputs = {source: tree.includes(source) for source in self.library + tests}
+        self.inputs = {source: tree.includes(source)
+                       for source in {*self.library, *self.of_families, *tests}}
         changed = {t.path for t in twins}
         self.tests = [t for t in tests if self.concerns(changed, t)]
         self.caught = collections.Counter()  # by test
@@ -446,22 +461,28 @@ class Bench:
     def parts(self, test):
         """The sources of a test program: tests of sync do without windows, and those of windows
         that have processes of their own without the common ones."""
-        folders = ("base", "host", "backends", test.parts[0])
+        folders = ("base", "host", "backends", "windows" if test.parts[0] == "svp" else test.parts[0])
         processes = f"{test.parts[0]}/testing/processes"
         left_out = "" if f"{processes}.h" in self.inputs[test] else f"{processes}.cpp"
         by_header = self.parts_by_header(test)
         return [test, *by_header,
                 *(s for s in self.library if s.parts[0] in folders and s not in by_header
-                  and s.parts[0] != "dsm" and str(s) != left_out)]
+                  and s.parts[0] != "dsm" and s.parts[1] != "fibres" and str(s) != left_out)]
 
     def parts_by_header(self, test):
         """Those whose headers the test includes, or one of them does."""
         found, included = [], set(self.inputs[test])
-        while more := [s for s in self.library if s.parts[0] in ("dsm", "runtime")
-                       and s not in found and str(s.with_suffix(".h")) in included]:
+        among = self.of_families if test.parts[0] == "svp" else [
+            s for s in self.library if s.parts[0] in ("dsm", "runtime")]
+        while more := [s for s in among if s not in found and self.header_of(s) in included]:
             found += more
             included.update(*(self.inputs[s] for s in more))
         return found
+
+    @staticmethod
+    def header_of(source):
+        of_engines = source.parts[:2] == ("runtime", "engines")  # machines, and one file for each
+        return str(source.with_name("machine_id.h") if of_engines else source.with_suffix(".h"))
 
     def concerns(self, changed, test):
         return any(changed & self.inputs[s] for s in self.parts(test))
@@ -470,10 +491,14 @@ class Bench:
         """The damage that a run of the test program caught, or an empty string."""
         program = tree.folder / "program"
         objects = [tree.compile(s, self.inputs[s]) for s in self.parts(test)]
+        families = test.parts[0] == "svp"
+        libraries = ("-lboost_context", "-ldl") if families else ()
         subprocess.run([self.options.cxx, *map(str, objects), "-o", str(program), "-lgtest",
-                        "-lgtest_main", "-lpthread"], check=True, capture_output=True, text=True)
+                        "-lgtest_main", "-lpthread", *libraries],
+                       check=True, capture_output=True, text=True)
+        tests = family_twins.TESTS if families else TESTS
         try:
-            done = subprocess.run([str(program), f"--gtest_filter={TESTS}",
+            done = subprocess.run([str(program), f"--gtest_filter={tests}",
                                    "--gtest_fail_fast", "--gtest_brief=1"], capture_output=True,
                                   text=True, errors="replace", timeout=self.options.timeout)
         except subprocess.TimeoutExpired:
@@ -488,7 +513,7 @@ class Bench:
         caught most, first."""
         folders = {pathlib.Path(path).parent for path in changed}
         for test in sorted(self.tests, key=lambda t: (
-                t.parent not in folders or t.parts[0] in ("sync", "windows", "dsm"),
+                t.parent not in folders or t.parts[0] in ("sync", "windows", "dsm", "svp"),
                 -self.caught[t], "recorded" not in t.name)):
             if self.concerns(changed, test):
                 caught = self.run_test(tree, test)

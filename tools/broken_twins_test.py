@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+import broken_twins
+import family_twins
+import pytest
+from twin_text import blank_comments, closing
+
+
+def twins_of(generate, text):
+    """The text in the place of each part that is broken."""
+    return [text[:start] + new + text[end:] for start, end, new in generate(blank_comments(text), text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "twin"),
+    [
+        ("    pass_kills_on();\n", "    (void)0;\n"),
+        ("    if (stopped) open.call->ask_kill();\n", "    if (stopped) (void)0;\n"),
+        ("    advance(open);\n", "    (void)0;\n"),
+        ("  void close_parent() { cell_.close(); }\n", "  void close_parent() { (void)0; }\n"),
+    ],
+)
+def test_a_step_is_left_out(text, twin):
+    assert twins_of(family_twins.missing_steps, text) == [twin]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["void Pool::finish_elsewhere(Task& task) {\n", "  void advance(OpenCall& open) {\n", "    // advance(open);\n"],
+)
+def test_definitions_and_comments_are_no_steps(text):
+    assert twins_of(family_twins.missing_steps, text) == []
+
+
+def test_an_announcement_comes_too_early():
+    text = "    detail::write_letter(core_, at, letter, bytes);\n    core_.store(state, full);\n"
+    assert twins_of(family_twins.late_statements, text) == [
+        "    core_.store(state, full);\n    detail::write_letter(core_, at, letter, bytes);\n"
+    ]
+
+
+def test_bounds_of_loops_and_costs_are_not_moved():
+    text = (
+        "  if (slot < split_) return;\n  for (int i = 0; i < n; ++i) use(i);\n"
+        "  if (told >= layout_.ring_bytes / 4) tell();\n  template <class T>\n"
+    )
+    twins = twins_of(family_twins.moved_edges, text)
+    assert twins == [text.replace("slot < split_", "slot <= split_")]
+
+
+def test_a_check_is_left_out_with_its_sentence():
+    text = 'TOMBOLO_CHECK(claim(),\n  "write: a channel (this one) was written before");\n'
+    assert twins_of(family_twins.missing_checks, text) == ["(void)0;\n"]
+
+
+def test_parentheses_are_matched():
+    assert closing("f(g(1), 2) + h(3)", 1) == len("f(g(1), 2)")
+
+
+def test_twins_of_families_are_of_all_kinds_and_of_judged_files():
+    twins = broken_twins.find_twins(["svp"])
+    kinds = {twin.kind for twin in twins}
+    assert {"told", "order", "edge", "check", "removal", "off by one"} <= kinds
+    for twin in twins:
+        text = (broken_twins.ROOT / twin.path).read_text()
+        assert text[twin.start : twin.end] != twin.replacement, twin.name
+        assert not {"api", "language", "mpi", "testing", "broken"} & set(twin.path.split("/")), twin.name
+    assert len(twins) == len(set(twins))
+
+
+def test_a_word_that_is_a_byte_short_is_no_twin():
+    shorter = [t.statement for t in broken_twins.find_twins(["svp"]) if t.kind == "off by one"]
+    assert shorter and not [s for s in shorter if "sizeof entry" in s or "sizeof sender" in s]
+
+
+def test_kinds_of_families_are_theirs_alone():
+    others = broken_twins.find_twins(["sync", "windows"])
+    assert not {twin.kind for twin in others} & {"told", "order", "edge", "check"}
