@@ -12,44 +12,22 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <map>
 #include <numeric>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "host/processes/process.h"
-#include "runtime/processes/launcher.h"
+#include "svp/job/testing/parts.h"
 #include "svp/svp.h"
 
 namespace tombolo::svp {
 namespace {
 
-std::string program;  // this one
+using testing::contains;
+using testing::failures;
+using testing::text_of;
 
 // ---- In the processes ---------------------------------------------------------------------------
-
-int failures = 0;
-#define EXPECT_HERE(condition)                                                           \
-  do {                                                                                   \
-    if (!(condition)) {                                                                  \
-      std::fprintf(stderr, "line %d: %s is not so (process %u)\n", __LINE__, #condition, \
-                   Job::here().rank());                                                  \
-      ++failures;                                                                        \
-    }                                                                                    \
-  } while (false)
-
-std::string text_of(const Exit& exit) try {
-  exit.rethrow();
-  return "";
-} catch (const std::exception& error) {
-  return error.what();
-}
-bool contains(const std::string& text, const std::string& part) {
-  if (text.find(part) != std::string::npos) return true;
-  std::fprintf(stderr, "'%s' does not contain '%s'\n", text.c_str(), part.c_str());
-  return false;
-}
 
 void scale(Index i, In<int> by, InArray<double> from, OutArray<double> to,
            InOutArray<std::int32_t> count) {
@@ -57,6 +35,7 @@ void scale(Index i, In<int> by, InArray<double> from, OutArray<double> to,
   to[n] = from[n] * by;
   count[n] += by;
 }
+void count_up(Index i, InOutArray<std::uint8_t> bytes) { bytes[static_cast<std::size_t>(i)] += 1; }
 void rank_of(Out<unsigned> rank) { *rank = Job::here().rank(); }
 void nothing() {}
 
@@ -88,6 +67,18 @@ int data(Job& job) {
       }
     }
   }
+  // A line, and a byte of the next one; both are back before they go again.
+  SharedArray<std::uint8_t> bytes(65);
+  for (int round = 1; round <= 3; ++round)
+    for (unsigned process = 0; process < job.processes(); ++process) {
+      auto family = create(job.place(process), {.limit = 65}, remote<&count_up>,
+                           std::span<std::uint8_t>(bytes));
+      EXPECT_HERE(family.sync().done());
+      for (std::size_t i = 0; i < 65; ++i) {
+        EXPECT_HERE(bytes[i] == (round - 1) * static_cast<int>(job.processes()) +
+                                    static_cast<int>(process) + 1);
+      }
+    }
   for (unsigned process = 0; process < job.processes(); ++process) {
     unsigned rank = 77;
     auto family = create(job.place(process), remote<&rank_of>, rank);
@@ -365,6 +356,11 @@ void of_pairs(InArray<Pair>) {}
 int mistakes(Job& job) {
   const std::string which = std::getenv("MISTAKE");
   if (which == "no place") (void)job.place(99);
+  if (which == "no exclusive place") (void)job.exclusive(99);
+  if (which == "not allocated") {
+    SharedArray<int> array(4);
+    job.free(array.data() + 1);
+  }
   if (which == "object") {
     auto family = create(job.place(1), [] {});
     family.sync();
@@ -425,45 +421,16 @@ int shared_memory(Job&) {
   return failures;
 }
 
-using Part = int (*)(Job&);
-const std::map<std::string, Part>& parts() {
-  static const std::map<std::string, Part> all{
-      {"data", &data},           {"nested", &nested},        {"exclusive", &exclusive},
-      {"ends", &ends},           {"many", &kill_of_many},    {"deaths", &deaths},
-      {"main", &main_dies},      {"creator", &creator_dies}, {"mistakes", &mistakes},
-      {"other", &other_program}, {"memory", &shared_memory}};
-  return all;
-}
+const testing::Parts parts{
+    {"data", &data},           {"nested", &nested},        {"exclusive", &exclusive},
+    {"ends", &ends},           {"many", &kill_of_many},    {"deaths", &deaths},
+    {"main", &main_dies},      {"creator", &creator_dies}, {"mistakes", &mistakes},
+    {"other", &other_program}, {"memory", &shared_memory}};
 
 // ---- The tests ----------------------------------------------------------------------------------
 
-class Jobs : public ::testing::TestWithParam<const char*> {
- protected:
-  using Environment = std::vector<std::pair<std::string, std::string>>;
-
-  // The exit status of process 0.
-  static int ran(const std::string& part, int size, Environment environment = {}) {
-    environment.emplace_back("TOMBOLO_MACHINE", GetParam());
-    runtime::Launcher launcher;
-    const Status started = runtime::Launcher::start({.command = {program, "--part", part},
-                                                     .size = size,
-                                                     .environment = environment,
-                                                     .first_is_program = true},
-                                                    launcher);
-    EXPECT_TRUE(started.ok()) << started.message();
-    const std::vector<pid_t> processes = launcher.processes();
-    (void)launcher.wait().ok();
-    for (const pid_t process : processes) EXPECT_EQ(::kill(process, 0), -1) << process;
-    return launcher.exit_status();
-  }
-  static bool is_coherent() { return std::string(GetParam()) == "coherent"; }
-};
-std::string name_of(const ::testing::TestParamInfo<const char*>& machine) { return machine.param; }
-#ifdef TOMBOLO_FEW_MACHINES
-INSTANTIATE_TEST_SUITE_P(On, Jobs, ::testing::Values("coherent", "stale"), name_of);
-#else
-INSTANTIATE_TEST_SUITE_P(On, Jobs, ::testing::Values("coherent", "flushed", "stale"), name_of);
-#endif
+class Jobs : public testing::JobTest {};
+INSTANTIATE_TEST_SUITE_P(On, Jobs, testing::machines(), testing::name_of);
 
 TEST_P(Jobs, BringDataThereAndBack) {
   for (const int size : {1, 2, 4}) EXPECT_EQ(ran("data", size), 0) << size;
@@ -489,9 +456,13 @@ TEST_P(Jobs, GiveBackSharedMemory) {
   EXPECT_EQ(ran("memory", 2, {{"TOMBOLO_SVP_MEMORY", "4"}}), 0);
 }
 TEST_P(Jobs, StopAtMistakes) {
-  for (const char* mistake : {"no place", "object", "no form", "step"}) {
+  for (const char* mistake :
+       {"no place", "no exclusive place", "not allocated", "object", "no form", "step"}) {
     EXPECT_EQ(ran("mistakes", 2, {{"MISTAKE", mistake}}), 128 + SIGABRT) << mistake;
   }
+}
+TEST(JobsDeathTest, AreNotThereOutsideOfRun) {
+  EXPECT_DEATH((void)Job::here(), "Job::here: outside of svp::run");
 }
 TEST_P(Jobs, StopAtSettingsThatCannotBe) {
   EXPECT_EQ(ran("data", 2, {{"TOMBOLO_SVP_TRANSPORT", "pigeon"}}), 1);
@@ -502,9 +473,5 @@ TEST_P(Jobs, StopAtSettingsThatCannotBe) {
 }  // namespace tombolo::svp
 
 int main(int argc, char** argv) {
-  using namespace tombolo::svp;
-  program = argv[0];
-  if (argc == 3 && std::string(argv[1]) == "--part") return run(parts().at(argv[2]));
-  ::testing::InitGoogleTest(&argc, argv);
-  return RUN_ALL_TESTS();
+  return tombolo::svp::testing::main_of(argc, argv, tombolo::svp::parts);
 }
