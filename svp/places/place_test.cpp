@@ -252,5 +252,17 @@ TEST_F(PlacesDeathTest, ExclusiveWithinItselfCouldNotEnd) {
       "create at an exclusive place, from within a family of that place");
 }
 
+TEST_F(PlacesDeathTest, AnExclusivePlaceEndsAfterItsFamilies) {
+  EXPECT_DEATH(
+      {
+        auto place = std::make_unique<ExclusivePlace>();
+        auto family = create(*place, [] {
+          for (;;) checkpoint();
+        });
+        place.reset();
+      },
+      "an exclusive place ends before its families are synced");
+}
+
 }  // namespace
 }  // namespace tombolo::svp

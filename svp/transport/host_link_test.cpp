@@ -274,6 +274,13 @@ TEST(HostLinkDeathTest, EndsTheProcessWhereItCannotGoOn) {
   EXPECT_EXIT(lose(2, -1, false), ::testing::ExitedWithCode(1), "the host MPI failed: it hangs");
 }
 
+TEST(HostLinkDeathTest, HasANameForEachSite) {
+  FakeMessages::Post post(1);
+  FakeMessages messages(post, 0, 3);
+  EXPECT_DEATH(HostLink(messages, {"process 1 on host a", "process 2 on host b"}),
+               "link: 2 names of 3 sites");
+}
+
 TEST(Beats, TellOfSilence) {
   const auto start = Beats::Clock::time_point() + 1h;
   Beats beats(0, 3, start);

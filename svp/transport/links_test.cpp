@@ -110,6 +110,65 @@ TYPED_TEST(Links, BringAllMessagesInOrder) {
   }
 }
 
+// Of all sizes, some times round the ring: each line of a message is published and refreshed, the
+// last one, with a byte of it, too.
+template <class L>
+void send_each_size(L& link) {
+  const std::size_t sizes = link.most_bytes() + 1;
+  std::vector<std::byte> bytes(sizes);
+  for (std::size_t size = 0; size != 2 * sizes;) {
+    bool moved = false;
+    if (link.self() == 0) {
+      for (std::size_t i = 0; i < size % sizes; ++i) bytes[i] = static_cast<std::byte>(size + i);
+      const VirtualChannel to{.opener = 0, .peer = 1, .number = 0};
+      moved = link.try_send(to, Kind::data, {bytes.data(), size % sizes});
+      size += moved ? 1 : 0;
+    } else {
+      moved = link.poll([&](const Message& message) {
+        EXPECT_EQ(message.bytes.size(), size % sizes);
+        std::size_t wrong = 0;
+        for (std::size_t i = 0; i < message.bytes.size(); ++i)
+          wrong += message.bytes[i] == static_cast<std::byte>(size + i) ? 0 : 1;
+        EXPECT_EQ(wrong, 0u) << "of " << size % sizes << " bytes";
+        ++size;
+        return true;
+      });
+    }
+    if (!moved && size != 2 * sizes) {
+      EXPECT_TRUE(link.wait().ok());
+    }
+  }
+}
+
+TYPED_TEST(Links, BringAllBytesOfEachSize) {
+  TestFixture::template run<RingLink>(2, 1, [](auto&, auto& link) { send_each_size(link); });
+  TestFixture::template run<MailboxLink>(2, 1, [](auto&, auto& link) { send_each_size(link); });
+}
+
+template <class C>
+class LinksDeathTest : public ::testing::Test {};
+TYPED_TEST_SUITE(LinksDeathTest, AllMachines::apply<::testing::Types>, MachineNames);
+
+TYPED_TEST(LinksDeathTest, NeedRoomForMessages) {
+  const auto with = [](auto&& make) {
+    machine::SyncLayout layout(TypeParam::reserved_sync_bytes(1));
+    const auto at = make(layout);
+    machine::testing::Ensemble<TypeParam> ensemble(
+        {.cores = 1, .sync_bytes = layout.bytes(), .data_bytes = small_ring});
+    ensemble.run([&](TypeParam& core) { at(core); });
+  };
+  const auto ring = [](machine::SyncLayout& layout) {
+    const auto at = RingLink<TypeParam>::take(layout, 1, 0, 384);
+    return [at](TypeParam& core) { RingLink<TypeParam>(core, at); };
+  };
+  const auto mailbox = [](machine::SyncLayout& layout) {
+    const auto at = MailboxLink<TypeParam>::take(layout, 0, 24);
+    return [at](TypeParam& core) { MailboxLink<TypeParam>(core, at); };
+  };
+  EXPECT_DEATH(with(ring), "link: a ring of 384 bytes");
+  EXPECT_DEATH(with(mailbox), "link: a mailbox of 24 bytes");
+}
+
 // Messages of a line each; RLK2: one that ends with the ring is not written at its beginning.
 TYPED_TEST(Links, FillARingToItsEnd) {
   TestFixture::template run<RingLink>(2, 1, [](auto& core, auto& link) {
