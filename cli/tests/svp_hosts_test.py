@@ -27,6 +27,7 @@ SETTINGS = {
 PARTS = r"""
 #include <signal.h>
 #include <unistd.h>
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <numeric>
@@ -133,13 +134,57 @@ static int many(Job& job) {
   return 0;
 }
 
+static void add_up(Index i, In<long> by, Global<long>& start, SharedEnd<long>& sum) {
+  sum.write(sum.read() + by * i + start.read());
+}
+using Large = std::array<long, 5000>;  // several letters
+static void turn(SharedEnd<Large>& large) {
+  Large numbers = large.read();
+  std::swap(numbers.front(), numbers.back());
+  large.write(numbers);
+}
+static void reads(Global<long>& never) { never.read(); }
+// Values before and after the create, taken before and after the sync; a kill of a blocked thread.
+static int channels(Job& job) {
+  for (unsigned process = 0; process < job.processes(); ++process) {
+    for (const Carriage way : {Carriage::best, Carriage::stream})
+      for (const bool early : {true, false}) {
+        Global<long> start;
+        Shared<long> sum(5);
+        if (early) start.write(100);
+        auto family = create(job.place(process, way), {.limit = 3}, remote<&add_up>, 10, start, sum);
+        if (!early) { usleep(1000); start.write(100); CHECK(sum.read() == 335); }
+        CHECK(family.sync().done() && sum.read() == 335);
+      }
+    Shared<Large> large;
+    auto turner = create(job.place(process), remote<&turn>, large);
+    Large numbers;
+    std::iota(numbers.begin(), numbers.end(), 0);
+    large.write(numbers);
+    CHECK(large.read()[0] == 4999 && turner.sync().done());
+    Global<long> never;
+    auto waiting = create(job.place(process), remote<&reads>, never);
+    usleep(1000);
+    waiting.kill();
+    CHECK(waiting.sync().reason == ExitReason::killed);
+  }
+  std::puts("all ended");
+  return 0;
+}
+
 static void dies() { signal(SIGKILL, SIG_DFL); raise(SIGKILL); }
 // Of a process that is gone: its families fail, new ones too, and others run.
 static int lost(Job& job) {
   auto waiting = create(job.place(3), {.limit = unbounded}, remote<&for_ever>);
+  Global<long> never;
+  Shared<long> last(0);
+  auto reading = create(job.place(3), remote<&add_up>, 1, never, last);
   std::printf("waits %d\n", static_cast<int>(getpid()));
   std::fflush(stdout);
+  bool is_there = true;
+  try { last.read(); } catch (const NoValue&) { is_there = false; }
   const std::string how = text_of(waiting.sync());
+  CHECK(!is_there && text_of(reading.sync()) == how);
   auto refused = create(job.place(3), remote<&hello>);
   CHECK(text_of(refused.sync()) == how);
   auto here = create(job.place(1), remote<&hello>);
@@ -155,7 +200,7 @@ static int killed(Job& job) {
 
 int main(int, char** argv) {
   const std::string part = argv[1];
-  return run(part == "data" ? data : part == "ends" ? ends : part == "many" ? many : part == "lost" ? lost : killed);
+  return run(part == "data" ? data : part == "ends" ? ends : part == "many" ? many : part == "channels" ? channels : part == "lost" ? lost : killed);
 }
 """
 
@@ -214,6 +259,14 @@ def test_processes_of_an_mpi_are_one_job(parts, key, share):
     done = ran(*argv, "data", TOMBOLO_SVP_SHARE=share)
     assert done.returncode == 0, (mpi.label, done.stderr)
     assert sorted(line[:9] for line in done.stdout.splitlines()) == [f"process {i}" for i in range(3)]
+
+
+@pytest.mark.parametrize("key", mpis.KEYS)
+def test_channels_go_by_each_mpi(parts, key):
+    mpi = found(key)
+    done = ran(*COMMAND, "svp", "run", "-n", "2", "--workers", "1", "--mpi", key, parts, "channels",
+               TOMBOLO_SVP_SHARE="none")  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "all ended\n"), (mpi.label, done.stderr)
 
 
 def test_the_command_runs_in_each_process_of_mpiexec(parts):
@@ -288,8 +341,8 @@ def test_families_cross_hosts(parts, hosts):
     assert int(re.search(r"TX:.*\n\s*(\d+)", done.stderr)[1]) > 1_000_000, "arrays crossed the network"
 
 
-@pytest.mark.parametrize("part", ["ends", "many"])
-def test_ends_and_kills_cross_hosts(parts, hosts, part):
+@pytest.mark.parametrize("part", ["ends", "many", "channels"])
+def test_ends_kills_and_values_of_channels_cross_hosts(parts, hosts, part):
     done = ran(*hosts(parts, part), **SETTINGS)
     assert (done.returncode, done.stdout) == (0, "all ended\n"), done.stderr
 

@@ -4,11 +4,14 @@
 #include "litmus/programs/deque_program.h"
 #include "litmus/programs/omitting.h"
 #include "litmus/programs/registry.h"
+#include "litmus/programs/remote_channels_program.h"
 #include "litmus/programs/remote_program.h"
 #include "litmus/programs/slumber_program.h"
 #include "litmus/programs/turns_program.h"
 #include "svp/places/broken/hasty_turns.h"
 #include "svp/scheduler/broken/hasty_deque.h"
+#include "svp/transport/broken/eager_service.h"
+#include "svp/transport/broken/hasty_call.h"
 #include "svp/transport/broken/hasty_service.h"
 #include "svp/transport/mailbox_link.h"
 #include "svp/transport/ring_link.h"
@@ -60,6 +63,16 @@ ExploredProgram remote(const std::string& name, const std::string& about, unsign
           }};
 }
 
+template <template <class> class L, class Call = svp::Call, class Service = svp::Service>
+ExploredProgram remote_channels(const std::string& name, const std::string& about,
+                                unsigned families, Taking taking, const Bounds& bounds = {}) {
+  return {
+      .name = name, .about = about, .bounds = bounds, .cores = 2, .make = [=](machine::Home) {
+        return std::unique_ptr<Program>(
+            std::make_unique<RemoteChannelsProgram<Explored, L, Call, Service>>(families, taking));
+      }};
+}
+
 ExploredProgram broken(ExploredProgram program) {
   program.name = "broken/" + program.name;
   program.broken = true;
@@ -94,6 +107,14 @@ std::vector<ExploredProgram> family_programs() {
       remote<svp::MailboxLink>("families/remote-sync-in-any-order",
                                "two families at another core, of which the second is synced first",
                                2, RemoteFault::none, {.evictions = 0, .preemptions = 2}),
+      remote_channels<svp::RingLink>(
+          "families/remote-channel",
+          "a value for a family at another core, and one back with its end", 1,
+          Taking::with_the_end, {.evictions = 0, .preemptions = 2}),
+      remote_channels<svp::MailboxLink>(
+          "families/remote-channels-in-any-order",
+          "two families, of which the second one's value is wanted first, by one mailbox each", 2,
+          Taking::before_sync, {.evictions = 0, .preemptions = 1}),
   };
 }
 
@@ -136,6 +157,14 @@ std::vector<ExploredProgram> broken_family_programs() {
       broken(remote<svp::MailboxLink, svp::broken::HastyService>(
           "families/remote/no-sync-request",
           "completions are sent unasked, and the first blocks the mailbox (002 section 5.2.2)", 2)),
+      broken(remote_channels<svp::MailboxLink, svp::Call, svp::broken::EagerService>(
+          "families/remote/value-not-wanted",
+          "the value of a channel is sent unasked, and blocks the mailbox", 2,
+          Taking::before_sync)),
+      broken(remote_channels<svp::RingLink, svp::broken::HastyCall>(
+          "families/remote/sync-before-value",
+          "the request to sync overtakes a value of the parent, and closes its channel", 1,
+          Taking::with_the_end)),
       broken(remote<svp::RingLink>("families/remote/no-publish-at-create",
                                    "arguments are not published", 1, RemoteFault::publish)),
       broken(remote<svp::RingLink>("families/remote/no-refresh-at-create",

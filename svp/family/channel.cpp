@@ -21,6 +21,7 @@ bool Channel::list(Blocked& blocked) {
   if (open) {
     blocked.next = waiting_;
     waiting_ = &blocked;
+    if (listener_ != nullptr) listener_->channel_changed();
   }
   unlock();
   return open;
@@ -65,7 +66,29 @@ void Channel::end_with(std::uint32_t end) {
     blocked->deliver();
     blocked = next;
   }
+  if (listener_ != nullptr) listener_->channel_changed();
   unlock();
+}
+
+bool Channel::listen(ChannelListener& listener) {
+  lock();
+  const bool first = listener_ == nullptr;
+  if (first) listener_ = &listener;
+  unlock();
+  return first;
+}
+
+void Channel::ignore() {
+  lock();
+  listener_ = nullptr;
+  unlock();
+}
+
+bool Channel::awaited() {
+  lock();
+  const bool any = waiting_ != nullptr;
+  unlock();
+  return any;
 }
 
 }  // namespace tombolo::svp

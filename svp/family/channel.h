@@ -8,6 +8,7 @@
 //             VCH3 a blocked reader is in the list until a writer or closer takes it out, and then
 //                 delivers to it, under one lock; or until the reader, stopped, takes itself
 //                 out.
+//             VCH4 a listener is told under the same lock: after ignore() it is not told any more.
 // Thread safety: yes.
 #pragma once
 
@@ -17,6 +18,17 @@
 #include "svp/scheduler/blocked.h"
 
 namespace tombolo::svp {
+
+// A part of the run-time that has to know of a channel: the family is at another site.
+class ChannelListener {
+ public:
+  // The channel has its value, or was closed, or a thread blocks in it. Under the channel's lock,
+  // by the thread that has brought it about: takes no lock under which channels are used.
+  virtual void channel_changed() noexcept = 0;
+
+ protected:
+  ~ChannelListener() = default;
+};
 
 class Channel {
  public:
@@ -40,6 +52,14 @@ class Channel {
     if (claim()) end_with(closed);
   }
 
+  // By a transport. The channel is one family's: it has one listener at most; false: it has one.
+  bool listen(ChannelListener& listener);
+  void ignore();
+  // A thread is blocked in it.
+  bool awaited();
+  // There is a value, or none will come.
+  bool settled() const { return (state_.load(std::memory_order_acquire) & (has | closed)) != 0; }
+
  private:
   static constexpr std::uint32_t claimed = 1;
   static constexpr std::uint32_t has = 2;
@@ -55,6 +75,7 @@ class Channel {
 
   std::atomic<std::uint32_t> state_{0};
   Blocked* waiting_ = nullptr;
+  ChannelListener* listener_ = nullptr;
 };
 
 }  // namespace tombolo::svp

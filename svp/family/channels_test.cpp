@@ -293,5 +293,62 @@ TEST_F(ChannelsDeathTest, AWriteComesBeforeTheSync) {
       "or its family was synced");
 }
 
+class Listening final : public ChannelListener {
+ public:
+  void channel_changed() noexcept override { ++told; }
+  std::atomic<int> told{0};
+};
+
+TEST(ChannelListeners, AreToldOfValuesAndEnds) {
+  for (const bool written : {true, false}) {
+    Listening listener;
+    Global<int> value;
+    EXPECT_TRUE(value.parent_channel().listen(listener));
+    EXPECT_EQ(value.parent_value(), nullptr);
+    if (written)
+      value.write(5);
+    else
+      value.close_parent();
+    EXPECT_EQ(listener.told, 1);
+    value.close_parent();
+    EXPECT_EQ(listener.told, 1);
+    EXPECT_EQ(value.parent_value() != nullptr, written);
+    EXPECT_TRUE(value.parent_channel().settled());
+  }
+}
+
+TEST(ChannelListeners, AreOneForEachChannelAndEnd) {
+  Listening listener;
+  Listening other;
+  Shared<int> value;
+  EXPECT_TRUE(value.parent_channel().listen(listener));
+  EXPECT_TRUE(value.last_channel().listen(listener));
+  EXPECT_FALSE(value.parent_channel().listen(other));
+  value.parent_channel().ignore();
+  value.write(1);
+  EXPECT_EQ(listener.told + other.told, 0);
+  EXPECT_TRUE(value.parent_channel().listen(other));
+  value.bring_last(7);
+  EXPECT_EQ(listener.told, 1);
+  EXPECT_EQ(value.read(), 7);
+  value.bring_last(8);
+  EXPECT_EQ(value.read(), 7);
+}
+
+TEST(ChannelListeners, AreToldOfThreadsThatBlock) {
+  Listening listener;
+  Shared<int> value;
+  EXPECT_TRUE(value.last_channel().listen(listener));
+  EXPECT_FALSE(value.last_channel().awaited());
+  std::thread reader([&] { EXPECT_EQ(value.read(), 3); });
+  while (listener.told == 0) std::this_thread::yield();
+  EXPECT_TRUE(value.last_channel().awaited());
+  EXPECT_FALSE(value.last_channel().settled());
+  value.bring_last(3);
+  reader.join();
+  EXPECT_EQ(listener.told, 2);
+  EXPECT_FALSE(value.last_channel().awaited());
+}
+
 }  // namespace
 }  // namespace tombolo::svp

@@ -41,6 +41,15 @@ class Global {
   // By the family, when its parent will write no more.
   void close_parent() { cell_.close(); }
 
+  // ---- By a transport, where parent and family are at two sites ----
+  Channel& parent_channel() { return cell_; }
+  // Null: the parent has not written yet.
+  const T* parent_value() const { return cell_.has_value() ? &cell_.get() : nullptr; }
+  // At the family: the parent's value has come.
+  void bring(T value) {
+    if (cell_.claim()) cell_.put(std::move(value));
+  }
+
  private:
   Cell<T> cell_;
 };

@@ -57,6 +57,27 @@ class Shared {
   // By the family, when its parent will write no more.
   void close_parent() { first_.close(); }
 
+  // ---- By a transport, where parent and family are at two sites ----
+  Channel& parent_channel() { return first_; }
+  Channel& last_channel() { return last_; }
+  bool is_settled() const { return last_.settled(); }
+  // Null: not written yet.
+  const T* parent_value() const { return first_.has_value() ? &first_.get() : nullptr; }
+  const T* last_value() const { return last_.has_value() ? &last_.get() : nullptr; }
+  bool ended_early() const { return ended_early_.load(); }
+  // At the family: the parent's value has come.
+  void bring_first(T value) {
+    if (first_.claim()) first_.put(std::move(value));
+  }
+  // At the parent: the last thread's value has come, or none will.
+  void bring_last(T value) {
+    if (last_.claim()) last_.put(std::move(value));
+  }
+  void close_last(bool early) {
+    if (early) ended_early_.store(true);
+    last_.close();
+  }
+
  private:
   friend class SharedEnd<T>;
   Cell<T> first_;
@@ -104,10 +125,7 @@ class SharedEnd {
         channel_.last_.put(T(channel_.first_.get()));
   }
   // No thread is left to write.
-  void end(bool early) {
-    if (early) channel_.ended_early_.store(true);
-    channel_.last_.close();
-  }
+  void end(bool early) { channel_.close_last(early); }
 
  private:
   const T& read_first() {

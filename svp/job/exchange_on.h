@@ -91,7 +91,7 @@ class ExchangeOn final : public JobExchange {
                *parts.heap, std::move(parts.processes), parts.copies),
         ringing_(rings_, *this),
         link_(ringing_, island_, far_),
-        board_(link_, reach_, std::move(parts.places)) {}
+        board_(link_, reach_, std::move(parts.places), *this) {}
 
   C& core() { return core_; }
 
@@ -101,6 +101,8 @@ class ExchangeOn final : public JobExchange {
     board_.open(call, place, plan, pieces);
   }
   void ask_sync(OpenCall& call, bool stopped) override { board_.ask_sync(call, stopped); }
+  void told(OpenCall& call) noexcept override { board_.told(call); }
+  void forget(OpenCall& call) override { board_.forget(call); }
   bool poll() override {
     const bool any = board_.pump();
     if (any && far_ != nullptr) quiet_sleeps_.store(0, std::memory_order_relaxed);  // a hint

@@ -20,7 +20,12 @@ void ServedFamily::start(const Place& place) {
   slot = Task::reports;
   ended = &ServedFamily::report;
   at_.emplace(place);
-  threads_.emplace(service.range(), Body{this});
+  channels_.ends = service.channels();
+  for (FamilyEnd* const end : channels_.ends) end->listen(*this);
+  if (service.is_ordered())
+    threads_in_order_.emplace(service.range(), Body{this}, channels_);
+  else
+    threads_.emplace(service.range(), Body{this});
   at_->begin(*this, *this, &ServedFamily::body, nullptr);
 }
 
@@ -29,9 +34,16 @@ void ServedFamily::body(Task& task, Worker& worker) {
   worker.set_scope(&self);
   const Status there = self.host_.fetch(self.service);
   if (there.ok())
-    self.threads_->run(self, worker);
+    self.run_threads(worker);
   else
     self.fail(std::make_exception_ptr(std::runtime_error(there.message())), true);
+}
+
+void ServedFamily::run_threads(Worker& worker) {
+  if (threads_in_order_)
+    threads_in_order_->run(*this, worker);
+  else
+    threads_->run(*this, worker);
 }
 
 void ServedFamily::run_taken(Task& task, Worker& worker) {

@@ -32,9 +32,14 @@ namespace tombolo::svp {
 template <Link L, Reach R>
 class Switchboard final : public Host {
  public:
-  // `places` of this site, by number. They, link and reach outlive it.
-  Switchboard(L& link, R& reach, std::vector<Place> places)
-      : link_(link), reach_(reach), places_(std::move(places)), ends_(link.sites()) {}
+  // `places` of this site, by number. They, link and reach outlive it; `reception` is woken where
+  // pump() is due.
+  Switchboard(L& link, R& reach, std::vector<Place> places, Reception& reception)
+      : link_(link),
+        reach_(reach),
+        places_(std::move(places)),
+        reception_(reception),
+        ends_(link.sites()) {}
 
   // ---- Calls ------------------------------------------------------------------------------------
 
@@ -45,6 +50,9 @@ class Switchboard final : public Host {
         VirtualChannel{.opener = link_.self(), .peer = at.site, .number = number}, plan, pieces);
     TOMBOLO_CHECK(call.unfit() == nullptr,
                   "create: {} has an argument without a form in XDR, which transport stream needs",
+                  plan.function->name);
+    TOMBOLO_CHECK(!call.has_unfit_channel(),
+                  "create: {} has a channel without a form in XDR, which transport stream needs",
                   plan.function->name);
     call.open(reach_);
     const std::lock_guard lock(mutex_);
@@ -58,9 +66,26 @@ class Switchboard final : public Host {
   void ask_sync(OpenCall& open, bool stopped) {
     const std::lock_guard lock(mutex_);
     if (open.call->ended()) return;
-    if (stopped) open.call->ask_kill();
+    // Before the request to sync, which closes channels: a thread that is stopped reads none.
+    if (stopped || open.family.stopped()) open.call->ask_kill();
+    look_at_channels(open);
     open.call->ask_sync();
     advance(open);
+  }
+
+  // ---- Channels ---------------------------------------------------------------------------------
+
+  void told(OpenCall& open) noexcept {
+    told_calls_.tell(open);
+    reception_.wake();
+  }
+  void told(ServedFamily& family) noexcept override {
+    told_families_.tell(family);
+    reception_.wake();
+  }
+  void forget(OpenCall& open) {
+    const std::lock_guard lock(mutex_);
+    told_calls_.drop(open);
   }
 
   // ---- Messages ---------------------------------------------------------------------------------
@@ -72,6 +97,7 @@ class Switchboard final : public Host {
     if (closed_) return false;
     bool any = link_.poll([this](const Message& message) { return take(message); });
     while (const auto loss = link_.next_loss()) end_site(loss->site, loss->how);
+    any = look_at_told() || any;
     if (!unsent_calls_.empty() || !unsent_families_.empty()) any = send_more() || any;
     if (const std::uint64_t raised = Pool::alarms_raised(); raised != alarms_seen_) {
       alarms_seen_ = raised;
@@ -81,7 +107,7 @@ class Switchboard final : public Host {
   }
   bool has_arrivals() {
     const std::lock_guard lock(mutex_);
-    return link_.has_arrivals();
+    return told_calls_.any() || told_families_.any() || link_.has_arrivals();
   }
   // Conversations that are open.
   std::size_t open_calls() {
@@ -139,6 +165,8 @@ class Switchboard final : public Host {
   }
 
   bool take(const Message& message) {
+    // SWB3: one that was on its way would begin a family that no message ends.
+    if (!ends_[message.channel.peer].empty()) return true;
     if (message.channel.opener == link_.self())
       take_answer(message);
     else
@@ -148,7 +176,7 @@ class Switchboard final : public Host {
   void take_answer(const Message& message) {
     OpenCall* const open = calls_[message.channel.number];
     if (open == nullptr) return;  // it has failed meanwhile
-    open->call->take(message, reach_);
+    open->call->take(message, reach_, [open](const Note& note) { bring(*open, note); });
     open->call->expect(link_);
     close_if_ended(*open);
   }
@@ -162,10 +190,13 @@ class Switchboard final : public Host {
     ServedFamily& family = *at->second;
     family.service.take(message);
     family.service.expect(link_);
-    if (family.service.ready() && !family.started()) start(family);
-    // The alarm of a kill is retired at the end of a family that was started.
-    if (family.service.kill_asked() && family.started() && family.takes_kills) family.kill();
-    if (message.kind == Kind::sync || message.kind == Kind::data) advance(family);
+    const bool starts = family.service.ready() && !family.started();
+    // The alarm of a kill is retired at the end of a family that was started. Before it begins: the
+    // request to sync may have closed its channels.
+    if (family.service.kill_asked() && (starts || family.started()) && family.takes_kills)
+      family.kill();
+    if (starts) start(family);
+    if (message.kind != Kind::request && message.kind != Kind::kill) advance(family);
   }
   void start(ServedFamily& family) {
     const std::uint32_t place = family.service.place();
@@ -173,6 +204,35 @@ class Switchboard final : public Host {
     family.service.refuse("there is no place " + std::to_string(place) + " in process " +
                           std::to_string(link_.self()));
     family.start(places_[0]);
+  }
+
+  // ---- Channels of both ------------------------------------------------------------------------
+
+  static void bring(OpenCall& open, const Note& note) {
+    if (note.news == News::value)
+      open.ends[note.channel]->bring_last(note.value);
+    else
+      open.ends[note.channel]->close_last(note.news == News::none_early);
+  }
+  static void look_at_channels(OpenCall& open) {
+    for (std::uint32_t i = 0; i < open.ends.size(); ++i) {
+      if (const void* const value = open.ends[i]->value()) open.call->tell_value(i, value);
+      if (open.ends[i]->awaits_last()) open.call->want_last(i);
+    }
+  }
+  bool look_at_told() {
+    bool any = false;
+    while (OpenCall* const open = told_calls_.take()) {
+      any = true;
+      if (open->call->ended()) continue;
+      look_at_channels(*open);
+      advance(*open);
+    }
+    while (ServedFamily* const family = told_families_.take()) {
+      any = true;
+      advance(*family);
+    }
+    return any;
   }
 
   // ---- Sending ----------------------------------------------------------------------------------
@@ -184,11 +244,14 @@ class Switchboard final : public Host {
   }
   // Frees the family when there is nothing left to be said, and its output is out of its memory.
   void advance(ServedFamily& family) {
-    if (!family.over || closed_) return;
-    const bool sent = family.orphaned || family.service.advance(link_);
+    if (closed_) return;
+    const bool sent = family.orphaned || (family.over ? family.service.advance(link_)
+                                                      : family.service.advance_channels(link_));
     if (sent == family.unsent) list_unsent(family, !sent);
     const VirtualChannel channel = family.service.channel();
-    if (sent && !is_moving(link_, channel)) served_.erase({channel.opener, channel.number});
+    if (!sent || !family.over || is_moving(link_, channel)) return;
+    told_families_.drop(family);
+    served_.erase({channel.opener, channel.number});
   }
   void list_unsent(ServedFamily& family, bool unsent) {
     family.unsent = unsent;
@@ -248,6 +311,8 @@ class Switchboard final : public Host {
   }
   void close(OpenCall& open) {
     if (open.unsent) std::erase(unsent_calls_, &open);
+    for (ParentEnd* const end : open.ends)
+      end->close_last(open.call->completion().reason != ExitReason::done || open.family.stopped());
     const std::uint32_t number = open.call->channel().number;
     calls_[number] = nullptr;
     free_.push_back(number);
@@ -265,12 +330,15 @@ class Switchboard final : public Host {
   L& link_;
   R& reach_;
   std::vector<Place> places_;
+  Reception& reception_;
   std::mutex mutex_;
   std::vector<OpenCall*> calls_;     // by number; null: none
   std::vector<std::uint32_t> free_;  // numbers
   std::map<Key, std::unique_ptr<ServedFamily>> served_;
   std::vector<OpenCall*> unsent_calls_;
   std::vector<ServedFamily*> unsent_families_;
+  Told<OpenCall> told_calls_;
+  Told<ServedFamily> told_families_;
   std::vector<std::string> ends_;  // of sites; empty: it runs
   std::uint64_t alarms_seen_ = 0;
   bool closed_ = false;

@@ -7,9 +7,10 @@
 //   auto family = create(job.place(1), {.limit = n}, remote<&scale>, 2.0, from, to);
 //   family.sync();
 //
-// At a place of this process the threads use the creator's variables and arrays themselves, without
-// a copy; elsewhere those that DSC1 describes travel at the create and at the sync. In both cases
-// the creator leaves them alone in between.
+// At a place of this process the threads use the creator's variables, arrays and channels
+// themselves, without a copy; elsewhere those that DSC1 describes travel at the create and at the
+// sync, and values of channels when they are written or wanted. In both cases the creator leaves
+// the variables and arrays alone in between.
 // Thread safety: as Family.
 #pragma once
 
@@ -19,10 +20,10 @@
 #include <tuple>
 #include <utility>
 
-#include "svp/family/family_base.h"
-#include "svp/family/threads.h"
+#include "svp/family/family.h"
 #include "svp/places/place.h"
 #include "svp/places/remote_place.h"
+#include "svp/transport/channel_parameters.h"
 #include "svp/transport/function.h"
 
 namespace tombolo::svp {
@@ -32,19 +33,25 @@ struct RemoteError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-template <class R, class Parameters>
+template <class R, class Data, class Ends>
 class DistributedFamily;
 
-template <auto f, class... P>
-class [[nodiscard]] DistributedFamily<Remote<f>, std::tuple<P...>> final : public FamilyBase {
+template <auto f, class... P, class... E>
+class [[nodiscard]] DistributedFamily<Remote<f>, std::tuple<P...>, std::tuple<E...>> final
+    : public FamilyBase {
  public:
-  // By create().
-  template <class... Args>
-  DistributedFamily(std::in_place_t, const Place& place, const Range& range, Args&&... args)
+  using Data = std::index_sequence_for<P...>;
+  using Channels = std::index_sequence_for<E...>;
+
+  // By create(). The arguments are a tuple of references.
+  template <std::size_t... d, std::size_t... c, class Args>
+  DistributedFamily(const Place& place, const Range& range, std::index_sequence<d...>,
+                    std::index_sequence<c...>, Args&& args)
       : FamilyBase(&DistributedFamily::run_taken),
-        parameters_(P(std::forward<Args>(args))...),
+        parameters_(P(std::get<d>(std::forward<Args>(args)))...),
         at_(place),
-        threads_(range, Body{&parameters_}) {
+        threads_(range, Body{&parameters_}, std::get<sizeof...(P) + c>(args)...),
+        parents_(std::get<sizeof...(P) + c>(args)...) {
     Worker* const worker = Worker::here();
     if (worker != nullptr)
       set_parent(worker->scope());
@@ -74,19 +81,25 @@ class [[nodiscard]] DistributedFamily<Remote<f>, std::tuple<P...>> final : publi
   }
 
  private:
+  template <class End>
+  using ChannelOf = typename ChannelParameter<End>::Channel;
+  template <class End>
+  using ParentOf = typename ChannelParameter<End>::Parent;
+
   struct Body {
     std::tuple<P...>* parameters;
-    void operator()(Index index) const {
+    void operator()(Index index, E... ends) const {
       std::apply(
           [&](P&... parameter) {
             if constexpr (Remote<f>::takes_index)
-              f(index, parameter...);
+              f(index, parameter..., ends...);
             else
-              f(parameter...);
+              f(parameter..., ends...);
           },
           *parameters);
     }
   };
+  using Threads = detail::RangeThreads<Body, ChannelOf<E>...>;
 
   static void body(Task& task, Worker& worker) {
     auto& self = static_cast<DistributedFamily&>(task);
@@ -99,7 +112,7 @@ class [[nodiscard]] DistributedFamily<Remote<f>, std::tuple<P...>> final : publi
 
   void open(const RemoteRecord& remote, const Range& range, Worker* worker) {
     creator = worker;
-    call_.emplace(*this);
+    call_.emplace(*this, ends_);
     const auto pieces = std::apply(
         [](P&... parameter) {
           return std::array<Piece, sizeof...(P)>{Parameter<P>::piece(parameter)...};
@@ -110,10 +123,22 @@ class [[nodiscard]] DistributedFamily<Remote<f>, std::tuple<P...>> final : publi
                         .place = remote.place,
                         .carriage = remote.carriage};
     Exchange::here()->open(*call_, remote, plan, pieces);
+    if constexpr (sizeof...(E) != 0) listen();
+  }
+  void listen() {
+    for (ParentEnd* const end : ends_)
+      TOMBOLO_CHECK(end->listen(*call_), "create: a channel that belongs to another family");
+    call_->channel_changed();  // it may have been, before
+  }
+  // No thread of this process tells of them any more.
+  void ignore() {
+    for (ParentEnd* const end : ends_) end->ignore();
+    Exchange::here()->forget(*call_);
   }
 
   void complete(Worker* worker) {
     const bool parent_stopped = parent() != nullptr && parent()->stopped();
+    threads_.close_parent();
     if (call_) Exchange::here()->ask_sync(*call_, parent_stopped);
     if (worker == nullptr || call_ || !worker->take_back(*this)) return join(worker);
     Scope* const before = worker->scope();
@@ -121,7 +146,7 @@ class [[nodiscard]] DistributedFamily<Remote<f>, std::tuple<P...>> final : publi
     worker->set_scope(before);
   }
   Exit exit_of_all() {
-    Exit here = exit();
+    Exit here = exit_here();
     if (!call_) return here;
     const Completion& there = call_->call->completion();
     Exit end{.reason = there.reason, .value = there.value};
@@ -129,22 +154,30 @@ class [[nodiscard]] DistributedFamily<Remote<f>, std::tuple<P...>> final : publi
       end.error = std::make_exception_ptr(RemoteError(there.text));
     return end;
   }
+  Exit exit_here() {
+    if constexpr (sizeof...(E) != 0)
+      if (call_) ignore();
+    return exit();
+  }
   // Leaves the creating thread if that was stopped.
   void attend(Worker& worker) {
     if (!worker.attend()) return;
     complete(syncing());
-    (void)exit();
+    (void)exit_here();
     throw Stopped{};
   }
   void leave() {
     leave_unsynced();
     complete(syncing());
-    (void)exit();
+    (void)exit_here();
   }
 
   std::tuple<P...> parameters_;
   AtPlace at_;
-  DividedThreads<Body> threads_;
+  Threads threads_;
+  std::tuple<ParentOf<E>...> parents_;
+  std::array<ParentEnd*, sizeof...(E)> ends_ = std::apply(
+      [](auto&... end) { return std::array<ParentEnd*, sizeof...(E)>{&end...}; }, parents_);
   std::optional<OpenCall> call_;  // of a family in another process
 };
 
@@ -152,8 +185,10 @@ class [[nodiscard]] DistributedFamily<Remote<f>, std::tuple<P...>> final : publi
 template <auto f, class... Args>
 requires ArgumentsOf<Remote<f>, Args...>
 auto create(const Place& place, const Range& range, const Remote<f>&, Args&&... args) {
-  return DistributedFamily<Remote<f>, typename Remote<f>::Parameters>(std::in_place, place, range,
-                                                                      std::forward<Args>(args)...);
+  using Created =
+      DistributedFamily<Remote<f>, typename Remote<f>::Data, typename Remote<f>::ChannelEnds>;
+  return Created(place, range, typename Created::Data(), typename Created::Channels(),
+                 std::forward_as_tuple(std::forward<Args>(args)...));
 }
 // One thread.
 template <auto f, class... Args>

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "svp/family/family_base.h"
+#include "svp/places/told.h"
 #include "svp/scheduler/reception.h"
 #include "svp/transport/call.h"
 
@@ -19,12 +20,16 @@ struct RemoteRecord {
 };
 
 // The call of a family that runs in another process. It lies with the family.
-struct OpenCall {
-  explicit OpenCall(FamilyBase& of) : family(of) {}
+struct OpenCall final : ChannelListener {
+  explicit OpenCall(FamilyBase& of, std::span<ParentEnd* const> channels = {})
+      : family(of), ends(channels) {}
+  void channel_changed() noexcept override;
 
   FamilyBase& family;
+  std::span<ParentEnd* const> ends;
   std::optional<Call> call;  // the exchange's, as long as the family is not done
   bool unsent = false;
+  ToldLink<OpenCall> told;
 };
 
 // Where families go to other processes and come from them. Its families' tasks are done (as
@@ -37,9 +42,15 @@ class Exchange : public Reception {
                     std::span<const Piece> pieces) = 0;
   // The creator waits from now on. `stopped`: it has been stopped, and the family with it.
   virtual void ask_sync(OpenCall& call, bool stopped) = 0;
+  // By any thread, under the lock of a channel: something has happened in one of the call's.
+  virtual void told(OpenCall& call) noexcept = 0;
+  // No channel tells of the call any more, and the exchange looks at none of them.
+  virtual void forget(OpenCall& call) = 0;
 
   // Null: this process has no remote places.
   static Exchange* here() { return static_cast<Exchange*>(Reception::here()); }
 };
+
+inline void OpenCall::channel_changed() noexcept { Exchange::here()->told(*this); }
 
 }  // namespace tombolo::svp

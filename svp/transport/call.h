@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the creator's part of a remote family: the request, the data, the request to sync, and
-// kills; then the completion with the output.
+// Purpose: the creator's part of a remote family: the request, the data, values of channels, the
+// request to sync, and kills; then the completion with the output.
 //
 //   Call call(channel, {.function = &remote<&f>.entry(), .range = {.limit = 10}}, pieces);
 //   call.open(reach);
@@ -9,25 +9,31 @@
 //   while (!call.ended()) { call.advance(link); link.poll([&](const Message& m) {
 //                              return call.take(m, reach); }); }
 //
-// Invariants: CLL1 the other site sends nothing before it has the request to sync: so a message
-//                 never waits in the link for a creator that waits for another family (002 section
-//                 5.2.2).
+// Invariants: CLL1 the other site sends nothing before it has the request to sync, or a wish for
+//                 the value of a channel and then that alone: so a message never waits in the link
+//                 for a creator that waits for another family (002 section 5.2.2).
 //             CLL2 the creator's memory is as its last store left it when the request is sent
 //                 (publish), and as the family left it when ended() becomes true (refresh). Memory
 //                 is consistent at these two points alone.
 //             CLL3 the call ends with exactly one completion, whatever is asked meanwhile.
+//             CLL4 values that the parent writes to channels go before the request to sync: that
+//                 closes the other channels there.
 // Thread safety: one thread at a time.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "svp/family/exit.h"
 #include "svp/family/range.h"
 #include "svp/transport/carriage.h"
 #include "svp/transport/function.h"
+#include "svp/transport/notes.h"
 
 namespace tombolo::svp {
 
@@ -89,6 +95,12 @@ class Call {
       if (routed.piece.form->xdr == nullptr) return &routed.piece;
     return nullptr;
   }
+  // Likewise of a channel.
+  bool has_unfit_channel() const {
+    return encoded() && std::ranges::any_of(plan_.function->channels, [](const ChannelForm& form) {
+             return form.value.xdr == nullptr;
+           });
+  }
 
   // Writes the request. Memory that travels by address is published, written or not: no old line of
   // the creator's may reach memory later, over the family's output.
@@ -101,8 +113,20 @@ class Call {
     }
     write_request();
     sending_.begin(Kind::request, block_.all(), pieces_, Leg::there);
+    if (!plan_.function->channels.empty())
+      channels_ = std::make_unique<Channels>(NoteForm(plan_.function->channels, encoded()));
   }
 
+  // The parent has written to a channel, by its number; once each.
+  void tell_value(std::uint32_t channel, const void* value) {
+    if (sync_ != Asked::no || std::exchange(channels_->of[channel].told, true)) return;
+    channels_->out.tell_value(channel, value);
+  }
+  // The parent waits for the value of the last thread. That comes with the end in any case.
+  void want_last(std::uint32_t channel) {
+    if (sync_ != Asked::no || std::exchange(channels_->of[channel].wanted, true)) return;
+    channels_->out.tell(channel, News::wanted);
+  }
   void ask_sync() { sync_ = sync_ == Asked::no ? Asked::yes : sync_; }
   void ask_kill() { kill_ = kill_ == Asked::no ? Asked::yes : kill_; }
 
@@ -110,21 +134,26 @@ class Call {
   template <Link L>
   bool advance(L& link) {
     if (ended_) return true;
-    if (!sent_) sent_ = sending_.advance(link, channel_);
-    if (!sent_) return false;
-    return tell(link, kill_, Kind::kill) && tell(link, sync_, Kind::sync);
+    return advance_request(link) && advance_notes(link) && tell_sync(link);
   }
 
-  // A message that has arrived. False: it is of another channel.
-  template <Reach R>
-  bool take(const Message& message, R& reach) {
+  // A message that has arrived. False: it is of another virtual channel. `use` is called with each
+  // Note that has come.
+  template <Reach R, class Use>
+  bool take(const Message& message, R& reach, Use&& use) {
     if (!(message.channel == channel_)) return false;
     if (message.kind == Kind::completion)
       take_completion(message.bytes);
     else if (message.kind == Kind::data)
       note(receiving_.take(message.bytes));
+    else if (message.kind == Kind::notes)
+      note(channels_ != nullptr && channels_->in.take(message.bytes, use));
     if (complete_ && receiving_.complete() && !ended_) end(reach);
     return true;
+  }
+  template <Reach R>
+  bool take(const Message& message, R& reach) {
+    return take(message, reach, [](const Note&) {});
   }
   // After take(): where the link moves arrays, says where those of the output go.
   template <Link L>
@@ -145,8 +174,33 @@ class Call {
     if (!ended_) end(reach);
   }
 
- private:
+ protected:  // for a broken twin
   enum class Asked : std::uint8_t { no, yes, sent };
+  template <Link L>
+  bool advance_request(L& link) {
+    if (!sent_) sent_ = sending_.advance(link, channel_);
+    return sent_ && tell(link, kill_, Kind::kill);
+  }
+  template <Link L>
+  bool advance_notes(L& link) {
+    return channels_ == nullptr || channels_->out.advance(link, channel_);
+  }
+  template <Link L>
+  bool tell_sync(L& link) {
+    return tell(link, sync_, Kind::sync);
+  }
+
+ private:
+  struct Channels {
+    struct One {
+      bool told = false;
+      bool wanted = false;
+    };
+    explicit Channels(const NoteForm& form) : out(form), in(form), of(form.channels()) {}
+    NotesOut out;
+    NotesIn in;
+    std::vector<One> of;
+  };
 
   bool encoded() const { return plan_.carriage == Carriage::stream; }
 
@@ -195,13 +249,14 @@ class Call {
     receiving_.begin(pieces_, Leg::back);
   }
   void note(bool fits) {
-    if (!fits)
-      completion_ = {.reason = ExitReason::failed,
-                     .value = 0,
-                     .text = "the output does not fit the description"};
+    if (!fits) misfit_ = true;
   }
   template <Reach R>
   void end(R& reach) {
+    if (misfit_)
+      completion_ = {.reason = ExitReason::failed,
+                     .value = 0,
+                     .text = "the output does not fit the description"};
     for (const Routed& routed : pieces_)
       if (routed.way == Way::address && comes_out(routed.piece.form->flow))
         reach.refresh(routed.piece.at, routed.piece.bytes());
@@ -214,12 +269,14 @@ class Call {
   Bytes block_;
   Sending sending_;
   Receiving receiving_;
+  std::unique_ptr<Channels> channels_;  // null: the function has none
   Completion completion_;
   Asked sync_ = Asked::no;
   Asked kill_ = Asked::no;
   bool sent_ = false;
   bool answering_ = false;
   bool complete_ = false;
+  bool misfit_ = false;
   bool expecting_ = false;
   bool ended_ = false;
 };

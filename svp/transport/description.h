@@ -199,6 +199,23 @@ struct Parameter<OutArray<T>> : detail::ArrayParameter<OutArray<T>, T, Flow::out
 template <class T>
 struct Parameter<InOutArray<T>> : detail::ArrayParameter<InOutArray<T>, T, Flow::inout> {};
 
+// ---- Channels -----------------------------------------------------------------------------------
+
+struct ChannelForm {
+  Form value;
+  bool shared = false;  // else global
+};
+
+// Of a parameter type that is an end of a channel (channel_parameters.h): `form`; `Channel`, which
+// the creator has; `Parent` and `Held`, the ends of channel_ends.h, the latter with argument().
+template <class P>
+struct ChannelParameter;
+
+template <class P>
+concept ChannelEnd = requires {
+  { ChannelParameter<P>::form } -> std::convertible_to<ChannelForm>;
+};
+
 // ---- Of a whole function ------------------------------------------------------------------------
 
 // The digest of a text (FNV-1a), with those of numbers.
@@ -225,10 +242,20 @@ constexpr void add_form(Digest& digest, const Form& form) {
   digest.add(static_cast<std::uint32_t>(form.kind)).add(form.has_xdr ? 1u : 0u);
 }
 
+template <class P>
+constexpr void add_parameter(Digest& digest) {
+  if constexpr (ChannelEnd<P>) {
+    digest.add("channel").add(ChannelParameter<P>::form.shared ? 1u : 0u);
+    add_form(digest, ChannelParameter<P>::form.value);
+  } else {
+    add_form(digest, Parameter<P>::form);
+  }
+}
+
 template <class... P>
 constexpr std::uint64_t description_digest() {
   Digest digest;
-  (add_form(digest, Parameter<P>::form), ...);
+  (add_parameter<P>(digest), ...);
   return digest.value();
 }
 

@@ -8,8 +8,10 @@
 
 #include <array>
 #include <limits>
+#include <string>
 #include <vector>
 
+#include "svp/transport/channel_parameters.h"
 #include "svp/transport/function.h"
 
 namespace tombolo::svp {
@@ -21,6 +23,14 @@ void of_floats(Index, In<double>, InArray<float>, OutArray<double>) {}
 [[maybe_unused]] void by_pointer(double*) {}
 [[maybe_unused]] void of_pointers(InArray<double>, double) {}
 [[maybe_unused]] int returns(In<int>) { return 0; }
+void with_channels(Index, In<int>, Global<double>&, SharedEnd<std::int32_t>&) {}
+[[maybe_unused]] void with_global(Global<std::int32_t>&) {}
+[[maybe_unused]] void with_shared(SharedEnd<std::int32_t>&) {}
+[[maybe_unused]] void with_large(Global<std::int64_t>&) {}
+[[maybe_unused]] void data_behind_channels(Global<double>&, In<int>) {}
+[[maybe_unused]] void of_strings(Global<std::string>&) {}
+[[maybe_unused]] void by_value(Global<double>) {}
+[[maybe_unused]] void of_the_parents_side(Shared<int>&) {}
 
 using Doubles = std::vector<double>&;
 static_assert(ArgumentsOf<Remote<&scale>, int, Doubles, Doubles>);
@@ -31,6 +41,16 @@ static_assert(!ArgumentsOf<Remote<&scale>, int, Doubles, const std::vector<doubl
 static_assert(!ThreadFunction<decltype(&by_pointer)>);
 static_assert(!ThreadFunction<decltype(&of_pointers)>);
 static_assert(!ThreadFunction<decltype(&returns)>);
+static_assert(ArgumentsOf<Remote<&with_channels>, int, Global<double>&, Shared<std::int32_t>&>);
+static_assert(!ArgumentsOf<Remote<&with_channels>, int, Global<float>&, Shared<std::int32_t>&>);
+static_assert(!ArgumentsOf<Remote<&with_channels>, int, Global<double>&, Global<std::int32_t>&>);
+static_assert(!ArgumentsOf<Remote<&with_channels>, int, Global<double>, Shared<std::int32_t>&>);
+static_assert(!ArgumentsOf<Remote<&with_channels>, int, double, Shared<std::int32_t>&>);
+static_assert(!ArgumentsOf<Remote<&with_channels>, int, Global<double>&>);
+static_assert(!ThreadFunction<decltype(&data_behind_channels)>);
+static_assert(!ThreadFunction<decltype(&of_strings)>);
+static_assert(!ThreadFunction<decltype(&by_value)>);
+static_assert(!ThreadFunction<decltype(&of_the_parents_side)>);
 static_assert(!Portable<int*> && !Portable<std::vector<int>> && !Portable<const int>);
 
 TEST(Descriptions, AreToldApartByTheirDigests) {
@@ -41,6 +61,20 @@ TEST(Descriptions, AreToldApartByTheirDigests) {
   EXPECT_NE(in, (description_digest<In<std::int32_t>>()));
   EXPECT_NE(in, (description_digest<InArray<std::uint32_t>>()));
   EXPECT_NE(in, (description_digest<InArray<std::int32_t>, InArray<std::int32_t>>()));
+}
+
+TEST(Descriptions, OfChannelsAreToldApart) {
+  const std::uint64_t global = remote<&with_global>.entry().digest;
+  EXPECT_NE(global, remote<&with_shared>.entry().digest);
+  EXPECT_NE(global, remote<&with_large>.entry().digest);
+  EXPECT_NE(global, (description_digest<In<std::int32_t>>()));
+  const std::span<const ChannelForm> channels = remote<&with_channels>.entry().channels;
+  ASSERT_EQ(channels.size(), 2u);
+  EXPECT_FALSE(channels[0].shared);
+  EXPECT_TRUE(channels[1].shared);
+  EXPECT_EQ(channels[0].value.element_bytes, 8u);
+  EXPECT_TRUE(remote<&scale>.entry().channels.empty());
+  EXPECT_TRUE(remote<&scale>.entry().frame()->channels().empty());
 }
 
 TEST(Descriptions, AreFoundByName) {

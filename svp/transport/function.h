@@ -5,8 +5,8 @@
 //   void scale(Index i, In<double> by, InArray<double> from, OutArray<double> to);
 //   auto family = create(place, {.limit = n}, remote<&scale>, 2.0, from, to);
 //
-// Its index comes first, if it wants that; then come parameters of description.h. It returns
-// nothing.
+// Its index comes first, if it wants that; then come parameters of description.h, and behind them
+// the ends of channels (channel_parameters.h). It returns nothing.
 //
 // Invariants: RFN1 a function that is named by remote<> anywhere in the program is known from its
 //                  start on: a static object of its type enters it.
@@ -26,6 +26,7 @@
 #include <utility>
 
 #include "svp/family/range.h"
+#include "svp/transport/channel_ends.h"
 #include "svp/transport/description.h"
 
 namespace tombolo::svp {
@@ -38,12 +39,15 @@ class Frame {
   // The arrays lie where pieces() says now; threads may run.
   virtual void bind() = 0;
   virtual void call(Index index) = 0;
+  // The family's ends of its channels, by number.
+  virtual std::span<FamilyEnd* const> channels() { return {}; }
 };
 
 struct FunctionEntry {
   std::uint64_t id = 0;  // of the name
   std::string_view name;
   std::uint64_t digest = 0;  // of the description
+  std::span<const ChannelForm> channels{};
   std::unique_ptr<Frame> (*frame)() = nullptr;
 };
 
@@ -67,17 +71,44 @@ struct Signature<void (*)(P...)> {
   using Parameters = std::tuple<P...>;
 };
 
-template <class Tuple>
-inline constexpr bool all_described = false;
-template <class... P>
-inline constexpr bool all_described<std::tuple<P...>> = (Described<P> && ...);
+// The parameters of described data, and behind them those of channels.
+template <class Data, class Channels, class... P>
+struct SplitParameters;
+template <class... D, class... C>
+struct SplitParameters<std::tuple<D...>, std::tuple<C...>> {
+  static constexpr bool described = true;
+  using Data = std::tuple<D...>;
+  using Channels = std::tuple<C...>;
+};
+template <class... D, class... C, class First, class... Rest>
+struct SplitParameters<std::tuple<D...>, std::tuple<C...>, First, Rest...> {
+  static constexpr bool described = false;
+};
+template <class... D, class... C, ChannelEnd First, class... Rest>
+struct SplitParameters<std::tuple<D...>, std::tuple<C...>, First, Rest...>
+    : SplitParameters<std::tuple<D...>, std::tuple<C..., First>, Rest...> {};
+template <class... D, Described First, class... Rest>
+struct SplitParameters<std::tuple<D...>, std::tuple<>, First, Rest...>
+    : SplitParameters<std::tuple<D..., First>, std::tuple<>, Rest...> {};
 
+template <class Tuple>
+struct Split;
+template <class... P>
+struct Split<std::tuple<P...>> : SplitParameters<std::tuple<>, std::tuple<>, P...> {};
+
+template <class P, class Arg>
+constexpr bool is_made_of() {
+  if constexpr (ChannelEnd<P>)
+    return std::is_same_v<Arg, typename ChannelParameter<P>::Channel&>;
+  else
+    return std::constructible_from<P, Arg>;
+}
 template <class Tuple, class... Args>
 inline constexpr bool all_made_of = false;
 template <class... P, class... Args>
 requires(sizeof...(P) ==
          sizeof...(Args)) inline constexpr bool all_made_of<std::tuple<P...>, Args...> =
-    (std::constructible_from<P, Args> && ...);
+    (is_made_of<P, Args>() && ...);
 
 // "... [with auto f = NAME]" or "... [f = &NAME]", by the compiler.
 template <auto f>
@@ -90,11 +121,11 @@ constexpr std::string_view function_name() {
   return whole.substr(start, end - start);
 }
 
-template <auto f, class Parameters>
+template <auto f, class Data, class Channels>
 class FunctionFrame;
 
-template <auto f, class... P>
-class FunctionFrame<f, std::tuple<P...>> final : public Frame {
+template <auto f, class... P, class... C>
+class FunctionFrame<f, std::tuple<P...>, std::tuple<C...>> final : public Frame {
  public:
   FunctionFrame() { look(std::index_sequence_for<P...>()); }
   std::span<Piece> pieces() override { return {pieces_.data(), sizeof...(P)}; }
@@ -102,13 +133,18 @@ class FunctionFrame<f, std::tuple<P...>> final : public Frame {
   void call(Index index) override {
     std::apply(
         [&](auto&... held) {
-          if constexpr (Signature<decltype(f)>::takes_index)
-            f(index, Parameter<P>::value(held)...);
-          else
-            f(Parameter<P>::value(held)...);
+          std::apply(
+              [&](auto&... end) {
+                if constexpr (Signature<decltype(f)>::takes_index)
+                  f(index, Parameter<P>::value(held)..., end.argument()...);
+                else
+                  f(Parameter<P>::value(held)..., end.argument()...);
+              },
+              held_channels_);
         },
         held_);
   }
+  std::span<FamilyEnd* const> channels() override { return {channels_.data(), sizeof...(C)}; }
   static std::unique_ptr<Frame> make() { return std::make_unique<FunctionFrame>(); }
 
  private:
@@ -127,13 +163,22 @@ class FunctionFrame<f, std::tuple<P...>> final : public Frame {
 
   std::tuple<typename Parameter<P>::Held...> held_;
   std::array<Piece, (sizeof...(P) > 0 ? sizeof...(P) : 1)> pieces_;
+  std::tuple<typename ChannelParameter<C>::Held...> held_channels_;
+  std::array<FamilyEnd*, sizeof...(C)> channels_ = std::apply(
+      [](auto&... end) { return std::array<FamilyEnd*, sizeof...(C)>{&end...}; }, held_channels_);
 };
 
 template <class Tuple>
-struct DigestOf;
+struct DescriptionOf;
 template <class... P>
-struct DigestOf<std::tuple<P...>> {
-  static constexpr std::uint64_t value = description_digest<P...>();
+struct DescriptionOf<std::tuple<P...>> {
+  static constexpr std::uint64_t digest = description_digest<P...>();
+};
+template <class Tuple>
+struct ChannelForms;
+template <class... C>
+struct ChannelForms<std::tuple<C...>> {
+  static constexpr std::array<ChannelForm, sizeof...(C)> all{ChannelParameter<C>::form...};
 };
 
 template <auto f>
@@ -142,10 +187,13 @@ inline constexpr std::string_view name_of_function = function_name<f>();
 template <auto f>
 constexpr FunctionEntry entry_of() {
   using Parameters = typename Signature<decltype(f)>::Parameters;
+  using Data = typename Split<Parameters>::Data;
+  using Channels = typename Split<Parameters>::Channels;
   return {.id = Digest().add(name_of_function<f>).value(),
           .name = name_of_function<f>,
-          .digest = DigestOf<Parameters>::value,
-          .frame = &FunctionFrame<f, Parameters>::make};
+          .digest = DescriptionOf<Parameters>::digest,
+          .channels = ChannelForms<Channels>::all,
+          .frame = &FunctionFrame<f, Data, Channels>::make};
 }
 
 struct Entered {
@@ -161,13 +209,15 @@ inline const Entered entered_function{function_entry<f>};
 template <class F>
 concept ThreadFunction = requires {
   typename detail::Signature<F>::Parameters;
-  requires detail::all_described<typename detail::Signature<F>::Parameters>;
+  requires detail::Split<typename detail::Signature<F>::Parameters>::described;
 };
 
 template <auto f>
 requires ThreadFunction<decltype(f)>
 struct Remote {
   using Parameters = typename detail::Signature<decltype(f)>::Parameters;
+  using Data = typename detail::Split<Parameters>::Data;             // a tuple
+  using ChannelEnds = typename detail::Split<Parameters>::Channels;  // likewise
   static constexpr bool takes_index = detail::Signature<decltype(f)>::takes_index;
 
   static const FunctionEntry& entry() {

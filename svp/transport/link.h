@@ -39,6 +39,7 @@ enum class Kind : std::uint32_t {
   sync,        // the creator waits for the end, and takes its message
   kill,        // the family is to end
   completion,  // the family has ended
+  notes,       // of channels, in either direction
 };
 
 struct Message {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the part of the site where a remote family runs: takes the request and the data, has the
-// family run by its surroundings, and sends the completion with the output once the creator has
-// asked for it.
+// Purpose: the part of the site where a remote family runs: takes the request, the data and the
+// parent's values of channels, has the family run by its surroundings, and sends the completion
+// with the output and the last thread's values once the creator has asked for it.
 //
 //   Service service(channel);                          // a request has come on an unknown channel
 //   ... link.poll([&](const Message& m) { return service.take(m, reach); })
@@ -12,7 +12,9 @@
 //   }
 //   while (!service.advance(link)) ...                 // the channel is closed
 //
-// Invariants: SVC1 nothing is sent before the request to sync has come (CLL1).
+// Invariants: SVC1 nothing is sent before the request to sync has come, but values of channels that
+//                 the creator wants (CLL1). Where these cannot be known, as the function is not
+//                 there, the completion comes instead.
 //             SVC2 memory that was shown by address is refreshed by fetch(), and published by
 //                 end(), before the completion is sent.
 //             SVC3 a request that cannot be served is answered by `failed` with the cause, after
@@ -21,6 +23,8 @@
 // take() and advance() as long as those do not wait for them.
 #pragma once
 
+#include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -45,10 +49,11 @@ class Service {
     try {
       if (message.kind == Kind::request) take_request(message.bytes);
       if (message.kind == Kind::data) take_data(message.bytes);
+      if (message.kind == Kind::notes) take_notes(message.bytes);
     } catch (const std::bad_alloc&) {
       refused_ = Status::no_memory("no memory for the data of a family from another site");
     }
-    if (message.kind == Kind::sync) sync_asked_ = true;
+    if (message.kind == Kind::sync) take_sync();
     if (message.kind == Kind::kill) kill_asked_ = true;
     return true;
   }
@@ -80,6 +85,16 @@ class Service {
   const Range& range() const { return range_; }
   std::uint32_t place() const { return place_; }
   Frame& frame() { return *frame_; }
+  // Its threads run in order: it has shared channels.
+  bool is_ordered() const {
+    return channels_ != nullptr &&
+           std::ranges::any_of(channels_->form,
+                               [](const ChannelForm& form) { return form.shared; });
+  }
+  // The family's ends of its channels; none if it was refused.
+  std::span<FamilyEnd* const> channels() const {
+    return channels_ == nullptr ? std::span<FamilyEnd* const>() : frame_->channels();
+  }
 
   // Fetches the data that did not come in messages. An error is the family's: it is not to run, and
   // end() is called with it (refusal()).
@@ -102,6 +117,9 @@ class Service {
     Completion answer = completion;
     if (Status status = give_back(reach, has_output(answer.reason)); !status.ok())
       answer = refusal(status);
+    if (!notes_fit_.load() && answer.reason != ExitReason::failed)
+      answer =
+          refusal(Status::unsupported("what is told of channels does not fit the description"));
     write_completion(answer);
     ended_ = true;
   }
@@ -109,20 +127,53 @@ class Service {
     return {.reason = ExitReason::failed, .value = 0, .text = status.message()};
   }
 
+  // Sends the values that the creator wants, as far as they and room in the link are there; also
+  // while the family runs. True: none is left to be sent.
+  template <Link L>
+  bool advance_channels(L& link, bool over = false) {
+    if (channels_ == nullptr) return true;
+    for (std::uint32_t i = 0; i < channels_->of.size(); ++i)
+      if (channels_->of[i].wanted) answer_channel(i, over);
+    return channels_->out.advance(link, channel_);
+  }
   // Sends the completion once it may, as far as the link has room. True: all is sent, and the
-  // channel is closed.
+  // virtual channel is closed.
   template <Link L>
   bool advance(L& link) {
-    return sync_asked_ && answer(link);
+    if (!advance_channels(link, ended_)) return false;
+    return (sync_asked_ || !notes_fit_.load()) && answer(link);
   }
 
- protected:  // for a broken twin
+ protected:  // for broken twins
+  void want_all() {
+    if (channels_ == nullptr) return;
+    for (auto& channel : channels_->of) channel.wanted = true;
+  }
   template <Link L>
   bool answer(L& link) {
-    return ended_ && sending_.advance(link, channel_);
+    if (!ended_) return false;
+    if (channels_ != nullptr) {
+      for (std::uint32_t i = 0; i < channels_->of.size(); ++i)
+        if (channels()[i]->last() != nullptr) answer_channel(i, true);
+      if (!channels_->out.advance(link, channel_)) return false;
+    }
+    return sending_.advance(link, channel_);
   }
 
  private:
+  struct Channels {
+    struct One {
+      bool wanted = false;
+      bool answered = false;
+    };
+    Channels(std::span<const ChannelForm> forms, const NoteForm& notes)
+        : form(forms), out(notes), in(notes), of(notes.channels()) {}
+    std::span<const ChannelForm> form;
+    NotesOut out;
+    NotesIn in;
+    std::vector<One> of;
+  };
+
   bool encoded() const { return carriage_ == Carriage::stream; }
 
   void take_request(std::span<const std::byte> bytes) {
@@ -149,6 +200,9 @@ class Service {
                                  " is another one here: all sites run the same program");
     if (carriage_ > Carriage::remap) return Status::unsupported("no such way for data to travel");
     frame_ = function->frame();
+    if (!function->channels.empty())
+      channels_ =
+          std::make_unique<Channels>(function->channels, NoteForm(function->channels, encoded()));
     for (const Piece& piece : frame_->pieces()) pieces_.push_back({.piece = piece});
     const bool fits = BlockReader(block_.all().subspan(sizeof head), encoded())
                           .read(pieces_, Leg::there, [&](Routed& routed) { make_room(routed); });
@@ -170,6 +224,34 @@ class Service {
     later_bytes_ -= std::min<std::uint64_t>(later_bytes_, bytes.size());
     if (refused_.ok() && !receiving_.take(bytes))
       refused_ = Status::unsupported("more data have come than the description has");
+  }
+
+  void take_notes(std::span<const std::byte> bytes) {
+    const bool fit = channels_ != nullptr && channels_->in.take(bytes, [this](const Note& note) {
+      if (note.news == News::wanted)
+        channels_->of[note.channel].wanted = true;
+      else if (note.news == News::value)
+        channels()[note.channel]->bring_value(note.value);
+    });
+    if (!fit) notes_fit_.store(false);
+  }
+  void take_sync() {
+    sync_asked_ = true;
+    for (FamilyEnd* const end : channels()) end->close_parent();
+  }
+  // With the value, if it is there; `over`: or that none will come.
+  void answer_channel(std::uint32_t number, bool over) {
+    auto& [wanted, answered] = channels_->of[number];
+    FamilyEnd& end = *channels()[number];
+    // Settled first: a value that comes in between is seen.
+    const bool settled = end.settled();
+    const void* const last = end.last();
+    if (answered || (last == nullptr && !settled && !over)) return;
+    answered = true;
+    if (last != nullptr)
+      channels_->out.tell_value(number, last);
+    else
+      channels_->out.tell(number, !settled || end.ended_early() ? News::none_early : News::none);
   }
 
   template <Reach R>
@@ -219,6 +301,7 @@ class Service {
   std::unique_ptr<Frame> frame_;
   std::vector<Routed> pieces_;
   std::vector<std::unique_ptr<std::byte[]>> rooms_;
+  std::unique_ptr<Channels> channels_;  // null: the function has none
   Receiving receiving_;
   Sending sending_;
   Range range_{};
@@ -226,6 +309,7 @@ class Service {
   Carriage carriage_ = Carriage::best;
   std::uint64_t later_bytes_ = 0;
   Status refused_;
+  std::atomic<bool> notes_fit_{true};
   bool parsed_ = false;
   bool expecting_ = false;
   bool mapped_ = false;
