@@ -112,6 +112,13 @@ bool wake_up(pid_t process) { return kill(process, the_signal) == 0; }
 
 bool has_been_woken() { return woken != 0; }
 
+bool will_be_woken() {
+  const CallsPass ours;
+  std::uint64_t waiting = 0;
+  syscall(SYS_rt_sigpending, &waiting, set_bytes);
+  return has_been_woken() || (waiting >> (the_signal - 1) & 1) != 0;
+}
+
 void forget_wake_ups() {
   const CallsPass ours;
   stop();

@@ -31,6 +31,8 @@ bool wake_ups_are_served();
 bool wake_up(pid_t process);
 
 bool has_been_woken();
+// Or will be, by a signal that waits while the calling thread is in a handler.
+bool will_be_woken();
 // The thread goes on.
 void forget_wake_ups();
 // Another one is to be served, if any.

@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
+#include <cstdint>
 #include <ctime>
 #include <thread>
 
@@ -68,6 +70,20 @@ TEST(WakeUp, IsForgottenForTheNextThread) {
     return nanosleep(&rest, nullptr) == 0 && !has_been_woken() ? 0 : 2;
   };
   EXPECT_EQ(in_another_process(twice, [](pid_t process) { wake_up(process); }), 0);
+}
+
+// As in the handler of another signal.
+TEST(WakeUp, IsKnownWhileItsSignalWaits) {
+  const auto held = [] {
+    if (will_be_woken()) return 1;
+    std::uint64_t all = ~std::uint64_t{0};
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, nullptr, sizeof all);
+    if (!wake_up(getpid()) || !will_be_woken() || has_been_woken()) return 2;
+    const std::uint64_t none = 0;
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, nullptr, sizeof none);
+    return has_been_woken() && will_be_woken() ? 0 : 3;
+  };
+  EXPECT_EQ(in_another_process(held, [](pid_t) {}), 0);
 }
 
 // WKU2: the read goes on, and gets the letter that is written later.
