@@ -67,6 +67,8 @@ class SharedOneSided final : public OneSided {
   }
 
   void progress() override {}
+  void post(int, std::span<const std::byte>) override {}
+  void listen(Listener*) override {}
   void finish() override {}
 
  private:

@@ -23,6 +23,7 @@ constexpr milliseconds between_beats{500};
 // A page or a word that others want waits about so long for a process that computes.
 constexpr microseconds between_looks{50};
 constexpr int tag = 1;
+constexpr int message_tag = 3;
 constexpr char last_beat = 1;
 
 struct Name {
@@ -61,6 +62,8 @@ Heartbeat::~Heartbeat() {
   thread_.join();
   for (Peer& peer : peers_) say_last(peer);
   for (Peer& peer : peers_) hear_last(peer);
+  listener_ = nullptr;
+  receive();
   TOMBOLO_HOST(Comm_free)(&comm_);
 }
 
@@ -97,12 +100,37 @@ void Heartbeat::look() {
   TOMBOLO_HOST(Iprobe)(MPI_ANY_SOURCE, tag + 1, comm_, &found, MPI_STATUS_IGNORE);
 }
 
+void Heartbeat::post(int to, std::span<const std::byte> message) {
+  TOMBOLO_HOST(Send)
+  (message.data(), static_cast<int>(message.size()), MPI_BYTE, to, message_tag, comm_);
+}
+
+// HBT3. At the end, when the thread has gone, the messages that are left are received and dropped.
+void Heartbeat::receive() {
+  OneSided::Listener* const listener = listener_.load();
+  if (listener == nullptr && !ends_) return;
+  for (;;) {
+    int found = 0;
+    MPI_Status status;
+    TOMBOLO_HOST(Iprobe)(MPI_ANY_SOURCE, message_tag, comm_, &found, &status);
+    if (found == 0) return;
+    int bytes = 0;
+    TOMBOLO_HOST(Get_count)(&status, MPI_BYTE, &bytes);
+    message_.resize(static_cast<std::size_t>(bytes));
+    const int from = status.MPI_SOURCE;
+    TOMBOLO_HOST(Recv)
+    (message_.data(), bytes, MPI_BYTE, from, message_tag, comm_, MPI_STATUS_IGNORE);
+    if (listener != nullptr) listener->hear(from, message_);
+  }
+}
+
 void Heartbeat::run() {
   Clock::time_point next_beat{};
   Clock::time_point last_look = Clock::now();
   for (Peer& peer : peers_) peer.last = last_look;
   while (!ends_) {
     look();
+    receive();
     const auto now = Clock::now();
     // Kept from running, as by a debugger: the beats of that time have yet to be read (HBT1).
     if (now - last_look > 2 * between_beats)

@@ -9,15 +9,18 @@
 //                  this process was itself kept from running does not count.
 //             HBT2 of processes other than 0 the first one of a host tells first; the others wait
 //                  a moment, by which the launcher has ended them.
-// Thread safety: progress() by any thread.
+//             HBT3 messages are received by this thread alone.
+// Thread safety: progress() and post() by any thread.
 #pragma once
 
 #include <atomic>
 #include <chrono>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "dsm/transport/mpi/one_sided.h"
 #include "host/mpi/mpi_header.h"
 
 namespace tombolo::dsm {
@@ -32,6 +35,10 @@ class Heartbeat {
   ~Heartbeat();
 
   void progress() { look(); }
+
+  // As OneSided.
+  void post(int to, std::span<const std::byte> message);
+  void listen(OneSided::Listener* listener) { listener_ = listener; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -49,6 +56,7 @@ class Heartbeat {
   void say_last(Peer& peer);
   void hear_last(Peer& peer);
   void look();
+  void receive();
   void run();
   void beat();
   void listen(Peer& peer, Clock::time_point now);
@@ -62,6 +70,8 @@ class Heartbeat {
   std::vector<std::string> names_;  // by rank: "process 12 on host a"
   std::vector<Peer> peers_;
   std::atomic<bool> ends_{false};
+  std::atomic<OneSided::Listener*> listener_{nullptr};
+  std::vector<std::byte> message_;
   std::thread thread_;
 };
 

@@ -126,6 +126,9 @@ class HostOneSided final : public OneSided {
 
   void progress() override { heart_->progress(); }
 
+  void post(int to, std::span<const std::byte> message) override { heart_->post(to, message); }
+  void listen(Listener* listener) override { heart_->listen(listener); }
+
   void finish() override {
     all(true);
     heart_.reset();

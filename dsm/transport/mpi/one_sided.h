@@ -12,13 +12,14 @@
 //             ONS4 a process or host that is gone ends this process: by the host MPI, or once it
 //                  has been silent for `silence_limit`.
 // Errors of one-sided operations end the job: the host MPI says which.
-// Thread safety: one thread at a time.
+// Thread safety: one thread at a time; post() by any thread.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "base/status.h"
 #include "machine/place.h"
@@ -62,6 +63,21 @@ class OneSided {
 
   // Lets the host MPI answer others; to be called by a thread that waits.
   virtual void progress() = 0;
+
+  // ---- Messages ---------------------------------------------------------------------------------
+
+  // To another process, whose listener gets it. The bytes may be changed when it returns. Not by a
+  // listener: it would wait for the thread that it runs in.
+  virtual void post(int to, std::span<const std::byte> message) = 0;
+  // From now on `listener` is called for each message to this process, by the thread of its own
+  // that lets the host MPI answer; those of one process come in their order. Those that have come
+  // before wait. Null: none.
+  class Listener {
+   public:
+    virtual ~Listener() = default;
+    virtual void hear(int from, std::span<const std::byte> message) = 0;
+  };
+  virtual void listen(Listener* listener) = 0;
 
   // ---- The end ----------------------------------------------------------------------------------
 
