@@ -248,17 +248,9 @@ def test_a_setting_that_is_not_understood_is_an_error(setting, value):
     assert outcome.stderr.startswith("tombolo: the program does not start: TOMBOLO_DSM_")
 
 
-@pytest.mark.parametrize(
-    ("settings", "told"),
-    [
-        (
-            {"TOMBOLO_DSM_TRANSPORT": "window", "TOMBOLO_DSM_PROTOCOL": "sequential"},
-            "protocol sequential is not there for programs of Pthreads",
-        ),
-        ({"TOMBOLO_DSM_TRANSPORT": "mpi"}, "transport mpi is not there for programs of Pthreads"),
-    ],
-)
-def test_settings_that_programs_of_pthreads_do_not_have_are_refused_at_the_start(settings, told):
+def test_a_setting_that_programs_of_pthreads_do_not_have_is_refused_at_the_start():
+    settings = {"TOMBOLO_DSM_TRANSPORT": "window", "TOMBOLO_DSM_PROTOCOL": "sequential"}
+    told = "protocol sequential is not there for programs of Pthreads"
     outcome = run([compiled("threads_check"), "1", "1"], dsm_world.environment() | settings)
     assert outcome.returncode == 1
     assert outcome.stdout == ""

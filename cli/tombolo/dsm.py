@@ -46,10 +46,16 @@ def command(threads: int, program: list[str]) -> list[str]:
 
 def mpi_job(choice: Choice, mpi: str | None, threads: int, program: list[str]) -> launch.Job:
     """The same with transport mpi: by the launcher of an MPI, the first that this host has."""
-    chosen = mpis.need(mpi) if mpi else _first_mpi()
-    libraries.need_program(f"libtombolo_dsm_{chosen.kind}.so")
+    chosen = usable_mpi(mpi)
     given = choice.environment() | {"LD_LIBRARY_PATH": environment(choice)["LD_LIBRARY_PATH"]}
     return launch.job(chosen, threads + (choice.servers or 0), program, None, extra=given)
+
+
+def usable_mpi(key: str | None) -> mpis.Mpi:
+    """The one that is named, or the first that this host has; our module for it is built."""
+    chosen = mpis.need(key) if key else _first_mpi()
+    libraries.need_program(f"libtombolo_dsm_{chosen.kind}.so")
+    return chosen
 
 
 def _first_mpi() -> mpis.Mpi:

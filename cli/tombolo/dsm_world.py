@@ -5,11 +5,11 @@ import os
 import shutil
 from pathlib import Path
 
-from tombolo import libraries
+from tombolo import dsm, launch, libraries
 from tombolo.errors import UserError
-from tombolo.launch import preload
 
 LIBRARY = "libtombolo_pthread.so"
+LAUNCHED = 4  # processes with transport mpi, if no number is given
 INTERPRETER = 3  # PT_INTERP of an ELF program header
 
 
@@ -24,6 +24,31 @@ def environment(
 ) -> dict[str, str]:
     """All of the environment. `processes`: at most so many at once; `heap`, `cache`: as 2GiB; `stats`: text or json;
     `trace`: a path."""
+    return os.environ | _settings(processes, heap, transport, machine, cache, stats, trace)
+
+
+def mpi_job(
+    program: list[str],
+    processes: int | None = None,
+    heap: str | None = None,
+    cache: str | None = None,
+    stats: str | None = None,
+    mpi: str | None = None,
+) -> launch.Job:
+    """The same with transport mpi: by the launcher of an MPI, the first that this host has."""
+    given = _settings(None, heap, "mpi", None, cache, stats, None)
+    return launch.job(dsm.usable_mpi(mpi), processes or LAUNCHED, program, None, extra=given)
+
+
+def _settings(
+    processes: int | None,
+    heap: str | None,
+    transport: str | None,
+    machine: str | None,
+    cache: str | None,
+    stats: str | None,
+    trace: str | None,
+) -> dict[str, str]:
     given = {
         "TOMBOLO_DSM_PROCESSES": processes,
         "TOMBOLO_DSM_HEAP": heap,
@@ -34,11 +59,15 @@ def environment(
         "TOMBOLO_DSM_TRACE": trace,
     }
     set_ones = {name: str(value) for name, value in given.items() if value is not None}
-    environment = os.environ | set_ones
-    if environment.get("TOMBOLO_DSM_TRANSPORT") == "window":
+    if (transport or os.environ.get("TOMBOLO_DSM_TRANSPORT")) in ("window", "mpi"):
         # Else each process stores the addresses of functions to a page of all of them.
-        environment.setdefault("LD_BIND_NOW", "1")
-    return environment | {"LD_PRELOAD": preload(libraries.need_program(LIBRARY))}
+        set_ones["LD_BIND_NOW"] = os.environ.get("LD_BIND_NOW", "1")
+    return set_ones | {"LD_PRELOAD": launch.preload(library())}
+
+
+def library() -> Path:
+    """The one that is preloaded."""
+    return libraries.need_program(LIBRARY)
 
 
 def check(program: str) -> None:

@@ -39,6 +39,15 @@ void read_actions(const posix_spawn_file_actions_t* actions) {
     if (char* const word = words[i]; world.owns(word)) tombolo::dsm::read_text(word);
 }
 
+// Another program gets descriptors of its parent. 0, or an error's number after one message.
+int refused_here(const char* call) {
+  World* const world = World::here();
+  if (world == nullptr || !world->is_server()) return 0;
+  return refuse(call,
+                "in a thread on another host the new program would not have the program's "
+                "descriptors; the first thread can start it");
+}
+
 void read_all(const char* file, const posix_spawn_file_actions_t* actions,
               const posix_spawnattr_t* attributes, char* const* arguments,
               char* const* environment) {
@@ -58,6 +67,7 @@ TOMBOLO_PTHREAD_CALL int posix_spawn(pid_t* process, const char* file,
                                      const posix_spawn_file_actions_t* actions,
                                      const posix_spawnattr_t* attributes, char* const* arguments,
                                      char* const* environment) {
+  if (const int error = refused_here("posix_spawn"); error != 0) return error;
   read_all(file, actions, attributes, arguments, environment);
   return TOMBOLO_HOST(posix_spawn)(process, file, actions, attributes, arguments, environment);
 }
@@ -65,14 +75,23 @@ TOMBOLO_PTHREAD_CALL int posix_spawnp(pid_t* process, const char* file,
                                       const posix_spawn_file_actions_t* actions,
                                       const posix_spawnattr_t* attributes, char* const* arguments,
                                       char* const* environment) {
+  if (const int error = refused_here("posix_spawnp"); error != 0) return error;
   read_all(file, actions, attributes, arguments, environment);
   return TOMBOLO_HOST(posix_spawnp)(process, file, actions, attributes, arguments, environment);
 }
 TOMBOLO_PTHREAD_CALL int system(const char* command) {
+  if (const int error = refused_here("system"); error != 0) {
+    errno = error;
+    return -1;
+  }
   read_all(command, nullptr, nullptr, nullptr, environ);
   return TOMBOLO_HOST(system)(command);
 }
 TOMBOLO_PTHREAD_CALL FILE* popen(const char* command, const char* mode) {
+  if (const int error = refused_here("popen"); error != 0) {
+    errno = error;
+    return nullptr;
+  }
   read_all(command, nullptr, nullptr, nullptr, environ);
   return TOMBOLO_HOST(popen)(command, mode);
 }
@@ -102,7 +121,8 @@ TOMBOLO_PTHREAD_CALL void* dlopen(const char* file, int flags) noexcept {
   Pthreads* const own = pthreads();
   if (own != nullptr && file != nullptr && own->world.has_processes()) {
     const char* const why =
-        "after the first pthread_create a library would be loaded in one process only";
+        "after the first pthread_create, and between hosts, a library would be loaded in one "
+        "process only";
     refuse("dlopen", why);
     of_dlopen = why;
     return nullptr;

@@ -2,21 +2,32 @@
 // Purpose: stands in front of the C library's function that calls main(): the program's world is
 // made after its libraries and before its own constructors, and main() runs on a stack in it.
 #include <dlfcn.h>
+#include <fmt/format.h>
+#include <signal.h>
 #include <sys/single_threaded.h>
 #include <unistd.h>
 
-#include <cstdio>
+#include <array>
+#include <cerrno>
+#include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <utility>
+#include <vector>
 
 #include "dsm/pthread/calls.h"
 #include "dsm/servers/settings.h"
 #include "dsm/threads/instrumented_code.h"
+#include "dsm/transport/mpi/load.h"
+#include "dsm/world/agreement.h"
 #include "dsm/world/inherited_memory.h"
 #include "dsm/world/must.h"
 #include "dsm/world/paged_memories.h"
+#include "dsm/world/remote_memories.h"
 #include "dsm/world/world_layout.h"
+#include "host/memory/loaded_modules.h"
 #include "host/memory/memory_room.h"
+#include "host/processes/fixed_addresses.h"
 #include "runtime/options/dsm_options.h"
 #include "runtime/options/options.h"
 
@@ -45,10 +56,22 @@ void give_up(const Status& why) {
   _exit(EXIT_FAILURE);
 }
 
-Status choose_kind(std::unique_ptr<ProgramMemories>& out) {
-  Settings settings;
-  settings.cache_bytes = 0;
-  TOMBOLO_TRY(read_settings(settings));
+// All of the processes' caches have memory.
+std::uint64_t cache_of(const Settings& settings) {
+  constexpr std::uint64_t most_cached = std::uint64_t{256} << 20;
+  if (settings.cache_bytes != 0) return settings.cache_bytes;
+  return std::min(most_cached, host::memory_room().bytes / 64);
+}
+
+Status refuse_sequential(const Settings& settings) {
+  if (settings.protocol != ProtocolKind::sequential) return {};
+  return Status::unsupported(
+      "protocol sequential is not there for programs of Pthreads with transport window: other "
+      "threads would take pages away that a system call of the program is using; use regional, "
+      "or transport map, where all stores are seen at once");
+}
+
+Status choose_kind(const Settings& settings, std::unique_ptr<ProgramMemories>& out) {
   runtime::Options options = runtime::read_environment();
   WantedRecords records{.statistics = options.statistics,
                         .trace = text_of(runtime::dsm_trace_option)};
@@ -57,24 +80,110 @@ Status choose_kind(std::unique_ptr<ProgramMemories>& out) {
     out = std::make_unique<InheritedMemories>(std::move(records));
     return {};
   }
-  if (settings.transport == TransportKind::mpi)
-    return Status::unsupported(
-        "transport mpi is not there for programs of Pthreads: the processes of their threads are "
-        "made by the first one, on its own host; use map or window");
-  if (settings.protocol == ProtocolKind::sequential)
-    return Status::unsupported(
-        "protocol sequential is not there for programs of Pthreads with transport window: other "
-        "threads would take pages away that a system call of the program is using; use regional, "
-        "or transport map, where all stores are seen at once");
-  // All of the processes' caches have memory.
-  constexpr std::uint64_t most_cached = std::uint64_t{256} << 20;
-  if (settings.cache_bytes == 0)
-    settings.cache_bytes = std::min(most_cached, host::memory_room().bytes / 64);
+  TOMBOLO_TRY(refuse_sequential(settings));
   out = std::make_unique<PagedMemories>(PagedMemories::Settings{.options = std::move(options),
                                                                 .records = std::move(records),
-                                                                .cache_bytes = settings.cache_bytes,
+                                                                .cache_bytes = cache_of(settings),
                                                                 .give_up = &give_up});
   return {};
+}
+
+// ---- Between hosts ------------------------------------------------------------------------------
+
+Status check_for_hosts(const Settings& settings, const runtime::Options& options) {
+  if (!options.complaints.empty()) return Status::bad_configuration(options.complaints.front());
+  TOMBOLO_TRY(refuse_sequential(settings));
+  if (settings.servers != 0)
+    return Status::unsupported(
+        "programs of Pthreads have no memory servers: their threads hold the memory; see "
+        "TOMBOLO_DSM_SERVERS");
+  if (is_set(runtime::dsm_trace_option))
+    return Status::unsupported(
+        "a trace of a program of Pthreads with transport mpi: its processes are on several hosts; "
+        "see TOMBOLO_DSM_TRACE and --trace");
+  return {};
+}
+
+// As the first process has them: addresses go from process to process.
+void check_addresses(OneSided& job, const std::vector<host::LoadedModule>& modules) {
+  const Agreement all(&job);
+  std::string firsts = host::text_of(modules);
+  all.take_from_first(firsts);
+  const std::string differs = host::difference(modules, host::modules_in(firsts));
+  std::array<char, 64> name{};
+  gethostname(name.data(), name.size() - 1);
+  all.step(differs.empty()
+               ? Status()
+               : Status::bad_configuration(fmt::format(
+                     "process {} on host {} is not as process 0: {}. All processes need the same "
+                     "files, and kernels that lay out their addresses alike",
+                     job.rank(), name.data(), differs)));
+}
+
+// The C++ library's streams, which a constructor of the program makes: it does not run here.
+void make_library_streams() {
+  using Make = void(void*);
+  static char object;
+  auto* const make = reinterpret_cast<Make*>(dlsym(RTLD_DEFAULT, "_ZNSt8ios_base4InitC1Ev"));
+  if (make != nullptr) make(&object);
+}
+
+// The processes of the launcher's job; each as far as it goes without another one.
+OneSided* join(char** arguments, const Settings& settings, const Status& understood,
+               std::unique_ptr<ProgramMemories>& kind) {
+  const Agreement alone(nullptr);
+  alone.step(host::have_fixed_addresses(arguments));
+  const std::vector<host::LoadedModule> modules = host::loaded_modules();
+  World::runtime_starts_threads();
+  // The host MPI's threads leave the program's signals alone.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::unique_ptr<OneSided> job;
+  const Status joined = load_one_sided(job);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  alone.step(joined);
+  runtime::Options options = runtime::read_environment();
+  Agreement(job.get()).step(understood);
+  Agreement(job.get()).step(check_for_hosts(settings, options));
+  check_addresses(*job, modules);
+  if (job->rank() != 0) make_library_streams();
+  RemoteMemories::Settings chosen{
+      .statistics = options.statistics, .cache_bytes = cache_of(settings), .give_up = &give_up};
+  Agreement(job.get()).take_from_first(chosen.cache_bytes);
+  kind = std::make_unique<RemoteMemories>(*job, chosen);
+  return job.release();  // to the end of the process
+}
+
+// A copy in the heap, behind which a null pointer is.
+char** in_heap(char** texts) {
+  Heap& heap = World::here()->heap();
+  std::size_t count = 0;
+  std::size_t bytes = 0;
+  for (; texts[count] != nullptr; ++count) bytes += std::strlen(texts[count]) + 1;
+  const std::size_t head = (count + 1) * sizeof(char*);
+  auto* const block =
+      static_cast<char*>(heap.allocate(head + bytes, alignof(std::max_align_t), false));
+  if (block == nullptr) return texts;
+  auto** const pointers = reinterpret_cast<char**>(block);
+  char* to = block + head;
+  for (std::size_t i = 0; i < count; ++i) {
+    pointers[i] = to;
+    to = std::strcpy(to, texts[i]) + std::strlen(texts[i]) + 1;
+  }
+  pointers[count] = nullptr;
+  return pointers;
+}
+
+// The kernel has put them where this process alone has them.
+void share_arguments(char**& arguments) {
+  arguments = in_heap(arguments);
+  environ = in_heap(environ);
+  if (arguments[0] == nullptr) return;
+  program_invocation_name = arguments[0];
+  char* const folder = std::strrchr(arguments[0], '/');
+  program_invocation_short_name = folder == nullptr ? arguments[0] : folder + 1;
 }
 
 // Null for memory that all processes map.
@@ -94,7 +203,8 @@ void serve_program() {
   spans_have_changed = &tell_instrumented_code;
 }
 
-void start_world() {
+// In the first process it returns.
+void start_world(char** arguments) {
   const World::HostThreads host{
       .create = TOMBOLO_HOST(pthread_create),
       .join = TOMBOLO_HOST(pthread_join),
@@ -103,15 +213,26 @@ void start_world() {
       .exit = TOMBOLO_HOST(exit),
       .flush = &flush_streams,
       .single_threaded = static_cast<char*>(dlsym(RTLD_DEFAULT, "__libc_single_threaded"))};
+  const Agreement alone(nullptr);
+  Settings settings;
+  settings.cache_bytes = 0;
+  const Status understood = read_settings(settings);
   std::unique_ptr<ProgramMemories> kind;
-  Status started = choose_kind(kind);
-  if (started.ok()) started = World::start(host, &at_thread_end, std::move(kind));
-  if (!started.ok()) {
-    std::fprintf(stderr, "tombolo: the program does not start: %s\n", started.message().c_str());
-    std::_Exit(EXIT_FAILURE);
-  }
+  OneSided* job = nullptr;
+  if (settings.transport == TransportKind::mpi)
+    job = join(arguments, settings, understood, kind);
+  else
+    alone.step(understood.ok() ? choose_kind(settings, kind) : understood);
+  World::start(host, &at_thread_end, std::move(kind), job);
   cancellation_point = &end_if_cancelled;
   serve_program();
+  World& world = *World::here();
+  if (world.is_server()) world.serve();
+}
+
+// On the program's stack, where the runtime's calls are told from the program's.
+void prepare_program(char**& arguments) {
+  if (World::here()->is_launched()) share_arguments(arguments);
   // Programs that it starts are no part of it.
   unsetenv("LD_PRELOAD");
 }
@@ -133,10 +254,11 @@ TOMBOLO_PTHREAD_CALL int __libc_start_main(int (*main)(int, char**, char**), int
                                            void (*init)(), void (*fini)(), void (*loader_fini)(),
                                            void* stack_end) {
   using tombolo::dsm::Program;
-  tombolo::dsm::start_world();
+  tombolo::dsm::start_world(argv);
   Program program{main, argc, argv, init, fini, loader_fini, stack_end};
   const auto call = [](void* object) {
-    const Program& p = *static_cast<Program*>(object);
+    Program& p = *static_cast<Program*>(object);
+    tombolo::dsm::prepare_program(p.argv);
     TOMBOLO_HOST(__libc_start_main)
     (p.main, p.argc, p.argv, p.init, p.fini, p.loader_fini, p.stack_end);
   };

@@ -62,7 +62,7 @@ int refuse_of_others(const char* call) {
 TOMBOLO_PTHREAD_CALL int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                                         void* (*function)(void*), void* argument) noexcept {
   Pthreads* const own = pthreads();
-  if (World::is_entering())
+  if (own == nullptr && World::is_of_the_runtime())
     return TOMBOLO_HOST(pthread_create)(thread, attributes, function, argument);
   if (own == nullptr) {
     refuse("pthread_create", "a library calls it before main");
@@ -77,7 +77,8 @@ TOMBOLO_PTHREAD_CALL int pthread_create(pthread_t* thread, const pthread_attr_t*
 
 TOMBOLO_PTHREAD_CALL int pthread_join(pthread_t thread, void** value) {
   Pthreads* const own = pthreads();
-  if (own == nullptr) return ESRCH;
+  if (own == nullptr)
+    return World::is_of_the_runtime() ? TOMBOLO_HOST(pthread_join)(thread, value) : ESRCH;
   flush_output();
   end_if_cancelled();
   std::uint64_t result = 0;
@@ -116,9 +117,10 @@ TOMBOLO_PTHREAD_CALL int pthread_timedjoin_np(pthread_t thread, void** value,
 }
 
 TOMBOLO_PTHREAD_CALL int pthread_detach(pthread_t thread) noexcept {
-  if (World::is_entering()) return TOMBOLO_HOST(pthread_detach)(thread);
   Pthreads* const own = pthreads();
-  return own == nullptr ? ESRCH : own->world.threads().detach(thread);
+  if (own == nullptr)
+    return World::is_of_the_runtime() ? TOMBOLO_HOST(pthread_detach)(thread) : ESRCH;
+  return own->world.threads().detach(thread);
 }
 
 TOMBOLO_PTHREAD_CALL pthread_t pthread_self() noexcept {

@@ -15,14 +15,7 @@ using Kind = AtomicChange::Kind;
 
 constinit InstrumentedCode served;
 
-// Those that are attached. The constructors of libraries attach before this one's have run.
-struct Attached {
-  const void* module;
-  int* (*in_span)();
-};
-constexpr std::size_t most_modules = 256;
-constinit std::array<Attached, most_modules> modules{};
-constinit std::size_t module_count = 0;
+constinit AttachedModules attached;
 
 ProgramMemory* memory_of(const void* address) {
   return served.memory_of == nullptr ? nullptr : served.memory_of(address);
@@ -96,19 +89,23 @@ std::uint64_t change_atomically(void* address, std::size_t bytes, const AtomicCh
 const tombolo_dsm_runtime* attach(const tombolo_dsm_module& module) {
   if (module.version != tombolo_dsm_calls_version) return nullptr;
   // One more than there is room for: the stores of its spans travel by pages.
-  if (module_count < most_modules) modules[module_count++] = {&module, module.in_span};
+  if (attached.count < AttachedModules::most)
+    attached.modules[attached.count++] = {&module, module.in_span};
   return &table;
 }
 
 void detach(const tombolo_dsm_module& module) {
-  const auto end = modules.begin() + static_cast<std::ptrdiff_t>(module_count);
-  const auto rest = std::remove_if(modules.begin(), end,
-                                   [&](const Attached& each) { return each.module == &module; });
-  module_count = static_cast<std::size_t>(rest - modules.begin());
+  const auto begin = attached.modules.begin();
+  const auto rest = std::remove_if(begin, begin + static_cast<std::ptrdiff_t>(attached.count),
+                                   [&](const auto& each) { return each.module == &module; });
+  attached.count = static_cast<std::size_t>(rest - begin);
 }
 
+const AttachedModules& attached_modules() { return attached; }
+void attach_all(const AttachedModules& modules) { attached = modules; }
+
 void tell_instrumented_code(int spans) {
-  for (std::size_t i = 0; i < module_count; ++i) *modules[i].in_span() = spans;
+  for (std::size_t i = 0; i < attached.count; ++i) *attached.modules[i].in_span() = spans;
 }
 
 }  // namespace tombolo::dsm

@@ -19,6 +19,9 @@
 // Thread safety: one thread at a time in each process; its memory is private to the process.
 #pragma once
 
+#include <array>
+#include <cstddef>
+
 #include "dsm/threads/program_memory.h"
 
 // Of runtime_calls.h, which has names of tombolo/dsm.h.
@@ -43,6 +46,21 @@ void serve_instrumented_code(const InstrumentedCode& how);
 // As tombolo_dsm_attach and tombolo_dsm_detach.
 const tombolo_dsm_runtime* attach(const tombolo_dsm_module& module);
 void detach(const tombolo_dsm_module& module);
+
+// The parts that are attached. The constructors of libraries attach before this one's have run.
+struct AttachedModules {
+  struct Module {
+    const void* module;
+    int* (*in_span)();
+  };
+  static constexpr std::size_t most = 256;
+  std::array<Module, most> modules{};
+  std::size_t count = 0;
+};
+const AttachedModules& attached_modules();
+// In a process in which the constructors of the program do not run: those of another one, which has
+// the program at the same addresses.
+void attach_all(const AttachedModules& modules);
 
 // As an operation of instrumented code. Returns the value that it found.
 std::uint64_t change_atomically(void* address, std::size_t bytes, const AtomicChange& change);

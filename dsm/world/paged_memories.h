@@ -2,11 +2,7 @@
 // Purpose: the memory of a program whose processes each cache pages of it, over the cores of a
 // machine (transport `window`): the pages' homes are made once, before the processes are forked.
 //
-// Invariants: PGM1 the variables that the program has at the start are the first stores of its
-//                  first thread: the others see them as all that was stored before they started.
-//             PGM2 spans tell all (dsm/protocol/shape.h): a program of Pthreads knows of no
-//                  regions.
-//             PGM3 calls of a memory run on a stack that is no page of it (off_stack_memory.h).
+// As cached_memory.h has it, on each machine.
 // Thread safety: as ProgramMemories.
 #pragma once
 
@@ -43,7 +39,6 @@ class PagedMemories final : public ProgramMemories {
   Observer observer() override;
 
  private:
-  Status choose_shape();
   Status make_homes();
 
   Settings settings_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dsm/world/private_heap.h"
 
+#include <sched.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -39,8 +40,8 @@ class Busy {
  public:
   Busy() {
     open_stack();
-    while (room.busy.test_and_set(std::memory_order_acquire)) {
-    }
+    // Another thread of the process: one of a host MPI's, or that which lets it answer.
+    while (room.busy.test_and_set(std::memory_order_acquire)) sched_yield();
   }
   ~Busy() { room.busy.clear(std::memory_order_release); }
 };

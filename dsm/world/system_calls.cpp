@@ -125,6 +125,7 @@ void read_texts(char* const* texts) {
 }
 
 bool SystemCalls::before(host::SystemCall& call) {
+  if (first_ != nullptr && !first_->before(call)) return false;
   if (const char* const name = refused(call); name != nullptr) {
     say(fmt::format(
         "{} is refused in a program of Pthreads with transport window: the kernel would "

@@ -34,8 +34,9 @@ void read_texts(char* const* texts);
 class SystemCalls final : public host::CallTarget {
  public:
   // `most_bytes`: of the pages of one call, of those that the cache holds.
-  SystemCalls(ProgramMemory& memory, std::uint64_t most_bytes)
-      : memory_(memory), most_bytes_(most_bytes) {}
+  // `first`: is asked before; null: none.
+  SystemCalls(ProgramMemory& memory, std::uint64_t most_bytes, host::CallTarget* first = nullptr)
+      : memory_(memory), most_bytes_(most_bytes), first_(first) {}
 
   bool before(host::SystemCall& call) override;
 
@@ -54,6 +55,7 @@ class SystemCalls final : public host::CallTarget {
 
   ProgramMemory& memory_;
   std::uint64_t most_bytes_;
+  host::CallTarget* first_;
   std::array<iovec, most_buffers> buffers_{};
   std::array<std::byte, 64> message_{};    // a msghdr
   std::array<std::uint64_t, 4> action_{};  // the kernel's of a signal

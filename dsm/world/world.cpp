@@ -7,15 +7,23 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "base/rounding.h"
+#include "dsm/world/agreement.h"
+#include "dsm/world/forked_servers.h"
+#include "dsm/world/launched_calls.h"
+#include "dsm/world/launched_servers.h"
 #include "dsm/world/must.h"
+#include "dsm/world/off_stack_memory.h"
 #include "dsm/world/private_heap.h"
+#include "dsm/world/program_state.h"
 #include "dsm/world/world_layout.h"
 #include "host/faults/alternate_stack.h"
 #include "host/faults/caught_calls.h"
@@ -46,30 +54,72 @@ void block_signals(sigset_t& mask) {
     sigaddset(&mask, signal);
 }
 
+// A stream of the C library is each process's own; its buffer, if it was used before, is the
+// program's, and would be written by all. Nothing is in it: it was flushed before the fork.
+void give_buffer(std::FILE* stream, const World& world) {
+  if (!world.owns(stream->_IO_buf_base)) return;
+  constexpr int no_buffer_to_free = 1;  // _IO_USER_BUF
+  constexpr int by_line = 0x200;        // _IO_LINE_BUF
+  constexpr int writes = 0x800;         // _IO_CURRENTLY_PUTTING
+  const std::ptrdiff_t bytes = stream->_IO_buf_end - stream->_IO_buf_base;
+  auto* const buffer = static_cast<char*>(PrivateHeap::allocate(static_cast<std::size_t>(bytes)));
+  if (buffer == nullptr) return;
+  stream->_IO_buf_base = buffer;
+  stream->_IO_buf_end = buffer + bytes;
+  stream->_IO_read_base = stream->_IO_read_ptr = stream->_IO_read_end = buffer;
+  stream->_IO_write_base = stream->_IO_write_ptr = stream->_IO_write_end = buffer;
+  // Else the C library would write each part of the first line by itself.
+  if ((stream->_flags & (by_line | writes)) == writes) stream->_IO_write_end = buffer + bytes;
+  stream->_flags |= no_buffer_to_free;
+}
+
+// Lines of several processes come to the launcher by a pipe of each, and whole.
+void write_by_line(std::FILE* stream) {
+  constexpr std::size_t bytes = 65536;
+  auto* const buffer = static_cast<char*>(PrivateHeap::allocate(bytes));
+  if (buffer != nullptr) std::setvbuf(stream, buffer, _IOLBF, bytes);
+}
+
 void tell(const std::string& sentence) { std::fprintf(stderr, "tombolo: %s\n", sentence.c_str()); }
 
 }  // namespace
 
-Status World::start(const HostThreads& host, AtEnd at_end, std::unique_ptr<ProgramMemories> kind) {
-  std::unique_ptr<World> world(new World());
+World::World() = default;
+World::~World() = default;
+
+void World::start(const HostThreads& host, AtEnd at_end, std::unique_ptr<ProgramMemories> kind,
+                  OneSided* job) {
+  runtime_starts_threads();
+  const Agreement all(job);
+  auto* const world = new World();
   world->host_ = host;
   world->at_end_ = at_end;
   world->kind_ = std::move(kind);
-  world->layout_ = std::make_unique<WorldLayout>();
-  world->first_process_ = getpid();
-  TOMBOLO_TRY(lay_out(world->kind_->has_pages(), *world->layout_));
-  TOMBOLO_TRY(world->make_memory());
-  TOMBOLO_TRY(world->make_bases());
-  TOMBOLO_TRY(world->enter(0));
-  if (host.create_key(&world->end_key_, &at_thread_end) != 0)
-    return Status::io("pthread_key_create: the C library has no key left");
-  the_world = world.release();
+  world->job_ = job;
+  world->agree_with_others();
+  all.step(world->make_memory());
+  all.step(world->make_bases());
+  all.step(world->start_launched_team());
+  all.step(world->enter(job == nullptr ? 0 : static_cast<Thread>(job->rank())));
+  const bool has_key = host.create_key(&world->end_key_, &at_thread_end) == 0;
+  all.step(has_key ? Status() : Status::io("pthread_key_create: the C library has no key left"));
+  the_world = world;
   served = the_world;
   between_looks = &World::look_for_end;
   runtime_begins = [] { ++the_world->busy_; };
   runtime_ends = [] { the_world->leave_busy(); };
-  std::atexit(&World::end_team);
-  return {};
+  if (!world->is_server()) std::atexit(&World::end_team);
+}
+
+// The layout of the first process is that of all.
+void World::agree_with_others() {
+  const Agreement all(job_);
+  layout_ = std::make_unique<WorldLayout>();
+  first_process_ = getpid();
+  const auto launched = static_cast<Thread>(job_ == nullptr ? 0 : job_->size());
+  all.step(lay_out(kind_->has_pages(), launched, *layout_));
+  all.take_from_first(*layout_);
+  all.take_from_first(first_process_);
 }
 
 Status World::make_memory() {
@@ -95,16 +145,14 @@ Status World::enter(Thread thread) {
   // The one that was inherited is the first thread's.
   static_cast<void>(process_.release());
   auto process = std::make_unique<Process>();
-  entering = true;
-  const Status entered = kind_->enter(thread, process->memory);
-  entering = false;
-  TOMBOLO_TRY(Status(entered));
+  TOMBOLO_TRY(kind_->enter(thread, process->memory));
   ProgramMemory& memory = *process->memory;
   process->threads = std::make_unique<ThreadTable>(memory, layout_->threads());
   process->objects = std::make_unique<ObjectTable>(memory, layout_->objects());
   TOMBOLO_TRY(make_heap(memory, process->heap));
   if (layout_->has_pages)
-    process->calls = std::make_unique<SystemCalls>(memory, kind_->open_at_once());
+    process->calls =
+        std::make_unique<SystemCalls>(memory, kind_->open_at_once(), launched_calls_.get());
   process_ = std::move(process);
   return {};
 }
@@ -123,8 +171,12 @@ Status World::make_heap(ProgramMemory& memory, std::unique_ptr<Heap>& out) const
 
 Status World::make_bases() {
   const std::size_t bytes = base_bytes() * layout_->servers;
-  void* const bases = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  // Between hosts at the same address in all (WLD2), far behind the memory.
+  constexpr std::uint64_t between = std::uint64_t{1} << 30;
+  const std::uint64_t at = job_ == nullptr ? 0 : round_up(layout_->end() + between, between);
+  void* const bases = mmap(
+      pointer(at), bytes, PROT_READ | PROT_WRITE,
+      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | (at == 0 ? 0 : MAP_FIXED_NOREPLACE), -1, 0);
   if (bases == MAP_FAILED)
     return Status::no_memory(
         fmt::format("{} bytes for thread-local memory: {}", bytes, std::strerror(errno)));
@@ -186,6 +238,11 @@ int World::create(Task task, ThreadHandle& out) {
     if (task.stack == nullptr) return EAGAIN;
     task.stack_is_ours = true;
   }
+  if (job_ != nullptr && memory().load(layout_->state()) == 0) {
+    void* const block = heap().allocate(sizeof(ProgramState), alignof(ProgramState), true);
+    if (block == nullptr) return EAGAIN;
+    memory().store(layout_->state(), reinterpret_cast<std::uint64_t>(new (block) ProgramState()));
+  }
   const int error = threads().create(
       task, [this](Thread server) { return start_server(server); }, out);
   if (error != 0 && task.stack_is_ours) heap().free(task.stack);
@@ -200,17 +257,34 @@ Status World::start_team() {
   const Inside inside;
   // The C++ library counts references without atomic operations as long as this is set.
   if (host_.single_threaded != nullptr) *host_.single_threaded = 0;
-  return runtime::ForkedTeam::start(
-      {.most = static_cast<int>(layout_->servers),  // its rank 0 stays free
-       .name = "compute server",
-       .member = [](int rank) { the_world->serve(static_cast<Thread>(rank)); },
-       .exit_asked = &World::exit_asked},
-      team_);
+  auto servers = std::make_unique<ForkedServers>();
+  ForkedServers& forked = *servers;
+  team_ = std::move(servers);  // before the fork
+  const Status started =
+      forked.start({.most = static_cast<int>(layout_->servers),  // its rank 0 stays free
+                    .name = "compute server",
+                    .member = [](int rank) { the_world->serve(static_cast<Thread>(rank)); },
+                    .exit_asked = &World::exit_asked});
+  if (!started.ok()) team_.reset();
+  return started;
+}
+
+Status World::start_launched_team() {
+  if (job_ == nullptr) return {};
+  auto servers = std::make_unique<LaunchedServers>(*job_, &World::exit_asked);
+  TOMBOLO_TRY(servers->start());
+  launched_calls_ =
+      std::make_unique<LaunchedCalls>(*servers, LaunchedCalls::Facts{.program = first_process_,
+                                                                     .first = !is_server(),
+                                                                     .ends = &exit_at_once,
+                                                                     .looks = &look_for_end});
+  team_ = std::move(servers);
+  return {};
 }
 
 int World::start_server(Thread server) {
   const Inside inside;
-  const Status status = team_->add(static_cast<int>(server));
+  const Status status = team_->add(server);
   if (status.ok()) return 0;
   tell(status.message());
   return EAGAIN;
@@ -218,26 +292,61 @@ int World::start_server(Thread server) {
 
 // At the end of the first process.
 void World::end_team() {
+  the_world->ends_ = true;
   the_world->host_.flush();
-  const Inside inside;
+  if (the_world->job_ != nullptr) the_world->keep_stack_open();
+  Inside inside;
   if (the_world->team_) the_world->team_->end();
   the_world->kind_->tell_counts();
+  if (the_world->job_ == nullptr) return;
+  // The rest of the program's end is the C library's and the host MPI's.
+  inside.for_ever();
+  catching = false;
+  host::leave_calls();
+}
+
+// No page of the memory can be fetched once the job is finished: the rest of exit() on this stack,
+// and with the program's streams, is to find its pages open.
+void World::keep_stack_open() {
+  constexpr std::size_t above = std::size_t{64} << 10;
+  constexpr std::size_t below = std::size_t{128} << 10;
+  std::fflush(nullptr);
+  give_buffer(stdout, *this);
+  give_buffer(stderr, *this);
+  const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
+  const std::span<std::byte> all = process_->stack;
+  std::byte* const low = std::max(pointer(here - below), all.data());
+  std::byte* const high = std::min(pointer(here + above), all.data() + all.size());
+  const OffStackMemory::Stack stack;
+  if (low >= high || !stack) return;
+  host::call_on(stack.memory(), [this, low, high] {
+    const host::CallsPass of_the_runtime;
+    std::size_t touched = 0;
+    must(memory().touch(low, static_cast<std::size_t>(high - low), true, touched));
+  });
 }
 
 void World::look_for_end() {
   World& world = *the_world;
   world.kind_->note_counts(false);
-  if (!world.team_ || !world.is_first()) return;
-  if (const int status = world.team_->asked_status(); status >= 0) world.host_.exit(status);
+  if (world.ends_ || !world.team_ || (world.job_ == nullptr && !world.is_first())) return;
+  if (const int status = world.team_->asked_status(); status >= 0) world.end_here(status);
 }
 
 // By the handler of a signal.
 void World::exit_asked(int status) {
+  if (the_world->ends_) return;
   if (the_world->busy_ > 0) {
     the_world->end_waits_ = true;
     return;
   }
-  the_world->host_.exit(status);
+  the_world->end_here(status);
+}
+
+void World::end_here(int status) {
+  if (is_server()) leave();
+  host_.exit(status);
+  __builtin_unreachable();
 }
 
 void World::leave_busy() {
@@ -249,53 +358,74 @@ void World::leave_busy() {
 void World::exit(int status) {
   if (is_first()) host_.exit(status);
   std::fflush(stdout);
-  team_->ask_exit(status);
-  for (;;) pause();  // for the signal that ends this process
+  {
+    const Busy busy(*this);
+    team_->ask_exit(status);
+  }
+  if (job_ == nullptr)
+    for (;;) pause();  // for the signal that ends this process
+  wait_for_end();
 }
 
-// 0: it has ended, and was not joined.
-pid_t World::process_of(ThreadHandle thread) {
-  if (thread == ThreadTable::first_thread) return first_process_;
-  const Thread server = threads().server_of(thread);
-  return server == 0 ? 0 : team_->process(static_cast<int>(server));
+// A process of several that were launched; not a forked one.
+void World::wait_for_end() {
+  constexpr timespec between_ends{0, 1'000'000};
+  for (;;) {
+    look_for_end();
+    nanosleep(&between_ends, nullptr);
+  }
+}
+
+// In place of the kernel's call; returns in the first process, which then makes it.
+void World::exit_at_once(int status) {
+  World& world = *the_world;
+  if (!world.is_server()) {
+    world.ends_ = true;
+    const Inside inside;
+    world.team_->end();
+    return;
+  }
+  world.team_->ask_exit(status);
+  world.wait_for_end();
+}
+
+// On a stack of its own: the caller's is of the program's memory, which ends.
+void World::leave() {
+  ends_ = true;
+  const OffStackMemory::Stack stack;
+  if (has_run_) std::fflush(stdout);
+  host::call_on(stack.memory(), [this] {
+    const Inside inside;
+    const host::CallsPass of_the_runtime;
+    kind_->tell_counts();
+    team_->leave();
+    host_.exit(0);
+  });
+  __builtin_unreachable();
+}
+
+// False: it has ended, and was not joined.
+bool World::process_of(ThreadHandle thread, Thread& server) {
+  server = thread == ThreadTable::first_thread ? 0 : threads().server_of(thread);
+  return thread == ThreadTable::first_thread || server != 0;
 }
 
 int World::signal(ThreadHandle thread, int number) {
   if (!threads().exists(thread)) return ESRCH;
-  const pid_t process = process_of(thread);
-  if (number == 0 || process == 0) return 0;
-  return kill(process, number) == 0 ? 0 : errno;
+  Thread server = 0;
+  if (!process_of(thread, server) || number == 0) return 0;
+  const Busy busy(*this);
+  return has_processes() ? team_->signal(server, number) : kill(getpid(), number);
 }
 
 void World::wake_up(ThreadHandle thread) {
-  const pid_t process = threads().exists(thread) ? process_of(thread) : 0;
-  if (process != 0) host::wake_up(process);
+  Thread server = 0;
+  if (!threads().exists(thread) || !process_of(thread, server) || !has_processes()) return;
+  const Busy busy(*this);
+  team_->wake_up(server);
 }
 
 // ---- The process of a server ----------------------------------------------------------------
-
-namespace {
-
-// A stream of the C library is each process's own; its buffer, if it was used before, is the
-// program's, and would be written by all. Nothing is in it: it was flushed before the fork.
-void give_buffer(std::FILE* stream, const World& world) {
-  if (!world.owns(stream->_IO_buf_base)) return;
-  constexpr int no_buffer_to_free = 1;  // _IO_USER_BUF
-  constexpr int by_line = 0x200;        // _IO_LINE_BUF
-  constexpr int writes = 0x800;         // _IO_CURRENTLY_PUTTING
-  const std::ptrdiff_t bytes = stream->_IO_buf_end - stream->_IO_buf_base;
-  auto* const buffer = static_cast<char*>(PrivateHeap::allocate(static_cast<std::size_t>(bytes)));
-  if (buffer == nullptr) return;
-  stream->_IO_buf_base = buffer;
-  stream->_IO_buf_end = buffer + bytes;
-  stream->_IO_read_base = stream->_IO_read_ptr = stream->_IO_read_end = buffer;
-  stream->_IO_write_base = stream->_IO_write_ptr = stream->_IO_write_end = buffer;
-  // Else the C library would write each part of the first line by itself.
-  if ((stream->_flags & (by_line | writes)) == writes) stream->_IO_write_end = buffer + bytes;
-  stream->_flags |= no_buffer_to_free;
-}
-
-}  // namespace
 
 struct World::Run {
   World& world;
@@ -304,20 +434,30 @@ struct World::Run {
   void* result = nullptr;
 };
 
+bool World::is_server() const { return job_ != nullptr && job_->rank() != 0; }
+
+void World::serve() {
+  served = nullptr;
+  serve(memory().self());
+}
+
 void World::serve(Thread server) {
   sigset_t all;
   sigfillset(&all);
   for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP, SIGABRT})
     sigdelset(&all, fault);
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
-  must(enter(server));
-  give_buffer(stdout, *this);
-  give_buffer(stderr, *this);
+  if (job_ == nullptr) {
+    must(enter(server));
+    give_buffer(stdout, *this);
+    give_buffer(stderr, *this);
+  }
   for (;;) {
     Task task;
     process_->running = 0;
     const ThreadHandle thread = threads().take(task);
     process_->running = thread;
+    if (job_ != nullptr && !std::exchange(has_run_, true)) adopt_program();
     std::uint64_t result = 0;
     run(task, result);
     if (task.stack_is_ours) heap().free(task.stack);
@@ -325,6 +465,13 @@ void World::serve(Thread server) {
     kind_->note_counts(true);
     threads().finish(thread, result);
   }
+}
+
+// Before its first thread, whose creator's stores are seen by now: the program's variables are
+// among them, and such as `stdout`.
+void World::adopt_program() {
+  reinterpret_cast<const ProgramState*>(memory().load(layout_->state()))->adopt();
+  write_by_line(stdout);
 }
 
 namespace {
@@ -366,6 +513,7 @@ void* World::run_task(void* object) {
   sigemptyset(&mask);
   std::memcpy(&mask, &made.task.signal_mask, sizeof made.task.signal_mask);
   block_signals(mask);
+  if (made.world.job_ != nullptr) sigdelset(&mask, SIGRTMAX);  // LNS2
   pthread_sigmask(SIG_SETMASK, &mask, nullptr);
   must(host::serve_wake_ups());
   host::OtherStack stack(made.stack);

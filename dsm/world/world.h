@@ -5,6 +5,7 @@
 // signals) is each process's own, and was copied when the first thread was created.
 //
 //   before main:       World::start()          then main runs on run_on_first_stack()
+//   between hosts:     World::start() in all processes; in the others serve() takes main's place
 //   pthread_create():  World::here()->create(...)
 //   in the process:    waits for a task, runs it in a thread of the C library, which so has its
 //                      own thread-local memory, waits for the next
@@ -13,7 +14,8 @@
 //                  the runtime in spans; all else that processes share is words and locks.
 //             WLD2 the descriptor of a thread in the C library has an address that no other thread
 //                  of the program has: the owner of a lock in the C library is so named.
-//             WLD3 no two threads run in one process at once.
+//             WLD3 no two threads of the program run in one process at once. Other threads are the
+//                  runtime's, or the host MPI's: their calls are the C library's.
 // Thread safety: one thread in each process.
 #pragma once
 
@@ -27,13 +29,16 @@
 #include "dsm/pthread/object_table.h"
 #include "dsm/world/heap.h"
 #include "dsm/world/program_memories.h"
+#include "dsm/world/server_team.h"
 #include "dsm/world/system_calls.h"
 #include "dsm/world/thread_table.h"
 #include "host/faults/caught_calls.h"
-#include "runtime/processes/forked_team.h"
 
 namespace tombolo::dsm {
 
+class LaunchedCalls;
+class OneSided;
+class ProgramState;
 struct WorldLayout;
 
 class World {
@@ -51,14 +56,20 @@ class World {
   // In the thread, when its function has ended in any way.
   using AtEnd = void (*)();
 
-  // Errors: no_memory, bad_configuration for a setting that is not understood, unsupported.
-  static Status start(const HostThreads& host, AtEnd at_end, std::unique_ptr<ProgramMemories> kind);
-  // The one that the calls of this process serve. Null before start(), and while the runtime itself
-  // calls: then all calls are the C library's.
+  // By all processes of the job, if there is one; the memory is of its kind, and both outlive the
+  // program. An error ends the program with a message (agreement.h): no memory, settings that are
+  // not understood, a host that cannot.
+  static void start(const HostThreads& host, AtEnd at_end, std::unique_ptr<ProgramMemories> kind,
+                    OneSided* job = nullptr);
+  // The one that the calls of this thread serve. Null before start(), while the runtime itself
+  // calls, and in threads that are not the program's: then all calls are the C library's.
   static World* here() { return catching && host::calls_pass() ? nullptr : served; }
 
-  // While a process takes its part of the memory: threads that it starts are the runtime's.
-  static bool is_entering() { return entering; }
+  // Whether a thread whose calls here() does not serve is none of the program: that of a library's
+  // constructor would be.
+  static bool is_of_the_runtime() { return begun; }
+  // From now on; start() does it, too.
+  static void runtime_starts_threads() { begun = true; }
 
   // Runs the function on the stack of the first thread.
   void run_on_first_stack(void (*function)(void*), void* object);
@@ -79,11 +90,17 @@ class World {
   Observer observer() { return kind_->observer(); }
   // After the first create().
   bool has_processes() const { return team_ != nullptr; }
+  // Whether a launcher has started the processes together.
+  bool is_launched() const { return job_ != nullptr; }
+  // Of such processes not the first: there is no main().
+  bool is_server() const;
+  // In such a process: runs threads until the program ends.
+  [[noreturn]] void serve();
   // Whether a block of the heap starts at `at` that is no longer than `bytes` need.
   bool is_block_of(const void* at, std::size_t bytes) const;
   bool is_first() const { return process_->running == ThreadTable::first_thread; }
 
-  // As ThreadTable::create(). The first call forks the keeper of the processes.
+  // As ThreadTable::create(). The first call forks the keeper of the processes, if they are forked.
   int create(Task task, ThreadHandle& out);
   // Sends the signal to the thread. ESRCH if it does not exist.
   int signal(ThreadHandle thread, int number);
@@ -91,7 +108,7 @@ class World {
   void wake_up(ThreadHandle thread);
   // The program ends with this status, as the first thread does it.
   [[noreturn]] void exit(int status);
-  // The first thread's number of its process, which the program takes for its own.
+  // The number of the first thread's process, on its host, which the program takes for its own.
   pid_t process() const { return first_process_; }
 
   const WorldLayout& layout() const { return *layout_; }
@@ -101,6 +118,8 @@ class World {
    public:
     Inside() : served_(served) { served = nullptr; }
     ~Inside() { served = served_; }
+    // The program has ended.
+    void for_ever() { served_ = nullptr; }
     Inside(const Inside&) = delete;
     Inside& operator=(const Inside&) = delete;
 
@@ -133,20 +152,24 @@ class World {
   };
   struct Run;
 
-  static inline constinit World* served = nullptr;
-  static inline constinit bool entering = false;
-  static inline constinit bool catching = false;  // system calls of this process's thread
+  static inline constinit thread_local World* served = nullptr;
+  static inline constinit thread_local bool catching = false;
+  static inline constinit bool begun = false;
 
-  World() = default;
+  World();
+  ~World();
+  void agree_with_others();
   Status make_memory();
   Status enter(Thread thread);
   std::vector<std::byte*> stack_ends() const;
   Status make_heap(ProgramMemory& memory, std::unique_ptr<Heap>& out) const;
   Status make_bases();
   Status start_team();
+  Status start_launched_team();
   int start_server(Thread server);
-  pid_t process_of(ThreadHandle thread);
-  void serve(Thread server);
+  bool process_of(ThreadHandle thread, Thread& server);
+  [[noreturn]] void serve(Thread server);
+  void adopt_program();
   void run(const Task& task, std::uint64_t& result);
   std::span<std::byte> stack_of(Thread server) const;
   std::span<std::byte> base_of(Thread server) const;
@@ -155,6 +178,11 @@ class World {
   static void exit_asked(int status);
   static void look_for_end();
   static void end_team();
+  [[noreturn]] void end_here(int status);
+  [[noreturn]] void wait_for_end();
+  static void exit_at_once(int status);
+  [[noreturn]] void leave();
+  void keep_stack_open();
   void leave_busy();
   void catch_calls();
 
@@ -164,11 +192,15 @@ class World {
   std::unique_ptr<WorldLayout> layout_;
   std::span<std::byte> memory_;
   std::span<std::byte> bases_;  // private memory of each process, for the C library's threads
-  std::unique_ptr<runtime::ForkedTeam> team_;
+  OneSided* job_ = nullptr;     // null: the processes are forked
+  std::unique_ptr<ServerTeam> team_;
+  std::unique_ptr<LaunchedCalls> launched_calls_;
   std::unique_ptr<Process> process_;
   pthread_key_t end_key_ = 0;
   pid_t first_process_ = 0;
   int busy_ = 0;
+  bool ends_ = false;     // this process
+  bool has_run_ = false;  // a thread, in a process that was launched as a server
   volatile sig_atomic_t end_waits_ = false;
 };
 

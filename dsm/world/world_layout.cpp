@@ -44,14 +44,18 @@ Status read_number(const Option& option, std::uint64_t least, std::uint64_t most
 
 }  // namespace
 
-Status lay_out(bool has_pages, WorldLayout& out) {
+Status lay_out(bool has_pages, Thread launched, WorldLayout& out) {
   constexpr std::uint64_t most_servers = 4096;
   constexpr std::uint64_t least_heap = std::uint64_t{1} << 20;
   constexpr std::uint64_t most_heap = std::uint64_t{1} << 44;
+  // A host MPI's memory is zeroed at the start.
+  constexpr std::uint64_t launched_heap = std::uint64_t{256} << 20;
   // Each process that caches pages has memory for them.
   std::uint64_t servers = has_pages ? 16 : 128;
   TOMBOLO_TRY(read_number(runtime::world_processes_option, 2, most_servers, servers));
-  std::uint64_t heap = std::min(host::memory_room().bytes / (has_pages ? 8 : 2), most_heap);
+  if (launched != 0) servers = launched;
+  std::uint64_t heap = std::min(host::memory_room().bytes / (has_pages ? 8 : 2),
+                                launched != 0 ? launched_heap : most_heap);
   TOMBOLO_TRY(read_number(runtime::world_heap_option, least_heap, most_heap, heap));
   TOMBOLO_TRY(host::program_variables(out.variables));
   if (out.variables.empty())

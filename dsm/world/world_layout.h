@@ -51,11 +51,15 @@ struct WorldLayout {
   WordIndex streams() const { return keys() + most_keys * 2; }
   static constexpr WordIndex most_streams = 256;
 
-  WordIndex words() const { return streams() + most_streams; }
+  // The address of a ProgramState; 0: there is none.
+  WordIndex state() const { return streams() + most_streams; }
+
+  WordIndex words() const { return state() + 1; }
   Lock locks() const { return atomics() + atomic_locks; }
 };
 
-// From the settings and the running program. Errors: bad_configuration, unsupported.
-Status lay_out(bool has_pages, WorldLayout& out);
+// From the settings and the running program. `launched`: so many processes have been started
+// together; 0: they are forked. Errors: bad_configuration, unsupported.
+Status lay_out(bool has_pages, Thread launched, WorldLayout& out);
 
 }  // namespace tombolo::dsm

@@ -78,10 +78,14 @@ def run(
     told = "text" if stats else None
     if dsm_world.is_unchanged(program):
         chosen = transport or os.environ.get("TOMBOLO_DSM_TRANSPORT") or "map"
-        check_of_pthreads(program.name, chosen, machine, protocol, cache, servers)
+        check_of_pthreads(program.name, chosen, machine, protocol, cache, servers, trace)
         dsm_world.check(str(program))
-        if chosen == "window" and atomics == "refuse":
+        if chosen != "map" and atomics == "refuse":
             dsm_atomics.check(program)
+        if chosen == "mpi":
+            job = dsm_world.mpi_job([str(program), *command[1:]], threads, memory, cache, told, mpi)
+            start(job.argv, job.env, show)
+            return
         environment = dsm_world.environment(threads, memory, transport, machine, cache, told, trace)
         start(command, environment, show, str(program))
         return
@@ -100,10 +104,11 @@ def check_of_pthreads(
     protocol: str | None,
     cache: str | None,
     servers: int | None,
+    trace: str | None,
 ) -> None:
     """A UserError for an option that a Pthreads program does not have."""
     mapped = transport == "map"
-    if protocol == "sequential" and transport == "window":
+    if protocol == "sequential" and transport != "map":
         raise UserError(
             f"--protocol sequential: {program} does not call tombolo/dsm.h. Other threads would take "
             "pages away that a system call of a Pthreads program is using; use regional, or --transport "
@@ -111,13 +116,15 @@ def check_of_pthreads(
         )
     other = {
         "--protocol": mapped and protocol is not None,
-        "--machine": mapped and machine not in (None, "coherent"),
+        "--machine": transport != "window" and machine not in (None, "coherent"),
+        "--trace": transport == "mpi" and trace is not None,
         "--cache": mapped and cache is not None,
         "--servers": bool(servers),
-        "--transport mpi": transport == "mpi",
     }
     for name in (name for name, given in other.items() if given):
         why = "map the same pages of one coherent host" if mapped else "keep to protocol regional"
+        if transport == "mpi":
+            why = "are on several hosts, which are coherent, and keep to protocol regional without a trace"
         raise UserError(
             f"{name}: {program} does not call tombolo/dsm.h. The processes of a Pthreads program "
             f"{why}"

@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Unchanged threaded programs with transport mpi: their threads run in processes that the launcher of an MPI
+has started, on this host, and on two hosts (dsm_hosts_test.py)."""
+
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from dsm_hosts_test import CUT, LIMIT, OFF, environment, hosts, wait_until_ended  # noqa: F401 (a fixture)
+from dsm_world_test import all_ended, compiled, run
+from tombolo import dsm_world, mpis
+
+SIZES = {"TOMBOLO_DSM_HEAP": "48MiB", "TOMBOLO_DSM_CACHE": "4MiB"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def mpich():
+    if mpis.find("mpich") is None:
+        pytest.skip("mpich is not installed here")
+
+
+def launched(command: list, processes: int = 4, mpi: str = "mpich", **more) -> subprocess.CompletedProcess:
+    job = dsm_world.mpi_job([str(part) for part in command], processes, "48MiB", "4MiB", mpi=mpi, **more)
+    return subprocess.run(job.argv, capture_output=True, text=True, timeout=LIMIT, env=job.env)
+
+
+def compiled_text(folder: Path, name: str, text: str) -> Path:
+    source, program = folder / name, folder / Path(name).stem
+    source.write_text(text)
+    compiler = ["cc", "-D_GNU_SOURCE"] if source.suffix == ".c" else ["c++", "-std=c++17"]
+    subprocess.run([*compiler, "-O1", "-pthread", source, "-o", program], check=True)
+    return program
+
+
+def same(command: list, processes: int = 4) -> None:
+    expected = run(command)
+    outcome = launched(command, processes)
+    assert outcome.stderr == expected.stderr
+    assert outcome.stdout == expected.stdout
+    assert outcome.returncode == expected.returncode
+
+
+# --- One host -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "threads", "rounds", "processes"),
+    [
+        ("threads_check", 3, 5, 4),
+        ("mutexes_check", 3, 10, 4),
+        ("conditions_check", 2, 5, 5),
+        ("others_check", 3, 5, 4),
+        ("c11_check", 3, 5, 4),
+        ("robust_check", 2, 5, 4),
+    ],
+)
+def test_calls_answer_as_under_pthreads(name, threads, rounds, processes):
+    same([compiled(name), threads, rounds], processes)
+
+
+def test_threads_are_cancelled_in_calls_that_wait_in_the_first_process():
+    outcome = launched([compiled("cancellation_check"), 2, 3])
+    assert (outcome.returncode, outcome.stderr) == (0, "")
+    *calls, _, _, _ = lines = outcome.stdout.splitlines()
+    assert len(calls) == 37 and all(line.endswith("0, cancelled 1, cleaned 1") for line in calls), lines
+    assert lines[-3:] == ["forbidden: read 1 y, slept 1", "then cancelled 1", "interrupted: -1, EINTR 1"]
+
+
+@pytest.mark.parametrize("part", ["turns", "signals", "pids", "main leaves", "exit"])
+def test_a_program_is_one_process(part):
+    same([compiled("ends_check"), part], 5)
+
+
+def test_lines_of_eight_threads_are_whole():
+    program = compiled("ends_check")
+    lines = launched([program, "lines"], 9).stdout.splitlines()
+    assert sorted(lines) == sorted(run([program, "lines"]).stdout.splitlines())
+
+
+def test_files_streams_and_the_working_directory_are_the_programs(tmp_path):
+    same([compiled("ends_check"), "files", tmp_path / "file"])
+    same([compiled("ends_check"), "streams", tmp_path / "file"], 9)
+    outcome = run([compiled("ends_check"), "count", tmp_path / "file"])
+    assert "2401 lines, 2400 of them whole" in outcome.stdout
+
+
+def test_threads_beyond_the_processes_are_refused_as_pthreads_does():
+    outcome = launched([compiled("ends_check"), "too many"], 3)
+    assert "2 threads, then Resource temporarily unavailable" in outcome.stdout, outcome.stderr
+    assert outcome.returncode == 0
+
+
+STARTS = r"""
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+
+static void* start(void* unused) {
+  (void)unused;
+  const int status = system("exit 3");
+  printf("system %d, errno %d\n", status, errno == ENOTSUP);
+  printf("popen %d\n", popen("true", "r") != NULL);
+  return NULL;
+}
+
+int main(void) {
+  pthread_t thread;
+  pthread_create(&thread, NULL, start, NULL);
+  pthread_join(thread, NULL);
+  printf("the first thread: %d\n", WEXITSTATUS(system("exit 3")));
+}
+"""
+
+
+def test_other_programs_are_started_by_the_first_thread_alone(tmp_path):
+    outcome = launched([compiled_text(tmp_path, "starts.c", STARTS)], 2)
+    assert outcome.stdout == "system -1, errno 1\npopen 0\nthe first thread: 3\n"
+    told = outcome.stderr.splitlines()
+    assert len(told) == 2 and all("descriptors; the first thread can start it" in line for line in told)
+
+
+@pytest.mark.parametrize(
+    ("part", "status", "told"),
+    [
+        ("exit", 7, None),
+        ("_exit", 8, None),
+        ("never joined", 5, None),
+        ("busy", 7, None),
+        ("abort", None, "BAD TERMINATION"),
+        ("segv", None, "signal 11"),
+        ("overflow", None, "signal 11"),
+        ("killed", None, "signal 9"),
+        ("main killed", None, "signal 9"),
+    ],
+)
+def test_the_end_of_one_thread_is_that_of_the_program(part, status, told):
+    program = compiled("ends_check")
+    outcome = launched([program, part])
+    text = outcome.stdout + outcome.stderr
+    if told is None:
+        assert (outcome.returncode, outcome.stderr) == (status, "")
+    else:
+        assert outcome.returncode != 0 and told in text, "by the launcher"
+    assert all_ended(program)
+
+
+def test_a_program_of_cxx_has_its_streams(tmp_path):
+    outcome = launched([compiled_text(tmp_path, "streams.cpp", STREAMS)], 3, stats="text")
+    assert outcome.stdout == "thread 0 of Ort, 7\nthread 1 of Ort, 7\nmain, 7\n", outcome.stderr
+    assert len(re.findall(r"tombolo: stats .*rank=\d .*dsm_fetches=", outcome.stderr)) == 3
+
+
+# A variable with a constructor, the environment, and a virtual method.
+STREAMS = r"""
+#include <pthread.h>
+#include <stdlib.h>
+
+#include <iostream>
+#include <string>
+
+struct Base {
+  virtual ~Base() = default;
+  virtual int number() const { return 1; }
+};
+struct Derived : Base {
+  int number() const override { return 7; }
+};
+static std::string name = "Ort";
+static const Base* object;
+
+static void* work(void* self) {
+  std::cout << "thread " << reinterpret_cast<long>(self) << " of " << name << ", " << object->number() << getenv("SET")
+            << std::endl;
+  return nullptr;
+}
+
+int main() {
+  object = new Derived();
+  setenv("SET", "", 1);
+  for (long i = 0; i < 2; ++i) {
+    pthread_t thread;
+    pthread_create(&thread, nullptr, work, reinterpret_cast<void*>(i));
+    pthread_join(thread, nullptr);
+  }
+  std::cout << "main, " << object->number() << std::endl;
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "told"),
+    [
+        ("TOMBOLO_DSM_PROTOCOL", "sequential", "protocol sequential is not there for programs of Pthreads"),
+        ("TOMBOLO_DSM_SERVERS", "1", "programs of Pthreads have no memory servers"),
+        ("TOMBOLO_DSM_TRACE", "/tmp/trace", "a trace of a program of Pthreads with transport mpi"),
+        ("TOMBOLO_DSM_CACHE", "64KiB", "is too small for a program of Pthreads"),
+        ("TOMBOLO_DSM_HEAP", "much", "TOMBOLO_DSM_HEAP"),
+    ],
+)
+def test_what_is_not_there_is_told_once_at_the_start(setting, value, told):
+    job = dsm_world.mpi_job([str(compiled("ends_check")), "turns"], 3, mpi="mpich")
+    done = subprocess.run(
+        job.argv, capture_output=True, text=True, timeout=LIMIT, env=job.env | {setting: value}
+    )
+    assert done.returncode != 0
+    assert "before" not in done.stdout
+    lines = [line for line in done.stderr.splitlines() if line.startswith("tombolo: ")]
+    assert len(lines) == 1 and told in lines[0], done.stderr
+    assert lines[0].startswith("tombolo: the program does not start: ")
+
+
+# --- Two hosts ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def on_two(hosts):  # noqa: F811
+    """As `hosts`, for programs that the library is preloaded into."""
+    given = ["-genv", "LD_PRELOAD", str(dsm_world.library())]
+
+    def command(program, *arguments, around=()):
+        return hosts(*given, program, *arguments, around=around)
+
+    return command
+
+
+def on_two_hosts(words: list) -> subprocess.CompletedProcess:
+    env = environment(LD_BIND_NOW="1", **SIZES)
+    return subprocess.run(words, capture_output=True, text=True, env=env, timeout=LIMIT)
+
+
+@pytest.mark.parametrize(("name", "arguments"), [("threads_check", [3, 5]), ("conditions_check", [1, 5])])
+def test_two_hosts_run_the_threads_of_one_program(name, arguments, on_two):
+    program = compiled(name)
+    expected = run([program, *arguments])
+    outcome = on_two_hosts(on_two(program, *arguments))
+    assert (outcome.returncode, outcome.stdout) == (0, expected.stdout), outcome.stderr
+
+
+# Each thread says where it runs; the files are in a folder that the two hosts do not share.
+PLACES = r"""
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char names[3][64], folder[] = "/dev/shm/programXXXXXX";
+static int shared;
+
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t next = PTHREAD_COND_INITIALIZER;
+static long turn;
+
+static void* work(void* number) {
+  const long i = (long)number;
+  char path[100], line[100];
+  gethostname(names[i], sizeof names[i] - 1);
+  snprintf(path, sizeof path, "%s/%ld", folder, i);
+  FILE* file = fopen(path, "w");
+  if (file == NULL) return NULL;
+  fprintf(file, "of thread %ld\n", i);
+  fclose(file);
+  const int length = snprintf(line, sizeof line, "%ld in turn\n", i);
+  pthread_mutex_lock(&mutex);
+  while (turn != i) pthread_cond_wait(&next, &mutex);
+  if (write(shared, line, (size_t)length) != length) exit(3);
+  printf("%ld prints\n", i);
+  ++turn;
+  pthread_cond_broadcast(&next);
+  pthread_mutex_unlock(&mutex);
+  return NULL;
+}
+
+int main(void) {
+  char line[100], path[100];
+  pthread_t threads[3];
+  if (mkdtemp(folder) == NULL || chdir(folder) != 0) return 1;
+  shared = open("shared", O_RDWR | O_CREAT, 0600);
+  for (long i = 0; i < 3; ++i) pthread_create(&threads[i], NULL, work, (void*)i);
+  for (long i = 0; i < 3; ++i) {
+    pthread_join(threads[i], NULL);
+    snprintf(path, sizeof path, "%ld", i);
+    FILE* file = fopen(path, "r");
+    if (file == NULL || fgets(line, sizeof line, file) == NULL) return 2;
+    printf("%s: %s", names[i], line);
+    fclose(file);
+    unlink(path);
+  }
+  const ssize_t bytes = pread(shared, line, sizeof line, 0);
+  printf("%.*s", (int)bytes, line);
+  unlink("shared");
+  return rmdir(folder) != 0;
+}
+"""
+
+
+def test_files_of_two_hosts_are_the_first_ones(on_two, tmp_path):
+    outcome = on_two_hosts(on_two(compiled_text(tmp_path, "places.c", PLACES)))
+    assert (outcome.returncode, outcome.stderr) == (0, "")
+    lines = outcome.stdout.splitlines()
+    assert [line for line in lines if "prints" in line] == ["0 prints", "1 prints", "2 prints"]
+    assert [line for line in lines if "prints" not in line] == [
+        "host-a: of thread 0", "host-b: of thread 1", "host-b: of thread 2", "0 in turn", "1 in turn", "2 in turn",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("gone", [CUT, OFF], ids=["cut off", "switched off"])
+def test_a_host_that_goes_away_ends_the_program_with_a_message(on_two, gone, tmp_path):
+    program = compiled("ends_check")
+    trigger = tmp_path / "go"
+    around = ["sh", "-c", f'"$@" & until [ -e {trigger} ]; do sleep 0.05; done; {gone}; wait $!', "sh"]
+    job = subprocess.Popen(
+        on_two(program, "wait", around=around),
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env=environment(LD_BIND_NOW="1", **SIZES), start_new_session=True,
+    )  # fmt: skip
+    try:
+        assert job.stdout.readline() == "before\n"
+        time.sleep(1)  # its thread runs; it may also be on its way
+        trigger.touch()
+        wait_until_ended(program)
+        if gone == CUT:
+            # The launcher itself may wait for the other host for longer.
+            os.killpg(job.pid, signal.SIGTERM)
+        _, told = job.communicate(timeout=LIMIT)
+    finally:
+        job.kill()
+    assert job.returncode != 0
+    lines = [line for line in told.splitlines() if line.startswith("tombolo: ")]
+    if gone == CUT:
+        assert len(lines) == 1
+        assert re.match(r"tombolo: rank 0: rank [23] \(process \d+ on host host-b\) of the program does not", lines[0])
+    else:
+        assert told, "a message of the launcher, or ours"

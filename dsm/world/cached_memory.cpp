@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dsm/world/cached_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "host/faults/caught_calls.h"
+
+namespace tombolo::dsm {
+namespace {
+
+// The buffers of one system call are open together (system_calls.h), and the pages of the
+// instructions around it.
+constexpr std::uint64_t fewest_cached_pages = 256;
+constexpr std::uint32_t notices = 16384;
+// Each release names the pages it has changed to all: the logs of locks are for recorded stores.
+constexpr std::uint32_t updates = 16;
+constexpr std::uint32_t read_ahead = 16;
+
+}  // namespace
+
+Status can_cache_pages() {
+  if (!host::calls_on_stacks)
+    return Status::unsupported("programs of Pthreads that cache pages, on this processor");
+  TOMBOLO_TRY(host::can_catch_calls());
+  return host::available(host::FaultMechanism::automatic);
+}
+
+Status shape_of_caches(const MemoryPlan& plan, std::uint64_t cache_bytes, Shape& out) {
+  const std::uint64_t page = host::page_bytes();
+  const std::uint64_t pages = plan.at.size() / page;
+  const std::uint64_t cached = cache_bytes / page;
+  if (cached < fewest_cached_pages)
+    return Status::bad_configuration(
+        fmt::format("a cache of {} bytes is too small for a program of Pthreads: at least {}; see "
+                    "TOMBOLO_DSM_CACHE and --cache",
+                    cache_bytes, fewest_cached_pages * page));
+  // Not in place (docs/decisions/0025): pages are kept from barriers of all threads on, of which a
+  // program of Pthreads has none, or where stores follow each other. pigz, pbzip2, zstd and xz took
+  // as long with it, and each process wants address space, as memory, for all pages.
+  out = {.threads = plan.threads,
+         .pages = pages,
+         .page_bytes = page,
+         .cached_pages = static_cast<std::uint32_t>(std::min(cached, pages)),
+         .locks = plan.locks,
+         .notices = notices,
+         .updates = updates,
+         .read_ahead = read_ahead,
+         .spans_tell_all = true};
+  return {};
+}
+
+}  // namespace tombolo::dsm

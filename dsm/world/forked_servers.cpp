@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dsm/world/forked_servers.h"
+
+#include <signal.h>
+
+#include <cerrno>
+
+#include "host/interrupts/wake_up.h"
+
+namespace tombolo::dsm {
+
+int ForkedServers::signal(Thread server, int number) {
+  const pid_t to = process(server);
+  return to == 0 || kill(to, number) == 0 ? 0 : errno;
+}
+
+void ForkedServers::wake_up(Thread server) {
+  if (const pid_t to = process(server); to != 0) host::wake_up(to);
+}
+
+}  // namespace tombolo::dsm

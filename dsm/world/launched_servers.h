@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: servers that the launcher of a host MPI has started together with the first process, on
+// any host. They reach each other by messages of the job (dsm/transport/mpi/one_sided.h).
+//
+//   first process                      another one
+//   ...                                exit() in its thread: ask_exit(7)
+//   asked_status() is 7: it exits
+//   end(): `end` to all                asked_status() is not -1: leave(), then it exits with 0
+//     waits for `left` of all            `left`
+//     finishes the job                   finishes the job
+//
+// Invariants: LNS1 the job is finished by all processes together, when none is in an operation.
+//             LNS2 the program's thread is told of an end by a signal where it computes, and
+//                  between two looks of a wait: so it is at no operation then.
+//             LNS3 calls of the job are made on a stack of this object: the caller's may be pages
+//                  of the program's memory.
+//             LNS4 one call of a process is forwarded at a time; it waits for the answer.
+// Thread safety: as ServerTeam; hear() by the thread of the job that answers.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <optional>
+
+#include "dsm/transport/mpi/one_sided.h"
+#include "dsm/world/call_service.h"
+#include "dsm/world/off_stack_memory.h"
+#include "dsm/world/server_team.h"
+
+namespace tombolo::dsm {
+
+class LaunchedServers final : public ServerTeam, private OneSided::Listener {
+ public:
+  // `exit_asked`: called by a signal's handler of the program's thread, with the status; in a
+  // server, when it is to leave. This process has no other team, and keeps this one to its end.
+  LaunchedServers(OneSided& job, void (*exit_asked)(int status));
+
+  // Errors: no_memory, io.
+  Status start();
+
+  Status add(Thread) override { return {}; }
+  int signal(Thread server, int number) override;
+  void wake_up(Thread server) override;
+  void ask_exit(int status) override;
+  int asked_status() const override { return asked_.load() - 1; }
+  void end() override;
+  void leave() override;
+
+  // In another process than the first: makes the call there, within a caught call of this one's
+  // thread. `looks` is called while it waits, and may end the process.
+  void forward(host::SystemCall& call, void (*looks)());
+
+ private:
+  enum class Kind : std::uint32_t { signal, wake_up, exit, end, left, call, answer };
+  static ForwardedCall::Bytes message_of(Kind kind, std::span<const std::byte> contents);
+  void hear(int from, std::span<const std::byte> message) override;
+  void hear(Kind kind, int value);
+  void ask(int status);
+  void send(int to, Kind kind, int value = 0);
+  void send(int to, Kind kind, std::span<const std::byte> contents);
+  void forward_now(host::SystemCall& call, void (*looks)());
+  ForwardedCall::Bytes wait_for_answer(void (*looks)());
+  bool all_have_left() const;
+  static void on_signal(int signal);
+
+  OneSided& job_;
+  void (*exit_asked_)(int);
+  OffStackMemory::Stack stack_;
+  std::atomic<int> asked_{0};  // status + 1
+  std::atomic<int> left_{0};
+  std::atomic<int> interruptions_{0};  // signals and wake-ups that have come
+
+  CallService service_;
+  std::mutex mutex_;  // of the two below
+  std::optional<ForwardedCall::Bytes> answer_;
+  bool finished_ = false;
+  bool forwards_ = false;
+};
+
+}  // namespace tombolo::dsm
