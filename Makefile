@@ -48,6 +48,10 @@ slurm-test: env-test native ## Programs on virtual shared memory, and of familie
 	@[ "$(SYSTEM_PACKAGES)" = skip ] || tools/system_packages.sh requirements/system-slurm.txt
 	@TOMBOLO_SLURM_TEST=1 $(PYTEST) -rs cli/tests/dsm_slurm_test.py cli/tests/svp_slurm_test.py
 
+.PHONY: hosts-test
+hosts-test: env-test native ## Pthreads programs with their threads on several hosts, on a quiet host.
+	@TOMBOLO_HOSTS_TEST=1 $(PYTEST) -rs cli/tests/dsm_world_hosts_test.py
+
 .PHONY: lint
 lint: env-test build/release/build.ninja ## Layers, style, formatter, clang-tidy.
 	@tools/check_layers.py
