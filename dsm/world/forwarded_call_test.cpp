@@ -158,7 +158,7 @@ TEST_F(ForwardedCalls, SetsOfDescriptors) {
   ASSERT_EQ(pipe(ends.data()), 0);
   fd_set reads;
   fd_set writes;
-  const auto all = static_cast<std::uint64_t>(std::max(ends[0], ends[1]) + 1);
+  const auto all = static_cast<std::uint64_t>(std::max(ends[0], ends[1])) + 1;
   const auto fill = [&] {
     FD_ZERO(&reads);
     FD_ZERO(&writes);
