@@ -94,9 +94,9 @@ constexpr auto of_programs = std::to_array<OptionRow>({
                 .choices = statistics_choices,
                 .initial = "off",
                 .meaning = "at the end of the program (`MPI_Finalize`), on stderr: the windows "
-                           "served and those forwarded, with the reasons, or the counts of virtual "
-                           "shared memory or of families; `1` and `text` for people, `json` for "
-                           "programs"},
+                           "served and those forwarded, with the reasons, and the processors that "
+                           "the job has here, or the counts of virtual shared memory or of "
+                           "families; `1` and `text` for people, `json` for programs"},
      .field = &Options::statistics},
     {.option = {.variable = "TOMBOLO_DISABLE",
                 .choices = one,

@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -16,9 +15,11 @@
 
 namespace tombolo::host::testing {
 
+// A clock that stands still: how long a use lives is no matter of luck.
+inline OwnMemory::Time no_time() { return {}; }
+
 // One that is never destroyed, as that of a process. `root` replaces "/", and `now` the clock.
-inline OwnMemory& fresh(const std::string& root = "/",
-                        OwnMemory::Time (*now)() = &std::chrono::steady_clock::now) {
+inline OwnMemory& fresh(const std::string& root = "/", OwnMemory::Time (*now)() = &no_time) {
   static auto* const all = new std::vector<OwnMemory*>;  // so that none counts as lost
   return *all->emplace_back(new OwnMemory(root, now));
 }
