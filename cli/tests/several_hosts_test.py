@@ -51,7 +51,7 @@ def run(ranks, around=HOSTS, threads="single", **environment):
         **environment,
     )
     outcome = passes(made)
-    counts = set(stats.parse(outcome.stderr))
+    counts = {(one.served, one.forwarded, one.reasons) for one in stats.parse(outcome.stderr)}
     assert len(counts) == 1, outcome.stderr
     served, forwarded, reasons = counts.pop()
     return served, forwarded, ", ".join(reasons), outcome.stderr

@@ -16,7 +16,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-using testing::HeapBlock;
 using testing::is_private;
 using testing::is_shared;
 using testing::NeedsSharing;
@@ -67,10 +66,12 @@ TEST_F(OwnMemoryLivesTest, PagesMoveForUsesThatLiveAsLongAsTheMove) {
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(is_shared_for(own, plain.at(0), 4 * page, 1ms));
 }
 
+alignas(4096) std::array<char, 16 * 4096> few_variables{1};
+
 TEST_F(OwnMemoryLivesTest, PagesThatStayMoveOnceAndForAll) {
-  HeapBlock block;
   OwnMemory& own = with_clock();
-  for (int i = 0; i < 5; ++i) EXPECT_TRUE(is_shared_for(own, block.data(), block.bytes(), 0ms));
+  for (int i = 0; i < 5; ++i)
+    EXPECT_TRUE(is_shared_for(own, few_variables.data(), few_variables.size(), 0ms));
 }
 
 alignas(4096) std::array<char, OwnMemory::most_kept_bytes + (1 << 20)> many_variables;
