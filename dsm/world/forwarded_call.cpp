@@ -324,7 +324,7 @@ class Reader {
   T take() {
     T value{};
     const auto part = take(sizeof value);
-    std::memcpy(&value, part.data(), part.size());
+    if (!part.empty()) std::memcpy(&value, part.data(), part.size());
     return value;
   }
 
@@ -413,7 +413,8 @@ bool ForwardedCall::finish(host::SystemCall& call, std::span<const std::byte> an
     const std::size_t bytes =
         form.counted ? static_cast<std::size_t>(result) : size_of(parameter, call.arguments);
     const auto part = from.take(bytes);
-    std::memcpy(reinterpret_cast<void*>(call.arguments[i]), part.data(), part.size());
+    if (!part.empty())
+      std::memcpy(reinterpret_cast<void*>(call.arguments[i]), part.data(), part.size());
   }
   return true;
 }
