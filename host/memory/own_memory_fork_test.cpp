@@ -423,9 +423,11 @@ TEST_F(OwnMemoryForkTest, TheParentKeepsNoCopies) {
 volatile sig_atomic_t status_of_handlers_child = -1;
 
 void fork_in_handler(int) {
+  const int error = errno;
   const pid_t child = has_own_image() ? forked_aside(::fork) : ::fork();
   if (child == 0) _exit(7);
   status_of_handlers_child = status_of(child);
+  errno = error;
 }
 
 bool blocks(int signal) {
