@@ -233,7 +233,7 @@ TYPED_TEST(Flushed, PassesMessagesBetweenProcessesThroughAPool) {
   ASSERT_EQ(ftruncate(file, 1 << 20), 0);
   close(file);
   host::Segment segment;
-  const Status made = host::Segment::create_in_pool(path, 4 * 4096, segment);
+  const Status made = host::Segment::create_in_pool(path, std::uint64_t{4} * 4096, segment);
   ASSERT_TRUE(made.ok()) << made.message();
   constexpr int rounds = 300;
   const pid_t child = fork();
