@@ -119,7 +119,7 @@ class Service {
       answer = refusal(status);
     if (!notes_fit_.load() && answer.reason != ExitReason::failed)
       answer =
-          refusal(Status::unsupported("what is told of channels does not fit the description"));
+          refusal(Status::unsupported("the notes of a channel do not fit the description"));
     write_completion(answer);
     ended_ = true;
   }
