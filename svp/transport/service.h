@@ -118,8 +118,7 @@ class Service {
     if (Status status = give_back(reach, has_output(answer.reason)); !status.ok())
       answer = refusal(status);
     if (!notes_fit_.load() && answer.reason != ExitReason::failed)
-      answer =
-          refusal(Status::unsupported("the notes of a channel do not fit the description"));
+      answer = refusal(Status::unsupported("the notes of a channel do not fit the description"));
     write_completion(answer);
     ended_ = true;
   }
