@@ -160,6 +160,8 @@ NOT_COPIED = {"host": ("mpi",), "svp": ("module.cpp", "ping_pong_main.cpp", "ben
 MACHINE_LIST = re.compile(r"using AllMachines\s*=[^;]*;")
 INCLUDE = re.compile(r'(?m)^ *#include "([^"]+)"')  # always from the root
 FLAGS = ("-std=c++20", "-O1", "-w")
+# A twin may wait for ever: a killed run of this tool takes it along.
+DIES_WITH_US = ("setpriv", "--pdeathsig", "KILL")
 # On the machine, or on none.
 TESTS = ("*stale*:Recorded.*:RegionalPages.*:RegionalSteps.*:PageSend.*:PageFetchTest.*:ReaderNoticesTest.*"
          ":Scheduled.*:*userfault:*protection:UnfinishedInstruction.*:ConditionTest.*:PartialBarrierTest.*"
@@ -498,7 +500,7 @@ class Bench:
                        check=True, capture_output=True, text=True)
         tests = family_twins.TESTS if families else TESTS
         try:
-            done = subprocess.run([str(program), f"--gtest_filter={tests}",
+            done = subprocess.run([*DIES_WITH_US, str(program), f"--gtest_filter={tests}",
                                    "--gtest_fail_fast", "--gtest_brief=1"], capture_output=True,
                                   text=True, errors="replace", timeout=self.options.timeout)
         except subprocess.TimeoutExpired:
