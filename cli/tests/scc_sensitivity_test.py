@@ -8,13 +8,15 @@ from scc_test import Bench, bench, value  # noqa: F401: `bench` is a fixture
 
 from tombolo import paths
 from tombolo.errors import UserError
-from tombolo.scc import catalogue, chips, page_sensitivity, sensitivity, sensitivity_table
+from tombolo.scc import baseline, catalogue, chips, page_sensitivity, sensitivity, sensitivity_table
 from tombolo.scc.baseline import Judgement
-from tombolo.scc.native import Point
+from tombolo.scc.native import Setting
 from tombolo.scc.sensitivity_table import Flip, Outcome, Table
 from tombolo.scc.verdicts import NO_MEASUREMENT, Verdict
 
 CHIP = """
+[layout]
+memory_model = { value = "banked", source = "Figures" }
 [path]
 bank_busy_memory_cycles = { value = 30, source = "By trial" }
 [software]
@@ -54,14 +56,11 @@ def test_a_switch_is_a_parameter_too(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert "stalls_behind_write = { value = true," in Path(sensitivity.chip_file(switch)).read_text()
 
 
-def test_each_measures_the_points_that_it_can_matter_to() -> None:
-    def measured(name: str, experiment: str, point: str) -> bool:
-        return variant(name).measures(Point(experiment, point, 0, 0))
-
-    assert measured("no banks", "dht", "mcs-wp-0-32")
-    assert not measured("no banks", "gats", "rckmpi-4")
-    assert measured("slower packets", "gats", "rckmpi-4")
-    assert not measured("slower packets", "gats", "targets-4")
+def test_each_measures_every_experiment_that_verdicts_are_about() -> None:
+    known = catalogue.load()
+    without = {name for name in known.experiments if not sensitivity.judged(known, name)}
+    assert without == {"recommendations", "big-chips"}  # no claims and no numbers of a paper
+    assert not sensitivity.judged(known, "not-in-the-catalogue")
 
 
 def test_a_verdict_that_was_not_measured_at_one_time_does_not_flip() -> None:
@@ -99,7 +98,12 @@ def test_the_page_counts_the_claims_that_flip_and_names_them() -> None:
 
 
 def test_the_file_in_the_source_tree_is_of_todays_claims_and_variants() -> None:
+    """And its verdicts of the chip as it is are the baseline's: of one program."""
     found = sensitivity_table.load(sensitivity_table.path(quick=True))
+    kept = baseline.load(baseline.path(Setting(quick=True)))
+    flips = [flip for outcome in found.outcomes for flip in outcome.flips]
+    other = [flip.name for flip in flips if kept.get(flip.name) != Judgement(flip.word, flip.found)]
+    assert other == [], "tombolo scc sensitivity --quick --write"
     claims, series = set(), set()
     for made in catalogue.load().experiments.values():
         claims |= {f"{made.name}: {claim.name}" for claim in made.claims}
@@ -110,20 +114,26 @@ def test_the_file_in_the_source_tree_is_of_todays_claims_and_variants() -> None:
     assert not found.outdated, "tombolo scc sensitivity --quick --write"
 
 
-def test_the_command_measures_a_variants_points_alone_and_tells_the_flips(bench: Bench) -> None:  # noqa: F811
+def test_the_command_measures_all_points_with_verdicts_and_tells_the_flips(bench: Bench) -> None:  # noqa: F811
+    """Messages go through private memory, too: varied points are compared with varied ones."""
     bench.chip.write_text(CHIP)
-    slow = [value("origin/scosco", 10, 80.0)]
-    point = {"name": "targets-10", "lines": [value("origin/scosco", 10, 18.0)]}
-    other = {"name": "rckmpi-10", "lines": [value("origin/rckmpi", 10, 90.0)]}
-    bench.offers(gats=[{**point, "on": {"banks-busy-for-longer": slow}}, other])
+    slow, as_slow = [value("origin/scosco", 10, 80.0)], [value("origin/rckmpi", 10, 400.0)]
+    targets = {"name": "targets-10", "lines": [value("origin/scosco", 10, 18.0)],
+               "on": {"banks-busy-for-longer": slow, "no-banks": slow}}  # fmt: skip
+    messages = {"name": "rckmpi-10", "lines": [value("origin/rckmpi", 10, 90.0)], "on": {"no-banks": as_slow}}
+    bench.offers(gats=[targets, messages], big_chips=[{"name": "gats-48-4"}])
     assert "holds nothing of this setting" in bench.run("sensitivity", "--quick").stderr
     bench.run("run", "gats", "--quick")
-    told = bench.run("sensitivity", "--quick", "--variant", "banks busy for longer")
-    assert told.returncode == 0, told.stderr
-    assert "path.bank_busy_memory_cycles 30 to 42" in told.stdout and "1 points measured" in told.stdout
-    assert "not held" in told.stdout
-    *both, again = bench.ran()
-    assert (sorted(both), again) == (["gats rckmpi-10", "gats targets-10"], "gats targets-10")
+    both = ["gats rckmpi-10", "gats targets-10"]
+    for name, change, flips in (
+        ("banks busy for longer", "path.bank_busy_memory_cycles 30 to 42", True),
+        ("no banks", "layout.memory_model banked to plain", False),
+    ):
+        told = bench.run("sensitivity", "--quick", "--variant", name)
+        assert told.returncode == 0, told.stderr
+        assert change in told.stdout and "2 points measured" in told.stdout
+        assert ("not held" in told.stdout) == flips, told.stdout
+    assert sorted(bench.ran()) == sorted(3 * both)
     wrong = bench.run("sensitivity", "--quick", "--variant", "banks")
     assert wrong.returncode == 2 and "there is no variant 'banks'; choose of" in wrong.stderr
 

@@ -4,6 +4,7 @@
 from html import escape
 
 from tombolo import hints
+from tombolo.scc.catalogue import FULL
 from tombolo.scc.markup import details, table
 from tombolo.scc.sensitivity_table import Flip, Table
 from tombolo.scc.verdicts import Verdict
@@ -12,10 +13,16 @@ SETS = {"quick": "few points and repetitions (quick)", "full": "all points (full
 
 
 def render(found: Table | None, verdicts: list[Verdict]) -> str:
-    """`verdicts` name the claims: all others that flip are numbers of a paper."""
+    """`verdicts` name the claims: all others that flip are numbers of a paper. Claims that the table's
+    set does not judge cannot flip."""
     if found is None:
         return f"<p>None, {hints.SENSITIVITY}.</p>"
-    standings = {f"{v.experiment}: {v.claim.name}": v.claim.standing for v in verdicts}
+    quick = found.points == "quick"
+    standings = {
+        f"{v.experiment}: {v.claim.name}": v.claim.standing
+        for v in verdicts
+        if v.values and not (quick and v.claim.needs == FULL)
+    }
     stale = (
         "<p class='bad'>The chip's parameters are others today: measure it again.</p>"
         if found.outdated

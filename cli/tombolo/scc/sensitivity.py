@@ -1,34 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which verdicts change where a parameter that was chosen, or the seed, is another.
 
-A variant measures those points anew to which its parameter can matter; all others are those of the
-chip as it is.
+A variant measures anew every point that verdicts are about, so that varied ones are compared with
+varied ones only: no list says to which points a parameter can matter, as none can forget one.
 """
 
 import json
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 
 from tombolo.errors import UserError
 from tombolo.scc import baseline, campaign, chips, report, store
 from tombolo.scc.baseline import Judgements
 from tombolo.scc.catalogue import Catalogue
-from tombolo.scc.native import Point, Setting
+from tombolo.scc.native import Setting
 from tombolo.scc.sensitivity_table import Flip, Outcome, Table
-from tombolo.scc.verdicts import NO_MEASUREMENT
-
-# Of all points by "experiment point". Messages go through buffers and private memory.
-WINDOWS = (
-    "gats targets-*", "gats-registers *", "database *", "passive-target *-gbh*", "passive-target *-mcs-*",
-    "passive-target *-tombolo-*", "dht *",
-)  # fmt: skip
-MEMORY = (*WINDOWS, "memory *", "ft scosco*", "automaton serial*", "automaton dcm*")
-PUTS = ("osu scosco*", "osu tombolo*", "ft scosco*", "automaton dcm*")
-CORES = (
-    "calibration *", "memory *", "database *", "dht *", "gats*", "passive-target *", "osu *", "ft *",
-    "automaton *", "svp-*",
-)  # fmt: skip
-MESSAGES = ("gats rckmpi*", "passive-target *rckmpi*", "osu rckmpi*", "ft rckmpi*", "automaton rckmpi*")
+from tombolo.scc.verdicts import NO_MEASUREMENT, NOT_JUDGED
 
 
 @dataclass(frozen=True)
@@ -36,32 +22,28 @@ class Variant:
     """A chip that differs from the default one in one parameter, or another seed."""
 
     name: str
-    points: tuple[str, ...]  # patterns of those that it can matter to
     parameter: str = ""  # "section.key"
     value: object = None
     seed: int = 1
 
-    def measures(self, point: Point) -> bool:
-        return any(fnmatchcase(f"{point.experiment} {point.name}", each) for each in self.points)
-
 
 # The ends of the range that was tried where a value was found by trial; else a quarter up and down.
 VARIANTS = (
-    Variant("banks take turns by lines", MEMORY, "layout.bank_interleave_bytes", 32),
-    Variant("banks take turns by 8 KB", MEMORY, "layout.bank_interleave_bytes", 8192),
-    Variant("no banks", MEMORY, "layout.memory_model", "plain"),
-    Variant("banks busy for less", MEMORY, "path.bank_busy_memory_cycles", 20),
-    Variant("banks busy for longer", MEMORY, "path.bank_busy_memory_cycles", 42),
-    Variant("registers busy for less", WINDOWS, "path.register_busy_core_cycles", 3),
-    Variant("registers busy for longer", WINDOWS, "path.register_busy_core_cycles", 6),
-    Variant("quicker puts", PUTS, "software.put_call_core_cycles", 0.75),
-    Variant("slower puts", PUTS, "software.put_call_core_cycles", 1.25),
-    Variant("quicker packets", MESSAGES, "software.packet_core_cycles", 0.75),
-    Variant("slower packets", MESSAGES, "software.packet_core_cycles", 1.25),
-    Variant("quicker arithmetic", ("ft *",), "software.flop_core_cycles", 0.75),
-    Variant("slower arithmetic", ("ft *",), "software.flop_core_cycles", 1.25),
-    Variant("accesses wait for the write before", CORES, "core.stalls_behind_write", True),
-    *(Variant(f"seed {seed}", WINDOWS, seed=seed) for seed in (2, 3, 4, 5)),
+    Variant("banks take turns by lines", "layout.bank_interleave_bytes", 32),
+    Variant("banks take turns by 8 KB", "layout.bank_interleave_bytes", 8192),
+    Variant("no banks", "layout.memory_model", "plain"),
+    Variant("banks busy for less", "path.bank_busy_memory_cycles", 20),
+    Variant("banks busy for longer", "path.bank_busy_memory_cycles", 42),
+    Variant("registers busy for less", "path.register_busy_core_cycles", 3),
+    Variant("registers busy for longer", "path.register_busy_core_cycles", 6),
+    Variant("quicker puts", "software.put_call_core_cycles", 0.75),
+    Variant("slower puts", "software.put_call_core_cycles", 1.25),
+    Variant("quicker packets", "software.packet_core_cycles", 0.75),
+    Variant("slower packets", "software.packet_core_cycles", 1.25),
+    Variant("quicker arithmetic", "software.flop_core_cycles", 0.75),
+    Variant("slower arithmetic", "software.flop_core_cycles", 1.25),
+    Variant("accesses wait for the write before", "core.stalls_behind_write", True),
+    *(Variant(f"seed {seed}", seed=seed) for seed in (2, 3, 4, 5)),
 )
 
 
@@ -118,25 +100,29 @@ def chip_file(variant: Variant) -> str:
     return str(path)
 
 
+def judged(known: Catalogue, experiment: str) -> bool:
+    """Whether a verdict is about it: of a claim, or of a number of a paper."""
+    made = known.experiments.get(experiment)
+    return made is not None and bool(made.claims or made.numbers)
+
+
 def measure(
     variant: Variant, known: Catalogue, quick: bool, before: store.Results, jobs: int | None
 ) -> tuple[Outcome, list[campaign.Failure]]:
     """Measures the points of a variant that are not there, and compares all verdicts."""
-    chip = chips.load(chips.DEFAULT)
     setting = Setting(quick, variant.seed, chip_file(variant))
-    ended = campaign.run([], setting, jobs, fresh=False, wanted=variant.measures)
-    varied = {key: done for key, done in ended.store.load().done.items() if _of(variant, key)}
-    both = store.Results({**before.done, **varied})
+    ended = campaign.run(
+        [], setting, jobs, fresh=False, wanted=lambda point: judged(known, point.experiment)
+    )
+    varied = store.Results({k: done for k, done in ended.store.load().done.items() if k in before.done})
     then = baseline.judgements(report.gather(known, before, Setting(quick)))
-    now = baseline.judgements(report.gather(known, both, Setting(quick)))
-    flips = compare(then, now)
-    experiments = {name for name, _ in varied}
-    judged = sum(baseline.experiment_of(name) in experiments for name in then)
-    return Outcome(variant.name, change(variant, chip), len(varied), judged, flips), ended.failures
-
-
-def _of(variant: Variant, key: store.Key) -> bool:
-    return variant.measures(Point(*key, cost=0, memory=0))
+    now = baseline.judgements(report.gather(known, varied, Setting(quick)))
+    chip = chips.load(chips.DEFAULT)
+    can_flip = sum(each.word not in (NO_MEASUREMENT, NOT_JUDGED) for each in now.values())
+    found = Outcome(
+        variant.name, change(variant, chip), len(varied.done), can_flip, compare(then, now)
+    )
+    return found, ended.failures
 
 
 def compare(before: Judgements, now: Judgements) -> list[Flip]:
