@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The class of a claim or a number of the papers, and the totals of each class."""
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,58 @@ def test_a_claim_must_say_what_it_rests_on(tmp_path: Path, marks: str, says: str
 def test_a_number_has_one_class(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="a at 2 is fitted and by-construction"):
         loaded(tmp_path, "", FILE.replace("by-construction.b = [3]", "by-construction.a = [2]"))
+
+
+# How many numbers of each series are marked: a mark that is lost makes one independent by silence.
+FITTED = {
+    "calibration": {"l2-flush/normal": 1, "mpb-remote-read-word": 8, "dram-read-word-uncached": 4,
+                    "mpb-byte-read": 1, "mpb-word-read": 1, "mpb-read-throughput": 1},
+    "gats": {"start": 2, "origin/rckmpi": 1},
+    "gats-registers": {"rank-conversion": 2, "start": 3},
+    "database": {f"centralized/mc{n}": 1 for n in range(4)},
+    "passive-target": {"exclusive/gbh": 1, "exclusive/gbh-back-off": 1},
+    "dht": {f"{scheme}/{readers}": 3 for scheme in ("gbh-back-off", "mcs-wp")
+            for readers in ("0", "11-close", "11-distant", "47")},
+    "osu": {"latency/scosco": 1, "latency/rckmpi-two-sided": 1},
+    "ft": {"mflops/scosco": 3, "mflops/scosco-dcm": 3},
+    "automaton": {"serial": 1, "computation/rckmpi-two-sided": 2, "computation/scosco-dcm": 2},
+}  # fmt: skip
+BY_CONSTRUCTION = {
+    "calibration": {"l1-flush/wbinvd": 2, "l1-flush/invd": 2, "mpb-local-read-word": 1, "instruction": 1,
+                    "dram-minimum": 5, "mpb-read-throughput": 23, "mpb-write-throughput": 24},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("evidence", "wanted"), [("fitted", FITTED), ("by-construction", BY_CONSTRUCTION)]
+)
+def test_the_numbers_that_the_model_was_made_by_are_marked(evidence: str, wanted: dict) -> None:
+    found: dict[str, Counter] = {}
+    for made in catalogue.load().experiments.values():
+        if marked := Counter(n.series for n in made.numbers if n.evidence == evidence):
+            found[made.name] = marked
+    assert found == wanted
+
+
+@pytest.mark.parametrize(
+    ("experiment", "words", "count", "decision"),
+    [
+        ("ft", "communication falls by 4 to 5 times", 3, 13),
+        ("ft-class-b", "communication falls", 1, 13),
+        ("ft-class-b", "so it does from one-sided messages", 1, 13),
+        ("ft-class-b", "shared memory outperforms", 1, 13),
+        ("osu", "40 MB/s", 2, 13),
+        ("osu", "rises to that of one-sided ones", 1, 13),
+        ("dht", "disturb the best-effort writer as much", 1, 10),
+        ("database", "centralized", 2, 12),
+    ],
+)
+def test_a_sentence_by_which_a_part_was_chosen_is_no_evidence_for_it(
+    experiment: str, words: str, count: int, decision: int
+) -> None:
+    claims = [c for c in catalogue.load().experiments[experiment].claims if words in c.name]
+    named = [c for c in claims if f"decision 00{decision}" in c.rests_on and c.evidence == "fitted"]
+    assert len(claims) == len(named) == count, [c.name for c in claims]
 
 
 def test_claims_about_ours_are_a_class_of_their_own(tmp_path: Path) -> None:

@@ -58,7 +58,8 @@ class Figure:
 @dataclass(frozen=True)
 class Number:
     """One number of a paper; `exact`: printed as a number, not as "around"; `evidence`: fitted, if
-    a parameter or a part of the model was chosen by it, by-construction, if a parameter is it."""
+    a parameter or a part of the model was chosen by it, by-construction, if a parameter, or
+    another number, is it."""
 
     series: str
     x: X

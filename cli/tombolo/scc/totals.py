@@ -10,7 +10,7 @@ CLASSES = (*EVIDENCE, OURS)
 MEANINGS = {
     "independent": "nothing in the model was chosen by them",
     "fitted": "a parameter or a part of the model was chosen by them, so that they show little",
-    "by-construction": "a parameter or a switch says the same, so that they show nothing",
+    "by-construction": "a parameter, a switch or another number says the same, so that they show nothing",
     OURS: "of our algorithms beside the papers', on the same chip; in no paper",
 }
 
