@@ -4,7 +4,7 @@
 from pathlib import Path
 
 import pytest
-from scc_test import Bench, bench, gats  # noqa: F401: `bench` is a fixture
+from scc_test import Bench, bench, gats, value  # noqa: F401: `bench` is a fixture
 
 from tombolo.errors import UserError
 from tombolo.scc import baseline, catalogue
@@ -19,24 +19,32 @@ HELD, FAILED = Judgement("held", "5.2"), Judgement("not held", "7")
 def test_changes_of_verdicts_are_told_and_those_of_values_are_not() -> None:
     before = {"e: a": HELD, "e: b": HELD, "e: gone": HELD}
     now = {"e: a": Judgement("held", "5.3"), "e: b": FAILED, "e: new": HELD}
-    assert baseline.changes(before, now) == [
+    assert baseline.changes(before, now, ["e"]) == [
         "e: b was held (5.2) and is not held (7)", "e: new is new: held (5.2)", "e: gone is gone",
     ]  # fmt: skip
-    assert baseline.changes(before, before) == []
+    assert baseline.changes(before, before, ["e"]) == []
 
 
 def test_experiments_that_were_not_measured_stay_as_they_are() -> None:
     before = {"e: a": HELD, "e: gone": HELD, "f: c": HELD, "old: d": HELD}
     now = {"e: a": FAILED}
-    assert baseline.changes(before, now) == ["e: a was held (5.2) and is not held (7)", "e: gone is gone"]
+    told = ["e: a was held (5.2) and is not held (7)", "e: gone is gone"]
+    assert baseline.changes(before, now, ["e", "f", "old"]) == told
+    assert baseline.unmeasured(before, now, ["e", "f", "new"]) == ["f"]
     merged = baseline.merged(before, now, ["e", "f"])
     assert list(merged.items()) == [("e: a", FAILED), ("f: c", HELD)]
+
+
+def test_an_experiment_that_has_no_points_any_more_is_gone() -> None:
+    before, now = {"e: a": HELD, "old: d": HELD, "old: x": FAILED}, {"e: a": HELD}
+    assert baseline.changes(before, now, ["e"]) == ["old is gone, with 2 verdicts: it has no points"]
+    assert baseline.unmeasured(before, now, ["e"]) == []
 
 
 def test_an_experiment_without_a_verdict_yet_is_named_and_no_change() -> None:
     before, now = {"e: a": HELD}, {"e: a": HELD, "f: b": FAILED, "f: c": HELD}
     assert baseline.without(before, now) == ["f"]
-    assert baseline.changes(before, now) == []
+    assert baseline.changes(before, now, ["e", "f"]) == []
 
 
 def test_a_file_gives_its_judgements_again_a_line_for_each(tmp_path: Path) -> None:
@@ -127,3 +135,46 @@ def test_the_command_fails_when_a_verdict_differs(bench: Bench) -> None:  # noqa
     assert told.returncode == 2
     assert "was held" in told.stdout and "and is not measured" in told.stdout
     assert "verdicts differ from" in told.stderr and "baseline --quick --write" in told.stderr
+
+
+def another_build(bench: Bench) -> None:  # noqa: F811
+    with (bench.folder / "lib" / "tombolo-scc").open("a") as program:
+        program.write("# another build\n")
+
+
+@pytest.mark.parametrize("command", ["baseline", "sensitivity"])
+def test_points_of_another_build_are_refused_and_counted(bench: Bench, command: str) -> None:  # noqa: F811
+    bench.offers(gats=[gats(1), gats(10)])
+    bench.run("run", "gats", "--quick")
+    another_build(bench)
+    bench.offers(gats=[gats(1), gats(10), gats(31)])  # one that nothing has measured is none of them
+    told = bench.run(command, "--quick")
+    assert told.returncode == 2
+    assert "2 points are of other builds of tombolo-scc: 2 of gats; to measure" in told.stderr
+    bench.offers(gats=[gats(31)])  # those of before are points no more
+    bench.run("run", "gats", "--quick")
+    assert "other builds" not in bench.run("baseline", "--quick").stderr
+
+
+def test_points_of_another_build_are_taken_where_they_are_wanted(bench: Bench) -> None:  # noqa: F811
+    """The points of this build go before those of others."""
+    old = {"name": "targets-10", "lines": [value("origin/scosco", 10, 50.0)]}
+    bench.offers(gats=[old, {"name": "rckmpi-10", "lines": [value("origin/rckmpi", 10, 90.0)]}])
+    bench.run("run", "gats", "--quick")
+    another_build(bench)
+    bench.offers(gats=[gats(10)])
+    bench.run("run", "gats", "--quick")
+    bench.offers(gats=[gats(10), {"name": "rckmpi-10"}])
+    told = bench.run("baseline", "--quick", "--other-builds")
+    text = " ".join(told.stdout.split())
+    assert "1 points are of other builds of tombolo-scc: 1 of gats" in text
+    assert "gats: origin/scosco at 10 was met" not in text  # 18.0, and not 50
+    assert "the values are of 2 builds of the program" in " ".join(bench.run("report", "--quick").stdout.split())
+
+
+def test_the_command_names_what_has_no_points_and_what_was_not_measured(bench: Bench) -> None:  # noqa: F811
+    bench.offers(gats=[gats(10)], dht=[{"name": "mcs-wp-0-32"}])
+    bench.run("run", "gats", "--quick")
+    text = " ".join(bench.run("baseline", "--quick").stdout.split())
+    assert "not measured, and left as they are: dht" in text
+    assert "osu is gone, with" in text and "dht is gone" not in text

@@ -86,6 +86,53 @@ def test_the_command_keeps_json_and_picture_and_the_report_shows_them(bench: Ben
     assert "id='statistics-gats-targets-10'" in page and "download='gats-targets-10.json'" in page
     assert re.search(r"controller at \(0, 0\)", page)
 
+    file.write_text(file.read_text()[:40])
+    told = bench.run("report", "--quick")
+    assert told.returncode == 0, told.stderr
+    assert "gats-targets-10.json cannot be read" in index.read_text()
+
+
+def test_those_of_another_chip_or_build_are_not_shown(bench: Bench) -> None:  # noqa: F811
+    bench.offers(gats=[gats(10, statistics=[LINE])])
+    bench.run("statistics", "gats", "targets-10", "--quick")
+    bench.run("run", "gats", "--quick")
+    shown = "id='statistics-gats-targets-10'"
+    (index,) = [bench.folder / "results/scc/report-quick-seed1-scc/index.html"]
+    for changed in (bench.chip, bench.folder / "lib" / "tombolo-scc"):
+        bench.run("report", "--quick")
+        assert shown in index.read_text()
+        text = changed.read_text()
+        changed.write_text(text.replace("533", "800") + "# changed\n")
+        bench.run("run", "gats", "--quick", "--fresh")
+        bench.run("report", "--quick")
+        assert shown not in index.read_text(), changed
+        changed.write_text(text)
+        bench.run("run", "gats", "--quick", "--fresh")
+
+
+def test_files_that_an_interrupt_left_are_none_or_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    statistics.save([run()], tmp_path)
+    whole = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert sorted(whole) == ["e-p.json", "e-p.svg"]
+    monkeypatch.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        statistics.save([run(end_us=1.0)], tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if ".part" not in path.name} == whole
+
+
+@pytest.mark.parametrize("text", ["", "[", "[]", "{}", "[1]", '[{"point": "p"}]'])
+def test_a_file_that_holds_no_statistics_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setenv("TOMBOLO_RESULTS", str(tmp_path))
+    folder = statistics.folder(statistics.Setting(), "b")
+    statistics.save([run()], folder)
+    ((found, file),) = statistics.saved(statistics.Setting(), {"b", "c"})
+    assert found == run()
+    file.write_text(text)
+    assert statistics.saved(statistics.Setting(), {"b"}) == [(None, file)]
+    statistics.save([run()], folder)
+    file.with_suffix(".svg").unlink()
+    assert statistics.saved(statistics.Setting(), {"b"}) == [(None, file)]
+
 
 def test_a_point_without_simulations_is_told(bench: Bench) -> None:  # noqa: F811
     bench.offers(gats=[gats(1)])
@@ -95,5 +142,5 @@ def test_a_point_without_simulations_is_told(bench: Bench) -> None:  # noqa: F81
 
 def test_a_page_without_statistics_says_how_to_make_them() -> None:
     assert "scc statistics" in page_statistics.render([])
-    assert statistics.stem(run(), statistics.Setting()).name == "e-p"
-    assert Path(statistics.stem(run(), statistics.Setting())).parent.name.startswith("statistics-full-seed1")
+    folder = statistics.folder(statistics.Setting(), "b")
+    assert folder.name.startswith("statistics-full-seed1-scc.") and folder.name.endswith("-b")

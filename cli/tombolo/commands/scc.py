@@ -2,6 +2,7 @@
 """`tombolo scc`: the papers' experiments on the simulated SCC, and a report beside the papers."""
 
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Annotated
 
@@ -131,21 +132,28 @@ def baseline_command(
     write: Annotated[
         bool, typer.Option("--write", help="Keep the verdicts as the ones to compare with.")
     ] = False,
+    other_builds: Annotated[
+        bool, typer.Option("--other-builds", help="Take points that only other builds have measured.")
+    ] = False,
 ) -> None:
     """Compare the verdicts of earlier measurements with those in the source tree."""
     setting = Setting(quick)
     file = baseline.path(setting)
     known = catalogue.load()
-    now = baseline.judgements(report.gather(known, _measured(setting), setting))
+    results = _of_this_build(setting, other_builds)
+    now = baseline.judgements(report.gather(known, results, setting))
+    before = {} if write and not file.exists() else baseline.load(file)
+    offered = campaign.with_points(setting)
+    there = [name for name in known.experiments if name in offered]
+    if same := baseline.unmeasured(before, now, there):
+        paragraph(f"not measured, and left as they are: {', '.join(same)}", style="yellow")
     if write:
-        before = baseline.load(file) if file.exists() else {}
-        baseline.save(baseline.merged(before, now, list(known.experiments)), file)
+        baseline.save(baseline.merged(before, now, there), file)
         paragraph(f"{len(now)} verdicts: {paths.shown(file)}")
         return
-    before = baseline.load(file)
     if unknown := baseline.without(before, now):
         paragraph(f"no verdicts of {', '.join(unknown)} were kept yet", style="yellow")
-    changes = baseline.changes(before, now)
+    changes = baseline.changes(before, now, there)
     for sentence in changes:
         paragraph(sentence)
     if changes:
@@ -167,7 +175,7 @@ def sensitivity_command(
 ) -> None:
     """Which verdicts flip where a parameter that was chosen, or the seed, is another."""
     setting = Setting(quick)
-    known, before = catalogue.load(), _measured(setting)
+    known, before = catalogue.load(), _of_this_build(setting)
     found = sensitivity_table.Table(setting.mode, chips.load(chips.DEFAULT).digest)
     failures = []
     for variant in sensitivity.choose(variants or []):
@@ -210,10 +218,11 @@ def statistics_command(
     """How busy each part of the chip was in a point, and how long requests waited there."""
     setting = Setting(quick, seed, chip)
     program = native.locate()
+    folder = statistics.folder(setting, native.digest(program))
     for point in points:
         runs = statistics.measure(program, experiment, point, setting)
         console.print(_use_table(statistics.longest(runs)))
-        at = statistics.save(runs, setting)
+        at = statistics.save(runs, folder)
         paragraph(f"{paths.shown(at)}.json, .svg")
 
 
@@ -240,14 +249,38 @@ def _measured(setting: Setting) -> store.Results:
     return results
 
 
+def _of_this_build(setting: Setting, others_too: bool = False) -> store.Results:
+    """The results of the program as it is now. A UserError names points that only other builds have
+    measured, unless they are wanted; those that the program has no more do not count."""
+    newest, program = _measured(setting), native.locate()
+    here = store.Store(program, setting).load()
+    planned = campaign.planned(program, {name for name, _ in newest.done}, setting)
+    others = [key for key in newest.done if key in planned and key not in here.done]
+    if not others:
+        return here
+    sentence = f"{len(others)} points are of other builds of {native.NAME}: {_some(others)}"
+    if not others_too:
+        raise UserError(f"{sentence}; {hints.MEASURE_QUICK if setting.quick else hints.MEASURE}")
+    paragraph(sentence, style="yellow")
+    return store.Results({**{key: newest.done[key] for key in others}, **here.done})
+
+
+def _some(keys: list[store.Key]) -> str:
+    """The number of each experiment's."""
+    counts = Counter(experiment for experiment, _ in keys)
+    return ", ".join(f"{count} of {experiment}" for experiment, count in counts.items())
+
+
 def _report(setting: Setting, results: store.Results, everything: bool) -> Report:
     made = report.gather(catalogue.load(), results, setting)
     _show(made.sections, everything)
     changed = sorted(name for name, digests in results.chips().items() if len(digests) > 1)
-    if len(results.commits()) > 1 or changed:
+    builds = len(results.builds())
+    if builds > 1 or len(results.commits()) > 1 or changed:
+        of_builds = f"{builds} builds of the program, of " if builds > 1 else ""
         of_chips = f" and of changed parameters of {', '.join(changed)}" if changed else ""
         paragraph(
-            f"the values are of {len(results.commits())} commits{of_chips}; "
+            f"the values are of {of_builds}{len(results.commits())} commits{of_chips}; "
             f"{hints.MEASURE_AGAIN}",
             style="yellow",
         )

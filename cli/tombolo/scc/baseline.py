@@ -6,6 +6,7 @@ papers' numbers only. A change that is meant comes with a new file; another one 
 """
 
 import json
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,8 +86,16 @@ def without(before: Judgements, now: Judgements) -> list[str]:
     return list(dict.fromkeys(e for n in now if (e := experiment_of(n)) not in kept))
 
 
-def changes(before: Judgements, now: Judgements) -> list[str]:
-    """A sentence for each verdict that is another, is new or is gone, of experiments in both."""
+def unmeasured(before: Judgements, now: Judgements, experiments: list[str]) -> list[str]:
+    """Those of the experiments that have verdicts, but none of now."""
+    kept = {experiment_of(name) for name in before}
+    measured = {experiment_of(name) for name in now}
+    return [each for each in experiments if each in kept and each not in measured]
+
+
+def changes(before: Judgements, now: Judgements, experiments: list[str]) -> list[str]:
+    """A sentence for each verdict that is another, is new or is gone, of experiments in both; and for
+    each experiment of before that is none of `experiments`, those with points today."""
     measured = {experiment_of(name) for name in now}
     unknown = without(before, now)
     said = []
@@ -101,7 +110,12 @@ def changes(before: Judgements, now: Judgements) -> list[str]:
                 f"{name} was {old.word} ({old.found}) and is {judgement.word} ({judgement.found})"
             )
     gone = [n for n in before if n not in now and experiment_of(n) in measured]
-    return said + [f"{name} is gone" for name in gone]
+    lost = Counter(e for n in before if (e := experiment_of(n)) not in (*measured, *experiments))
+    return [
+        *said,
+        *(f"{name} is gone" for name in gone),
+        *(f"{name} is gone, with {count} verdicts: it has no points" for name, count in lost.items()),
+    ]
 
 
 def _claim(verdict: Verdict) -> str:

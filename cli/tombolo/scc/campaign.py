@@ -13,7 +13,7 @@ from tombolo.errors import UserError
 from tombolo.scc import catalogue, native
 from tombolo.scc.native import Point, Setting
 from tombolo.scc.pool import Failure, Interrupted, Pool
-from tombolo.scc.store import Store
+from tombolo.scc.store import Key, Store
 
 MEMORY_SHARE = 0.9  # of the free memory: the rest is for this command and for others
 GIB = 1 << 30
@@ -40,6 +40,18 @@ def choose(program: Path, names: list[str]) -> list[str]:
     return list(dict.fromkeys(names)) or [
         name for name in offered if not (name in known and known[name].long)
     ]
+
+
+def with_points(setting: Setting) -> set[str]:
+    """The experiments of which the set has a point."""
+    offered = native.offers(native.locate()).values()
+    return {o.experiment for o in offered if (o.quick_points if setting.quick else o.points)}
+
+
+def planned(program: Path, experiments: set[str], setting: Setting) -> set[Key]:
+    """The points of those of the experiments that the program has."""
+    names = [name for name in native.offers(program) if name in experiments]
+    return {(p.experiment, p.name) for name in names for p in native.plan(program, name, setting)}
 
 
 def run(

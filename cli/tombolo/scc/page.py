@@ -94,7 +94,7 @@ class Report:
     sections: list[Section]
     parameters: tuple[Parameter, ...] = ()
     sensitivity: Table | None = None  # of the source tree
-    statistics: list[tuple[Run, Path]] = field(default_factory=list)
+    statistics: list[tuple[Run | None, Path]] = field(default_factory=list)
 
 
 def render(report: Report) -> str:

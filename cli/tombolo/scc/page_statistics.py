@@ -4,14 +4,15 @@
 from html import escape
 from pathlib import Path
 
-from tombolo import hints
+from tombolo import hints, paths
 from tombolo.scc import statistics
 from tombolo.scc.markup import data_uri, details, table
 from tombolo.scc.statistics import Run
 
 
-def render(saved: list[tuple[Run, Path]]) -> str:
-    """`saved`: the runs to show, and the files of all runs of their points."""
+def render(saved: list[tuple[Run | None, Path]]) -> str:
+    """`saved`: the runs to show, and the files of all runs of their points; none for a file that
+    cannot be read, which is named."""
     if not saved:
         return f"<p>None, {hints.STATISTICS}.</p>"
     lead = (
@@ -19,7 +20,11 @@ def render(saved: list[tuple[Run, Path]]) -> str:
         "there in nanoseconds; in their corner the message passing buffer. Beside the edges: the banks of "
         "a controller, and the mean wait from arrival until memory is read or written.</p>"
     )
-    return lead + "\n".join(_run(run, file) for run, file in saved)
+    return lead + "\n".join(_run(run, file) if run else _unread(file) for run, file in saved)
+
+
+def _unread(file: Path) -> str:
+    return f"<p class='bad'>{escape(paths.shown(file))} cannot be read: remove it, or measure it again.</p>"
 
 
 def _run(run: Run, file: Path) -> str:

@@ -33,7 +33,8 @@ def gather(catalogue: Catalogue, results: store.Results, setting: Setting) -> Re
         )
     chip = chips.load(setting.chip)
     table = sensitivity_table.kept(setting.quick)
-    return Report(_about(results, setting), sections, chip.parameters, table, statistics.saved(setting))
+    kept = statistics.saved(setting, results.builds())
+    return Report(_about(results, setting), sections, chip.parameters, table, kept)
 
 
 def write(report: Report, results: store.Results, where: Path) -> Path:
@@ -73,6 +74,7 @@ def _about(results: store.Results, setting: Setting) -> dict[str, str]:
         "points measured": str(len(results.done)),
         "first and last": f"{times[0]} to {times[-1]}" if times else "none",
         "commits": ", ".join(sorted(results.commits())) or "none",
+        "builds of the program": ", ".join(sorted(results.builds())) or "none",
         "set of points": "quick" if setting.quick else "full",
         "seed": str(setting.seed),
         "chip": setting.chip,

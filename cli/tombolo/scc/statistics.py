@@ -69,8 +69,9 @@ class Run:
         return sorted((p for p in self.parts if p.part == kind), key=lambda p: -p.utilisation)
 
 
-def folder(setting: Setting) -> Path:
-    return store.folder() / f"statistics-{setting.name}"
+def folder(setting: Setting, build: str) -> Path:
+    """Of those of a chip and of a build of the program, by its digest: as results are kept apart."""
+    return store.folder() / f"statistics-{setting.label}-{build}"
 
 
 def measure(program: Path, experiment: str, point: str, setting: Setting) -> list[Run]:
@@ -101,31 +102,41 @@ def longest(runs: list[Run]) -> Run:
     return max(runs, key=lambda run: run.end_us)
 
 
-def stem(run: Run, setting: Setting) -> Path:
-    """Of its files, without their suffix."""
-    return folder(setting) / f"{run.experiment}-{run.point}"
-
-
-def save(runs: list[Run], setting: Setting) -> Path:
-    """Writes the JSON and the picture; returns the stem of both."""
+def save(runs: list[Run], within: Path) -> Path:
+    """Writes the JSON and the picture into a folder; returns the stem of both. The JSON, by which
+    they are found, comes last and whole."""
     from tombolo.scc import chip_picture  # matplotlib is slow to load and only needed here
 
     shown = longest(runs)
-    at = stem(shown, setting)
-    at.parent.mkdir(parents=True, exist_ok=True)
-    at.with_name(f"{at.name}.json").write_text(json.dumps([asdict(run) for run in runs], indent=1) + "\n")
-    at.with_name(f"{at.name}.svg").write_bytes(chip_picture.svg(shown))
+    at = within / f"{shown.experiment}-{shown.point}"
+    within.mkdir(parents=True, exist_ok=True)
+    _write(at.with_name(f"{at.name}.svg"), chip_picture.svg(shown))
+    text = json.dumps([asdict(run) for run in runs], indent=1) + "\n"
+    _write(at.with_name(f"{at.name}.json"), text.encode())
     return at
 
 
-def saved(setting: Setting) -> list[tuple[Run, Path]]:
-    """The shown runs of all points that were measured, and the files of their JSON."""
-    found = []
-    for file in sorted(folder(setting).glob("*.json")):
+def _write(file: Path, content: bytes) -> None:
+    """An interrupt leaves the file of before, or none."""
+    part = file.with_name(f"{file.name}.part")
+    part.write_bytes(content)
+    part.replace(file)
+
+
+def saved(setting: Setting, builds: set[str]) -> list[tuple[Run | None, Path]]:
+    """The shown runs of all points that were measured with these builds of the program, and the files
+    of their JSON; no run where a file cannot be read."""
+    files = [file for build in sorted(builds) for file in folder(setting, build).glob("*.json")]
+    return [(_kept(file), file) for file in sorted(files, key=lambda file: file.name)]
+
+
+def _kept(file: Path) -> Run | None:
+    try:
         told = json.loads(file.read_text())
         runs = [read({**each, "statistics": each["point"]}) for each in told]
-        found.append((longest(runs), file))
-    return found
+        return longest(runs) if file.with_suffix(".svg").is_file() else None
+    except (OSError, ValueError, TypeError, KeyError, UserError):
+        return None
 
 
 def summary(run: Run) -> list[tuple[str, str, str, str]]:

@@ -31,6 +31,7 @@ class Done:
     chips: dict[str, str]  # name -> digest
     lines: list[dict]
     about: dict  # events, virtual_s, host_s
+    build: str = ""  # the digest of the program
 
 
 @dataclass
@@ -46,6 +47,9 @@ class Results:
 
     def commits(self) -> set[str]:
         return {done.commit or "unknown" for done in self.done.values()}
+
+    def builds(self) -> set[str]:
+        return {done.build for done in self.done.values()}
 
     def chips(self) -> dict[str, set[str]]:
         """Name -> digests: more than one if the chip's parameters changed between measurements."""
@@ -105,13 +109,14 @@ def read(paths: list[Path]) -> Results:
     results = Results()
     for path in paths:
         pending: dict[Key, list[dict]] = {}
+        build = path.stem.rpartition("-")[2]
         for text in path.read_text(errors="replace").splitlines():
             record = native.parse(text) or {}
-            _take(results, pending, record)
+            _take(results, pending, record, build)
     return results
 
 
-def _take(results: Results, pending: dict[Key, list[dict]], record: dict) -> None:
+def _take(results: Results, pending: dict[Key, list[dict]], record: dict, build: str) -> None:
     key = (record.get("experiment", ""), record.get("point", ""))
     match record.get("kind"):
         case "sample":
@@ -122,7 +127,7 @@ def _take(results: Results, pending: dict[Key, list[dict]], record: dict) -> Non
             chips = {
                 line.get("chip", ""): line["chip_digest"] for line in lines if "chip_digest" in line
             }
-            done = Done(record.get("time", ""), record.get("commit"), chips, lines, record)
+            done = Done(record.get("time", ""), record.get("commit"), chips, lines, record, build)
             before = results.done.get(key)
             if before is None or before.time <= done.time:
                 results.done[key] = done
