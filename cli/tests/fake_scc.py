@@ -4,7 +4,7 @@
 
 The file maps an experiment to its points; a point has `name`, and may have `cost`, `memory_bytes`,
 `lines` (series, x, value, unit and more), `on` (others, by the name of the chip), `statistics` (the
-lines of its simulations) and `does`: crash, garbage, refuse, fail, hang, unfinished.
+lines of its simulations) and `does`: crash, garbage, odd, refuse, fail, deadlock, hang, unfinished.
 Each run of a point leaves its name in the file's neighbour `ran`.
 """
 
@@ -51,6 +51,12 @@ def run(experiment: str, point: dict, seed: int, chip: str) -> None:
         os.kill(os.getpid(), signal.SIGSEGV)
     if does == "garbage":
         print("assertion: what is this?", flush=True)
+    if does == "odd":
+        say({"progress": "half"})
+    if does == "deadlock":
+        wait = "deadlock: 2 of 4 cores wait for ever:\n  core 1 since 3 us\n  core 2 since 4 us"
+        print(f"tombolo-scc: {experiment} {point['name']}: {wait}", file=sys.stderr)
+        sys.exit(1)
     if does == "refuse":
         refuse("the chip has too few cores")
     if does == "fail":

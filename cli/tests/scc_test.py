@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tombolo import paths, progress
-from tombolo.scc import native, store
+from tombolo.scc import baseline, catalogue, native, pool, report, store
 from tombolo.scc.native import Setting
 from tombolo.scc.pool import Failure
 
@@ -59,6 +59,12 @@ class Bench:
         process = self.start(*arguments)
         out, err = process.communicate(timeout=60)
         return subprocess.CompletedProcess(arguments, process.returncode, out, err)
+
+    def judged(self, name: str, quick: bool = True) -> str:
+        """The verdict of a claim or a number, by all that was measured."""
+        files = (self.folder / "results" / "scc").glob(f"{'quick' if quick else 'full'}-*.jsonl")
+        made = report.gather(catalogue.load(), store.read(sorted(files)), Setting(quick))
+        return baseline.judgements(made)[name].word
 
     def ran(self) -> list[str]:
         """The points that were run, in order of their start."""
@@ -173,6 +179,8 @@ def test_an_interrupt_keeps_finished_points_and_says_how_to_resume(bench: Bench,
     [
         ("crash", "was killed by SIGSEGV"),
         ("garbage", "none of the protocol: assertion: what is this?"),
+        ("odd", 'none of the protocol: {"progress": "half"}'),
+        ("deadlock", "deadlock: 2 of 4 cores wait for ever:"),
         ("refuse", "the chip has too few cores"),
         ("fail", "no space left on device"),
         ("unfinished", "without saying that the point is done"),
@@ -185,6 +193,66 @@ def test_a_point_that_fails_is_named_and_the_others_go_on(bench: Bench, does: st
     assert "gats targets-10" in ended.stderr and says in ended.stderr
     assert "2 points measured" in ended.stdout
     assert "to try them again: tombolo scc run gats --jobs 1" in ended.stderr
+
+
+def immediate(processes: int, **more) -> dict:
+    line = value("mixed/rckmpi-immediate", processes, 40.0)
+    return {"name": f"mixed-rckmpi-immediate-{processes}", "lines": [line], **more}
+
+
+def deferred(processes: int) -> dict:
+    return {"name": f"mixed-rckmpi-{processes}", "lines": [value("mixed/rckmpi", processes, 4.0)]}
+
+
+@pytest.mark.parametrize(("does", "word"), [("deadlock", "held"), ("crash", "not measured")])
+def test_a_deadlock_that_a_claim_is_about_is_a_finding(bench: Bench, does: str, word: str) -> None:
+    """Of all its points: one that failed for another reason leaves the claim open."""
+    bench.offers(passive_target=[deferred(4), deferred(8), immediate(2), immediate(4, does="deadlock"),
+                                 immediate(8, does=does)])  # fmt: skip
+    ended = bench.run("run", "passive-target", "--quick")
+    assert ended.returncode == (0 if does == "deadlock" else 1), ended.stderr
+    found = bench.judged("passive-target: immediate locks deadlock with the mix beyond two processes")
+    assert found == word
+    bench.offers(passive_target=[deferred(4), deferred(8), immediate(4), immediate(8)])
+    bench.run("run", "passive-target", "--quick")  # they did not end, and so they run again
+    assert bench.judged("passive-target: immediate locks deadlock with the mix beyond two processes") == "not held"
+
+
+def test_the_interrupt_of_a_start_ends_what_was_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\nexec sleep 60\n")
+    program.chmod(0o755)
+    started, popen = [], subprocess.Popen
+
+    def interrupted(*arguments, **options):
+        started.append(popen(*arguments, **options))
+        os.kill(os.getpid(), signal.SIGINT)
+        return started[-1]
+
+    monkeypatch.setattr(pool.subprocess, "Popen", interrupted)
+    with pytest.raises(pool.Interrupted):
+        pooled(program).run([native.Point("e", "p", 1, 1)])
+    assert [child.poll() for child in started] == [-signal.SIGTERM]
+
+
+def test_a_listener_that_fails_tells_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\necho line\nexec sleep 60\n")
+    program.chmod(0o755)
+
+    def fails(_line: str) -> None:
+        raise RuntimeError("out of order")
+
+    monkeypatch.setattr(native, "parse", fails)
+    (failure,) = pooled(program).run([native.Point("e", "p", 1, 1)])
+    assert "its output could not be read: out of order" in failure.why
+
+
+def pooled(program: Path) -> pool.Pool:
+    class Silent:
+        started = progressed = ended = lambda *_: None
+
+    return pool.Pool(program, Setting(), 1, 1 << 30, lambda *_: None, Silent())
 
 
 def test_an_unknown_experiment_is_named_with_those_there_are(bench: Bench) -> None:

@@ -236,6 +236,36 @@ def test_the_value_of_a_claim(kind: str, more: dict, series: dict, values: tuple
     assert judged(claim(kind, **more), **series).values == pytest.approx(values)
 
 
+@pytest.mark.parametrize(
+    ("series", "deadlocked", "values"),
+    [
+        ({"a": {2: 1, 4: 1, 8: 1}, "b": {4: 1, 8: 1}}, (), (2,)),
+        ({"a": {2: 1, 4: 1}, "b": {4: 1, 8: 1}}, ("a-8",), (1,)),
+        ({"a": {2: 1}, "b": {2: 1, 4: 1, 8: 1}}, ("a-4", "a-8"), (0,)),
+        ({"a": {2: 1}, "b": {4: 1, 8: 1}}, ("a-8", "b-4"), ()),
+        ({"a": {2: 1}, "b": {4: 1, 8: 1}}, (), ()),
+        ({}, (), ()),
+    ],
+)
+def test_points_that_only_failed_show_no_deadlock(series: dict, deadlocked: tuple, values: tuple) -> None:
+    made = claim("deadlocks", high=0, since=4, to="b", points="a-*")
+    experiment = Experiment("e", "E", (FIGURE,), claims=(made,))
+    found = measured(experiment, **series)
+    found.deadlocked = deadlocked
+    (verdict,) = verdicts.verdicts(Catalogue(), experiment, found)
+    assert verdict.values == values
+
+
+@pytest.mark.parametrize("more", ['kind = "deadlocks"\nto = "a"', 'kind = "deadlocks"\npoints = "a-*"',
+                                  'kind = "count"\npoints = "a-*"'])  # fmt: skip
+def test_points_are_of_deadlocks_which_need_places_too(tmp_path: Path, more: str) -> None:
+    axes = 'x = { name = "n", unit = "" }\ny = { name = "t", unit = "" }\nseries = [{ name = "a", meaning = "" }]\n'
+    text = f'name = "e"\ntitle = "E"\n[[figure]]\nname = "f"\ntitle = "F"\n{axes}[[claim]]\nname = "c"\n{more}\n'
+    (tmp_path / "e.toml").write_text(text + 'series = "a"\nhigh = 0\nsource = "ours"\n')
+    with pytest.raises(UserError, match="needs points, and to"):
+        catalogue.load(tmp_path)
+
+
 def test_a_claim_holds_when_all_values_lie_within_its_bounds() -> None:
     wanted = claim("value", low=2, high=3)
     assert judged(wanted, a={1: 2, 2: 3}).held is True

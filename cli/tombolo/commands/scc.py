@@ -262,7 +262,7 @@ def _of_this_build(setting: Setting, others_too: bool = False) -> store.Results:
     if not others_too:
         raise UserError(f"{sentence}; {hints.MEASURE_QUICK if setting.quick else hints.MEASURE}")
     paragraph(sentence, style="yellow")
-    return store.Results({**{key: newest.done[key] for key in others}, **here.done})
+    return store.Results({**{key: newest.done[key] for key in others}, **here.done}, here.deadlocks)
 
 
 def _some(keys: list[store.Key]) -> str:

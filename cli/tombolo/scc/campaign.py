@@ -5,6 +5,7 @@ import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from tombolo import host, paths, progress
@@ -78,6 +79,7 @@ def run(
         with progress.watcher(fitting) as watcher:
             pool = Pool(program, setting, jobs or host.cores(), free, store.keep, watcher)
             failures += _measure(pool, fitting, store)
+    failures = _without_deadlocks(failures, store)
     return Ended(store, len(missing) - len(failures), len(planned) - len(missing), failures)
 
 
@@ -98,6 +100,22 @@ def _fitting(points: list[Point], free: int) -> tuple[list[Point], list[Failure]
         for p in large
     ]
     return [point for point in points if point not in large], failures
+
+
+def _without_deadlocks(failures: list[Failure], store: Store) -> list[Failure]:
+    """Keeps the deadlocks. One that a claim is about is a finding, and no failure."""
+    known, rest = catalogue.load().experiments, []
+    for failure in failures:
+        if failure.deadlock:
+            store.deadlocked(failure.point)
+        if not (failure.deadlock and _claimed(known.get(failure.point.experiment), failure.point)):
+            rest.append(failure)
+    return rest
+
+
+def _claimed(experiment: catalogue.Experiment | None, point: Point) -> bool:
+    claims = experiment.claims if experiment else ()
+    return any(c.points and fnmatchcase(point.name, c.points) for c in claims)
 
 
 def _measure(pool: Pool, points: list[Point], store: Store) -> list[Failure]:

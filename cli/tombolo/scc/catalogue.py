@@ -14,11 +14,12 @@ from tombolo.errors import UserError
 WITHIN = 0.25
 LAST = 1_000_000  # the place of an experiment that states none, as experiments/CMakeLists.txt has it
 CLAIM_KINDS = (
-    "value", "ratio", "difference", "flat", "linear", "slope", "efficiency", "count", "spread",
-    "quartiles", "third-quartiles", "below-quartile",
+    "value", "ratio", "difference", "flat", "linear", "slope", "efficiency", "count", "deadlocks",
+    "spread", "quartiles", "third-quartiles", "below-quartile",
 )  # fmt: skip
 EVIDENCE = ("independent", "fitted", "by-construction")
 OURS = "ours"  # the source, and the class, of claims about our own algorithms
+DEADLOCKS = "deadlocks"  # the kind of claims about points that do not end
 FULL = "full"  # the set that a claim needs which the few samples of the quick set do not carry
 X = float | int | str
 
@@ -96,6 +97,7 @@ class Claim:
     until: float = math.inf
     low: float = -math.inf
     high: float = math.inf
+    points: str = ""  # a pattern of those that deadlock
 
     @property
     def standing(self) -> str:
@@ -306,6 +308,8 @@ def _claim(table: dict) -> Claim:
     claim = Claim(**table)
     if claim.kind not in CLAIM_KINDS:
         raise ValueError(f"'{claim.kind}' is no kind of claim; there are {', '.join(CLAIM_KINDS)}")
+    if (claim.kind == DEADLOCKS) != bool(claim.points) or claim.points and not claim.to:
+        raise ValueError(f"the claim '{claim.name}': '{DEADLOCKS}', and no other kind, needs points, and to")
     if math.isinf(claim.low) and math.isinf(claim.high):
         raise ValueError(f"the claim '{claim.name}' has neither low nor high")
     if claim.needs not in ("", FULL):

@@ -7,6 +7,7 @@ processes and leaves the finished points with the caller.
 
 import os
 import queue
+import re
 import signal
 import subprocess
 import tempfile
@@ -21,6 +22,8 @@ from tombolo.scc import native
 from tombolo.scc.native import Point, Setting
 
 GRACE_SECONDS = 2
+NUMBERS = (signal.SIGINT, signal.SIGTERM)
+DEADLOCK = re.compile(r"\bdeadlock: \d+ of \d+ cores wait")  # the simulator's words
 
 
 class Interrupted(BaseException):
@@ -34,6 +37,11 @@ class Interrupted(BaseException):
 class Failure:
     point: Point
     why: str
+
+    @property
+    def deadlock(self) -> bool:
+        """Whether the simulated program waits for ever."""
+        return DEADLOCK.search(self.why) is not None
 
 
 class Watcher(Protocol):
@@ -90,12 +98,13 @@ class Pool:
         self._keep, self._watcher = keep, watcher
         self._running: dict[Point, Process] = {}
         self._news: queue.SimpleQueue[tuple[Point, float | Outcome]] = queue.SimpleQueue()
+        self._signals = Signals()
 
     def run(self, points: list[Point]) -> list[Failure]:
         """Measures all; raises Interrupted on SIGINT and SIGTERM when the processes are gone."""
         waiting = sorted(points, key=lambda point: -point.cost)
         failures: list[Failure] = []
-        with _signals_raise():
+        with self._signals.raised():
             try:
                 while waiting or self._running:
                     self._fill(waiting)
@@ -118,35 +127,43 @@ class Pool:
 
     def _start(self, point: Point) -> None:
         errors = tempfile.TemporaryFile()
-        child = subprocess.Popen(
-            native.command(self._program, point, self._setting),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-            errors="replace",
-            env=native.environment(),
-            start_new_session=True,  # a terminal's Ctrl-C is ours to hand on
-        )
-        process = Process(point, child)
-        self._running[point] = process
+        with self._signals.held():  # an interrupt ends what _running names
+            child = subprocess.Popen(
+                native.command(self._program, point, self._setting),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                errors="replace",
+                env=native.environment(),
+                start_new_session=True,  # a terminal's Ctrl-C is ours to hand on
+            )
+            process = Process(point, child)
+            self._running[point] = process
         process.thread = threading.Thread(target=self._listen, args=(process, errors), daemon=True)
         process.thread.start()
         self._watcher.started(point)
 
     def _listen(self, process: Process, errors) -> None:
+        """Tells the outcome whatever happens here: the pool waits for it."""
         outcome = Outcome()
-        for line in process.child.stdout or ():
-            self._take(process.point, line, outcome)
-        outcome.status = process.child.wait()
-        with errors:
-            errors.seek(0)
-            outcome.complaint = _last_line(errors.read().decode(errors="replace"))
-        self._news.put((process.point, outcome))
+        try:
+            for line in process.child.stdout or ():
+                self._take(process.point, line, outcome)
+            outcome.status = process.child.wait()
+            with errors:
+                errors.seek(0)
+                outcome.complaint = _complaint(errors.read().decode(errors="replace"))
+        except Exception as mistake:
+            _signal_group(process.child, signal.SIGKILL)
+            outcome.status = process.child.wait()
+            outcome.complaint = f"its output could not be read: {mistake}"
+        finally:
+            self._news.put((process.point, outcome))
 
     def _take(self, point: Point, line: str, outcome: Outcome) -> None:
         record = native.parse(line)
-        if record is not None and "progress" in record:
+        if record is not None and isinstance(record.get("progress"), int | float):
             self._news.put((point, float(record["progress"])))
         elif record is not None and record.get("point_done") == point.name:
             outcome.about = record
@@ -180,19 +197,40 @@ class Pool:
         self._running.clear()
 
 
-@contextmanager
-def _signals_raise() -> Iterator[None]:
-    def interrupt(number: int, _frame) -> None:
-        for each in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(each, signal.SIG_IGN)  # until the processes are ended
-        raise Interrupted(number)
+class Signals:
+    """SIGINT and SIGTERM as Interrupted, on the main thread."""
 
-    before = {each: signal.signal(each, interrupt) for each in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+    def __init__(self) -> None:
+        self._held = False
+        self._came: int | None = None
+
+    @contextmanager
+    def raised(self) -> Iterator[None]:
+        """They raise within."""
+        before = {each: signal.signal(each, self._interrupt) for each in NUMBERS}
+        try:
+            yield
+        finally:
+            for each, handler in before.items():
+                signal.signal(each, handler)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """One that comes within raises at its end."""
+        self._held = True
+        try:
+            yield
+        finally:
+            self._held = False
+            if self._came is not None:
+                raise Interrupted(self._came)
+
+    def _interrupt(self, number: int, _frame) -> None:
+        for each in NUMBERS:
+            signal.signal(each, signal.SIG_IGN)  # until the processes are ended
+        self._came = number
+        if not self._held:
+            raise Interrupted(number)
 
 
 def _signal_group(child: subprocess.Popen, number: int) -> None:
@@ -202,6 +240,8 @@ def _signal_group(child: subprocess.Popen, number: int) -> None:
         pass
 
 
-def _last_line(text: str) -> str:
+def _complaint(text: str) -> str:
+    """The line that tells of a deadlock, or the last."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1].removeprefix(f"{native.NAME}: ")[:300] if lines else ""
+    chosen = [line for line in lines if DEADLOCK.search(line)] or lines
+    return chosen[-1].removeprefix(f"{native.NAME}: ")[:300] if chosen else ""

@@ -114,15 +114,16 @@ def measure(
     ended = campaign.run(
         [], setting, jobs, fresh=False, wanted=lambda point: judged(known, point.experiment)
     )
-    varied = store.Results({k: done for k, done in ended.store.load().done.items() if k in before.done})
+    found = ended.store.load()
+    varied = store.Results({k: found.done[k] for k in before.done if k in found.done}, found.deadlocks)
     then = baseline.judgements(report.gather(known, before, Setting(quick)))
     now = baseline.judgements(report.gather(known, varied, Setting(quick)))
     chip = chips.load(chips.DEFAULT)
     can_flip = sum(each.word not in (NO_MEASUREMENT, NOT_JUDGED) for each in now.values())
-    found = Outcome(
+    outcome = Outcome(
         variant.name, change(variant, chip), len(varied.done), can_flip, compare(then, now)
     )
-    return found, ended.failures
+    return outcome, ended.failures
 
 
 def compare(before: Judgements, now: Judgements) -> list[Flip]:

@@ -2,7 +2,7 @@
 """The measured values: one file of JSON lines for each setting and build of the native program.
 
 The lines of a point are written together when it is done, the last of them with `kind` "done"; a
-point without that line does not count.
+point without that line does not count. One that ended in a deadlock has a line of `kind` "deadlock".
 """
 
 import json
@@ -39,11 +39,16 @@ class Results:
     """The values in files; of a point that was measured twice, the later."""
 
     done: dict[Key, Done] = field(default_factory=dict)
+    deadlocks: dict[Key, str] = field(default_factory=dict)  # the time of each
 
     def lines(self, experiment: str) -> list[dict]:
         """All values of an experiment."""
         chosen = (done for (name, _), done in self.done.items() if name == experiment)
         return [line for done in chosen for line in done.lines]
+
+    def deadlocked(self, experiment: str) -> tuple[str, ...]:
+        """The points of an experiment that ended in a deadlock."""
+        return tuple(point for name, point in self.deadlocks if name == experiment)
 
     def commits(self) -> set[str]:
         return {done.commit or "unknown" for done in self.done.values()}
@@ -82,11 +87,20 @@ class Store:
             "experiment": point.experiment,
             "point": point.name,
             "lines": len(lines),
-            "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
-            "commit": self._commit,
+            **self._stamp(),
             **{key: about[key] for key in ("events", "virtual_s", "host_s") if key in about},
         }
         self._append([*samples, done])
+
+    def deadlocked(self, point: native.Point) -> None:
+        """Notes that a point ended in a deadlock."""
+        self._append(
+            [{"kind": "deadlock", "experiment": point.experiment, "point": point.name, **self._stamp()}]
+        )
+
+    def _stamp(self) -> dict:
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        return {"time": now, "commit": self._commit}
 
     def _append(self, lines: list[dict]) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -131,6 +145,13 @@ def _take(results: Results, pending: dict[Key, list[dict]], record: dict, build:
             before = results.done.get(key)
             if before is None or before.time <= done.time:
                 results.done[key] = done
+            if results.deadlocks.get(key, done.time) < done.time:
+                del results.deadlocks[key]
+        case "deadlock":
+            time = record.get("time", "")
+            if key not in results.done or results.done[key].time <= time:
+                results.done.pop(key, None)
+                results.deadlocks[key] = time
 
 
 def _torn(path: Path) -> bool:

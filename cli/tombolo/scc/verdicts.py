@@ -3,7 +3,8 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from statistics import linear_regression, mean
 
 from tombolo.scc.catalogue import FULL, Catalogue, Claim, Experiment, Number, X, same
@@ -26,8 +27,12 @@ class Sample:
 class Measured:
     """The values of one experiment by series, in the order of x."""
 
-    def __init__(self, experiment: Experiment, lines: list[dict]) -> None:
-        """Leaves out lines of unknown series or another unit than the figure's: see `strangers`."""
+    def __init__(
+        self, experiment: Experiment, lines: list[dict], deadlocked: tuple[str, ...] = ()
+    ) -> None:
+        """Leaves out lines of unknown series or another unit than the figure's: see `strangers`.
+        `deadlocked`: the points that ended so."""
+        self.deadlocked = deadlocked
         self.series: dict[str, list[Sample]] = {}
         self.strangers: list[str] = []
         units = experiment.units()
@@ -241,6 +246,16 @@ def _count(claim: Claim, measured: Measured) -> list[float]:
     return [float(len(_samples(claim, measured)))] if claim.series in measured.series else []
 
 
+def _deadlocks(claim: Claim, measured: Measured) -> list[float]:
+    """How many places were measured; 0 only where as many of the claim's points deadlocked as there
+    are places of `to`: a point that failed for another reason shows nothing."""
+    if ended := len(_samples(claim, measured)):
+        return [float(ended)]
+    places = _samples(replace(claim, series=claim.to or ""), measured)
+    dead = [point for point in measured.deadlocked if fnmatchcase(point, claim.points)]
+    return [0.0] if places and len(dead) == len(places) else []
+
+
 def _spread(claim: Claim, measured: Measured) -> list[float]:
     return [
         _over(s.quartile3 - s.quartile1, s.value)
@@ -286,6 +301,7 @@ KINDS: dict[str, Callable[[Claim, Measured], list[float]]] = {
     "slope": _slope,
     "efficiency": _efficiency,
     "count": _count,
+    "deadlocks": _deadlocks,
     "spread": _spread,
     "quartiles": _quartiles,
     "third-quartiles": _third_quartiles,
