@@ -43,9 +43,9 @@ def loaded(folder: Path, claim: str, text: str = FILE) -> Experiment:
     return catalogue.load(folder).experiments["e"]
 
 
-def refused(folder: Path, claim: str) -> str:
+def refused(folder: Path, claim: str, text: str = FILE) -> str:
     with pytest.raises(UserError) as error:
-        loaded(folder, claim)
+        loaded(folder, claim, text)
     return str(error.value)
 
 
@@ -205,6 +205,22 @@ def test_the_quick_set_judges_no_claim_that_needs_the_full_one() -> None:
     assert full.held is False and full.word == "not held"
     (nothing,) = verdicts.verdicts(Catalogue(), experiment, measured(experiment), quick=True)
     assert nothing.word == verdicts.NO_MEASUREMENT
+
+
+def test_the_quick_set_judges_no_number_that_needs_the_full_one(tmp_path: Path) -> None:
+    made = loaded(tmp_path, 'series = "b"\nx = [1]\nto = "a"\nsource = "ours"\n',
+                  FILE.replace("fitted.a", "needs-full.a = [1, 3]\nfitted.a"))  # fmt: skip
+    assert [(n.series, n.x) for n in made.numbers if n.needs] == [("a", 1), ("a", 3)]
+    values = measured(made, a={1: 1.0, 2: 9.0})
+    words = {}
+    for quick in (True, False):
+        found = verdicts.deviations(Catalogue(), made, values, quick)
+        words[quick] = [d.word for d in found if d.number.series == "a"]
+        open_ones = sum(t.open for t in totals.of_numbers(found))
+        assert open_ones == (5 if quick else 4)  # with those that were not measured
+    assert words[True] == [verdicts.NOT_JUDGED, "not met", verdicts.NO_MEASUREMENT]
+    assert words[False] == ["met", "not met", verdicts.NO_MEASUREMENT]
+    assert "needs-full: a has no number" in refused(tmp_path, "", FILE.replace("fitted.a", "needs-full.a = [4]\nfitted.a"))
 
 
 def test_a_figure_gives_its_values_beside_the_papers() -> None:

@@ -16,8 +16,6 @@ from tombolo.scc.native import Setting
 from tombolo.scc.page import Report
 from tombolo.scc.verdicts import NO_MEASUREMENT, Deviation, Verdict
 
-NUMBER_WORDS = {True: "met", False: "not met", None: NO_MEASUREMENT}
-
 
 @dataclass(frozen=True)
 class Judgement:
@@ -49,7 +47,7 @@ def judgements(report: Report) -> Judgements:
         for verdict in section.verdicts:
             found[_claim(verdict)] = Judgement(verdict.word, verdict.found)
         for deviation in section.deviations:
-            found[_number(deviation)] = Judgement(NUMBER_WORDS[deviation.good], _ours(deviation))
+            found[_number(deviation)] = Judgement(deviation.word, _ours(deviation))
     return found
 
 

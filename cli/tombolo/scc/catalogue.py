@@ -70,6 +70,7 @@ class Number:
     quartile1: float | None = None
     quartile3: float | None = None
     evidence: str = "independent"
+    needs: str = ""  # as of a claim
 
     @property
     def standing(self) -> str:
@@ -283,7 +284,8 @@ def _series(table: dict) -> Iterator[Series]:
 def _numbers(table: dict) -> Iterator[Number]:
     places_x = table["x"]
     marks = [(word, table.get(word, {})) for word in EVIDENCE[1:]]
-    for word, marked in marks:
+    needing = table.get("needs-full", {})
+    for word, marked in [*marks, ("needs-full", needing)]:
         for series, places in marked.items():
             if not all(any(same(x, each) for each in places_x) for x in places):
                 raise ValueError(f"{word}: {series} has no number at each of {places}")
@@ -298,7 +300,8 @@ def _numbers(table: dict) -> Iterator[Number]:
                 if len(words) > 1:
                     raise ValueError(f"{series} at {x} is {' and '.join(words)}")
                 evidence = words[0] if words else "independent"
-                yield Number(series, x, value, table["source"], table["exact"], low, high, evidence)
+                needs = FULL if any(same(x, each) for each in needing.get(series, [])) else ""
+                yield Number(series, x, value, table["source"], table["exact"], low, high, evidence, needs)
 
 
 def _claim(table: dict) -> Claim:

@@ -133,7 +133,7 @@ def render(report: Report) -> str:
 def _totals(verdicts: list[Verdict], deviations: list[Deviation]) -> str:
     headings = (
         "evidence", "claims that hold", "that do not hold", "not judged",
-        "numbers met", "numbers not met", "not measured", "which",
+        "numbers met", "numbers not met", "not judged", "which",
     )  # fmt: skip
     pairs = zip(totals.of_claims(verdicts), totals.of_numbers(deviations), strict=True)
     rows = []

@@ -24,7 +24,7 @@ def gather(catalogue: Catalogue, results: store.Results, setting: Setting) -> Re
         sections.append(
             Section(
                 experiment,
-                deviations=verdicts.deviations(catalogue, experiment, measured),
+                deviations=verdicts.deviations(catalogue, experiment, measured, setting.quick),
                 verdicts=verdicts.verdicts(catalogue, experiment, measured, setting.quick),
                 strangers=measured.strangers,
                 measured=bool(measured.series),

@@ -76,6 +76,7 @@ class Deviation:
     unit: str
     within: float
     reason: str
+    judged: bool = True  # false: by samples too few for it
 
     @property
     def share(self) -> float | None:
@@ -88,11 +89,21 @@ class Deviation:
 
     @property
     def good(self) -> bool | None:
-        return None if self.share is None else abs(self.share) <= self.within
+        """None: not measured, or not judged."""
+        return None if self.share is None or not self.judged else abs(self.share) <= self.within
+
+    @property
+    def word(self) -> str:
+        if self.share is None:
+            return NO_MEASUREMENT
+        return {True: "met", False: "not met", None: NOT_JUDGED}[self.good]
 
 
-def deviations(catalogue: Catalogue, experiment: Experiment, measured: Measured) -> list[Deviation]:
-    """One for each number of the papers, and for its quartiles."""
+def deviations(
+    catalogue: Catalogue, experiment: Experiment, measured: Measured, quick: bool = False
+) -> list[Deviation]:
+    """One for each number of the papers, and for its quartiles; `quick`: those that need the full set
+    are not judged."""
     units, found = experiment.units(), []
     for number in experiment.numbers:
         ours = measured.at(number.series, number.x)
@@ -110,6 +121,7 @@ def deviations(catalogue: Catalogue, experiment: Experiment, measured: Measured)
                         units[number.series],
                         experiment.within,
                         reason,
+                        judged=not (quick and number.needs == FULL),
                     )
                 )
     return found
