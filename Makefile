@@ -41,7 +41,7 @@ unit: build ## The unit tests of one preset: make unit PRESET=asan.
 
 .PHONY: python-test
 python-test: env-test native ## The tests of the command and of the tools, and of faults under the library.
-	@$(PYTEST) cli/tests tools
+	@$(PYTEST) -rs cli/tests tools
 
 .PHONY: slurm-test
 slurm-test: env-test native ## Programs on virtual shared memory, and of families, that Slurm's srun starts; installs Slurm.

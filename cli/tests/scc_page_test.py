@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report's page in a browser without a screen: on a phone, on a desk and on paper.
 
-Its screenshots and its printed form stay in build/page-test/. Skipped where there is no browser:
-`make page-test` installs one.
+Its screenshots and its printed form stay in build/page-test/. What needs a browser is skipped, and named so, where
+there is none: `make page-test` installs one. The sizes of letters are looked at without.
 """
 
 import json
@@ -16,10 +16,12 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from matplotlib.text import Text
 
-from tombolo.scc import catalogue, chip_picture, page, report, statistics, store
+from tombolo.scc import catalogue, chip_picture, draw, page, report, statistics, store
 from tombolo.scc.catalogue import Experiment
 from tombolo.scc.native import Setting
+from tombolo.scc.verdicts import Measured
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 KEPT = ROOT / "build" / "page-test"
@@ -27,6 +29,9 @@ BROWSER = shutil.which("chromium-headless-shell") or shutil.which("chromium")
 SHOWN = ("calibration", "passive-target", "ft")  # lines, bars and stacked bars, long legends
 PHONE, DESK = 390, 1280
 SECONDS = 300
+LEGIBLE = 7.5  # pixels of a letter
+MARGINS = 2 * 15  # of the page on a phone, pixels
+CHIP_PT = 6  # letters in the picture of the chip, which is not made smaller
 
 # Written into a copy of the page: the page itself has no script.
 LOOK = """
@@ -35,7 +40,7 @@ addEventListener('load', () => {
   const images = [...document.images].map(i => ({
     alt: i.alt, loaded: i.complete && i.naturalWidth > 0, width: i.getBoundingClientRect().width,
     narrow: i.currentSrc != i.src, scrolls: i.closest('.scroll') !== null,
-    letters: 10 * i.getBoundingClientRect().width / (i.naturalWidth * 0.75)}));
+    scale: i.getBoundingClientRect().width / i.naturalWidth}));
   const boxes = [...document.querySelectorAll('h1, h2, p, li, figure, figcaption, summary, .cards td')];
   const seen = {
     window: innerWidth, page: document.documentElement.scrollWidth,
@@ -50,7 +55,7 @@ addEventListener('load', () => {
 </script>
 """
 
-pytestmark = pytest.mark.skipif(BROWSER is None, reason="no browser here: make page-test installs one")
+needs_browser = pytest.mark.skipif(BROWSER is None, reason="no browser here: make page-test installs one")
 
 
 def lines(experiment: Experiment) -> list[dict]:
@@ -94,6 +99,36 @@ def of_a_chip(folder: Path) -> tuple[statistics.Run, Path]:
     return run, file
 
 
+def pixels(points: float) -> float:
+    return points / 0.75
+
+
+def letters(drawn) -> list[float]:
+    """The sizes of all letters of a drawing, in points."""
+    return [text.get_fontsize() for text in drawn.findobj(Text) if text.get_text().strip()]
+
+
+@pytest.mark.parametrize("name", [e.name for e in catalogue.load().experiments.values()])
+def test_no_letter_is_too_small_for_a_phone(name: str) -> None:
+    """Of every figure; a matrix is as wide as any."""
+    experiment = catalogue.load().experiments[name]
+    measured = Measured(experiment, lines(experiment))
+    for figure in experiment.figures:
+        drawn = draw.picture(experiment, figure, measured, narrow=True)
+        shrunk = min(1, (PHONE - MARGINS) / pixels(72 * drawn.get_size_inches()[0]))
+        sizes = letters(drawn)
+        draw.pyplot.close(drawn)
+        assert min(sizes) >= draw.SMALLEST_PT, figure.name
+        assert pixels(min(sizes)) * shrunk >= LEGIBLE, figure.name
+
+
+def test_no_letter_of_the_chip_is_too_small(tmp_path: Path) -> None:
+    drawn = chip_picture.picture(of_a_chip(tmp_path)[0])
+    sizes = letters(drawn)
+    draw.pyplot.close(drawn)
+    assert min(sizes) >= CHIP_PT and pixels(min(sizes)) >= LEGIBLE
+
+
 def browse(address: Path, folder: Path, *options: str) -> str:
     told = subprocess.run(
         [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
@@ -129,6 +164,7 @@ def rows_of(png: Path) -> tuple[int, list[bytes]]:
     return width, [raw[row * step : (row + 1) * step] for row in range(height)]
 
 
+@needs_browser
 @pytest.mark.parametrize(("width", "narrow", "name"), [(PHONE, True, "phone"), (DESK, False, "desk")])
 def test_the_page_fits_and_shows_all_pictures(
     written: Path, tmp_path: Path, width: int, narrow: bool, name: str
@@ -140,7 +176,8 @@ def test_the_page_fits_and_shows_all_pictures(
     chips = [image for image in found["images"] if image["scrolls"]]  # too wide for a phone
     assert len(chips) == 1 and len(found["images"]) >= 13
     for image in found["images"]:
-        assert image["loaded"] and image["letters"] >= 9, image  # pixels of a 10 pt letter
+        smallest = CHIP_PT if image["scrolls"] else draw.SMALLEST_PT
+        assert image["loaded"] and pixels(smallest) * image["scale"] >= LEGIBLE, image
         assert image in chips or image["narrow"] is narrow and image["width"] <= width, image
     assert found["hidden"] == (found["heads"] if narrow else 0)
     KEPT.mkdir(parents=True, exist_ok=True)
@@ -152,6 +189,7 @@ def test_the_page_fits_and_shows_all_pictures(
     assert len(set(rows)) > 500  # text and pictures, and no blank sheet
 
 
+@needs_browser
 def test_the_page_prints(written: Path, tmp_path: Path) -> None:
     KEPT.mkdir(parents=True, exist_ok=True)
     printed = KEPT / "page.pdf"
@@ -162,6 +200,7 @@ def test_the_page_prints(written: Path, tmp_path: Path) -> None:
     assert "@media print" in page.STYLE
 
 
+@needs_browser
 def test_a_page_that_is_too_wide_is_noticed(written: Path, tmp_path: Path) -> None:
     """The check itself: a line that cannot wrap makes the page wider than its window."""
     wide = tmp_path / "wide.html"

@@ -24,6 +24,7 @@ STYLES = (
 DASHES = ("-", "--", ":")
 PAPER_MARKS = {True: "D", False: "h"}  # exact, approximate
 PAPER_NAMES = {True: "paper, exact", False: "paper, approximate"}
+SMALLEST_PT = 7  # of all letters: legible where a phone makes a narrow picture smaller still
 BESIDE = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fontsize": "small"}
 BELOW = {"loc": "outside lower left", "fontsize": "small"}
 WIDE = (9.0, 4.8)
@@ -159,7 +160,7 @@ def _stacked(axes, figure: Figure, measured: Measured) -> tuple[list, list[str]]
             ticks[x] = f"{category}: {bar}"
             _stack(axes, x, width * 0.9, values, parts)
     handles = [Patch(color=_style(place)[0], label=part) for place, part in enumerate(parts)]
-    axes.set_xticks(list(ticks), list(ticks.values()), rotation=60, ha="right", fontsize="x-small")
+    axes.set_xticks(list(ticks), list(ticks.values()), rotation=60, ha="right", fontsize=SMALLEST_PT)
     axes.set_ylim(0, 122)
     axes.set_ylabel("share of the time / %")
     return handles[::-1], parts[::-1]
@@ -171,7 +172,7 @@ def _stack(axes, x: float, width: float, values: dict[str, float], parts: list[s
         share = 100 * values.get(part, 0.0) / whole if whole else 0.0
         axes.bar([x], [share], width, bottom=[height], color=_style(parts.index(part))[0])
         height += share
-    axes.text(x, 101, f"{whole:.3g} s", ha="center", va="bottom", fontsize="xx-small", rotation=60)
+    axes.text(x, 101, f"{whole:.3g} s", ha="center", va="bottom", fontsize=SMALLEST_PT, rotation=60)
 
 
 def _matrix(axes, figure: Figure, measured: Measured) -> tuple[list, list[str]]:
