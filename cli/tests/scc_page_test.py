@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report's page in a browser without a screen: on a phone, on a desk and on paper.
 
-Its screenshots and its printed form stay in build/page-test/. What needs a browser is skipped, and named so, where
+Its screenshots and its printed form stay in build/page-test/. Tests that need a browser are skipped, and named so, where
 there is none: `make page-test` installs one. The sizes of letters are looked at without.
 """
 

@@ -127,7 +127,7 @@ class Pool:
 
     def _start(self, point: Point) -> None:
         errors = tempfile.TemporaryFile()
-        with self._signals.held():  # an interrupt ends what _running names
+        with self._signals.held():  # an interrupt ends those that _running names
             child = subprocess.Popen(
                 native.command(self._program, point, self._setting),
                 stdin=subprocess.DEVNULL,

@@ -29,7 +29,7 @@ class Outcome:
     variant: str
     change: str
     points: int  # that were measured anew
-    judged: int  # verdicts that can flip: of what was measured, by samples enough for it
+    judged: int  # verdicts that can flip: of measured points, by samples enough for them
     flips: list[Flip] = field(default_factory=list)
 
 
