@@ -58,6 +58,7 @@ TEST_P(RandomPrograms, EndAndLeaveNothing) {
   ExclusivePlace exclusive;
   std::uint64_t threads = 0;
   std::uint64_t begun = 0;
+  std::uint64_t exclusive_begun = 0;
   for (std::uint64_t seed = choices.first; seed < choices.first + choices.programs; ++seed) {
     SCOPED_TRACE(::testing::Message() << "again: --first " << seed << " --programs 1");
     say_seed_at_alarm(seed);
@@ -66,15 +67,17 @@ TEST_P(RandomPrograms, EndAndLeaveNothing) {
     if (seed % 16 == 0) family.kill();
     family.sync();
     ASSERT_EQ(program.alive(), 0);
-    ASSERT_EQ(program.in_exclusive(), 0);
+    ASSERT_EQ(program.not_alone(), 0u);
     ASSERT_EQ(Pool::blocked_threads(), 0u);
     threads += program.threads();
     begun += program.begun();
+    exclusive_begun += program.exclusive();
   }
   alarm(0);
   if (choices.programs < 100) return;
   EXPECT_GT(threads, 4 * choices.programs);
   EXPECT_GT(begun, 0u) << "kills have reached threads that ran";
+  EXPECT_GT(exclusive_begun, 0u);
 }
 
 bool read(int argc, char** argv) {

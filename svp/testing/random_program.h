@@ -27,7 +27,9 @@ class RandomProgram {
   std::int64_t alive() const { return alive_.load(); }
   // Threads that had begun before, or while, their family was killed.
   std::uint64_t begun() const { return begun_.load(); }
-  std::int64_t in_exclusive() const { return in_exclusive_.load(); }
+  // Families at the exclusive place that have begun, and those that were not alone there.
+  std::uint64_t exclusive() const { return exclusive_begun_.load(); }
+  std::uint64_t not_alone() const { return not_alone_.load(); }
 
  private:
   static constexpr int depth = 4;
@@ -91,10 +93,15 @@ class RandomProgram {
     family.sync();
   }
   void in_exclusive_place(Random& random) {
+    const std::uint64_t child = random.next();
     end(create(exclusive_,
-               [this] {
+               [this, child] {
                  const Alive alive(in_exclusive_);
-                 if (in_exclusive_.load() != 1) throw std::logic_error("two at once");
+                 ++exclusive_begun_;
+                 const auto look = [this] { not_alone_ += in_exclusive_.load() != 1 ? 1 : 0; };
+                 look();
+                 one_child(child);
+                 look();
                }),
         random);
   }
@@ -185,6 +192,8 @@ class RandomProgram {
   std::atomic<std::uint64_t> begun_{0};
   std::atomic<std::int64_t> alive_{0};
   std::atomic<std::int64_t> in_exclusive_{0};
+  std::atomic<std::uint64_t> exclusive_begun_{0};
+  std::atomic<std::uint64_t> not_alone_{0};
 };
 
 }  // namespace tombolo::svp::testing
