@@ -8,10 +8,15 @@
 
 namespace tombolo::svp {
 
+// The holder may have lost its processor.
 void Channel::lock() {
-  while ((state_.fetch_or(locked) & locked) != 0) {
-    while ((state_.load(std::memory_order_relaxed) & locked) != 0) machine::relax_processor();
-  }
+  static constexpr machine::WaitPolicy soon{.polls = 200};
+  if ((state_.fetch_or(locked) & locked) == 0) return;
+  machine::Waiter waiter(soon, nullptr);
+  do {
+    while ((state_.load(std::memory_order_relaxed) & locked) != 0)
+      (void)waiter.step().ok();  // has no hook
+  } while ((state_.fetch_or(locked) & locked) != 0);
 }
 
 // False: there is nothing to wait for.

@@ -20,8 +20,11 @@ void Exclusive::refuse_within_itself(const Scope* creator) const {
       "create at an exclusive place, from within a family of that place: neither could end");
 }
 
+// The other thread may have lost its processor between its two steps.
 void Exclusive::await(Worker::Core::Word link) {
-  while (link->load(std::memory_order_acquire) == 0) machine::relax_processor();
+  static constexpr machine::WaitPolicy soon{.polls = 200};
+  machine::Waiter waiter(soon, nullptr);
+  while (link->load(std::memory_order_acquire) == 0) (void)waiter.step().ok();  // has no hook
 }
 
 void Exclusive::run(const Turn& turn, Worker& worker) {
