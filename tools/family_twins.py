@@ -50,7 +50,7 @@ ORDERED = (
 )
 EDGED = ("split_deque.h", "ring_link.h", "heap.cpp", "bytes.h", "range.h")
 BOUND = re.compile(r"(?<=[\w)\]] )(?:<=|>=|<|>)(?= [\w(])")
-COSTS = re.compile(r"\bfor \(|>= layout_\.ring_bytes / 4|ring_bytes >= 8|> capacity_|\bhead_ > 0|\bstep > 0|>= size;")
+COSTS = re.compile(r"\bfor \(|>= layout_\.ring_bytes / 4|ring_bytes >= 8|> capacity_|\bhead_ > 0|\bstep > 0|\bstep == 1|>= size;")
 CHECK = re.compile(r"\bTOMBOLO_CHECK\s*\(")
 SAME_LINE = re.compile(r"sizeof (?:entry|sender|letter\))|\(upto - split_\)")
 # For GoogleTest: the trees have one machine.

@@ -31,6 +31,7 @@ struct Range {
     const auto from = static_cast<std::uint64_t>(start);
     const auto to = static_cast<std::uint64_t>(limit);
     const auto by = static_cast<std::uint64_t>(step);
+    if (step == 1) return limit > start ? to - from : 0;  // most are: without a division
     if (step > 0) return limit > start ? (to - from - 1) / by + 1 : 0;
     return limit < start ? (from - to - 1) / (0 - by) + 1 : 0;
   }
