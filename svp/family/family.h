@@ -31,14 +31,14 @@ class [[nodiscard]] Family final : public FamilyBase {
   // By create().
   template <class... Args>
   Family(const At& at, std::in_place_t, Args&&... args)
-      : FamilyBase(&Family::run_taken), at_(at), threads_(std::forward<Args>(args)...) {
-    Worker* const worker = Worker::here();
-    if (worker != nullptr) [[likely]]
-      set_parent(worker->scope());
-    else
+      : FamilyBase(&Family::run_taken, Worker::here()),
+        at_(at),
+        threads_(std::forward<Args>(args)...) {
+    Worker* const worker = creator;
+    if (worker == nullptr) [[unlikely]]
       count_outside();
     if constexpr (At::may_be_exclusive)
-      at_.begin(*this, *this, &Family::body, worker);
+      at_.begin(*this, *this, worker);
     else if (worker != nullptr) [[likely]]
       worker->offer(*this);
     else
@@ -56,12 +56,11 @@ class [[nodiscard]] Family final : public FamilyBase {
   Exit sync() {
     Worker* const worker = syncing();
     complete(worker);
-    Exit end = exit();
-    if (!end.done() && parent() != nullptr && parent()->stopped()) [[unlikely]]
-      throw Stopped{};
+    if (reason() != 0) [[unlikely]]
+      return sync_early(worker);
     if (worker != nullptr && worker->wanted()) [[unlikely]]
       sync_attentively(*worker);
-    return end;
+    return {};
   }
 
  private:

@@ -25,7 +25,7 @@ void FamilyBase::break_with(std::int64_t value) {
 
 void FamilyBase::fail(std::exception_ptr error, bool alone) {
   if (!stop(static_cast<std::uint32_t>(ExitReason::failed))) return;
-  error_ = std::move(error);
+  std::construct_at(&error_, std::move(error));
   if (alone)
     announced_.store(silent, std::memory_order_release);
   else
@@ -55,6 +55,13 @@ void FamilyBase::join(Worker* worker) {
   }
 }
 
+Exit FamilyBase::sync_early(Worker* worker) {
+  Exit end = exit_early();
+  if (parent() != nullptr && parent()->stopped()) throw Stopped{};
+  if (worker != nullptr && worker->wanted()) sync_attentively(*worker);
+  return end;
+}
+
 void FamilyBase::sync_attentively(Worker& worker) {
   worker.note_end(*this);
   if (worker.attend()) throw Stopped{};
@@ -71,7 +78,7 @@ Exit FamilyBase::exit_early() {
   while (announced_.load(std::memory_order_acquire) == not_yet) machine::relax_processor();
   if (announced_.load(std::memory_order_relaxed) == raised) Pool::retire_alarm();
   if (exit.reason == ExitReason::broken) exit.value = value_;
-  exit.error = std::move(error_);
+  if (exit.reason == ExitReason::failed) exit.error = std::move(error_);
   return exit;
 }
 

@@ -13,7 +13,9 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <exception>
+#include <memory>
 
 #include "svp/family/exit.h"
 #include "svp/scheduler/pool.h"
@@ -42,8 +44,13 @@ class FamilyBase : public Task, public Scope {
   void end_early();
 
  protected:
-  explicit FamilyBase(Run body) : Task(body, *this), Scope(nullptr) {}
-  ~FamilyBase() = default;
+  // `worker`: the creating thread's; null: it is none.
+  explicit FamilyBase(Run body, Worker* worker = nullptr)
+      : Task(body, *this, worker), Scope(worker == nullptr ? nullptr : worker->scope()) {}
+  ~FamilyBase() {
+    if (reason() == static_cast<std::uint32_t>(ExitReason::failed)) [[unlikely]]
+      std::destroy_at(&error_);
+  }
 
   // Offers the family to the default place; for a thread that is no worker.
   void delegate_to_default();
@@ -53,10 +60,10 @@ class FamilyBase : public Task, public Scope {
   void join(Worker* worker);
   // The thread that syncs or leaves; checks that it is the creator.
   Worker* syncing() {
-    TOMBOLO_CHECK(!synced_, "sync: this family was synced before");
+    TOMBOLO_CHECK(synced_ == 0, "sync: this family was synced before");
     TOMBOLO_CHECK(creator == nullptr || creator == Worker::here(),
                   "sync: by a thread that has not created the family");
-    synced_ = true;
+    synced_ = 1;
     return creator;
   }
   Exit exit() {
@@ -64,22 +71,27 @@ class FamilyBase : public Task, public Scope {
       return {};
     return exit_early();
   }
+  // The end of a sync of a family that is not done. Throws Stopped.
+  Exit sync_early(Worker* worker);
   // The end of a sync on a worker of which something is wanted. Throws Stopped.
   void sync_attentively(Worker& worker);
-  bool synced() const { return synced_; }
+  bool synced() const { return synced_ != 0; }
   // In the destructor of a family that was not synced.
   void leave_unsynced();
 
  private:
-  enum Announced : std::uint8_t { not_yet, raised, silent };
+  enum Announced : std::uint16_t { not_yet, raised, silent };
 
   void announce();
   Exit exit_early();
 
-  std::exception_ptr error_;
-  std::int64_t value_;  // of a broken family
+  // These two fill the word that the reason is in: a create stores to as few as may be.
   std::atomic<Announced> announced_{not_yet};
-  bool synced_ = false;
+  std::uint16_t synced_ = 0;
+  union {
+    std::int64_t value_;        // of a broken family
+    std::exception_ptr error_;  // of one that has failed
+  };
 };
 
 // Leaves the running thread if its family was stopped, or one above it; for loops without any

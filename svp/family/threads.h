@@ -94,8 +94,8 @@ class DividedThreads {
  private:
   // The part of the threads that others may take.
   struct Part : Task {
-    Part(DividedThreads& all, FamilyBase& of, std::uint64_t from, std::uint64_t to)
-        : Task(&Part::run_taken, of), threads(all), family(of), begin(from), end(to) {}
+    Part(DividedThreads& all, FamilyBase& of, Worker& by, std::uint64_t from, std::uint64_t to)
+        : Task(&Part::run_taken, of, &by), threads(all), family(of), begin(from), end(to) {}
     static void run_taken(Task& task, Worker& worker) {
       auto& part = static_cast<Part&>(task);
       worker.set_scope(&part.family);
@@ -210,7 +210,7 @@ class DividedThreads {
     if (!may_add_part()) return false;
     const std::uint64_t end = part.end;
     part.end = part.next + (end - part.next) / 2;
-    part.upper.emplace(*this, part.family, part.end, end);
+    part.upper.emplace(*this, part.family, worker, part.end, end);
     worker.offer(*part.upper);
     return true;
   }

@@ -26,7 +26,7 @@ void ServedFamily::start(const Place& place) {
     threads_in_order_.emplace(service.range(), Body{this}, channels_);
   else
     threads_.emplace(service.range(), Body{this});
-  at_->begin(*this, *this, &ServedFamily::body, nullptr);
+  at_->begin(*this, *this, nullptr);
 }
 
 void ServedFamily::body(Task& task, Worker& worker) {

@@ -47,21 +47,18 @@ class [[nodiscard]] DistributedFamily<Remote<f>, std::tuple<P...>, std::tuple<E.
   template <std::size_t... d, std::size_t... c, class Args>
   DistributedFamily(const Place& place, const Range& range, std::index_sequence<d...>,
                     std::index_sequence<c...>, Args&& args)
-      : FamilyBase(&DistributedFamily::run_taken),
+      : FamilyBase(&DistributedFamily::run_taken, Worker::here()),
         parameters_(P(std::get<d>(std::forward<Args>(args)))...),
         at_(place),
         threads_(range, Body{&parameters_}, std::get<sizeof...(P) + c>(args)...),
         parents_(std::get<sizeof...(P) + c>(args)...) {
-    Worker* const worker = Worker::here();
-    if (worker != nullptr)
-      set_parent(worker->scope());
-    else
-      count_outside();
+    Worker* const worker = creator;
+    if (worker == nullptr) count_outside();
     const RemoteRecord* const remote = place.is_default() ? nullptr : place.record().remote;
     if (remote != nullptr)
-      open(*remote, range, worker);
+      open(*remote, range);
     else
-      at_.begin(*this, *this, &DistributedFamily::body, worker);
+      at_.begin(*this, *this, worker);
     if (worker != nullptr && worker->wanted()) attend(*worker);
   }
   ~DistributedFamily() {
@@ -110,8 +107,7 @@ class [[nodiscard]] DistributedFamily<Remote<f>, std::tuple<P...>, std::tuple<E.
     static_cast<DistributedFamily&>(task).at_.run(task, &DistributedFamily::body, worker);
   }
 
-  void open(const RemoteRecord& remote, const Range& range, Worker* worker) {
-    creator = worker;
+  void open(const RemoteRecord& remote, const Range& range) {
     call_.emplace(*this, ends_);
     const auto pieces = std::apply(
         [](P&... parameter) {

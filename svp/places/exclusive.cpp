@@ -28,11 +28,11 @@ void Exclusive::await(Worker::Core::Word link) {
 }
 
 void Exclusive::run(const Turn& turn, Worker& worker) {
-  begin_own(turn);
+  begin_own(turn.task->scope);
   const bool measured = until_measured_ == 0;
   until_measured_ = measured ? rarely : until_measured_ - 1;
   const Clock::time_point start = measured ? Clock::now() : Clock::time_point();
-  turn.body(*turn.task, worker);
+  turn.task->run(*turn.task, worker);
   // relaxed: a hint.
   if (measured) are_short_.store(Clock::now() - start < short_family, std::memory_order_relaxed);
   serving_.store(nullptr, std::memory_order_relaxed);  // see refuse_within_itself()

@@ -24,8 +24,7 @@ namespace tombolo::svp {
 
 // A family's place in the queue. Its number is its address.
 struct Turn {
-  Task* task = nullptr;
-  void (*body)(Task&, Worker&) = nullptr;  // runs the threads, and does not finish the task
+  Task* task;  // without a value before the enter
   std::atomic<std::uint64_t> next{0};
 };
 
@@ -45,11 +44,16 @@ class Exclusive {
     refuse_within_itself(creator);
     return false;
   }
-  // The task of the first turn has come to a worker.
+  // The task of the first turn has come to a worker. Runs this one and others, whose tasks find
+  // that they are served: their `run` does not finish them.
   void serve(Turn& first, Worker& worker);
+  // relaxed: true only for the worker that has stored it.
+  bool serves(const Task& task) const {
+    return serving_.load(std::memory_order_relaxed) == &task.scope;
+  }
   // Its creator has taken it back, waits for nothing, and runs it.
-  void begin_own(const Turn& first) {
-    serving_.store(&first.task->scope, std::memory_order_relaxed);  // see refuse_within_itself()
+  void begin_own(const Scope& scope) {
+    serving_.store(&scope, std::memory_order_relaxed);  // see refuse_within_itself()
   }
   void end_own(Turn& first, Worker& worker) {
     serving_.store(nullptr, std::memory_order_relaxed);  // likewise

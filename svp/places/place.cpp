@@ -109,11 +109,11 @@ Pool& default_pool() {
 
 void share_default_pool(unsigned processes) { processes_here = processes; }
 
-void AtPlace::begin_elsewhere(Task& task, const PlaceRecord* record, Worker* worker) {
-  TOMBOLO_CHECK(record == nullptr || record->remote == nullptr,
+void AtPlace::begin_elsewhere(Task& task, Worker* worker) {
+  TOMBOLO_CHECK(record_ == nullptr || record_->remote == nullptr,
                 "create: at a place of another process, where a function object does not exist: "
                 "name a thread function by remote<>");
-  Pool* const own = record == nullptr ? nullptr : record->pool;
+  Pool* const own = record_ == nullptr ? nullptr : record_->pool;
   Pool& pool = own == nullptr ? default_pool() : *own;
   if (worker != nullptr)
     worker->note(FamilyTrace::Event::delegate, {.range = {}, .place = pool.name()});
@@ -121,12 +121,15 @@ void AtPlace::begin_elsewhere(Task& task, const PlaceRecord* record, Worker* wor
 }
 
 PlaceName AtPlace::name(const Worker& worker) const {
-  if (exclusive_ == nullptr) return worker.place();
-  return {.kind = PlaceName::Kind::exclusive, .number = place_.record().number};
+  if (!is_exclusive()) return worker.place();
+  return {.kind = PlaceName::Kind::exclusive, .number = record_->number};
 }
 
 void AtPlace::run(Task& task, void (*body)(Task&, Worker&), Worker& worker) {
-  if (exclusive_ != nullptr) return exclusive_->serve(turn_, worker);
+  if (is_exclusive()) {
+    if (!record_->exclusive->serves(task)) return record_->exclusive->serve(turn_, worker);
+    return body(task, worker);
+  }
   body(task, worker);
   worker.finish(task);
 }

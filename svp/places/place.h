@@ -109,45 +109,46 @@ class AtPlace {
  public:
   static constexpr bool may_be_exclusive = true;
 
-  explicit AtPlace(const Place& place) : place_(place) {}
-  AtPlace(const AtPlace& other) : place_(other.place_) {}
+  // Stops the program if the place has ended.
+  explicit AtPlace(const Place& place) : record_(place.is_default() ? nullptr : &place.record()) {}
+  AtPlace(const AtPlace& other) : record_(other.record_) {}
   AtPlace& operator=(const AtPlace&) = delete;
 
   // Gives the task to the place's workers; `worker` is the creator's, or null.
-  void begin(Task& task, const Scope& scope, void (*body)(Task&, Worker&), Worker* worker) {
-    const PlaceRecord* const record = place_.is_default() ? nullptr : &place_.record();
-    task.creator = worker;
-    if (record != nullptr && record->exclusive != nullptr) {
-      exclusive_ = record->exclusive;
+  void begin(Task& task, const Scope& scope, Worker* worker) {
+    if (is_exclusive()) {
       turn_.task = &task;
-      turn_.body = body;
-      task.queued = !exclusive_->enter(turn_, scope.parent());
-      if (task.queued) return;
+      if (!record_->exclusive->enter(turn_, scope.parent())) [[unlikely]] {
+        task.queued = 1;
+        return;
+      }
     }
-    if (worker != nullptr && runs_here(record, *worker)) return worker->offer(task);
-    begin_elsewhere(task, record, worker);
+    if (worker != nullptr && runs_here(*worker)) [[likely]]
+      return worker->offer(task);
+    begin_elsewhere(task, worker);
   }
   // Where the worker runs it.
   PlaceName name(const Worker& worker) const;
-  // Runs the task, which has come to a worker.
+  // Runs the task, which has come to a worker. `body` runs its threads.
   void run(Task& task, void (*body)(Task&, Worker&), Worker& worker);
   // Runs the task, which its creator has taken back.
   void run_own(Task& task, void (*body)(Task&, Worker&), Worker& worker) {
-    if (exclusive_ == nullptr) return body(task, worker);
-    exclusive_->begin_own(turn_);
+    if (!is_exclusive()) return body(task, worker);
+    Exclusive& exclusive = *record_->exclusive;
+    exclusive.begin_own(task.scope);
     body(task, worker);
-    exclusive_->end_own(turn_, worker);
+    exclusive.end_own(turn_, worker);
   }
 
  private:
-  static bool runs_here(const PlaceRecord* record, const Worker& worker) {
-    if (record == nullptr || record->pool == &worker.pool()) return true;
-    return record->pool == nullptr && record->remote == nullptr;
+  bool is_exclusive() const { return record_ != nullptr && record_->exclusive != nullptr; }
+  bool runs_here(const Worker& worker) const {
+    if (record_ == nullptr || record_->pool == &worker.pool()) return true;
+    return record_->pool == nullptr && record_->remote == nullptr;
   }
-  static void begin_elsewhere(Task& task, const PlaceRecord* record, Worker* worker);
+  void begin_elsewhere(Task& task, Worker* worker);
 
-  Place place_;
-  Exclusive* exclusive_ = nullptr;
+  const PlaceRecord* record_;  // null: the default place
   Turn turn_;
 };
 

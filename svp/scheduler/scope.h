@@ -21,7 +21,6 @@ class Scope {
   explicit Scope(Scope* parent) : parent_(parent) {}
 
   Scope* parent() const { return parent_; }
-  void set_parent(Scope* parent) { parent_ = parent; }
   // 0: its threads may run. relaxed: only the thread's end depends on it; the value that
   // belongs to the reason is read at the sync.
   std::uint32_t reason() const { return reason_.load(std::memory_order_relaxed); }

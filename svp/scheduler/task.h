@@ -22,15 +22,15 @@ struct Task {
   using Run = void (*)(Task&, Worker&);
   static constexpr std::uint32_t reports = ~std::uint32_t{0};
 
-  Task(Run body, const Scope& of) : run(body), scope(of) {}
+  Task(Run body, const Scope& of, Worker* by) : run(body), scope(of), creator(by) {}
   Task(const Task&) = delete;
   Task& operator=(const Task&) = delete;
 
   Run run;
-  const Scope& scope;         // the family whose threads it runs
-  Worker* creator = nullptr;  // null: a thread that is no worker
+  const Scope& scope;  // the family whose threads it runs
+  Worker* creator;     // null: a thread that is no worker
   std::uint32_t slot = ~std::uint32_t{1};
-  bool queued = false;  // behind others, at an exclusive place
+  std::uint32_t queued = 0;  // 1: behind others, at an exclusive place
   std::atomic<std::uint64_t> state{0};
   // In a queue of a place, or in a worker's list; without a value elsewhere.
   Task* next;

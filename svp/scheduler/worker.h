@@ -84,8 +84,8 @@ class Worker {
 
   // ---- Tasks of the running thread --------------------------------------------------------------
 
+  // One whose creator is this worker.
   void offer(Task& task) {
-    task.creator = this;
     if (deque_.full()) [[unlikely]]
       return keep(task);
     task.slot = deque_.push(reinterpret_cast<Deque::Entry>(&task));
