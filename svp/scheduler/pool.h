@@ -73,6 +73,7 @@ class Pool {
 
   std::atomic<std::uint32_t> idle{0};      // workers that find nothing to do
   std::atomic<std::uint32_t> sleeping{0};  // those of them that sleep
+  std::atomic<std::uint32_t> hungry{0};    // those of them that have asked all others for tasks
   std::atomic<std::uint32_t> pins{0};      // threads of other pools that are about to wake one
 
   // Threads of the process that are blocked in a channel.

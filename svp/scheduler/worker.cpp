@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <chrono>
 #include <new>
 #include <utility>
 
@@ -139,16 +140,25 @@ void Worker::finish(Task& task) {
   if (elsewhere) pool.pins.fetch_sub(1);
 }
 
+void Worker::run_from_loop(Task& task) {
+  using Clock = std::chrono::steady_clock;
+  from_loop_ = &task;
+  if (!patience_.measures()) return run_taken(task);
+  const Clock::time_point start = Clock::now();
+  run_taken(task);
+  patience_.worked(Clock::now() - start);
+}
+
 bool Worker::attend() {
   const bool active = alarm_.active();
   if (ranges_ != nullptr && pool_.idle.load() > deque_.untaken()) divide_range();
   if (deque_.own() != 0) {
     deque_.no_longer_wanted();
-    // As long as others sleep, a family is being stopped, or a trace is kept, each step looks here.
-    // Those that are up ask again.
-    if (pool_.sleeping.load() != 0 || alarm_.active() || trace_ != nullptr) deque_.want();
+    // As long as others sleep that want tasks, a family is being stopped, or a trace is kept, each
+    // step looks here. Those that are up ask again.
+    if (pool_.hungry.load() != 0 || alarm_.active() || trace_ != nullptr) deque_.want();
     deque_.share(pool_.idle.load());
-    if (pool_.sleeping.load() != 0) pool_.rouse_one();
+    if (pool_.hungry.load() != 0) pool_.rouse_one();
   } else if (!active && pool_.idle.load() == 0) {
     deque_.no_longer_wanted();
     if (pool_.idle.load() != 0 || alarm_.active() || trace_ != nullptr) deque_.want();
@@ -388,17 +398,13 @@ void Worker::loop() {
     } else if (Task* const task = find_task()) {
       no_longer_idle();
       waiter.reset();
-      from_loop_ = task;
-      run_taken(*task);
+      run_from_loop(*task);
     } else if (pool_.stopping()) {
       if (running_ == &*main_) break;
       std::erase(spare_, &*main_);
       leave_to(*main_);
     } else {
-      if (!waiter.has_value()) {
-        waiter.emplace(pool_.waiting(), nullptr);
-        looks_ = 0;
-      }
+      if (!waiter.has_value()) waiter.emplace(pool_.waiting(), nullptr);
       idle(*waiter);
     }
   }
@@ -449,7 +455,7 @@ Task* Worker::find_task() {
       return task;
     }
   }
-  return steal_from_any();
+  return patience_.look() ? steal_from_any() : nullptr;
 }
 
 void Worker::no_longer_idle() {
@@ -466,35 +472,47 @@ void Worker::idle(machine::Waiter& waiter) {
   Reception* const reception = Reception::here();
   if (reception != nullptr && reception->poll()) return;
   if (!waiter.wants_sleep()) {
-    const unsigned steps = ++looks_ <= quick_looks ? 1 : steps_between_looks;
+    const unsigned steps = patience_.is_quick() ? 1 : steps_between_looks;
     for (unsigned i = 0; i < steps && (i == 0 || waiter.polls()); ++i) {
       if (i != 0 && reception != nullptr && reception->poll()) return;
       (void)waiter.step().ok();  // there is no idle hook that could fail
     }
     return;
   }
+  fall_asleep(number() == 0 ? reception : nullptr);
+}
+
+void Worker::fall_asleep(Reception* reception) {
+  const bool naps = patience_.sleeps();
   const std::uint64_t seen = core_.load(signal_);
   Rest::announce(core_, &asleep_);
   pool_.sleeping.fetch_add(1);
-  if (!has_something_to_do()) sleep(seen, number() == 0 ? reception : nullptr);
+  if (!naps) pool_.hungry.fetch_add(1);
+  if (!has_something_to_do(naps)) sleep(seen, naps, reception);
+  if (!naps) pool_.hungry.fetch_sub(1);
   pool_.sleeping.fetch_sub(1);
   Rest::end(core_, &asleep_);
+  patience_.wakes();
 }
 
-void Worker::sleep(std::uint64_t seen, Reception* reception) {
-  const auto signalled = [seen](std::uint64_t v) { return v != seen; };
+void Worker::sleep(std::uint64_t seen, bool naps, Reception* reception) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point end = naps ? Clock::now() + Patience::nap : Clock::time_point::max();
+  const auto signalled = [&](std::uint64_t v) {
+    return v != seen || (naps && Clock::now() >= end);
+  };
   if (reception == nullptr)
     (void)core_.wait_until(signal_, signalled).ok();  // as above
   else
     reception->sleep([&] { return signalled(core_.load(signal_)); });
 }
 
-bool Worker::has_something_to_do() {
+bool Worker::has_something_to_do(bool naps) {
   if (pool_.stopping() || pool_.has_delegated() || alarm_.pending() || has_ready()) return true;
   if (kept_ != nullptr || deque_.untaken() != 0) return true;
   for (machine::Home other = 0; other < core_.cores(); ++other) {
     if (other == core_.self()) continue;
-    deque_.ask(other);
+    if (!naps) deque_.ask(other);
     if (deque_.shares(other)) return true;
   }
   return false;

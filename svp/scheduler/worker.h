@@ -18,9 +18,10 @@
 //             WK3 while no thread is blocked in a channel, a worker parks at most `most_parked`
 //                 stacks for tasks that others have taken: memory is bounded by depth times
 //                 workers.
-//             WK4 a worker that sleeps has asked all others for entries; those that share one,
-//                 deliver, finish or raise an alarm wake it. One that finishes does so only where
-//                 the worker sleeps (slumber.h): most poll.
+//             WK4 a worker that sleeps has asked all others for entries, but for a nap of bounded
+//                 length (patience.h); those that share one, deliver, finish or raise an alarm
+//                 wake it. One that finishes does so only where the worker sleeps (slumber.h):
+//                 most poll.
 // Thread safety: here() and the functions below "Any thread" by any thread; the rest by the
 // worker's thread.
 #pragma once
@@ -40,6 +41,7 @@
 #include "svp/scheduler/blocked.h"
 #include "svp/scheduler/handover.h"
 #include "svp/scheduler/open_range.h"
+#include "svp/scheduler/patience.h"
 #include "svp/scheduler/slumber.h"
 #include "svp/scheduler/split_deque.h"
 #include "svp/scheduler/strand.h"
@@ -179,9 +181,7 @@ class Worker {
   static constexpr unsigned pauses_of_far = 32;
   static constexpr unsigned pauses_of_queued = 512;
   static constexpr unsigned far_tries = 8;
-  // A worker that finds nothing looks some times at once, then a few times in a microsecond: to be
-  // asked for entries costs another worker as much as several short families.
-  static constexpr unsigned quick_looks = 16;
+  // A worker that finds nothing looks some times at once, then a few times in a microsecond.
   static constexpr unsigned steps_between_looks = 24;
   // Of open ranges: an outer one is larger, but deep programs have many.
   static constexpr unsigned most_ranges_looked_at = 64;
@@ -195,6 +195,7 @@ class Worker {
   bool take_back_slowly(Task& task);
   void drop_kept(const Task& task);
   void run_taken(Task& task);
+  void run_from_loop(Task& task);
   bool leap(const Task& task, unsigned& tries);
   static bool look_away(const Task& task, Reception* reception, unsigned& tries);
   bool may_park() const;
@@ -216,8 +217,9 @@ class Worker {
 
   void no_longer_idle();
   void idle(machine::Waiter& waiter);
-  void sleep(std::uint64_t seen, Reception* reception);
-  bool has_something_to_do();
+  void fall_asleep(Reception* reception);
+  void sleep(std::uint64_t seen, bool naps, Reception* reception);
+  bool has_something_to_do(bool naps);
 
   Core core_;
   Deque deque_;
@@ -231,7 +233,7 @@ class Worker {
   Strand* running_ = nullptr;
   std::optional<Strand> main_;
   bool is_idle_ = false;
-  unsigned looks_ = 0;  // since it has been idle
+  Patience patience_;
   const Task* from_loop_ = nullptr;
   Task* handed_on_ = nullptr;  // taken, for loop() on another stack
   std::uint64_t next_victim_;
