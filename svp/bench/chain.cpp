@@ -8,7 +8,7 @@ namespace tombolo::svp::bench {
 void chain(const Settings& settings) {
   const Index n = settings.quick ? 100000 : 1000000;
   Contest contest(settings, "chain", static_cast<double>(n));
-  contest.add("families", [&] {
+  contest.add_inside("families", [&] {
     in_families(settings, [&] {
       Shared<Index> sum(0);
       auto family = create(

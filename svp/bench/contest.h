@@ -30,6 +30,10 @@ class Contest {
 
   // `run`: once, all of it, in whichever thread calls. `tasks`: of its own, where it does fewer.
   void add(std::string runtime, std::function<void()> run, double tasks = 0);
+  // `run` by a worker of families, as the callers of other run-times are workers of theirs: a
+  // thread that is none sleeps until its family has ended, and its wake takes as long as many a
+  // short run.
+  void add_inside(std::string runtime, std::function<void()> run);
   // Runs all in turn, and prints.
   void measure();
 
@@ -39,8 +43,10 @@ class Contest {
     std::function<void()> run;
     double tasks;
     std::vector<double> seconds = {};
+    bool inside = false;
   };
   double sample(const Contestant& one) const;
+  double timed(const Contestant& one) const;
 
   const Settings& settings_;
   std::string benchmark_;
@@ -48,7 +54,8 @@ class Contest {
   std::vector<Contestant> all_;
 };
 
-// The caller's thread as a task of each run-time, with so many workers.
+// The caller's thread as a task of each run-time, with so many workers. Where it is a worker of
+// families already, it stays one.
 void in_families(const Settings& settings, const std::function<void()>& body);
 void in_tbb(const Settings& settings, const std::function<void()>& body);
 void in_openmp(const Settings& settings, const std::function<void()>& body);

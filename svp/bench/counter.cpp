@@ -26,7 +26,7 @@ void counter(const Settings& settings) {
   const Index n = (settings.quick ? 20000 : 200000) / static_cast<Index>(settings.workers);
   const long all = n * static_cast<Index>(settings.workers);
   Contest contest(settings, "counter", static_cast<double>(all));
-  contest.add("families", [&] {
+  contest.add_inside("families", [&] {
     const ExclusivePlace exclusive;
     long count = 0;
     by_all(settings, n, [&] {
@@ -35,7 +35,7 @@ void counter(const Settings& settings) {
     });
     expect(count == all, "counter");
   });
-  contest.add("std::mutex", [&] {
+  contest.add_inside("std::mutex", [&] {
     std::mutex mutex;
     long count = 0;
     by_all(settings, n, [&] {

@@ -61,8 +61,9 @@ void fib(const Settings& settings) {
   const long n = settings.quick ? 24 : 32;
   const long expected = plain(n);
   Contest contest(settings, "fib", calls_of(n));
-  contest.add("families",
-              [&] { in_families(settings, [&] { expect(by_families(n) == expected, "fib"); }); });
+  contest.add_inside("families", [&] {
+    in_families(settings, [&] { expect(by_families(n) == expected, "fib"); });
+  });
 #ifdef TOMBOLO_HAS_TBB
   contest.add("oneTBB", [&] { in_tbb(settings, [&] { expect(by_tbb(n) == expected, "fib"); }); });
 #endif

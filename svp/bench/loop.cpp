@@ -25,8 +25,8 @@ void loop(const Settings& settings) {
     });
   };
   Contest contest(settings, "loop", static_cast<double>(n));
-  contest.add("families", [&] { families(0); });
-  contest.add("families, block", [&] { families(settings.workers); });
+  contest.add_inside("families", [&] { families(0); });
+  contest.add_inside("families, block", [&] { families(settings.workers); });
 #ifdef TOMBOLO_HAS_TBB
   contest.add("oneTBB", [&] { in_tbb(settings, [&] { tbb::parallel_for(Index{0}, n, body); }); });
 #endif

@@ -60,7 +60,7 @@ void matrices(const Settings& settings) {
     expect(product.sum() == sum, "matrices");
   };
   Contest contest(settings, "matrices", static_cast<double>(blocks));
-  contest.add("families", [&] {
+  contest.add_inside("families", [&] {
     checked([&] {
       in_families(settings, [&] {
         auto family = create({.limit = blocks}, one);

@@ -98,7 +98,7 @@ void queens(const Settings& settings) {
   double placed = 0;
   const long solutions = plain(board, placed);
   Contest contest(settings, "queens", placed);
-  contest.add("families", [&] {
+  contest.add_inside("families", [&] {
     in_families(settings, [&] { expect(by_families(board) == solutions, "queens"); });
   });
 #ifdef TOMBOLO_HAS_TBB

@@ -53,7 +53,7 @@ void skynet(const Settings& settings) {
   const long leaves = settings.quick ? 10000 : 1000000;
   const long sum = leaves * (leaves - 1) / 2;
   Contest contest(settings, "skynet", static_cast<double>(leaves));
-  contest.add("families", [&] {
+  contest.add_inside("families", [&] {
     in_families(settings, [&] { expect(by_families(0, leaves) == sum, "skynet"); });
   });
 #ifdef TOMBOLO_HAS_TBB

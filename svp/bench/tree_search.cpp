@@ -126,7 +126,7 @@ void search(const Settings& settings, const char* name, const Tree& tree) {
   const Node root{mixed(19), 0};
   const long nodes = plain(tree, root);
   Contest contest(settings, name, static_cast<double>(nodes));
-  contest.add("families", [&, name] {
+  contest.add_inside("families", [&, name] {
     in_families(settings, [&] { expect(by_families(tree, root) == nodes, name); });
   });
 #ifdef TOMBOLO_HAS_TBB
