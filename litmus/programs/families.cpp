@@ -8,6 +8,7 @@
 #include "litmus/programs/remote_program.h"
 #include "litmus/programs/slumber_program.h"
 #include "litmus/programs/turns_program.h"
+#include "svp/places/broken/careless_turns.h"
 #include "svp/places/broken/hasty_turns.h"
 #include "svp/scheduler/broken/hasty_deque.h"
 #include "svp/transport/broken/eager_service.h"
@@ -47,11 +48,17 @@ ExploredProgram slumber(const std::string& name, const std::string& about, machi
 
 template <class C, class Turns = svp::Turns<C>>
 ExploredProgram turns(const std::string& name, const std::string& about, machine::Home cores,
-                      unsigned rounds, TurnsOrder order = TurnsOrder::left_before_told) {
-  return {
-      .name = name, .about = about, .cores = cores, .make = [=](machine::Home n) {
-        return std::unique_ptr<Program>(std::make_unique<TurnsProgram<C, Turns>>(n, rounds, order));
-      }};
+                      unsigned rounds, TurnsOrder order = TurnsOrder::left_before_told,
+                      TurnsEnd end = TurnsEnd::synced) {
+  return {.name = name, .about = about, .cores = cores, .make = [=](machine::Home n) {
+            return std::unique_ptr<Program>(
+                std::make_unique<TurnsProgram<C, Turns>>(n, rounds, order, end));
+          }};
+}
+template <class C, class Turns = svp::Turns<C>>
+ExploredProgram stopped_turns(const std::string& name, const std::string& about,
+                              machine::Home cores) {
+  return turns<C, Turns>(name, about, cores, 1, TurnsOrder::left_before_told, TurnsEnd::stopped);
 }
 
 template <template <class> class L, class Service = svp::Service>
@@ -102,6 +109,8 @@ std::vector<ExploredProgram> family_programs() {
       turns<Explored>("families/exclusive", "two cores, two families each at one exclusive place",
                       2, 2),
       turns<Explored>("families/exclusive-of-three", "three cores, a family each", 3, 1),
+      stopped_turns<Explored>("families/exclusive-stopped",
+                              "three cores, a family each, which are stopped behind others", 3),
       remote<svp::RingLink>("families/remote", "a family at another core, over rings", 1),
       remote<svp::MailboxLink>("families/remote-by-mailbox", "the same by one mailbox each", 1),
       remote<svp::MailboxLink>("families/remote-sync-in-any-order",
@@ -138,6 +147,10 @@ std::vector<ExploredProgram> broken_family_programs() {
       broken(turns<NoWait>(exclusive + "no-wait", "no end is awaited", 2, 1)),
       broken(
           turns<NoAtomics>(exclusive + "divided-atomics", "atomics are a load and a store", 2, 1)),
+      broken(stopped_turns<NoAtomics>("families/exclusive-stopped/divided-atomics",
+                                      "atomics are a load and a store", 2)),
+      broken(stopped_turns<Explored, svp::broken::CarelessTurns<Explored>>(
+          "families/exclusive-stopped/careless", "turns are run without a look at their claim", 2)),
       broken(turns<Explored, svp::broken::HastyTurns<Explored>>(
           exclusive + "hasty", "the queue is emptied while another core enters it", 2, 1)),
       broken(turns<Explored>(exclusive + "told-before-left",

@@ -3,10 +3,10 @@
 // run one at a time, in the order of their creates, each with the memory of those before it; the
 // creator sees the changes of its family after the sync. Each core creates a family and syncs it,
 // some times; a core that finds the place free runs the families of the others as long as there are
-// some.
+// some. Where families are stopped, a core that finds others before its own gives up its turn.
 //
-// Invariants: GP1 of explorer/program.h: the list of families that a core has run, and the turn
-//                 before each of its own, are its own.
+// Invariants: GP1 of explorer/program.h: the lists of families that a core has run or given up,
+//                 and the turn before each of its own, are its own.
 // Thread safety: as Program.
 #pragma once
 
@@ -24,6 +24,8 @@ namespace tombolo::litmus {
 
 // When a family's creator is told of its end.
 enum class TurnsOrder : std::uint8_t { left_before_told, told_before_left };
+// Of families that are not the first ones of the queue.
+enum class TurnsEnd : std::uint8_t { synced, stopped };
 
 template <class C, class Turns = svp::Turns<C>>
 class TurnsProgram final : public Program {
@@ -32,8 +34,8 @@ class TurnsProgram final : public Program {
   using Number = typename Turns::Number;
   using Word = typename C::Word;
 
-  TurnsProgram(machine::Home cores, unsigned rounds, TurnsOrder order)
-      : cores_(cores), rounds_(rounds), order_(order) {}
+  TurnsProgram(machine::Home cores, unsigned rounds, TurnsOrder order, TurnsEnd end)
+      : cores_(cores), rounds_(rounds), order_(order), end_(end) {}
 
   MemoryShape shape() const override {
     machine::SyncLayout layout(C::reserved_sync_bytes(cores_));
@@ -43,24 +45,32 @@ class TurnsProgram final : public Program {
   void begin() override {
     ran_.assign(cores_, {});
     before_.assign(cores_, {});
+    given_up_.assign(cores_, {});
   }
   void run(const machine::Attachment& at, Run& run) override {
     C core(at);
     machine::SyncLayout layout(C::reserved_sync_bytes(cores_));
-    Body body{core, take(layout), run, order_, ran_[at.self], before_[at.self]};
+    Body body{
+        core, take(layout), run, order_, end_, ran_[at.self], before_[at.self], given_up_[at.self]};
     for (unsigned round = 0; round < rounds_; ++round) body.create_and_sync(round);
   }
   std::string outcome(const Memory&, Run& run) override {
     std::map<Number, std::uint64_t> positions;
     for (const auto& all : ran_) positions.insert(all.begin(), all.end());
-    if (positions.size() != std::size_t{cores_} * rounds_)
-      run.fail(fmt::format("turns: {} of {} families ran", positions.size(), cores_ * rounds_));
-    for (const auto& all : before_)
-      for (const auto& [turn, before] : all)
-        if (before != 0 && positions[turn] != positions[before] + 1)
-          run.fail(fmt::format("turns: family {} ran as number {}, the one before it as {}", turn,
-                               positions[turn], positions[before]));
-    return "each family in its turn";
+    std::map<Number, Number> before;
+    for (const auto& all : before_) before.insert(all.begin(), all.end());
+    std::size_t given_up = 0;
+    for (const auto& all : given_up_) given_up += all.size();
+    if (positions.size() + given_up != std::size_t{cores_} * rounds_)
+      run.fail(fmt::format("turns: {} of {} families ran, and {} were given up", positions.size(),
+                           cores_ * rounds_, given_up));
+    for (const auto& [turn, position] : positions) {
+      const Number last = ran_before(turn, before, positions);
+      if (last != 0 && position != positions[last] + 1)
+        run.fail(fmt::format("turns: family {} ran as number {}, the one before it as {}", turn,
+                             position, positions[last]));
+    }
+    return given_up == 0 ? "each family in its turn" : "each family in its turn, or given up";
   }
 
  private:
@@ -69,11 +79,21 @@ class TurnsProgram final : public Program {
   struct Places {
     machine::Offset last;
     machine::Offset link;
+    machine::Offset claim;
     machine::Offset state;
   };
   static Places take(machine::SyncLayout& layout) {
-    return {
-        .last = layout.take_lines(1), .link = layout.take_lines(1), .state = layout.take_lines(1)};
+    return {.last = layout.take_lines(1),
+            .link = layout.take_lines(1),
+            .claim = layout.take_lines(1),
+            .state = layout.take_lines(1)};
+  }
+  // The newest turn before this one that was not given up; 0: the queue was empty.
+  static Number ran_before(Number turn, const std::map<Number, Number>& before,
+                           const std::map<Number, std::uint64_t>& positions) {
+    do turn = before.at(turn);
+    while (turn != 0 && !positions.contains(turn));
+    return turn;
   }
 
   struct Body {
@@ -81,14 +101,17 @@ class TurnsProgram final : public Program {
     Places places;
     Run& run;
     TurnsOrder order;
+    TurnsEnd end;
     Pairs& ran;     // families, and the numbers as which they ran
     Pairs& before;  // own families, and those before them
+    std::vector<Number>& given_up;
 
     machine::Home creator(Number turn) {
       return static_cast<machine::Home>((turn - 1) % core.cores());
     }
     Word last() { return core.word({0, places.last}); }
     Word link(Number turn) { return core.word({creator(turn), places.link}); }
+    Word claim(Number turn) { return core.word({creator(turn), places.claim}); }
     Word state(Number turn) { return core.word({creator(turn), places.state}); }
     // The place of a number that the families change, and of a number for a creator.
     machine::DataPlace count() { return {0, 0}; }
@@ -98,12 +121,16 @@ class TurnsProgram final : public Program {
       const Number own = 1 + core.self() + Number{round} * core.cores();
       if (round != 0) {
         core.store(link(own), 0);
+        core.store(claim(own), 0);
         core.store(state(own), Hand::untaken);
       }
       const auto link_of = [this](Number turn) { return link(turn); };
-      before.emplace_back(own, Turns::enter(core, last(), own, link_of));
+      const bool first = end == TurnsEnd::stopped && Turns::enter_if_empty(core, last(), own);
+      before.emplace_back(own, first ? 0 : Turns::enter(core, last(), own, link_of));
       if (before.back().second == 0)
         serve(own);
+      else if (end == TurnsEnd::stopped && Turns::give_up(core, claim(own)))
+        given_up.push_back(own);  // its words are the queue's
       else
         await_others(own);
     }
@@ -142,9 +169,11 @@ class TurnsProgram final : public Program {
     Number leave(Number turn) {
       return Turns::leave(
           core, last(), turn, [this](Number of) { return link(of); },
+          [this](Number of) { return claim(of); },
           [this](Word word) {  // of any home (R6)
             while (core.load(word) == 0) (void)core.pause(1).ok();
-          });
+          },
+          [](Number) {});
     }
     void tell(Number turn, Number own) {
       if (turn == own) return;
@@ -156,8 +185,10 @@ class TurnsProgram final : public Program {
   machine::Home cores_;
   unsigned rounds_;
   TurnsOrder order_;
+  TurnsEnd end_;
   std::vector<Pairs> ran_;
   std::vector<Pairs> before_;
+  std::vector<std::vector<Number>> given_up_;
 };
 
 }  // namespace tombolo::litmus

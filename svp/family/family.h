@@ -35,14 +35,14 @@ class [[nodiscard]] Family final : public FamilyBase {
         at_(at),
         threads_(std::forward<Args>(args)...) {
     Worker* const worker = creator;
-    if (worker == nullptr) [[unlikely]]
-      count_outside();
     if constexpr (At::may_be_exclusive)
       at_.begin(*this, *this, worker);
     else if (worker != nullptr) [[likely]]
       worker->offer(*this);
     else
       delegate_to_default();
+    if (worker == nullptr) [[unlikely]]
+      count_outside();
     if (worker != nullptr && worker->wanted()) [[unlikely]]
       attend(*worker);
   }
@@ -83,8 +83,12 @@ class [[nodiscard]] Family final : public FamilyBase {
 
   void complete(Worker* worker) {
     threads_.close_parent();
-    if (worker == nullptr || !worker->take_back(*this)) [[unlikely]]
-      return join(worker);
+    if (worker == nullptr || !worker->take_back(*this)) [[unlikely]] {
+      if constexpr (At::may_be_exclusive)
+        return join_at(at_, worker);
+      else
+        return join(worker);
+    }
     worker->counts().inlined.add();
     Scope* const before = worker->scope();
     if constexpr (At::may_be_exclusive)
@@ -135,7 +139,7 @@ using OneThread = std::conditional_t<any_ordered<Channels...>, OrderedThreads<Bo
                                      SingleThread<Body, Channels...>>;
 
 template <class At, class Body, class... Channels>
-auto create_one(const At& at, Body&& body, Channels&... channels) {
+inline auto create_one(const At& at, Body&& body, Channels&... channels) {
   using Threads = OneThread<std::decay_t<Body>, Channels...>;
   std::decay_t<Body> own(std::forward<Body>(body));
   if constexpr (any_ordered<Channels...>)
@@ -144,7 +148,7 @@ auto create_one(const At& at, Body&& body, Channels&... channels) {
     return Family<At, Threads>(at, std::in_place, std::move(own), channels...);
 }
 template <class At, class Body, class... Channels>
-auto create_range(const At& at, const Range& range, Body&& body, Channels&... channels) {
+inline auto create_range(const At& at, const Range& range, Body&& body, Channels&... channels) {
   using Threads = RangeThreads<std::decay_t<Body>, Channels...>;
   std::decay_t<Body> own(std::forward<Body>(body));
   return Family<At, Threads>(at, std::in_place, range, std::move(own), channels...);
@@ -155,24 +159,24 @@ auto create_range(const At& at, const Range& range, Body&& body, Channels&... ch
 // One thread, at the default place.
 template <class Body, FamilyChannel... Channels>
 requires ThreadBody<std::decay_t<Body>, EndArgument<Channels>...>
-auto create(Body&& body, Channels&... channels) {
+inline auto create(Body&& body, Channels&... channels) {
   return detail::create_one(AtDefault{}, std::forward<Body>(body), channels...);
 }
 // A thread for each index of the range.
 template <class Body, FamilyChannel... Channels>
 requires ThreadBody<std::decay_t<Body>, EndArgument<Channels>...>
-auto create(const Range& range, Body&& body, Channels&... channels) {
+inline auto create(const Range& range, Body&& body, Channels&... channels) {
   return detail::create_range(AtDefault{}, range, std::forward<Body>(body), channels...);
 }
 // The same at a place.
 template <class Body, FamilyChannel... Channels>
 requires ThreadBody<std::decay_t<Body>, EndArgument<Channels>...>
-auto create(const Place& place, Body&& body, Channels&... channels) {
+inline auto create(const Place& place, Body&& body, Channels&... channels) {
   return detail::create_one(AtPlace(place), std::forward<Body>(body), channels...);
 }
 template <class Body, FamilyChannel... Channels>
 requires ThreadBody<std::decay_t<Body>, EndArgument<Channels>...>
-auto create(const Place& place, const Range& range, Body&& body, Channels&... channels) {
+inline auto create(const Place& place, const Range& range, Body&& body, Channels&... channels) {
   return detail::create_range(AtPlace(place), range, std::forward<Body>(body), channels...);
 }
 

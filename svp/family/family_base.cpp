@@ -44,15 +44,20 @@ void FamilyBase::announce() {
 
 void FamilyBase::delegate_to_default() { default_pool().delegate(*this); }
 
+bool FamilyBase::await_end(Worker* worker, bool unless_stopped) {
+  return worker != nullptr ? worker->wait(*this, unless_stopped)
+                           : Pool::wait_outside(*this, unless_stopped);
+}
+
+void FamilyBase::count_joined(Worker* worker) {
+  if (worker != nullptr) return worker->counts().awaited.add();
+  ProcessRecords::here().created().add();
+  Pool::outside_families().fetch_sub(1);
+}
+
 void FamilyBase::join(Worker* worker) {
-  if (worker != nullptr) {
-    worker->counts().awaited.add();
-    worker->wait(*this);
-  } else {
-    ProcessRecords::here().created().add();
-    Pool::wait_outside(*this);
-    Pool::outside_families().fetch_sub(1);
-  }
+  (void)await_end(worker, false);
+  count_joined(worker);
 }
 
 Exit FamilyBase::sync_early(Worker* worker) {

@@ -58,6 +58,18 @@ class FamilyBase : public Task, public Scope {
   static void count_outside() { Pool::outside_families().fetch_add(1); }
   // Waits for the end where the caller could not take the family back.
   void join(Worker* worker);
+  // The same, where it may be queued at an exclusive place: without its turn once it is stopped.
+  template <class At>
+  void join_at(At& at, Worker* worker) {
+    if (queued == 0) return join(worker);
+    bool ran = await_end(worker, true);
+    if (!ran && !at.give_up()) ran = await_end(worker, false);
+    if (ran)
+      at.drop_turn();
+    else
+      end_early();
+    count_joined(worker);
+  }
   // The thread that syncs or leaves; checks that it is the creator.
   Worker* syncing() {
     TOMBOLO_CHECK(synced_ == 0, "sync: this family was synced before");
@@ -84,6 +96,9 @@ class FamilyBase : public Task, public Scope {
 
   void announce();
   Exit exit_early();
+  // As Worker::wait().
+  bool await_end(Worker* worker, bool unless_stopped);
+  static void count_joined(Worker* worker);
 
   // These two fill the word that the reason is in: a create stores to as few as may be.
   std::atomic<Announced> announced_{not_yet};

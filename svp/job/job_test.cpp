@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
@@ -162,6 +163,11 @@ void add_many(In<int> times, In<unsigned> at) {
   }
 }
 
+// A circle: a family at an exclusive place waits for one behind it there. A kill frees both.
+void at_exclusive() {}
+void back_at_first() { create(Job::here().exclusive(0), remote<&at_exclusive>).sync(); }
+void by_another_process() { create(Job::here().place(1), remote<&back_at_first>).sync(); }
+
 int exclusive(Job& job) {
   for (unsigned process = 0; process < job.processes(); ++process) {
     constexpr std::int64_t n = 200;
@@ -191,6 +197,14 @@ int exclusive(Job& job) {
       create(job.exclusive(job.processes() - 1), remote<&in_order>, std::int64_t{0}, before, count);
   family.sync();
   EXPECT_HERE(count == 200 + 200 * job.processes() + 1);
+  auto circle = create(job.exclusive(0), remote<&by_another_process>);
+  std::thread killer([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));  // so that it most likely waits
+    circle.kill();
+  });
+  EXPECT_HERE(circle.sync().reason == ExitReason::killed);
+  killer.join();
+  EXPECT_HERE(create(job.exclusive(0), remote<&at_exclusive>).sync().done());
   return failures;
 }
 

@@ -59,10 +59,15 @@ class ServedFamily final : public FamilyBase, public ChannelListener {
  public:
   ServedFamily(Host& host, const VirtualChannel& channel)
       : FamilyBase(&ServedFamily::run_taken), service(channel), host_(host) {}
+  ~ServedFamily() {
+    if (queued != 0) at_->drop_turn();
+  }
 
   // All data have come: some worker of the place runs it.
   void start(const Place& place);
   bool started() const { return at_.has_value(); }
+  // Once it is started and was stopped.
+  void leave_queue() { at_->leave_queue(*this); }
   // The end, as it is sent; once, after all threads have ended and no kill may come any more.
   Completion completion();
   void channel_changed() noexcept override { host_.told(*this); }

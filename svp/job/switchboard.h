@@ -196,6 +196,7 @@ class Switchboard final : public Host {
     if (family.service.kill_asked() && (starts || family.started()) && family.takes_kills)
       family.kill();
     if (starts) start(family);
+    if (family.service.kill_asked() && family.started() && family.takes_kills) family.leave_queue();
     if (message.kind != Kind::request && message.kind != Kind::kill) advance(family);
   }
   void start(ServedFamily& family) {
@@ -320,7 +321,10 @@ class Switchboard final : public Host {
   }
   void orphan(ServedFamily& family) {
     family.orphaned = true;
-    if (family.started() && family.takes_kills) family.kill();
+    if (family.started() && family.takes_kills) {
+      family.kill();
+      family.leave_queue();
+    }
     if (family.over || !family.started()) {
       family.over = true;
       advance(family);

@@ -53,12 +53,12 @@ class [[nodiscard]] DistributedFamily<Remote<f>, std::tuple<P...>, std::tuple<E.
         threads_(range, Body{&parameters_}, std::get<sizeof...(P) + c>(args)...),
         parents_(std::get<sizeof...(P) + c>(args)...) {
     Worker* const worker = creator;
-    if (worker == nullptr) count_outside();
     const RemoteRecord* const remote = place.is_default() ? nullptr : place.record().remote;
     if (remote != nullptr)
       open(*remote, range);
     else
       at_.begin(*this, *this, worker);
+    if (worker == nullptr) count_outside();
     if (worker != nullptr && worker->wanted()) attend(*worker);
   }
   ~DistributedFamily() {
@@ -136,7 +136,7 @@ class [[nodiscard]] DistributedFamily<Remote<f>, std::tuple<P...>, std::tuple<E.
     const bool parent_stopped = parent() != nullptr && parent()->stopped();
     threads_.close_parent();
     if (call_) Exchange::here()->ask_sync(*call_, parent_stopped);
-    if (worker == nullptr || call_ || !worker->take_back(*this)) return join(worker);
+    if (worker == nullptr || call_ || !worker->take_back(*this)) return join_at(at_, worker);
     Scope* const before = worker->scope();
     at_.run(*this, &DistributedFamily::body, *worker);
     worker->set_scope(before);

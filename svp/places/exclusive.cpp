@@ -11,6 +11,13 @@ Exclusive::~Exclusive() {
   TOMBOLO_CHECK(last_.load() == 0, "an exclusive place ends before its families are synced");
 }
 
+bool Exclusive::enter(QueuedTurn& turn, const Scope* creator) {
+  if (Queue::enter(core_, &last_, number_of(turn), link_of) == 0) return true;
+  // A family that runs is in the queue: its descendants never find that empty.
+  refuse_within_itself(creator);
+  return false;
+}
+
 void Exclusive::refuse_within_itself(const Scope* creator) const {
   // relaxed: if it is a scope above the creator, then this thread is within that family, and the
   // store came before its threads.
@@ -49,8 +56,9 @@ void Exclusive::serve(Turn& first, Worker& worker) {
   Turn* turn = &first;
   for (unsigned served = 1; turn != nullptr; ++served) {
     run(*turn, worker);
+    Task& task = *turn->task;
     Turn* const next = leave(*turn);
-    worker.finish(*turn->task);  // TRN2: it may be gone now
+    worker.finish(task);  // TRN2: both may be gone now
     if (next == nullptr) return;
     const bool goes_on =
         has_own_stack && served != in_a_row &&

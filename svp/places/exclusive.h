@@ -10,6 +10,8 @@
 //                 hands it to the other workers (WK2).
 //             VEX3 it does the former only as long as the place's families are short: a thread is
 //                 held up by `in_a_row` of them at most.
+//             VEX4 a family that is stopped in the queue is synced without its turn: it waits for
+//                 no family that may wait for its creator.
 // Thread safety: yes.
 #pragma once
 
@@ -27,6 +29,10 @@ struct Turn {
   Task* task;  // without a value before the enter
   std::atomic<std::uint64_t> next{0};
 };
+// One behind others: memory of its own, which is left in the queue where it is given up.
+struct QueuedTurn : Turn {
+  std::atomic<std::uint64_t> claim{0};
+};
 
 class Exclusive {
  public:
@@ -35,15 +41,14 @@ class Exclusive {
   Exclusive(const Exclusive&) = delete;
   Exclusive& operator=(const Exclusive&) = delete;
 
-  // True: the turn is the first, and its task is to be offered to workers. `creator`: the scope of
-  // the creating thread, which must not be within a family of this place.
-  bool enter(Turn& turn, const Scope* creator) {
-    if (Queue::enter(core_, &last_, number_of(turn), link_of) == 0) [[likely]]
-      return true;
-    // A family that runs is in the queue: its descendants never find that empty.
-    refuse_within_itself(creator);
-    return false;
-  }
+  // True: the turn is the first, and its task is to be offered to workers. False: others are there.
+  bool enter_if_empty(Turn& turn) { return Queue::enter_if_empty(core_, &last_, number_of(turn)); }
+  // Behind others, if they are there still: false. `creator`: the scope of the creating thread,
+  // which must not be within a family of this place.
+  bool enter(QueuedTurn& turn, const Scope* creator);
+  // The creator of a turn that has entered behind others, and of a family that was stopped. True:
+  // it will not be run, and is deleted once it is the first.
+  bool give_up(QueuedTurn& turn) { return Queue::give_up(core_, &turn.claim); }
   // The task of the first turn has come to a worker. Runs this one and others, whose tasks find
   // that they are served: their `run` does not finish them.
   void serve(Turn& first, Worker& worker);
@@ -76,10 +81,16 @@ class Exclusive {
   }
   static Turn* turn_of(std::uint64_t number) { return reinterpret_cast<Turn*>(number); }
   static Worker::Core::Word link_of(std::uint64_t number) { return &turn_of(number)->next; }
+  static Worker::Core::Word claim_of(std::uint64_t number) { return &queued_of(number)->claim; }
+  static QueuedTurn* queued_of(std::uint64_t number) {
+    return static_cast<QueuedTurn*>(turn_of(number));
+  }
 
   Turn* leave(Turn& turn) {
-    return turn_of(Queue::leave(core_, &last_, number_of(turn), link_of, &Exclusive::await));
+    return turn_of(Queue::leave(core_, &last_, number_of(turn), link_of, claim_of,
+                                &Exclusive::await, &Exclusive::drop));
   }
+  static void drop(std::uint64_t given_up) { delete queued_of(given_up); }
   static void await(Worker::Core::Word link);
   void refuse_within_itself(const Scope* creator) const;
   void run(const Turn& turn, Worker& worker);

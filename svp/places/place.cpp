@@ -109,15 +109,34 @@ Pool& default_pool() {
 
 void share_default_pool(unsigned processes) { processes_here = processes; }
 
-void AtPlace::begin_elsewhere(Task& task, Worker* worker) {
+void AtPlace::begin_elsewhere(Task& task, const Scope& scope, Worker* worker) {
   TOMBOLO_CHECK(record_ == nullptr || record_->remote == nullptr,
                 "create: at a place of another process, where a function object does not exist: "
                 "name a thread function by remote<>");
+  if (is_exclusive() && !enter(task)) return queue(task, scope, worker);
   Pool* const own = record_ == nullptr ? nullptr : record_->pool;
   Pool& pool = own == nullptr ? default_pool() : *own;
   if (worker != nullptr)
     worker->note(FamilyTrace::Event::delegate, {.range = {}, .place = pool.name()});
   pool.delegate(task);
+}
+
+void AtPlace::queue(Task& task, const Scope& scope, Worker* worker) {
+  queued_ = new QueuedTurn;
+  queued_->task = &task;
+  task.queued = 1;
+  if (!record_->exclusive->enter(*queued_, scope.parent())) return;
+  // Those before it have ended meanwhile.
+  Pool* const own = record_->pool != nullptr || worker == nullptr ? record_->pool : &worker->pool();
+  (own == nullptr ? default_pool() : *own).delegate(task);
+}
+
+void AtPlace::leave_queue(Task& task) {
+  if (task.queued == 0 || !give_up()) return;
+  Pool* const own = record_->pool;
+  task.queued = 0;
+  record_ = nullptr;
+  (own == nullptr ? default_pool() : *own).delegate(task);
 }
 
 PlaceName AtPlace::name(const Worker& worker) const {
@@ -127,8 +146,8 @@ PlaceName AtPlace::name(const Worker& worker) const {
 
 void AtPlace::run(Task& task, void (*body)(Task&, Worker&), Worker& worker) {
   if (is_exclusive()) {
-    if (!record_->exclusive->serves(task)) return record_->exclusive->serve(turn_, worker);
-    return body(task, worker);
+    if (record_->exclusive->serves(task)) return body(task, worker);
+    return record_->exclusive->serve(task.queued == 0 ? own_ : *queued_, worker);
   }
   body(task, worker);
   worker.finish(task);

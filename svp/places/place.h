@@ -114,18 +114,14 @@ class AtPlace {
   AtPlace(const AtPlace& other) : record_(other.record_) {}
   AtPlace& operator=(const AtPlace&) = delete;
 
-  // Gives the task to the place's workers; `worker` is the creator's, or null.
+  // Gives the task to the place's workers; `worker` is the creator's, or null. Throws
+  // std::bad_alloc, where others are before it at an exclusive place.
   void begin(Task& task, const Scope& scope, Worker* worker) {
-    if (is_exclusive()) {
-      turn_.task = &task;
-      if (!record_->exclusive->enter(turn_, scope.parent())) [[unlikely]] {
-        task.queued = 1;
-        return;
-      }
-    }
-    if (worker != nullptr && runs_here(*worker)) [[likely]]
-      return worker->offer(task);
-    begin_elsewhere(task, worker);
+    if (worker == nullptr || !runs_here(*worker)) [[unlikely]]
+      return begin_elsewhere(task, scope, worker);
+    if (is_exclusive() && !enter(task)) [[unlikely]]
+      return queue(task, scope, worker);
+    worker->offer(task);
   }
   // Where the worker runs it.
   PlaceName name(const Worker& worker) const;
@@ -137,8 +133,16 @@ class AtPlace {
     Exclusive& exclusive = *record_->exclusive;
     exclusive.begin_own(task.scope);
     body(task, worker);
-    exclusive.end_own(turn_, worker);
+    exclusive.end_own(own_, worker);
   }
+  // By the creator of a queued task whose family was stopped. True: it does not run, and no other
+  // thread knows it any more.
+  bool give_up() { return record_->exclusive->give_up(*queued_); }
+  // The end of a task that is queued, and has run.
+  void drop_turn() { delete queued_; }
+  // Of a task for which no thread waits, and whose family was stopped: where it is queued, it
+  // leaves the queue, and comes to a worker as one without a place.
+  void leave_queue(Task& task);
 
  private:
   bool is_exclusive() const { return record_ != nullptr && record_->exclusive != nullptr; }
@@ -146,10 +150,17 @@ class AtPlace {
     if (record_ == nullptr || record_->pool == &worker.pool()) return true;
     return record_->pool == nullptr && record_->remote == nullptr;
   }
-  void begin_elsewhere(Task& task, Worker* worker);
+  // False: others are there.
+  bool enter(Task& task) {
+    own_.task = &task;
+    return record_->exclusive->enter_if_empty(own_);
+  }
+  void begin_elsewhere(Task& task, const Scope& scope, Worker* worker);
+  void queue(Task& task, const Scope& scope, Worker* worker);
 
   const PlaceRecord* record_;  // null: the default place
-  Turn turn_;
+  Turn own_;
+  QueuedTurn* queued_;  // of a queued task; without a value elsewhere
 };
 
 }  // namespace tombolo::svp

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -209,6 +210,84 @@ TEST_P(Places, ExclusiveGoesOnAfterKillAndFailure) {
     EXPECT_TRUE(last.sync().done());
     EXPECT_EQ(after, 1);
   });
+}
+
+// VEX4: the sync of the second one waits for no turn, which may come after the creator has gone on.
+TEST_P(Places, ExclusiveLetsStoppedFamiliesLeaveTheQueue) {
+  ExclusivePlace place;
+  inside([&] {
+    Global<int> value;
+    int seen = 0;
+    auto first = create(
+        place, [&](Global<int>& v) { seen = v.read(); }, value);
+    auto second = create(place, [] { FAIL(); });
+    auto third = create(place, [&] { seen *= 2; });
+    second.kill();
+    EXPECT_EQ(second.sync().reason, ExitReason::killed);
+    value.write(21);
+    EXPECT_TRUE(first.sync().done());
+    EXPECT_TRUE(third.sync().done());
+    EXPECT_EQ(seen, 42);
+  });
+}
+
+TEST_P(Places, ExclusiveLetsAnExceptionLeaveFamiliesInTheQueue) {
+  ExclusivePlace place;
+  inside([&] {
+    bool ran = false;
+    auto outer = create([&] {
+      Global<int> value;
+      auto first = create(
+          place, [](Global<int>& v) { v.read(); }, value);
+      auto second = create(place, [&] { ran = true; });
+      throw std::runtime_error("by chance");
+    });
+    EXPECT_EQ(outer.sync().reason, ExitReason::failed);
+    EXPECT_FALSE(ran);
+    EXPECT_TRUE(create(place, [] {}).sync().done());
+  });
+}
+
+// Each is the first of its queue, and its thread waits behind the other.
+TEST_P(Places, ExclusiveFamiliesThatWaitForEachOtherAreFreedByAKill) {
+  ExclusivePlace one;
+  ExclusivePlace other;
+  std::atomic<int> begun{0};
+  bool ran = false;
+  inside([&] {
+    auto killed = create(one, [&] {
+      ++begun;
+      create(other, [] { FAIL(); }).sync();
+    });
+    auto freed = create(other, [&] {
+      ++begun;
+      create(one, [&] { ran = true; }).sync();
+    });
+    std::thread killer([&] {
+      while (begun < 2) std::this_thread::yield();
+      killed.kill();
+    });
+    EXPECT_EQ(killed.sync().reason, ExitReason::killed);
+    EXPECT_TRUE(freed.sync().done());
+    EXPECT_TRUE(ran);
+    killer.join();
+  });
+}
+
+TEST_P(Places, ExclusiveLetsStoppedFamiliesOfThreadsThatAreNoWorkersLeaveTheQueue) {
+  ExclusivePlace place(place_);
+  Global<int> value;
+  auto first = create(
+      place, [](Global<int>& v) { v.read(); }, value);
+  auto second = create(place, [] { FAIL(); });
+  auto third = create(place, [] { FAIL(); });
+  second.kill();
+  EXPECT_EQ(second.sync().reason, ExitReason::killed);
+  std::thread killer([&] { third.kill(); });
+  EXPECT_EQ(third.sync().reason, ExitReason::killed);
+  killer.join();
+  value.write(1);
+  EXPECT_TRUE(first.sync().done());
 }
 
 class PlacesDeathTest : public ::testing::Test {

@@ -3,13 +3,18 @@
 // Mellor-Crummey and Scott, TOCS 1991). Unlike there, the core that has ended a turn learns which
 // one is the next, and may run it itself: a turn is work, not a core that waits.
 //
+// A turn behind others may be given up by its creator, whose family was stopped: it stays in the
+// queue, and the core that leaves the turn before leaves it as well.
+//
 // Invariants: TRN1 `last` is 0, or the newest turn of the queue; each but the first is linked
 //                 behind the one before it. Only the first is run.
-//             TRN2 the word of a turn may be used again once it has been left: leave() accesses
-//                 none but its own turn's, and enter() that of the turn before, which has not been
-//                 left as long as its link is missing.
-// Memory: a sync word for the queue, and one for each turn, 0 at its enter; wherever the caller has
-// them.
+//             TRN2 the words of a turn may be used again once it has been left: leave() accesses
+//                 none but its own turn's and those of turns that were given up, and enter() that
+//                 of the turn before, which has not been left as long as its link is missing.
+//             TRN3 a turn behind others is either taken, by the core that has left the one before
+//                 it, or given up, by its creator: one exchange of its claim says which.
+// Memory: a sync word for the queue, and two for each turn, 0 at its enter; wherever the caller has
+// them. That of a claim is used for turns behind others alone.
 // Data: each turn sees the memory of those before it: a core publishes before leave() (R4), and
 // refreshes before it runs a turn (R5).
 // Thread safety: plain functions; leave() by the core that has run the first turn.
@@ -21,12 +26,16 @@
 
 namespace tombolo::svp {
 
-// `link`: the word of a turn, by its number.
+// `link`, `claim`: the words of a turn, by its number.
 template <machine::Core C>
 struct Turns {
   using Word = typename C::Word;
   using Number = std::uint64_t;  // 0: none
 
+  // False: the queue is not empty, and the turn has not entered it.
+  static bool enter_if_empty(C& core, Word last, Number turn) {
+    return core.compare_exchange(last, 0, turn) == 0;
+  }
   // The turn before; 0: this one is the first.
   template <class Link>
   static Number enter(C& core, Word last, Number turn, Link&& link) {
@@ -34,9 +43,26 @@ struct Turns {
     if (before != 0) core.store(link(before), turn);
     return before;
   }
-  // The turn that is the first from now on; 0: the queue is empty. `await`: until a word is not 0.
+  // By the creator of a turn behind others. False: it was taken.
+  static bool give_up(C& core, Word claim) { return core.exchange(claim, 1) == 0; }
+
+  // The turn that is the first from now on, and is taken; 0: the queue is empty. `await`: until a
+  // word is not 0. `drop`: turns that were given up, and have been left.
+  template <class Link, class Claim, class Await, class Drop>
+  static Number leave(C& core, Word last, Number turn, Link&& link, Claim&& claim, Await&& await,
+                      Drop&& drop) {
+    Number next = next_behind(core, last, turn, link, await);
+    while (next != 0 && core.exchange(claim(next), 1) != 0) {
+      const Number given_up = next;
+      next = next_behind(core, last, given_up, link, await);
+      drop(given_up);
+    }
+    return next;
+  }
+
+ protected:  // for a broken twin
   template <class Link, class Await>
-  static Number leave(C& core, Word last, Number turn, Link&& link, Await&& await) {
+  static Number next_behind(C& core, Word last, Number turn, Link& link, Await& await) {
     const Word next = link(turn);
     if (const Number linked = core.load(next); linked != 0) return linked;
     if (core.compare_exchange(last, turn, 0) == turn) return 0;

@@ -183,10 +183,12 @@ void Pool::finish_outside(Task& task) {
   outside.done.notify_all();
 }
 
-void Pool::wait_outside(const Task& task) {
+bool Pool::wait_outside(const Task& task, bool unless_stopped) {
   Outside& outside = Outside::here();
   std::unique_lock lock(outside.mutex);
-  outside.done.wait(lock, [&] { return task.state.load() == Worker::Hand::done_value; });
+  const auto done = [&] { return task.state.load() == Worker::Hand::done_value; };
+  outside.done.wait(lock, [&] { return done() || (unless_stopped && task.scope.stopped()); });
+  return done();
 }
 
 void Pool::deliver_outside(Blocked& blocked) {
@@ -211,6 +213,10 @@ void Pool::raise_alarm() {
     pool->worker(0).alarm().raise();
     for (const auto& worker : pool->workers_) worker->wake();
   }
+  // Threads outside may wait for their turn.
+  Outside& outside = Outside::here();
+  { const std::lock_guard waiting(outside.mutex); }
+  outside.done.notify_all();
 }
 
 void Pool::retire_alarm() {

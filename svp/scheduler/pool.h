@@ -53,7 +53,8 @@ class Pool {
   static void finish_elsewhere(Task& task);
   // For threads that are no workers: the task is done, and until it is.
   static void finish_outside(Task& task);
-  static void wait_outside(const Task& task);
+  // The same as Worker::wait().
+  static bool wait_outside(const Task& task, bool unless_stopped = false);
   // The same for blocked threads.
   static void deliver_outside(Blocked& blocked);
   static void wait_outside(const Blocked& blocked);

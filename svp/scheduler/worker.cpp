@@ -66,15 +66,18 @@ bool Worker::take_back_slowly(Task& task) {
   return true;
 }
 
-void Worker::wait(Task& task) {
+bool Worker::wait(Task& task, bool unless_stopped) {
   unsigned tries = 0;
+  bool done = false;
   note_begin(FamilyTrace::Event::wait, task, {});
-  while (!Hand::done(core_, &task.state)) {
+  while (!(done = Hand::done(core_, &task.state))) {
+    if (unless_stopped && task.scope.stopped()) break;
     if (wanted()) attend();
-    if (!leap(task, tries)) park_until(task);
+    if (!leap(task, tries)) park_until(task, unless_stopped);
   }
-  if (task.slot != Deque::no_slot) deque_.forget(task.slot);
+  if (done && task.slot != Deque::no_slot) deque_.forget(task.slot);
   note_end(task);
+  return done;
 }
 
 // False: the stack had better be parked.
@@ -227,6 +230,9 @@ void Worker::poke_stopped() {
     blocked->parked = false;
     ready_.push_back(blocked->strand);
   }
+  for (std::size_t i = awaiting_.size(); i-- > 0;)
+    if (awaiting_[i]->awaited->queued != 0 && awaiting_[i]->awaited->scope.stopped())
+      end_awaiting(i);
 }
 
 void Worker::receive() {
@@ -255,10 +261,14 @@ void Worker::look_at_awaited() {
       ++i;
       continue;
     }
-    strand.awaited = nullptr;
-    ready_.push_back(&strand);
-    awaiting_.erase(awaiting_.begin() + static_cast<std::ptrdiff_t>(i));
+    end_awaiting(i);
   }
+}
+
+void Worker::end_awaiting(std::size_t i) {
+  awaiting_[i]->awaited = nullptr;
+  ready_.push_back(awaiting_[i]);
+  awaiting_.erase(awaiting_.begin() + static_cast<std::ptrdiff_t>(i));
 }
 
 bool Worker::has_ready() {
@@ -274,7 +284,7 @@ Strand* Worker::next_ready() {
   return next;
 }
 
-void Worker::park_until(const Task& task) {
+void Worker::park_until(const Task& task, bool unless_stopped) {
   try {
     prepare_to_block();
   } catch (const std::bad_alloc&) {
@@ -285,9 +295,11 @@ void Worker::park_until(const Task& task) {
       sched_yield();
     return;
   }
-  counts_.parked.add();
   running_->awaited = &task;
   awaiting_.push_back(running_);
+  // An alarm that was heard before the stack was listed. Behind this look another one comes first.
+  if (unless_stopped && task.scope.stopped()) end_awaiting(awaiting_.size() - 1);
+  counts_.parked.add();
   suspend();
 }
 

@@ -99,8 +99,8 @@ class Worker {
     return take_back_slowly(task);
   }
   // Until the task is done: one that this worker offered and could not take back, or that was
-  // delegated.
-  void wait(Task& task);
+  // delegated. False, if `unless_stopped`, for one that is queued: its family was stopped before.
+  bool wait(Task& task, bool unless_stopped = false);
   // At the end of `run` of a task that was not taken back. The task may be gone afterwards.
   void finish(Task& task);
 
@@ -206,12 +206,13 @@ class Worker {
   Task* find_task();
 
   void add_spare_strand();
-  void park_until(const Task& task);
+  void park_until(const Task& task, bool unless_stopped);
   void suspend();
   void switch_to(Strand& next);
   Strand* next_ready();
   void receive();
   void look_at_awaited();
+  void end_awaiting(std::size_t i);
   void poke_stopped();
   void leave_to(Strand& next);
 

@@ -15,8 +15,8 @@ struct HastyTurns : Turns<C> {
   using typename Turns<C>::Word;
   using typename Turns<C>::Number;
 
-  template <class Link, class Await>
-  static Number leave(C& core, Word last, Number turn, Link&& link, Await&&) {
+  template <class Link, class Claim, class Await, class Drop>
+  static Number leave(C& core, Word last, Number turn, Link&& link, Claim&&, Await&&, Drop&&) {
     if (const Number linked = core.load(link(turn)); linked != 0) return linked;
     core.exchange(last, 0);
     return 0;
