@@ -50,7 +50,7 @@ std::size_t base_bytes() {
 std::byte* pointer(std::uint64_t address) { return reinterpret_cast<std::byte*>(address); }
 
 void block_signals(sigset_t& mask) {
-  for (const int signal : {SIGINT, SIGQUIT, SIGHUP, SIGTERM, SIGALRM, SIGWINCH, SIGRTMAX})
+  for (const int signal : {SIGINT, SIGQUIT, SIGHUP, SIGTERM, SIGALRM, SIGWINCH})
     sigaddset(&mask, signal);
 }
 

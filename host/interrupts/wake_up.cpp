@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "host/interrupts/wake_up.h"
 
-#include <fmt/format.h>
 #include <signal.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -10,41 +9,16 @@
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 
 #include "host/faults/caught_calls.h"
-
-#if defined(__x86_64__)
-// The kernel wants to be told how a handler returns.
-extern "C" void tombolo_end_wake_up();
-__asm__(R"(
-  .pushsection .text
-  .globl tombolo_end_wake_up
-  .hidden tombolo_end_wake_up
-tombolo_end_wake_up:
-  mov $15, %eax
-  syscall
-  ud2
-  .popsection
-)");
-#endif
+#include "host/interrupts/reserved_signal.h"
 
 namespace tombolo::host {
 namespace {
 
-constexpr int the_signal = __SIGRTMIN;
+constexpr int the_signal = first_reserved;
 constexpr std::size_t set_bytes = sizeof(std::uint64_t);  // of the kernel's
 constexpr timespec again{.tv_sec = 0, .tv_nsec = 10'000'000};
-
-// As the kernel has it.
-struct KernelAction {
-  void (*handler)(int);
-  unsigned long flags;
-#if defined(__x86_64__)
-  void (*restorer)();
-#endif
-  std::uint64_t mask;
-};
 
 volatile sig_atomic_t woken = 0;
 volatile sig_atomic_t repeats = 0;
@@ -71,7 +45,7 @@ void stop() {
   repeats = 0;
 }
 
-void on_wake_up(int) {
+void on_wake_up(int, siginfo_t*, void*) {
   const int error = errno;
   if (is_served == 0) {
     const pid_t thread = served.load();
@@ -85,22 +59,14 @@ void on_wake_up(int) {
   errno = error;
 }
 
-bool install() {
-  KernelAction action{};
-  action.handler = &on_wake_up;
-  action.flags = SA_ONSTACK | (restarts != 0 ? SA_RESTART : 0);
-#if defined(__x86_64__)
-  constexpr unsigned long has_restorer = 0x04000000;  // SA_RESTORER
-  action.flags |= has_restorer;
-  action.restorer = &tombolo_end_wake_up;
-#endif
-  return syscall(SYS_rt_sigaction, the_signal, &action, nullptr, set_bytes) == 0;
+Status install() {
+  return handle_reserved_signal(the_signal, &on_wake_up, restarts != 0 ? SA_RESTART : 0);
 }
 
 }  // namespace
 
 Status serve_wake_ups() {
-  if (!install()) return Status::io(fmt::format("sigaction: {}", std::strerror(errno)));
+  TOMBOLO_TRY(install());
   served = static_cast<pid_t>(syscall(SYS_gettid));
   is_served = 1;
   return {};
@@ -136,7 +102,7 @@ void restart_after_wake_ups(bool restart) {
   const CallsPass ours;
   const bool changes = (restarts != 0) != restart;
   restarts = restart ? 1 : 0;
-  if (changes) install();
+  if (changes) (void)install().ok();  // another time the kernel has taken it
   if (restart) stop();
   if (!restart && woken != 0 && repeats == 0) repeat();
 }

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,17 +16,22 @@
 #include <thread>
 
 #include "base/check.h"
+#include "host/interrupts/reserved_signal.h"
 #include "host/memory/other_stack.h"
 #include "host/processes/shared_fork.h"
 
 namespace tombolo::runtime {
 namespace {
 
-// To the keeper: look at the page. To the starter: an exit was asked for, or the keeper has ended.
+// To the keeper: look at the page.
 constexpr int wake = SIGUSR1;
-int notice() { return SIGRTMAX; }
+// To the starter: an exit was asked for, or the keeper has ended. It is not held back (TEM4).
+constexpr int notice = host::first_reserved;
 
 std::atomic<ForkedTeam*> the_team{nullptr};
+
+// Not by the kernel's number: a thread whose system calls are caught would have to ask for it.
+thread_local bool is_starters_thread = false;
 
 // Of a member, in the page; larger ones are process numbers.
 constexpr std::int32_t absent = 0;
@@ -124,7 +130,7 @@ class ForkedTeam::Keeper {
   void have_exit(int status) {
     std::int32_t none = 0;
     page_.asked.compare_exchange_strong(none, status + 1);
-    kill(starter_, notice());
+    kill(starter_, notice);
   }
 
   [[noreturn]] void have_killed(int rank, pid_t pid, int signal) {
@@ -169,10 +175,9 @@ Status ForkedTeam::start(ForkedTeamPlan plan, std::unique_ptr<ForkedTeam>& out) 
   team->plan_ = std::move(plan);
   team->starter_ = getpid();
   the_team.store(team.get());
-  struct sigaction noticed = {};
-  noticed.sa_handler = &ForkedTeam::on_signal;
-  noticed.sa_flags = SA_RESTART | SA_ONSTACK;
-  sigaction(notice(), &noticed, nullptr);
+  team->starters_thread_ = static_cast<pid_t>(syscall(SYS_gettid));
+  is_starters_thread = true;
+  TOMBOLO_TRY(host::handle_reserved_signal(notice, &ForkedTeam::on_signal, SA_RESTART));
   out = std::move(team);  // before the fork: members have it, too
   // The starter's stack may lie in memory that the child shares.
   host::OtherStack stack;
@@ -192,9 +197,14 @@ void ForkedTeam::start_keeper() {
   sigfillset(&all);
   // The keeper is sent a signal as soon as it is there.
   sigprocmask(SIG_BLOCK, &all, &mask);
-  const pid_t child = host::fork_sharing_files(notice());
-  if (child == 0) Keeper(plan_, page(), starter_, mask).run();
+  const pid_t child = host::fork_sharing_files(notice);
+  if (child == 0) {
+    is_starters_thread = false;
+    Keeper(plan_, page(), starter_, mask).run();
+  }
   page().keeper.store(child);
+  // One that has ended before was not known by its number.
+  if (child > 0) syscall(SYS_tgkill, starter_, starters_thread_, notice);
   sigprocmask(SIG_SETMASK, &mask, nullptr);
 }
 
@@ -226,15 +236,22 @@ pid_t ForkedTeam::process(int rank) const {
 void ForkedTeam::ask_exit(int status) {
   std::int32_t none = 0;
   page().asked.compare_exchange_strong(none, (status & 0xff) + 1);
-  kill(starter_, notice());
+  kill(starter_, notice);
 }
 
 int ForkedTeam::asked_status() const { return page().asked.load() - 1; }
 
-void ForkedTeam::on_signal(int) {
+void ForkedTeam::on_signal(int, siginfo_t*, void*) {
   const int error = errno;
   ForkedTeam* const team = the_team.load();
-  if (team == nullptr || getpid() != team->starter_) return;
+  if (team == nullptr || team->page().keeper.load() <= 0) return;
+  if (!is_starters_thread) {
+    // A process that it is to be sent on from has such a thread (TEM4); a member has none.
+    const auto process = static_cast<pid_t>(syscall(SYS_getpid));
+    if (process == team->starter_) syscall(SYS_tgkill, process, team->starters_thread_, notice);
+    errno = error;
+    return;
+  }
   if (const int status = team->asked_status(); status >= 0) {
     if (team->plan_.exit_asked == nullptr) _exit(status);
     team->plan_.exit_asked(status);

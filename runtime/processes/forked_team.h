@@ -12,10 +12,13 @@
 //             TEM2 a member that is killed ends the starter by the same signal, after one message
 //                 that names it; one that calls exit() ends it with that status.
 //             TEM3 the starter's wait() does not see the keeper or a member.
+//             TEM4 the starter hears of the end that a member asks for, and of the keeper's, in the
+//                  thread that called start(), whatever signals it blocks or waits for.
 // Thread safety: one thread at a time in each process. TEM1 holds as long as the thread that called
 // start() lives.
 #pragma once
 
+#include <signal.h>
 #include <sys/types.h>
 
 #include <functional>
@@ -68,11 +71,12 @@ class ForkedTeam {
   ForkedTeam() = default;
   Page& page() const;
   void start_keeper();
-  static void on_signal(int signal);
+  static void on_signal(int signal, siginfo_t* info, void* context);
 
   ForkedTeamPlan plan_;
   host::Segment segment_;
   pid_t starter_ = 0;
+  pid_t starters_thread_ = 0;
 };
 
 }  // namespace tombolo::runtime

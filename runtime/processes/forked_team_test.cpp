@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -196,6 +197,57 @@ TEST(ForkedTeam, AMemberEndsTheProgramWithItsStatus) {
                      __LINE__);
               expect(team->asked_status() == -1 && team->add(0).ok(), __LINE__);
               for (;;) pause();
+            }),
+            19 << 8);
+}
+
+// TEM4
+TEST(ForkedTeam, AStarterThatBlocksAllSignalsHearsOfTheEnd) {
+  for (const bool waits : {false, true})
+    EXPECT_EQ(status_of([&] {
+                sigset_t all;
+                sigfillset(&all);
+                sigprocmask(SIG_SETMASK, &all, nullptr);
+                const auto team = started([](int) { _exit(17); });
+                expect(team->add(0).ok(), __LINE__);
+                int signal = 0;
+                while (waits) expect(sigwait(&all, &signal) == EINTR, __LINE__);
+                for (volatile bool never = false; !never;) {
+                }
+              }),
+              17 << 8);
+}
+
+// TEM4: the kernel gives the signal to another thread if the first one holds it back for a while.
+TEST(ForkedTeam, TheStartersThreadHearsOfTheEndWhicheverHasTheSignal) {
+  EXPECT_EQ(status_of([] {
+              static const pthread_t starter = pthread_self();
+              std::unique_ptr<ForkedTeam> team;
+              expect(ForkedTeam::start({.most = 1,
+                                        .member =
+                                            [&](int) {
+                                              team->ask_exit(18);
+                                              board().count = 1;
+                                              for (;;) pause();
+                                            },
+                                        .exit_asked =
+                                            [](int status) {
+                                              _exit(pthread_equal(pthread_self(), starter) != 0
+                                                        ? status + 1
+                                                        : 99);
+                                            }},
+                                       team)
+                         .ok(),
+                     __LINE__);
+              std::thread other([] {
+                for (;;) pause();
+              });
+              std::uint64_t all = ~std::uint64_t{0};
+              syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, nullptr, sizeof all);
+              expect(team->add(0).ok(), __LINE__);
+              wait_for(1);
+              all = 0;
+              for (;;) syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, nullptr, sizeof all);
             }),
             19 << 8);
 }

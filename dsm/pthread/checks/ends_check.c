@@ -42,6 +42,23 @@ static void* end(void* unused) {
   return NULL;
 }
 
+// The thread ends the program while this one takes no signal.
+static void block_all(const char* what) {
+  pthread_t name;
+  sigset_t all;
+  int pipes[2], number;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, NULL);
+  if (pipe(pipes) != 0) return;
+  how = "exit";
+  pthread_create(&name, NULL, end, NULL);
+  if (strcmp(what, "sigwait") == 0)
+    while (sigwait(&all, &number) == 0) printf("signal %d\n", number);
+  if (strcmp(what, "a read") == 0) read(pipes[0], &number, sizeof number);
+  for (volatile long i = 0;; ++i) {
+  }
+}
+
 static void* wait_for_ever(void* unused) {
   (void)unused;
   pthread_mutex_lock(&mutex);
@@ -245,6 +262,7 @@ int main(int argc, char** argv) {
     printf("%d threads, then %s\n", made, strerror(error));
     return 0;
   }
+  if (strncmp(how, "exit beside ", 12) == 0) block_all(how + 12);
   if (is("busy")) {
     how = "exit";
     pthread_create(&name, NULL, end, NULL);
