@@ -198,6 +198,7 @@ def test_the_end_of_one_thread_is_that_of_the_program(part, status, transport):
     program = compiled("ends_check")
     outcome = ours([program, part], transport=transport)
     assert outcome.returncode == status, outcome.stderr
+    assert outcome.stdout == run([program, part]).stdout
     # A fault in pages that are caught is named, and then the process that it has ended.
     faults = transport == "window" and status == -signal.SIGSEGV
     assert outcome.stderr.count("tombolo: ") == (status < 0 and part != "main killed") + faults

@@ -22,6 +22,7 @@ class ForkedServers final : public ServerTeam {
   void wake_up(Thread server) override;
   void ask_exit(int status) override { team_->ask_exit(status); }
   int asked_status() const override { return team_->asked_status(); }
+  bool asked_at_once() const override { return team_->asked_at_once(); }
   void end() override { team_->end(); }
   void leave() override {}  // the keeper ends it
 

@@ -29,6 +29,8 @@ class ServerTeam {
   virtual void ask_exit(int status) = 0;
   // The status that this process was asked to end with; -1 if it was not.
   virtual int asked_status() const = 0;
+  // Whether it is to do so as by _exit().
+  virtual bool asked_at_once() const { return false; }
 
   // In the first process, as the last of all: the others have ended, or need it no more.
   virtual void end() = 0;

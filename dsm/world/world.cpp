@@ -345,8 +345,18 @@ void World::exit_asked(int status) {
 
 void World::end_here(int status) {
   if (is_server()) leave();
+  if (team_->asked_at_once()) end_at_once(status);
   host_.exit(status);
   __builtin_unreachable();
+}
+
+// Without handlers of atexit(), and with streams as they are.
+void World::end_at_once(int status) {
+  ends_ = true;
+  const Inside inside;
+  team_->end();
+  kind_->tell_counts();
+  _exit(status);
 }
 
 void World::leave_busy() {

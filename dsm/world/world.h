@@ -181,6 +181,7 @@ class World {
   [[noreturn]] void end_here(int status);
   [[noreturn]] void wait_for_end();
   static void exit_at_once(int status);
+  [[noreturn]] void end_at_once(int status);
   [[noreturn]] void leave();
   void keep_stack_open();
   void leave_busy();

@@ -38,6 +38,9 @@ constexpr std::int32_t absent = 0;
 constexpr std::int32_t wanted = -1;
 constexpr std::int32_t refused = -2;
 
+// Of an exit that was asked for: statuses are smaller.
+constexpr std::int32_t at_once = 1 << 16;
+
 void tell(const std::string& sentence) {
   const std::string line = "tombolo: " + sentence + "\n";
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
@@ -56,7 +59,7 @@ void nap(std::chrono::milliseconds time) { std::this_thread::sleep_for(time); }
 struct ForkedTeam::Page {
   std::atomic<std::int32_t> keeper;  // its process number
   std::atomic<std::int32_t> ending;  // end() was called
-  std::atomic<std::int32_t> asked;   // status + 1 of an exit, or 0
+  std::atomic<std::int32_t> asked;   // status + 1 of an exit, or 0; + `at_once`
   std::atomic<std::int32_t> fork_error;
   std::atomic<std::int32_t> members[];
 
@@ -129,7 +132,7 @@ class ForkedTeam::Keeper {
 
   void have_exit(int status) {
     std::int32_t none = 0;
-    page_.asked.compare_exchange_strong(none, status + 1);
+    page_.asked.compare_exchange_strong(none, (status + 1) | at_once);
     kill(starter_, notice);
   }
 
@@ -239,7 +242,9 @@ void ForkedTeam::ask_exit(int status) {
   kill(starter_, notice);
 }
 
-int ForkedTeam::asked_status() const { return page().asked.load() - 1; }
+int ForkedTeam::asked_status() const { return (page().asked.load() & ~at_once) - 1; }
+
+bool ForkedTeam::asked_at_once() const { return (page().asked.load() & at_once) != 0; }
 
 void ForkedTeam::on_signal(int, siginfo_t*, void*) {
   const int error = errno;

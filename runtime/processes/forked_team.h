@@ -10,7 +10,7 @@
 //
 // Invariants: TEM1 no member outlives the starter, however that ends; nor does the keeper.
 //             TEM2 a member that is killed ends the starter by the same signal, after one message
-//                 that names it; one that calls exit() ends it with that status.
+//                 that names it; one that calls _exit() ends it with that status.
 //             TEM3 the starter's wait() does not see the keeper or a member.
 //             TEM4 the starter hears of the end that a member asks for, and of the keeper's, in the
 //                  thread that called start(), whatever signals it blocks or waits for.
@@ -61,6 +61,8 @@ class ForkedTeam {
   void ask_exit(int status);
   // The status that was asked for; -1 if none was.
   int asked_status() const;
+  // Not by ask_exit(): a member has called _exit().
+  bool asked_at_once() const;
 
   // In the starter: ends the keeper and all members, and waits until they have.
   void end();
