@@ -130,12 +130,7 @@ TOMBOLO_PTHREAD_CALL pthread_t pthread_self() noexcept {
 
 TOMBOLO_PTHREAD_CALL void pthread_exit(void* value) {
   Pthreads* const own = pthreads();
-  if (own != nullptr && own->world.is_first()) {
-    own->keys.destroy_values();
-    flush_output();
-    own->world.threads().wait_for_all();
-    own->world.exit(0);
-  }
+  if (own != nullptr && own->world.is_first()) own->world.first_thread_ends();
   TOMBOLO_HOST(pthread_exit)(value);
   __builtin_unreachable();
 }

@@ -534,7 +534,12 @@ void* World::run_task(void* object) {
 
 // Called by the C library at the end of the thread, after its cleanup handlers.
 void World::at_thread_end(void* world) {
-  static_cast<World*>(world)->at_end_();
+  World& ended = *static_cast<World*>(world);
+  ended.at_end_();
+  if (ended.is_first()) {
+    ended.threads().wait_for_all();
+    ended.exit(0);
+  }
   host::leave_wake_ups();
   served = nullptr;
   catching = false;

@@ -106,6 +106,9 @@ class World {
   int signal(ThreadHandle thread, int number);
   // So that the thread looks whether it is cancelled, if it sleeps in a system call.
   void wake_up(ThreadHandle thread);
+  // By the first thread: the program ends when it has, by the C library's pthread_exit(), and so
+  // have all others.
+  void first_thread_ends() { host_.set_specific(end_key_, this); }
   // The program ends with this status, as the first thread does it.
   [[noreturn]] void exit(int status);
   // The number of the first thread's process, on its host, which the program takes for its own.

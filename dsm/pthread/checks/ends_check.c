@@ -72,6 +72,45 @@ static void* last_of_all(void* unused) {
   return NULL;
 }
 
+// ---- What the first thread holds when it leaves ---------------------------------------------------
+
+static pthread_mutex_t robust;
+static pthread_key_t key;
+static int cleaned, destroyed;
+
+static void destroy(void* value) { destroyed = *(int*)value; }
+
+static void clean_up(void* value) {
+  cleaned = *(int*)value;
+  pthread_mutex_unlock(&mutex);
+}
+
+static void* take_over(void* unused) {
+  (void)unused;
+  pthread_mutex_lock(&mutex);
+  printf("cleaned up: %d\n", cleaned);
+  const int error = pthread_mutex_lock(&robust);
+  printf("%s, destroyed: %d\n", strerror(error), destroyed);
+  return NULL;
+}
+
+static void leave_holding(void) {
+  static int four = 4, five = 5;
+  pthread_t name;
+  pthread_mutexattr_t kind;
+  pthread_mutexattr_init(&kind);
+  pthread_mutexattr_setrobust(&kind, PTHREAD_MUTEX_ROBUST);
+  pthread_mutex_init(&robust, &kind);
+  pthread_key_create(&key, destroy);
+  pthread_setspecific(key, &five);
+  pthread_mutex_lock(&mutex);
+  pthread_mutex_lock(&robust);
+  pthread_create(&name, NULL, take_over, NULL);
+  pthread_cleanup_push(clean_up, &four);
+  pthread_exit(NULL);
+  pthread_cleanup_pop(0);
+}
+
 static void* print(void* number) {
   for (int i = 0; i < 3; ++i) printf("thread %ld line %d\n", (long)number, i);
   return NULL;
@@ -251,6 +290,7 @@ int main(int argc, char** argv) {
     pthread_create(&name, NULL, last_of_all, NULL);
     pthread_exit(NULL);
   }
+  if (is("main leaves with locks")) leave_holding();
   if (is("never joined") || is("main killed")) {
     for (int i = 0; i < 3; ++i) pthread_create(&name, NULL, wait_for_ever, NULL);
     if (is("main killed")) raise(SIGKILL);
