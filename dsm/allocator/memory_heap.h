@@ -70,8 +70,6 @@ class MemoryHeap {
   void* valloc(std::size_t bytes) { return memalign(memory_->page_bytes(), bytes); }
   void* pvalloc(std::size_t bytes);
   std::size_t usable_size(const void* block) const;
-  // Whether a block of whole pages begins there, or one of an arena may.
-  bool starts_block(const void* address) const;
   // errno stays.
   void free(void* block);
 
@@ -280,14 +278,6 @@ inline std::size_t MemoryHeap::usable_size(const void* block) const {
   TOMBOLO_CHECK(bytes != 0, "free: no block of the global heap begins at {}; freed twice?",
                 fmt::ptr(block));
   return bytes;
-}
-
-inline bool MemoryHeap::starts_block(const void* address) const {
-  const std::uint64_t offset = offset_of(address);
-  if (offset >= bytes_) return false;
-  const ChunkNote note = note_of(offset);
-  if (note.tier != Tier::arena) return parts_->pages.usable(offset, note) != 0;
-  return offset % chunk_bytes % block_bytes(note.size_class) == 0;
 }
 
 inline void MemoryHeap::free(void* block) {

@@ -27,7 +27,6 @@ class ArenaHeap final : public Heap {
     return zero ? heap_.aligned_calloc(alignment, bytes) : heap_.aligned_alloc(alignment, bytes);
   }
   void free(void* block) override { heap_.free(block); }
-  bool starts_block(const void* address) const override { return heap_.starts_block(address); }
   std::size_t usable(const void* block) const override { return heap_.usable_size(block); }
   void settle() override { heap_.settle(); }
 

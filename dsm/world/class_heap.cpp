@@ -99,11 +99,6 @@ void ClassHeap::free(void* block) {
   must(memory_.release(lock_ + size_class));
 }
 
-bool ClassHeap::starts_block(const void* address) const {
-  const auto* const head = reinterpret_cast<const Head*>(address) - 1;
-  return head->mark == Head::in_use && head->size_class < classes;
-}
-
 std::size_t ClassHeap::usable(const void* block) const {
   const auto* const head = reinterpret_cast<const Head*>(block) - 1;
   return bytes_of(head->size_class) - head->before - sizeof(Head);

@@ -32,7 +32,6 @@ class ClassHeap final : public Heap {
 
   void* allocate(std::size_t bytes, std::size_t alignment, bool zero) override;
   void free(void* block) override;
-  bool starts_block(const void* address) const override;
   std::size_t usable(const void* block) const override;
 
  private:

@@ -14,8 +14,6 @@ class Heap {
   virtual void* allocate(std::size_t bytes, std::size_t alignment, bool zero) = 0;
   // `block` came from allocate() of any thread.
   virtual void free(void* block) = 0;
-  // Whether a block that is in use starts there, as far as its head tells: `address` is the heap's.
-  virtual bool starts_block(const void* address) const = 0;
   // Bytes that may be used, at least those that were asked for.
   virtual std::size_t usable(const void* block) const = 0;
   // This thread waits for long: blocks of others that it has freed may be had again.

@@ -221,6 +221,13 @@ bool SystemCalls::about_memory(host::SystemCall& call) {
     case SYS_munmap:
       call.result = 0;
       return false;
+    case SYS_mmap:
+      // By an instruction of its own: mmap() serves it (dsm/pthread/mapping_calls.cpp).
+      if ((call.arguments[3] & MAP_FIXED) == 0) return true;
+      say("mmap at a fixed address is refused but by the function of that name: the program's "
+          "memory would be replaced in one process only");
+      call.result = -EOPNOTSUPP;
+      return false;
     case SYS_futex: {
       call.result = 0;
       const auto operation = static_cast<int>(call.arguments[1]) & FUTEX_CMD_MASK;

@@ -150,6 +150,8 @@ Status World::enter(Thread thread) {
   process->threads = std::make_unique<ThreadTable>(memory, layout_->threads());
   process->objects = std::make_unique<ObjectTable>(memory, layout_->objects());
   TOMBOLO_TRY(make_heap(memory, process->heap));
+  process->mappings = std::make_unique<Mappings>(memory, *process->heap, layout_->mappings(),
+                                                 layout_->mappings_lock());
   if (layout_->has_pages)
     process->calls =
         std::make_unique<SystemCalls>(memory, kind_->open_at_once(), launched_calls_.get());
@@ -215,12 +217,6 @@ void World::catch_calls() {
   must(host::ensure_alternate_stack());
   must(host::catch_calls(*process_->calls));
   catching = true;
-}
-
-bool World::is_block_of(const void* at, std::size_t bytes) const {
-  const auto address = reinterpret_cast<std::uint64_t>(at);
-  if (address < layout_->heap()) return false;
-  return process_->heap->starts_block(at) && process_->heap->usable(at) < bytes * 2;
 }
 
 // ---- The first process ----------------------------------------------------------------------

@@ -28,6 +28,7 @@
 
 #include "dsm/pthread/object_table.h"
 #include "dsm/world/heap.h"
+#include "dsm/world/mappings.h"
 #include "dsm/world/program_memories.h"
 #include "dsm/world/server_team.h"
 #include "dsm/world/system_calls.h"
@@ -81,6 +82,7 @@ class World {
 
   ProgramMemory& memory() { return *process_->memory; }
   Heap& heap() { return *process_->heap; }
+  Mappings& mappings() { return *process_->mappings; }
   ThreadTable& threads() { return *process_->threads; }
   ObjectTable& objects() { return *process_->objects; }
   ThreadHandle self() const { return process_->running; }
@@ -96,8 +98,6 @@ class World {
   bool is_server() const;
   // In such a process: runs threads until the program ends.
   [[noreturn]] void serve();
-  // Whether a block of the heap starts at `at` that is no longer than `bytes` need.
-  bool is_block_of(const void* at, std::size_t bytes) const;
   bool is_first() const { return process_->running == ThreadTable::first_thread; }
 
   // As ThreadTable::create(). The first call forks the keeper of the processes, if they are forked.
@@ -147,6 +147,7 @@ class World {
   struct Process {
     std::unique_ptr<ProgramMemory> memory;
     std::unique_ptr<Heap> heap;
+    std::unique_ptr<Mappings> mappings;
     std::unique_ptr<ThreadTable> threads;
     std::unique_ptr<ObjectTable> objects;
     std::unique_ptr<SystemCalls> calls;  // null if the kernel reaches all of the memory

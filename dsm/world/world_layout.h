@@ -11,6 +11,7 @@
 #include "dsm/pthread/object_table.h"
 #include "dsm/world/arena_heap.h"
 #include "dsm/world/class_heap.h"
+#include "dsm/world/mappings.h"
 #include "dsm/world/program_memories.h"
 #include "dsm/world/thread_table.h"
 #include "host/memory/address_space.h"
@@ -54,8 +55,11 @@ struct WorldLayout {
   // The address of a ProgramState; 0: there is none.
   WordIndex state() const { return streams() + most_streams; }
 
-  WordIndex words() const { return state() + 1; }
-  Lock locks() const { return atomics() + atomic_locks; }
+  WordIndex mappings() const { return state() + 1; }
+  Lock mappings_lock() const { return atomics() + atomic_locks; }
+
+  WordIndex words() const { return mappings() + Mappings::words; }
+  Lock locks() const { return mappings_lock() + Mappings::locks; }
 };
 
 // From the settings and the running program. `launched`: so many processes have been started

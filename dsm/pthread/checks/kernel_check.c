@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -86,6 +87,43 @@ static void* take_turns(void* argument) {
   return NULL;
 }
 
+// The head of a mapping is unmapped, its tail mapped anew, by another thread than the one that
+// stores to the rest.
+enum { PAGES = 8 };
+static unsigned char* mapped;
+static long page;
+
+static void* trim(void* unused) {
+  (void)unused;
+  wrong += munmap(mapped, 5 * page) != 0;
+  unsigned char* const tail = mapped + 7 * page;
+  wrong += mmap(tail, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1,
+                0) != tail;
+  for (long i = 0; i < page; ++i) wrong += tail[i] != 0;
+  memset(tail, 9, page);
+  return NULL;
+}
+
+static void map_parts(void) {
+  pthread_t name;
+  page = sysconf(_SC_PAGESIZE);
+  mapped = mmap(NULL, PAGES * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  mprotect(mapped, PAGES * page, PROT_READ | PROT_WRITE);
+  memset(mapped, 7, PAGES * page);
+  pthread_create(&name, NULL, trim, NULL);
+  pthread_join(name, NULL);
+  unsigned char* others[4];
+  for (int i = 0; i < 4; ++i) {
+    others[i] =
+        mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    memset(others[i], i, PAGES * page);
+  }
+  for (long i = 0; i < 3 * page; ++i) wrong += mapped[5 * page + i] != (i < 2 * page ? 7 : 9);
+  wrong += mremap(others[0], PAGES * page, page, 0) != others[0];
+  for (int i = 0; i < 4; ++i) munmap(others[i], i == 0 ? page : PAGES * page);
+  munmap(mapped + 5 * page, 3 * page);
+}
+
 static void on_alarm(int signal) {
   (void)signal;
   ++alarms;
@@ -124,6 +162,7 @@ int main(int argc, char** argv) {
   for (long i = 0; i < threads; ++i) pthread_create(&names[i], NULL, take_turns, (void*)i);
   be_interrupted();
   for (int i = 0; i < threads; ++i) pthread_join(names[i], NULL);
+  map_parts();
   printf("%ld turns, %ld wrong, interrupted: %d\n", turn, wrong, alarms >= rounds && held > 0);
   return wrong != 0;
 }
