@@ -2,6 +2,7 @@
 // Purpose: calls that are about the whole process: under Pthreads the program is one.
 #include <dlfcn.h>
 #include <linux/futex.h>
+#include <pty.h>
 #include <spawn.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -108,6 +109,17 @@ TOMBOLO_PTHREAD_CALL pid_t fork() noexcept {
                  "the child would change its parent's memory; posix_spawn, system and popen "
                  "are there");
   return -1;
+}
+
+TOMBOLO_PTHREAD_CALL pid_t _Fork() noexcept {
+  return World::here() == nullptr ? TOMBOLO_HOST(_Fork)() : fork();
+}
+TOMBOLO_PTHREAD_CALL int daemon(int stays, int keeps) noexcept {
+  return World::here() == nullptr ? TOMBOLO_HOST(daemon)(stays, keeps) : fork();
+}
+TOMBOLO_PTHREAD_CALL int forkpty(int* file, char* name, const termios* modes,
+                                 const winsize* size) noexcept {
+  return World::here() == nullptr ? TOMBOLO_HOST(forkpty)(file, name, modes, size) : fork();
 }
 
 namespace {

@@ -5,6 +5,7 @@
 #include <langinfo.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -142,6 +143,7 @@ std::vector<std::byte*> World::stack_ends() const {
 }
 
 Status World::enter(Thread thread) {
+  own_process_ = static_cast<pid_t>(syscall(SYS_getpid));
   // The one that was inherited is the first thread's.
   static_cast<void>(process_.release());
   auto process = std::make_unique<Process>();
@@ -346,12 +348,21 @@ void World::end_here(int status) {
   __builtin_unreachable();
 }
 
-// Without handlers of atexit(), and with streams as they are.
-void World::end_at_once(int status) {
+void World::end_others() {
   ends_ = true;
   const Inside inside;
-  team_->end();
+  if (team_) team_->end();
   kind_->tell_counts();
+}
+
+bool World::is_in_a_child() const {
+  const host::CallsPass of_the_runtime;
+  return syscall(SYS_getpid) != own_process_;
+}
+
+// Without handlers of atexit(), and with streams as they are.
+void World::end_at_once(int status) {
+  end_others();
   _exit(status);
 }
 

@@ -111,6 +111,10 @@ class World {
   void first_thread_ends() { host_.set_specific(end_key_, this); }
   // The program ends with this status, as the first thread does it.
   [[noreturn]] void exit(int status);
+  // In the first process, which is to become another program: the other threads end.
+  void end_others();
+  // Whether this is a child that vfork() has made: it runs in its parent's memory.
+  bool is_in_a_child() const;
   // The number of the first thread's process, on its host, which the program takes for its own.
   pid_t process() const { return first_process_; }
 
@@ -203,6 +207,7 @@ class World {
   std::unique_ptr<Process> process_;
   pthread_key_t end_key_ = 0;
   pid_t first_process_ = 0;
+  pid_t own_process_ = 0;
   int busy_ = 0;
   bool ends_ = false;     // this process
   bool has_run_ = false;  // a thread, in a process that was launched as a server
