@@ -18,15 +18,13 @@ constexpr std::uint64_t one_inside = std::uint64_t{1} << 32;
 
 int Barriers::init(const void* barrier, std::uint64_t count) {
   if (count == 0 || count >= one_inside) return EINVAL;
-  Object object;
-  if (!objects_.add(barrier, object)) return ENOMEM;
+  const Object object = objects_.add(barrier);
   memory_.store(object.word + count_word, count);
   return 0;
 }
 
 int Barriers::wait(const void* barrier, bool& last) {
-  Object object;
-  if (!objects_.find(barrier, object)) return ENOMEM;
+  const Object object = objects_.find(barrier);
   const std::uint64_t count = memory_.load(object.word + count_word) % one_inside;
   if (count == 0) return EINVAL;
   memory_.fetch_add(object.word + count_word, one_inside);
@@ -47,8 +45,7 @@ int Barriers::wait(const void* barrier, bool& last) {
 
 // A thread that has passed the barrier may destroy it while others are on their way out.
 int Barriers::destroy(const void* barrier) {
-  Object object;
-  if (!objects_.find(barrier, object)) return 0;
+  const Object object = objects_.find(barrier);
   if (memory_.load(object.word + arrived_word) != 0) return EBUSY;
   wait_until(memory_, [&] { return memory_.load(object.word + count_word) < one_inside; });
   objects_.remove(barrier);
@@ -56,8 +53,7 @@ int Barriers::destroy(const void* barrier) {
 }
 
 int Once::call(int& done, void (*routine)()) {
-  Object object;
-  if (!objects_.find(&done, object)) return ENOMEM;
+  const Object object = objects_.find(&done);
   must(memory_.acquire(object.lock));
   // Also when the routine throws, or ends the thread.
   struct Release {

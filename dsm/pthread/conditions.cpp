@@ -7,11 +7,9 @@
 
 namespace tombolo::dsm {
 
-bool Conditions::find(const void* condition, Queue& out) {
-  Object object;
-  if (!objects_.find(condition, object)) return false;
-  out = {.mutex = object.word, .first = object.word + 1, .last = object.word + 2};
-  return true;
+Conditions::Queue Conditions::find(const void* condition) {
+  const Object object = objects_.find(condition);
+  return {.mutex = object.word, .first = object.word + 1, .last = object.word + 2};
 }
 
 // Held for some words only: nothing in between may end the thread.
@@ -75,8 +73,7 @@ struct Conditions::Cancelled {
 
 int Conditions::wait(const void* condition, const void* mutex, MutexKind kind,
                      const Deadline* deadline) {
-  Queue queue;
-  if (!find(condition, queue)) return ENOMEM;
+  const Queue queue = find(condition);
   if (deadline != nullptr && !deadline->valid()) return EINVAL;
   join(queue);  // PCD1
   if (const int error = mutexes_.unlock(mutex, kind); error != 0) {
@@ -122,15 +119,13 @@ void Conditions::wake_one(const Queue& queue) {
 }
 
 int Conditions::signal(const void* condition) {
-  Queue queue;
-  if (!find(condition, queue)) return ENOMEM;
+  const Queue queue = find(condition);
   if (memory_.load(queue.first) != 0) wake_one(queue);  // PCD1
   return 0;
 }
 
 int Conditions::broadcast(const void* condition) {
-  Queue queue;
-  if (!find(condition, queue)) return ENOMEM;
+  const Queue queue = find(condition);
   if (memory_.load(queue.first) == 0) return 0;  // PCD1
   lock(queue);
   while (wake_first(queue)) {
@@ -140,8 +135,7 @@ int Conditions::broadcast(const void* condition) {
 }
 
 int Conditions::destroy(const void* condition) {
-  Queue queue;
-  if (!find(condition, queue)) return 0;
+  const Queue queue = find(condition);
   if (memory_.load(queue.first) != 0) return EBUSY;
   // The thread that has woken the last one may still be in the queue.
   lock(queue);

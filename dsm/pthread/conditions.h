@@ -31,7 +31,7 @@ class Conditions {
     WordIndex mutex = 0, first = 0, last = 0;
   };
   struct Cancelled;
-  bool find(const void* condition, Queue& out);
+  Queue find(const void* condition);
   void lock(const Queue& queue);
   void unlock(const Queue& queue) { memory_.store(queue.mutex, 0); }
   void join(const Queue& queue);

@@ -16,8 +16,7 @@ Mutexes::Held* Mutexes::held(Lock lock) {
 }
 
 int Mutexes::take(const void* mutex, MutexKind kind, const Deadline* deadline) {
-  Object object;
-  if (!objects_.find(mutex, object)) return ENOMEM;
+  const Object object = objects_.find(mutex);
   if (Held* const again = held(object.lock); again != nullptr)
     return take_again(*again, mutex, kind, deadline);
   if (deadline == nullptr) {
@@ -58,8 +57,7 @@ int Mutexes::wait(Lock lock, const Deadline& deadline) {
 }
 
 int Mutexes::try_lock(const void* mutex, MutexKind kind) {
-  Object object;
-  if (!objects_.find(mutex, object)) return ENOMEM;
+  const Object object = objects_.find(mutex);
   if (Held* const again = held(object.lock); again != nullptr) {
     if (kind != MutexKind::recursive) return EBUSY;
     return take_again(*again, mutex, kind, nullptr);
@@ -72,8 +70,7 @@ int Mutexes::try_lock(const void* mutex, MutexKind kind) {
 }
 
 int Mutexes::unlock(const void* mutex, MutexKind kind) {
-  Object object;
-  if (!objects_.find(mutex, object)) return ENOMEM;
+  const Object object = objects_.find(mutex);
   Held* const own = held(object.lock);
   if (own == nullptr) return unlock_of_others(mutex, object.lock, kind);
   if (--own->count > 0) return 0;
@@ -97,8 +94,7 @@ int Mutexes::unlock_of_others(const void* mutex, Lock lock, MutexKind kind) {
 }
 
 int Mutexes::destroy(const void* mutex) {
-  Object object;
-  if (!objects_.find(mutex, object)) return 0;
+  const Object object = objects_.find(mutex);
   if (held(object.lock) != nullptr) return EBUSY;
   bool taken = false;
   must(memory_.try_acquire(object.lock, taken));

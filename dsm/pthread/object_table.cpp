@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dsm/pthread/object_table.h"
 
+#include "base/check.h"
 #include "dsm/world/must.h"
 
 namespace tombolo::dsm {
@@ -48,7 +49,7 @@ std::uint64_t ObjectTable::look_up(std::uint64_t address, std::uint64_t& place_f
   return nowhere;
 }
 
-bool ObjectTable::find(const void* object, Object& out) {
+Object ObjectTable::find(const void* object) {
   const auto address = reinterpret_cast<std::uint64_t>(object);
   std::uint32_t& recent = recent_[hash(address) % remembered];
   std::uint64_t entry = recent;
@@ -56,11 +57,13 @@ bool ObjectTable::find(const void* object, Object& out) {
     std::uint64_t place = 0;
     entry = look_up(address, place);
     if (entry == nowhere) entry = insert(address);
-    if (entry == nowhere) return false;
+    TOMBOLO_CHECK(entry != nowhere,
+                  "the program uses more than {} mutexes, conditions and other objects of Pthreads "
+                  "at once: there is no place for that at {:#x}",
+                  ObjectTableLayout::entries, address);
     recent = static_cast<std::uint32_t>(entry);
   }
-  out = object_at(entry);
-  return true;
+  return object_at(entry);
 }
 
 std::uint64_t ObjectTable::insert(std::uint64_t address) {
@@ -75,11 +78,11 @@ std::uint64_t ObjectTable::insert(std::uint64_t address) {
   return entry;
 }
 
-bool ObjectTable::add(const void* address, Object& out) {
-  if (!find(address, out)) return false;
+Object ObjectTable::add(const void* address) {
+  const Object made = find(address);
   for (WordIndex i = 0; i + 1 < ObjectTableLayout::words_of_entry; ++i)
-    memory_.store(out.word + i, 0);
-  return true;
+    memory_.store(made.word + i, 0);
+  return made;
 }
 
 void ObjectTable::remove(const void* object) {
@@ -90,8 +93,18 @@ void ObjectTable::remove(const void* object) {
     for (WordIndex i = 1; i < ObjectTableLayout::words_of_entry; ++i)
       memory_.store(entry_word(entry) + i, 0);
     memory_.store(entry_word(entry), removed);
+    clear_up_to(entry);
   }
   unlock_table();
+}
+
+// OBT4. A thread that looks for an address meanwhile does not go past these entries: it would have
+// found none behind them.
+void ObjectTable::clear_up_to(std::uint64_t entry) {
+  constexpr std::uint64_t all = ObjectTableLayout::entries;
+  if (memory_.load(entry_word((entry + 1) % all)) != never_used) return;
+  for (; memory_.load(entry_word(entry)) == removed; entry = (entry + all - 1) % all)
+    memory_.store(entry_word(entry), never_used);
 }
 
 void ObjectTable::lock_table() {

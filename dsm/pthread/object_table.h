@@ -2,15 +2,17 @@
 // Purpose: finds the lock and the words of a mutex, condition or other object of Pthreads by its
 // address: programs set them up by an initializer too, without a call, and never copy them.
 //
-//   Object object;
-//   if (!objects.find(address, object)) return ENOMEM;
+//   const Object object = objects.find(address);
 //   memory.acquire(object.lock);
 //
 // Invariants: OBT1 an address has one entry at most, from the first find() on until remove().
 //             OBT2 entries are added and removed under the table's mutex, a word; find() of one
 //                  that is there takes none.
 //             OBT3 the words of an object that is at rest are zero, as those of a new one.
-// Limits: `entries` objects at a time that were used and not destroyed.
+//             OBT4 the entry in front of one that was never used is an address's, or was never used
+//                  either: so a look ends soon, however many objects there have been.
+// Limits: `entries` objects at a time that were used and not destroyed. One more ends the program
+// with a message: programs do not look at the result of pthread_mutex_lock().
 // Thread safety: an object belongs to one thread, as its ProgramMemory does.
 #pragma once
 
@@ -50,10 +52,9 @@ class ObjectTable {
   ObjectTable(ProgramMemory& memory, const ObjectTableLayout& layout)
       : memory_(memory), layout_(layout) {}
 
-  // False if the table is full.
-  bool find(const void* address, Object& out);
+  Object find(const void* address);
   // As find(), for a new object there: its words are zero.
-  bool add(const void* address, Object& out);
+  Object add(const void* address);
   void remove(const void* address);
 
   Waiter waiter(Thread thread) const;
@@ -64,6 +65,7 @@ class ObjectTable {
   Object object_at(std::uint64_t entry) const;
   std::uint64_t look_up(std::uint64_t address, std::uint64_t& place_for_new);
   std::uint64_t insert(std::uint64_t address);
+  void clear_up_to(std::uint64_t entry);
   void lock_table();
   void unlock_table();
 

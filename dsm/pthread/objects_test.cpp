@@ -3,7 +3,11 @@
 // programs of checks/ call them by their names.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <random>
+#include <utility>
+#include <vector>
 
 #include "dsm/pthread/conditions.h"
 #include "dsm/pthread/keys.h"
@@ -52,9 +56,7 @@ TEST(ObjectTable, AnAddressHasOneEntryForAllThreads) {
   threads.run([&](ProgramMemory& memory) {
     ObjectTable table(memory, layout(4));
     for (std::size_t i = 0; i < addresses; ++i) {
-      Object object;
-      ASSERT_TRUE(table.find(&objects[i], object));
-      found[memory.self()][i] = object.lock;
+      found[memory.self()][i] = table.find(&objects[i]).lock;
     }
   });
   for (const auto& of_thread : found) EXPECT_EQ(of_thread, found[0]);
@@ -67,31 +69,55 @@ TEST(ObjectTable, ARemovedEntryIsAnothersAndZero) {
   testing::InheritedThreads threads(plan(1));
   ObjectTable table(threads[0], layout(1));
   const std::vector<std::uint64_t> objects(ObjectTableLayout::entries + 1);
-  Object object;
-  for (std::size_t i = 0; i < ObjectTableLayout::entries; ++i)
-    ASSERT_TRUE(table.find(&objects[i], object)) << i;
-  EXPECT_FALSE(table.find(&objects.back(), object)) << "the table is full";
-  ASSERT_TRUE(table.find(&objects[7], object));
+  for (std::size_t i = 0; i < ObjectTableLayout::entries; ++i) table.find(&objects[i]);
+  EXPECT_DEATH(table.find(&objects.back()),
+               "more than 65536 mutexes, conditions and other objects");
+  const Object object = table.find(&objects[7]);
   for (WordIndex i = 0; i < 3; ++i) threads[0].store(object.word + i, 9);
   table.remove(&objects[7]);
-  Object reused;
-  ASSERT_TRUE(table.find(&objects.back(), reused));
+  const Object reused = table.find(&objects.back());
   EXPECT_EQ(reused.lock, object.lock);
   for (WordIndex i = 0; i < 3; ++i) EXPECT_EQ(threads[0].load(reused.word + i), 0U);
-  EXPECT_FALSE(table.find(&objects[7], object)) << "the address has kept an entry of another";
+  EXPECT_DEATH(table.find(&objects[7]), "no place") << "the address has kept an entry of another";
   table.remove(&objects[7]);
+}
+
+// OBT4: of each entry the first word.
+std::size_t entries_that_were_used(ProgramMemory& memory) {
+  const WordIndex end = layout(1).first_word + layout(1).words();
+  std::size_t used = 0;
+  for (std::uint64_t entry = 1; entry <= ObjectTableLayout::entries; ++entry)
+    used += memory.load(end - entry * ObjectTableLayout::words_of_entry) != 0 ? 1 : 0;
+  return used;
+}
+
+TEST(ObjectTable, EntriesOfObjectsThatAreGoneAreForgotten) {
+  constexpr std::size_t most = 40'000;
+  constexpr std::uint64_t seed = 20133;
+  testing::InheritedThreads threads(plan(1));
+  ObjectTable table(threads[0], layout(1));
+  std::mt19937_64 random(seed);
+  std::vector<std::pair<void*, Lock>> objects;
+  for (std::size_t i = 0; i < most; ++i) {
+    auto* const at = reinterpret_cast<void*>(random() % (std::uint64_t{1} << 44) * 8);
+    objects.emplace_back(at, table.find(at).lock);
+  }
+  std::shuffle(objects.begin(), objects.end(), random);
+  while (!objects.empty()) {
+    const std::size_t half = objects.size() / 2;
+    for (; objects.size() > half; objects.pop_back()) table.remove(objects.back().first);
+    for (const auto& [at, lock] : objects) ASSERT_EQ(table.find(at).lock, lock) << "seed " << seed;
+  }
+  EXPECT_EQ(entries_that_were_used(threads[0]), 0U) << "seed " << seed;
 }
 
 TEST(ObjectTable, AnObjectThatIsMadeAnewIsZero) {
   testing::InheritedThreads threads(plan(1));
   ObjectTable table(threads[0], layout(1));
-  Object object;
   const int place = 0;
-  ASSERT_TRUE(table.find(&place, object));
+  const Object object = table.find(&place);
   for (WordIndex i = 0; i < 3; ++i) threads[0].store(object.word + i, 9);
-  Object again;
-  ASSERT_TRUE(table.add(&place, again));
-  EXPECT_EQ(again.lock, object.lock);
+  EXPECT_EQ(table.add(&place).lock, object.lock);
   for (WordIndex i = 0; i < 3; ++i) EXPECT_EQ(threads[0].load(object.word + i), 0U);
 }
 

@@ -14,8 +14,8 @@ constexpr std::uint64_t writing = std::uint64_t{1} << 63;
 }  // namespace
 
 int ReadersWriterLocks::init(const void* lock) {
-  Object object;
-  return objects_.add(lock, object) ? 0 : ENOMEM;
+  objects_.add(lock);
+  return 0;
 }
 
 std::uint64_t ReadersWriterLocks::writing_by_self() const {
@@ -42,8 +42,7 @@ bool ReadersWriterLocks::enter_to_write(const Object& object) {
 }
 
 int ReadersWriterLocks::read(const void* lock, const Deadline* deadline) {
-  Object object;
-  if (!objects_.find(lock, object)) return ENOMEM;
+  const Object object = objects_.find(lock);
   if (writes(object)) return EDEADLK;
   bool entered = enter_to_read(object);
   if (!entered && deadline != nullptr && !deadline->valid()) return EINVAL;
@@ -57,8 +56,7 @@ int ReadersWriterLocks::read(const void* lock, const Deadline* deadline) {
 }
 
 int ReadersWriterLocks::write(const void* lock, const Deadline* deadline) {
-  Object object;
-  if (!objects_.find(lock, object)) return ENOMEM;
+  const Object object = objects_.find(lock);
   if (writes(object)) return EDEADLK;
   bool entered = enter_to_write(object);
   if (!entered && deadline != nullptr && !deadline->valid()) return EINVAL;
@@ -72,24 +70,21 @@ int ReadersWriterLocks::write(const void* lock, const Deadline* deadline) {
 }
 
 int ReadersWriterLocks::try_read(const void* lock) {
-  Object object;
-  if (!objects_.find(lock, object)) return ENOMEM;
+  const Object object = objects_.find(lock);
   if (!enter_to_read(object)) return EBUSY;
   hand_over(memory_, object.lock);  // POB2
   return 0;
 }
 
 int ReadersWriterLocks::try_write(const void* lock) {
-  Object object;
-  if (!objects_.find(lock, object)) return ENOMEM;
+  const Object object = objects_.find(lock);
   if (!enter_to_write(object)) return EBUSY;
   must(memory_.acquire(object.lock));  // POB2
   return 0;
 }
 
 int ReadersWriterLocks::unlock(const void* lock) {
-  Object object;
-  if (!objects_.find(lock, object)) return ENOMEM;
+  const Object object = objects_.find(lock);
   if (writes(object)) {
     must(memory_.release(object.lock));
     memory_.store(object.word, 0);
@@ -104,8 +99,7 @@ int ReadersWriterLocks::unlock(const void* lock) {
 }
 
 int ReadersWriterLocks::destroy(const void* lock) {
-  Object object;
-  if (!objects_.find(lock, object)) return 0;
+  const Object object = objects_.find(lock);
   if (memory_.load(object.word) != 0) return EBUSY;
   objects_.remove(lock);
   return 0;

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "base/check.h"
-
 namespace tombolo::dsm {
 
 RobustMutexes::Held* RobustMutexes::held(const void* mutex) {
@@ -13,13 +11,7 @@ RobustMutexes::Held* RobustMutexes::held(const void* mutex) {
   return found == held_.end() ? nullptr : &*found;
 }
 
-// Of one that was taken, so that it has an entry.
-WordIndex RobustMutexes::word_of(const void* mutex) {
-  Object object;
-  const bool found = objects_.find(mutex, object);
-  TOMBOLO_CHECK(found, "the mutex at {} has no entry", mutex);
-  return object.word;
-}
+WordIndex RobustMutexes::word_of(const void* mutex) { return objects_.find(mutex).word; }
 
 int RobustMutexes::taken(const void* mutex, int error, MutexKind kind) {
   if (error != 0) return error;
@@ -53,8 +45,7 @@ void RobustMutexes::leaves(const void* mutex) {
 }
 
 void RobustMutexes::ends(const void* mutex) {
-  if (Object object; held(mutex) == nullptr && objects_.find(mutex, object))
-    memory_.store(object.word, consistent);
+  if (held(mutex) == nullptr) memory_.store(word_of(mutex), consistent);
 }
 
 int RobustMutexes::comes_back(const void* mutex, MutexKind kind) {

@@ -10,15 +10,13 @@ namespace tombolo::dsm {
 
 int Semaphores::init(const void* semaphore, std::uint64_t value) {
   if (value > most) return EINVAL;
-  Object object;
-  if (!objects_.add(semaphore, object)) return ENOSPC;
+  const Object object = objects_.add(semaphore);
   memory_.store(object.word, value);
   return 0;
 }
 
 int Semaphores::post(const void* semaphore) {
-  Object object;
-  if (!objects_.find(semaphore, object)) return ENOSPC;
+  const Object object = objects_.find(semaphore);
   hand_over(memory_, object.lock);  // POB1
   std::uint64_t value = memory_.load(object.word);
   for (;;) {
@@ -40,8 +38,7 @@ bool Semaphores::take(WordIndex count) {
 }
 
 int Semaphores::wait(const void* semaphore, const Deadline* deadline) {
-  Object object;
-  if (!objects_.find(semaphore, object)) return ENOSPC;
+  const Object object = objects_.find(semaphore);
   bool taken = take(object.word);
   if (!taken && deadline != nullptr && !deadline->valid()) return EINVAL;
   wait_cancellably(memory_, [&] {
@@ -54,16 +51,14 @@ int Semaphores::wait(const void* semaphore, const Deadline* deadline) {
 }
 
 int Semaphores::try_wait(const void* semaphore) {
-  Object object;
-  if (!objects_.find(semaphore, object)) return ENOSPC;
+  const Object object = objects_.find(semaphore);
   if (!take(object.word)) return EAGAIN;
   hand_over(memory_, object.lock);  // POB1
   return 0;
 }
 
 int Semaphores::value(const void* semaphore, int& out) {
-  Object object;
-  if (!objects_.find(semaphore, object)) return ENOSPC;
+  const Object object = objects_.find(semaphore);
   out = static_cast<int>(memory_.load(object.word));
   return 0;
 }
