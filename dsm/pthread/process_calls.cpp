@@ -13,7 +13,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "dsm/pthread/calls.h"
+#include "dsm/pthread/streams.h"
 
 using tombolo::dsm::Pthreads;
 using tombolo::dsm::pthreads;
@@ -94,7 +94,7 @@ TOMBOLO_PTHREAD_CALL FILE* popen(const char* command, const char* mode) {
     return nullptr;
   }
   read_all(command, nullptr, nullptr, nullptr, environ);
-  return TOMBOLO_HOST(popen)(command, mode);
+  return tombolo::dsm::opened(TOMBOLO_HOST(popen)(command, mode));
 }
 
 TOMBOLO_PTHREAD_CALL pid_t getpid() noexcept {

@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: streams that the program opens. They lie in its heap, so all threads have them; but the
-// C library's locks in them wait for threads of one process, and its list of open streams is each
-// process's own. So these streams are locked here, and listed in words.
-//
-// Invariants: STC1 a stream of the program is locked by a recursive mutex of the program's memory
-//                  while a call of this file is in it.
-//             STC2 streams that are open when the program exits are flushed, as far as the list
-//                  goes.
-// Limits: stdin, stdout and stderr are each process's own: flush_output().
+// Purpose: the calls that open and close streams, and those that write and read them most.
 #include <stdio_ext.h>
 
 #include <cstdarg>
 #include <cstdio>
 
-#include "dsm/pthread/calls.h"
+#include "dsm/pthread/streams.h"
 #include "dsm/world/world_layout.h"
 
 extern "C" {
@@ -25,23 +17,6 @@ int __vfprintf_chk(FILE*, int, const char*, va_list);
 namespace tombolo::dsm {
 namespace {
 
-// The stream's lock, if it is the program's.
-class Held {
- public:
-  explicit Held(FILE* stream) : stream_(stream), own_(pthreads_for(stream)) {
-    if (own_ != nullptr) own_->mutexes.lock(stream, MutexKind::recursive);
-  }
-  ~Held() {
-    if (own_ != nullptr) own_->mutexes.unlock(stream_, MutexKind::recursive);
-  }
-  Held(const Held&) = delete;
-  Held& operator=(const Held&) = delete;
-
- private:
-  FILE* stream_;
-  Pthreads* own_;
-};
-
 std::uint64_t name_of(FILE* stream) { return reinterpret_cast<std::uint64_t>(stream); }
 
 bool change_list(World& world, std::uint64_t from, std::uint64_t to) {
@@ -52,6 +27,8 @@ bool change_list(World& world, std::uint64_t from, std::uint64_t to) {
   return false;
 }
 
+}  // namespace
+
 FILE* opened(FILE* stream) {
   Pthreads* const own = stream != nullptr ? pthreads_for(stream) : nullptr;
   if (own == nullptr) return stream;
@@ -60,7 +37,20 @@ FILE* opened(FILE* stream) {
   return stream;
 }
 
-}  // namespace
+// The C library closes and opens it: it is in that list again.
+FILE* opened_again(FILE* stream) {
+  if (stream == nullptr || pthreads_for(stream) == nullptr) return stream;
+  __fsetlocking(stream, FSETLOCKING_BYCALLER);
+  _IO_un_link(stream);
+  return stream;
+}
+
+void closes(FILE* stream) {
+  Pthreads* const own = pthreads_for(stream);
+  if (own == nullptr) return;
+  change_list(own->world, name_of(stream), 0);
+  own->world.objects().remove(stream);
+}
 
 void flush_streams() {
   World* const world = World::here();
@@ -75,6 +65,7 @@ void flush_streams() {
 
 using tombolo::dsm::Held;
 using tombolo::dsm::opened;
+using tombolo::dsm::opened_again;
 
 TOMBOLO_PTHREAD_CALL FILE* fopen(const char* path, const char* mode) {
   return opened(TOMBOLO_HOST(fopen)(path, mode));
@@ -86,11 +77,33 @@ TOMBOLO_PTHREAD_CALL FILE* fdopen(int descriptor, const char* mode) noexcept {
   return opened(TOMBOLO_HOST(fdopen)(descriptor, mode));
 }
 
+TOMBOLO_PTHREAD_CALL FILE* tmpfile() { return opened(TOMBOLO_HOST(tmpfile)()); }
+TOMBOLO_PTHREAD_CALL FILE* tmpfile64() { return opened(TOMBOLO_HOST(tmpfile64)()); }
+TOMBOLO_PTHREAD_CALL FILE* fmemopen(void* memory, std::size_t bytes, const char* mode) noexcept {
+  return opened(TOMBOLO_HOST(fmemopen)(memory, bytes, mode));
+}
+TOMBOLO_PTHREAD_CALL FILE* open_memstream(char** memory, std::size_t* bytes) noexcept {
+  return opened(TOMBOLO_HOST(open_memstream)(memory, bytes));
+}
+TOMBOLO_PTHREAD_CALL FILE* fopencookie(void* cookie, const char* mode,
+                                       cookie_io_functions_t functions) noexcept {
+  return opened(TOMBOLO_HOST(fopencookie)(cookie, mode, functions));
+}
+TOMBOLO_PTHREAD_CALL FILE* freopen(const char* path, const char* mode, FILE* stream) {
+  const Held held(stream);
+  return opened_again(TOMBOLO_HOST(freopen)(path, mode, stream));
+}
+TOMBOLO_PTHREAD_CALL FILE* freopen64(const char* path, const char* mode, FILE* stream) {
+  const Held held(stream);
+  return opened_again(TOMBOLO_HOST(freopen64)(path, mode, stream));
+}
+
+TOMBOLO_PTHREAD_CALL int pclose(FILE* stream) {
+  tombolo::dsm::closes(stream);
+  return TOMBOLO_HOST(pclose)(stream);
+}
 TOMBOLO_PTHREAD_CALL int fclose(FILE* stream) {
-  if (tombolo::dsm::Pthreads* const own = tombolo::dsm::pthreads_for(stream); own != nullptr) {
-    tombolo::dsm::change_list(own->world, tombolo::dsm::name_of(stream), 0);
-    own->world.objects().remove(stream);
-  }
+  tombolo::dsm::closes(stream);
   return TOMBOLO_HOST(fclose)(stream);
 }
 

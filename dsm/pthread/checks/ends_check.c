@@ -126,6 +126,32 @@ static void* print_to_file(void* number) {
   return NULL;
 }
 
+// Each line is one thread's, and all of it.
+static long lines_read, sum;
+
+static void* read_lines(void* number) {
+  char* line = NULL;
+  size_t room = 0;
+  int found = 0;
+  for (;;) {
+    const int got = (long)number % 2 != 0 ? fscanf(stream, " line %d", &found) == 1
+                                          : getline(&line, &room, stream) > 0;
+    if (!got) break;
+    if ((long)number % 2 == 0 && sscanf(line, " line %d", &found) != 1) continue;
+    pthread_mutex_lock(&mutex);
+    ++lines_read;
+    sum += found;
+    pthread_mutex_unlock(&mutex);
+  }
+  free(line);
+  return NULL;
+}
+
+static void* put_lines(void* number) {
+  for (int i = 0; i < 500; ++i) fprintf(stream, "line %ld\n", (long)number * 500 + i);
+  return NULL;
+}
+
 static void* open_stream(void* path) { return fopen(path, "a"); }
 
 static void count_lines(const char* path) {
@@ -266,6 +292,14 @@ int main(int argc, char** argv) {
     stream = opened;
     run(4, print_to_file);
     fprintf(stream, "not flushed\n");
+    return 0;
+  }
+  if (is("one stream")) {
+    stream = tmpfile();
+    run(4, put_lines);
+    rewind(stream);
+    run(4, read_lines);
+    printf("%ld lines, sum %ld, end %d\n", lines_read, sum, feof(stream) != 0);
     return 0;
   }
   if (is("count")) {
