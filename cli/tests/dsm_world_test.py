@@ -155,7 +155,7 @@ def test_more_threads_than_processes_are_refused_as_pthreads_does(transport):
 # --- The process that the program is -------------------------------------------------------------
 
 
-@pytest.mark.parametrize("part", ["turns", "signals", "children", "pids", "main leaves", "main leaves with locks", "exit", "one stream"])
+@pytest.mark.parametrize("part", ["turns", "signals", "ordinary signals", "children", "pids", "main leaves", "main leaves with locks", "exit", "one stream", "exec of nothing"])
 def test_a_program_is_one_process(part, transport):
     same([compiled("ends_check"), part], transport=transport)
 
@@ -190,6 +190,8 @@ def test_a_stream_that_the_program_opened_is_all_threads(tmp_path, transport):
         ("segv", -signal.SIGSEGV),
         ("overflow", -signal.SIGSEGV),
         ("killed", -signal.SIGKILL),
+        ("terminated", -signal.SIGTERM),
+        ("exec", 4),
         ("never joined", 5),
         ("main killed", -signal.SIGKILL),
     ],

@@ -9,15 +9,18 @@
 #include <span>
 
 #include "dsm/pthread/calls.h"
+#include "dsm/world/carried_signals.h"
 #include "dsm/world/must.h"
 #include "host/interrupts/wake_up.h"
 
 using tombolo::dsm::Deadline;
 using tombolo::dsm::end_if_cancelled;
 using tombolo::dsm::flush_output;
+using tombolo::dsm::is_withheld;
 using tombolo::dsm::Pthreads;
 using tombolo::dsm::pthreads;
 using tombolo::dsm::refuse;
+using tombolo::dsm::signals_are_served;
 using tombolo::dsm::Task;
 using tombolo::dsm::ThreadHandle;
 using tombolo::dsm::ThreadTable;
@@ -138,7 +141,12 @@ TOMBOLO_PTHREAD_CALL void pthread_exit(void* value) {
 TOMBOLO_PTHREAD_CALL int pthread_kill(pthread_t thread, int signal) noexcept {
   Pthreads* const own = pthreads();
   pthread_t in_the_host = 0;
-  if (is_own(thread, in_the_host)) return TOMBOLO_HOST(pthread_kill)(in_the_host, signal);
+  if (is_own(thread, in_the_host)) {
+    if (!signals_are_served() || !is_withheld(signal))
+      return TOMBOLO_HOST(pthread_kill)(in_the_host, signal);
+    tombolo::dsm::raise_withheld(signal);
+    return 0;
+  }
   return own->world.signal(thread, signal);
 }
 

@@ -20,6 +20,7 @@
 #include <ctime>
 
 #include "dsm/pthread/calls.h"
+#include "dsm/world/carried_signals.h"
 #include "host/interrupts/wake_up.h"
 
 // Those of programs that are compiled with _FORTIFY_SOURCE.
@@ -45,8 +46,13 @@ auto cancellable(Call&& call, Woken&& woken) {
   if (!is_cancellable()) return call();
   for (;;) {
     end_if_cancelled();
+    const Carriers before = carriers();
     const auto result = call();
-    if (!woken(result) || !host::has_been_woken()) return result;
+    if (!woken(result)) return result;
+    if (!host::has_been_woken()) {
+      if (carriers_alone(before)) continue;
+      return result;
+    }
     const int error = errno;
     end_if_cancelled();
     errno = error;
@@ -61,10 +67,17 @@ auto cancellable(Call&& call) {
   return cancellable(call, [](auto result) { return result < 0 && errno == EINTR; });
 }
 
+// Of a call that waits for signals.
+int taken(int number) {
+  if (number > 0) have_taken(number);
+  return number;
+}
+
 }  // namespace
 }  // namespace tombolo::dsm
 
 using tombolo::dsm::cancellable;
+using tombolo::dsm::taken;
 
 // ---- Time ---------------------------------------------------------------------------------------
 
@@ -98,7 +111,7 @@ TOMBOLO_PTHREAD_CALL int sigwait(const sigset_t* set, int* signal) {
       [=] {
         int got = -1;
         do {
-          got = TOMBOLO_HOST(sigwaitinfo)(set, nullptr);
+          got = taken(TOMBOLO_HOST(sigwaitinfo)(set, nullptr));
         } while (got < 0 && errno == EINTR && !tombolo::host::has_been_woken());
         if (got > 0) *signal = got;
         return got > 0 ? 0 : errno;
@@ -106,10 +119,10 @@ TOMBOLO_PTHREAD_CALL int sigwait(const sigset_t* set, int* signal) {
       [](int error) { return error == EINTR; });
 }
 TOMBOLO_PTHREAD_CALL int sigwaitinfo(const sigset_t* set, siginfo_t* info) {
-  return cancellable([=] { return TOMBOLO_HOST(sigwaitinfo)(set, info); });
+  return cancellable([=] { return taken(TOMBOLO_HOST(sigwaitinfo)(set, info)); });
 }
 TOMBOLO_PTHREAD_CALL int sigtimedwait(const sigset_t* set, siginfo_t* info, const timespec* time) {
-  return cancellable([=] { return TOMBOLO_HOST(sigtimedwait)(set, info, time); });
+  return cancellable([=] { return taken(TOMBOLO_HOST(sigtimedwait)(set, info, time)); });
 }
 TOMBOLO_PTHREAD_CALL pid_t wait(int* status) {
   return cancellable([=] { return TOMBOLO_HOST(wait)(status); });

@@ -5,13 +5,16 @@
 
 #include <cerrno>
 
+#include "dsm/world/carried_signals.h"
 #include "host/interrupts/wake_up.h"
 
 namespace tombolo::dsm {
 
 int ForkedServers::signal(Thread server, int number) {
   const pid_t to = process(server);
-  return to == 0 || kill(to, number) == 0 ? 0 : errno;
+  if (to == 0) return 0;
+  if (server != 0 && is_withheld(number)) return carry_signal(to, number);
+  return kill(to, number) == 0 ? 0 : errno;
 }
 
 void ForkedServers::wake_up(Thread server) {

@@ -18,6 +18,7 @@
 
 #include "base/rounding.h"
 #include "dsm/world/agreement.h"
+#include "dsm/world/carried_signals.h"
 #include "dsm/world/forked_servers.h"
 #include "dsm/world/launched_calls.h"
 #include "dsm/world/launched_servers.h"
@@ -49,11 +50,6 @@ std::size_t base_bytes() {
 }
 
 std::byte* pointer(std::uint64_t address) { return reinterpret_cast<std::byte*>(address); }
-
-void block_signals(sigset_t& mask) {
-  for (const int signal : {SIGINT, SIGQUIT, SIGHUP, SIGTERM, SIGALRM, SIGWINCH})
-    sigaddset(&mask, signal);
-}
 
 // A stream of the C library is each process's own; its buffer, if it was used before, is the
 // program's, and would be written by all. Nothing is in it: it was flushed before the fork.
@@ -255,6 +251,7 @@ Status World::start_team() {
   const Inside inside;
   // The C++ library counts references without atomic operations as long as this is set.
   if (host_.single_threaded != nullptr) *host_.single_threaded = 0;
+  TOMBOLO_TRY(keep_carriers());
   auto servers = std::make_unique<ForkedServers>();
   ForkedServers& forked = *servers;
   team_ = std::move(servers);  // before the fork
@@ -513,6 +510,7 @@ void World::run(const Task& task, std::uint64_t& result) {
   pthread_attr_setstack(&attributes, base.data(), base.size());
   pthread_t thread{};
   open_language();
+  const NoCarriers while_it_runs;
   const int error = host_.create(&thread, &attributes, &World::run_task, &made);
   TOMBOLO_CHECK(error == 0, "a thread of the C library in process {}: {}", getpid(),
                 std::strerror(error));
@@ -529,13 +527,15 @@ void* World::run_task(void* object) {
   sigset_t mask;
   sigemptyset(&mask);
   std::memcpy(&mask, &made.task.signal_mask, sizeof made.task.signal_mask);
-  block_signals(mask);
   if (made.world.job_ != nullptr) sigdelset(&mask, SIGRTMAX);  // LNS2
-  pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+  must(serve_signals(mask, made.world.job_ == nullptr ? made.world.first_process_ : 0));
   must(host::serve_wake_ups());
   host::OtherStack stack(made.stack);
   made.world.catch_calls();
-  stack.run([&] { made.result = made.task.function(made.task.argument); });
+  stack.run([&] {
+    take_carried();
+    made.result = made.task.function(made.task.argument);
+  });
   return made.result;
 }
 
@@ -548,6 +548,7 @@ void World::at_thread_end(void* world) {
     ended.exit(0);
   }
   host::leave_wake_ups();
+  leave_signals();
   served = nullptr;
   catching = false;
   host::leave_calls();

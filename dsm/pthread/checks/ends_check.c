@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -72,7 +73,7 @@ static void* last_of_all(void* unused) {
   return NULL;
 }
 
-// ---- What the first thread holds when it leaves ---------------------------------------------------
+// ---- The first thread leaves with locks --------------------------------------------------------
 
 static pthread_mutex_t robust;
 static pthread_key_t key;
@@ -253,6 +254,128 @@ static int signals(void) {
   return 0;
 }
 
+// ---- Signals of terminals and timers ------------------------------------------------------------
+
+static const int ordinary[] = {SIGINT, SIGQUIT, SIGHUP, SIGTERM, SIGALRM, SIGWINCH};
+enum { KINDS = sizeof ordinary / sizeof *ordinary };
+static volatile sig_atomic_t taken[65];
+static int pipes[2];
+
+static void take(int number) { ++taken[number]; }
+
+static void next(void) {
+  pthread_mutex_lock(&mutex);
+  ++turn;
+  pthread_cond_broadcast(&next_turn);
+  pthread_mutex_unlock(&mutex);
+}
+
+static void wait_for_turn(int wanted) {
+  pthread_mutex_lock(&mutex);
+  while (turn < wanted) pthread_cond_wait(&next_turn, &mutex);
+  pthread_mutex_unlock(&mutex);
+}
+
+static void* have_ordinary(void* unused) {
+  (void)unused;
+  char letter;
+  int number = 0;
+  sigset_t hangup, interrupt, old;
+  sigemptyset(&hangup);
+  sigaddset(&hangup, SIGHUP);
+  sigemptyset(&interrupt);
+  sigaddset(&interrupt, SIGINT);
+  for (int i = 0; i < KINDS; ++i) {
+    const int ended = read(pipes[0], &letter, 1) < 0 && errno == EINTR;
+    printf("%s ends a read: %d\n", strsignal(ordinary[i]), ended && taken[ordinary[i]] > 0);
+    next();
+    wait_for_turn(2 * i + 2);
+  }
+  for (int i = 0; i < KINDS; ++i) {
+    taken[ordinary[i]] = 0;
+    const int error = i % 2 == 0 ? raise(ordinary[i]) : pthread_kill(pthread_self(), ordinary[i]);
+    printf("by itself: %d, %d\n", error, taken[ordinary[i]]);
+  }
+  taken[SIGHUP] = 0;
+  pthread_sigmask(SIG_BLOCK, &hangup, &old);
+  printf("blocked before: %d\n", sigismember(&old, SIGTERM) + sigismember(&old, SIGHUP));
+  next();
+  wait_for_turn(2 * KINDS + 2);
+  printf("held back: %d\n", taken[SIGHUP]);
+  pthread_sigmask(SIG_UNBLOCK, &hangup, &old);
+  printf("let through: %d, blocked before: %d\n", taken[SIGHUP],
+         sigismember(&old, SIGTERM) + sigismember(&old, SIGHUP));
+  pthread_sigmask(SIG_BLOCK, &interrupt, NULL);
+  taken[SIGINT] = 0;
+  next();
+  sigwait(&interrupt, &number);
+  pthread_sigmask(SIG_UNBLOCK, &interrupt, NULL);
+  printf("waited for %d, handled %d\n", number, taken[SIGINT]);
+  taken[SIGALRM] = 0;
+  const struct itimerval soon = {{0, 0}, {0, 2000}};
+  setitimer(ITIMER_REAL, &soon, NULL);
+  while (taken[SIGALRM] == 0) usleep(1000);
+  printf("its own timer: %d, left of an alarm: %u\n", taken[SIGALRM], (alarm(100), alarm(0)));
+  return NULL;
+}
+
+// ---- Another program in its place ---------------------------------------------------------------
+
+static int become_another(void) {
+  pthread_t name;
+  char pid[16];
+  for (int i = 0; i < 3; ++i) pthread_create(&name, NULL, wait_for_ever, NULL);
+  snprintf(pid, sizeof pid, "%d", getpid());
+  setenv("OF_THE_PROGRAM", "its environment", 1);
+  execl("/bin/sh", "sh", "-c", "test $$ = $1 && echo one process, $OF_THE_PROGRAM; exit 4", "sh",
+        pid, NULL);
+  return 1;
+}
+
+static int stay(void) {
+  pthread_t name;
+  char* const arguments[] = {"nothing", NULL};
+  pthread_create(&name, NULL, last_of_all, NULL);
+  printf("%d ", execv("/no/such/file", arguments));
+  printf("%s, ", strerror(errno));
+  printf("%d ", execvp("no-such-program-here", arguments));
+  printf("%s, ", strerror(errno));
+  printf("%d ", execv("/etc", arguments));
+  printf("%s\n", strerror(errno));
+  fflush(stdout);
+  pthread_join(name, NULL);
+  return 0;
+}
+
+static int ordinary_signals(void) {
+  pthread_t name;
+  struct sigaction action = {.sa_handler = take};
+  sigset_t alarm_only;
+  if (pipe(pipes) != 0) return 1;
+  for (int i = 0; i < KINDS; ++i) sigaction(ordinary[i], &action, NULL);
+  pthread_create(&name, NULL, have_ordinary, NULL);
+  sigemptyset(&alarm_only);
+  sigaddset(&alarm_only, SIGALRM);
+  pthread_sigmask(SIG_BLOCK, &alarm_only, NULL);
+  for (int i = 0; i < KINDS; ++i) {
+    // One that comes before the read ends nothing.
+    for (int done = 0; !done; usleep(1000)) {
+      pthread_mutex_lock(&mutex);
+      done = turn > 2 * i;
+      pthread_mutex_unlock(&mutex);
+      if (!done) pthread_kill(name, ordinary[i]);
+    }
+    next();
+  }
+  wait_for_turn(2 * KINDS + 1);
+  pthread_kill(name, SIGHUP);
+  next();
+  wait_for_turn(2 * KINDS + 3);
+  pthread_kill(name, SIGINT);
+  pthread_join(name, NULL);
+  return 0;
+}
+
 static void* pid_of_thread(void* unused) {
   (void)unused;
   return (void*)(long)getpid();
@@ -307,6 +430,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (is("signals")) return signals();
+  if (is("ordinary signals")) return ordinary_signals();
   if (is("children")) {
     children(NULL);
     run(1, children);
@@ -325,6 +449,13 @@ int main(int argc, char** argv) {
     pthread_exit(NULL);
   }
   if (is("main leaves with locks")) leave_holding();
+  if (is("exec")) return become_another();
+  if (is("exec of nothing")) return stay();
+  if (is("terminated")) {
+    pthread_create(&name, NULL, wait_for_ever, NULL);
+    pthread_kill(name, SIGTERM);
+    pthread_join(name, NULL);
+  }
   if (is("never joined") || is("main killed")) {
     for (int i = 0; i < 3; ++i) pthread_create(&name, NULL, wait_for_ever, NULL);
     if (is("main killed")) raise(SIGKILL);
