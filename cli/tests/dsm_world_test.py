@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Unchanged threaded programs whose threads run in processes: beside the same under Pthreads."""
 
+import errno
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -267,6 +269,40 @@ def test_a_setting_that_programs_of_pthreads_do_not_have_is_refused_at_the_start
 def test_a_full_heap_is_null_and_errno(transport):
     outcome = ours([compiled("ends_check"), "full heap"], heap="4MiB", transport=transport)
     assert outcome.stdout == "before\nCannot allocate memory\nthe program goes on\nat exit\n"
+
+
+def test_calls_that_are_not_there_are_refused_by_name(tmp_path, transport):
+    file = tmp_path / "file"
+    file.write_bytes(b"x" * 4096)
+    outcome = ours([compiled("refused_check"), file], transport=transport)
+    assert outcome.returncode == 0
+    told = re.findall("tombolo: (.*) is refused in a program whose threads run in processes: ", outcome.stderr)
+    assert told == [
+        "fork",
+        "sem_open",
+        "pthread_mutexattr_setpshared",
+        "pthread_setcanceltype",
+        "execvpe",
+        "dlopen",
+        "setuid",
+        "setgid",
+        "setresuid",
+        "initgroups",
+        "mmap",
+        "mmap at a fixed address",
+        "mremap to a fixed address",
+    ]
+    lacking = os.strerror(errno.ENOTSUP)
+    results = dict(re.findall(r"(.*): (.*)\n", outcome.stdout))
+    others = {
+        "dlopen before": "done",
+        "setgid before": "done",
+        "where something is": os.strerror(errno.EEXIST),
+    }
+    assert {call: result for call, result in results.items() if result != lacking} == others
+    assert len(results) == 20
+    assert "\nafter the first pthread_create, and between hosts, a library would be loaded" in outcome.stdout
+    assert outcome.stdout.endswith("\nthe variable has 1\n")
 
 
 def test_programs_that_cannot_be_served_are_named(tmp_path):
