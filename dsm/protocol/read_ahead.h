@@ -7,12 +7,14 @@
 //                  stays.
 //             DRA2 a stream of neighbours is known by its second miss, one of another distance by
 //                  its third.
+//             DRA3 no page that the program may not access is brought: nor does it become readable.
 // Thread safety: one thread for each object.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <vector>
 
 #include "dsm/protocol/shape.h"
 
@@ -38,6 +40,9 @@ class ReadAhead {
   explicit ReadAhead(const Shape& shape)
       : most_(std::min(shape.read_ahead, shape.cached_pages / 4)), pages_(shape.pages) {}
 
+  // No run from now on has this page, or goes on behind it.
+  void stop_at(Page page) { stops_.insert(std::ranges::upper_bound(stops_, page), page); }
+
   // After a miss of `page`: the pages that may be needed next.
   PageRun after(Page page) {
     const auto found = std::ranges::find_if(streams_, [page](const Stream& stream) {
@@ -50,9 +55,13 @@ class ReadAhead {
     stream.used = ++clock_;
     const Page left = stream.step > 0 ? (pages_ - 1 - page) / static_cast<Page>(stream.step)
                                       : page / static_cast<Page>(-stream.step);
-    stream.ahead = std::min(stream.ahead, left);
-    return {
-        .first = page + static_cast<Page>(stream.step), .step = stream.step, .count = stream.ahead};
+    PageRun run{.first = page + static_cast<Page>(stream.step), .step = stream.step};
+    const Page most = std::min(stream.ahead, left);
+    while (run.count < most &&
+           !std::ranges::binary_search(stops_, run.first + run.count * static_cast<Page>(run.step)))
+      ++run.count;
+    stream.ahead = run.count;
+    return run;
   }
 
  private:
@@ -95,6 +104,7 @@ class ReadAhead {
   Page pages_;
   std::array<Stream, 4> streams_;
   std::uint64_t clock_ = 0;
+  std::vector<Page> stops_;  // in order
 };
 
 }  // namespace tombolo::dsm

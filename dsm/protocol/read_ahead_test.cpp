@@ -79,6 +79,26 @@ TEST(ReadAhead, EndsWithTheMemory) {
   EXPECT_EQ(brought(back, 1), Pages({}));
 }
 
+// DRA3
+TEST(ReadAhead, EndsBeforeAPageThatIsNotToBeBrought) {
+  ReadAhead first(shape_of(100, 100, 8));
+  first.stop_at(30);
+  first.stop_at(12);
+  EXPECT_EQ(brought(first, 10), Pages({}));
+  EXPECT_EQ(brought(first, 11), Pages({}));
+  ReadAhead second(shape_of(100, 100, 8));
+  second.stop_at(30);
+  EXPECT_EQ(brought(second, 26), Pages({}));
+  EXPECT_EQ(brought(second, 27), Pages({28}));
+  EXPECT_EQ(brought(second, 29), Pages({}));
+  ReadAhead back(shape_of(100, 100, 8));
+  back.stop_at(60);
+  EXPECT_EQ(brought(back, 80), Pages({}));
+  EXPECT_EQ(brought(back, 76), Pages({}));
+  EXPECT_EQ(brought(back, 72), Pages({68}));
+  EXPECT_EQ(brought(back, 64), Pages({}));
+}
+
 TEST(ReadAhead, LeavesMostOfTheCacheAlone) {
   ReadAhead small(shape_of(100, 8, 50));
   EXPECT_EQ(brought(small, 0), Pages({}));

@@ -91,6 +91,12 @@ class Regional {
 
   // ---- Accesses ---------------------------------------------------------------------------------
 
+  // The program may not access the page: no miss of another brings it, too.
+  void bring_no_more(Page page) {
+    ahead_.stop_at(page);
+    stores_ahead_.stop_at(page);
+  }
+
   Status read_miss(Page page) {
     shape_.check(page);
     return bring(page, ahead_.after(page), false);

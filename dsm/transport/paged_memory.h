@@ -140,7 +140,9 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
 
   // The program may not access the page: it is as one outside of the memory.
   void close_to_program(const void* address) {
-    closed_.insert(std::ranges::upper_bound(closed_, page_at(address)), page_at(address));
+    const Page page = page_at(address);
+    closed_.insert(std::ranges::upper_bound(closed_, page), page);
+    if constexpr (requires { protocol_.bring_no_more(page); }) protocol_.bring_no_more(page);
   }
 
   Lock locks() const override { return shape_.locks; }
