@@ -203,9 +203,15 @@ def test_the_end_of_one_thread_is_that_of_the_program(part, status, transport):
     outcome = ours([program, part], transport=transport)
     assert outcome.returncode == status, outcome.stderr
     assert outcome.stdout == run([program, part]).stdout
-    # A fault in pages that are caught is named, and then the process that it has ended.
-    faults = transport == "window" and status == -signal.SIGSEGV
+    # A fault is named, and then the process that it has ended.
+    faults = status == -signal.SIGSEGV
     assert outcome.stderr.count("tombolo: ") == (status < 0 and part != "main killed") + faults
+    if faults:
+        told = {
+            "segv": "accessed 0x10, which it may not (SIGSEGV); it was never in the memory that the program's",
+            "overflow": "which it may not (SIGSEGV); in the memory that the program's threads share no page",
+        }
+        assert told[part] in outcome.stderr
     assert all_ended(program)
 
 

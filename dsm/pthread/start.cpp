@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,7 @@
 #include "dsm/world/paged_memories.h"
 #include "dsm/world/remote_memories.h"
 #include "dsm/world/world_layout.h"
+#include "host/faults/fault_router.h"
 #include "host/memory/loaded_modules.h"
 #include "host/memory/memory_room.h"
 #include "host/processes/fixed_addresses.h"
@@ -193,6 +195,24 @@ ProgramMemory* cached_memory_of(const void* address) {
   return caches ? &world->memory() : nullptr;
 }
 
+constinit std::span<const std::byte> memory_of_the_program;
+
+// In the handler of a fault.
+const char* explain_fault(const void* address) {
+  const auto* const at = static_cast<const std::byte*>(address);
+  const std::span<const std::byte> all = memory_of_the_program;
+  if (at < all.data() || at >= all.data() + all.size())
+    return "; it was never in the memory that the program's threads share";
+  return "; in the memory that the program's threads share no page is there: a stack may be too "
+         "small";
+}
+
+void tell_of_faults() {
+  memory_of_the_program = World::here()->memory().memory();
+  const World::Inside inside;
+  (void)host::tell_faults(&explain_fault).ok();  // without it, faults are as ever
+}
+
 // Its parts that were compiled with store instrumentation.
 void serve_program() {
   const WorldLayout& layout = World::here()->layout();
@@ -226,6 +246,7 @@ void start_world(char** arguments) {
   World::start(host, &at_thread_end, std::move(kind), job);
   cancellation_point = &end_if_cancelled;
   serve_program();
+  tell_of_faults();
   World& world = *World::here();
   if (world.is_server()) world.serve();
 }

@@ -530,6 +530,10 @@ void* World::run_task(void* object) {
   if (made.world.job_ != nullptr) sigdelset(&mask, SIGRTMAX);  // LNS2
   must(serve_signals(mask, made.world.job_ == nullptr ? made.world.first_process_ : 0));
   must(host::serve_wake_ups());
+  {
+    const Inside inside;
+    must(host::ensure_alternate_stack());  // for the fault of a stack that is too small
+  }
   host::OtherStack stack(made.stack);
   made.world.catch_calls();
   stack.run([&] {
