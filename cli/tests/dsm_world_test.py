@@ -311,6 +311,18 @@ def test_calls_that_are_not_there_are_refused_by_name(tmp_path, transport):
     assert outcome.stdout.endswith("\nthe variable has 1\n")
 
 
+def test_programs_whose_library_waits_by_itself_are_refused(tmp_path):
+    source = tmp_path / "open.c"
+    source.write_text("int main(void) { return 0; }\n")
+    program = tmp_path / "open"
+    library = ["cc", "-shared", "-x", "c", source, "-o", tmp_path / "libgomp.so.1", "-Wl,-soname,libgomp.so.1"]
+    subprocess.run(library, check=True)
+    linked = ["-Wl,--no-as-needed", tmp_path / "libgomp.so.1", f"-Wl,-rpath,{tmp_path}"]
+    subprocess.run(["cc", source, "-o", program, *linked], check=True)
+    with pytest.raises(UserError, match="OpenMP's threads of libgomp.so.1"):
+        dsm_world.check(str(program))
+
+
 def test_programs_that_cannot_be_served_are_named(tmp_path):
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\n")

@@ -2,14 +2,16 @@
 """Runs an unchanged threaded program with its threads in processes, by a library that is preloaded."""
 
 import os
+import re
 import shutil
 from pathlib import Path
 
-from tombolo import dsm, launch, libraries
+from tombolo import dsm, dsm_atomics, launch, libraries
 from tombolo.errors import UserError
 
 LIBRARY = "libtombolo_pthread.so"
 LAUNCHED = 4  # processes with transport mpi, if no number is given
+OPENMP = re.compile(r"lib(gomp|omp|iomp5)\b.*\.so.*")
 INTERPRETER = 3  # PT_INTERP of an ELF program header
 
 
@@ -85,6 +87,12 @@ def check(program: str) -> None:
         raise UserError(f"{program} is linked statically: no library can be preloaded into it")
     if os.stat(path).st_mode & 0o6000:
         raise UserError(f"{program} runs with another user's rights, so nothing is preloaded")
+    for module in dsm_atomics.modules(Path(path)):
+        if OPENMP.fullmatch(module.name):
+            raise UserError(
+                f"{program} has OpenMP's threads of {module.name}, which wait for each other by system calls of "
+                "their own, not by Pthreads: in processes they would wait for ever"
+            )
 
 
 def is_unchanged(program: Path) -> bool:
