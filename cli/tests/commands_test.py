@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
 import platform
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from tombolo import compilers, probes
@@ -52,6 +54,29 @@ def test_doctor_says_how_page_caches_close_their_pages(monkeypatch):
     (row,) = rows_about("own page faults")
     assert row.state == "partly" and "mprotect; userfaultfd: Operation" in row.what
     assert "written pages" in row.what
+
+
+def test_doctor_names_what_threads_in_processes_lack(monkeypatch):
+    abouts = ("own system calls caught", "fixed addresses", "disassembler")
+    monkeypatch.setattr(probes, "caught_calls", lambda: "")
+    monkeypatch.setattr(probes, "fixed_addresses", lambda: "")
+    monkeypatch.setattr(doctor, "shutil", SimpleNamespace(which=lambda name: f"/bin/{name}"))
+    rows = [row for about in abouts for row in rows_about(about)]
+    assert [(row.state, row.hint) for row in rows] == [("yes", "")] * 3
+    monkeypatch.setattr(probes, "caught_calls", lambda: "Invalid argument")
+    monkeypatch.setattr(probes, "fixed_addresses", lambda: "Operation not permitted")
+    monkeypatch.setattr(doctor, "shutil", SimpleNamespace(which=lambda name: None))
+    rows = [row for about in abouts for row in rows_about(about)]
+    assert [row.state for row in rows] == ["no"] * 3
+    assert all(row.hint for row in rows)
+    assert rows[0].what.endswith(": Invalid argument") and rows[1].what.endswith(": Operation not permitted")
+
+
+def test_doctor_tries_what_threads_in_processes_need():
+    assert probes.caught_calls() in ("", "Invalid argument")
+    randomized = Path("/proc/self/personality").read_text()
+    assert isinstance(probes.fixed_addresses(), str)
+    assert Path("/proc/self/personality").read_text() == randomized
 
 
 @pytest.mark.parametrize(

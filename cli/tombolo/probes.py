@@ -2,6 +2,7 @@
 """Tries the abilities of this process; each probe answers yes or no and leaves nothing behind."""
 
 import ctypes
+import errno
 import fcntl
 import os
 import platform
@@ -18,6 +19,9 @@ UFFD_API = 0xAA
 WRITE_WATCH_FEATURES = 1 << 15 | 1 << 13 | 1 << 12  # WP_ASYNC, WP_UNPOPULATED, WP_HUGETLBFS_SHMEM
 # SIGBUS, MISSING_SHMEM, MINOR_SHMEM, WP_HUGETLBFS_SHMEM: as host/faults/userfault_memory.cpp
 OWN_FAULTS_FEATURES = 1 << 7 | 1 << 5 | 1 << 10 | 1 << 12
+PR_SET_SYSCALL_USER_DISPATCH = 59
+ASK_PERSONALITY = 0xFFFFFFFF
+ADDR_NO_RANDOMIZE = 0x0040000
 
 
 class _Vector(ctypes.Structure):
@@ -95,6 +99,29 @@ def write_watch() -> str:
 def own_faults() -> str:
     """Why a process cannot catch its own page faults by userfaultfd; empty if it can."""
     return _userfault_lack(OWN_FAULTS_FEATURES, "userfaultfd for shared memory")
+
+
+def caught_calls() -> str:
+    """Why a process cannot catch its own system calls; empty if it can."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    off = [ctypes.c_ulong(0)] * 4
+    return "" if libc.prctl(PR_SET_SYSCALL_USER_DISPATCH, *off) == 0 else os.strerror(ctypes.get_errno())
+
+
+def fixed_addresses() -> str:
+    """Why a process cannot turn the randomization of its addresses off; empty if it can."""
+    child = os.fork()
+    if child == 0:
+        libc = ctypes.CDLL(None, use_errno=True)
+        now = libc.personality(ctypes.c_ulong(ASK_PERSONALITY))
+        wanted = ctypes.c_ulong(now | ADDR_NO_RANDOMIZE)
+        if now < 0 or libc.personality(wanted) < 0:
+            os._exit(ctypes.get_errno())
+        # Some kernels take the call and change nothing.
+        os._exit(0 if libc.personality(ctypes.c_ulong(ASK_PERSONALITY)) & ADDR_NO_RANDOMIZE else errno.ENOSYS)
+    _, status = os.waitpid(child, 0)
+    code = os.waitstatus_to_exitcode(status)
+    return os.strerror(code) if code else ""
 
 
 def _userfault_lack(features: int, about: str) -> str:

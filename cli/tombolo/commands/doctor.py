@@ -49,6 +49,7 @@ def findings() -> Iterator[Finding]:
     yield _shared_memory()
     yield from _kernel()
     yield from _virtual_shared_memory()
+    yield from _threaded_programs()
     yield _flushes()
     yield _dax()
     yield _tools()
@@ -176,6 +177,31 @@ def _virtual_shared_memory() -> Iterator[Finding]:
             "counted when reserved" if strict else "counted when touched",
             hints.STRICT_OVERCOMMIT if strict else "",
         )
+
+
+def _threaded_programs() -> Iterator[Finding]:
+    """The needs of `tombolo dsm run` with unchanged programs beyond those of page caches."""
+    lack = probes.caught_calls()
+    yield Finding(
+        "own system calls caught",
+        "no" if lack else "yes",
+        f"Syscall User Dispatch: {lack}" if lack else "Syscall User Dispatch",
+        "threads with `--transport window` or `mpi` need Linux 5.11 on x86-64; `map` does not" if lack else "",
+    )
+    lack = probes.fixed_addresses()
+    yield Finding(
+        "fixed addresses",
+        "no" if lack else "yes",
+        f"personality: {lack}" if lack else "personality",
+        "threads on several hosts (`--transport mpi`) need it: allow personality() in the container" if lack else "",
+    )
+    disassembler = shutil.which("objdump")
+    yield Finding(
+        "disassembler",
+        "yes" if disassembler else "no",
+        disassembler or "objdump",
+        "" if disassembler else "programs that were not rebuilt are looked through with it: apt install binutils",
+    )
 
 
 def _own_faults(lack: str) -> Finding:
