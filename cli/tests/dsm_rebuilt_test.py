@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from dsm_world_test import CHECKS, LIMIT, ours, run
+from dsm_world_test import CHECKS, LIMIT, installed, ours, run
 from store_instrumentation_test import plugin  # noqa: F401
 from tombolo import compilers, dsm, dsm_atomics, libraries, paths
 from tombolo.errors import UserError
@@ -266,9 +266,4 @@ def test_the_command_refuses_and_may_be_told_to_ignore(tmp_path):
 
 @pytest.mark.parametrize("program", ["pigz", "pbzip2", "xz", "zstd"])
 def test_programs_that_synchronize_by_pthreads_are_not_refused(program):
-    import shutil
-
-    path = shutil.which(program)
-    if path is None:
-        pytest.skip(f"{program} is not installed")
-    dsm_atomics.check(Path(path))
+    dsm_atomics.check(installed(program))

@@ -58,6 +58,15 @@ def all_ended(program: Path) -> bool:
     return False
 
 
+def installed(program: str) -> Path:
+    """Of requirements/system-test.txt."""
+    path = shutil.which(program)
+    if path is None:
+        lack = f"{program} is not installed"
+        pytest.fail(lack) if os.environ.get("CI") else pytest.skip(lack)
+    return Path(path)
+
+
 @pytest.fixture(params=["map", "window"])
 def transport(request) -> str:
     return request.param
@@ -116,8 +125,7 @@ def test_a_cache_that_is_smaller_than_the_programs_memory_serves(cache):
 )
 @pytest.mark.parametrize("machine", ["coherent", "stale"])
 def test_programs_that_others_have_built_write_the_same_bytes(program, arguments, machine, tmp_path):
-    if shutil.which(program) is None:
-        pytest.skip(f"{program} is not installed")
+    installed(program)
     data = tmp_path / "data"
     data.write_bytes((ROOT / "dsm/pages/fault_pages.cpp").read_bytes() * 300)
     command = [program, *arguments.split(), str(data)]
