@@ -179,7 +179,7 @@ scc: build/release/build.ninja ## The experiments on the simulated SCC.
 	@cmake --build build/release -j $(JOBS) --target tombolo-scc -- --quiet
 
 svp-bench: build/release/build.ninja ## The benchmarks of families, beside oneTBB where that is.
-	@cmake --build build/release -j $(JOBS) --target tombolo-svp-bench tombolo-svp-ping-pong-mpich tombolo-svp-ping-pong-openmpi -- --quiet
+	@cmake --build build/release -j $(JOBS) --target tombolo-svp-bench tombolo-svp-remote-bench tombolo-svp tombolo-svp-ping-pong-mpich tombolo-svp-ping-pong-openmpi -- --quiet
 
 # Configured anew: LLVM may have come since.
 compiler: build/release/build.ninja ## The plugin of clang for tombolo-cc; needs clang and llvm-dev.

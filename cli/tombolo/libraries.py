@@ -56,6 +56,7 @@ PROGRAMS = {
     "tombolo-svp": ("svp", "native"),
     "libtombolo_families.a": ("svp", "native"),
     "tombolo-svp-bench": ("svp", "svp-bench"),
+    "tombolo-svp-remote-bench": ("svp", "svp-bench"),
     "tombolo-svp-ping-pong-mpich": ("svp", "svp-bench"),
     "tombolo-svp-ping-pong-openmpi": ("svp", "svp-bench"),
     "libtombolo_svp_c.so": ("svp", "native"),

@@ -2,6 +2,7 @@
 """Families beside other run-times: programs that each measure some of them, run in turn."""
 
 import json
+import os
 import shutil
 import subprocess
 from collections.abc import Callable, Iterable
@@ -14,6 +15,8 @@ from tombolo import launch, libraries, mpis, paths
 from tombolo.errors import UserError
 
 PROGRAM = "tombolo-svp-bench"
+REMOTE_PROGRAM = "tombolo-svp-remote-bench"
+LAUNCHER = "tombolo-svp"
 OURS = "families"
 TIME_LIMIT_S = 600
 # No other run-time may be quicker by more.
@@ -22,7 +25,19 @@ WORST_RATIO = 1.2
 WORST_RATIO_TO_MPI = 1.5
 FASTEST_OF_ALL = ("fib", "skynet", "loop")
 # ns a task, by workers (families alone).
-GOALS = {("fib", 1): 8.0, ("fib", 2): 5.0, ("chain", 1): 30.0}
+GOALS = {
+    ("fib", 1): 8.0,
+    ("fib", 2): 5.0,
+    ("chain", 1): 30.0,
+    ("remote, polling", 1): 1000.0,
+    ("remote, asleep", 1): 8000.0,
+}
+# That much more than another row, with as many workers.
+GOALS_BEYOND = {"remote, 1 MiB by address": ("remote, polling", 2000.0)}
+# Of the time of one worker, by the workers and their time: no less.
+LEAST_EFFICIENCY = {"tree T1": 0.9, "tree T3": 0.9}
+# Limits, which create no family.
+NO_CONTESTANTS = ("plain recursion", "a cache line")
 # Run-times that no registry has which this command's requirements name.
 NOT_PACKAGED = ("Taskflow", "HPX", "libfork", "Lace")
 
@@ -48,6 +63,13 @@ class Row:
     workers: int
     samples: dict[str, list[float]] = field(default_factory=dict)
     tasks: dict[str, float] = field(default_factory=dict)
+    goal_ns: float | None = None
+    # Of families on several workers, where one worker was measured, too.
+    efficiency: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.goal_ns is None:
+            self.goal_ns = GOALS.get((self.benchmark, self.workers))
 
     @property
     def title(self) -> str:
@@ -70,13 +92,14 @@ class Row:
 
     def verdict(self) -> str:
         """A sentence for a goal that is not reached; empty if all are."""
-        # Without tasks it is no contestant.
-        others = [name for name in self.others() if name != "plain recursion"]
+        others = [name for name in self.others() if name not in NO_CONTESTANTS]
         best = min((self.ratio(name) for name in others), default=None)
-        goal = GOALS.get((self.benchmark, self.workers))
         mine = self.time(self.ours()).median
-        if goal is not None and mine > goal:
-            return f"{self.title}: {mine:.2g} ns, above {goal:g}"
+        if self.goal_ns is not None and mine > self.goal_ns:
+            return f"{self.title}: {mine:.4g} ns, above {self.goal_ns:.4g}"
+        least = LEAST_EFFICIENCY.get(self.benchmark)
+        if least is not None and self.efficiency is not None and self.efficiency < least:
+            return f"{self.title}: efficiency {self.efficiency:.2f}, below {least:g}"
         worst = WORST_RATIO_TO_MPI if "MPI" in self.samples else WORST_RATIO
         if best is not None and best < 1 / worst:
             return f"{self.title}: another is {1 / best:.2f} times as quick; {worst} at most"
@@ -92,13 +115,18 @@ class Contestant:
     name: str
     command: list[str]
     dashes: str = "--"
+    # In processes of so many workers, however many the others have.
+    workers: int | None = None
 
     def run(self, workers: int, quick: bool) -> list[dict]:
         argv = [*self.command, f"{self.dashes}workers", str(workers), f"{self.dashes}rounds", "1"]
         if quick:
             argv.append(f"{self.dashes}quick")
+        extra = {} if self.workers is None else {"TOMBOLO_SVP_WORKERS": str(self.workers)}
         try:
-            done = subprocess.run(argv, capture_output=True, text=True, timeout=TIME_LIMIT_S)
+            done = subprocess.run(
+                argv, capture_output=True, text=True, timeout=TIME_LIMIT_S, env=os.environ | extra
+            )
         except subprocess.TimeoutExpired:
             raise UserError(f"{self.name} takes longer than {TIME_LIMIT_S} s") from None
         if done.returncode != 0:
@@ -111,6 +139,8 @@ def contestants() -> tuple[list[Contestant], list[str]]:
     if paths.checkout() is None:
         raise UserError("the benchmarks are in the source tree; run this from a checkout")
     found = [Contestant("families", [str(libraries.need_program(PROGRAM))])]
+    remote = [str(libraries.need_program(name)) for name in (LAUNCHER, REMOTE_PROGRAM)]
+    found.append(Contestant("families in another process", [remote[0], "2", remote[1]], workers=1))
     absent = []
     for name, compiler, package, build, dashes in (
         ("Go", "go", "golang-go", _go, "-"),
@@ -170,10 +200,28 @@ def measure(
     for number in range(1, rounds + 1):
         for count in workers:
             for entry in entries:
-                say(f"round {number}, {count} workers: {entry.name}")
-                for line in entry.run(count, quick):
+                if entry.workers is not None and count != workers[0]:
+                    continue
+                own = entry.workers or count
+                say(f"round {number}, {own} workers: {entry.name}")
+                for line in entry.run(own, quick):
                     _keep(rows, line)
+    _add_goals(rows)
     return list(rows.values())
+
+
+def _add_goals(rows: dict[tuple[str, int], Row]) -> None:
+    for row in rows.values():
+        than, more_ns = GOALS_BEYOND.get(row.benchmark, ("", 0.0))
+        if other := rows.get((than, row.workers)):
+            row.goal_ns = other.time(OURS).median + more_ns
+        one = rows.get((row.benchmark, 1))
+        if one and row.workers > 1:
+            row.efficiency = _ours_ns(one) / (_ours_ns(row) * row.workers)
+
+
+def _ours_ns(row: Row) -> float:
+    return row.time(row.ours()).median
 
 
 # So that messages cross a network's protocol, as between hosts: by TCP over the loopback device.
@@ -228,18 +276,21 @@ def results(row: Row) -> list[dict]:
     made = []
     for runtime in row.samples:
         time = row.time(runtime)
-        made.append(
-            {
-                "kind": "result",
-                "benchmark": row.benchmark,
-                "runtime": runtime,
-                "workers": row.workers,
-                "ns_per_task": time.median,
-                "ns_per_task_low": time.low,
-                "ns_per_task_high": time.high,
-                "seconds": time.median * row.tasks[runtime] / 1e9,
-                "ratio_to_families": row.ratio(runtime),
-                "samples": len(row.samples[runtime]),
-            }
-        )
+        line = {
+            "kind": "result",
+            "benchmark": row.benchmark,
+            "runtime": runtime,
+            "workers": row.workers,
+            "ns_per_task": time.median,
+            "ns_per_task_low": time.low,
+            "ns_per_task_high": time.high,
+            "seconds": time.median * row.tasks[runtime] / 1e9,
+            "ratio_to_families": row.ratio(runtime),
+            "samples": len(row.samples[runtime]),
+        }
+        if row.goal_ns is not None and runtime == row.ours():
+            line["goal_ns"] = row.goal_ns
+        if row.efficiency is not None and runtime == row.ours():
+            line["efficiency"] = row.efficiency
+        made.append(line)
     return made
