@@ -17,7 +17,8 @@
 #include <thread>
 #include <vector>
 
-#include "dsm/transport/mpi/heartbeat.h"
+#include "dsm/transport/mpi/answering_thread.h"
+#include "dsm/transport/mpi/host_losses.h"
 #include "dsm/transport/mpi/load.h"
 #include "dsm/transport/mpi/one_sided.h"
 #include "host/mpi/host.h"
@@ -44,7 +45,8 @@ class HostOneSided final : public OneSided {
     host().Comm_size(comm_, &size_);
     waiting_ = machine::WaitPolicy::for_host(static_cast<std::uint32_t>(size_),
                                              tombolo::host::processors());
-    heart_.emplace(comm_);
+    losses_.emplace(comm_);
+    answers_.emplace(comm_);
     return {};
   }
 
@@ -124,18 +126,19 @@ class HostOneSided final : public OneSided {
     host().Win_flush(home, window_);
   }
 
-  void progress() override { heart_->progress(); }
+  void progress() override { answers_->progress(); }
 
-  void post(int to, std::span<const std::byte> message) override { heart_->post(to, message); }
-  void listen(Listener* listener) override { heart_->listen(listener); }
+  void post(int to, std::span<const std::byte> message) override { answers_->post(to, message); }
+  void listen(Listener* listener) override { answers_->listen(listener); }
 
   void finish() override {
     all(true);
-    heart_.reset();
+    answers_.reset();
     if (window_ != MPI_WIN_NULL) {
       TOMBOLO_HOST(Win_unlock_all)(window_);
       TOMBOLO_HOST(Win_free)(&window_);
     }
+    losses_.reset();
     TOMBOLO_HOST(Comm_free)(&comm_);
     finalize();
   }
@@ -145,7 +148,7 @@ class HostOneSided final : public OneSided {
 
   // MPICH 4 over TCP by UCX may wait for ever for a process that has ended its part.
   void finalize() {
-    constexpr int looks = 1000;
+    constexpr int looks = 3000;
     std::atomic<bool> ended{false};
     std::thread watch([this, &ended] {
       for (int i = 0; i < looks && !ended; ++i) usleep(10'000);
@@ -199,7 +202,8 @@ class HostOneSided final : public OneSided {
   machine::WaitPolicy waiting_;
   std::size_t word_bytes_ = 0;
   std::vector<std::uint64_t> data_bytes_;  // by home
-  std::optional<Heartbeat> heart_;
+  std::optional<HostLosses> losses_;
+  std::optional<AnsweringThread> answers_;
 };
 
 }  // namespace

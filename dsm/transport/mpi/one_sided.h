@@ -9,13 +9,12 @@
 //                  8 bytes against others of its kind.
 //             ONS3 a home need not call anything meanwhile: a thread of its own lets the host MPI
 //                  answer.
-//             ONS4 a process or host that is gone ends this process: by the host MPI, or once it
-//                  has been silent for `silence_limit`.
+//             ONS4 a process or host that is gone ends this process: by the host MPI, or once the
+//                  host's kernel has been silent for some seconds (host/network/host_watch.h).
 // Errors of one-sided operations end the job: the host MPI says which.
 // Thread safety: one thread at a time; post() by any thread.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -28,9 +27,6 @@ namespace tombolo::dsm {
 
 class OneSided {
  public:
-  // A job is to end within 5 seconds after a host has gone.
-  static constexpr std::chrono::milliseconds silence_limit{4000};
-
   virtual ~OneSided() = default;
 
   // ---- The exchange of runtime/collective/exchange.h --------------------------------------------

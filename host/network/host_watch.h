@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: notices that another host of a job is gone, or a process there, by a connection to it
+// over which nothing is sent: the kernel there answers the probes of this one, however long the
+// process waits for a processor, for a lock or in a debugger. A host that is cut off or without
+// power answers none.
+//
+//   one process (the center)                    each member, on another host
+//   invite(invitation)          ------------>   join(invitation, 3)
+//   take(members)               ------------>   (told whether it was taken, else leave())
+//   begin(lost)                                 begin(lost)
+//   end()                                       end()
+//
+// Invariants: HWT1 a host that answers no probe is told within the limit, and a process whose
+//                  kernel answers is not.
+//             HWT2 a process that has not said goodbye and whose connection its kernel has closed
+//                  has ended.
+//             HWT3 end() waits for the goodbyes of all that are still there: a connection that is
+//                  closed with a goodbye unread may take its own along.
+//             HWT4 a connection counts once it has brought the invitation's secret.
+// Costs: a descriptor for each member, and a thread that sleeps.
+// Thread safety: one thread; `lost` is called by the watch's own.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "base/status.h"
+#include "host/network/addresses.h"
+#include "host/segments/descriptor.h"
+
+namespace tombolo::host {
+
+class HostWatch {
+ public:
+  static constexpr std::chrono::seconds usual_limit{4};
+
+  // Trivially copyable, so that processes can tell it to each other.
+  struct Invitation {
+    static constexpr std::size_t most = 32;
+    std::array<std::byte, 16> secret{};
+    std::array<NetworkAddress, most> addresses{};  // an unused one has family 0
+    std::uint16_t port = 0;
+  };
+  enum class Loss : std::uint8_t { silence, end };
+  using Lost = std::function<void(int member, Loss how)>;
+
+  // A host that is silent for `limit`, of 2 seconds at least, is lost.
+  explicit HostWatch(std::chrono::seconds limit = usual_limit) : limit_(limit) {}
+  ~HostWatch() { end(); }
+  HostWatch(const HostWatch&) = delete;
+  HostWatch& operator=(const HostWatch&) = delete;
+
+  // Errors: io.
+  Status invite(Invitation& out);
+  static constexpr std::chrono::milliseconds usual_patience{3000};
+  // Those of `members` whose connections come; each has returned from join() ok.
+  std::vector<int> take(std::span<const int> members,
+                        std::chrono::milliseconds patience = usual_patience);
+
+  // Waits for a connection for `usual_patience` at most. Errors: io (no address can be reached).
+  Status join(const Invitation& invitation, int member);
+  // It was not taken.
+  void leave() { peers_.clear(); }
+
+  // For the center, members; for a member, the number `center`.
+  static constexpr int center = -1;
+  void begin(Lost lost);
+  // By all together. Nothing is told any more.
+  void end();
+
+ private:
+  struct Peer {
+    int member = center;
+    Descriptor socket;
+    bool has_left = false;
+  };
+  struct Hello {
+    std::array<std::byte, 16> secret{};
+    std::int32_t member = 0;
+  };
+  struct Guest {
+    Descriptor socket;
+    Hello hello;
+    std::size_t bytes = 0;
+  };
+  void be_watched(int socket) const;
+  void greet(Guest& guest, std::span<const int> members);
+  void watch();
+  void look(Peer& peer);
+
+  std::chrono::seconds limit_;
+  Descriptor listener_;
+  Invitation invitation_;
+  std::vector<Peer> peers_;
+  Lost lost_;
+  std::atomic<bool> ends_{false};
+  std::thread thread_;
+};
+
+}  // namespace tombolo::host
