@@ -1,17 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dsm/world/call_service.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 
 namespace tombolo::dsm {
+namespace {
+
+// A call that is never answered would let its caller wait for ever.
+void start(std::function<void()> serve) {
+  try {
+    std::thread(std::move(serve)).detach();
+  } catch (const std::system_error& error) {
+    const std::string text = fmt::format(
+        "tombolo: no thread for the system calls of another process: {}\n", error.what());
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+    _exit(EXIT_FAILURE);
+  }
+}
+
+}  // namespace
 
 void CallService::take(int from, std::span<const std::byte> request) {
   std::unique_ptr<Worker>& worker = workers_[from];
   if (worker == nullptr) {
     worker = std::make_unique<Worker>();
     // To the end of the process: it may sleep in a call then.
-    std::thread([this, from, &own = *worker] { serve(from, own); }).detach();
+    start([this, from, &own = *worker] { serve(from, own); });
   }
   const std::lock_guard lock(worker->mutex);
   worker->request.emplace(request.begin(), request.end());

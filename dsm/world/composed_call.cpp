@@ -75,6 +75,20 @@ fd_set* set_of(const host::SystemCall& call, std::size_t which) {
   return at<fd_set>(call.arguments[1 + which]);
 }
 
+// Signals that the mask lets come would not end the call.
+bool has_mask(const host::SystemCall& call) {
+  switch (call.number) {
+    case SYS_ppoll:
+      return call.arguments[3] != 0;
+    case SYS_epoll_pwait:
+      return call.arguments[4] != 0;
+    case SYS_pselect6:  // a pointer to the mask's address and size
+      return call.arguments[5] != 0 && *at<const std::uint64_t>(call.arguments[5]) != 0;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
 
 std::optional<CallKind> ComposedCall::kind_of(const host::SystemCall& call) {
@@ -88,14 +102,16 @@ std::optional<CallKind> ComposedCall::kind_of(const host::SystemCall& call) {
     case SYS_select:
     case SYS_pselect6:  // a sleep, if there is no descriptor
       if (call.arguments[0] > FD_SETSIZE) return CallKind::refused;
-      return call.arguments[0] == 0 ? CallKind::local : CallKind::forwarded;
+      if (call.arguments[0] == 0) return CallKind::local;
+      return has_mask(call) ? CallKind::refused : CallKind::forwarded;
     case SYS_poll:
       if (call.arguments[1] != 0) return {};
       return CallKind::local;
     case SYS_ppoll:
-      return call.arguments[1] == 0 ? CallKind::local : CallKind::forwarded;
+      if (call.arguments[1] == 0) return CallKind::local;
+      return has_mask(call) ? CallKind::refused : CallKind::forwarded;
     case SYS_epoll_pwait:
-      return CallKind::forwarded;
+      return has_mask(call) ? CallKind::refused : CallKind::forwarded;
     default:
       if (vector_of(call.number) != nullptr) return CallKind::forwarded;
       return {};

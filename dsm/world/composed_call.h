@@ -12,7 +12,8 @@
 //   select, pselect6, ppoll               poll
 //   epoll_pwait                           epoll_wait
 //
-// Limits: masks of signals are left out: signals wait in a forwarded call in any case.
+// Limits: a call with a mask of signals is refused: signals wait in a forwarded call in any case,
+// and one that the mask lets come would not end it.
 // Thread safety: an object is used by one thread.
 #pragma once
 

@@ -38,8 +38,8 @@ class ForwardedCall {
 
   static CallKind kind_of(const host::SystemCall& call);
 
-  // Reads the memory that the call's arguments name. False if a text is too long, or an address
-  // cannot be one: then the result is set.
+  // Reads the memory that the call's arguments name. False if there is too much of it, or an
+  // address cannot be one: then the result is set.
   static bool request_of(host::SystemCall& call, Bytes& out);
   // Stores to that memory, and sets the result. False: FWC2, the call is to be sent again.
   static bool finish(host::SystemCall& call, std::span<const std::byte> answer);

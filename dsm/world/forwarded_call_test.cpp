@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
@@ -153,6 +154,41 @@ TEST_F(ForwardedCalls, ThatWouldWaitAreSentAgain) {
   EXPECT_EQ(made(SYS_close, {bits(ends[1])}), 0);
 }
 
+TEST_F(ForwardedCalls, WaitAsLongAsTheyAreToldInAll) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  pollfd wanted{.fd = ends[0], .events = POLLIN, .revents = 0};
+  host::SystemCall call{.number = SYS_poll, .arguments = {bits(&wanted), 1, 120}};
+  EXPECT_FALSE(make(call));
+  EXPECT_EQ(call.arguments[2], 70u);
+  EXPECT_FALSE(make(call));
+  EXPECT_EQ(call.arguments[2], 20u);
+  EXPECT_TRUE(make(call));
+  EXPECT_EQ(call.result, 0);
+  call.arguments[2] = bits(-1L);
+  EXPECT_FALSE(make(call));
+  EXPECT_EQ(call.arguments[2], bits(-1L)) << "for ever";
+  for (const int end : ends) close(end);
+}
+
+TEST_F(ForwardedCalls, OfTooMuchMemoryAreRefused) {
+  std::vector<pollfd> many(ForwardedCall::most_bytes / sizeof(pollfd) + 1,
+                           {.fd = -1, .events = 0, .revents = 0});
+  EXPECT_EQ(made(SYS_poll, {bits(many.data()), many.size(), 0}), -EMSGSIZE);
+  EXPECT_NE(made(SYS_poll, {bits(many.data()), many.size() - 1, 0}), -EMSGSIZE);
+}
+
+// The result may be more than was stored.
+TEST_F(ForwardedCalls, StoreNoMoreThanTheBufferTakes) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends.data()), 0);
+  ASSERT_EQ(write(ends[1], "0123456789", 10), 10);
+  std::array<char, 11> back{"----------"};
+  EXPECT_EQ(made(SYS_recvfrom, {bits(long{ends[0]}), bits(back.data()), 4, MSG_TRUNC}), 10);
+  EXPECT_STREQ(back.data(), "0123------");
+  for (const int end : ends) close(end);
+}
+
 TEST_F(ForwardedCalls, SetsOfDescriptors) {
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe(ends.data()), 0);
@@ -225,12 +261,36 @@ TEST_F(ForwardedCalls, MessagesAndEvents) {
 TEST_F(ForwardedCalls, OthersStayOrAreRefused) {
   for (const long number : {SYS_futex, SYS_mprotect, SYS_gettid, SYS_uname, SYS_rt_sigaction})
     EXPECT_EQ(kind_of(number), CallKind::local) << number;
-  for (const long number : {SYS_select, SYS_readv, SYS_sendmmsg, SYS_execve, SYS_clone, SYS_ioctl,
-                            SYS_getsockname, SYS_memfd_create})
+  for (const long number :
+       {SYS_select, SYS_readv, SYS_sendmmsg, SYS_execve, SYS_clone, SYS_ioctl, SYS_getsockname,
+        SYS_memfd_create, SYS_inotify_add_watch, SYS_mq_open, SYS_semget, SYS_unshare})
     EXPECT_EQ(kind_of(number), CallKind::refused) << number;
+  constexpr long futex_wait = 455;
+  constexpr long pidfd_getfd = 438;
+  constexpr long first_of_later = 424;
+  EXPECT_EQ(kind_of(futex_wait), CallKind::local);
+  for (const long number : {pidfd_getfd, first_of_later, 441L, 100'000L})
+    EXPECT_EQ(kind_of(number), CallKind::refused) << number;
+  EXPECT_EQ(kind_of(SYS_rseq), CallKind::local) << "of the earlier ones";
   EXPECT_EQ(kind_of(SYS_fcntl, {0, F_NOTIFY}), CallKind::refused);
   EXPECT_EQ(kind_of(SYS_recvfrom, {0, 0, 0, 0, 1}), CallKind::refused);
   EXPECT_EQ(kind_of(SYS_recvfrom), CallKind::forwarded);
+}
+
+TEST_F(ForwardedCalls, WaitsWithAMaskOfSignalsAreRefused) {
+  sigset_t mask;
+  sigemptyset(&mask);
+  const std::array<std::uint64_t, 2> mask_and_size{bits(&mask), 8};
+  const std::array<std::uint64_t, 2> no_mask{0, 8};
+  const auto composed = [](long number, std::array<std::uint64_t, 6> arguments) {
+    return ComposedCall::kind_of({.number = number, .arguments = arguments});
+  };
+  EXPECT_EQ(composed(SYS_ppoll, {bits(&mask), 1, 0, bits(&mask), 8}), CallKind::refused);
+  EXPECT_EQ(composed(SYS_ppoll, {0, 0, 0, bits(&mask), 8}), CallKind::local) << "a sleep";
+  EXPECT_EQ(composed(SYS_epoll_pwait, {0, 0, 1, 0, bits(&mask), 8}), CallKind::refused);
+  EXPECT_EQ(composed(SYS_pselect6, {1, 0, 0, 0, 0, bits(&mask_and_size)}), CallKind::refused);
+  EXPECT_EQ(composed(SYS_pselect6, {1, 0, 0, 0, 0, bits(&no_mask)}), CallKind::forwarded);
+  EXPECT_EQ(composed(SYS_pselect6, {0, 0, 0, 0, 0, bits(&mask_and_size)}), CallKind::local);
 }
 
 TEST_F(ForwardedCalls, AMessageThatEndsEarlyIsNoCall) {
