@@ -23,8 +23,8 @@ int notice() { return SIGRTMAX; }
 std::atomic<LaunchedServers*> the_team{nullptr};
 
 // A process that is asked to end does so in a wait, in the program's code, or at the end of an
-// operation of the runtime.
-constexpr std::chrono::milliseconds longest_leave{3000};
+// operation of the runtime, once it gets a processor.
+constexpr std::chrono::seconds longest_leave{30};
 
 }  // namespace
 

@@ -31,6 +31,9 @@ namespace tombolo::dsm {
 
 class LaunchedServers final : public ServerTeam, private OneSided::Listener {
  public:
+  // The first bytes of a message.
+  enum class Kind : std::uint32_t { signal, wake_up, exit, end, left, call, answer };
+
   // `exit_asked`: called by a signal's handler of the program's thread, with the status; in a
   // server, when it is to leave. This process has no other team, and keeps this one to its end.
   LaunchedServers(OneSided& job, void (*exit_asked)(int status));
@@ -51,7 +54,6 @@ class LaunchedServers final : public ServerTeam, private OneSided::Listener {
   void forward(host::SystemCall& call, void (*looks)());
 
  private:
-  enum class Kind : std::uint32_t { signal, wake_up, exit, end, left, call, answer };
   static ForwardedCall::Bytes message_of(Kind kind, std::span<const std::byte> contents);
   void hear(int from, std::span<const std::byte> message) override;
   void hear(Kind kind, int value);
