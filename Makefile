@@ -49,7 +49,7 @@ slurm-test: env-test native ## Programs on virtual shared memory, and of familie
 	@TOMBOLO_SLURM_TEST=1 $(PYTEST) -rs cli/tests/dsm_slurm_test.py cli/tests/svp_slurm_test.py
 
 .PHONY: hosts-test
-hosts-test: env-test native ## Pthreads programs with their threads on several hosts, on a quiet host.
+hosts-test: env-test native ## Pthreads programs between hosts, with the long tests: two hundred runs beside six loops among them.
 	@TOMBOLO_HOSTS_TEST=1 $(PYTEST) -rs cli/tests/dsm_world_hosts_test.py
 
 .PHONY: lint
