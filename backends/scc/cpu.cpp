@@ -169,14 +169,18 @@ void Cpu::write_in_line(View to, const std::byte* from, std::size_t bytes) {
   }
   if (to.type == MemoryType::wt) l2_.write(to.first, from, bytes, policy);
   if (combines(to.type)) return combine(to, from, bytes);
-  if (scc::in_l2(to.type) &&
-      l2_.write(to.first, from, bytes, WritePolicy::write_back) == WriteOutcome::kept) {
-    fibre_->advance(timing_.store * instructions(to.first, bytes));
-    stall_behind_write();
-    fibre_->advance(timing_.l2 * instructions(to.first, bytes));
-    return;
-  }
+  if (scc::in_l2(to.type) && write_l2(to, from, bytes)) return;
   write_uncached(to, from, bytes);
+}
+
+// False: L2 has no such line, or no longer when the write before is done.
+bool Cpu::write_l2(View to, const std::byte* from, std::size_t bytes) {
+  if (!l2_.look(line_size_.line(to.first))) return false;
+  fibre_->advance(timing_.store * instructions(to.first, bytes));
+  stall_behind_write();
+  if (l2_.write(to.first, from, bytes, WritePolicy::write_back) != WriteOutcome::kept) return false;
+  fibre_->advance(timing_.l2 * instructions(to.first, bytes));
+  return true;
 }
 
 void Cpu::write_uncached(View to, const std::byte* from, std::size_t bytes) {

@@ -8,10 +8,10 @@
 //   cpu.wait_for_writes();
 //
 // How a miss goes. A load that misses waits for the whole trip. A store that leaves the core is
-// posted: the core goes on, but has one write outstanding at most, so that the next store to leave,
-// or to be combined, waits until it is done; a load may look into the caches meanwhile. With the
-// parameter stalls_behind_write (decision 0039) into L1 only: an access to L2, and one that leaves
-// the core, begins when the write is done.
+// posted: the core goes on, with work and in L1, but has one write outstanding at most. The next
+// store to leave, or to be combined, waits until it is done, and so does any other access to L2 or
+// beyond (decision 0039). Without the parameter stalls_behind_write a load looks into the caches
+// meanwhile.
 //
 // Invariants: CU1 a load returns the bytes that this hardware would return: a line that stays in a
 //                 cache, or memory that a core's cache or buffer has not written to yet, is stale.
@@ -166,6 +166,7 @@ class Cpu {
   void read_in_line(View from, std::byte* to, std::size_t bytes);
   void read_uncached(View from, std::byte* to, std::size_t bytes);
   void write_in_line(View to, const std::byte* from, std::size_t bytes);
+  bool write_l2(View to, const std::byte* from, std::size_t bytes);
   void write_uncached(View to, const std::byte* from, std::size_t bytes);
   void combine(View to, const std::byte* from, std::size_t bytes);
   // A line that has left a cache, by value: while it is on its way, others may use the cache.
@@ -196,7 +197,10 @@ class Cpu {
   Time await_request(Address to);
   // Before an access that L1 does not answer.
   void stall_behind_write() {
-    if (stalls_behind_write_) wait_until(own_write_done_);
+    if (stalls_behind_write_ && own_write_done_ > now()) [[unlikely]] {
+      wait_until(own_write_done_);
+      see_others();
+    }
   }
   void wait_until(Time done) {
     if (done <= now()) return;

@@ -263,6 +263,58 @@ TEST(Stalls, TheCopyEngineHoldsTheCoreUpInNothing) {
   EXPECT_EQ(behind(true), behind(false));
 }
 
+// Runs `access` of a line that is in L2, while a write is under way and another core takes the line
+// away. Memory has 4 there.
+void access_while_invalidated(const std::function<void(Chip&, Cpu&, View)>& access) {
+  Chip chip(chip_named("scc-remote-invalidation", true));
+  const View line = {chip.shared(0), dcm};
+  const Time begin = Time::after_start(chip.timing().core.cycles(100'000));
+  Duration write;
+  Time invalidated;
+  chip.start(CoreId(0), [&](Cpu& cpu) {
+    const auto post_far = [&] { cpu.store<std::uint32_t>({chip.shared(3), ncm}, 1); };
+    write = time_of(cpu, [&] {
+      post_far();
+      cpu.wait_for_writes();
+    });
+    EXPECT_EQ(cpu.load<std::uint32_t>(line), 0u);
+    cpu.wbinvd();
+    cpu.compute(begin - cpu.now());
+    post_far();
+    access(chip, cpu, line);
+  });
+  chip.start(CoreId(1), [&](Cpu& cpu) {
+    cpu.compute_cycles(50'000);
+    cpu.store<std::uint32_t>({line.first, ncm}, 4);
+    cpu.wait_for_writes();
+    cpu.compute(begin - cpu.now());
+    cpu.compute_cycles(5);  // after the store
+    cpu.invalidate_at(CoreId(0), line.first, 4);
+    cpu.wait_for_writes();
+    invalidated = cpu.now();
+  });
+  EXPECT_TRUE(chip.run().status.ok());
+  EXPECT_LT(invalidated, begin + write);
+}
+
+// L2 is looked into after the wait.
+TEST(Stalls, ALoadMissesALineThatWasInvalidatedWhileItWaited) {
+  access_while_invalidated(
+      [](Chip&, Cpu& cpu, View line) { EXPECT_EQ(cpu.load<std::uint32_t>(line), 4u); });
+}
+
+TEST(Stalls, AStoreMissesALineThatWasInvalidatedWhileItWaited) {
+  access_while_invalidated([](Chip& chip, Cpu& cpu, View line) {
+    cpu.store<std::uint32_t>(line, 7);
+    cpu.wait_for_writes();
+    cpu.fibre().await_turn();
+    EXPECT_FALSE(cpu.in_l2(line.first));
+    std::uint32_t value = 0;
+    chip.peek(CoreId(0), line.first, &value, sizeof value);
+    EXPECT_EQ(value, 7u);
+  });
+}
+
 TEST(Stalls, AnInvalidationReachesL2) {
   const Access access = {"an invalidation", nothing,
                          [](Chip&, Cpu& cpu) { cpu.invalidate(cached(), 32); }};
