@@ -51,9 +51,9 @@ def test_a_path_length_is_varied_by_its_share_in_half_cycles() -> None:
 
 def test_a_switch_is_a_parameter_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOMBOLO_RESULTS", str(tmp_path))
-    switch = variant("accesses wait for the write before")
-    assert sensitivity.change(switch, chips.load(chips.DEFAULT)) == "core.stalls_behind_write false to true"
-    assert "stalls_behind_write = { value = true," in Path(sensitivity.chip_file(switch)).read_text()
+    switch = variant("accesses overlap with the write before")
+    assert sensitivity.change(switch, chips.load(chips.DEFAULT)) == "core.stalls_behind_write true to false"
+    assert "stalls_behind_write = { value = false," in Path(sensitivity.chip_file(switch)).read_text()
 
 
 def test_each_measures_every_experiment_that_verdicts_are_about() -> None:

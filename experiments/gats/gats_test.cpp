@@ -84,7 +84,10 @@ TEST(GatsTimes, PostsThatComeAtOnceQueueForTheRegister) {
   const GatsTimes at_once = times(Gats::at_once, targets);
   EXPECT_LT(quartiles(spread.loops).median, targets / 2);
   EXPECT_GT(quartiles(at_once.loops).median, targets / 2);
-  EXPECT_GT(quartiles(at_once.modification).median, 4 * quartiles(spread.modification).median);
+  // A post by itself holds the register for more than half of the time of its modification.
+  const double half_of_all = quartiles(times(Gats::published, 1).modification).median * targets / 4;
+  EXPECT_GT(quartiles(at_once.modification).median, half_of_all);
+  EXPECT_LT(quartiles(spread.modification).median, half_of_all);
   Rows rows;
   rows.measure(gats_registers(), "targets-10-at-once", test_context());
   EXPECT_GT(rows.value("acquisition-loops/at-once", "10"), 5);
