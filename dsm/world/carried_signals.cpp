@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <cstring>
 
-#include "host/faults/alternate_stack.h"
 #include "host/faults/caught_calls.h"
 #include "host/interrupts/reserved_signal.h"
 
@@ -43,9 +42,6 @@ void give(Set set, sigset_t& out) {
 // Of the thread that is served and its handlers.
 volatile Set program_mask = 0;
 volatile Set waiting = 0;  // CSG2
-volatile Set again = 0;    // have come while their handlers ran
-// By number: the frame of the carrier within which the program's handler runs; 0: none does.
-volatile std::uintptr_t running_at[_NSIG] = {};
 volatile sig_atomic_t come = 0;
 volatile sig_atomic_t handled = 0;
 volatile pid_t first_process = 0;
@@ -78,36 +74,23 @@ bool is_ignored(int number) {
   return action.sa_handler == SIG_IGN || (action.sa_handler == SIG_DFL && number == SIGWINCH);
 }
 
-// Carriers come on the alternate stack, at its upper end but for one within another. A handler may
-// also have been left by longjmp().
-bool runs(int number, std::uintptr_t frame) {
-  const std::uintptr_t outer = running_at[number];
-  return frame < outer && outer - frame < host::alternate_stack_bytes;
-}
-
-// By the program's action, now. `frame`: of the carrier; 0: there is none.
-void run(int number, std::uintptr_t frame) {
+// By the program's action, now. A handler that runs already is interrupted: it may also have been
+// left by longjmp().
+void run(int number) {
   const Set one = bit(number);
   if (is_ignored(number)) return;
-  if (frame != 0 && runs(number, frame)) return add(again, one);
-  const std::uintptr_t outer = running_at[number];
-  running_at[number] = frame;
-  do {
-    take(again, one);
-    {
-      const host::CallsPass ours;
-      drop(number);
-      send_here(number);
-    }
-    // The program's handler runs within the first call, and its own calls are caught there.
-    syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &one, nullptr, set_bytes);
-    syscall(SYS_rt_sigprocmask, SIG_BLOCK, &one, nullptr, set_bytes);
-  } while ((again & one) != 0);
-  running_at[number] = outer;
+  {
+    const host::CallsPass ours;
+    drop(number);
+    send_here(number);
+  }
   handled = handled + 1;
+  // The program's handler runs within the first call, and its own calls are caught there.
+  syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &one, nullptr, set_bytes);
+  syscall(SYS_rt_sigprocmask, SIG_BLOCK, &one, nullptr, set_bytes);
 }
 
-void deliver(int number, std::uintptr_t frame) {
+void deliver(int number) {
   const Set one = bit(number);
   Set now = 0;
   {
@@ -119,16 +102,16 @@ void deliver(int number, std::uintptr_t frame) {
     handled = handled + 1;
     return send_here(number);
   }
-  if ((program_mask & one) == 0) return run(number, frame);
+  if ((program_mask & one) == 0) return run(number);
   add(waiting, one);
   const host::CallsPass ours;
   send_here(number);
 }
 
 // The process's, which has a thread that takes it or one that does not hold it back.
-void deliver_of_timer(int number, std::uintptr_t frame) {
+void deliver_of_timer(int number) {
   const bool takes = (program_mask & bit(number)) == 0;
-  if (takes || first_process == 0) return deliver(number, frame);
+  if (takes || first_process == 0) return deliver(number);
   const host::CallsPass ours;
   syscall(SYS_kill, first_process, number);
 }
@@ -142,14 +125,7 @@ void send_on(const siginfo_t* info) {
   if (info->si_code == SI_TIMER && first_process != 0) syscall(SYS_kill, first_process, SIGALRM);
 }
 
-void deliver_carried(std::uintptr_t frame) {
-  const Set all = carried.exchange(0);
-  for (const int number : withheld)
-    if ((all & bit(number)) != 0) deliver(number, frame);
-}
-
 void on_carrier(int, siginfo_t* info, void*) {
-  const auto frame = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
   const int error = errno;
   const bool is_of_a_timer = info->si_code == SI_TIMER;
   const int number = info->si_value.sival_int;
@@ -159,9 +135,9 @@ void on_carrier(int, siginfo_t* info, void*) {
   } else {
     come = come + 1;
     if (is_of_a_timer)
-      deliver_of_timer(SIGALRM, frame);
+      deliver_of_timer(SIGALRM);
     else
-      deliver_carried(frame);
+      take_carried();
   }
   errno = error;
 }
@@ -193,7 +169,6 @@ Status serve_signals(const sigset_t& mask, pid_t first) {
   TOMBOLO_TRY(handle(all_restart()));
   program_mask = set_of(mask);
   waiting = 0;
-  again = 0;
   first_process = first;
   const Set now = program_mask | all_withheld();
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, &now, nullptr, set_bytes);
@@ -202,7 +177,11 @@ Status serve_signals(const sigset_t& mask, pid_t first) {
   return {};
 }
 
-void take_carried() { deliver_carried(0); }
+void take_carried() {
+  const Set all = carried.exchange(0);
+  for (const int number : withheld)
+    if ((all & bit(number)) != 0) deliver(number);
+}
 
 bool signals_are_served() { return is_served != 0; }
 
@@ -231,7 +210,7 @@ int carry_signal(pid_t process, int number) {
   return syscall(SYS_rt_sigqueueinfo, process, carrier, &info) == 0 ? 0 : errno;
 }
 
-void raise_withheld(int number) { deliver(number, 0); }
+void raise_withheld(int number) { deliver(number); }
 
 int change_mask(int how, const sigset_t* set, sigset_t* old) {
   Set now = 0;
@@ -260,7 +239,7 @@ int change_mask(int how, const sigset_t* set, sigset_t* old) {
   for (const int number : withheld)
     if ((waiting & bit(number) & ~program_mask) != 0) {
       take(waiting, bit(number));
-      run(number, 0);
+      run(number);
     }
   return 0;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -376,6 +377,84 @@ static int ordinary_signals(void) {
   return 0;
 }
 
+static volatile sig_atomic_t jumps;
+static sigjmp_buf back;
+static int told[2];
+
+// In a handler, or where one may come.
+static void tell(void) {
+  if (write(told[1], "t", 1) != 1) abort();
+}
+
+static void hear(void) {
+  char letter;
+  while (read(told[0], &letter, 1) != 1) {
+  }
+}
+
+static void jump(int number) {
+  (void)number;
+  ++jumps;
+  siglongjmp(back, 1);
+}
+
+// Held back in a read, left by a jump, and another thread's.
+static void* hold_back(void* unused) {
+  (void)unused;
+  char letter = 0;
+  sigset_t hangup, alarm_only;
+  sigemptyset(&hangup);
+  sigaddset(&hangup, SIGHUP);
+  sigemptyset(&alarm_only);
+  sigaddset(&alarm_only, SIGALRM);
+  pthread_sigmask(SIG_BLOCK, &hangup, NULL);
+  tell();
+  const long got = read(pipes[0], &letter, 1);
+  printf("read %ld %c, handled %d\n", got, letter, taken[SIGHUP]);
+  pthread_sigmask(SIG_UNBLOCK, &hangup, NULL);
+  printf("handled %d\n", taken[SIGHUP]);
+  for (volatile int times = 0; times < 3; ++times)
+    if (sigsetjmp(back, 1) == 0) {
+      tell();
+      while (jumps == times) {
+      }
+    }
+  printf("jumps: %d\n", jumps);
+  fflush(stdout);
+  pthread_sigmask(SIG_BLOCK, &alarm_only, NULL);
+  const struct itimerval soon = {{0, 0}, {0, 2000}};
+  setitimer(ITIMER_REAL, &soon, NULL);
+  while (read(pipes[0], &letter, 1) < 0) {
+  }
+  return NULL;
+}
+
+static int signals_held_back(void) {
+  pthread_t name;
+  struct sigaction action = {.sa_handler = take};
+  if (pipe(pipes) != 0 || pipe(told) != 0) return 1;
+  sigaction(SIGHUP, &action, NULL);
+  sigaction(SIGALRM, &action, NULL);
+  action.sa_handler = jump;
+  sigaction(SIGTERM, &action, NULL);
+  pthread_create(&name, NULL, hold_back, NULL);
+  hear();
+  usleep(20000);
+  pthread_kill(name, SIGHUP);
+  usleep(20000);
+  if (write(pipes[1], "x", 1) != 1) return 1;
+  for (int times = 0; times < 3; ++times) {
+    hear();
+    pthread_kill(name, SIGTERM);
+  }
+  while (taken[SIGALRM] == 0) usleep(100);
+  printf("the first thread has the alarm: %d\n", taken[SIGALRM]);
+  fflush(stdout);
+  if (write(pipes[1], "y", 1) != 1) return 1;
+  pthread_join(name, NULL);
+  return 0;
+}
+
 static void* pid_of_thread(void* unused) {
   (void)unused;
   return (void*)(long)getpid();
@@ -449,6 +528,7 @@ int main(int argc, char** argv) {
     pthread_exit(NULL);
   }
   if (is("main leaves with locks")) leave_holding();
+  if (is("signals held back")) return signals_held_back();
   if (is("exec")) return become_another();
   if (is("exec of nothing")) return stay();
   if (is("terminated")) {
