@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: how many threads of a family a worker runs between two looks at its flag: many where
-// they are short, so that a look costs nothing and the compiler can vectorize; one where they are
-// long, so that a kill, or a worker that finds nothing to do, does not wait.
+// Purpose: how many threads of a family a worker runs between two looks at its flag, by the time
+// that they take: many where they are short, so that a look costs nothing and the compiler can
+// vectorize; one where they are long, so that a kill, or a worker that finds nothing to do, does
+// not wait. A run of several strides is measured at once: a clock costs more than a look.
 //
-// Invariants: VRL1 a run takes less than `long_run`, as long as threads take about the same time as
-//                  those before; it has `longest` threads at most in any case.
+// Invariants: VRL1 between two looks a worker runs `stride` threads at most, and no more of them
+//                  than take `long_stride` if they take as long as those of the run before.
+//             VRL2 each run is measured: after one whose strides took longer, the next one is a
+//                  single thread.
 // Thread safety: one thread.
 #pragma once
 
@@ -14,41 +17,38 @@
 
 namespace tombolo::svp {
 
+template <class Clock = std::chrono::steady_clock>
 class RunLength {
  public:
-  static constexpr std::uint32_t longest = 256;
+  static constexpr std::uint32_t stride = 32;
+  static constexpr std::uint32_t longest = 4096;
+  static constexpr std::chrono::nanoseconds short_stride{400};
+  static constexpr std::chrono::nanoseconds long_stride{1000};
 
-  // The threads of the next run.
-  std::uint32_t next() {
-    measured_ = --until_measured_ == 0;
-    if (measured_) start_ = Clock::now();
-    return length_;
-  }
-  // That run has ended.
-  void ended() {
-    if (measured_) adjust(Clock::now() - start_);
+  // Runs follow, one after the other.
+  void begin() { start_ = Clock::now(); }
+  // The threads of the next one.
+  std::uint32_t next() const { return length_; }
+  // So many of them have run: all, or whole strides.
+  void ended(std::uint64_t threads) {
+    const auto now = Clock::now();
+    adjust(now - start_, static_cast<std::int64_t>((threads + stride - 1) / stride));
+    start_ = now;
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
-  static constexpr std::chrono::nanoseconds short_run{400};
-  static constexpr std::chrono::nanoseconds long_run{1000};
-  // A clock is read for so many runs, once the length is found.
-  static constexpr std::uint32_t rarely = 16;
+  // A clock costs a hundredth of it.
+  static constexpr std::chrono::nanoseconds short_run{2000};
 
-  void adjust(Clock::duration took) {
-    const std::uint32_t before = length_;
-    if (took < short_run)
+  void adjust(typename Clock::duration took, std::int64_t strides) {
+    if (took > strides * long_stride)
+      length_ = 1;
+    else if (took < short_run && took < strides * short_stride)
       length_ = std::min(2 * length_, longest);
-    else if (took > long_run)
-      length_ = std::max(length_ / 4, std::uint32_t{1});
-    until_measured_ = length_ == before ? rarely : 1;
   }
 
   std::uint32_t length_ = 1;
-  std::uint32_t until_measured_ = 1;
-  bool measured_ = false;
-  Clock::time_point start_{};
+  typename Clock::time_point start_{};
 };
 
 }  // namespace tombolo::svp

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: runs are long where threads are short, and of one where they are long.
+// Purpose: runs are long where threads are short, and of one where they are long; whatever they
+// take, a kill is heard after a few.
 #include "svp/family/run_length.h"
 
 #include <gtest/gtest.h>
@@ -16,25 +17,64 @@
 namespace tombolo::svp {
 namespace {
 
-using std::chrono::milliseconds;
+using namespace std::chrono_literals;
 
-TEST(RunLengths, GrowToALimitAndFallToOne) {
-  RunLength length;
+// That the test moves.
+struct HandClock {
+  using duration = std::chrono::nanoseconds;
+  using time_point = std::chrono::time_point<HandClock, duration>;
+  static time_point now() { return at; }
+  static inline time_point at{};
+};
+using Lengths = RunLength<HandClock>;
+
+// Runs so many times, with threads that take so long. The length of the next run.
+std::uint32_t after_runs(Lengths& length, int runs, std::chrono::nanoseconds each) {
+  length.begin();
+  for (int i = 0; i < runs; ++i) {
+    const std::uint32_t threads = length.next();
+    HandClock::at += threads * each;
+    length.ended(threads);
+  }
+  return length.next();
+}
+
+TEST(RunLengths, GrowUntilARunIsWorthAClock) {
+  Lengths length;
   EXPECT_EQ(length.next(), 1u);
-  length.ended();
-  std::uint32_t most = 1;
-  for (int i = 0; i < 10000 && most < RunLength::longest; ++i) {
-    most = std::max(most, length.next());
-    length.ended();
-  }
-  EXPECT_EQ(most, RunLength::longest);
-  std::uint32_t now = most;
-  for (int i = 0; i < 100 && now > 1; ++i) {
-    now = length.next();
-    std::this_thread::sleep_for(milliseconds(2));
-    length.ended();
-  }
-  EXPECT_EQ(now, 1u);
+  EXPECT_EQ(after_runs(length, 8, 1ns), 256u);
+  EXPECT_EQ(after_runs(length, 4, 1ns), 2048u);
+  EXPECT_EQ(after_runs(length, 100, 1ns), 2048u);
+  EXPECT_EQ(after_runs(length, 1, 0ns), Lengths::longest);
+  EXPECT_EQ(after_runs(length, 1, 0ns), Lengths::longest);
+}
+
+TEST(RunLengths, AreShorterThanAStrideWhereThreadsAreLong) {
+  Lengths length;
+  EXPECT_EQ(after_runs(length, 100, 100ns), 4u);
+  EXPECT_EQ(after_runs(length, 100, 300ns), 2u);
+  EXPECT_EQ(after_runs(length, 100, 600ns), 1u);
+  EXPECT_EQ(after_runs(length, 100, 150ns), 4u);
+}
+
+TEST(RunLengths, FallToOneAtOnce) {
+  Lengths length;
+  ASSERT_EQ(after_runs(length, 100, 1ns), 2048u);
+  EXPECT_EQ(after_runs(length, 1, 31ns), 2048u);
+  EXPECT_EQ(after_runs(length, 1, 32ns), 1u);
+  // One stride of them has run when something was wanted.
+  ASSERT_EQ(after_runs(length, 100, 1ns), 2048u);
+  length.begin();
+  HandClock::at += 1001ns;
+  length.ended(Lengths::stride);
+  EXPECT_EQ(length.next(), 1u);
+}
+
+TEST(RunLengths, AreMeasuredFromTheirBegin) {
+  Lengths length;
+  ASSERT_EQ(after_runs(length, 100, 1ns), 2048u);
+  HandClock::at += 1h;
+  EXPECT_EQ(after_runs(length, 1, 1ns), 2048u);
 }
 
 class InRuns : public ::testing::TestWithParam<Range> {};
@@ -70,6 +110,32 @@ TEST(RunsOfThreads, ABreakAndAFailureEndThem) {
     if (i == 7) throw std::runtime_error("by chance");
   });
   EXPECT_EQ(failed.sync().reason, ExitReason::failed);
+}
+
+// Threads that were short are long from `at` on: a look comes after a stride of them.
+TEST(RunsOfThreads, AKillWaitsForAFewOfThem) {
+  struct Threads {
+    Index at = 0;
+    std::atomic<bool> reached{false};
+    std::atomic<bool> killed{false};
+    std::atomic<std::uint64_t> afterwards{0};
+  };
+  LocalPlace place(1);
+  for (Index at = 50000; at < 54000; at += 250) {
+    Threads threads{.at = at};
+    auto* const all = &threads;
+    auto family = create(place, {.limit = 1000000}, [all](Index i) {
+      if (i < all->at) return;
+      if (i > all->at) ++all->afterwards;
+      all->reached = true;
+      while (!all->killed) std::this_thread::yield();
+    });
+    while (!threads.reached) std::this_thread::yield();
+    family.kill();
+    threads.killed = true;
+    EXPECT_EQ(family.sync().reason, ExitReason::killed);
+    EXPECT_LT(threads.afterwards, RunLength<>::stride) << at;
+  }
 }
 
 TEST(RunsOfThreads, AKillEndsAnEndlessFamilyOfShortThreads) {

@@ -8,7 +8,8 @@
 //                 of the family that is deep in its own families.
 //             TH2 no exception leaves run(): it ends the family (FamilyBase::fail).
 //             TH3 between two looks a worker runs so many threads as take less than a
-//                 microsecond, and at most RunLength::longest.
+//                 microsecond if they take as long as those before, and at most
+//                 RunLength<>::stride.
 // Thread safety: a family's threads run on any worker.
 #pragma once
 
@@ -169,36 +170,53 @@ class DividedThreads {
   }
   // The same for many threads, several between two looks.
   bool run_in_runs(Running& part, Worker& worker) {
-    RunLength length;
+    RunLength<> length;
     while (part.next != part.end) {
       if (!part.family.may_go_on(worker)) return false;
       if (part.next == part.end) return true;
+      length.begin();
       const bool all = guarded(part.family, false, [&] {
         do {
           const std::uint64_t first = part.next;
           const std::uint64_t run = std::min<std::uint64_t>(length.next(), part.end - first);
-          part.next = first + run;
-          run_threads(range_.index(first), run);
-          length.ended();
+          part.next = first + run;  // ORG2
+          const std::uint64_t have_run = run_threads(range_.index(first), run, worker);
+          part.next = first + have_run;
+          length.ended(have_run);
         } while (part.next != part.end && !worker.wanted());
       });
       if (!all) return false;
     }
     return true;
   }
+  // So many threads, or whole strides of them until something is wanted of the worker: how many.
   // A body of its own for the compiler, which then knows that threads do not change it.
-  void run_threads(Index first, std::uint64_t run) {
+  std::uint64_t run_threads(Index first, std::uint64_t run, const Worker& worker) {
     const Body body = body_;
-    const auto last = static_cast<Index>(static_cast<std::uint64_t>(first) + run);
-    if (range_.step == 1) {
-      for (Index index = first; index != last; ++index) call_body(body, index);
-      return;
+    const auto step = static_cast<std::uint64_t>(range_.step);
+    const auto at = [first](std::uint64_t distance) {
+      return static_cast<Index>(static_cast<std::uint64_t>(first) + distance);
+    };
+    if (step == 1)
+      return in_strides(run, worker, [&](std::uint64_t from, std::uint64_t threads) {
+        for (std::uint64_t i = 0; i != threads; ++i) call_body(body, at(from + i));
+      });
+    return in_strides(run, worker, [&](std::uint64_t from, std::uint64_t threads) {
+      for (std::uint64_t i = 0; i != threads; ++i) call_body(body, at((from + i) * step));
+    });
+  }
+  // A whole stride has a fixed number of threads, for the compiler.
+  template <class Threads>
+  static std::uint64_t in_strides(std::uint64_t run, const Worker& worker, Threads&& threads) {
+    constexpr std::uint64_t stride = RunLength<>::stride;
+    std::uint64_t have_run = 0;
+    while (run - have_run >= stride) {
+      threads(have_run, stride);
+      have_run += stride;
+      if (worker.wanted()) return have_run;
     }
-    for (std::uint64_t i = 0; i != run; ++i) {
-      call_body(body, first);
-      first = static_cast<Index>(static_cast<std::uint64_t>(first) +
-                                 static_cast<std::uint64_t>(range_.step));
-    }
+    threads(have_run, run - have_run);
+    return run;
   }
   bool divide(Running& part, Worker& worker) {
     if (part.upper) {
