@@ -14,6 +14,7 @@
 
 #include "host/memory/fixed_range.h"
 #include "host/processes/host_identity.h"
+#include "host/processes/process.h"
 #include "host/processes/processors.h"
 #include "runtime/collective/shared_memory.h"
 #include "runtime/engines/chosen_core.h"
@@ -48,16 +49,16 @@ struct Settings {
 // Trivially copyable, to be gathered.
 struct Name {
   std::array<char, 64> host{};
-  std::int64_t process = 0;
+  host::ProcessName process{};
 };
 Name name_of_this() {
   Name name;
   gethostname(name.host.data(), name.host.size() - 1);
-  name.process = getpid();
+  name.process = host::process_named(getpid());
   return name;
 }
 std::string described(const Name& name) {
-  return fmt::format("process {} on host {}", name.process, name.host.data());
+  return fmt::format("process {} on host {}", name.process.pid, name.host.data());
 }
 
 Status read_settings(Settings& out) {
@@ -223,20 +224,26 @@ Status Job::State::open_by_mpi() {
   std::vector<std::uint64_t> hosts(sites());
   all.gather(name_of_this(), std::span(names));
   all.gather(host::this_host().digest(), std::span(hosts));
+  const auto self = static_cast<Site>(rank);
+  const auto of_one_host = [&](Site one, Site other) {
+    return names[one].host == names[other].host && hosts[one] == hosts[other];
+  };
   std::vector<Site> colors;
-  std::vector<std::string> texts;
+  std::vector<HostLink::Process> processes;
   for (Site site = 0; site < sites(); ++site) {
     Site first = 0;
-    while (names[first].host != names[site].host || hosts[first] != hosts[site]) ++first;
+    while (!of_one_host(first, site)) ++first;
     colors.push_back(settings.shares_hosts ? first : site);
-    texts.push_back(described(names[site]));
+    processes.push_back(
+        {.name = described(names[site]),
+         .of_this_host = of_one_host(self, site) ? names[site].process : host::ProcessName{}});
   }
-  island = Island::of(static_cast<Site>(rank), colors);
-  const auto group = messages->group(static_cast<int>(colors[static_cast<std::size_t>(rank)]));
+  island = Island::of(self, colors);
+  const auto group = messages->group(static_cast<int>(colors[self]));
   runtime::Collective<HostExchange> mine(*group);
   Status shared;
   const auto opened = all.step(cannot_join, [&] {
-    far = std::make_unique<HostLink>(*messages, std::move(texts));
+    far = std::make_unique<HostLink>(*messages, std::move(processes));
     shared = share(mine).status();
     return shared;
   });

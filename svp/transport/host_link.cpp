@@ -22,12 +22,13 @@ constexpr std::size_t most_lanes = 16;
 
 }  // namespace
 
-HostLink::HostLink(HostMessages& messages, std::vector<std::string> names)
+HostLink::HostLink(HostMessages& messages, std::vector<Process> processes)
     : messages_(messages),
-      names_(std::move(names)),
-      peers_(names_.size()),
+      processes_(std::move(processes)),
+      peers_(processes_.size()),
       beats_(self(), sites(), Clock::now()) {
-  TOMBOLO_CHECK(names_.size() == sites(), "link: {} names of {} sites", names_.size(), sites());
+  TOMBOLO_CHECK(processes_.size() == sites(), "link: {} names of {} sites", processes_.size(),
+                sites());
 }
 
 std::size_t HostLink::most_bytes() const { return HostMessages::letter_bytes - sizeof(Head); }
@@ -231,8 +232,14 @@ void HostLink::look_at_peers(Clock::time_point now) {
       now, [this](Site peer) { send(peer, {.word = Word::beat}, {}); },
       [&](Site peer) { silent.push_back(peer); });
   for (const Site peer : silent)
-    lose(peer, fmt::format("process {} of the program ({}) does not answer any more", peer,
-                           names_[peer]));
+    if (!lives_here(peer))
+      lose(peer, fmt::format("process {} of the program ({}) does not answer any more", peer,
+                             processes_[peer].name));
+}
+
+bool HostLink::lives_here(Site site) const {
+  const host::ProcessName& process = processes_[site].of_this_host;
+  return process.pid != 0 && !host::has_ended(process);
 }
 
 void HostLink::look_at_trouble() {
@@ -240,7 +247,7 @@ void HostLink::look_at_trouble() {
     if (trouble->with < 0) end_process("the host MPI failed: " + trouble->text);
     const auto site = static_cast<Site>(trouble->with);
     lose(site, fmt::format("process {} of the program ({}) cannot be reached any more: {}", site,
-                           names_[site], trouble->text));
+                           processes_[site].name, trouble->text));
   }
 }
 
@@ -275,7 +282,10 @@ void HostLink::drop_arrays(Site site, const std::string& how) {
 
 void HostLink::end_process(const std::string& how) const {
   // Of processes of one host the first tells; by then the launcher has ended the others.
-  const auto host = [this](Site site) { return names_[site].substr(names_[site].rfind(' ')); };
+  const auto host = [this](Site site) {
+    const std::string& name = processes_[site].name;
+    return name.substr(name.rfind(' '));
+  };
   Site first = 0;
   while (host(first) != host(self())) ++first;
   if (first != self()) std::this_thread::sleep_for(std::chrono::milliseconds(300));

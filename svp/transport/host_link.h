@@ -8,7 +8,10 @@
 //                 sends nothing else tells it after a quarter of that.
 //             HLK2 an array's tag is its channel's at both sides, one for each direction; channels
 //                 are numbered anew only after all arrays of theirs have moved.
-//             HLK3 a site that is lost gets no message, and none of its arrays moves. If one cannot
+//             HLK3 a process of this host that lives is never lost by its silence, as one that a
+//                 debugger has stopped: its families would write to memory that their creators
+//                 have got back. The kernel says whether it lives.
+//             HLK4 a site that is lost gets no message, and none of its arrays moves. If one cannot
 //                 be stopped, the program ends with a message: its memory must not be given away.
 // Thread safety: one thread at a time, but for has_ended().
 #pragma once
@@ -24,6 +27,7 @@
 #include <utility>
 #include <vector>
 
+#include "host/processes/process.h"
 #include "svp/transport/beats.h"
 #include "svp/transport/link.h"
 #include "svp/transport/mpi/host_messages.h"
@@ -34,8 +38,12 @@ class HostLink {
  public:
   using Clock = Beats::Clock;
 
-  // `names` of the processes, by site: "process 12 on host a".
-  HostLink(HostMessages& messages, std::vector<std::string> names);
+  struct Process {
+    std::string name;                // "process 12 on host a"
+    host::ProcessName of_this_host;  // {}: it is of another one
+  };
+  // `processes` by site.
+  HostLink(HostMessages& messages, std::vector<Process> processes);
 
   Site self() const { return static_cast<Site>(messages_.rank()); }
   Site sites() const { return static_cast<Site>(messages_.size()); }
@@ -43,9 +51,9 @@ class HostLink {
 
   bool try_send(const VirtualChannel& to, Kind kind, std::span<const std::byte> bytes);
   template <class Take>
-  bool poll(Take&& take) {
+  bool poll(Take&& take, Clock::time_point now = Clock::now()) {
     Taking<Take> taking(take);
-    return take_all(taking, Clock::now());
+    return take_all(taking, now);
   }
   // A look for messages is all that can be done. They are kept for the next poll(); but the
   // room that other sites tell of counts at once.
@@ -148,6 +156,7 @@ class HostLink {
   bool take_arrays(Taker& taker);
   bool take_arrays_of(const Key& key, Taker& taker);
   void look_at_peers(Clock::time_point now);
+  bool lives_here(Site site) const;
   void look_at_trouble();
   void lose(Site site, const std::string& how);
   void tell_lost(Site site, const std::string& how);
@@ -155,7 +164,7 @@ class HostLink {
   [[noreturn]] void end_process(const std::string& how) const;
 
   HostMessages& messages_;
-  std::vector<std::string> names_;
+  std::vector<Process> processes_;
   std::vector<Peer> peers_;
   Beats beats_;
   std::deque<Left> left_;

@@ -5,7 +5,10 @@
 #include "svp/transport/host_link.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <map>
 #include <memory>
 #include <numeric>
 #include <thread>
@@ -21,13 +24,18 @@ namespace {
 using testing::FakeMessages;
 using namespace std::chrono_literals;
 
+// Each on a host of its own, but for those that have a process of this one.
 struct Sites {
-  explicit Sites(int size, std::uint64_t seed = 1) : post(seed) {
-    std::vector<std::string> names;
-    for (int i = 0; i < size; ++i) names.push_back("process 10 on host " + std::to_string(i));
+  explicit Sites(int size, std::uint64_t seed = 1,
+                 const std::map<int, host::ProcessName>& of_this_host = {})
+      : post(seed) {
+    std::vector<HostLink::Process> processes;
+    for (int i = 0; i < size; ++i)
+      processes.push_back({"process 10 on host " + std::to_string(i),
+                           of_this_host.contains(i) ? of_this_host.at(i) : host::ProcessName{}});
     for (int i = 0; i < size; ++i) {
       messages.push_back(std::make_unique<FakeMessages>(post, i, size));
-      links.push_back(std::make_unique<HostLink>(*messages.back(), names));
+      links.push_back(std::make_unique<HostLink>(*messages.back(), processes));
     }
   }
   HostLink& operator[](std::size_t i) { return *links[i]; }
@@ -258,6 +266,41 @@ TEST(HostLink, TellsAllOfASiteThatIsLost) {
   EXPECT_FALSE(sites[2].is_whole());
 }
 
+// A child that has ended, and was collected.
+host::ProcessName ended_process() {
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  const host::ProcessName name = host::process_named(child);
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
+  return name;
+}
+
+// 1 is of another host, and cut off; 2 lives here, stopped; 3 has ended here.
+TEST(HostLink, TakesNoSilentProcessForLostThatLives) {
+  Sites sites(4, 1, {{2, host::process_named(getpid())}, {3, ended_process()}});
+  std::vector<Site> lost;
+  const auto start = HostLink::Clock::now();
+  for (auto now = start; now < start + 6s; now += 10ms) {
+    sites[0].poll(takes_all, now);
+    while (const auto loss = sites[0].next_loss()) lost.push_back(loss->site);
+  }
+  EXPECT_EQ(lost, (std::vector<Site>{1, 3}));
+  EXPECT_TRUE(sites[0].try_send({.opener = 0, .peer = 2, .number = 3}, Kind::request, {}));
+  std::vector<Kind> taken;
+  sites[2].poll([&](const Message& message) {
+    taken.push_back(message.kind);
+    return true;
+  });
+  EXPECT_EQ(taken, std::vector{Kind::request});
+}
+// Likewise of process 0, without which the others end.
+TEST(HostLink, OutlivesAProcess0ThatIsStopped) {
+  Sites sites(2, 1, {{0, host::process_named(getpid())}});
+  const auto start = HostLink::Clock::now();
+  for (auto now = start; now < start + 6s; now += 10ms) sites[1].poll(takes_all, now);
+  EXPECT_TRUE(sites[1].is_whole());
+}
+
 TEST(HostLinkDeathTest, EndsTheProcessWhereItCannotGoOn) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   const auto lose = [](std::size_t site, int lost, bool refuses) {
@@ -277,7 +320,7 @@ TEST(HostLinkDeathTest, EndsTheProcessWhereItCannotGoOn) {
 TEST(HostLinkDeathTest, HasANameForEachSite) {
   FakeMessages::Post post(1);
   FakeMessages messages(post, 0, 3);
-  EXPECT_DEATH(HostLink(messages, {"process 1 on host a", "process 2 on host b"}),
+  EXPECT_DEATH(HostLink(messages, {{"process 1 on host a", {}}, {"process 2 on host b", {}}}),
                "link: 2 names of 3 sites");
 }
 
