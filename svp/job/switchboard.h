@@ -8,15 +8,22 @@
 //                 its completion is sent, or its creator's process has ended.
 //             SWB3 a site that has ended gets no message; its calls fail with the cause, those that
 //                 are open and those to come, and its families here are killed.
+//             SWB4 without memory for its tables, or the link's, the process ends with a sentence:
+//                 messages could neither be kept nor answered. Data have none of that (SVC3, CLL3).
 // Thread safety: yes: one lock. Data that are fetched or given back from memory to memory are not
 // under it.
 #pragma once
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -64,13 +71,15 @@ class Switchboard final : public Host {
   }
 
   void ask_sync(OpenCall& open, bool stopped) {
-    const std::lock_guard lock(mutex_);
-    if (open.call->ended()) return;
-    // Before the request to sync, which closes channels: a thread that is stopped reads none.
-    if (stopped || open.family.stopped()) open.call->ask_kill();
-    look_at_channels(open);
-    open.call->ask_sync();
-    advance(open);
+    with_memory([&] {
+      const std::lock_guard lock(mutex_);
+      if (open.call->ended()) return;
+      // Before the request to sync, which closes channels: a thread that is stopped reads none.
+      if (stopped || open.family.stopped()) open.call->ask_kill();
+      look_at_channels(open);
+      open.call->ask_sync();
+      advance(open);
+    });
   }
 
   // ---- Channels ---------------------------------------------------------------------------------
@@ -95,14 +104,8 @@ class Switchboard final : public Host {
     if (!mutex_.try_lock()) return false;
     const std::lock_guard lock(mutex_, std::adopt_lock);
     if (closed_) return false;
-    bool any = link_.poll([this](const Message& message) { return take(message); });
-    while (const auto loss = link_.next_loss()) end_site(loss->site, loss->how);
-    any = look_at_told() || any;
-    if (!unsent_calls_.empty() || !unsent_families_.empty()) any = send_more() || any;
-    if (const std::uint64_t raised = Pool::alarms_raised(); raised != alarms_seen_) {
-      alarms_seen_ = raised;
-      pass_kills_on();
-    }
+    bool any = false;
+    with_memory([&] { any = pump_all(); });
     return any;
   }
   bool has_arrivals() {
@@ -117,7 +120,7 @@ class Switchboard final : public Host {
 
   void site_ended(Site site, const std::string& how) {
     const std::lock_guard lock(mutex_);
-    end_site(site, how);
+    with_memory([&] { end_site(site, how); });
   }
   // Calls `use` while no thread uses the link.
   template <class Use>
@@ -142,15 +145,41 @@ class Switchboard final : public Host {
       family.takes_kills = false;
       orphaned = family.orphaned;
     }
-    const Completion completion = family.completion();
-    if (!orphaned) family.service.end(reach_, completion);
-    const std::lock_guard lock(mutex_);
-    family.over = true;
-    advance(family);
+    with_memory([&] {
+      const Completion completion = family.completion();
+      if (!orphaned) family.service.end(reach_, completion);
+      const std::lock_guard lock(mutex_);
+      family.over = true;
+      advance(family);
+    });
   }
 
  private:
   using Key = std::pair<Site, std::uint32_t>;
+
+  // SWB4.
+  template <class Act>
+  static void with_memory(Act&& act) try {
+    act();
+  } catch (const std::bad_alloc&) {
+    constexpr std::string_view text =
+        "tombolo: no memory for messages between the processes of a program\n";
+    // Without stdio, which may need some.
+    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+    std::abort();
+  }
+
+  bool pump_all() {
+    bool any = link_.poll([this](const Message& message) { return take(message); });
+    while (const auto loss = link_.next_loss()) end_site(loss->site, loss->how);
+    any = look_at_told() || any;
+    if (!unsent_calls_.empty() || !unsent_families_.empty()) any = send_more() || any;
+    if (const std::uint64_t raised = Pool::alarms_raised(); raised != alarms_seen_) {
+      alarms_seen_ = raised;
+      pass_kills_on();
+    }
+    return any;
+  }
 
   std::uint32_t reserve() {
     const std::lock_guard lock(mutex_);

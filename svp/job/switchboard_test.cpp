@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string>
 #include <thread>
@@ -45,6 +46,7 @@ class SharedLink {
   }
   template <class Take>
   bool poll(Take&& take) {
+    if (has_no_memory) throw std::bad_alloc();
     bool any = false;
     while (std::optional<testing::QueueLink::Letter> letter = next()) {
       take(Message{letter->channel, letter->kind, letter->bytes});
@@ -60,6 +62,7 @@ class SharedLink {
   std::optional<Loss> next_loss() { return std::exchange(loss, std::nullopt); }
 
   std::optional<Loss> loss;
+  bool has_no_memory = false;
 
  private:
   std::optional<testing::QueueLink::Letter> next() {
@@ -239,6 +242,17 @@ TEST_F(Boards, TakeNoMessageOfASiteThatIsLost) {
   EXPECT_EQ(there.open_calls(), 0u);
   here.site_ended(1, "gone");
   expect_nothing_left();
+}
+
+// SWB4.
+TEST_F(Boards, EndWithASentenceWithoutMemory) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        link_here.has_no_memory = true;
+        here.pump();
+      },
+      "tombolo: no memory for messages between the processes of a program");
 }
 
 class ChannelBoards : public Boards {

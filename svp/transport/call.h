@@ -16,6 +16,7 @@
 //                 (publish), and as the family left it when ended() becomes true (refresh). Memory
 //                 is consistent at these two points alone.
 //             CLL3 the call ends with exactly one completion, whatever is asked meanwhile.
+//                 Where there is no memory for it, it is counted to its end, and the call fails.
 //             CLL4 values that the parent writes to channels go before the request to sync: that
 //                 closes the other channels there.
 // Thread safety: one thread at a time.
@@ -24,6 +25,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <span>
 #include <string>
 #include <utility>
@@ -231,22 +233,40 @@ class Call {
   void take_completion(std::span<const std::byte> bytes) {
     if (!answering_) block_.clear();
     answering_ = true;
-    block_.append(bytes.data(), bytes.size());
+    keep(bytes);
     CompletionHead head;
     BytesReader reader(block_.all());
-    if (!reader.take(head) || head.bytes > block_.size()) return;
+    if (!reader.take(head) || head.bytes > come_) return;
     complete_ = true;
     completion_.reason = head.reason;
     completion_.value = head.value;
+    if (!no_memory_) read_completion(head, reader);
+    if (has_output(head.reason)) receiving_.begin(pieces_, Leg::back);
+  }
+  void keep(std::span<const std::byte> bytes) {
+    come_ += bytes.size();
+    try {
+      if (!no_memory_) block_.append(bytes.data(), bytes.size());
+    } catch (const std::bad_alloc&) {
+      no_memory_ = true;
+    }
+    if (!no_memory_ || block_.size() >= sizeof(CompletionHead)) return;
+    // The head has room without an allocation (Bytes::few).
+    block_.append(bytes.data(), std::min(bytes.size(), sizeof(CompletionHead) - block_.size()));
+  }
+  void read_completion(const CompletionHead& head, BytesReader& reader) {
     const std::byte* const text = reader.bytes(head.text_bytes);
-    if (text != nullptr)
-      completion_.text.assign(reinterpret_cast<const char*>(text), head.text_bytes);
+    try {
+      if (text != nullptr)
+        completion_.text.assign(reinterpret_cast<const char*>(text), head.text_bytes);
+    } catch (const std::bad_alloc&) {
+      no_memory_ = true;
+    }
     if (!has_output(head.reason)) return;
     const std::size_t before = sizeof head + head.text_bytes;
     note(text != nullptr &&
          BlockReader(block_.all().subspan(before), encoded()).read(pieces_, Leg::back, [](Routed&) {
          }));
-    receiving_.begin(pieces_, Leg::back);
   }
   void note(bool fits) {
     if (!fits) misfit_ = true;
@@ -257,6 +277,8 @@ class Call {
       completion_ = {.reason = ExitReason::failed,
                      .value = 0,
                      .text = "the output does not fit the description"};
+    if (no_memory_)
+      completion_ = {.reason = ExitReason::failed, .value = 0, .text = "no memory for the output"};
     for (const Routed& routed : pieces_)
       if (routed.way == Way::address && comes_out(routed.piece.form->flow))
         reach.refresh(routed.piece.at, routed.piece.bytes());
@@ -274,7 +296,9 @@ class Call {
   Asked sync_ = Asked::no;
   Asked kill_ = Asked::no;
   bool sent_ = false;
+  std::uint64_t come_ = 0;  // bytes of the completion
   bool answering_ = false;
+  bool no_memory_ = false;  // for all of these
   bool complete_ = false;
   bool misfit_ = false;
   bool expecting_ = false;

@@ -7,10 +7,28 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cstdlib>
+#include <limits>
+#include <new>
 #include <numeric>
 
 #include "svp/transport/service.h"
 #include "svp/transport/testing/queue_link.h"
+
+namespace {
+
+// Larger arrays find no memory.
+std::size_t most_array_bytes = std::numeric_limits<std::size_t>::max();
+
+}  // namespace
+
+void* operator new[](std::size_t bytes) {
+  void* const at = bytes > most_array_bytes ? nullptr : std::malloc(bytes);
+  if (at == nullptr) throw std::bad_alloc();
+  return at;
+}
+void operator delete[](void* at) noexcept { std::free(at); }
+void operator delete[](void* at, std::size_t) noexcept { std::free(at); }
 
 namespace tombolo::svp {
 namespace {
@@ -26,6 +44,7 @@ void work(Index i, In<int> by, InArray<double> from, InOutArray<std::int64_t> bo
 void sum(Out<std::int64_t> all, InArray<std::int32_t> last) {
   *all = std::accumulate(last.begin(), last.end(), std::int64_t{0});
 }
+void fill(Index i, OutArray<float> to) { to[static_cast<std::size_t>(i)] = 7; }
 struct NoXdr {
   int a;
   int b;
@@ -233,6 +252,33 @@ TEST_F(Protocol, RefusesDataThatDoNotFit) {
     EXPECT_EQ(call.completion().reason, ExitReason::failed);
     EXPECT_NE(call.completion().text.find("do not fit"), std::string::npos);
   }
+}
+
+// At the creator, whose messages are smaller than a head and larger, and at the family's site.
+TEST_F(Protocol, FailsWithoutMemoryForTheOutput) {
+  for (const std::size_t most_bytes : {24u, 4096u})
+    for (const bool at_creator : {true, false}) {
+      std::vector<float> to(1000, 1);
+      OutArray<float> array(to);
+      const std::array<Piece, 1> pieces{Parameter<OutArray<float>>::piece(array)};
+      Call call({.opener = 0, .peer = 1, .number = 3},
+                {.function = &remote<&fill>.entry(),
+                 .range = {.limit = 1000},
+                 .carriage = Carriage::stream},
+                pieces);
+      call.open(reach_);
+      call.ask_sync();
+      const auto run = [&](Service& service) {
+        if (!at_creator) most_array_bytes = 300;
+        run_all(service, reach_);
+        if (at_creator) most_array_bytes = 300;
+      };
+      converse(call, run, 2, most_bytes);
+      most_array_bytes = std::numeric_limits<std::size_t>::max();
+      EXPECT_EQ(call.completion().reason, ExitReason::failed);
+      EXPECT_EQ(call.completion().text, "no memory for the output");
+      EXPECT_EQ(to, std::vector<float>(1000, 1));
+    }
 }
 
 TEST_F(Protocol, KnowsTypesWithoutAFormInAStream) {

@@ -18,7 +18,7 @@
 //             SVC2 memory that was shown by address is refreshed by fetch(), and published by
 //                 end(), before the completion is sent.
 //             SVC3 a request that cannot be served is answered by `failed` with the cause, after
-//                 all its data have come.
+//                 all its data have come. Output that there is no memory for is answered so, too.
 // Thread safety: one thread at a time; fetch(), frame() and end() may be used by another one than
 // take() and advance() as long as those do not wait for them.
 #pragma once
@@ -29,6 +29,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "svp/transport/call.h"
@@ -119,7 +120,11 @@ class Service {
       answer = refusal(status);
     if (!notes_fit_.load() && answer.reason != ExitReason::failed)
       answer = refusal(Status::unsupported("the notes of a channel do not fit the description"));
-    write_completion(answer);
+    try {
+      write_completion({.reason = answer.reason, .value = answer.value}, answer.text);
+    } catch (const std::bad_alloc&) {  // this one needs none (Bytes::few)
+      write_completion({.reason = ExitReason::failed}, "no memory for the output");
+    }
     ended_ = true;
   }
   static Completion refusal(const Status& status) {
@@ -279,16 +284,15 @@ class Service {
     return first;
   }
 
-  void write_completion(const Completion& completion) {
-    const bool output = has_output(completion.reason);
+  // Throws std::bad_alloc.
+  void write_completion(CompletionHead head, std::string_view text) {
+    const bool output = has_output(head.reason);
     block_.clear();
-    block_.grow(sizeof(CompletionHead));  // written last
-    block_.append(completion.text.data(), completion.text.size());
+    block_.grow(sizeof head);  // written last
+    block_.append(text.data(), text.size());
     if (output) BlockWriter(block_, encoded()).write(pieces_, Leg::back);
-    CompletionHead head{.reason = completion.reason,
-                        .text_bytes = static_cast<std::uint32_t>(completion.text.size()),
-                        .value = completion.value,
-                        .bytes = block_.size()};
+    head.text_bytes = static_cast<std::uint32_t>(text.size());
+    head.bytes = block_.size();
     block_.overwrite(0, &head, sizeof head);
     sending_.begin(Kind::completion, block_.all(),
                    output ? std::span<const Routed>(pieces_) : std::span<const Routed>(),
