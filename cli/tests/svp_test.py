@@ -70,6 +70,32 @@ int main() {
 """
 
 
+# Families at process 1 with an array of so many elements, and at the creator's place.
+REMOTE = r"""
+#include <cstdlib>
+#include "svp/svp.h"
+namespace svp = tombolo::svp;
+
+void first(svp::InOutArray<long> array) { array[0] += 1; }
+void nothing(svp::Index) {}
+
+int main(int, char** argv) {
+  return svp::run([argv](svp::Job& job) {
+    svp::SharedArray<long> array(std::atol(argv[1]));
+    for (int i = 0; i < 5; ++i) {
+      auto there = svp::create(job.place(1), svp::remote<&first>, std::span<long>(array));
+      there.sync().rethrow();
+    }
+    for (int i = 0; i < 3; ++i) {
+      auto here = svp::create(job.place(0), {.limit = 2}, svp::remote<&nothing>);
+      here.sync().rethrow();
+    }
+    return array[0] == 5 ? 0 : 1;
+  });
+}
+"""
+
+
 @pytest.fixture(scope="module", autouse=True)
 def built():
     """The archive and the launcher, built before any test has a time limit."""
@@ -98,6 +124,11 @@ def workers(compile_cpp):
 @pytest.fixture(scope="module")
 def events(compile_cpp):
     return compile_cpp("events", EVENTS)
+
+
+@pytest.fixture(scope="module")
+def remote(compile_cpp):
+    return compile_cpp("remote", REMOTE)
 
 
 def run(*words, **environment) -> subprocess.CompletedProcess:
@@ -177,6 +208,29 @@ def test_stats_count_families_by_how_they_ran(events):
     assert run(events).stderr == ""
 
 
+def remote_counts(remote: Path, elements: int, transport: str) -> list[dict]:
+    """Of both processes, by rank."""
+    done = run("-n", 2, remote, elements, TOMBOLO_STATS="json", TOMBOLO_SVP_TRANSPORT=transport)
+    assert done.returncode == 0, done.stderr
+    told = [json.loads(line.removeprefix("tombolo: stats ")) for line in done.stderr.splitlines()]
+    told.sort(key=lambda counts: counts["rank"])
+    return told
+
+
+def test_stats_count_families_in_other_processes_and_bytes_of_messages(remote):
+    by_address, other = remote_counts(remote, 1, "remap")
+    assert (by_address["remote_creates"], other["remote_creates"]) == (5, 0)
+    # The program itself, and those at its own place.
+    assert by_address["families_created"] == 1 + 5 + 3
+    assert by_address["families_inlined"] <= 3
+    # No byte of the array, of one element or of 1 MiB.
+    large = remote_counts(remote, 1 << 17, "remap")
+    assert [each["remote_bytes"] for each in large] == [by_address["remote_bytes"], other["remote_bytes"]]
+    few, many = remote_counts(remote, 1, "buffer"), remote_counts(remote, 1001, "buffer")
+    for less, more in zip(few, many, strict=True):
+        assert more["remote_bytes"] - less["remote_bytes"] == 5 * 1000 * 8
+
+
 def spans(trace: Path) -> list[dict]:
     told = json.loads(trace.read_text())["traceEvents"]
     return [event for event in told if event["ph"] != "M"]
@@ -254,6 +308,24 @@ def test_processes_make_one_trace(events, tmp_path):
     told = json.loads(trace.read_text())["traceEvents"]
     assert {event["pid"] for event in told} == {1, 2}
     assert [path.name for path in tmp_path.iterdir()] == ["trace.json"]
+
+
+def test_a_trace_tells_families_of_other_processes(remote, tmp_path):
+    trace = tmp_path / "trace.json"
+    done = run("-n", 2, "--trace", trace, remote, 1)
+    assert done.returncode == 0, done.stderr
+    told = spans(trace)
+    names = [(event["pid"], event["name"]) for event in told]
+    pids = {1, 2}
+    (there,) = (pid for pid in pids if names.count((pid, "family")) == 5)
+    (here,) = pids - {there}
+    assert names.count((here, "family")) == 1 + 3
+    assert names.count((here, "wait for a family")) >= 5
+    places = [event["args"]["place"] for event in told if event["name"] == "delegate"]
+    assert places.count("process 1") == 5
+    ranges = [(event["args"]["start"], event["args"]["limit"]) for event in told
+              if event["name"] == "family" and event["pid"] == here]  # fmt: skip
+    assert ranges.count((0, 2)) == 3
 
 
 def test_a_trace_that_cannot_be_written_is_told_at_once(events):

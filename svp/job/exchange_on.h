@@ -98,6 +98,9 @@ class ExchangeOn final : public JobExchange {
   void open(OpenCall& call, const RemoteRecord& place, const CallPlan& plan,
             std::span<const Piece> pieces) override {
     ProcessRecords::here().remote_creates().add();
+    if (Worker* const creator = Worker::here())
+      creator->note(FamilyTrace::Event::delegate,
+                    {.range = {}, .place = {.kind = PlaceName::Kind::process, .number = place.site}});
     board_.open(call, place, plan, pieces);
   }
   void ask_sync(OpenCall& call, bool stopped) override { board_.ask_sync(call, stopped); }

@@ -32,6 +32,10 @@ void ServedFamily::start(const Place& place) {
 void ServedFamily::body(Task& task, Worker& worker) {
   auto& self = static_cast<ServedFamily&>(task);
   worker.set_scope(&self);
+  worker.note_begin(FamilyTrace::Event::family, self,
+                    {.range = self.service.range(),
+                     .place = self.at_->name(worker),
+                     .family = static_cast<const Scope*>(&self)});
   const Status there = self.host_.fetch(self.service);
   if (there.ok())
     self.run_threads(worker);

@@ -73,7 +73,7 @@ class [[nodiscard]] DistributedFamily<Remote<f>, std::tuple<P...>, std::tuple<E.
     complete(worker);
     Exit end = exit_of_all();
     if (!end.done() && parent() != nullptr && parent()->stopped()) throw Stopped{};
-    if (worker != nullptr && worker->wanted() && worker->attend()) throw Stopped{};
+    if (worker != nullptr && worker->wanted()) sync_attentively(*worker);
     return end;
   }
 
@@ -101,6 +101,7 @@ class [[nodiscard]] DistributedFamily<Remote<f>, std::tuple<P...>, std::tuple<E.
   static void body(Task& task, Worker& worker) {
     auto& self = static_cast<DistributedFamily&>(task);
     worker.set_scope(&self);
+    if (worker.wanted()) self.begin_attentively(worker);
     self.threads_.run(self, worker);
   }
   static void run_taken(Task& task, Worker& worker) {
@@ -137,6 +138,7 @@ class [[nodiscard]] DistributedFamily<Remote<f>, std::tuple<P...>, std::tuple<E.
     threads_.close_parent();
     if (call_) Exchange::here()->ask_sync(*call_, parent_stopped);
     if (worker == nullptr || call_ || !worker->take_back(*this)) return join_at(at_, worker);
+    worker->counts().inlined.add();
     Scope* const before = worker->scope();
     at_.run(*this, &DistributedFamily::body, *worker);
     worker->set_scope(before);
@@ -155,17 +157,29 @@ class [[nodiscard]] DistributedFamily<Remote<f>, std::tuple<P...>, std::tuple<E.
       if (call_) ignore();
     return exit();
   }
+  void begin_attentively(Worker& worker) {
+    worker.note_begin(FamilyTrace::Event::family, *this,
+                      {.range = threads_.range(),
+                       .place = at_.name(worker),
+                       .family = static_cast<const Scope*>(this),
+                       .parent = parent()});
+    if (worker.attend()) end_early();
+  }
   // Leaves the creating thread if that was stopped.
   void attend(Worker& worker) {
     if (!worker.attend()) return;
-    complete(syncing());
-    (void)exit_here();
+    end_unsynced();
     throw Stopped{};
   }
   void leave() {
     leave_unsynced();
-    complete(syncing());
+    end_unsynced();
+  }
+  void end_unsynced() {
+    Worker* const worker = syncing();
+    complete(worker);
     (void)exit_here();
+    if (worker != nullptr) worker->note_end(*this);
   }
 
   std::tuple<P...> parameters_;

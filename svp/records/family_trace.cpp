@@ -11,13 +11,13 @@ namespace {
 
 constexpr const char* names[] = {"family", "part",     "wait for a family", "blocked read",
                                  "steal",  "delegate", "write that wakes"};
+constexpr const char* kinds[] = {"local", "exclusive", "process"};
 constexpr const char* reasons[] = {"done", "broken", "killed", "failed"};
 constexpr unsigned stacks_of_a_worker = 4096;
 constexpr unsigned workers_of_a_place = 1024;
 
 std::string text_of(PlaceName place) {
-  return fmt::format("{} {}", place.kind == PlaceName::Kind::local ? "local" : "exclusive",
-                     place.number);
+  return fmt::format("{} {}", kinds[static_cast<std::size_t>(place.kind)], place.number);
 }
 
 std::string text_of(Index limit) {

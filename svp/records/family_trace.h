@@ -24,7 +24,7 @@ namespace tombolo::svp {
 
 // As trace events name it.
 struct PlaceName {
-  enum class Kind : std::uint8_t { local, exclusive } kind = Kind::local;
+  enum class Kind : std::uint8_t { local, exclusive, process } kind = Kind::local;
   std::uint32_t number = 0;
 };
 
