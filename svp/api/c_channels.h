@@ -46,6 +46,9 @@ struct CGlobals {
   using Value = CValue;
   using End = CGlobals&;
 
+  void hand_over() {
+    for (std::size_t i = 0; i < count; ++i) of(all[i]).channel.hand_over();
+  }
   void close_parent() {
     for (std::size_t i = 0; i < count; ++i) of(all[i]).channel.close_parent();
   }
@@ -60,6 +63,10 @@ struct CChannels {
   using Value = CValue;
   using End = CSharedEnds;
 
+  void hand_over() {
+    globals.hand_over();
+    for (std::size_t i = 0; i < count; ++i) shareds[i]->channel.hand_over();
+  }
   void close_parent() {
     globals.close_parent();
     for (std::size_t i = 0; i < count; ++i) shareds[i]->channel.close_parent();

@@ -19,6 +19,7 @@ template <class Ch>
 concept FamilyChannel = requires(Ch& channel) {
   typename Ch::Value;
   typename Ch::End;
+  { channel.hand_over() } -> std::same_as<void>;
   { channel.close_parent() } -> std::same_as<void>;
 };
 // One whose threads run in order.

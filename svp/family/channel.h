@@ -52,6 +52,13 @@ class Channel {
     if (claim()) end_with(closed);
   }
 
+  // To a family, by its creator. False: it belongs to another one. relaxed: finds a mistake, and
+  // orders nothing.
+  bool hand_over() {
+    if (handed_over_.load(std::memory_order_relaxed)) return false;
+    handed_over_.store(true, std::memory_order_relaxed);
+    return true;
+  }
   // By a transport. The channel is one family's: it has one listener at most; false: it has one.
   bool listen(ChannelListener& listener);
   void ignore();
@@ -74,6 +81,7 @@ class Channel {
   bool unlist(const Blocked& blocked);
 
   std::atomic<std::uint32_t> state_{0};
+  std::atomic<bool> handed_over_{false};
   Blocked* waiting_ = nullptr;
   ChannelListener* listener_ = nullptr;
 };

@@ -293,6 +293,28 @@ TEST_F(ChannelsDeathTest, AWriteComesBeforeTheSync) {
       "or its family was synced");
 }
 
+// Also if that has been synced: the second one would read the values of the first.
+TEST_F(ChannelsDeathTest, BelongToOneFamily) {
+  EXPECT_DEATH(
+      {
+        Global<int> value(1);
+        create([](Global<int>& v) { v.read(); }, value).sync();
+        create([](Global<int>& v) { v.read(); }, value).sync();
+      },
+      "create: a channel that belongs to another family");
+  EXPECT_DEATH(
+      {
+        Shared<int> value(1);
+        create(
+            {.limit = 2}, [](SharedEnd<int>&) {}, value)
+            .sync();
+        create(
+            {.limit = 2}, [](SharedEnd<int>&) {}, value)
+            .sync();
+      },
+      "create: a channel that belongs to another family");
+}
+
 class Listening final : public ChannelListener {
  public:
   void channel_changed() noexcept override { ++told; }

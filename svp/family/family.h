@@ -43,6 +43,7 @@ class [[nodiscard]] Family final : public FamilyBase {
       delegate_to_default();
     if (worker == nullptr) [[unlikely]]
       count_outside();
+    threads_.hand_over_channels();
     if (worker != nullptr && worker->wanted()) [[unlikely]]
       attend(*worker);
   }

@@ -38,6 +38,10 @@ class Global {
     return cell_.get();
   }
 
+  // By the family, at its create.
+  void hand_over() {
+    TOMBOLO_CHECK(cell_.hand_over(), "create: a channel that belongs to another family");
+  }
   // By the family, when its parent will write no more.
   void close_parent() { cell_.close(); }
 

@@ -54,6 +54,10 @@ class Shared {
     no_value("read: the last thread ended without a write to this shared channel");
   }
 
+  // By the family, at its create.
+  void hand_over() {
+    TOMBOLO_CHECK(first_.hand_over(), "create: a channel that belongs to another family");
+  }
   // By the family, when its parent will write no more.
   void close_parent() { first_.close(); }
 

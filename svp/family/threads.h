@@ -56,6 +56,9 @@ class SingleThread {
     guarded(family, true,
             [&] { std::apply([&](Channels&... channels) { call(channels...); }, channels_); });
   }
+  void hand_over_channels() {
+    std::apply([](Channels&... channels) { (channels.hand_over(), ...); }, channels_);
+  }
   void close_parent() {
     std::apply([](Channels&... channels) { (channels.close_parent(), ...); }, channels_);
   }
@@ -87,6 +90,9 @@ class DividedThreads {
       run_endless(family, worker);
     else
       run_part(family, worker, 0, count);
+  }
+  void hand_over_channels() {
+    std::apply([](Channels&... channels) { (channels.hand_over(), ...); }, channels_);
   }
   void close_parent() {
     std::apply([](Channels&... channels) { (channels.close_parent(), ...); }, channels_);
@@ -283,6 +289,9 @@ class OrderedThreads {
           each_ordered(ends, [&](auto& end) { end.end(!all || family.stopped()); });
         },
         channels_);
+  }
+  void hand_over_channels() {
+    std::apply([](Channels&... channels) { (channels.hand_over(), ...); }, channels_);
   }
   void close_parent() {
     std::apply([](Channels&... channels) { (channels.close_parent(), ...); }, channels_);

@@ -50,6 +50,7 @@ struct ServedChannels {
   };
   using Value = std::byte;
 
+  void hand_over() {}     // its own
   void close_parent() {}  // the service does
   std::span<FamilyEnd* const> ends{};
 };

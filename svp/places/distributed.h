@@ -59,6 +59,7 @@ class [[nodiscard]] DistributedFamily<Remote<f>, std::tuple<P...>, std::tuple<E.
     else
       at_.begin(*this, *this, worker);
     if (worker == nullptr) count_outside();
+    threads_.hand_over_channels();
     if (worker != nullptr && worker->wanted()) attend(*worker);
   }
   ~DistributedFamily() {
