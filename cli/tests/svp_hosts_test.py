@@ -198,9 +198,13 @@ static int killed(Job& job) {
   return 7;
 }
 
-int main(int, char** argv) {
+static int throws_itself(Job&) { throw std::runtime_error("of the program"); }
+
+int main(int, char** argv) try {
   const std::string part = argv[1];
-  return run(part == "data" ? data : part == "ends" ? ends : part == "many" ? many : part == "channels" ? channels : part == "lost" ? lost : killed);
+  return run(part == "throws" ? throws_itself : part == "data" ? data : part == "ends" ? ends : part == "many" ? many : part == "channels" ? channels : part == "lost" ? lost : killed);
+} catch (const std::runtime_error& error) {
+  std::puts(error.what());
 }
 """
 
@@ -267,6 +271,14 @@ def test_channels_go_by_each_mpi(parts, key):
     done = ran(*COMMAND, "svp", "run", "-n", "2", "--workers", "1", "--mpi", key, parts, "channels",
                TOMBOLO_SVP_SHARE="none")  # fmt: skip
     assert (done.returncode, done.stdout) == (0, "all ended\n"), (mpi.label, done.stderr)
+
+
+@pytest.mark.parametrize("key", mpis.KEYS)
+def test_an_exception_of_the_program_leaves_the_mpi_finalized(parts, key):
+    mpi = found(key)
+    done = ran(*COMMAND, "svp", "run", "-n", "2", "--workers", "1", "--mpi", key, parts, "throws")
+    # Its launcher complains of a process that has not finalized it.
+    assert (done.returncode, done.stdout) == (0, "of the program\n"), (mpi.label, done.stderr)
 
 
 def test_the_command_runs_in_each_process_of_mpiexec(parts):

@@ -9,6 +9,7 @@
 #include <array>
 #include <condition_variable>
 #include <cstdio>
+#include <exception>
 #include <mutex>
 #include <optional>
 
@@ -422,7 +423,7 @@ int Job::run_program(const std::function<int(Job&)>& program) {
   thread.join();
   if (state_->exchange != nullptr) state_->exchange->end();
   exit.rethrow();
-  return result;
+  return exit.reason == ExitReason::broken ? static_cast<int>(exit.value) : result;
 }
 
 void Job::serve() {
@@ -449,11 +450,17 @@ int run(const std::function<int(Job&)>& program) {
   Job* const job = started.release();  // workers look at its parts until the process ends
   job_here.store(job, std::memory_order_release);
   int result = 0;
-  if (job->rank() == 0)
-    result = job->run_program(program);
-  else
-    job->serve();
-  job->leave();
+  std::exception_ptr error;
+  try {
+    if (job->rank() == 0)
+      result = job->run_program(program);
+    else
+      job->serve();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  job->leave();  // also where a caller catches the error: the host MPI has to be finalized
+  if (error) std::rethrow_exception(error);
   return result;
 }
 

@@ -361,6 +361,13 @@ int main_dies(Job& job) {
   return 1;
 }
 
+int breaks_itself(Job& job) {
+  auto family = create(job.place(1 % job.processes()), remote<&nothing>);
+  family.sync();
+  break_family(9);
+}
+int throws_itself(Job&) { throw std::runtime_error("of the program"); }
+
 struct Pair {
   int a;
   int b;
@@ -439,7 +446,8 @@ const testing::Parts parts{
     {"data", &data},           {"nested", &nested},        {"exclusive", &exclusive},
     {"ends", &ends},           {"many", &kill_of_many},    {"deaths", &deaths},
     {"main", &main_dies},      {"creator", &creator_dies}, {"mistakes", &mistakes},
-    {"other", &other_program}, {"memory", &shared_memory}};
+    {"other", &other_program}, {"memory", &shared_memory},    {"break", &breaks_itself},
+    {"throw", &throws_itself}};
 
 // ---- The tests ----------------------------------------------------------------------------------
 
@@ -465,6 +473,10 @@ TEST_P(Jobs, OutliveProcessesThatDie) {
   EXPECT_EQ(ran("creator", 3), 0);
 }
 TEST_P(Jobs, EndWithTheirProgram) { EXPECT_EQ(ran("main", 4), 128 + SIGKILL); }
+TEST_P(Jobs, EndWithTheValueOfABreak) {
+  for (const int size : {1, 2}) EXPECT_EQ(ran("break", size), 9) << size;
+}
+TEST_P(Jobs, ThrowWhatTheirProgramThrows) { EXPECT_EQ(ran("throw", 2), 77); }
 TEST_P(Jobs, RefuseFunctionsAndPlacesThatAreNotThere) { EXPECT_EQ(ran("other", 2), 0); }
 TEST_P(Jobs, GiveBackSharedMemory) {
   EXPECT_EQ(ran("memory", 2, {{"TOMBOLO_SVP_MEMORY", "4"}}), 0);

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <exception>
 #include <map>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -82,7 +83,11 @@ inline std::string name_of(const ::testing::TestParamInfo<const char*>& machine)
 // Of such a test.
 inline int main_of(int argc, char** argv, const Parts& parts) {
   program = argv[0];
-  if (argc == 3 && std::string(argv[1]) == "--part") return run(parts.at(argv[2]));
+  if (argc == 3 && std::string(argv[1]) == "--part") try {
+      return run(parts.at(argv[2]));
+    } catch (const std::runtime_error&) {
+      return 77;
+    }
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }
