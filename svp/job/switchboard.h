@@ -50,24 +50,24 @@ class Switchboard final : public Host {
 
   // ---- Calls ------------------------------------------------------------------------------------
 
+  // Throws std::bad_alloc: then there is no call.
   void open(OpenCall& open, const RemoteRecord& at, const CallPlan& plan,
             std::span<const Piece> pieces) {
     const std::uint32_t number = reserve();
-    Call& call = open.call.emplace(
-        VirtualChannel{.opener = link_.self(), .peer = at.site, .number = number}, plan, pieces);
-    TOMBOLO_CHECK(call.unfit() == nullptr,
-                  "create: {} has an argument without a form in XDR, which transport stream needs",
-                  plan.function->name);
-    TOMBOLO_CHECK(!call.has_unfit_channel(),
-                  "create: {} has a channel without a form in XDR, which transport stream needs",
-                  plan.function->name);
-    call.open(reach_);
+    try {
+      open_as(number, open, at, plan, pieces);
+    } catch (const std::bad_alloc&) {
+      const std::lock_guard lock(mutex_);
+      free_.push_back(number);  // there is room for all numbers
+      throw;
+    }
+    Call& call = *open.call;
     const std::lock_guard lock(mutex_);
     calls_[number] = &open;
     if (!ends_[at.site].empty()) return fail(open, ends_[at.site]);
     // A kill that was told before the call was in the table.
     if (open.family.stopped()) call.ask_kill();
-    advance(open);
+    with_memory([&] { advance(open); });
   }
 
   void ask_sync(OpenCall& open, bool stopped) {
@@ -184,13 +184,26 @@ class Switchboard final : public Host {
   std::uint32_t reserve() {
     const std::lock_guard lock(mutex_);
     if (free_.empty()) {
+      free_.reserve(calls_.size() + 1);
       calls_.push_back(nullptr);
-      free_.reserve(calls_.size());
       return static_cast<std::uint32_t>(calls_.size() - 1);
     }
     const std::uint32_t number = free_.back();
     free_.pop_back();
     return number;
+  }
+
+  void open_as(std::uint32_t number, OpenCall& open, const RemoteRecord& at, const CallPlan& plan,
+               std::span<const Piece> pieces) {
+    Call& call = open.call.emplace(
+        VirtualChannel{.opener = link_.self(), .peer = at.site, .number = number}, plan, pieces);
+    TOMBOLO_CHECK(call.unfit() == nullptr,
+                  "create: {} has an argument without a form in XDR, which transport stream needs",
+                  plan.function->name);
+    TOMBOLO_CHECK(!call.has_unfit_channel(),
+                  "create: {} has a channel without a form in XDR, which transport stream needs",
+                  plan.function->name);
+    call.open(reach_);
   }
 
   bool take(const Message& message) {

@@ -19,6 +19,7 @@
 #include "svp/svp.h"
 #include "svp/transport/channel_parameters.h"
 #include "svp/transport/testing/queue_link.h"
+#include "svp/transport/testing/scarce_memory.h"
 
 namespace tombolo::svp {
 namespace {
@@ -241,6 +242,24 @@ TEST_F(Boards, TakeNoMessageOfASiteThatIsLost) {
   until([this] { return !there.has_arrivals(); });
   EXPECT_EQ(there.open_calls(), 0u);
   here.site_ended(1, "gone");
+  expect_nothing_left();
+}
+
+// Its number is free again.
+TEST_F(Boards, OpenNoCallWithoutMemoryForIt) {
+  const std::vector<std::int64_t> numbers(1000, 7);
+  InArray<std::int64_t> array(numbers);
+  const std::array<Piece, 1> pieces{Parameter<InArray<std::int64_t>>::piece(array)};
+  for (int i = 0; i < 2; ++i) {
+    testing::most_array_bytes = 300;
+    EXPECT_THROW(Remote0(*this, remote<&of_array>, {}, pieces, {}, Carriage::stream),
+                 std::bad_alloc);
+    testing::most_array_bytes = testing::any_bytes;
+    EXPECT_EQ(here.open_calls(), 0u);
+    Remote0 other(*this, remote<&adds>, {.limit = 3});
+    EXPECT_EQ(other.call.call->channel().number, 0u);
+    EXPECT_TRUE(other.sync().done());
+  }
   expect_nothing_left();
 }
 

@@ -7,28 +7,11 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cstdlib>
-#include <limits>
-#include <new>
 #include <numeric>
 
 #include "svp/transport/service.h"
 #include "svp/transport/testing/queue_link.h"
-
-namespace {
-
-// Larger arrays find no memory.
-std::size_t most_array_bytes = std::numeric_limits<std::size_t>::max();
-
-}  // namespace
-
-void* operator new[](std::size_t bytes) {
-  void* const at = bytes > most_array_bytes ? nullptr : std::malloc(bytes);
-  if (at == nullptr) throw std::bad_alloc();
-  return at;
-}
-void operator delete[](void* at) noexcept { std::free(at); }
-void operator delete[](void* at, std::size_t) noexcept { std::free(at); }
+#include "svp/transport/testing/scarce_memory.h"
 
 namespace tombolo::svp {
 namespace {
@@ -269,12 +252,12 @@ TEST_F(Protocol, FailsWithoutMemoryForTheOutput) {
       call.open(reach_);
       call.ask_sync();
       const auto run = [&](Service& service) {
-        if (!at_creator) most_array_bytes = 300;
+        if (!at_creator) testing::most_array_bytes = 300;
         run_all(service, reach_);
-        if (at_creator) most_array_bytes = 300;
+        if (at_creator) testing::most_array_bytes = 300;
       };
       converse(call, run, 2, most_bytes);
-      most_array_bytes = std::numeric_limits<std::size_t>::max();
+      testing::most_array_bytes = testing::any_bytes;
       EXPECT_EQ(call.completion().reason, ExitReason::failed);
       EXPECT_EQ(call.completion().text, "no memory for the output");
       EXPECT_EQ(to, std::vector<float>(1000, 1));
