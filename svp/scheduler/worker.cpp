@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "svp/scheduler/worker.h"
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -384,13 +385,34 @@ void Strand::begin(void* self) {
 const char* Worker::explain_fault(const void* address) {
   const Worker* const worker = here_;
   if (worker == nullptr || worker->running_ == nullptr) return "";
-  if (!worker->running_->fibre.is_overflow(address)) return "";
-  return ": the stack of a family's thread has overflowed (PoolSettings::stack_bytes)";
+  if (worker->running_->fibre.is_overflow(address))
+    return ": the stack of a family's thread has overflowed (PoolSettings::stack_bytes)";
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  if (worker->running_ == &*worker->main_ && at < worker->thread_guard_ &&
+      at >= worker->thread_guard_ - worker->thread_guard_bytes_)
+    return ": the stack of a worker has overflowed, on which threads of families run (ulimit -s)";
+  return "";
+}
+
+// C libraries differ in whether the pages that are protected count as part of the stack.
+void Worker::find_thread_guard() {
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;  // no sentence at an overflow
+  void* lowest = nullptr;
+  std::size_t bytes = 0;
+  std::size_t guard = 0;
+  if (pthread_attr_getstack(&attributes, &lowest, &bytes) == 0 &&
+      pthread_attr_getguardsize(&attributes, &guard) == 0) {
+    thread_guard_ = reinterpret_cast<std::uintptr_t>(lowest) + guard;
+    thread_guard_bytes_ = 2 * guard;
+  }
+  (void)pthread_attr_destroy(&attributes);
 }
 
 void Worker::work() {
   // Without one, an overflow of a stack ends the program all the same, with no sentence.
   (void)host::ensure_alternate_stack().ok();
+  find_thread_guard();
   here_ = this;
   main_.emplace(*this);
   running_ = &*main_;

@@ -191,6 +191,7 @@ class Worker {
   static thread_local constinit Worker* here_;
 
   unsigned stack() const { return running_->number; }
+  void find_thread_guard();
   void keep(Task& task);
   bool take_back_slowly(Task& task);
   void drop_kept(const Task& task);
@@ -233,6 +234,8 @@ class Worker {
   Pool& pool_;
   Strand* running_ = nullptr;
   std::optional<Strand> main_;
+  std::uintptr_t thread_guard_ = 0;  // the end of the pages below the thread's own stack
+  std::size_t thread_guard_bytes_ = 0;
   bool is_idle_ = false;
   Patience patience_;
   const Task* from_loop_ = nullptr;

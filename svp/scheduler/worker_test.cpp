@@ -11,6 +11,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -210,6 +211,14 @@ TEST(WorkersDeathTest, NameAStackThatOverflows) {
         outer.sync();
       },
       "SIGSEGV.: the stack of a family's thread has overflowed");
+  EXPECT_DEATH(
+      {
+        LocalPlace place(1);
+        int result = 0;
+        create(place, [&] { result = overflow(0); }).sync();
+        std::fprintf(stderr, "%d", result);
+      },
+      "SIGSEGV.: the stack of a worker has overflowed");
 }
 #endif
 
