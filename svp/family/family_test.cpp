@@ -64,6 +64,41 @@ TEST_P(Families, RunEachIndexOnce) {
   }
 }
 
+// That many threads at a time, however many workers ask; in runs of threads, too.
+TEST(Blocks, AreTheMostThreadsThatRunAtOnce) {
+  struct Together {
+    std::atomic<std::uint64_t> running{0};
+    std::atomic<std::uint64_t> most{0};
+
+    // A thread: stays for a while, in which others would begin.
+    void run() {
+      std::uint64_t now = ++running;
+      std::uint64_t before = most;
+      while (before < now && !most.compare_exchange_weak(before, now)) {
+      }
+      for (int i = 0; i < 50; ++i) {
+        std::this_thread::yield();
+        checkpoint();  // gives a part of the range to a worker that asks
+      }
+      --running;
+    }
+  };
+  LocalPlace place(4);
+  for (const std::uint64_t block : {1u, 2u, 3u}) {
+    Together nested, plain;
+    auto in_family = create(place, [&] {
+      auto family = create({.limit = 200, .block = block}, [&](Index) { nested.run(); });
+      family.sync();
+    });
+    in_family.sync();
+    auto* const all = &plain;
+    auto in_runs = create(place, {.limit = 200, .block = block}, [all](Index) { all->run(); });
+    in_runs.sync();
+    EXPECT_LE(nested.most, block);
+    EXPECT_LE(plain.most, block);
+  }
+}
+
 TEST_P(Families, NestInRanges) {
   std::atomic<int> leaves{0};
   inside([&] {
@@ -198,15 +233,29 @@ TEST_P(Families, KilledAfterTheirEndAreDone) {
 }
 
 TEST_P(Families, ThatAnExceptionLeavesAreKilledAndJoined) {
+  struct Alive {
+    explicit Alive(std::atomic<int>& c) : count(c) { ++count; }
+    ~Alive() { --count; }
+    std::atomic<int>& count;
+  };
   std::atomic<int> alive{0};
+  int alive_at_the_end = -1;
+  LocalPlace elsewhere(1);
   const Exit exit = inside([&] {
-    ++alive;
-    auto family = create({.limit = unbounded}, [&](Index) {});
-    --alive;
-    throw std::runtime_error("left");
+    try {
+      auto family = create(elsewhere, [&] {
+        const Alive one(alive);
+        for (;;) checkpoint();
+      });
+      while (alive == 0) std::this_thread::yield();
+      throw std::runtime_error("left");
+    } catch (const std::runtime_error&) {
+      alive_at_the_end = alive;
+      throw;
+    }
   });
   EXPECT_EQ(exit.reason, ExitReason::failed);
-  EXPECT_EQ(alive, 0);
+  EXPECT_EQ(alive_at_the_end, 0);
   // No alarm stays.
   inside([&] {
     auto family = create({.limit = 10}, [](Index) {});

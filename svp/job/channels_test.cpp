@@ -14,6 +14,7 @@
 #include <numeric>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"
@@ -344,9 +345,16 @@ TEST_P(RemoteChannels, FreeThreadsThatWait) {
 }
 TEST_P(RemoteChannels, BringThoseOfRandomPrograms) { EXPECT_EQ(ran("random", 3), 0); }
 TEST_P(RemoteChannels, StopAtMistakes) {
-  for (const char* mistake :
-       {"second write", "late write", "no last write", "two families", "no form of a value"}) {
-    EXPECT_EQ(ran("mistakes", 2, {{"MISTAKE", mistake}}), 128 + SIGABRT) << mistake;
+  for (const auto& [mistake, sentence] : std::vector<std::pair<std::string, std::string>>{
+           {"second write", "write: a global channel was written before, or its family was synced"},
+           {"late write", "write: a global channel was written before, or its family was synced"},
+           {"no last write", "read: the last thread ended without a write to this shared channel"},
+           {"two families", "create: a channel that belongs to another family"},
+           {"no form of a value",
+            "has a channel without a form in XDR, which transport stream needs"}}) {
+    const auto [status, told] = said("mistakes", 2, {{"MISTAKE", mistake}});
+    EXPECT_EQ(status, 128 + SIGABRT) << mistake;
+    EXPECT_TRUE(contains(told, sentence)) << mistake;
   }
   EXPECT_EQ(ran("mistakes there", 3), 0);
 }

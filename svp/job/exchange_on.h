@@ -32,8 +32,9 @@ class JobExchange : public Exchange {
   virtual void end() = 0;
   virtual bool has_ended() = 0;
   virtual void site_ended(Site site, const std::string& how) = 0;
-  // Conversations are open, so that a message may come.
-  virtual bool is_busy() = 0;
+  // Conversations that are open: a message may come.
+  virtual std::size_t open_calls() = 0;
+  bool is_busy() { return open_calls() != 0; }
   // No message is looked for any more.
   virtual void close() = 0;
 };
@@ -99,8 +100,9 @@ class ExchangeOn final : public JobExchange {
             std::span<const Piece> pieces) override {
     ProcessRecords::here().remote_creates().add();
     if (Worker* const creator = Worker::here())
-      creator->note(FamilyTrace::Event::delegate,
-                    {.range = {}, .place = {.kind = PlaceName::Kind::process, .number = place.site}});
+      creator->note(
+          FamilyTrace::Event::delegate,
+          {.range = {}, .place = {.kind = PlaceName::Kind::process, .number = place.site}});
     board_.open(call, place, plan, pieces);
   }
   void ask_sync(OpenCall& call, bool stopped) override { board_.ask_sync(call, stopped); }
@@ -128,7 +130,7 @@ class ExchangeOn final : public JobExchange {
   }
   void close() override { board_.close(); }
   void site_ended(Site site, const std::string& how) override { board_.site_ended(site, how); }
-  bool is_busy() override { return board_.open_calls() != 0; }
+  std::size_t open_calls() override { return board_.open_calls(); }
 
  private:
   struct Layout {

@@ -78,27 +78,31 @@ TEST_P(Workers, DeepFamiliesLieOnTheCreatorsStack) {
 // Each on a stack of its own; a kill ends them all.
 TEST_P(Workers, EndManyBlockedThreads) {
   constexpr std::uint64_t threads = 1000;
+  std::atomic<std::uint64_t> unwound{0};
   inside([&] {
+    struct Unwound {
+      std::atomic<std::uint64_t>& count;
+      ~Unwound() { ++count; }
+    };
     Global<int> never;
-    auto family = create({.limit = 10}, [&](Index) {
-      const auto wait = [&] { never.read(); };
+    auto family = create([&] {
+      const auto wait = [&] {
+        const Unwound one{unwound};
+        never.read();
+      };
       using One = decltype(create(wait));
       std::vector<std::unique_ptr<One>> all;
-      for (std::uint64_t i = 0; i < threads / 10; ++i) all.emplace_back(new One(create(wait)));
+      for (std::uint64_t i = 0; i < threads; ++i) all.emplace_back(new One(create(wait)));
       for (auto& one : all) one->sync();
     });
-    auto killer = create([&] {
-      while (Pool::blocked_threads() < threads / 10) {
-        auto nothing = create([] {});
-        nothing.sync();
-        std::this_thread::yield();
-        if (GetParam() == 1) break;
-      }
+    std::thread killer([&] {
+      while (Pool::blocked_threads() < threads) std::this_thread::yield();
       family.kill();
     });
-    family.sync();
-    killer.sync();
+    EXPECT_EQ(family.sync().reason, ExitReason::killed);
+    killer.join();
   });
+  EXPECT_EQ(unwound, threads);
   EXPECT_EQ(Pool::blocked_threads(), 0u);
 }
 

@@ -68,6 +68,13 @@ class JobTest : public ::testing::TestWithParam<const char*> {
     for (const pid_t process : processes) EXPECT_EQ(::kill(process, 0), -1) << process;
     return launcher.exit_status();
   }
+  // The same, and the processes' stderr.
+  static std::pair<int, std::string> said(const std::string& part, int size,
+                                          Environment environment = {}) {
+    ::testing::internal::CaptureStderr();
+    const int status = ran(part, size, std::move(environment));
+    return {status, ::testing::internal::GetCapturedStderr()};
+  }
 };
 inline auto machines() {
 #ifdef TOMBOLO_FEW_MACHINES
