@@ -10,6 +10,7 @@
 #include "litmus/programs/turns_program.h"
 #include "svp/places/broken/careless_turns.h"
 #include "svp/places/broken/hasty_turns.h"
+#include "svp/places/broken/unclaimed_turns.h"
 #include "svp/scheduler/broken/hasty_deque.h"
 #include "svp/transport/broken/eager_service.h"
 #include "svp/transport/broken/hasty_call.h"
@@ -151,6 +152,9 @@ std::vector<ExploredProgram> broken_family_programs() {
                                       "atomics are a load and a store", 2)),
       broken(stopped_turns<Explored, svp::broken::CarelessTurns<Explored>>(
           "families/exclusive-stopped/careless", "turns are run without a look at their claim", 2)),
+      broken(stopped_turns<Explored, svp::broken::UnclaimedTurns<Explored>>(
+          "families/exclusive-stopped/unclaimed", "a turn that is the first at once is unclaimed",
+          2)),
       broken(turns<Explored, svp::broken::HastyTurns<Explored>>(
           exclusive + "hasty", "the queue is emptied while another core enters it", 2, 1)),
       broken(turns<Explored>(exclusive + "told-before-left",

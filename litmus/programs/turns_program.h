@@ -125,11 +125,15 @@ class TurnsProgram final : public Program {
         core.store(state(own), Hand::untaken);
       }
       const auto link_of = [this](Number turn) { return link(turn); };
+      const auto claim_of = [this](Number turn) { return claim(turn); };
       const bool first = end == TurnsEnd::stopped && Turns::enter_if_empty(core, last(), own);
-      before.emplace_back(own, first ? 0 : Turns::enter(core, last(), own, link_of));
-      if (before.back().second == 0)
+      before.emplace_back(own, first ? 0 : Turns::enter(core, last(), own, link_of, claim_of));
+      if (before.back().second == 0) {
+        // Some core has its task from now on, whatever its creator does.
+        if (end == TurnsEnd::stopped && !first && Turns::give_up(core, claim(own)))
+          run.fail("turns: a turn was given up that was the first at its enter");
         serve(own);
-      else if (end == TurnsEnd::stopped && Turns::give_up(core, claim(own)))
+      } else if (end == TurnsEnd::stopped && Turns::give_up(core, claim(own)))
         given_up.push_back(own);  // its words are the queue's
       else
         await_others(own);

@@ -12,7 +12,7 @@ Exclusive::~Exclusive() {
 }
 
 bool Exclusive::enter(QueuedTurn& turn, const Scope* creator) {
-  if (Queue::enter(core_, &last_, number_of(turn), link_of) == 0) return true;
+  if (Queue::enter(core_, &last_, number_of(turn), link_of, claim_of) == 0) return true;
   // A family that runs is in the queue: its descendants never find that empty.
   refuse_within_itself(creator);
   return false;

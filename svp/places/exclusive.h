@@ -43,10 +43,11 @@ class Exclusive {
 
   // True: the turn is the first, and its task is to be offered to workers. False: others are there.
   bool enter_if_empty(Turn& turn) { return Queue::enter_if_empty(core_, &last_, number_of(turn)); }
-  // Behind others, if they are there still: false. `creator`: the scope of the creating thread,
-  // which must not be within a family of this place.
+  // Behind others, if they are there still: false. Else it is the first, as above, and cannot be
+  // given up. `creator`: the scope of the creating thread, which must not be within a family of
+  // this place.
   bool enter(QueuedTurn& turn, const Scope* creator);
-  // The creator of a turn that has entered behind others, and of a family that was stopped. True:
+  // The creator of a turn that has entered by enter(), and of a family that was stopped. True:
   // it will not be run, and is deleted once it is the first.
   bool give_up(QueuedTurn& turn) { return Queue::give_up(core_, &turn.claim); }
   // The task of the first turn has come to a worker. Runs this one and others, whose tasks find

@@ -248,21 +248,38 @@ TEST_P(Places, ExclusiveLetsAnExceptionLeaveFamiliesInTheQueue) {
   });
 }
 
+// Those before it have left between the two looks of a create.
+TEST_P(Places, ExclusiveKeepsATurnThatIsTheFirst) {
+  inside([&] {
+    Exclusive place;
+    QueuedTurn turn;
+    EXPECT_TRUE(place.enter(turn, nullptr));
+    EXPECT_FALSE(place.give_up(turn));
+    place.end_own(turn, *Worker::here());
+  });
+}
+
 // Each is the first of its queue, and its thread waits behind the other.
 TEST_P(Places, ExclusiveFamiliesThatWaitForEachOtherAreFreedByAKill) {
   ExclusivePlace one;
   ExclusivePlace other;
   std::atomic<int> begun{0};
+  std::atomic<bool> both{false};
   bool ran = false;
   inside([&] {
-    auto killed = create(one, [&] {
+    const auto begin = [&] {
+      while (!both) std::this_thread::yield();
       ++begun;
+    };
+    auto killed = create(one, [&] {
+      begin();
       create(other, [] { FAIL(); }).sync();
     });
     auto freed = create(other, [&] {
-      ++begun;
+      begin();
       create(one, [&] { ran = true; }).sync();
     });
+    both = true;
     std::thread killer([&] {
       while (begun < 2) std::this_thread::yield();
       killed.kill();

@@ -11,10 +11,11 @@
 //             TRN2 the words of a turn may be used again once it has been left: leave() accesses
 //                 none but its own turn's and those of turns that were given up, and enter() that
 //                 of the turn before, which has not been left as long as its link is missing.
-//             TRN3 a turn behind others is either taken, by the core that has left the one before
-//                 it, or given up, by its creator: one exchange of its claim says which.
+//             TRN3 a turn is either taken, by the core that has left the one before it, or given
+//                 up, by its creator: one exchange of its claim says which. One that enter() finds
+//                 the first is taken from the start: no other core leaves one before it.
 // Memory: a sync word for the queue, and two for each turn, 0 at its enter; wherever the caller has
-// them. That of a claim is used for turns behind others alone.
+// them. That of a claim is used for turns of enter() alone.
 // Data: each turn sees the memory of those before it: a core publishes before leave() (R4), and
 // refreshes before it runs a turn (R5).
 // Thread safety: plain functions; leave() by the core that has run the first turn.
@@ -36,14 +37,17 @@ struct Turns {
   static bool enter_if_empty(C& core, Word last, Number turn) {
     return core.compare_exchange(last, 0, turn) == 0;
   }
-  // The turn before; 0: this one is the first.
-  template <class Link>
-  static Number enter(C& core, Word last, Number turn, Link&& link) {
+  // The turn before; 0: this one is the first, and is taken.
+  template <class Link, class Claim>
+  static Number enter(C& core, Word last, Number turn, Link&& link, Claim&& claim) {
     const Number before = core.exchange(last, turn);
-    if (before != 0) core.store(link(before), turn);
+    if (before != 0)
+      core.store(link(before), turn);
+    else
+      core.store(claim(turn), 1);  // TRN3
     return before;
   }
-  // By the creator of a turn behind others. False: it was taken.
+  // By the creator of a turn that has entered by enter(). False: it was taken.
   static bool give_up(C& core, Word claim) { return core.exchange(claim, 1) == 0; }
 
   // The turn that is the first from now on, and is taken; 0: the queue is empty. `await`: until a
