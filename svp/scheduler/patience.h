@@ -5,8 +5,9 @@
 //
 // Invariants: PTC1 after `n` looks in vain the next ask comes within n / 16 + 1 looks, and within
 //                 `longest`.
-//             PTC2 a nap, in which no other worker wakes it for a task, comes after
-//                 `sleeps_in_vain` sleeps at least, and never after another nap.
+//             PTC2 a nap, for which no other worker that has tasks stays attentive, comes after
+//                 `sleeps_in_vain` sleeps at least that others have ended, and never after another
+//                 nap.
 // Thread safety: one thread.
 #pragma once
 
@@ -40,11 +41,13 @@ class Patience {
   // It goes to sleep. True: for a nap.
   bool sleeps() {
     napped_ = sleeps_ >= sleeps_in_vain && !napped_;
-    sleeps_ = std::min(sleeps_ + 1, sleeps_in_vain);
     return napped_;
   }
-  // It is up: its next look asks.
-  void wakes() { until_ask_ = 0; }
+  // It is up: its next look asks. `woken`: by another worker, as it may have slept for a time only.
+  void wakes(bool woken) {
+    until_ask_ = 0;
+    if (woken) sleeps_ = std::min(sleeps_ + 1, sleeps_in_vain);
+  }
 
   // It has a task. True: it measures how long that takes.
   bool measures() {

@@ -76,7 +76,7 @@ TEST(WorkersPatience, AsksWhenItWakes) {
   look(patience, 10000);
   while (!patience.look()) {
   }
-  patience.wakes();
+  patience.wakes(true);
   EXPECT_EQ(gap(patience), 0u);
   EXPECT_EQ(gap(patience), Patience::longest - 1);
 }
@@ -87,7 +87,10 @@ TEST(WorkersPatience, NapsInTurnAfterSleepsInVain) {
   look(patience, 100);
   const auto sleeps = [&](int times) {
     std::vector<bool> naps;
-    for (int i = 0; i < times; ++i) naps.push_back(patience.sleeps());
+    for (int i = 0; i < times; ++i) {
+      naps.push_back(patience.sleeps());
+      patience.wakes(true);
+    }
     return naps;
   };
   const std::vector<bool> expected{false, false, false, false, true, false, true, false, true};
@@ -97,6 +100,15 @@ TEST(WorkersPatience, NapsInTurnAfterSleepsInVain) {
   EXPECT_EQ(sleeps(2), (std::vector<bool>{false, true}));
   patience.worked(long_task);
   EXPECT_EQ(sleeps(9), expected);
+}
+
+// PTC2: as a worker that looks for messages every now and then.
+TEST(WorkersPatience, CountsNoSleepThatEndsByItself) {
+  Patience patience;
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_FALSE(patience.sleeps()) << i;
+    patience.wakes(false);
+  }
 }
 
 }  // namespace

@@ -526,7 +526,7 @@ void Worker::fall_asleep(Reception* reception) {
   if (!naps) pool_.hungry.fetch_sub(1);
   pool_.sleeping.fetch_sub(1);
   Rest::end(core_, &asleep_);
-  patience_.wakes();
+  patience_.wakes(core_.load(signal_) != seen);
 }
 
 void Worker::sleep(std::uint64_t seen, bool naps, Reception* reception) {
