@@ -64,7 +64,7 @@ class Switchboard final : public Host {
     Call& call = *open.call;
     const std::lock_guard lock(mutex_);
     calls_[number] = &open;
-    if (!ends_[at.site].empty()) return fail(open, ends_[at.site]);
+    if (!ends_[at.site].empty()) return with_memory([&] { fail(open, ends_[at.site]); });
     // A kill that was told before the call was in the table.
     if (open.family.stopped()) call.ask_kill();
     with_memory([&] { advance(open); });
