@@ -8,9 +8,10 @@
 //                 sends nothing else tells it after a quarter of that.
 //             HLK2 an array's tag is its channel's at both sides, one for each direction; channels
 //                 are numbered anew only after all arrays of theirs have moved.
-//             HLK3 a process of this host that lives is never lost by its silence, as one that a
-//                 debugger has stopped: its families would write to memory that their creators
-//                 have got back. The kernel says whether it lives.
+//             HLK3 a process of this host that lives is never lost by its silence to this one, as
+//                 one that a debugger has stopped: its families would write to memory that their
+//                 creators have got back. The kernel says whether it lives. One of another host
+//                 that process 0 takes for lost is lost to all, those of its host as well.
 //             HLK4 a site that is lost gets no message, and none of its arrays moves. If one cannot
 //                 be stopped, the program ends with a message: its memory must not be given away.
 // Thread safety: one thread at a time, but for has_ended().
