@@ -196,6 +196,7 @@ def test_a_stream_that_the_program_opened_is_all_threads(tmp_path, transport):
         ("exit beside a loop", 7),
         ("exit beside a read", 7),
         ("exit beside sigwait", 7),
+        ("main ends beside a line", 9),
         ("abort", -signal.SIGABRT),
         ("segv", -signal.SIGSEGV),
         ("overflow", -signal.SIGSEGV),

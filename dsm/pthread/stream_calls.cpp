@@ -52,13 +52,26 @@ void closes(FILE* stream) {
   own->world.objects().remove(stream);
 }
 
+// exit() waits for no thread that waits in a call on a stream, as the C library's does not.
+static void flush_if_free(FILE* stream) {
+  Pthreads* const own = pthreads_for(stream);
+  if (own == nullptr || own->mutexes.try_lock(stream, MutexKind::recursive) != 0) return;
+  std::fflush(stream);
+  own->mutexes.unlock(stream, MutexKind::recursive);
+}
+
 void flush_streams() {
   World* const world = World::here();
   if (world == nullptr) return;
   const WordIndex first = world->layout().streams();
-  for (WordIndex word = first; word < first + WorldLayout::most_streams; ++word)
-    if (const std::uint64_t stream = world->memory().load(word); stream != 0)
-      std::fflush(reinterpret_cast<FILE*>(stream));
+  for (WordIndex word = first; word < first + WorldLayout::most_streams; ++word) {
+    auto* const stream = reinterpret_cast<FILE*>(world->memory().load(word));
+    if (stream == nullptr) continue;
+    if (world->ends())
+      flush_if_free(stream);
+    else
+      std::fflush(stream);
+  }
 }
 
 }  // namespace tombolo::dsm

@@ -8,7 +8,7 @@
 // Invariants: STC1 a stream of the program is locked by a recursive mutex of the program's memory
 //                  while a call on it is made.
 //             STC2 streams that are open when the program exits are flushed, as far as the list
-//                  goes.
+//                  goes, but for those on which a thread is in a call.
 // Limits: stdin, stdout and stderr are each process's own: flush_output().
 // Thread safety: one thread in each process.
 #pragma once

@@ -99,6 +99,8 @@ class World {
   // In such a process: runs threads until the program ends.
   [[noreturn]] void serve();
   bool is_first() const { return process_->running == ThreadTable::first_thread; }
+  // Whether the end of the program has begun in this process.
+  bool ends() const { return ends_; }
 
   // As ThreadTable::create(). The first call forks the keeper of the processes, if they are forked.
   int create(Task task, ThreadHandle& out);

@@ -61,6 +61,22 @@ static void block_all(const char* what) {
   }
 }
 
+// A thread waits for a line of a stream when this one ends the program.
+static void* wait_for_line(void* stream) {
+  char* line = NULL;
+  size_t bytes = 0;
+  getline(&line, &bytes, stream);
+  return NULL;
+}
+static void end_beside_a_line(void) {
+  pthread_t name;
+  int pipes[2];
+  if (pipe(pipes) != 0) return;
+  pthread_create(&name, NULL, wait_for_line, fdopen(pipes[0], "r"));
+  usleep(200000);
+  exit(9);
+}
+
 static void* wait_for_ever(void* unused) {
   (void)unused;
   pthread_mutex_lock(&mutex);
@@ -548,6 +564,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (strncmp(how, "exit beside ", 12) == 0) block_all(how + 12);
+  if (is("main ends beside a line")) end_beside_a_line();
   if (is("busy")) {
     how = "exit";
     pthread_create(&name, NULL, end, NULL);
