@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <utility>
 
@@ -130,22 +131,28 @@ Status HostWatch::join(const Invitation& invitation, int member) {
 }
 
 std::vector<int> HostWatch::take(std::span<const int> members, milliseconds patience) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point end = Clock::now() + patience;
   std::vector<Guest> guests;
   while (peers_.size() < members.size()) {
     std::vector<pollfd> wanted = {{.fd = listener_.get(), .events = POLLIN, .revents = 0}};
     for (const Guest& guest : guests)
       wanted.push_back({.fd = guest.socket.get(), .events = POLLIN, .revents = 0});
     // All of them have come before, and their words are under way.
-    const int ready = poll(wanted.data(), wanted.size(), static_cast<int>(patience.count()));
+    const auto left = std::chrono::ceil<milliseconds>(end - Clock::now()).count();
+    const int ready =
+        poll(wanted.data(), wanted.size(), static_cast<int>(std::max<decltype(left)>(left, 0)));
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0) break;
     for (std::size_t i = 0; i < guests.size(); ++i)
       if (wanted[i + 1].revents != 0) greet(guests[i], members);
     std::erase_if(guests, [](const Guest& guest) { return !guest.socket.valid(); });
-    if (wanted[0].revents != 0)
-      if (Descriptor came(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-          came.valid())
-        guests.push_back({.socket = std::move(came), .hello = {}});
+    if (wanted[0].revents == 0) continue;
+    Descriptor came(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (came.valid())
+      guests.push_back({.socket = std::move(came), .hello = {}});
+    else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+      break;  // it would stay the first of the queue
   }
   listener_.reset(-1);
   std::vector<int> taken;
