@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -90,11 +91,18 @@ class Script final : public OneSided {
   Listener* listener_ = nullptr;
 };
 
+// A team is one of its process for good, and with it its job.
+template <class T>
+T& for_good(std::unique_ptr<T> made) {
+  static auto& all = *new std::vector<std::unique_ptr<T>>;  // the leak checker finds them by it
+  return *all.emplace_back(std::move(made));
+}
+
 std::atomic<int> exit_status{-1};
 void note_exit(int status) { exit_status = status; }
 void look_at_nothing() {}
 
-// Of rank 1 of 2, whose call reads from a pipe. A team is one of its process for good.
+// Of rank 1 of 2, whose call reads from a pipe.
 class ForwardingServer : public testing::Test {
  protected:
   ForwardingServer() {
@@ -119,8 +127,8 @@ class ForwardingServer : public testing::Test {
   void fill_pipe() const { EXPECT_EQ(write(pipe_[1], "abc", 3), 3); }
   std::size_t calls() const { return job.posted.size(); }
 
-  Script& job = *new Script(1, 2);
-  LaunchedServers& team = *new LaunchedServers(job, &note_exit);
+  Script& job = for_good(std::make_unique<Script>(1, 2));
+  LaunchedServers& team = for_good(std::make_unique<LaunchedServers>(job, &note_exit));
   std::array<char, 4> bytes{};
 
  private:
@@ -217,8 +225,8 @@ class FirstServer : public testing::Test {
     exit_status = -1;
     EXPECT_TRUE(team.start().ok());
   }
-  Script& job = *new Script(0, 3);
-  LaunchedServers& team = *new LaunchedServers(job, &note_exit);
+  Script& job = for_good(std::make_unique<Script>(0, 3));
+  LaunchedServers& team = for_good(std::make_unique<LaunchedServers>(job, &note_exit));
 };
 
 TEST_F(FirstServer, IsToldOfAnEndByASignalWhileItComputes) {
