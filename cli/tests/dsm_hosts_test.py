@@ -298,7 +298,8 @@ def test_a_host_that_goes_away_ends_the_job_with_a_message(compile_c, hosts, gon
         assert re.fullmatch(LOST, told[0])
         assert len(told) == 1
     else:
-        assert re.search(GONE, told), told
+        # Before the kernels have closed the connections the host is silent, too.
+        assert re.search(f"{GONE}|{LOST}", told), told
 
 
 def wait_until_ended(program: Path) -> None:

@@ -391,4 +391,5 @@ def test_a_host_that_goes_away_ends_the_program_with_a_message(on_two, gone, tmp
         assert len(lines) == 1
         assert re.fullmatch(LOST, lines[0])
     else:
-        assert re.search(GONE, told), told
+        # Before the kernels have closed the connections the host is silent, too.
+        assert re.search(f"{GONE}|{LOST}", told), told
