@@ -41,9 +41,9 @@ void give(Set set, sigset_t& out) {
 
 // Of the thread that is served and its handlers.
 volatile Set program_mask = 0;
-volatile Set waiting = 0;  // CSG2
-volatile sig_atomic_t come = 0;
-volatile sig_atomic_t handled = 0;
+std::atomic<Set> waiting{0};  // CSG2
+std::atomic<int> come{0};
+std::atomic<int> handled{0};
 volatile pid_t first_process = 0;
 std::atomic<pid_t> served{0};  // read in a handler of any thread
 std::atomic<Set> carried{0};   // to this process, and not taken yet
@@ -55,9 +55,6 @@ int timer = 0;  // the kernel's
 pid_t this_process() { return static_cast<pid_t>(syscall(SYS_getpid)); }
 
 void send_here(int number) { syscall(SYS_tgkill, this_process(), served.load(), number); }
-
-void add(Set volatile& to, Set set) { to = to | set; }
-void take(Set volatile& from, Set set) { from = from & ~set; }
 
 // Those that were not carried are dropped: to the program they are the first thread's (CSG1).
 void drop(int number) {
@@ -77,17 +74,20 @@ bool is_ignored(int number) {
 // By the program's action, now. A handler that runs already is interrupted: it may also have been
 // left by longjmp().
 void run(int number) {
-  const Set one = bit(number);
+  // The handler may wait for another one that is carried, or leave by longjmp().
+  const Set open = bit(number) | bit(carrier);
+  Set before = 0;
   if (is_ignored(number)) return;
   {
     const host::CallsPass ours;
     drop(number);
     send_here(number);
   }
-  handled = handled + 1;
+  ++handled;
   // The program's handler runs within the first call, and its own calls are caught there.
-  syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &one, nullptr, set_bytes);
-  syscall(SYS_rt_sigprocmask, SIG_BLOCK, &one, nullptr, set_bytes);
+  syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &open, &before, set_bytes);
+  const Set back = (before & open) | bit(number);
+  syscall(SYS_rt_sigprocmask, SIG_BLOCK, &back, nullptr, set_bytes);
 }
 
 void deliver(int number) {
@@ -99,11 +99,11 @@ void deliver(int number) {
   }
   // A call has a mask of its own meanwhile, which lets the signal through.
   if ((now & one) == 0) {
-    handled = handled + 1;
+    ++handled;
     return send_here(number);
   }
   if ((program_mask & one) == 0) return run(number);
-  add(waiting, one);
+  waiting.fetch_or(one);
   const host::CallsPass ours;
   send_here(number);
 }
@@ -133,7 +133,7 @@ void on_carrier(int, siginfo_t* info, void*) {
   if (is_served == 0) {
     send_on(info);
   } else {
-    come = come + 1;
+    ++come;
     if (is_of_a_timer)
       deliver_of_timer(SIGALRM);
     else
@@ -238,14 +238,14 @@ int change_mask(int how, const sigset_t* set, sigset_t* old) {
   if (syscall(SYS_rt_sigprocmask, SIG_SETMASK, &after, nullptr, set_bytes) != 0) return errno;
   for (const int number : withheld)
     if ((waiting & bit(number) & ~program_mask) != 0) {
-      take(waiting, bit(number));
+      waiting.fetch_and(~bit(number));
       run(number);
     }
   return 0;
 }
 
 void have_taken(int number) {
-  if (is_withheld(number)) take(waiting, bit(number));
+  if (is_withheld(number)) waiting.fetch_and(~bit(number));
 }
 
 int set_timer(const itimerval& next, itimerval* old) {
