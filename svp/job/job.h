@@ -75,8 +75,8 @@ class Job {
 
 // In main(): at process 0 calls the program, as a thread of a family, and returns its result, or
 // the value of a break_family() in that thread; throws the program's exception, after the others
-// were told to end. At the others serves until the program has ended, and returns 0. An error at the
-// start is written to stderr, and returns 1.
+// were told to end. At the others serves until the program has ended, and returns 0. An error at
+// the start is written to stderr, and returns 1.
 int run(const std::function<int(Job&)>& program);
 
 // An array in shared memory, which goes to other processes by its address. Elements begin as zero
