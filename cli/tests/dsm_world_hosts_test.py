@@ -311,7 +311,10 @@ int main(void) {
   pthread_t threads[3];
   if (mkdtemp(folder) == NULL || chdir(folder) != 0) return 1;
   shared = open("shared", O_RDWR | O_CREAT, 0600);
+  // None ends before all are there: the third is not where the first one was.
+  pthread_mutex_lock(&mutex);
   for (long i = 0; i < 3; ++i) pthread_create(&threads[i], NULL, work, (void*)i);
+  pthread_mutex_unlock(&mutex);
   for (long i = 0; i < 3; ++i) {
     pthread_join(threads[i], NULL);
     snprintf(path, sizeof path, "%ld", i);

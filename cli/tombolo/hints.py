@@ -29,6 +29,10 @@ MPIS = {
 LIBRARY = Hint("built when it is first needed, or now: {}", "make native")
 EXPERIMENTS = Hint("built when they are first needed, or now: {}", "make scc")
 COMPILER = Hint("on Debian: {}", "apt-get install clang llvm-dev")
+DISASSEMBLER = Hint(
+    "programs that were not rebuilt are looked through with it; on Debian: {}",
+    "apt-get install binutils",
+)
 PARSER = Hint("{}  (or: {})", "make env", "pip install libclang>=18")
 # Of an installed package.
 LIBRARY_OF_PACKAGE = Hint("in the source tree: {}", "pip install .")

@@ -200,7 +200,7 @@ def _threaded_programs() -> Iterator[Finding]:
         "disassembler",
         "yes" if disassembler else "no",
         disassembler or "objdump",
-        "" if disassembler else "programs that were not rebuilt are looked through with it: apt install binutils",
+        "" if disassembler else hints.DISASSEMBLER,
     )
 
 
