@@ -141,7 +141,7 @@ class [[nodiscard]] DistributedFamily<Remote<f>, std::tuple<P...>, std::tuple<E.
     if (worker == nullptr || call_ || !worker->take_back(*this)) return join_at(at_, worker);
     worker->counts().inlined.add();
     Scope* const before = worker->scope();
-    at_.run(*this, &DistributedFamily::body, *worker);
+    at_.run_own(*this, &DistributedFamily::body, *worker);
     worker->set_scope(before);
   }
   Exit exit_of_all() {
