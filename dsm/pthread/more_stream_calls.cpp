@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the rarer calls on streams. Those whose names end in _unlocked are for programs that
 // hold a lock of their own, or flockfile().
+
+// The C library's headers have bodies of some of these calls where a compiler optimizes.
+#define __NO_INLINE__ 1
+
 #include <atomic>
 #include <cstdarg>
 #include <cstdio>
