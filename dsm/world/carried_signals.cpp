@@ -74,9 +74,7 @@ bool is_ignored(int number) {
 // By the program's action, now. A handler that runs already is interrupted: it may also have been
 // left by longjmp().
 void run(int number) {
-  // The handler may wait for another one that is carried, or leave by longjmp().
-  const Set open = bit(number) | bit(carrier);
-  Set before = 0;
+  const Set one = bit(number);
   if (is_ignored(number)) return;
   {
     const host::CallsPass ours;
@@ -84,10 +82,10 @@ void run(int number) {
     send_here(number);
   }
   ++handled;
-  // The program's handler runs within the first call, and its own calls are caught there.
-  syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &open, &before, set_bytes);
-  const Set back = (before & open) | bit(number);
-  syscall(SYS_rt_sigprocmask, SIG_BLOCK, &back, nullptr, set_bytes);
+  // The program's handler runs within the first call, and its own calls are caught there. Carriers
+  // wait meanwhile: they queue, and would come one within the other.
+  syscall(SYS_rt_sigprocmask, SIG_UNBLOCK, &one, nullptr, set_bytes);
+  syscall(SYS_rt_sigprocmask, SIG_BLOCK, &one, nullptr, set_bytes);
 }
 
 void deliver(int number) {

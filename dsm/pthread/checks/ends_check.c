@@ -429,17 +429,13 @@ static void* hold_back(void* unused) {
   printf("read %ld %c, handled %d\n", got, letter, taken[SIGHUP]);
   pthread_sigmask(SIG_UNBLOCK, &hangup, NULL);
   printf("handled %d\n", taken[SIGHUP]);
-  // The last jump leaves the mask as it is in the handler.
   for (volatile int times = 0; times < 3; ++times)
-    if (sigsetjmp(back, times != 2) == 0) {
+    if (sigsetjmp(back, 1) == 0) {
       tell();
       while (jumps == times) {
       }
     }
-  tell();
-  while (taken[SIGHUP] == 1) {
-  }
-  printf("jumps: %d, handled %d\n", jumps, taken[SIGHUP]);
+  printf("jumps: %d\n", jumps);
   fflush(stdout);
   pthread_sigmask(SIG_BLOCK, &alarm_only, NULL);
   const struct itimerval soon = {{0, 0}, {0, 2000}};
@@ -467,8 +463,6 @@ static int signals_held_back(void) {
     hear();
     pthread_kill(name, SIGTERM);
   }
-  hear();
-  pthread_kill(name, SIGHUP);
   while (taken[SIGALRM] == 0) usleep(100);
   printf("the first thread has the alarm: %d\n", taken[SIGALRM]);
   fflush(stdout);
