@@ -158,6 +158,7 @@ TEST_F(HostWatchTest, TellsAMemberOfTheCentersEnd) {
     Losses own;
     watch.begin(own.teller());
     const auto told = own.wait_for(1);
+    watch.end();
     _exit(told.size() == 1 && told[0] == std::pair(HostWatch::center, Loss::end) ? 0 : 4);
   });
   // The center is a process that ends.
