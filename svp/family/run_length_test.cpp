@@ -10,6 +10,7 @@
 #include <numeric>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "svp/svp.h"
@@ -112,19 +113,25 @@ TEST(RunsOfThreads, ABreakAndAFailureEndThem) {
   EXPECT_EQ(failed.sync().reason, ExitReason::failed);
 }
 
+// Workers, and the most threads of a family that run at once. Where these are fewer, an idle worker
+// asks all the time, and may have none of them.
+class Kills : public ::testing::TestWithParam<std::pair<unsigned, std::uint64_t>> {};
+INSTANTIATE_TEST_SUITE_P(Workers, Kills, ::testing::Values(std::pair(1u, 0u), std::pair(2u, 1u)));
+
 // Threads that were short are long from `at` on: a look comes after a stride of them.
-TEST(RunsOfThreads, AKillWaitsForAFewOfThem) {
+TEST_P(Kills, WaitForAFewThreadsOfARun) {
   struct Threads {
     Index at = 0;
     std::atomic<bool> reached{false};
     std::atomic<bool> killed{false};
     std::atomic<std::uint64_t> afterwards{0};
   };
-  LocalPlace place(1);
+  const auto [workers, block] = GetParam();
+  LocalPlace place(workers);
   for (Index at = 50000; at < 54000; at += 250) {
     Threads threads{.at = at};
     auto* const all = &threads;
-    auto family = create(place, {.limit = 1000000}, [all](Index i) {
+    auto family = create(place, {.limit = 1000000, .block = block}, [all](Index i) {
       if (i < all->at) return;
       if (i > all->at) ++all->afterwards;
       all->reached = true;
@@ -136,6 +143,104 @@ TEST(RunsOfThreads, AKillWaitsForAFewOfThem) {
     EXPECT_EQ(family.sync().reason, ExitReason::killed);
     EXPECT_LT(threads.afterwards, RunLength<>::stride) << at;
   }
+}
+
+// Another worker is idle, and may not have threads of this family: it does not end their runs.
+TEST(RunsOfThreads, AreNotCutShortByAWorkerThatMayNotHaveThem) {
+  struct Counted : OpenRange {
+    Counted() : OpenRange(&Counted::count, &Counted::may_divide, 0, 2) {}
+    static bool count(OpenRange& range, Worker&) {
+      ++static_cast<Counted&>(range).looks;
+      return false;
+    }
+    static bool may_divide(const OpenRange&) { return false; }
+    std::uint64_t looks = 0;
+  };
+  constexpr Index threads = 1 << 20;
+  Counted range;
+  auto* const counted = &range;
+  LocalPlace place(2);
+  auto family = create(place, {.limit = threads, .block = 1}, [counted](Index i) {
+    if (i != 0 && i != threads - 1) return;
+    Worker& worker = *Worker::here();
+    if (i != 0) return worker.close(*counted);
+    while (worker.pool().idle == 0 || !worker.wanted()) std::this_thread::yield();
+    worker.open(*counted);
+  });
+  EXPECT_TRUE(family.sync().done());
+  EXPECT_GT(range.looks, 0u);
+  EXPECT_LT(range.looks, threads / RunLength<>::stride / 4);
+}
+
+// One worker has short threads until a run of them is long. Then the other one is idle, and the
+// threads are long: it gets some of them after a stride, though their number at once is limited.
+TEST(RunsOfThreads, AnIdleWorkerWaitsForAStrideOfThem) {
+  struct Threads {
+    std::atomic<Index> first_of[2] = {-1, -1};
+    std::atomic<bool> are_long{false};
+    std::atomic<bool> divided{false};
+    std::atomic<bool> given_up{false};
+
+    // The worker of the lower half.
+    void run_lower(Index i, const std::atomic<Index>& border) {
+      if (i != 0) {
+        if (i >= border) divided = true;
+        return;
+      }
+      while (border < 0) {
+        checkpoint();
+        std::this_thread::yield();
+      }
+      while (!are_long) std::this_thread::yield();
+    }
+    void run_upper(Index i, Worker& here) {
+      if (i < 0 || divided || given_up) return;
+      are_long = true;
+      if (i == 0)
+        while (!here.wanted() || here.pool().idle == 0) std::this_thread::yield();
+      if (i < RunLength<>::stride) return;
+      const auto end = std::chrono::steady_clock::now() + 20s;
+      while (!divided && !given_up) {
+        given_up = std::chrono::steady_clock::now() > end;
+        std::this_thread::yield();
+      }
+    }
+  } threads;
+  auto* const all = &threads;
+  LocalPlace place(2);
+  auto family = create(place, {.limit = 1 << 18, .block = 2}, [all](Index i) {
+    Worker& here = *Worker::here();
+    std::atomic<Index>& first = all->first_of[here.number()];
+    if (first < 0) first = i;
+    if (first == 0)
+      all->run_lower(i, all->first_of[1 - here.number()]);
+    else
+      all->run_upper(i - first - (1 << 15), here);
+  });
+  EXPECT_TRUE(family.sync().done());
+  EXPECT_TRUE(threads.divided);
+  EXPECT_FALSE(threads.given_up);
+}
+
+// The other worker has ended the part that it was given: it may have another one.
+TEST(PartsOfAFamily, AreGivenAwayAgain) {
+  std::atomic<Index> lowest{64};
+  std::atomic<int> parts{0};
+  LocalPlace place(2);
+  const auto end = std::chrono::steady_clock::now() + 20s;
+  auto family = create(place, {.limit = 64, .block = 2}, [&](Index i) {
+    if (i >= 2) {
+      if (i < lowest) ++parts;
+      lowest = std::min(i, lowest.load());
+      return;
+    }
+    while (parts <= i && std::chrono::steady_clock::now() < end) {
+      checkpoint();
+      std::this_thread::yield();
+    }
+    EXPECT_GT(parts, i) << "the threads behind this one were given to no other worker";
+  });
+  EXPECT_TRUE(family.sync().done());
 }
 
 TEST(RunsOfThreads, AKillEndsAnEndlessFamilyOfShortThreads) {

@@ -9,7 +9,10 @@
 //             TH2 no exception leaves run(): it ends the family (FamilyBase::fail).
 //             TH3 between two looks a worker runs so many threads as take less than a
 //                 microsecond if they take as long as those before, and at most
-//                 RunLength<>::stride.
+//                 RunLength<>::stride. A look at which the worker has nothing for those that
+//                 want some of its threads ends no run.
+//             TH4 parts that run threads are `block` at most. A part whose worker waits for the
+//                 one that it has given away runs none.
 // Thread safety: a family's threads run on any worker.
 #pragma once
 
@@ -126,10 +129,16 @@ class DividedThreads {
   // A part that this worker runs, and the upper half that it has given away.
   struct Running : OpenRange {
     Running(DividedThreads& all, FamilyBase& of, std::uint64_t from, std::uint64_t to)
-        : OpenRange(&Running::divide_open, from, to), threads(all), family(of) {}
+        : OpenRange(&Running::divide_open, &Running::may_divide_open, from, to),
+          threads(all),
+          family(of) {}
     static bool divide_open(OpenRange& range, Worker& worker) {
       auto& self = static_cast<Running&>(range);
       return self.threads.divide(self, worker);
+    }
+    static bool may_divide_open(const OpenRange& range) {
+      const auto& self = static_cast<const Running&>(range);
+      return self.threads.may_divide(self);
     }
     DividedThreads& threads;
     FamilyBase& family;
@@ -144,10 +153,12 @@ class DividedThreads {
       worker.close(part);
       if (!part.upper) return all;
       const bool taken_back = worker.take_back(*part.upper);
+      // The two are one again, or the upper one goes on alone: others may divide it meanwhile.
+      count_off_part();
       if (!taken_back) worker.wait(*part.upper);
       part.next = part.upper->begin;
       part.end = part.upper->end;
-      drop_upper(part);
+      part.upper.reset();
       if (!all || !taken_back) return all && family.reason() == 0;
     }
   }
@@ -195,9 +206,9 @@ class DividedThreads {
     }
     return true;
   }
-  // So many threads, or whole strides of them until something is wanted of the worker: how many.
-  // A body of its own for the compiler, which then knows that threads do not change it.
-  std::uint64_t run_threads(Index first, std::uint64_t run, const Worker& worker) {
+  // So many threads, or whole strides of them until one after which the worker has an answer
+  // (Worker::has_answer): how many. A body of its own for the compiler, which then knows that threads do not change it.
+  std::uint64_t run_threads(Index first, std::uint64_t run, Worker& worker) {
     const Body body = body_;
     const auto step = static_cast<std::uint64_t>(range_.step);
     const auto at = [first](std::uint64_t distance) {
@@ -213,23 +224,23 @@ class DividedThreads {
   }
   // A whole stride has a fixed number of threads, for the compiler.
   template <class Threads>
-  static std::uint64_t in_strides(std::uint64_t run, const Worker& worker, Threads&& threads) {
+  static std::uint64_t in_strides(std::uint64_t run, Worker& worker, Threads&& threads) {
     constexpr std::uint64_t stride = RunLength<>::stride;
     std::uint64_t have_run = 0;
     while (run - have_run >= stride) {
       threads(have_run, stride);
       have_run += stride;
-      if (worker.wanted()) return have_run;
+      if (worker.wanted() && worker.has_answer()) return have_run;
     }
     threads(have_run, run - have_run);
     return run;
   }
   bool divide(Running& part, Worker& worker) {
+    if (!may_divide(part)) return false;
     if (part.upper) {
-      if (part.upper->state.load(std::memory_order_acquire) != Worker::Hand::done_value)
-        return false;
       worker.wait(*part.upper);
-      drop_upper(part);
+      part.upper.reset();
+      count_off_part();
     }
     if (!may_add_part()) return false;
     const std::uint64_t end = part.end;
@@ -238,8 +249,13 @@ class DividedThreads {
     worker.offer(*part.upper);
     return true;
   }
-  void drop_upper(Running& part) {
-    part.upper.reset();
+  // relaxed: as in may_add_part().
+  bool may_divide(const Running& part) const {
+    if (part.upper)
+      return part.upper->state.load(std::memory_order_acquire) == Worker::Hand::done_value;
+    return range_.block == 0 || parts_.load(std::memory_order_relaxed) < range_.block;
+  }
+  void count_off_part() {
     if (range_.block != 0) parts_.fetch_sub(1, std::memory_order_relaxed);
   }
   // A part runs at most one thread at a time. relaxed: a limit, which orders nothing.

@@ -17,12 +17,16 @@ class Worker;
 struct OpenRange {
   // Offers the upper half of the threads that have not begun, at the worker. False: it cannot.
   using Divide = bool (*)(OpenRange&, Worker&);
+  // Whether it can now. A hint.
+  using MayDivide = bool (*)(const OpenRange&);
 
-  OpenRange(Divide how, std::uint64_t from, std::uint64_t to) : divide(how), next(from), end(to) {}
+  OpenRange(Divide how, MayDivide whether, std::uint64_t from, std::uint64_t to)
+      : divide(how), may_divide(whether), next(from), end(to) {}
   OpenRange(const OpenRange&) = delete;
   OpenRange& operator=(const OpenRange&) = delete;
 
   Divide divide;
+  MayDivide may_divide;
   OpenRange* outer = nullptr;
   std::uint64_t next;  // ordinals of threads
   std::uint64_t end;

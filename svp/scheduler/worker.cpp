@@ -171,6 +171,15 @@ bool Worker::attend() {
   return active && scope_ != nullptr && scope_->stopped();
 }
 
+bool Worker::has_answer() {
+  if (deque_.own() != 0 || alarm_.active()) return true;
+  unsigned n = 0;
+  for (const OpenRange* range = ranges_; range != nullptr && n < most_ranges_looked_at;
+       range = range->outer, ++n)
+    if (range->next != range->end && range->may_divide(*range)) return true;
+  return false;
+}
+
 // The outermost range that has threads left: a part of it is likely to be the most work.
 bool Worker::divide_range() {
   OpenRange* open[most_ranges_looked_at];

@@ -109,6 +109,9 @@ class Worker {
   bool wanted() const { return wanted_->load(std::memory_order_relaxed) != 0; }
   // Shares entries, hears alarms. True: the running thread's family, or one above, was stopped.
   bool attend();
+  // Where wanted(): whether attend() would do something that cannot wait. An idle worker asks all
+  // the time, also where this one has nothing that it may give away.
+  bool has_answer();
   // The running thread's part of a range, as long as it runs threads of it.
   void open(OpenRange& range) {
     range.outer = ranges_;

@@ -152,11 +152,12 @@ TEST(SleepingWorkers, AreWokenByTheEndOfTheirFamily) {
 }
 
 struct CountedRange : OpenRange {
-  CountedRange() : OpenRange(&CountedRange::count, 0, 2) {}
+  CountedRange() : OpenRange(&CountedRange::count, &CountedRange::may_divide, 0, 2) {}
   static bool count(OpenRange& range, Worker&) {
     ++static_cast<CountedRange&>(range).asked;
     return false;
   }
+  static bool may_divide(const OpenRange&) { return false; }
   int asked = 0;
 };
 
