@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -69,7 +70,16 @@ Status copy_pieces(const char* name, Call call, std::int32_t pid, std::uint64_t 
 
 }  // namespace
 
-void allow_foreign_copies() { prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); }
+// A kernel without that rule says so; it gets none while it runs.
+void allow_foreign_copies() {
+  static std::atomic<bool> no_such_rule{false};
+  // Relaxed: a thread that sees the old value asks once more.
+  if (no_such_rule.load(std::memory_order_relaxed)) return;
+  const int before = errno;
+  if (prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0) != 0 && errno == EINVAL)
+    no_such_rule.store(true, std::memory_order_relaxed);
+  errno = before;
+}
 
 Status read_foreign(std::int32_t pid, std::uint64_t from, void* to, std::size_t bytes) {
   return copy("process_vm_readv", process_vm_readv, pid, from, to, bytes);

@@ -128,11 +128,6 @@ void OwnMemory::aside(F&& f) {
     f();
 }
 
-ImageName OwnMemory::image() {
-  const Lock lock(mutex_);
-  return image_.is_open() ? image_.name() : ImageName{};
-}
-
 bool OwnMemory::can_share() {
   if (for_child_ == nullptr) for_child_ = ForChild::make();
   return forks_are_seen && for_child_ != nullptr && image_.open().ok();
@@ -267,8 +262,11 @@ void OwnMemory::move_out(const AddressRange& pages) {
   const auto hold = must_hold ? MemoryImage::Hold::yes : MemoryImage::Hold::if_possible;
   Status moved = may_move_out();
   if (moved.ok()) aside([&] { moved = image_.move_out(pages, hold); });
-  if (error_.ok()) error_ = moved;
-  if (!moved.ok()) return;
+  if (!moved.ok()) {
+    if (error_.ok()) error_ = moved;
+    has_error_.store(true, std::memory_order_relaxed);
+    return;
+  }
   in_image_.remove(pages);
   if (spare_.bytes() + pages.bytes() <= most_spare_bytes)
     spare_.add(pages);
@@ -277,7 +275,11 @@ void OwnMemory::move_out(const AddressRange& pages) {
 }
 
 Status OwnMemory::take_error() {
+  // Relaxed: the error of a use that this thread has ended was noted by this thread, and that of
+  // another thread's is told by its own call, or by the next one.
+  if (!has_error_.load(std::memory_order_relaxed)) return {};
   const Lock lock(mutex_);
+  has_error_.store(false, std::memory_order_relaxed);
   return std::exchange(error_, {});
 }
 

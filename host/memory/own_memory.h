@@ -29,6 +29,7 @@
 
 #include <signal.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <map>
@@ -94,8 +95,9 @@ class OwnMemory {
   // Moves the pages of the use's range to the image, if they may be. The part of the range that is
   // there, until the use ends: all of it, its whole pages, or nothing.
   AddressRange share(const Use& use, Moving moving = Moving::yes);
-  // Without an image, a name that is none.
-  ImageName image();
+  // Where share() has moved the part. To be called by a thread that has been given one: the name
+  // was complete before, and stays, so that this takes no lock.
+  const ImageName& image() const { return image_.name(); }
   // Some pages are in the image.
   bool has_image();
 
@@ -187,6 +189,7 @@ class OwnMemory {
   bool settled_ = false;
   MemoryGrants grants_;
   Status error_;
+  std::atomic<bool> has_error_{false};
 };
 
 // That of this process; never destroyed, so that the end of a forked child changes nothing.
