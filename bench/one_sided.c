@@ -7,7 +7,7 @@
 //   every   all ranks at once; the lock rows with a random target, which may be the rank itself
 //   pair    rank 0 operates on rank 1 (on itself when it is alone); the others wait in a barrier
 //   round   all ranks take part in each iteration; rank 0 decides in growing chunks how long to go
-//   on away    rank 0 operates on rank 1 while all other ranks compute outside MPI for 200 ms
+//   away    rank 0 operates on rank 1 after 10 ms of computation each, while all others compute
 // A row ends after --samples samples for each rank or after --budget-s seconds, so that slow cases
 // finish with fewer samples. The data that the rows move is checked; exit status 1 if it is wrong.
 //
@@ -76,6 +76,7 @@ typedef enum {
   kFence = 2,    // the rounds run within fence epochs
   kOrigin = 4,   // samples are those of the origins
   kTarget = 8,   // samples are those of the targets
+  kFirst = 16,   // one operation for each time that the targets compute
 } Flag;
 typedef enum { kNothing, kPutData, kGotData, kSums } Check;
 
@@ -359,6 +360,8 @@ static const Row kRows[] = {
      once_create_and_free_new},
     {"passive_put", "lock + put 8 B + unlock, the target computes", kAway, 8, 0, kPutData,
      op_lock_exclusive_put, NULL},
+    {"passive_put_first", "the same, the first one after a barrier", kAway, 8, kFirst, kPutData,
+     op_lock_exclusive_put, NULL},
     {"passive_fetch_and_op", "lock + fetch_and_op + unlock, the target computes", kAway, 8, 0,
      kNothing, op_lock_fetch_and_op, NULL},
     {"passive_fetch_and_op_edge", "the same in a page that the window shares with other data",
@@ -440,28 +443,28 @@ static void run_rounds(Bench* b, const Row* row) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-static void compute_until(double deadline) {
-  volatile double x = 1;
-  while (now_us() < deadline)
-    for (int i = 0; i < 1000; ++i) x = x * 0.999 + 0.001;
-}
-
-// The 20 ms before the operation let every other rank leave the barrier and be at its computation.
+// The first 20 ms let every other rank leave the barrier and be at its computation. An operation
+// that waits for that is the only one of its turn, as are those of rows with kFirst.
 static void run_away(Bench* b, const Row* row) {
-  long long times = (long long)(b->options.budget_s / 0.22);
-  if (times < 25) times = 25;  // they vary by a factor of three with other load of the host
-  if (times > b->options.samples) times = b->options.samples;
-  for (long long i = -1; i < times; ++i) {  // the first one warms up
+  const int first_only = row->flags & kFirst;
+  const double turn_us = first_only ? 60e3 : 200e3, first_us = 20e3, pause_us = 10e3;
+  const long long least = first_only ? 40 : 8;     // other load of the host triples some
+  const long long of_a_turn = first_only ? 1 : 8;  // samples, about
+  const long long enough = 1 + (b->options.samples - 1) / of_a_turn;
+  long long turns = (long long)(b->options.budget_s * 1e6 / turn_us);
+  if (turns < least) turns = least;
+  if (turns > enough) turns = enough;
+  for (long long i = -1; i < turns; ++i) {  // the first one warms up
     MPI_Barrier(MPI_COMM_WORLD);
-    double start = now_us();
-    if (b->rank != 0) {
-      compute_until(start + 200e3);
-      continue;
+    double start = now_us(), last = start + turn_us - pause_us;
+    if (b->rank != 0) compute_until(start + turn_us);
+    for (double at = start + first_us; b->rank == 0 && at < last; at = now_us() + pause_us) {
+      compute_until(at);
+      double begin = now_us();
+      row->op(b, row, b->peer);
+      if (i >= 0) record(b, now_us() - begin);
+      if (first_only) break;
     }
-    compute_until(start + 20e3);
-    start = now_us();
-    row->op(b, row, b->peer);
-    if (i >= 0) record(b, now_us() - start);
   }
   MPI_Barrier(MPI_COMM_WORLD);
 }
