@@ -26,19 +26,13 @@ AddressRange outer_pages(const AddressRange& range) {
   return {range.low / page * page, round_up(range.high, page)};
 }
 
-constinit std::atomic<bool> any_memory{false};  // of own_memory()
-
-template <class Do>
-void at_fork(Do&& handle) {
-  if (any_memory) handle(own_memory());
-}
-
 // Asked for when the library is loaded: handlers before a fork run in the reverse order, and after
-// ours none of a library that came later stores to the heap.
+// ours none of a library that came later stores to the heap. The memory is there before them: made
+// by another thread between two of them, it would be given back without having been taken.
 const bool forks_are_seen =
-    pthread_atfork([] { at_fork([](OwnMemory& memory) { memory.before_fork(); }); },
-                   [] { at_fork([](OwnMemory& memory) { memory.after_fork(false); }); },
-                   [] { at_fork([](OwnMemory& memory) { memory.after_fork(true); }); }) == 0;
+    (own_memory(),
+     pthread_atfork([] { own_memory().before_fork(); }, [] { own_memory().after_fork(false); },
+                    [] { own_memory().after_fork(true); }) == 0);
 
 }  // namespace
 
@@ -214,7 +208,8 @@ Status OwnMemory::move_in_now(const std::vector<PrivatePages>& pages, bool edges
 void OwnMemory::leave(const AddressRange& range) {
   const Lock lock(mutex_);
   const auto found = uses_.find(range);
-  if (found != uses_.end() && --found->second == 0) uses_.erase(found);
+  if (found != uses_.end() && --found->second > 0) return;  // its pages are in use
+  if (found != uses_.end()) uses_.erase(found);
   if (const auto life = lives_.extract(range); !life.empty()) {
     const auto lived = now_() - life.mapped().began;
     history_.ended(outer_pages(range), lived, life.mapped().moving);
@@ -411,16 +406,11 @@ void OwnMemory::become_child() {
 }
 
 OwnMemory& own_memory() {
-  static OwnMemory* const the_memory = [] {
-    const NoSignals none;  // a handler that forks would wait for the end of this
-    auto* const made = new OwnMemory;
-    any_memory = true;
-    return made;
-  }();
+  static OwnMemory* const the_memory = new OwnMemory;
   return *the_memory;
 }
 
-bool has_own_image() { return any_memory && own_memory().has_image(); }
+bool has_own_image() { return own_memory().has_image(); }
 
 int forked_aside(int (*fork)()) {
   OtherStack stack;

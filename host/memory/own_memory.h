@@ -96,7 +96,7 @@ class OwnMemory {
   // there, until the use ends: all of it, its whole pages, or nothing.
   AddressRange share(const Use& use, Moving moving = Moving::yes);
   // Where share() has moved the part. To be called by a thread that has been given one: the name
-  // was complete before, and stays, so that this takes no lock.
+  // was complete before, and stays in this process, so that this takes no lock.
   const ImageName& image() const { return image_.name(); }
   // Some pages are in the image.
   bool has_image();

@@ -66,6 +66,18 @@ TEST_F(OwnMemoryLivesTest, PagesMoveForUsesThatLiveAsLongAsTheMove) {
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(is_shared_for(own, plain.at(0), 4 * page, 1ms));
 }
 
+TEST_F(OwnMemoryLivesTest, PagesOfTwoUsesLiveUntilTheLastOneEnds) {
+  Plain plain(4);
+  OwnMemory& own = with_clock();
+  for (int i = 0; i < 4; ++i) {
+    auto use = own.enter(plain.at(0), 4 * page);
+    EXPECT_EQ(own.share(use), use.range()) << i;
+    EXPECT_TRUE(is_shared_for(own, plain.at(0), 4 * page, 0ms));
+    EXPECT_TRUE(is_shared(plain.at(0))) << "the other use is there";
+    the_time += 10ms;
+  }
+}
+
 alignas(4096) std::array<char, 16 * 4096> few_variables{1};
 
 TEST_F(OwnMemoryLivesTest, PagesThatStayMoveOnceAndForAll) {
