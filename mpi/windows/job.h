@@ -37,7 +37,7 @@ class Job {
   // How to wait for `cores` processes of one window: it does not make the host a quiet one.
   machine::WaitPolicy waiting(machine::Home cores) const;
   // From the members of a window: how many processors the job has on this host, if all its
-  // processes here are among them.
+  // processes here are among them, or more than before where their number is not known.
   void learn_processors(std::span<const runtime::Member> members, std::uint64_t host);
   runtime::Reports& reports() { return reports_; }
 
@@ -63,7 +63,7 @@ class Job {
   runtime::Counter& served_;
   runtime::Counter& reused_;
   std::atomic<std::uint32_t> processors_;
-  std::atomic<bool> knows_processors_ = false;
+  std::atomic<std::uint32_t> learned_from_ = 0;  // so many processes
 };
 
 // The job of this process; made at first use, inside an MPI call.
