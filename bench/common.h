@@ -32,10 +32,14 @@ static inline double now_us(void) {
   return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
 }
 
+// Over as much data as the caches near a core hold.
 static inline void compute_until(double deadline) {
-  volatile double x = 1;
-  while (now_us() < deadline)
-    for (int i = 0; i < 1000; ++i) x = x * 0.999 + 0.001;
+  static double data[1 << 17];
+  const int many = sizeof data / sizeof *data, some = 1 << 10;
+  for (int i = 0; now_us() < deadline; i = (i + some) % many) {
+    for (int k = i; k < i + some; ++k) data[k] = data[k] * 0.999 + 0.001;
+    __asm__ volatile("" : : "r"(data) : "memory");  // not left out
+  }
 }
 
 static inline void* memory(size_t bytes) {

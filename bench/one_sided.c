@@ -7,7 +7,7 @@
 //   every   all ranks at once; the lock rows with a random target, which may be the rank itself
 //   pair    rank 0 operates on rank 1 (on itself when it is alone); the others wait in a barrier
 //   round   all ranks take part in each iteration; rank 0 decides in growing chunks how long to go
-//   away    rank 0 operates on rank 1 after 10 ms of computation each, while all others compute
+//   away    rank 0 operates on rank 1, after 10 ms of computation each; all others compute
 // A row ends after --samples samples for each rank or after --budget-s seconds, so that slow cases
 // finish with fewer samples. The data that the rows move is checked; exit status 1 if it is wrong.
 //
@@ -443,28 +443,30 @@ static void run_rounds(Bench* b, const Row* row) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-// The first 20 ms let every other rank leave the barrier and be at its computation. An operation
-// that waits for that is the only one of its turn, as are those of rows with kFirst.
+// The first 20 ms let every other rank leave the barrier and be at its computation. A sample is the
+// median of a turn: one operation if it waits for the computation's end, or in rows with kFirst.
 static void run_away(Bench* b, const Row* row) {
   const int first_only = row->flags & kFirst;
   const double turn_us = first_only ? 60e3 : 200e3, first_us = 20e3, pause_us = 10e3;
-  const long long least = first_only ? 40 : 8;     // other load of the host triples some
-  const long long of_a_turn = first_only ? 1 : 8;  // samples, about
-  const long long enough = 1 + (b->options.samples - 1) / of_a_turn;
+  const long long least = first_only ? 40 : 8;  // other load of the host triples some
   long long turns = (long long)(b->options.budget_s * 1e6 / turn_us);
   if (turns < least) turns = least;
-  if (turns > enough) turns = enough;
+  if (turns > b->options.samples) turns = b->options.samples;
   for (long long i = -1; i < turns; ++i) {  // the first one warms up
     MPI_Barrier(MPI_COMM_WORLD);
     double start = now_us(), last = start + turn_us - pause_us;
     if (b->rank != 0) compute_until(start + turn_us);
+    double taken[32];
+    size_t n = 0;
     for (double at = start + first_us; b->rank == 0 && at < last; at = now_us() + pause_us) {
       compute_until(at);
       double begin = now_us();
       row->op(b, row, b->peer);
-      if (i >= 0) record(b, now_us() - begin);
-      if (first_only) break;
+      taken[n++] = now_us() - begin;
+      if (first_only || n == sizeof taken / sizeof *taken) break;
     }
+    qsort(taken, n, sizeof *taken, compare);
+    if (i >= 0 && n > 0) record(b, quantile(taken, n, 0.5));
   }
   MPI_Barrier(MPI_COMM_WORLD);
 }

@@ -51,7 +51,7 @@ SITUATIONS = (
             ("passive_put", "allocate", "lock, put 8 B, unlock"),
             ("passive_fetch_and_op", "create", "lock, fetch_and_op, unlock; created memory"),
         ),
-        options=("--samples", "16"),
+        options=("--samples", "2"),
     ),
     Situation(
         "8 ranks on {cores} (mean times)",
