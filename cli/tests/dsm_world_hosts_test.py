@@ -79,7 +79,7 @@ def test_threads_are_cancelled_in_calls_that_wait_in_the_first_process():
     assert lines[-3:] == ["forbidden: read 1 y, slept 1", "then cancelled 1", "interrupted: -1, EINTR 1"]
 
 
-@pytest.mark.parametrize("part", ["turns", of_long_runs("signals"), of_long_runs("pids"), of_long_runs("main leaves"), "exit"])
+@pytest.mark.parametrize("part", ["turns", "signals", "ordinary signals", "calls in handlers", of_long_runs("pids"), of_long_runs("main leaves"), "exit"])
 def test_a_program_is_one_process(part):
     same([compiled("ends_check"), part], 5)
 

@@ -165,7 +165,7 @@ def test_more_threads_than_processes_are_refused_as_pthreads_does(transport):
 # --- The process that the program is -------------------------------------------------------------
 
 
-@pytest.mark.parametrize("part", ["turns", "signals", "ordinary signals", "signals held back", "children", "pids", "main leaves", "main leaves with locks", "exit", "one stream", "exec of nothing"])
+@pytest.mark.parametrize("part", ["turns", "signals", "ordinary signals", "signals held back", "signals at the start", "calls in handlers", "children", "pids", "main leaves", "main leaves with locks", "exit", "one stream", "exec of nothing"])
 def test_a_program_is_one_process(part, transport):
     same([compiled("ends_check"), part], transport=transport)
 

@@ -88,6 +88,13 @@ class ProgramMemory {
   // `taken` says whether the lock was free; without it nothing has happened.
   virtual Status try_acquire(Lock lock, bool& taken) = 0;
   virtual Status release(Lock lock) = 0;
+  // Stores of this thread before the call are seen by the thread that calls it later for this lock:
+  // a span with nothing in it. A handler of a signal may call it for any lock that the thread has
+  // not acquired, though it has interrupted the same call.
+  virtual Status hand_over(Lock lock) {
+    TOMBOLO_TRY(acquire(lock));
+    return release(lock);
+  }
   // All threads, outside of spans.
   virtual Status barrier() = 0;
   // The two halves of a barrier that the caller makes itself, for some of the threads, outside of

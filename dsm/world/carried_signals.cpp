@@ -29,6 +29,13 @@ constexpr Set all_withheld() {
   return all;
 }
 
+constexpr Set all_but_faults() {
+  Set all = ~Set{0};
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP, SIGABRT})
+    all &= ~bit(fault);
+  return all;
+}
+
 Set set_of(const sigset_t& signals) {
   Set set = 0;
   std::memcpy(&set, &signals, sizeof set);
@@ -63,6 +70,8 @@ void drop(int number) {
   while (syscall(SYS_rt_sigtimedwait, &one, nullptr, &at_once, set_bytes) == number) {
   }
 }
+
+void take_carried();
 
 bool is_ignored(int number) {
   const host::CallsPass ours;
@@ -115,8 +124,8 @@ void deliver_of_timer(int number) {
 }
 
 // Of another thread than the one that is served, if there is one by now: it looks when it begins.
+// This one's calls are not caught, and it may come at any time of the one whose are: no CallsPass.
 void send_on(const siginfo_t* info) {
-  const host::CallsPass ours;
   const pid_t thread = served.load();
   if (thread != 0 && syscall(SYS_rt_tgsigqueueinfo, this_process(), thread, carrier, info) == 0)
     return;
@@ -138,6 +147,12 @@ void on_carrier(int, siginfo_t* info, void*) {
       take_carried();
   }
   errno = error;
+}
+
+void take_carried() {
+  const Set all = carried.exchange(0);
+  for (const int number : withheld)
+    if ((all & bit(number)) != 0) deliver(number);
 }
 
 Status handle(bool restart) {
@@ -168,17 +183,17 @@ Status serve_signals(const sigset_t& mask, pid_t first) {
   program_mask = set_of(mask);
   waiting = 0;
   first_process = first;
-  const Set now = program_mask | all_withheld();
+  const Set now = all_but_faults();
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, &now, nullptr, set_bytes);
   served = static_cast<pid_t>(syscall(SYS_gettid));
   is_served = 1;
   return {};
 }
 
-void take_carried() {
-  const Set all = carried.exchange(0);
-  for (const int number : withheld)
-    if ((all & bit(number)) != 0) deliver(number);
+void let_signals_come() {
+  const Set now = program_mask | all_withheld();
+  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &now, nullptr, set_bytes);
+  take_carried();
 }
 
 bool signals_are_served() { return is_served != 0; }

@@ -7,6 +7,7 @@
 //
 //   keep_carriers();                  // in the first process
 //   serve_signals(mask, first);       // by the thread of a process, when it starts
+//   let_signals_come();               // when handlers of the program can run
 //   carry_signal(process, SIGTERM);   // in another one
 //   raise_withheld(SIGTERM);          // by the thread itself
 //   change_mask(SIG_UNBLOCK, ...);    // in the place of pthread_sigmask()
@@ -35,10 +36,11 @@ bool is_withheld(int number);
 // served, which has it then. Errors: io.
 Status keep_carriers();
 // `mask`: the program's. `first`: the process that has the signals of this one's timers while the
-// mask holds them back, or 0. Errors: io.
+// mask holds them back, or 0. All signals but those of faults wait from now on. Errors: io.
 Status serve_signals(const sigset_t& mask, pid_t first);
-// By that thread, when the program's handlers can run: those that have come before.
-void take_carried();
+// By that thread, when the program's handlers can run: the mask is the program's from now on, and
+// those that have come before are taken.
+void let_signals_come();
 // Whether the calling thread is the one.
 bool signals_are_served();
 void leave_signals();

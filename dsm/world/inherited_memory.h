@@ -72,6 +72,8 @@ class InheritedMemory final : public ProgramMemory {
   Status acquire(Lock lock) override;
   Status try_acquire(Lock lock, bool& taken) override;
   Status release(Lock lock) override;
+  // Operations on words order all that is stored here.
+  Status hand_over(Lock) override { return {}; }
   // unsupported: the number of threads of such a program changes.
   Status barrier() override;
   Status reduce(std::uint64_t& value, Combine combine) override;

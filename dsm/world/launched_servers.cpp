@@ -12,6 +12,7 @@
 #include <cstring>
 #include <utility>
 
+#include "dsm/world/carried_signals.h"
 #include "host/interrupts/wake_up.h"
 
 namespace tombolo::dsm {
@@ -28,10 +29,8 @@ constexpr std::chrono::seconds longest_leave{30};
 
 }  // namespace
 
-LaunchedServers::LaunchedServers(OneSided& job, void (*exit_asked)(int status))
-    : job_(job),
-      exit_asked_(exit_asked),
-      service_([this](int to, const ForwardedCall::Bytes& made) {
+LaunchedServers::LaunchedServers(OneSided& job)
+    : job_(job), service_([this](int to, const ForwardedCall::Bytes& made) {
         const ForwardedCall::Bytes message = message_of(Kind::answer, made);
         const std::lock_guard lock(mutex_);
         if (!finished_) job_.post(to, message);
@@ -45,6 +44,7 @@ Status LaunchedServers::start() {
   noticed.sa_flags = SA_RESTART | SA_ONSTACK;
   if (sigaction(notice(), &noticed, nullptr) != 0)
     return Status::io(fmt::format("sigaction: {}", std::strerror(errno)));
+  if (job_.rank() != 0) TOMBOLO_TRY(keep_carriers());
   job_.listen(this);
   return {};
 }
@@ -58,9 +58,9 @@ ForwardedCall::Bytes LaunchedServers::message_of(Kind kind, std::span<const std:
 
 void LaunchedServers::send(int to, Kind kind, std::span<const std::byte> contents) {
   const ForwardedCall::Bytes message = message_of(kind, contents);
+  const SignalsWait of_the_program(signals_);
   host::call_on(stack_.memory(), [this, to, whole = std::span(message)] {
     const host::CallsPass of_the_runtime;
-    const SignalsWait of_the_program;
     job_.post(to, whole);
   });
 }
@@ -143,7 +143,10 @@ void LaunchedServers::hear(Kind kind, int value) {
   switch (kind) {
     case Kind::signal:
       ++interruptions_;
-      kill(getpid(), value);
+      if (job_.rank() != 0 && is_withheld(value))
+        carry_signal(getpid(), value);
+      else
+        kill(getpid(), value);
       return;
     case Kind::wake_up:
       ++interruptions_;
@@ -162,7 +165,8 @@ void LaunchedServers::hear(Kind kind, int value) {
 void LaunchedServers::on_signal(int) {
   const int error = errno;
   const LaunchedServers* const team = the_team;
-  if (team != nullptr && team->asked_status() >= 0) team->exit_asked_(team->asked_status());
+  void (*const exit_asked)(int) = team == nullptr ? nullptr : team->exit_asked_.load();
+  if (exit_asked != nullptr && team->asked_status() >= 0) exit_asked(team->asked_status());
   errno = error;
 }
 

@@ -34,12 +34,15 @@ class LaunchedServers final : public ServerTeam, private OneSided::Listener {
   // The first bytes of a message.
   enum class Kind : std::uint32_t { signal, wake_up, exit, end, left, call, answer };
 
-  // `exit_asked`: called by a signal's handler of the program's thread, with the status; in a
-  // server, when it is to leave. This process has no other team, and keeps this one to its end.
-  LaunchedServers(OneSided& job, void (*exit_asked)(int status));
+  // This process has no other team, and keeps this one to its end.
+  explicit LaunchedServers(OneSided& job);
 
   // Errors: no_memory, io.
   Status start();
+  // From now on `exit_asked` is called by a signal's handler of the program's thread, with the
+  // status; in a server, when it is to leave. A process that starts late may have been asked
+  // before: then asked_status() says so.
+  void tell_end_to(void (*exit_asked)(int status)) { exit_asked_ = exit_asked; }
 
   Status add(Thread) override { return {}; }
   int signal(Thread server, int number) override;
@@ -66,8 +69,9 @@ class LaunchedServers final : public ServerTeam, private OneSided::Listener {
   static void on_signal(int signal);
 
   OneSided& job_;
-  void (*exit_asked_)(int);
+  std::atomic<void (*)(int)> exit_asked_{nullptr};
   OffStackMemory::Stack stack_;
+  std::uint64_t signals_ = 0;  // of SignalsWait
   std::atomic<int> asked_{0};  // status + 1
   std::atomic<int> left_{0};
   std::atomic<int> interruptions_{0};  // signals and wake-ups that have come

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/syscall.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include <array>
@@ -21,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "dsm/world/carried_signals.h"
 #include "host/interrupts/wake_up.h"
 
 #if defined(__x86_64__)
@@ -128,7 +130,7 @@ class ForwardingServer : public testing::Test {
   std::size_t calls() const { return job.posted.size(); }
 
   Script& job = for_good(std::make_unique<Script>(1, 2));
-  LaunchedServers& team = for_good(std::make_unique<LaunchedServers>(job, &note_exit));
+  LaunchedServers& team = for_good(std::make_unique<LaunchedServers>(job));
   std::array<char, 4> bytes{};
 
  private:
@@ -206,6 +208,47 @@ TEST_F(ForwardingServer, LooksWhileItWaitsAndRefusesACallOfTheLook) {
   EXPECT_EQ(calls(), 1u);
 }
 
+// OSM4: not on the stack that its handler's own calls would use.
+TEST_F(ForwardingServer, SignalsThatComeWhileItSendsAreHandledOnTheCallersStack) {
+  static std::uint64_t stack_pointer = 0;
+  struct sigaction action {};
+  action.sa_sigaction = [](int, siginfo_t*, void* context) {
+    stack_pointer =
+        static_cast<std::uint64_t>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RSP]);
+  };
+  action.sa_flags = SA_SIGINFO;
+  sigaction(SIGUSR1, &action, nullptr);
+  has_signal_handlers = true;
+  std::uint64_t within = 1;
+  job.answers = [&](int, std::span<const std::byte>) {
+    raise(SIGUSR1);
+    within = stack_pointer;
+  };
+  team.wake_up(0);
+  has_signal_handlers = false;
+  EXPECT_EQ(within, 0u);
+  const auto here = reinterpret_cast<std::uint64_t>(__builtin_frame_address(0));
+  EXPECT_LT(here - stack_pointer, 65536u);
+}
+
+// Signals of a terminal, which such a process holds back but for its own thread.
+TEST_F(ForwardingServer, AnySignalForItsThreadReachesIt) {
+  static volatile sig_atomic_t came = 0;
+  struct sigaction action {};
+  action.sa_handler = [](int number) { came = number; };
+  sigaction(SIGTERM, &action, nullptr);
+  sigset_t mask;
+  sigset_t before;
+  pthread_sigmask(SIG_BLOCK, nullptr, &before);
+  sigemptyset(&mask);
+  ASSERT_TRUE(serve_signals(mask, 0).ok());
+  let_signals_come();
+  job.hear(0, message(Kind::signal, SIGTERM));
+  EXPECT_EQ(came, SIGTERM);
+  leave_signals();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
 TEST_F(ForwardingServer, DropsAMessageThatIsNone) {
   Bytes shorter = message(Kind::exit, 0);
   shorter.resize(3);
@@ -226,10 +269,19 @@ class FirstServer : public testing::Test {
     EXPECT_TRUE(team.start().ok());
   }
   Script& job = for_good(std::make_unique<Script>(0, 3));
-  LaunchedServers& team = for_good(std::make_unique<LaunchedServers>(job, &note_exit));
+  LaunchedServers& team = for_good(std::make_unique<LaunchedServers>(job));
 };
 
+// As of a process that still waits for the others while the first one runs the program.
+TEST_F(FirstServer, IsNotToldOfAnEndBeforeItCanEnd) {
+  job.hear(2, message(Kind::exit, 5));
+  EXPECT_EQ(kill(getpid(), SIGRTMAX), 0);  // also where the one before has gone to this thread
+  EXPECT_EQ(exit_status, -1);
+  EXPECT_EQ(team.asked_status(), 5);
+}
+
 TEST_F(FirstServer, IsToldOfAnEndByASignalWhileItComputes) {
+  team.tell_end_to(&note_exit);
   EXPECT_EQ(team.asked_status(), -1);
   job.hear(2, message(Kind::exit, 5));
   const auto begin = std::chrono::steady_clock::now();

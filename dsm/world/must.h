@@ -26,6 +26,8 @@ inline void (*between_looks)() = nullptr;
 // set.
 inline void (*runtime_begins)() = nullptr;
 inline void (*runtime_ends)() = nullptr;
+// Called behind such a call, when the program's handlers of signals may run again, if set.
+inline void (*runtime_has_ended)() = nullptr;
 
 // Called when the thread has begun or ended a span, with the number that it is in, if set.
 inline void (*spans_have_changed)(int spans) = nullptr;
@@ -52,10 +54,6 @@ void wait_cancellably(ProgramMemory& memory, Ready&& ready) {
   });
 }
 
-// Stores of this thread before the call are seen by the thread that calls it later for this lock.
-inline void hand_over(ProgramMemory& memory, Lock lock) {
-  must(memory.acquire(lock));
-  must(memory.release(lock));
-}
+inline void hand_over(ProgramMemory& memory, Lock lock) { must(memory.hand_over(lock)); }
 
 }  // namespace tombolo::dsm

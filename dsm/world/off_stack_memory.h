@@ -8,7 +8,8 @@
 //                  or the process, may be ended (must.h).
 //             OSM3 system calls of the runtime are not caught.
 //             OSM4 the program's handlers of signals, if it has any, wait: they would access its
-//                  memory, and call this one, in the middle of a call.
+//                  memory, and call this one, in the middle of a call. They run behind it: on the
+//                  program's side, with its calls served.
 // Thread safety: as the memory.
 #pragma once
 
@@ -34,25 +35,35 @@ namespace tombolo::dsm {
 // Set when the program has a handler of a signal.
 inline bool has_signal_handlers = false;
 
-// As long as it lives the program's handlers wait (OSM4); those of faults do not.
+// As long as it lives the program's handlers wait (OSM4); those of faults do not. On the program's
+// stack, around the work of the runtime: a handler runs when the program's calls are served again,
+// and may make one on the runtime's stack, or leave by a jump.
 class SignalsWait {
  public:
-  SignalsWait() : wait_(has_signal_handlers) {
-    if (!wait_) return;
-    std::uint64_t all = ~std::uint64_t{0};
-    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP, SIGABRT})
-      all &= ~(std::uint64_t{1} << (fault - 1));
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before_, sizeof before_);
+  // `mask`: a place for the program's signals, as the kernel has them, outside of its memory.
+  explicit SignalsWait(std::uint64_t& mask) : mask_(has_signal_handlers ? &mask : nullptr) {
+    if (mask_ != nullptr) set_mask(&all_but_faults, mask_);
   }
   ~SignalsWait() {
-    if (wait_) syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before_, nullptr, sizeof before_);
+    if (mask_ != nullptr) set_mask(mask_, nullptr);
   }
   SignalsWait(const SignalsWait&) = delete;
   SignalsWait& operator=(const SignalsWait&) = delete;
 
  private:
-  bool wait_;
-  std::uint64_t before_ = 0;  // the kernel's set
+  static constexpr std::uint64_t all_but_faults = [] {
+    std::uint64_t all = ~std::uint64_t{0};
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP, SIGABRT})
+      all &= ~(std::uint64_t{1} << (fault - 1));
+    return all;
+  }();
+  static void set_mask(const std::uint64_t* mask, std::uint64_t* before) {
+    host::call_uncaught(SYS_rt_sigprocmask,
+                        {SIG_SETMASK, reinterpret_cast<std::uint64_t>(mask),
+                         reinterpret_cast<std::uint64_t>(before), sizeof *mask});
+  }
+
+  std::uint64_t* mask_;
 };
 
 class OffStackMemory final : public ProgramMemory {
@@ -140,7 +151,8 @@ class OffStackMemory final : public ProgramMemory {
   Lock locks() const override { return memory_->locks(); }
   // OSM2
   Status acquire(Lock lock) override {
-    return waited_.for_lock([&] { return wait_for(lock); });
+    return waited_.for_lock(
+        [&] { return wait_for([&](bool& taken) { return try_acquire(lock, taken); }); });
   }
   Status try_acquire(Lock lock, bool& taken) override {
     auto [status, has] = off([=](ProgramMemory& memory) {
@@ -151,6 +163,21 @@ class OffStackMemory final : public ProgramMemory {
     taken = has;
     if (has) spans_changed(1);
     return std::move(status);
+  }
+  // In one call: a handler of a signal that hands over, too, never finds the lock this thread's.
+  Status hand_over(Lock lock) override {
+    return waited_.for_lock([&] {
+      return wait_for([&](bool& done) {
+        auto [status, has] = off([=](ProgramMemory& memory) {
+          bool now = false;
+          Status tried = memory.try_acquire(lock, now);
+          if (now) tried = memory.release(lock);
+          return std::pair(std::move(tried), now);
+        });
+        done = has;
+        return std::move(status);
+      });
+    });
   }
   Status release(Lock lock) override {
     Status status = off([=](ProgramMemory& memory) { return memory.release(lock); });
@@ -191,28 +218,32 @@ class OffStackMemory final : public ProgramMemory {
   template <class F, class Result = std::invoke_result_t<const F&, ProgramMemory&>>
   Result off(const F& call) {
     Result result{};
-    if (runtime_begins != nullptr) runtime_begins();
-    host::call_on(stack_.memory(), [this, &call, &result] {
-      Result made{};
-      {
-        const F copied = call;  // before the first page is closed
-        const host::CallsPass of_the_runtime;
-        const SignalsWait of_the_program;
-        made = copied(*memory_);
-      }
-      result = std::move(made);  // as the program stores: it may be a page fault
-    });
-    if (runtime_ends != nullptr) runtime_ends();
+    {
+      const SignalsWait of_the_program(signals_);
+      if (runtime_begins != nullptr) runtime_begins();
+      host::call_on(stack_.memory(), [this, &call, &result] {
+        Result made{};
+        {
+          const F copied = call;  // before the first page is closed
+          const host::CallsPass of_the_runtime;
+          made = copied(*memory_);
+        }
+        result = std::move(made);  // as the program stores: it may be a page fault
+      });
+      if (runtime_ends != nullptr) runtime_ends();
+    }
+    if (runtime_has_ended != nullptr) runtime_has_ended();
     return result;
   }
 
-  Status wait_for(Lock lock) {
-    bool taken = false;
-    TOMBOLO_TRY(try_acquire(lock, taken));
-    while (!taken) {
+  template <class Try>
+  Status wait_for(Try&& attempt) {
+    bool done = false;
+    TOMBOLO_TRY(attempt(done));
+    while (!done) {
       if (between_looks != nullptr) between_looks();
       TOMBOLO_TRY(pause());
-      TOMBOLO_TRY(try_acquire(lock, taken));
+      TOMBOLO_TRY(attempt(done));
     }
     paused_enough();
     return {};
@@ -228,6 +259,7 @@ class OffStackMemory final : public ProgramMemory {
   Thread threads_;
   Waited waited_;
   int spans_ = 0;
+  std::uint64_t signals_ = 0;  // of SignalsWait
 };
 
 }  // namespace tombolo::dsm

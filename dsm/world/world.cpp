@@ -34,6 +34,7 @@
 #include "host/memory/page.h"
 #include "host/memory/program_variables.h"
 #include "host/memory/raw_calls.h"
+#include "host/processes/no_signals.h"
 
 namespace tombolo::dsm {
 namespace {
@@ -104,7 +105,9 @@ void World::start(const HostThreads& host, AtEnd at_end, std::unique_ptr<Program
   served = the_world;
   between_looks = &World::look_for_end;
   runtime_begins = [] { ++the_world->busy_; };
-  runtime_ends = [] { the_world->leave_busy(); };
+  runtime_ends = [] { --the_world->busy_; };
+  runtime_has_ended = [] { the_world->look_when_idle(); };
+  if (world->launched_ != nullptr) world->launched_->tell_end_to(&World::exit_asked);
   if (!world->is_server()) std::atexit(&World::end_team);
 }
 
@@ -252,6 +255,8 @@ Status World::start_team() {
   // The C++ library counts references without atomic operations as long as this is set.
   if (host_.single_threaded != nullptr) *host_.single_threaded = 0;
   TOMBOLO_TRY(keep_carriers());
+  // Of a server, too, until it runs a thread: a signal for that one may come before.
+  const host::NoSignals before_its_thread;
   auto servers = std::make_unique<ForkedServers>();
   ForkedServers& forked = *servers;
   team_ = std::move(servers);  // before the fork
@@ -266,8 +271,9 @@ Status World::start_team() {
 
 Status World::start_launched_team() {
   if (job_ == nullptr) return {};
-  auto servers = std::make_unique<LaunchedServers>(*job_, &World::exit_asked);
+  auto servers = std::make_unique<LaunchedServers>(*job_);
   TOMBOLO_TRY(servers->start());
+  launched_ = servers.get();
   launched_calls_ =
       std::make_unique<LaunchedCalls>(*servers, LaunchedCalls::Facts{.program = first_process_,
                                                                      .first = !is_server(),
@@ -363,8 +369,8 @@ void World::end_at_once(int status) {
   _exit(status);
 }
 
-void World::leave_busy() {
-  if (--busy_ > 0 || !end_waits_) return;
+void World::look_when_idle() {
+  if (busy_ > 0 || !end_waits_) return;
   end_waits_ = false;
   look_for_end();
 }
@@ -537,7 +543,7 @@ void* World::run_task(void* object) {
   host::OtherStack stack(made.stack);
   made.world.catch_calls();
   stack.run([&] {
-    take_carried();
+    let_signals_come();
     made.result = made.task.function(made.task.argument);
   });
   return made.result;

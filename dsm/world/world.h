@@ -38,6 +38,7 @@
 namespace tombolo::dsm {
 
 class LaunchedCalls;
+class LaunchedServers;
 class OneSided;
 class ProgramState;
 struct WorldLayout;
@@ -140,7 +141,10 @@ class World {
   class Busy {
    public:
     explicit Busy(World& world) : world_(world) { ++world_.busy_; }
-    ~Busy() { world_.leave_busy(); }
+    ~Busy() {
+      --world_.busy_;
+      world_.look_when_idle();
+    }
     Busy(const Busy&) = delete;
     Busy& operator=(const Busy&) = delete;
 
@@ -194,7 +198,7 @@ class World {
   [[noreturn]] void end_at_once(int status);
   [[noreturn]] void leave();
   void keep_stack_open();
-  void leave_busy();
+  void look_when_idle();
   void catch_calls();
 
   HostThreads host_;
@@ -205,6 +209,7 @@ class World {
   std::span<std::byte> bases_;  // private memory of each process, for the C library's threads
   OneSided* job_ = nullptr;     // null: the processes are forked
   std::unique_ptr<ServerTeam> team_;
+  LaunchedServers* launched_ = nullptr;  // the team, if a launcher has started the processes
   std::unique_ptr<LaunchedCalls> launched_calls_;
   std::unique_ptr<Process> process_;
   pthread_key_t end_key_ = 0;

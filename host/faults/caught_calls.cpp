@@ -178,6 +178,10 @@ Status dispatch(bool on) {
 
 bool calls_pass() { return selector == pass; }
 
+long call_uncaught(long number, const std::array<std::uint64_t, 6>& arguments) {
+  return make(number, arguments);
+}
+
 CallsPass::CallsPass() : before_(selector) { selector = pass; }
 CallsPass::~CallsPass() { selector = before_; }
 
@@ -208,6 +212,12 @@ void leave_calls() {
 namespace tombolo::host {
 
 bool calls_pass() { return true; }
+
+long call_uncaught(long number, const std::array<std::uint64_t, 6>& arguments) {
+  const auto& [a, b, c, d, e, f] = arguments;
+  const long result = syscall(number, a, b, c, d, e, f);
+  return result == -1 ? -errno : result;
+}
 
 CallsPass::CallsPass() : before_(0) {}
 CallsPass::~CallsPass() { before_ = 0; }

@@ -51,6 +51,11 @@ void leave_calls();
 // Whether the calls of the thread that is caught go to the kernel now.
 bool calls_pass();
 
+// Makes this call of the kernel, whether the thread's are caught or not, and changes nothing in
+// that: where it lets a signal through, the calls of the program's handler are caught as before.
+// Returns the kernel's result, an error as -errno.
+long call_uncaught(long number, const std::array<std::uint64_t, 6>& arguments);
+
 // As long as it lives this thread's calls go to the kernel.
 class CallsPass {
  public:

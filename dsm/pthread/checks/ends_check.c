@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -471,6 +472,76 @@ static int signals_held_back(void) {
   return 0;
 }
 
+// ---- Calls in a handler -------------------------------------------------------------------------
+
+enum { POSTS = 60 };
+static sem_t posts;
+static int enough;
+
+static void post(int number) {
+  const int error = errno;
+  static char letter;
+  letter = (char)number;
+  if (write(told[1], &letter, 1) == 1) sem_post(&posts);
+  errno = error;
+}
+
+// The signals come wherever it is in a call.
+static void* use_calls(void* unused) {
+  for (int ends = 0; !ends;) {
+    pthread_mutex_lock(&mutex);
+    ends = enough;
+    pthread_mutex_unlock(&mutex);
+    sem_post(&posts);
+    sem_wait(&posts);
+  }
+  return unused;
+}
+
+static int calls_in_handlers(void) {
+  pthread_t name;
+  int letters = 0;
+  if (pipe(told) != 0 || sem_init(&posts, 0, 0) != 0) return 1;
+  signal(SIGUSR1, post);
+  pthread_create(&name, NULL, use_calls, NULL);
+  for (int i = 0; i < POSTS; ++i) {
+    char letter = 0;
+    pthread_kill(name, SIGUSR1);
+    while (read(told[0], &letter, 1) != 1) {
+    }
+    letters += letter == SIGUSR1;
+    sem_wait(&posts);
+  }
+  pthread_mutex_lock(&mutex);
+  enough = 1;
+  pthread_mutex_unlock(&mutex);
+  pthread_join(name, NULL);
+  printf("%d letters\n", letters);
+  return 0;
+}
+
+// Its signal comes before it has begun.
+static __thread volatile sig_atomic_t of_this_thread;
+static void take_alone(int number) { of_this_thread = number; }
+
+static void* wait_for_taken(void* unused) {
+  while (of_this_thread == 0) usleep(1000);
+  return unused;
+}
+
+static int signals_at_the_start(void) {
+  enum { THREADS = 12 };
+  pthread_t names[THREADS];
+  signal(SIGTERM, take_alone);
+  for (int i = 0; i < THREADS; ++i) {
+    pthread_create(&names[i], NULL, wait_for_taken, NULL);
+    pthread_kill(names[i], SIGTERM);
+  }
+  for (int i = 0; i < THREADS; ++i) pthread_join(names[i], NULL);
+  printf("all have theirs\n");
+  return 0;
+}
+
 static void* pid_of_thread(void* unused) {
   (void)unused;
   return (void*)(long)getpid();
@@ -545,6 +616,8 @@ int main(int argc, char** argv) {
   }
   if (is("main leaves with locks")) leave_holding();
   if (is("signals held back")) return signals_held_back();
+  if (is("calls in handlers")) return calls_in_handlers();
+  if (is("signals at the start")) return signals_at_the_start();
   if (is("exec")) return become_another();
   if (is("exec of nothing")) return stay();
   if (is("terminated")) {
