@@ -297,6 +297,8 @@ def test_calls_that_are_not_there_are_refused_by_name(tmp_path, transport):
         "sem_open",
         "pthread_mutexattr_setpshared",
         "pthread_setcanceltype",
+        "timer_create with SIGEV_THREAD",
+        "timer_create",
         "execvpe",
         "dlopen",
         "setuid",
@@ -313,9 +315,13 @@ def test_calls_that_are_not_there_are_refused_by_name(tmp_path, transport):
         "dlopen before": "done",
         "setgid before": "done",
         "where something is": os.strerror(errno.EEXIST),
+        "timer_create, in main": "done",
+        "timer_create of SIGTERM, in main": "done",
+        "timer_create of SIGUSR1, in main": "done",
+        "timer_create of SIGUSR1, in a thread": "done",
     }
     assert {call: result for call, result in results.items() if result != lacking} == others
-    assert len(results) == 20
+    assert len(results) == 28
     assert "\nafter the first pthread_create, and between hosts, a library would be loaded" in outcome.stdout
     assert outcome.stdout.endswith("\nthe variable has 1\n")
 

@@ -261,13 +261,22 @@ void have_taken(int number) {
   if (is_withheld(number)) waiting.fetch_and(~bit(number));
 }
 
+namespace {
+
+constexpr long ns_per_us = 1000;
+
+itimerval with_us(const itimerspec& left) {
+  const auto rounded_up = [](const timespec& time) {
+    return timeval{.tv_sec = time.tv_sec, .tv_usec = (time.tv_nsec + ns_per_us - 1) / ns_per_us};
+  };
+  return {rounded_up(left.it_interval), rounded_up(left.it_value)};
+}
+
+}  // namespace
+
 int set_timer(const itimerval& next, itimerval* old) {
-  constexpr long ns_per_us = 1000;
   const auto with_ns = [](const timeval& time) {
     return timespec{.tv_sec = time.tv_sec, .tv_nsec = time.tv_usec * ns_per_us};
-  };
-  const auto with_us = [](const timespec& time) {
-    return timeval{.tv_sec = time.tv_sec, .tv_usec = (time.tv_nsec + ns_per_us - 1) / ns_per_us};
   };
   if (!has_timer) {
     sigevent event{};
@@ -281,7 +290,16 @@ int set_timer(const itimerval& next, itimerval* old) {
                           .it_value = with_ns(next.it_value)};
   itimerspec left{};
   if (syscall(SYS_timer_settime, timer, 0, &wanted, &left) != 0) return errno;
-  if (old != nullptr) *old = {with_us(left.it_interval), with_us(left.it_value)};
+  if (old != nullptr) *old = with_us(left);
+  return 0;
+}
+
+int get_timer(itimerval& out) {
+  out = {};
+  if (!has_timer) return 0;
+  itimerspec left{};
+  if (syscall(SYS_timer_gettime, timer, &left) != 0) return errno;
+  out = with_us(left);
   return 0;
 }
 

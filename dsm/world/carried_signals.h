@@ -65,6 +65,8 @@ int change_mask(int how, const sigset_t* set, sigset_t* old);
 void have_taken(int number);
 // SIGALRM to this process, as setitimer(ITIMER_REAL) says. 0, or an error's number.
 int set_timer(const itimerval& next, itimerval* old);
+// As getitimer(ITIMER_REAL) tells of it.
+int get_timer(itimerval& out);
 
 // How many carriers have come, and how many have made a handler run.
 struct Carriers {

@@ -7,10 +7,12 @@
 #include <grp.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { PAGE = 4096 };
@@ -22,8 +24,26 @@ static void told(const char* call, int failed, int error) {
 }
 static void tell(const char* call, int failed) { told(call, failed, errno); }
 
+static void make_timers(const char* where) {
+  char call[64];
+  timer_t timer;
+  struct sigevent event = {.sigev_notify = SIGEV_THREAD};
+  snprintf(call, sizeof call, "timer_create of a thread, %s", where);
+  tell(call, timer_create(CLOCK_REALTIME, &event, &timer) == -1);
+  snprintf(call, sizeof call, "timer_create, %s", where);
+  tell(call, timer_create(CLOCK_REALTIME, NULL, &timer) == -1);
+  event.sigev_notify = SIGEV_SIGNAL;
+  event.sigev_signo = SIGTERM;
+  snprintf(call, sizeof call, "timer_create of SIGTERM, %s", where);
+  tell(call, timer_create(CLOCK_REALTIME, &event, &timer) == -1);
+  event.sigev_signo = SIGUSR1;
+  snprintf(call, sizeof call, "timer_create of SIGUSR1, %s", where);
+  tell(call, timer_create(CLOCK_REALTIME, &event, &timer) == -1);
+}
+
 static void* in_a_thread(void* unused) {
   char* const arguments[] = {"true", NULL};
+  make_timers("in a thread");
   tell("execvp in a thread", execvp("true", arguments) == -1);
   return unused;
 }
@@ -63,6 +83,7 @@ int main(int argc, char** argv) {
   told("pthread_mutexattr_setpshared", error != 0, error);
   error = pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
   told("pthread_setcanceltype", error != 0, error);
+  make_timers("in main");
   pthread_create(&name, NULL, in_a_thread, NULL);
   pthread_join(name, NULL);
   tell("dlopen", dlopen("libm.so.6", RTLD_NOW) == NULL);
