@@ -4,6 +4,9 @@
 //
 //   kernels PROGRAM VARIANT [SIZE [TIMES]]
 //
+// With -DCOPIES the programs that move memory between threads do so by memcpy, which the others are
+// compared with.
+//
 // Thread 0 prints a line {"program": ..., "variant": ..., "threads": n, "seconds": s, "check": c}:
 // the time of the kernel alone, or of one round of it, and a number that is the same for all
 // memories.
@@ -83,7 +86,7 @@ static double stream(const struct kernel* kernel, double* check) {
 // Of a copy to memory that is there already, where one was measured.
 static double seconds_there;
 
-#ifdef PTHREADS
+#ifdef COPIES
 // The seconds of a copy of `all`, of 8-byte numbers whose sum becomes `found`. Its memory is new:
 // the kernel has yet to find and clear it, as that of a page cache. Then it is copied once more.
 static double copying(const uint64_t* all, size_t bytes, uint64_t* found) {
@@ -112,7 +115,7 @@ static double cold(const struct kernel* kernel, double* check) {
   double seconds = 0;
   uint64_t found = 0;
   if (self() == threads() - 1) {
-#ifdef PTHREADS
+#ifdef COPIES
     seconds = copying(all, kernel->size, &found);
 #else
     const double start = now();
@@ -128,7 +131,7 @@ static double cold(const struct kernel* kernel, double* check) {
 
 static double fill(const struct kernel* kernel, double* check) {
   char* const all = shared(kernel->size);
-#ifdef PTHREADS
+#ifdef COPIES
   uint64_t found = 0;
   if (self() == threads() - 1) memset(all, 7, kernel->size);
   barrier();

@@ -534,6 +534,23 @@ def test_each_kernel_gives_the_same_on_all_memories(kernel):
 
 
 @pytest.mark.skipif(paths.checkout() is None, reason="the kernels are in the source tree")
+@pytest.mark.parametrize(
+    ("program", "variant", "size"),
+    [("jacobi", "lock", ("64", "10")), ("hand_over", "64 bytes", ("0", "100")), ("cold", "read", ("65536",))],
+)
+def test_kernels_give_the_same_as_programs_of_pthreads(program, variant, size):
+    kernel = Kernel(program, variant, quick=size, cache="4MiB")
+    entries = dsm_bench.programs(["coherent"])
+    assert [each.label for each in entries][1:] == [
+        f"{made}, {transport}" for transport in ("map", "window") for made in ("unchanged", "static", "full", "page")
+    ]
+    lines = [dsm_bench.run(kernel, contestant, 2, True) for contestant in entries]
+    assert len({line["check"] for line in lines}) == 1
+    assert all(line["seconds"] > 0 and line["threads"] == 2 for line in lines)
+    assert all(line["seconds_there"] == 0 for line in lines[1:]), "they do not copy"
+
+
+@pytest.mark.skipif(paths.checkout() is None, reason="the kernels are in the source tree")
 def test_lu_solves_its_equations():
     for size in ("256", "512"):
         kernel = Kernel("lu", "4 x cache", threads=1, quick=(size,))
@@ -611,6 +628,24 @@ def test_lines_on_stdout_stand_alone(monkeypatch, tmp_path):
     monkeypatch.setattr(dsm_bench, "run", lambda *_: {"seconds": 1.0})
     told = CliRunner().invoke(app, ["bench", "dsm", "--row", "lu", "--json", "-"]).stdout
     assert [json.loads(line)["program"] for line in told.splitlines()] == ["lu"]
+
+
+def test_programs_of_pthreads_have_a_table_for_each_transport(monkeypatch, tmp_path):
+    monkeypatch.setenv("TOMBOLO_RESULTS", str(tmp_path))
+    made = [Contestant(transport, made=made) for transport in ("map", "window") for made in ("unchanged", "full")]
+    entries = [Contestant("pthreads"), *made]
+    monkeypatch.setattr(dsm_bench, "programs", lambda machines: entries)
+    monkeypatch.setattr(dsm_bench, "run", lambda *_: {"seconds": 1.0})
+    out = tmp_path / "lines"
+    words = ["bench", "dsm", "--programs", "--row", "jacobi", "--json", str(out)]
+    text = CliRunner().invoke(app, words).stdout
+    assert text.count("2 threads: median time") == 2
+    assert text.count("goal 0.98: met") == text.count("goal 0.9: met") + text.count("goal 0.85: met") == 4
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [line["program_of_pthreads"] for line in lines] == [None, "unchanged", "full", "unchanged", "full"] * 2
+    whole = replace(made[2], whole=True)
+    row = measured_row({made[2]: 4.0, whole: 2.0}, whole_cache="1MiB")
+    assert row.base(made[2]) == whole and row.ratio(made[2]).median == 0.5
 
 
 def test_an_unknown_row_is_refused():

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels of bench/dsm: on virtual shared memory and with Pthreads, measured in turn."""
+"""The kernels of bench/dsm: on virtual shared memory and with Pthreads, measured in turn.
+
+On virtual shared memory they call tombolo/dsm.h, or are programs of Pthreads: the same source as the base,
+unchanged or compiled by tombolo-cc.
+"""
 
 import functools
 import json
@@ -7,17 +11,18 @@ import os
 import subprocess
 import tomllib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from tombolo import dsm, libraries, paths
+from tombolo import compilers, dsm, dsm_world, libraries, paths
 from tombolo.errors import UserError
 
 FLAGS = ["-O3", "-march=native", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-pthread"]
 TIME_LIMIT_S = 300
 PTHREADS = "pthreads"
+UNCHANGED = "unchanged"  # a program of Pthreads that cc has compiled
 GOAL_OF_MAP = 0.98  # the ratio, of every kernel
 MEMORY = "1200MiB"
 
@@ -51,11 +56,13 @@ class Contestant:
     transport: str
     machine: str = "coherent"
     whole: bool = False  # in a cache that holds all
+    made: str = ""  # a program of Pthreads: UNCHANGED, or the stores that tombolo-cc has recorded
 
     @property
     def label(self) -> str:
         plain = self.transport != "window" or self.machine == "coherent"
         name = self.transport if plain else f"{self.transport} on {self.machine}"
+        name = f"{self.made}, {name}" if self.made else name
         return f"{name}, all cached" if self.whole else name
 
 
@@ -95,7 +102,7 @@ class Measured:
     def base(self, contestant: Contestant) -> Contestant:
         """The one that it is compared with: Pthreads, or itself where its cache holds all."""
         if self.kernel.whole_cache and contestant.transport == "window" and not contestant.whole:
-            return Contestant("window", contestant.machine, whole=True)
+            return replace(contestant, whole=True)
         return Contestant(PTHREADS)
 
     def ratio(self, contestant: Contestant, base: Contestant | None = None) -> Spread | None:
@@ -146,17 +153,22 @@ def _kernel(row: dict) -> Kernel:
 
 
 @functools.cache
-def compiled(pthreads: bool) -> Path:
-    """The program of all kernels, made once in a run of the command; both have the same flags."""
+def compiled(kind: str) -> Path:
+    """The program of all kernels, made once in a run of the command; all have the same flags. `kind`: PTHREADS for
+    the base, `made` of a contestant, or "shared" for calls of tombolo/dsm.h."""
     root = paths.checkout()
     if root is None:
         raise UserError("the kernels are in the source tree; run this from a checkout")
     source = root / "bench/dsm/kernels.c"
-    target = paths.home() / "build/bench/dsm" / (PTHREADS if pthreads else "shared")
+    target = paths.home() / "build/bench/dsm" / kind
     target.parent.mkdir(parents=True, exist_ok=True)
-    options = ["-DPTHREADS"] if pthreads else []
-    libraries_of_it = [] if pthreads else dsm.flags()
-    argv = ["cc", *FLAGS, f"-I{root}", *options, source, "-o", target, *libraries_of_it, "-lm"]
+    options = {PTHREADS: ["-DPTHREADS", "-DCOPIES"], "shared": []}.get(kind, ["-DPTHREADS"])
+    libraries_of_it = dsm.flags() if kind == "shared" else []
+    words = [*FLAGS, f"-I{root}", *options, str(source), "-o", str(target), *libraries_of_it, "-lm"]
+    if kind in compilers.VARIANTS:
+        argv = compilers.command_line("clang", [f"--tombolo-stores={kind}", *words])
+    else:
+        argv = ["cc", *words]
     done = subprocess.run(argv, capture_output=True, text=True)
     if done.returncode != 0:
         raise UserError(f"{paths.shown(source)} does not compile:\n{done.stderr}")
@@ -167,14 +179,15 @@ def run(kernel: Kernel, contestant: Contestant, threads: int, quick: bool) -> di
     """The line of one run; a UserError if it fails."""
     threads = kernel.threads or threads
     arguments = [kernel.program, kernel.variant, *(kernel.quick if quick else ())]
-    if contestant.transport == PTHREADS:
-        argv = [str(compiled(pthreads=True)), *arguments]
-        env = os.environ | {"THREADS": str(threads)}
-    else:
-        argv = dsm.command(threads, [str(compiled(pthreads=False)), *arguments])
-        cache = kernel.quick_cache if quick and kernel.quick_cache else kernel.cache
-        if contestant.whole:
-            cache = kernel.whole_cache or MEMORY
+    cache = kernel.quick_cache if quick and kernel.quick_cache else kernel.cache
+    if contestant.whole:
+        cache = kernel.whole_cache or MEMORY
+    argv = [str(compiled(contestant.made or PTHREADS)), *arguments]
+    env = os.environ | {"THREADS": str(threads)}
+    if contestant.made:
+        env |= _world(contestant, threads, cache)
+    elif contestant.transport != PTHREADS:
+        argv = dsm.command(threads, [str(compiled("shared")), *arguments])
         env = dsm.environment(
             dsm.Choice(contestant.transport, None, contestant.machine, MEMORY, cache)
         )
@@ -187,11 +200,32 @@ def run(kernel: Kernel, contestant: Contestant, threads: int, quick: bool) -> di
     return json.loads(done.stdout)
 
 
+def _world(contestant: Contestant, threads: int, cache: str) -> dict[str, str]:
+    """Of a program of Pthreads whose threads are processes."""
+    window = contestant.transport == "window"
+    return dsm_world.environment(
+        max(threads, 2), MEMORY, contestant.transport,
+        contestant.machine if window else None, cache if window else None,
+    )  # fmt: skip
+
+
 def contestants(machines: list[str]) -> list[Contestant]:
     """Pthreads, the same pages for all, and caches of their own on each machine."""
     libraries.need_program(dsm.LAUNCHER)
-    on_machines = [Contestant("window", machine) for machine in machines]
-    return [Contestant(PTHREADS), Contestant("map"), *on_machines]
+    return [Contestant(PTHREADS), *_by_transport(machines)]
+
+
+def programs(machines: list[str]) -> list[Contestant]:
+    """Pthreads, and its programs by each transport: unchanged, and compiled by tombolo-cc in each way."""
+    dsm_world.library()
+    compilers.need_plugin()
+    made = (UNCHANGED, *compilers.VARIANTS)
+    ours = [replace(each, made=name) for each in _by_transport(machines) for name in made]
+    return [Contestant(PTHREADS), *ours]
+
+
+def _by_transport(machines: list[str]) -> list[Contestant]:
+    return [Contestant("map"), *(Contestant("window", machine) for machine in machines)]
 
 
 def entries_of(kernel: Kernel, entries: list[Contestant]) -> list[Contestant]:
@@ -199,5 +233,5 @@ def entries_of(kernel: Kernel, entries: list[Contestant]) -> list[Contestant]:
     if not kernel.whole_cache:
         return entries
     windows = [each for each in entries if each.transport == "window"]
-    wholes = [Contestant("window", each.machine, whole=True) for each in windows]
+    wholes = [replace(each, whole=True) for each in windows]
     return [each for each in entries if each not in windows] + wholes + windows

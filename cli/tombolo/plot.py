@@ -67,7 +67,8 @@ def ratios(
             for y, measured in enumerate(all_measured)
             if (ratio := measured.ratio(entry)) is not None
         ]
-        _draw(axes, points, entry.label, OURS[number % len(OURS)])
+        styles = (*OURS, *STYLES)
+        _draw(axes, points, entry.label, styles[number % len(styles)])
     label: str | None = "goal of window"
     for y, measured in enumerate(all_measured):
         if measured.kernel.goal is not None:

@@ -29,12 +29,19 @@ def dsm(
         typer.Option(help="Of the transport window; repeatable [default: coherent]"),
     ] = None,
     rows: Annotated[list[str] | None, typer.Option("--row", help="Only these programs.")] = None,
+    programs: Annotated[
+        bool,
+        typer.Option(
+            "--programs",
+            help="As programs of Pthreads: unchanged, and compiled by tombolo-cc (static, full, page).",
+        ),
+    ] = False,
 ) -> None:
     """Seconds of kernels with each transport, and ratios to Pthreads in the same round."""
     for name in machine or []:
         settings.check_machine(name)
     kernels = chosen(rows)
-    entries = dsm_bench.contestants(machine or ["coherent"])
+    entries = (dsm_bench.programs if programs else dsm_bench.contestants)(machine or ["coherent"])
     writer = records.Writer("dsm", threads=threads, quick=quick)
     all_measured = []
     silent = str(lines) == "-"
@@ -129,6 +136,7 @@ def results(measured: Measured, entries: list[Contestant], threads: int) -> list
             "variant": kernel.variant,
             "transport": contestant.transport,
             "machine": contestant.machine,
+            "program_of_pthreads": contestant.made or None,
             "all_cached": contestant.whole,
             "threads": kernel.threads or threads,
             **named("seconds", measured.seconds(contestant)),
@@ -154,7 +162,8 @@ def named(name: str, found: Spread | None) -> dict[str, float | None]:
 
 
 def show(all_measured: list[Measured], entries: list[Contestant], threads: int) -> None:
-    console.print(table(all_measured, entries, threads))
+    for together in tables(entries):
+        console.print(table(all_measured, together, threads))
     for measured in all_measured:
         for contestant in dsm_bench.entries_of(measured.kernel, entries):
             if contestant.whole and (seconds := measured.seconds(contestant)):
@@ -164,6 +173,18 @@ def show(all_measured: list[Measured], entries: list[Contestant], threads: int) 
             paragraph(line)
     if any(measured.kernel.samhita or measured.kernel.argodsm for measured in all_measured):
         console.print(quotations(all_measured))
+
+
+def tables(entries: list[Contestant]) -> list[list[Contestant]]:
+    """The columns of each table: one for all, or one for each transport by which programs of Pthreads run."""
+    if not any(each.made for each in entries):
+        return [entries]
+    ours = [each for each in entries if each.made]
+    kinds = dict.fromkeys((each.transport, each.machine) for each in ours)
+    base = [each for each in entries if not each.made]
+    return [
+        [*base, *(each for each in ours if (each.transport, each.machine) == kind)] for kind in kinds
+    ]
 
 
 def beside_copies(measured: Measured, entries: list[Contestant]) -> list[str]:
