@@ -91,6 +91,11 @@ bench-svp: env-test ## Families beside oneTBB, OpenMP, Rayon and goroutines; ins
 	@cmake --preset release --log-level=WARNING >/dev/null
 	@$(TOMBOLO) bench svp
 
+.PHONY: bench-heap
+bench-heap: build/release/build.ninja ## The heap of programs on virtual shared memory beside the C library's: times, and memory at the peak.
+	@cmake --build build/release -j $(JOBS) --target dsm_allocator_memory_heap_bench -- --quiet
+	@build/release/dsm/allocator/dsm_allocator_memory_heap_bench
+
 .PHONY: bench-simulator
 bench-simulator: build/release/build.ninja ## How many memory operations the simulator runs in a second.
 	@cmake --build build/release -j $(JOBS) --target backends_scc_scc_bench simulator_kernel_bench -- --quiet
