@@ -3,8 +3,8 @@
 """Stands in for `tombolo-scc`: prints the answers of the JSON file $FAKE_SCC.
 
 The file maps an experiment to its points; a point has `name`, and may have `cost`, `memory_bytes`,
-`lines` (series, x, value, unit and more), `on` (others, by the name of the chip), `statistics` (the
-lines of its simulations) and `does`: crash, garbage, odd, refuse, fail, deadlock, hang, unfinished.
+`lines` (series, x, value, unit and more), `on` (others, by the name of the chip, where it does nothing
+else), `statistics` (the lines of its simulations) and `does`: crash, garbage, odd, refuse, fail, deadlock, hang, unfinished.
 Each run of a point leaves its name in the file's neighbour `ran`.
 """
 
@@ -42,7 +42,7 @@ def options(arguments: list[str]) -> dict[str, str]:
 def run(experiment: str, point: dict, seed: int, chip: str) -> None:
     with (SPEC.parent / "ran").open("a") as ran:
         ran.write(f"{experiment} {point['name']}\n")
-    does = point.get("does", "")
+    does = "" if chip in point.get("on", {}) else point.get("does", "")
     say({"progress": 0.5})
     for line in point.get("on", {}).get(chip, point.get("lines", [])):
         say({"experiment": experiment, "point": point["name"], "seed": seed, "chip": "scc",

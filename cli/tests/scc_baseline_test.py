@@ -25,6 +25,15 @@ def test_changes_of_verdicts_are_told_and_those_of_values_are_not() -> None:
     assert baseline.changes(before, before, ["e"]) == []
 
 
+def test_a_verdict_that_is_none_is_told_in_words() -> None:
+    before = {"e: a": HELD, "e: b": Judgement(NOT_JUDGED, "7")}
+    now = {"e: a": Judgement(NOT_JUDGED, "5.2"), "e: b": Judgement(NO_MEASUREMENT, NO_MEASUREMENT)}
+    assert baseline.changes(before, now, ["e"]) == [
+        "e: a was held (5.2) and is not judged, as it needs the full set (5.2)",
+        "e: b was not judged, as it needs the full set (7) and is not measured",
+    ]
+
+
 def test_experiments_that_were_not_measured_stay_as_they_are() -> None:
     before = {"e: a": HELD, "e: gone": HELD, "f: c": HELD, "old: d": HELD}
     now = {"e: a": FAILED}
@@ -169,9 +178,22 @@ def test_points_of_another_build_are_taken_where_they_are_wanted(bench: Bench) -
     bench.offers(gats=[gats(10), {"name": "rckmpi-10"}])
     told = bench.run("baseline", "--quick", "--other-builds")
     text = " ".join(told.stdout.split())
-    assert "1 points are of other builds of tombolo-scc: 1 of gats" in text
+    assert "1 point is of other builds of tombolo-scc: 1 of gats" in text
     assert "gats: origin/scosco at 10 was met" not in text  # 18.0, and not 50
     assert "the values are of 2 builds of the program" in " ".join(bench.run("report", "--quick").stdout.split())
+
+
+def test_a_deadlock_of_another_build_is_one_of_its_points(bench: Bench) -> None:  # noqa: F811
+    name = "passive-target: immediate locks deadlock with the mix beyond two processes"
+    locks = [value("mixed/rckmpi", 4, 3.0)]
+    points = [{"name": "mixed-rckmpi-immediate-4", "does": "deadlock"}, {"name": "mixed-rckmpi-4", "lines": locks}]
+    bench.offers(passive_target=points)
+    bench.run("run", "passive-target", "--quick")
+    another_build(bench)
+    refused = bench.run("baseline", "--quick")
+    assert "2 points are of other builds of tombolo-scc: 2 of passive-target" in refused.stderr
+    told = " ".join(bench.run("baseline", "--quick", "--other-builds").stdout.split())
+    assert f"{name} was not held (9) and is held (0)" in told, told
 
 
 def test_the_command_names_what_has_no_points_and_what_was_not_measured(bench: Bench) -> None:  # noqa: F811

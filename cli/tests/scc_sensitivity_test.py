@@ -138,6 +138,18 @@ def test_the_command_measures_all_points_with_verdicts_and_tells_the_flips(bench
     assert wrong.returncode == 2 and "there is no variant 'banks'; choose of" in wrong.stderr
 
 
+def test_a_point_that_deadlocks_with_one_chip_alone_is_compared(bench: Bench) -> None:  # noqa: F811
+    bench.chip.write_text(CHIP)
+    locks = [value("mixed/rckmpi", 4, 3.0)]
+    immediate = {"name": "mixed-rckmpi-immediate-4", "does": "deadlock",
+                 "on": {"no-banks": [value("mixed/rckmpi-immediate", 4, 3.0)]}}  # fmt: skip
+    bench.offers(passive_target=[immediate, {"name": "mixed-rckmpi-4", "lines": locks}])
+    bench.run("run", "passive-target", "--quick")
+    told = bench.run("sensitivity", "--quick", "--variant", "no banks")
+    text = " ".join(told.stdout.split())
+    assert "1 of 1 verdicts flip, 2 points measured" in text and "held, 0" in text, told.stdout + told.stderr
+
+
 def test_only_a_checkout_has_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(paths, "checkout", lambda: None)
     assert sensitivity_table.kept(quick=True) is None

@@ -254,20 +254,22 @@ def _of_this_build(setting: Setting, others_too: bool = False) -> store.Results:
     measured, unless they are wanted; those that the program has no more do not count."""
     newest, program = _measured(setting), native.locate()
     here = store.Store(program, setting).load()
-    planned = campaign.planned(program, {name for name, _ in newest.done}, setting)
-    others = [key for key in newest.done if key in planned and key not in here.done]
-    if not others:
+    planned = campaign.planned(program, {name for name, _ in newest.keys()}, setting)
+    others = newest.only((newest.keys() & planned) - here.keys())
+    if not others.keys():
         return here
-    sentence = f"{len(others)} points are of other builds of {native.NAME}: {_some(others)}"
+    count = len(others.keys())
+    points = "point is" if count == 1 else "points are"
+    sentence = f"{count} {points} of other builds of {native.NAME}: {_some(others.keys())}"
     if not others_too:
         raise UserError(f"{sentence}; {hints.MEASURE_QUICK if setting.quick else hints.MEASURE}")
     paragraph(sentence, style="yellow")
-    return store.Results({**{key: newest.done[key] for key in others}, **here.done}, here.deadlocks)
+    return store.Results({**others.done, **here.done}, {**others.deadlocks, **here.deadlocks})
 
 
-def _some(keys: list[store.Key]) -> str:
+def _some(keys: set[store.Key]) -> str:
     """The number of each experiment's."""
-    counts = Counter(experiment for experiment, _ in keys)
+    counts = Counter(experiment for experiment, _ in sorted(keys))
     return ", ".join(f"{count} of {experiment}" for experiment, count in counts.items())
 
 

@@ -14,7 +14,7 @@ from tombolo import paths
 from tombolo.errors import UserError
 from tombolo.scc.native import Setting
 from tombolo.scc.page import Report
-from tombolo.scc.verdicts import NO_MEASUREMENT, Deviation, Verdict
+from tombolo.scc.verdicts import NO_MEASUREMENT, NOT_JUDGED, Deviation, Verdict
 
 
 @dataclass(frozen=True)
@@ -102,11 +102,9 @@ def changes(before: Judgements, now: Judgements, experiments: list[str]) -> list
         if experiment_of(name) in unknown:
             continue
         if old is None:
-            said.append(f"{name} is new: {judgement.word} ({judgement.found})")
+            said.append(f"{name} is new: {_told(judgement)}")
         elif old.word != judgement.word:
-            said.append(
-                f"{name} was {old.word} ({old.found}) and is {judgement.word} ({judgement.found})"
-            )
+            said.append(f"{name} was {_told(old)} and is {_told(judgement)}")
     gone = [n for n in before if n not in now and experiment_of(n) in measured]
     lost = Counter(e for n in before if (e := experiment_of(n)) not in (*measured, *experiments))
     return [
@@ -114,6 +112,14 @@ def changes(before: Judgements, now: Judgements, experiments: list[str]) -> list
         *(f"{name} is gone" for name in gone),
         *(f"{name} is gone, with {count} verdicts: it has no points" for name, count in lost.items()),
     ]
+
+
+def _told(each: Judgement) -> str:
+    """In words that go after "is" and "was"."""
+    if each.word == NO_MEASUREMENT:
+        return NO_MEASUREMENT
+    word = "not judged, as it needs the full set" if each.word == NOT_JUDGED else each.word
+    return f"{word} ({each.found})"
 
 
 def _claim(verdict: Verdict) -> str:

@@ -114,8 +114,7 @@ def measure(
     ended = campaign.run(
         [], setting, jobs, fresh=False, wanted=lambda point: judged(known, point.experiment)
     )
-    found = ended.store.load()
-    varied = store.Results({k: found.done[k] for k in before.done if k in found.done}, found.deadlocks)
+    varied = ended.store.load().only(before.keys())
     then = baseline.judgements(report.gather(known, before, Setting(quick)))
     now = baseline.judgements(report.gather(known, varied, Setting(quick)))
     chip = chips.load(chips.DEFAULT)

@@ -50,6 +50,15 @@ class Results:
         """The points of an experiment that ended in a deadlock."""
         return tuple(point for name, point in self.deadlocks if name == experiment)
 
+    def keys(self) -> set[Key]:
+        """The points that were measured, or ended in a deadlock."""
+        return {*self.done, *self.deadlocks}
+
+    def only(self, keys: set[Key]) -> "Results":
+        """Those of these points."""
+        done = {key: done for key, done in self.done.items() if key in keys}
+        return Results(done, {key: time for key, time in self.deadlocks.items() if key in keys})
+
     def commits(self) -> set[str]:
         return {done.commit or "unknown" for done in self.done.values()}
 
