@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from scc_test import Bench, bench, gats  # noqa: F401: `bench` is a fixture
+from scc_test import Bench, bench, gats, value  # noqa: F401: `bench` is a fixture
 
 from tombolo.errors import UserError
 from tombolo.scc import chip_picture, page_statistics, statistics
@@ -24,6 +24,7 @@ PARTS = [
     part("link", 0, 0, 0, 0.1, 1.0),
     part("link", 1, 0, 1, 0.1, 1.0),
     part("interface", 1, 0, 0, 0.2, 5.0),
+    part("register", 1, 0, 1, 0.15, 7.0),
     part("buffer", 1, 0, 0, 0.3, 0.0),
 ]
 CORE = {"core": 0, "x": 0, "y": 0, "loads_that_left": 5, "stores_that_left": 4, "tests": 4,
@@ -39,7 +40,7 @@ def test_the_busiest_of_each_kind_is_named_with_its_waits() -> None:
     rows = statistics.summary(run())
     assert rows[0] == ("controller at (0, 0)", "50%", "40 ns", "40 ns")
     assert rows[1] == ("bank 31 at (0, 0)", "75%", "20 ns", "30 ns")
-    assert rows[2][0] == "link east at (0, 0)"
+    assert rows[2][0] == "link east at (0, 0)" and rows[4][0] == "register 1 at (1, 0)"
     assert len(rows) == len(statistics.KINDS)
 
 
@@ -48,6 +49,15 @@ def test_the_rest_of_the_cores_time_is_their_own() -> None:
     assert shares["waiting for loads"] == "50%" and shares["work within the core, and pauses"] == "12%"
     assert shares["registers that were taken when read"] == "25% of 4"
     assert statistics.of_cores(run(cores=[])) == []
+
+
+def test_the_use_is_that_of_the_busiest_part_and_of_all_cores() -> None:
+    found = statistics.use(run(cores=[CORE, {**CORE, "reading": 0.25, "loads_that_left": 7}]))
+    assert found["bank"] == {"utilisation": 0.75, "mean_wait_ns": 20.0}
+    assert found["register"] == {"utilisation": 0.15, "mean_wait_ns": 7.0}
+    assert found["cores"]["reading"] == 0.375 and found["cores"]["loads_that_left"] == 12
+    assert set(found) == {*statistics.KINDS, "cores"}
+    assert "cores" not in statistics.use(run(cores=[])) and statistics.use(run(parts=[], cores=[])) == {}
 
 
 @pytest.mark.parametrize("line", [{"parts": [{"part": "bank"}]}, {"cores": None}])
@@ -90,6 +100,30 @@ def test_the_command_keeps_json_and_picture_and_the_report_shows_them(bench: Ben
     told = bench.run("report", "--quick")
     assert told.returncode == 0, told.stderr
     assert "gats-targets-10.json cannot be read" in index.read_text()
+
+
+def test_points_that_an_experiment_names_tell_their_statistics_as_they_are_measured(bench: Bench) -> None:  # noqa: F811
+    """And those that were measured without, by another version of the file, are measured again."""
+    name = "gats-registers: ours: with 47 targets the polls keep the busiest bank busy all the time"
+    loops = [value("acquisition-loops", 47, 2.0, unit="")]
+    named = {"name": "targets-47", "lines": loops, "statistics": [LINE]}
+    bench.offers(gats_registers=[named, {**named, "name": "targets-1", "lines": []}])
+    bench.run("run", "gats-registers", "--quick")
+    (file,) = (bench.folder / "results" / "scc").glob("statistics-*/*.json")
+    assert file.name == "gats-registers-targets-47.json"
+    assert bench.judged(name) == "not held"  # the bank of LINE is busy for 75 %
+    bench.run("report", "--quick")
+    (index,) = (bench.folder / "results" / "scc").glob("report-*/index.html")
+    assert "id='statistics-gats-registers-targets-47'" in index.read_text()
+
+    (kept,) = (bench.folder / "results" / "scc").glob("quick-*.jsonl")
+    records = [json.loads(line) for line in kept.read_text().splitlines()]
+    for record in records:
+        record.pop("use", None)
+    kept.write_text("".join(json.dumps(record) + "\n" for record in records))
+    assert bench.judged(name) == "not measured"
+    assert "1 points measured, 1 were there" in bench.run("run", "gats-registers", "--quick").stdout
+    assert bench.judged(name) == "not held"
 
 
 def test_those_of_another_chip_or_build_are_not_shown(bench: Bench) -> None:  # noqa: F811

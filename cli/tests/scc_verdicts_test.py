@@ -266,6 +266,73 @@ def test_points_are_of_deadlocks_which_need_places_too(tmp_path: Path, more: str
         catalogue.load(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("sentence", "told"),
+    [
+        ("it takes {a at 48} us, {a at 48 / b at 4} times b's", "it takes 57.4 us, 6.83 times b's"),
+        ("{b at 4} and {b at 8}", "8.4 and not measured"), ("{a at 48 / b at 8}", "not measured"), ("{ }", "{ }"),
+    ],
+)  # fmt: skip
+def test_a_remark_quotes_our_values(sentence: str, told: str) -> None:
+    experiment = Experiment("e", "E", (FIGURE,))
+    values = measured(experiment, a={48: 57.4}, b={4: 8.4})
+    assert verdicts.with_values(sentence, values) == told
+
+
+def test_remarks_quote_series_that_there_are() -> None:
+    for made in catalogue.load().experiments.values():
+        for remark in made.remarks:
+            quoted = [group for match in verdicts.QUOTED.finditer(remark) for group in match.groups()[::2] if group]
+            assert remark.count("{") == len(verdicts.QUOTED.findall(remark))
+            assert set(quoted) <= set(made.units()), quoted
+
+
+USES = {"p": {"bank": {"utilisation": 0.5, "mean_wait_ns": 9.0}, "link": {"utilisation": 0.75, "mean_wait_ns": 1.0},
+              "cores": {"reading": 0.25, "loads_that_left": 480}}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("point", "part", "figure", "per", "values"),
+    [
+        ("p", "bank", "utilisation", 1, (0.5,)), ("p", "any", "utilisation", 1, (0.75,)),
+        ("p", "any", "mean_wait_ns", 1, (9.0,)), ("p", "cores", "loads_that_left", 48, (10.0,)),
+        ("p", "buffer", "utilisation", 1, ()), ("p", "cores", "utilisation", 1, ()), ("q", "any", "utilisation", 1, ()),
+    ],
+)  # fmt: skip
+def test_a_claim_about_the_use_of_parts_is_judged_by_a_points_statistics(
+    point: str, part: str, figure: str, per: float, values: tuple
+) -> None:
+    made = Claim("c", "use", "", "ours", points=point, part=part, figure=figure, per=per, low=0.3)
+    experiment = Experiment("e", "E", (FIGURE,), claims=(made,))
+    (verdict,) = verdicts.verdicts(Catalogue(), experiment, Measured(experiment, [], uses=USES))
+    assert verdict.values == values
+
+
+USED = 'statistics = ["p"]\n'
+OF_USE = 'kind = "use"\npoints = "p"\npart = "bank"\nfigure = "utilisation"\n'
+
+
+@pytest.mark.parametrize(
+    ("names", "more", "says"),
+    [
+        ("", OF_USE, "statistics does not name p"),
+        (USED, OF_USE.replace("bank", "banks"), "no part 'banks'"),
+        (USED, OF_USE.replace("utilisation", "reading"), "no figure 'reading' of bank"),
+        (USED, OF_USE.replace('part = "bank"\n', ""), "needs part and figure"),
+        (USED, 'kind = "value"\nseries = "a"\npart = "bank"\nfigure = "utilisation"\n', "needs part and figure"),
+    ],
+)
+def test_a_claim_about_use_names_what_there_is(tmp_path: Path, names: str, more: str, says: str) -> None:
+    axes = 'x = { name = "n", unit = "" }\ny = { name = "t", unit = "" }\nseries = [{ name = "a", meaning = "" }]\n'
+    figure = f'[[figure]]\nname = "f"\ntitle = "F"\n{axes}'
+    head, tail = 'name = "e"\ntitle = "E"\n', f'{figure}[[claim]]\nname = "c"\nlow = 1\nsource = "ours"\n'
+    (tmp_path / "e.toml").write_text(head + names + tail + more)
+    with pytest.raises(UserError, match=says):
+        catalogue.load(tmp_path)
+    (tmp_path / "e.toml").write_text(head + USED + tail + OF_USE)
+    assert catalogue.load(tmp_path).experiments["e"].statistics == ("p",)
+
+
 def test_a_claim_holds_when_all_values_lie_within_its_bounds() -> None:
     wanted = claim("value", low=2, high=3)
     assert judged(wanted, a={1: 2, 2: 3}).held is True

@@ -11,10 +11,10 @@ from pathlib import Path
 from tombolo import host, paths, progress
 from tombolo.console import paragraph
 from tombolo.errors import UserError
-from tombolo.scc import catalogue, native
+from tombolo.scc import catalogue, native, statistics
 from tombolo.scc.native import Point, Setting
-from tombolo.scc.pool import Failure, Interrupted, Pool
-from tombolo.scc.store import Key, Store
+from tombolo.scc.pool import Failure, Interrupted, Outcome, Pool
+from tombolo.scc.store import Done, Key, Store
 
 MEMORY_SHARE = 0.9  # of the free memory: the rest is for this command and for others
 GIB = 1 << 30
@@ -71,16 +71,49 @@ def run(
     planned = [point for point in of_all if wanted(point)]
     store = Store(program, setting)
     done = {} if fresh else store.load().done
-    missing = [p for p in planned if (p.experiment, p.name) not in done]
+    shown = _shown(catalogue.load())
+    missing = [p for p in planned if not _is_there(done.get((p.experiment, p.name)), shown(p))]
     free = int(host.free_memory() * MEMORY_SHARE)
     fitting, failures = _fitting(missing, free)
     if fitting:
         store.begin()
         with progress.watcher(fitting) as watcher:
-            pool = Pool(program, setting, jobs or host.cores(), free, store.keep, watcher)
+            keep = _keeper(store, statistics.folder(setting, native.digest(program)), shown)
+            pool = Pool(program, setting, jobs or host.cores(), free, keep, watcher, shown)
             failures += _measure(pool, fitting, store)
     failures = _without_deadlocks(failures, store)
     return Ended(store, len(missing) - len(failures), len(planned) - len(missing), failures)
+
+
+def _shown(known: catalogue.Catalogue) -> Callable[[Point], bool]:
+    """Whether the report shows the statistics of a point: its experiment's file names it."""
+
+    def shown(point: Point) -> bool:
+        made = known.experiments.get(point.experiment)
+        return made is not None and point.name in made.statistics
+
+    return shown
+
+
+def _is_there(done: Done | None, shown: bool) -> bool:
+    return done is not None and (done.use is not None or not shown)
+
+
+def _keeper(
+    store: Store, folder: Path, shown: Callable[[Point], bool]
+) -> Callable[[Point, Outcome], None]:
+    """Keeps the values of a point, and its statistics if they are shown."""
+
+    def keep(point: Point, told: Outcome) -> None:
+        about = dict(told.about or {})
+        runs = [statistics.read(line) for line in told.statistics]
+        if runs:
+            statistics.save(runs, folder)
+        if shown(point):
+            about["use"] = statistics.use(statistics.longest(runs)) if runs else {}
+        store.keep(point, told.lines, about)
+
+    return keep
 
 
 def _fitting(points: list[Point], free: int) -> tuple[list[Point], list[Failure]]:

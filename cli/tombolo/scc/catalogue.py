@@ -10,16 +10,18 @@ from pathlib import Path
 
 from tombolo import paths
 from tombolo.errors import UserError
+from tombolo.scc import uses
 
 WITHIN = 0.25
 LAST = 1_000_000  # the place of an experiment that states none, as experiments/CMakeLists.txt has it
 CLAIM_KINDS = (
     "value", "ratio", "difference", "flat", "linear", "slope", "efficiency", "count", "deadlocks",
-    "spread", "quartiles", "third-quartiles", "below-quartile",
+    "spread", "quartiles", "third-quartiles", "below-quartile", "use",
 )  # fmt: skip
 EVIDENCE = ("independent", "fitted", "by-construction")
 OURS = "ours"  # the source, and the class, of claims about our own algorithms
 DEADLOCKS = "deadlocks"  # the kind of claims about points that do not end
+USE = "use"  # the kind of claims about how busy parts were
 FULL = "full"  # the set that a claim needs which the few samples of the quick set do not carry
 X = float | int | str
 
@@ -86,7 +88,7 @@ class Claim:
 
     name: str
     kind: str
-    series: str
+    series: str  # none for USE
     source: str
     evidence: str = ""
     rests_on: str = ""  # the choice that makes it fitted or true by construction
@@ -98,7 +100,10 @@ class Claim:
     until: float = math.inf
     low: float = -math.inf
     high: float = math.inf
-    points: str = ""  # a pattern of those that deadlock
+    points: str = ""  # a pattern of those that deadlock; for USE, the point
+    part: str = ""  # for USE: a kind of part, "cores", or "any"
+    figure: str = ""  # for USE: utilisation, mean_wait_ns, or one of the cores' shares and counts
+    per: float = 1.0  # for USE: by which it is divided
 
     @property
     def standing(self) -> str:
@@ -130,8 +135,9 @@ class Experiment:
     claims: tuple[Claim, ...] = ()
     within: float = WITHIN  # a larger deviation from the paper needs a reason
     order: int = LAST  # its place in lists
-    remarks: tuple[str, ...] = ()  # sentences that a reader of its figures must know
+    remarks: tuple[str, ...] = ()  # sentences that a reader of its figures must know; `with_values`
     long: bool = False  # takes so long that it is run only where it is named
+    statistics: tuple[str, ...] = ()  # the points of which the report shows how busy the parts were
 
     def units(self) -> dict[str, str]:
         """The unit of each series."""
@@ -232,6 +238,7 @@ def _experiment(tables: dict) -> Experiment:
         tables.get("order", LAST),
         tuple(tables.get("remarks", ())),
         tables.get("long", False),
+        tuple(tables.get("statistics", ())),
     )
     known = made.units()
     for name in [n.series for n in made.numbers] + [
@@ -241,6 +248,8 @@ def _experiment(tables: dict) -> Experiment:
             raise ValueError(f"no figure has the series '{name}'")
     for claim in made.claims:
         _check_evidence(claim, made.numbers)
+        if claim.kind == USE and claim.points not in made.statistics:
+            raise ValueError(f"the claim '{claim.name}': statistics does not name {claim.points}")
     return made
 
 
@@ -306,13 +315,31 @@ def _numbers(table: dict) -> Iterator[Number]:
 
 def _claim(table: dict) -> Claim:
     table["x"] = tuple(table.get("x", ()))
+    if table.get("kind") == USE:
+        table["series"] = ""
     if "from" in table:
         table["since"] = table.pop("from")
     claim = Claim(**table)
     if claim.kind not in CLAIM_KINDS:
         raise ValueError(f"'{claim.kind}' is no kind of claim; there are {', '.join(CLAIM_KINDS)}")
+    if (claim.kind == USE) != bool(claim.part and claim.figure):
+        raise ValueError(f"the claim '{claim.name}': '{USE}', and no other kind, needs part and figure")
+    if claim.kind == USE:
+        _check_use(claim)
+        return _bounded(claim)
     if (claim.kind == DEADLOCKS) != bool(claim.points) or claim.points and not claim.to:
         raise ValueError(f"the claim '{claim.name}': '{DEADLOCKS}', and no other kind, needs points, and to")
+    return _bounded(claim)
+
+
+def _check_use(claim: Claim) -> None:
+    if claim.part not in (*uses.KINDS, uses.CORES, uses.ANY):
+        raise ValueError(f"the claim '{claim.name}': there is no part '{claim.part}'")
+    if claim.figure not in (uses.OF_CORES if claim.part == uses.CORES else uses.OF_PARTS):
+        raise ValueError(f"the claim '{claim.name}': no figure '{claim.figure}' of {claim.part}")
+
+
+def _bounded(claim: Claim) -> Claim:
     if math.isinf(claim.low) and math.isinf(claim.high):
         raise ValueError(f"the claim '{claim.name}' has neither low nor high")
     if claim.needs not in ("", FULL):

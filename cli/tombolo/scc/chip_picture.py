@@ -27,7 +27,7 @@ def picture(run: Run):
     colors = ScalarMappable(Normalize(0, most), COLORS)
     size = (INCHES * (run.columns + 2.2), INCHES * (run.rows + 0.5))
     drawn, axes = pyplot.subplots(figsize=size, layout="constrained")
-    for part in run.parts:
+    for part in (p for p in run.parts if p.part in DRAW):  # a tile shows its registers by the interface
         DRAW[part.part](axes, run, part, colors.to_rgba(part.utilisation))
     for x in range(run.columns):
         for y in range(run.rows):

@@ -87,11 +87,12 @@ def plan(program: Path, experiment: str, setting: Setting) -> list[Point]:
     return [_read(_point, line, "plan") for line in lines]
 
 
-def command(program: Path, point: Point, setting: Setting) -> list[str]:
-    """The command line that measures one point."""
+def command(program: Path, point: Point, setting: Setting, statistics: bool = False) -> list[str]:
+    """The command line that measures one point; `statistics`: and tells how busy the parts were."""
     return [
         str(program), "run", point.experiment, "--point", point.name,
         *setting.arguments(), "--seed", str(setting.seed),
+        *(["--statistics"] if statistics else []),
     ]  # fmt: skip
 
 

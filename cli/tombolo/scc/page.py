@@ -66,6 +66,7 @@ class Section:
     deviations: list[Deviation] = field(default_factory=list)
     verdicts: list[Verdict] = field(default_factory=list)
     strangers: list[str] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)  # the experiment's, with our values
     notes: list[str] = field(default_factory=list)
     measured: bool = False  # whether any of its series was
 
@@ -214,7 +215,7 @@ def _section(section: Section) -> str:
     parts = [f"<h2 id='{made.name}'>{escape(made.title)}</h2>"]
     if papers := made.papers():
         parts.append(f"<p>{escape(papers)}</p>")
-    parts += [f"<p>{escape(each)}</p>" for each in made.remarks]
+    parts += [f"<p>{escape(each)}</p>" for each in section.remarks]
     parts += [f"<p class='bad'>{escape(each)}</p>" for each in section.strangers]
     for picture in section.pictures:
         parts += [_figure(picture), _meanings(picture.figure)]

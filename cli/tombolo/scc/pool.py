@@ -57,6 +57,7 @@ class Outcome:
     """The output and end of one process."""
 
     lines: list[dict] = field(default_factory=list)
+    statistics: list[dict] = field(default_factory=list)  # of its simulations
     about: dict | None = None  # the line that says the point is done
     bad_line: str | None = None
     status: int = 0
@@ -89,13 +90,15 @@ class Pool:
         setting: Setting,
         jobs: int,
         memory: int,
-        keep: Callable[[Point, list[dict], dict], None],
+        keep: Callable[[Point, Outcome], None],
         watcher: Watcher,
+        with_statistics: Callable[[Point], bool] = lambda _: False,
     ) -> None:
-        """`memory`: bytes for all processes; `keep` gets the lines of each finished point."""
+        """`memory`: bytes for all processes; `keep` gets the output of each finished point."""
         self._program, self._setting = program, setting
         self._jobs, self._memory = max(1, jobs), memory
         self._keep, self._watcher = keep, watcher
+        self._with_statistics = with_statistics
         self._running: dict[Point, Process] = {}
         self._news: queue.SimpleQueue[tuple[Point, float | Outcome]] = queue.SimpleQueue()
         self._signals = Signals()
@@ -129,7 +132,7 @@ class Pool:
         errors = tempfile.TemporaryFile()
         with self._signals.held():  # an interrupt ends those that _running names
             child = subprocess.Popen(
-                native.command(self._program, point, self._setting),
+                native.command(self._program, point, self._setting, self._with_statistics(point)),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=errors,
@@ -167,6 +170,8 @@ class Pool:
             self._news.put((point, float(record["progress"])))
         elif record is not None and record.get("point_done") == point.name:
             outcome.about = record
+        elif record is not None and record.get("statistics") == point.name:
+            outcome.statistics.append(record)
         elif record is not None and native.complete(record):
             outcome.lines.append(record)
         elif line.strip() and outcome.bad_line is None:
@@ -182,7 +187,7 @@ class Pool:
         if failure:
             failures.append(failure)
         else:
-            self._keep(point, news.lines, news.about or {})
+            self._keep(point, news)
         self._watcher.ended(point, failure)
 
     def _end_all(self) -> None:

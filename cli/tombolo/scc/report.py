@@ -20,7 +20,9 @@ def gather(catalogue: Catalogue, results: store.Results, setting: Setting) -> Re
     sections = []
     for experiment in catalogue.experiments.values():
         lines = results.lines(experiment.name)
-        measured = Measured(experiment, lines, results.deadlocked(experiment.name))
+        measured = Measured(
+            experiment, lines, results.deadlocked(experiment.name), results.uses(experiment.name)
+        )
         sections.append(
             Section(
                 experiment,
@@ -28,6 +30,7 @@ def gather(catalogue: Catalogue, results: store.Results, setting: Setting) -> Re
                 verdicts=verdicts.verdicts(catalogue, experiment, measured, setting.quick),
                 strangers=measured.strangers,
                 measured=bool(measured.series),
+                remarks=[verdicts.with_values(each, measured) for each in experiment.remarks],
                 notes=list(dict.fromkeys(line["note"] for line in lines if line.get("note"))),
             )
         )

@@ -10,8 +10,8 @@ from statistics import mean
 from tombolo.errors import UserError
 from tombolo.scc import native, store
 from tombolo.scc.native import Setting
+from tombolo.scc.uses import CORES, COUNTS, GOT, KINDS, OF_PARTS, SHARES, Use
 
-KINDS = ("controller", "bank", "link", "interface", "buffer")
 DIRECTIONS = ("east", "west", "south", "north")  # of links, by number
 
 
@@ -20,14 +20,14 @@ class Part:
     part: str  # one of KINDS
     x: int
     y: int
-    number: int  # of a bank, or a link's direction
+    number: int  # of a bank, of a register's core on its tile, or a link's direction
     served: int
     utilisation: float
     mean_wait_ns: float
 
     @property
     def name(self) -> str:
-        names = {"bank": str, "link": DIRECTIONS.__getitem__}
+        names = {"bank": str, "register": str, "link": DIRECTIONS.__getitem__}
         number = f" {names[self.part](self.number)}" if self.part in names else ""
         return f"{self.part}{number} at ({self.x}, {self.y})"
 
@@ -77,7 +77,7 @@ def folder(setting: Setting, build: str) -> Path:
 def measure(program: Path, experiment: str, point: str, setting: Setting) -> list[Run]:
     """Runs a point; one entry for each of its simulations."""
     made = native.Point(experiment, point, cost=0, memory=0)
-    command = [*native.command(program, made, setting), "--statistics"]
+    command = native.command(program, made, setting, statistics=True)
     told = [native.parse(line) or {} for line in native.ask(program, *command[1:])]
     found = [read(line) for line in told if "statistics" in line]
     if not found:
@@ -95,6 +95,21 @@ def read(line: dict) -> Run:
         )  # fmt: skip
     except (KeyError, TypeError) as mistake:
         raise UserError(f"statistics that this command cannot read: {mistake}") from None
+
+
+def use(run: Run) -> Use:
+    """The busiest of each kind of part; of the cores the mean shares of the time, and the counts of all
+    together."""
+    found = {}
+    for kind in KINDS:
+        if parts := run.of(kind):
+            found[kind] = {each: getattr(parts[0], each) for each in OF_PARTS}
+    if run.cores:
+        shares = {each: mean(getattr(core, each) for core in run.cores) for each in SHARES}
+        counts = {each: sum(getattr(core, each) for core in run.cores) for each in COUNTS}
+        counts[GOT] = counts["tests"] - counts["tests_failed"]
+        found[CORES] = {**shares, **counts}
+    return found
 
 
 def longest(runs: list[Run]) -> Run:

@@ -14,6 +14,7 @@ from pathlib import Path
 from tombolo import paths, records
 from tombolo.scc import native
 from tombolo.scc.native import Setting
+from tombolo.scc.uses import Use
 
 Key = tuple[str, str]  # experiment, point
 
@@ -33,6 +34,11 @@ class Done:
     about: dict  # events, virtual_s, host_s
     build: str = ""  # the digest of the program
 
+    @property
+    def use(self) -> Use | None:
+        """How busy the parts were; None where that was not asked for."""
+        return self.about.get("use")
+
 
 @dataclass
 class Results:
@@ -45,6 +51,10 @@ class Results:
         """All values of an experiment."""
         chosen = (done for (name, _), done in self.done.items() if name == experiment)
         return [line for done in chosen for line in done.lines]
+
+    def uses(self, experiment: str) -> dict[str, Use]:
+        """How busy the parts were in the points of which that is known, by point."""
+        return {point: done.use for (name, point), done in self.done.items() if name == experiment and done.use}
 
     def deadlocked(self, experiment: str) -> tuple[str, ...]:
         """The points of an experiment that ended in a deadlock."""
@@ -97,7 +107,7 @@ class Store:
             "point": point.name,
             "lines": len(lines),
             **self._stamp(),
-            **{key: about[key] for key in ("events", "virtual_s", "host_s") if key in about},
+            **{key: about[key] for key in ("events", "virtual_s", "host_s", "use") if key in about},
         }
         self._append([*samples, done])
 

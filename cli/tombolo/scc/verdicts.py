@@ -2,15 +2,18 @@
 """Compares the measured values with the papers: deviations of numbers, and claims held or not."""
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from statistics import linear_regression, mean
 
 from tombolo.scc.catalogue import FULL, Catalogue, Claim, Experiment, Number, X, same
+from tombolo.scc.uses import ANY, Use
 
 NO_MEASUREMENT = "not measured"
 NOT_JUDGED = "needs the full set"
+QUOTED = re.compile(r"\{([^{}]+?) at ([^{}/]+?)(?: / ([^{}]+?) at ([^{}/]+?))?\}")
 
 
 @dataclass(frozen=True)
@@ -28,11 +31,16 @@ class Measured:
     """The values of one experiment by series, in the order of x."""
 
     def __init__(
-        self, experiment: Experiment, lines: list[dict], deadlocked: tuple[str, ...] = ()
+        self,
+        experiment: Experiment,
+        lines: list[dict],
+        deadlocked: tuple[str, ...] = (),
+        uses: dict[str, Use] | None = None,
     ) -> None:
         """Leaves out lines of unknown series or another unit than the figure's: see `strangers`.
-        `deadlocked`: the points that ended so."""
-        self.deadlocked = deadlocked
+        `deadlocked`: the points that ended so. `uses`: how busy parts were, by point, as
+        `statistics.use` has it."""
+        self.deadlocked, self.uses = deadlocked, uses or {}
         self.series: dict[str, list[Sample]] = {}
         self.strangers: list[str] = []
         units = experiment.units()
@@ -56,6 +64,23 @@ class Measured:
     def _stranger(self, sentence: str) -> None:
         if sentence not in self.strangers:
             self.strangers.append(sentence)
+
+
+def with_values(sentence: str, measured: Measured) -> str:
+    """A sentence of a file with our values for `{SERIES at X}` and `{SERIES at X / SERIES at X}`."""
+
+    def ours(series: str, x: str) -> float | None:
+        found = measured.at(series, float(x) if x.replace(".", "").isdigit() else x)
+        return found.value if found else None
+
+    def told(match: re.Match) -> str:
+        series, x, other, other_x = match.groups()
+        values = [ours(series, x), ours(other, other_x) if other else 1.0]
+        if None in values:
+            return NO_MEASUREMENT
+        return f"{_over(*values):.3g}"
+
+    return QUOTED.sub(told, sentence)
 
 
 def sample(line: dict) -> Sample:
@@ -268,6 +293,14 @@ def _deadlocks(claim: Claim, measured: Measured) -> list[float]:
     return [0.0] if places and len(dead) == len(places) else []
 
 
+def _use(claim: Claim, measured: Measured) -> list[float]:
+    """Of a kind of part, or the largest of all that have the figure."""
+    kinds = measured.uses.get(claim.points, {})
+    chosen = kinds.values() if claim.part == ANY else [kinds.get(claim.part, {})]
+    found = [each[claim.figure] / claim.per for each in chosen if claim.figure in each]
+    return [max(found)] if found else []
+
+
 def _spread(claim: Claim, measured: Measured) -> list[float]:
     return [
         _over(s.quartile3 - s.quartile1, s.value)
@@ -318,4 +351,5 @@ KINDS: dict[str, Callable[[Claim, Measured], list[float]]] = {
     "quartiles": _quartiles,
     "third-quartiles": _third_quartiles,
     "below-quartile": _below_quartile,
+    "use": _use,
 }
