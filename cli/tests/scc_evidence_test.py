@@ -102,6 +102,29 @@ def test_a_number_has_one_class(tmp_path: Path) -> None:
         loaded(tmp_path, "", FILE.replace("by-construction.b = [3]", "by-construction.a = [2]"))
 
 
+@pytest.mark.parametrize(("states", "low", "high"), [("4", 3.0, 5.0), ("-4", -5.0, -3.0)])
+def test_a_stated_value_gives_its_bounds(tmp_path: Path, states: str, low: float, high: float) -> None:
+    text = FILE.replace("low = 1", f"states = {states}")
+    (made,) = loaded(tmp_path, 'series = "b"\nx = [1]\nsource = "p"\nevidence = "independent"\n', text).claims
+    assert (made.low, made.high) == (low, high)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "says"),
+    [
+        ("low = 1\nhigh = 2", "needs states, the paper's value, or bounds"),
+        ("states = 4\nlow = 1", "states a value, which gives its bounds"),
+        ("states = 4\nhigh = 1", "states a value, which gives its bounds"),
+        ('states = 4\nbounds = "why"', "states a value, which gives its bounds"),
+    ],
+)
+def test_bounds_that_are_others_say_why(tmp_path: Path, bounds: str, says: str) -> None:
+    about = 'series = "b"\nx = [1]\nsource = "p"\nevidence = "independent"\n'
+    assert says in refused(tmp_path, about, FILE.replace("low = 1", bounds))
+    loaded(tmp_path, about, FILE.replace("low = 1", 'low = 1\nhigh = 2\nbounds = "from one to two"'))
+    loaded(tmp_path, about, FILE.replace("low = 1", "low = 1\nhigh = 1"))
+
+
 # How many numbers of each series are marked: a mark that is lost makes one independent by silence.
 FITTED = {
     "calibration": {"l2-flush/normal": 1, "mpb-remote-read-word": 8, "dram-read-word-uncached": 4,

@@ -5,7 +5,7 @@ each experiment; `experiments/README.md` describes the files."""
 import math
 import tomllib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tombolo import paths
@@ -100,6 +100,8 @@ class Claim:
     until: float = math.inf
     low: float = -math.inf
     high: float = math.inf
+    states: float | None = None  # the one value that the paper states: its bounds are WITHIN of it
+    bounds: str = ""  # why both are others
     points: str = ""  # a pattern of those that deadlock; for USE, the point
     part: str = ""  # for USE: a kind of part, "cores", or "any"
     figure: str = ""  # for USE: utilisation, mean_wait_ns, or one of the cores' shares and counts
@@ -340,6 +342,14 @@ def _check_use(claim: Claim) -> None:
 
 
 def _bounded(claim: Claim) -> Claim:
+    """With the bounds that the project has for a stated value; where both are others, it says why."""
+    if claim.states is not None:
+        if claim.bounds or not (math.isinf(claim.low) and math.isinf(claim.high)):
+            raise ValueError(f"the claim '{claim.name}' states a value, which gives its bounds")
+        low, high = sorted((claim.states * (1 - WITHIN), claim.states * (1 + WITHIN)))
+        claim = replace(claim, low=low, high=high)
+    elif claim.source != OURS and not claim.bounds and -math.inf < claim.low < claim.high < math.inf:
+        raise ValueError(f"the claim '{claim.name}' needs states, the paper's value, or bounds, why these")
     if math.isinf(claim.low) and math.isinf(claim.high):
         raise ValueError(f"the claim '{claim.name}' has neither low nor high")
     if claim.needs not in ("", FULL):

@@ -160,7 +160,7 @@ def _claim_row(each: Verdict) -> list:
         escape(each.found),
         (each.word, STYLES[each.held]),
         escape(f"{claim.standing}: {claim.rests_on}" if claim.rests_on else claim.standing),
-        escape(claim.source),
+        escape(f"{claim.source}; bounds: {claim.bounds}" if claim.bounds else claim.source),
         escape(each.reason if each.held is False else ""),
     ]
 
