@@ -7,7 +7,7 @@ import pytest
 from scc_test import Bench, bench, gats, value  # noqa: F401: `bench` is a fixture
 
 from tombolo.errors import UserError
-from tombolo.scc import baseline, catalogue
+from tombolo.scc import baseline, catalogue, kept_values
 from tombolo.scc.baseline import Judgement
 from tombolo.scc.catalogue import FULL
 from tombolo.scc.native import Setting
@@ -72,6 +72,52 @@ def test_a_file_that_is_none_is_named(tmp_path: Path, text: str) -> None:
     file.write_text(text)
     with pytest.raises(UserError, match="full.json"):
         baseline.load(file)
+
+
+VALUES = {("e", "a", "1"): ("us", "1.5", "", ""), ("e", "a", "2"): ("us", "2.5", "2.0", "3.0"),
+          ("f", "b, c", "S"): ("", "1", "", "")}  # fmt: skip
+
+
+def test_a_file_of_values_gives_them_again_a_line_for_each(tmp_path: Path) -> None:
+    file = kept_values.path(tmp_path / "new" / "full.json")
+    kept_values.save(VALUES, file)
+    assert file.name == "full-values.csv" and len(file.read_text().splitlines()) == 1 + len(VALUES)
+    assert kept_values.load(file) == VALUES
+    for text in ("", "a,b\n", ",".join(kept_values.COLUMNS) + "\ne,a\n"):
+        file.write_text(text)
+        with pytest.raises(UserError, match="full-values.csv"):
+            kept_values.load(file)
+
+
+def test_values_that_are_others_are_told_and_those_of_other_experiments_kept() -> None:
+    now = {("e", "a", "1"): ("us", "1.6", "", ""), ("e", "a", "3"): ("us", "3.5", "", "")}
+    changed = [("e", "a", "1"), ("e", "a", "2"), ("e", "a", "3")]  # another, gone, new
+    assert kept_values.others(VALUES, now) == changed
+    assert kept_values.others(VALUES, VALUES) == []
+    merged = kept_values.merged(VALUES, now, ["f", "e"])
+    assert list(merged) == [("f", "b, c", "S"), ("e", "a", "1"), ("e", "a", "3")]
+    assert list(kept_values.merged(VALUES, now, ["e"])) == list(now)
+
+
+def test_the_values_in_the_source_tree_are_those_of_the_verdicts() -> None:
+    """Of the full set: each number of a paper has ours there, and it is the one that was judged."""
+    file = baseline.path(Setting())
+    judged, values = baseline.load(file), kept_values.load(kept_values.path(file))
+    places = 0
+    for made in catalogue.load().experiments.values():
+        for n in (n for n in made.numbers if f"{made.name}: {n.series} at {n.x}" in judged):
+            x = next(x for e, s, x in values if (e, s) == (made.name, n.series) and catalogue.same(_x(x), n.x))
+            cells = values[made.name, n.series, x]
+            assert judged[f"{made.name}: {n.series} at {n.x}"].found == f"{float(cells[1]):.4g}"
+            places += 1
+    assert places >= 300
+
+
+def _x(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def test_there_is_one_for_the_default_setting_only() -> None:

@@ -13,8 +13,8 @@ from tombolo import hints, libraries, paths, records
 from tombolo.console import console, paragraph
 from tombolo.errors import UserError
 from tombolo.scc import (
-    baseline, campaign, catalogue, chips, native, report, sensitivity, sensitivity_table, statistics,
-    store, totals,
+    baseline, campaign, catalogue, chips, kept_values, native, report, sensitivity, sensitivity_table,
+    statistics, store, totals,
 )  # fmt: skip
 from tombolo.scc.native import Setting
 from tombolo.scc.page import Report, Section, percent
@@ -150,6 +150,9 @@ def baseline_command(
     if write:
         baseline.save(baseline.merged(before, now, there), file)
         paragraph(f"{len(now)} verdicts: {paths.shown(file)}")
+    if not quick:
+        _compare_values(kept_values.of(known, results), kept_values.path(file), there if write else None)
+    if write:
         return
     if unknown := baseline.without(before, now):
         paragraph(f"no verdicts of {', '.join(unknown)} were kept yet", style="yellow")
@@ -160,6 +163,20 @@ def baseline_command(
         again = hints.BASELINE_QUICK if quick else hints.BASELINE
         raise UserError(f"{len(changes)} verdicts differ from {paths.shown(file)}; {again}")
     paragraph(f"{len(now)} verdicts as in {paths.shown(file)}")
+
+
+def _compare_values(now: kept_values.Values, file: Path, write_of: list[str] | None) -> None:
+    """With those in the source tree; or keeps them, of these experiments. Another value alone is no
+    mistake: verdicts tell whether it matters."""
+    before = kept_values.load(file) if file.exists() else {}
+    if write_of is not None:
+        kept_values.save(kept_values.merged(before, now, write_of), file)
+        paragraph(f"{len(now)} values: {paths.shown(file)}")
+    elif changed := kept_values.others(before, now):
+        some = "; ".join(" ".join(place) for place in changed[:3])
+        paragraph(f"{len(changed)} of {len(now)} values differ from {paths.shown(file)}: {some}, ...", style="yellow")
+    else:
+        paragraph(f"{len(now)} values as in {paths.shown(file)}")
 
 
 @app.command("sensitivity")
