@@ -18,7 +18,7 @@ from urllib.parse import unquote
 import pytest
 from matplotlib.text import Text
 
-from tombolo.scc import catalogue, chip_picture, draw, page, report, statistics, store
+from tombolo.scc import catalogue, chip_picture, draw, report, statistics, store
 from tombolo.scc.catalogue import Experiment
 from tombolo.scc.native import Setting
 from tombolo.scc.verdicts import Measured
@@ -191,13 +191,22 @@ def test_the_page_fits_and_shows_all_pictures(
 
 @needs_browser
 def test_the_page_prints(written: Path, tmp_path: Path) -> None:
-    KEPT.mkdir(parents=True, exist_ok=True)
-    printed = KEPT / "page.pdf"
-    browse(written, tmp_path, "--no-pdf-header-footer", f"--print-to-pdf={printed}")
-    content = printed.read_bytes()
+    """Tables that a click opens are on paper, and links to data are not; either would fail without its rule."""
+    pages, data = printed(written, KEPT / "page.pdf", tmp_path)
+    assert pages >= len(SHOWN) and data == 0
+    closed, shown = tmp_path / "closed.html", "details::details-content"
+    closed.write_text(written.read_text().replace(shown, "none").replace(".data { display: none; }", ""))
+    fewer, data = printed(closed, tmp_path / "closed.pdf", tmp_path)
+    assert fewer < pages and data > 0
+
+
+def printed(address: Path, file: Path, folder: Path) -> tuple[int, int]:
+    """Prints a page into a file; its sheets, and its links to data."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    browse(address, folder, "--no-pdf-header-footer", f"--print-to-pdf={file}")
+    content = file.read_bytes()
     assert content.startswith(b"%PDF")
-    assert len(re.findall(rb"/Type ?/Page\b", content)) >= len(SHOWN)
-    assert "@media print" in page.STYLE
+    return len(re.findall(rb"/Type ?/Page\b", content)), content.count(b"/URI (data:")
 
 
 @needs_browser

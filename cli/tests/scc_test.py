@@ -326,6 +326,8 @@ def test_the_report_is_one_page_that_needs_nothing_beside_it(bench: Bench) -> No
     addresses = re.findall(r"""(?:src|srcset|href)=['"]([^'"]*)""", page)
     assert addresses and all(each.startswith(("data:", "#")) for each in addresses)
     assert "@import" not in page and "url(" not in page and "<script" not in page
+    lead = re.search(r"<p class='lead'>\d+ of \d+ independent claims of the papers hold here, and [^<]*met\.</p>", page)
+    assert lead and lead.end() < page.index("<table") < page.index("<figure")
     assert "clocks.core_megahertz" in page and "section 3.5.5" in page and "held" in page
     for name in ("gats-against-messages.png", "gats-against-messages.svg", "gats-against-messages-narrow.svg"):
         assert (folder / name).stat().st_size > 1000

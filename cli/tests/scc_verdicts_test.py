@@ -50,6 +50,13 @@ def test_the_files_of_the_package_are_sound() -> None:
             assert number.source
 
 
+def test_class_b_has_the_series_of_the_other_classes() -> None:
+    """One program measures them; class B takes too long for a test that runs it."""
+    known = catalogue.load().experiments
+    others = {n: u for n, u in known["ft"].units().items() if "no-erratum" not in n and not n.startswith("data/")}
+    assert known["ft-class-b"].units() == others
+
+
 def test_an_entry_may_stand_for_many_series() -> None:
     known = catalogue.load().experiments["automaton"]
     (figure,) = (each for each in known.figures if each.kind == "matrix")

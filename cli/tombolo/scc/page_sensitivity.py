@@ -16,7 +16,7 @@ def render(found: Table | None, verdicts: list[Verdict]) -> str:
     """`verdicts` name the claims: all others that flip are numbers of a paper. Claims that the table's
     set does not judge cannot flip."""
     if found is None:
-        return f"<p>None, {hints.SENSITIVITY}.</p>"
+        return f"<p>There is a table of the default chip alone, {hints.SENSITIVITY}.</p>"
     quick = found.points == "quick"
     standings = {
         f"{v.experiment}: {v.claim.name}": v.claim.standing

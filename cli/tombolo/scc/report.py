@@ -35,7 +35,7 @@ def gather(catalogue: Catalogue, results: store.Results, setting: Setting) -> Re
             )
         )
     chip = chips.load(setting.chip)
-    table = sensitivity_table.kept(setting.quick)
+    table = sensitivity_table.kept(setting.quick) if setting.chip == chips.DEFAULT else None
     kept = statistics.saved(setting, results.builds())
     return Report(_about(results, setting), sections, chip.parameters, table, kept)
 
