@@ -207,7 +207,8 @@ class DividedThreads {
     return true;
   }
   // So many threads, or whole strides of them until one after which the worker has an answer
-  // (Worker::has_answer): how many. A body of its own for the compiler, which then knows that threads do not change it.
+  // (Worker::has_answer): how many. A body of its own for the compiler, which then knows that
+  // threads do not change it.
   std::uint64_t run_threads(Index first, std::uint64_t run, Worker& worker) {
     const Body body = body_;
     const auto step = static_cast<std::uint64_t>(range_.step);

@@ -38,15 +38,17 @@ class Patience {
   }
   bool is_quick() const { return looks_ <= quick; }
 
-  // It goes to sleep. True: for a nap.
-  bool sleeps() {
+  // It goes to sleep, until its signals are not `signals` any more. True: for a nap.
+  bool sleeps(std::uint64_t signals) {
+    signals_ = signals;
     napped_ = sleeps_ >= sleeps_in_vain && !napped_;
     return napped_;
   }
-  // It is up: its next look asks. `woken`: by another worker, as it may have slept for a time only.
-  void wakes(bool woken) {
+  // It is up: its next look asks. The signals say whether another worker has woken it, as it may
+  // have slept for a time only.
+  void wakes(std::uint64_t signals) {
     until_ask_ = 0;
-    if (woken) sleeps_ = std::min(sleeps_ + 1, sleeps_in_vain);
+    if (signals != signals_) sleeps_ = std::min(sleeps_ + 1, sleeps_in_vain);
   }
 
   // It has a task. True: it measures how long that takes.
@@ -71,7 +73,8 @@ class Patience {
   std::uint32_t looks_ = 0;
   std::uint32_t sleeps_ = 0;
   std::uint32_t until_ask_ = 0;  // looks
-  bool napped_ = false;          // the last sleep was a nap
+  std::uint64_t signals_ = 0;    // before the last sleep
+  bool napped_ = false;          // that was a nap
 };
 
 }  // namespace tombolo::svp

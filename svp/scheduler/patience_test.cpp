@@ -76,7 +76,7 @@ TEST(WorkersPatience, AsksWhenItWakes) {
   look(patience, 10000);
   while (!patience.look()) {
   }
-  patience.wakes(true);
+  patience.wakes(1);
   EXPECT_EQ(gap(patience), 0u);
   EXPECT_EQ(gap(patience), Patience::longest - 1);
 }
@@ -85,11 +85,12 @@ TEST(WorkersPatience, AsksWhenItWakes) {
 TEST(WorkersPatience, NapsInTurnAfterSleepsInVain) {
   Patience patience;
   look(patience, 100);
+  std::uint64_t signals = 0;
   const auto sleeps = [&](int times) {
     std::vector<bool> naps;
     for (int i = 0; i < times; ++i) {
-      naps.push_back(patience.sleeps());
-      patience.wakes(true);
+      naps.push_back(patience.sleeps(signals));
+      patience.wakes(++signals);
     }
     return naps;
   };
@@ -106,8 +107,8 @@ TEST(WorkersPatience, NapsInTurnAfterSleepsInVain) {
 TEST(WorkersPatience, CountsNoSleepThatEndsByItself) {
   Patience patience;
   for (int i = 0; i < 100; ++i) {
-    EXPECT_FALSE(patience.sleeps()) << i;
-    patience.wakes(false);
+    EXPECT_FALSE(patience.sleeps(7)) << i;
+    patience.wakes(7);
   }
 }
 

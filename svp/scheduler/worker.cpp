@@ -526,8 +526,8 @@ void Worker::idle(machine::Waiter& waiter) {
 }
 
 void Worker::fall_asleep(Reception* reception) {
-  const bool naps = patience_.sleeps();
   const std::uint64_t seen = core_.load(signal_);
+  const bool naps = patience_.sleeps(seen);
   Rest::announce(core_, &asleep_);
   pool_.sleeping.fetch_add(1);
   if (!naps) pool_.hungry.fetch_add(1);
@@ -535,7 +535,7 @@ void Worker::fall_asleep(Reception* reception) {
   if (!naps) pool_.hungry.fetch_sub(1);
   pool_.sleeping.fetch_sub(1);
   Rest::end(core_, &asleep_);
-  patience_.wakes(core_.load(signal_) != seen);
+  patience_.wakes(core_.load(signal_));
 }
 
 void Worker::sleep(std::uint64_t seen, bool naps, Reception* reception) {
