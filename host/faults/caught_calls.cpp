@@ -99,7 +99,38 @@ bool is_of_its_place(long number) {
          number == SYS_sigaltstack;
 }
 
+// How many calls and faults have come: a handler of the program that makes neither leaves the
+// memory of an interrupted call's arguments as it is.
+constinit volatile std::uint64_t events = 0;
+
+constexpr std::uint64_t all_but_faults = [] {
+  std::uint64_t all = ~std::uint64_t{0};
+  for (const int each : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT})
+    all &= ~(std::uint64_t{1} << (each - 1));
+  return all;
+}();
+
+bool ask(SystemCall& call) {
+  const CallsPass of_the_target;
+  return the_target->before(call);
+}
+
+// With the program's mask (HCC1), which the call may change. False: a handler of the program has
+// run since the target was asked, and has changed things; nothing was made.
+bool make_as_program(SystemCall& call, sigset_t* mask) {
+  const std::uint64_t known = events;
+  make(SYS_rt_sigprocmask, {SIG_SETMASK, bits(mask), 0, mask_bytes});
+  if (events == known) {
+    call.result = make(call.number, call.arguments);
+    make(SYS_rt_sigprocmask, {SIG_SETMASK, 0, bits(mask), mask_bytes});
+    if (call.result != -EFAULT || events == known) return true;
+  }
+  make(SYS_rt_sigprocmask, {SIG_SETMASK, bits(&all_but_faults), 0, mask_bytes});
+  return false;
+}
+
 void on_call(int, siginfo_t* info, void* context) {
+  events = events + 1;
   auto& state = *static_cast<ucontext_t*>(context);
   greg_t* const registers = state.uc_mcontext.gregs;
   const int error = errno;
@@ -114,11 +145,8 @@ void on_call(int, siginfo_t* info, void* context) {
     registers[REG_RIP] = static_cast<greg_t>(bits(reinterpret_cast<void*>(&tombolo_end_signal)));
     return;
   }
-  bool made = false;
-  {
-    const CallsPass of_the_target;
-    made = the_target->before(call);
-  }
+  const SystemCall asked = call;
+  bool made = ask(call);
   errno = error;
   if (made && is_of_its_place(call.number)) {
     tombolo_call_resumes = static_cast<std::uint64_t>(registers[REG_RIP]);
@@ -126,12 +154,10 @@ void on_call(int, siginfo_t* info, void* context) {
     registers[REG_RIP] = static_cast<greg_t>(bits(reinterpret_cast<void*>(&tombolo_call_here)));
     return;
   }
-  if (made) {
-    // With the program's mask (HCC1), which the call may change.
-    auto* const mask = &state.uc_sigmask;
-    make(SYS_rt_sigprocmask, {SIG_SETMASK, bits(mask), 0, mask_bytes});
-    call.result = make(call.number, call.arguments);
-    make(SYS_rt_sigprocmask, {SIG_SETMASK, 0, bits(mask), mask_bytes});
+  while (made && !make_as_program(call, &state.uc_sigmask)) {
+    call = asked;
+    made = ask(call);
+    errno = error;
   }
   registers[REG_RAX] = call.result;
 }
@@ -140,6 +166,7 @@ void (*router)(int, siginfo_t*, void*) = nullptr;
 
 // In front of the handler of faults (HCC2).
 void on_fault(int signal, siginfo_t* info, void* context) {
+  events = events + 1;
   const CallsPass of_the_handler;
   router(signal, info, context);
 }
@@ -148,9 +175,7 @@ Status install(int signal, void (*handler)(int, siginfo_t*, void*)) {
   KernelAction action{.handler = handler,
                       .flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER | has_restorer,
                       .restorer = &tombolo_end_signal,
-                      .mask = ~std::uint64_t{0}};
-  for (const int each : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT})
-    action.mask &= ~(std::uint64_t{1} << (each - 1));
+                      .mask = all_but_faults};
   if (syscall(SYS_rt_sigaction, signal, &action, nullptr, mask_bytes) == 0) return {};
   return Status::unsupported(fmt::format("sigaction: {}", std::strerror(errno)));
 }

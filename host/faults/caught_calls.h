@@ -36,7 +36,9 @@ class CallTarget {
  public:
   virtual ~CallTarget() = default;
   // In the handler of a signal, on the thread's alternate stack if it has one, while all signals
-  // wait but those of faults. True: the call is to be made, with the arguments as they are now.
+  // wait but those of faults. True: the call is to be made, with the arguments as they are now. It
+  // is asked once more where a handler of the program has made a call or met a fault meanwhile: the
+  // arguments are the program's again.
   virtual bool before(SystemCall& call) = 0;
 };
 

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -128,6 +129,54 @@ TEST(CaughtCalls, HandlersOfFaultsAreNotCaught) {
     EXPECT_EQ(seen, 0) << "the handler's own";
     EXPECT_EQ(parent, 77) << "those after it are caught";
   });
+}
+
+// Fills a page before each write, and has a signal come meanwhile the first time.
+struct FillsPage final : CallTarget {
+  bool before(SystemCall& call) override {
+    if (call.number != SYS_write) return true;
+    if (++writes == 1) raise(SIGUSR1);
+    lengths.push_back(static_cast<int>(call.arguments[2]));
+    call.arguments[2] = 3;
+    *page = std::byte{'a'};
+    return true;
+  }
+  std::byte* page = nullptr;
+  int writes = 0;
+  std::vector<int> lengths;
+};
+
+// As a handler that takes a mutex of the program's may do.
+TEST(CaughtCalls, TheTargetIsAskedAgainWhereAHandlerHasChangedThings) {
+  if (!can_catch_calls().ok()) GTEST_SKIP() << can_catch_calls().message();
+  static FillsPage target;
+  target.page = static_cast<std::byte*>(
+      mmap(nullptr, page_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  long written = 0;
+  std::thread([&] {
+    ASSERT_TRUE(ensure_alternate_stack().ok());
+    ASSERT_TRUE(tell_faults([](const void*) { return ""; }).ok());
+    struct sigaction action {};
+    action.sa_handler = [](int) {
+      *target.page = std::byte{'x'};
+      getppid();
+    };
+    action.sa_flags = SA_ONSTACK;
+    sigaction(SIGUSR1, &action, nullptr);
+    ASSERT_TRUE(catch_calls(target).ok());
+    written = write(ends[1], target.page, 5);
+    leave_calls();
+  }).join();
+  EXPECT_EQ(written, 3);
+  char letter = 0;
+  EXPECT_EQ(read(ends[0], &letter, 1), 1);
+  EXPECT_EQ(letter, 'a') << "as it was made ready for the call";
+  EXPECT_EQ(target.lengths, (std::vector{5, 5})) << "with the program's arguments";
+  close(ends[0]);
+  close(ends[1]);
+  munmap(target.page, page_bytes());
 }
 
 }  // namespace
