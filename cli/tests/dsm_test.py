@@ -541,13 +541,14 @@ def test_each_kernel_gives_the_same_on_all_memories(kernel):
 def test_kernels_give_the_same_as_programs_of_pthreads(program, variant, size):
     kernel = Kernel(program, variant, quick=size, cache="4MiB")
     entries = dsm_bench.programs(["coherent"])
-    assert [each.label for each in entries][1:] == [
-        f"{made}, {transport}" for transport in ("map", "window") for made in ("unchanged", "static", "full", "page")
-    ]
+    assert [each.label for each in entries] == [
+        "pthreads", "pthreads, clang",
+        *(f"{made}, {by}" for by in ("map", "window") for made in ("unchanged", "static", "full", "page")),
+    ]  # fmt: skip
     lines = [dsm_bench.run(kernel, contestant, 2, True) for contestant in entries]
     assert len({line["check"] for line in lines}) == 1
     assert all(line["seconds"] > 0 and line["threads"] == 2 for line in lines)
-    assert all(line["seconds_there"] == 0 for line in lines[1:]), "they do not copy"
+    assert all(line["seconds_there"] == 0 for line in lines[2:]), "they do not copy"
 
 
 @pytest.mark.skipif(paths.checkout() is None, reason="the kernels are in the source tree")
@@ -633,7 +634,7 @@ def test_lines_on_stdout_stand_alone(monkeypatch, tmp_path):
 def test_programs_of_pthreads_have_a_table_for_each_transport(monkeypatch, tmp_path):
     monkeypatch.setenv("TOMBOLO_RESULTS", str(tmp_path))
     made = [Contestant(transport, made=made) for transport in ("map", "window") for made in ("unchanged", "full")]
-    entries = [Contestant("pthreads"), *made]
+    entries = [Contestant("pthreads"), Contestant("pthreads", made="clang"), *made]
     monkeypatch.setattr(dsm_bench, "programs", lambda machines: entries)
     monkeypatch.setattr(dsm_bench, "run", lambda *_: {"seconds": 1.0})
     out = tmp_path / "lines"
@@ -642,7 +643,9 @@ def test_programs_of_pthreads_have_a_table_for_each_transport(monkeypatch, tmp_p
     assert text.count("2 threads: median time") == 2
     assert text.count("goal 0.98: met") == text.count("goal 0.9: met") + text.count("goal 0.85: met") == 4
     lines = [json.loads(line) for line in out.read_text().splitlines()]
-    assert [line["program_of_pthreads"] for line in lines] == [None, "unchanged", "full", "unchanged", "full"] * 2
+    by = [None, "clang", "unchanged", "full", "unchanged", "full"]
+    assert [line["program_of_pthreads"] for line in lines] == by * 2
+    assert [line["ratio_to"] for line in lines[2:4]] == ["pthreads", "pthreads, clang"]
     whole = replace(made[2], whole=True)
     row = measured_row({made[2]: 4.0, whole: 2.0}, whole_cache="1MiB")
     assert row.base(made[2]) == whole and row.ratio(made[2]).median == 0.5

@@ -23,6 +23,7 @@ FLAGS = ["-O3", "-march=native", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextr
 TIME_LIMIT_S = 300
 PTHREADS = "pthreads"
 UNCHANGED = "unchanged"  # a program of Pthreads that cc has compiled
+CLANG = "clang"
 GOAL_OF_MAP = 0.98  # the ratio, of every kernel
 MEMORY = "1200MiB"
 
@@ -56,12 +57,20 @@ class Contestant:
     transport: str
     machine: str = "coherent"
     whole: bool = False  # in a cache that holds all
-    made: str = ""  # a program of Pthreads: UNCHANGED, or the stores that tombolo-cc has recorded
+    # A program of Pthreads: UNCHANGED, or the stores that tombolo-cc has recorded; of PTHREADS
+    # itself, its compiler if that is another one than cc.
+    made: str = ""
+
+    @property
+    def is_base(self) -> bool:
+        return self.transport == PTHREADS
 
     @property
     def label(self) -> str:
         plain = self.transport != "window" or self.machine == "coherent"
         name = self.transport if plain else f"{self.transport} on {self.machine}"
+        if self.is_base:
+            return f"{name}, {self.made}" if self.made else name
         name = f"{self.made}, {name}" if self.made else name
         return f"{name}, all cached" if self.whole else name
 
@@ -100,10 +109,10 @@ class Measured:
         return spread(v for each in self.rounds if (v := each.get(contestant)) is not None)
 
     def base(self, contestant: Contestant) -> Contestant:
-        """The one that it is compared with: Pthreads, or itself where its cache holds all."""
+        """The one that it is compared with: Pthreads by the same compiler, or itself where its cache holds all."""
         if self.kernel.whole_cache and contestant.transport == "window" and not contestant.whole:
             return replace(contestant, whole=True)
-        return Contestant(PTHREADS)
+        return Contestant(PTHREADS, made=CLANG if contestant.made in compilers.VARIANTS else "")
 
     def ratio(self, contestant: Contestant, base: Contestant | None = None) -> Spread | None:
         """How quick it is beside its base in the same round: 1 is as quick."""
@@ -133,7 +142,7 @@ def spread(values: Iterator[float]) -> Spread | None:
 def goal_of(kernel: Kernel, contestant: Contestant) -> Goal | None:
     if contestant.transport == "map":
         return Goal(GOAL_OF_MAP)
-    if contestant.transport == PTHREADS or contestant.whole:
+    if contestant.is_base or contestant.whole:
         return None
     if kernel.goal_us is not None:
         return Goal(kernel.goal_us, us=True)
@@ -154,21 +163,23 @@ def _kernel(row: dict) -> Kernel:
 
 @functools.cache
 def compiled(kind: str) -> Path:
-    """The program of all kernels, made once in a run of the command; all have the same flags. `kind`: PTHREADS for
-    the base, `made` of a contestant, or "shared" for calls of tombolo/dsm.h."""
+    """The program of all kernels, made once in a run of the command; all have the same flags. `kind`: PTHREADS or
+    CLANG for a base, `made` of another contestant, or "shared" for calls of tombolo/dsm.h."""
     root = paths.checkout()
     if root is None:
         raise UserError("the kernels are in the source tree; run this from a checkout")
     source = root / "bench/dsm/kernels.c"
     target = paths.home() / "build/bench/dsm" / kind
     target.parent.mkdir(parents=True, exist_ok=True)
-    options = {PTHREADS: ["-DPTHREADS", "-DCOPIES"], "shared": []}.get(kind, ["-DPTHREADS"])
+    copies = ["-DPTHREADS", "-DCOPIES"]
+    options = {PTHREADS: copies, CLANG: copies, "shared": []}.get(kind, ["-DPTHREADS"])
     libraries_of_it = dsm.flags() if kind == "shared" else []
     words = [*FLAGS, f"-I{root}", *options, str(source), "-o", str(target), *libraries_of_it, "-lm"]
     if kind in compilers.VARIANTS:
         argv = compilers.command_line("clang", [f"--tombolo-stores={kind}", *words])
     else:
-        argv = ["cc", *words]
+        clang = compilers.clang_of(compilers.need_plugin(), "clang") if kind == CLANG else None
+        argv = [str(clang or "cc"), *words]
     done = subprocess.run(argv, capture_output=True, text=True)
     if done.returncode != 0:
         raise UserError(f"{paths.shown(source)} does not compile:\n{done.stderr}")
@@ -184,9 +195,9 @@ def run(kernel: Kernel, contestant: Contestant, threads: int, quick: bool) -> di
         cache = kernel.whole_cache or MEMORY
     argv = [str(compiled(contestant.made or PTHREADS)), *arguments]
     env = os.environ | {"THREADS": str(threads)}
-    if contestant.made:
+    if contestant.made and not contestant.is_base:
         env |= _world(contestant, threads, cache)
-    elif contestant.transport != PTHREADS:
+    elif not contestant.is_base:
         argv = dsm.command(threads, [str(compiled("shared")), *arguments])
         env = dsm.environment(
             dsm.Choice(contestant.transport, None, contestant.machine, MEMORY, cache)
@@ -221,7 +232,7 @@ def programs(machines: list[str]) -> list[Contestant]:
     compilers.need_plugin()
     made = (UNCHANGED, *compilers.VARIANTS)
     ours = [replace(each, made=name) for each in _by_transport(machines) for name in made]
-    return [Contestant(PTHREADS), *ours]
+    return [Contestant(PTHREADS), Contestant(PTHREADS, made=CLANG), *ours]
 
 
 def _by_transport(machines: list[str]) -> list[Contestant]:

@@ -118,7 +118,7 @@ def one_round(
         try:
             line = dsm_bench.run(kernel, contestant, threads, quick)
             times[contestant] = line["seconds"]
-            if there := line.get("seconds_there"):
+            if not contestant.made and (there := line.get("seconds_there")):
                 times[dsm_bench.COPY_THERE] = there
         except UserError as mistake:
             times[contestant] = None
@@ -179,9 +179,9 @@ def tables(entries: list[Contestant]) -> list[list[Contestant]]:
     """The columns of each table: one for all, or one for each transport by which programs of Pthreads run."""
     if not any(each.made for each in entries):
         return [entries]
-    ours = [each for each in entries if each.made]
+    ours = [each for each in entries if not each.is_base]
     kinds = dict.fromkeys((each.transport, each.machine) for each in ours)
-    base = [each for each in entries if not each.made]
+    base = [each for each in entries if each.is_base]
     return [
         [*base, *(each for each in ours if (each.transport, each.machine) == kind)] for kind in kinds
     ]
@@ -224,7 +224,7 @@ def cell(measured: Measured, contestant: Contestant) -> str:
     if seconds is None:
         return "fails"
     text = duration(seconds.median)
-    if contestant.transport == dsm_bench.PTHREADS or ratio is None:
+    if contestant.is_base or ratio is None:
         return text
     text += f"\n{ratio.median:.3f}"
     if len(measured.rounds) > 1:
@@ -254,7 +254,7 @@ def plots(
     """A PNG and an SVG beside the records."""
     from tombolo import plot  # matplotlib is slow to load and only needed here
 
-    ours = [each for each in entries if each.transport != dsm_bench.PTHREADS]
+    ours = [each for each in entries if not each.is_base]
     for suffix in (".png", ".svg"):
         out = path.with_suffix(suffix)
         plot.ratios(all_measured, ours, out, f"{threads} threads")
