@@ -169,28 +169,27 @@ void Cpu::write_in_line(View to, const std::byte* from, std::size_t bytes) {
   }
   if (to.type == MemoryType::wt) l2_.write(to.first, from, bytes, policy);
   if (combines(to.type)) return combine(to, from, bytes);
-  if (scc::in_l2(to.type) && write_l2(to, from, bytes)) return;
-  write_uncached(to, from, bytes);
+  if (scc::in_l2(to.type) && l2_.look(line_size_.line(to.first))) return write_l2(to, from, bytes);
+  write_uncached(to, from, bytes, timing_.store);
 }
 
-// False: L2 has no such line, or no longer when the write before is done.
-bool Cpu::write_l2(View to, const std::byte* from, std::size_t bytes) {
-  if (!l2_.look(line_size_.line(to.first))) return false;
+// L2 has the line, but perhaps no longer when the write before is done.
+void Cpu::write_l2(View to, const std::byte* from, std::size_t bytes) {
   fibre_->advance(timing_.store * instructions(to.first, bytes));
   stall_behind_write();
-  if (l2_.write(to.first, from, bytes, WritePolicy::write_back) != WriteOutcome::kept) return false;
+  if (l2_.write(to.first, from, bytes, WritePolicy::write_back) != WriteOutcome::kept)
+    return write_uncached(to, from, bytes, Duration());
   fibre_->advance(timing_.l2 * instructions(to.first, bytes));
-  return true;
 }
 
-void Cpu::write_uncached(View to, const std::byte* from, std::size_t bytes) {
+void Cpu::write_uncached(View to, const std::byte* from, std::size_t bytes, Duration instruction) {
   const std::size_t unit = scc::in_l1(to.type) ? word_size : double_word;
   by_transactions(to.first, bytes, unit, [&](std::size_t done, std::size_t n) {
     const Address at = to.first + done;
     const std::size_t offset = line_size_.offset(at);
     LineBytes line;
     std::memcpy(line.data() + offset, from + done, n);
-    fibre_->advance(timing_.store);
+    fibre_->advance(instruction);
     post_write(line_size_.first(line_size_.line(at)), mask_of(offset, n), line.data());
   });
 }

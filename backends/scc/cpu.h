@@ -166,8 +166,9 @@ class Cpu {
   void read_in_line(View from, std::byte* to, std::size_t bytes);
   void read_uncached(View from, std::byte* to, std::size_t bytes);
   void write_in_line(View to, const std::byte* from, std::size_t bytes);
-  bool write_l2(View to, const std::byte* from, std::size_t bytes);
-  void write_uncached(View to, const std::byte* from, std::size_t bytes);
+  void write_l2(View to, const std::byte* from, std::size_t bytes);
+  // `instruction`: the time of each store instruction; none if they have been counted.
+  void write_uncached(View to, const std::byte* from, std::size_t bytes, Duration instruction);
   void combine(View to, const std::byte* from, std::size_t bytes);
   // A line that has left a cache, by value: while it is on its way, others may use the cache.
   struct LeavingLine {

@@ -263,9 +263,9 @@ TEST(Stalls, TheCopyEngineHoldsTheCoreUpInNothing) {
   EXPECT_EQ(behind(true), behind(false));
 }
 
-// Runs `access` of a line that is in L2, while a write is under way and another core takes the line
-// away. Memory has 4 there.
-void access_while_invalidated(const std::function<void(Chip&, Cpu&, View)>& access) {
+// Runs `access` of a line that is in L2, while a write is under way, until the time that it gets,
+// and another core takes the line away. Memory has 4 there.
+void access_while_invalidated(const std::function<void(Chip&, Cpu&, View, Time)>& access) {
   Chip chip(chip_named("scc-remote-invalidation", true));
   const View line = {chip.shared(0), dcm};
   const Time begin = Time::after_start(chip.timing().core.cycles(100'000));
@@ -281,7 +281,7 @@ void access_while_invalidated(const std::function<void(Chip&, Cpu&, View)>& acce
     cpu.wbinvd();
     cpu.compute(begin - cpu.now());
     post_far();
-    access(chip, cpu, line);
+    access(chip, cpu, line, begin + write);
   });
   chip.start(CoreId(1), [&](Cpu& cpu) {
     cpu.compute_cycles(50'000);
@@ -300,12 +300,13 @@ void access_while_invalidated(const std::function<void(Chip&, Cpu&, View)>& acce
 // L2 is looked into after the wait.
 TEST(Stalls, ALoadMissesALineThatWasInvalidatedWhileItWaited) {
   access_while_invalidated(
-      [](Chip&, Cpu& cpu, View line) { EXPECT_EQ(cpu.load<std::uint32_t>(line), 4u); });
+      [](Chip&, Cpu& cpu, View line, Time) { EXPECT_EQ(cpu.load<std::uint32_t>(line), 4u); });
 }
 
 TEST(Stalls, AStoreMissesALineThatWasInvalidatedWhileItWaited) {
-  access_while_invalidated([](Chip& chip, Cpu& cpu, View line) {
+  access_while_invalidated([](Chip& chip, Cpu& cpu, View line, Time done) {
     cpu.store<std::uint32_t>(line, 7);
+    EXPECT_EQ(cpu.now(), done);  // its instruction has been counted before the wait
     cpu.wait_for_writes();
     cpu.fibre().await_turn();
     EXPECT_FALSE(cpu.in_l2(line.first));
