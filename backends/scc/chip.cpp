@@ -16,6 +16,7 @@ Chip::Chip(const Parameters& parameters, const simulator::Options& options)
       simulation_(options),
       mesh_(static_cast<std::uint32_t>(parameters.layout.mesh_columns),
             static_cast<std::uint32_t>(parameters.layout.mesh_rows), timing_.hop),
+      register_uses_(parameters.cores()),
       test_and_set_(parameters.cores()) {
   build_devices();
   build_luts();
@@ -142,6 +143,25 @@ Target Chip::resolve(CoreId core, Address physical) {
   }
 }
 
+Target Chip::resolve_registers(CoreId core, CoreId of) {
+  Target to = resolve(core, registers(of));
+  to.registers = &register_uses_[of.index()];
+  return to;
+}
+
+Time Chip::serve(const Target& to, Time arrives, std::size_t out, Sender sender) {
+  if (to.kind == DeviceKind::dram)
+    return memory_units_[to.number].serve({to.offset, out != 0, sender == Sender::engine}, arrives);
+  const Duration busy = to.device->timing.busy;
+  const Time begin = to.device->server.serve(arrives, busy).begin;
+  if (to.registers != nullptr) {
+    ++to.registers->served;
+    to.registers->busy += busy;
+    to.registers->waited += begin - arrives;
+  }
+  return begin;
+}
+
 Chip::Trip Chip::send(CoreId from, const Target& to, Time start, std::size_t out, std::size_t back,
                       Sender sender) {
   const Tile here = tile_of(from);
@@ -153,10 +173,7 @@ Chip::Trip Chip::send(CoreId from, const Target& to, Time start, std::size_t out
   Device& own = registers_[tile_number(from)];
   if (sender == Sender::core && &device != &own) start = own.server.serve(start, flits(out)).begin;
   const Time arrives = mesh_.send(here, device.tile, start, flits(out));
-  const Time begin =
-      to.kind == DeviceKind::dram
-          ? memory_units_[to.number].serve({to.offset, out != 0, sender == Sender::engine}, arrives)
-          : device.server.serve(arrives, device.timing.busy).begin;
+  const Time begin = serve(to, arrives, out, sender);
   const Time ready = begin + device.timing.access;
   return {begin, mesh_.send(device.tile, here, ready, flits(back))};
 }

@@ -62,12 +62,20 @@ struct Device {
   std::unique_ptr<simulator::SparseMemory> memory;  // none for registers
 };
 
+// The requests to the registers of one core, among all that the interface of its tile serves.
+struct RegisterUse {
+  std::uint64_t served = 0;
+  Duration busy;
+  Duration waited;  // of all requests together, behind others at the interface
+};
+
 // Where a physical address leads.
 struct Target {
   Device* device = nullptr;
   DeviceKind kind = DeviceKind::none;
   std::uint32_t number = 0;  // of the device among its kind
   std::uint64_t offset = 0;
+  RegisterUse* registers = nullptr;  // of a core, if the request is to them
 
   // Where its byte lies; registers are no memory.
   std::byte* memory() const {
@@ -107,6 +115,7 @@ class Chip {
   }
   const Device& buffer(std::uint32_t tile) const { return mpbs_.at(tile); }
   const Device& interface(std::uint32_t tile) const { return registers_.at(tile); }
+  const RegisterUse& register_use(CoreId core) const { return register_uses_.at(core.index()); }
   const simulator::Mesh& mesh() const { return mesh_; }
   std::uint32_t controllers() const { return static_cast<std::uint32_t>(controllers_.size()); }
 
@@ -118,6 +127,8 @@ class Chip {
     luts_[core.index()].at(entry) = to;
   }
   Target resolve(CoreId core, Address physical);
+  // Likewise the registers of a core.
+  Target resolve_registers(CoreId core, CoreId of);
 
   // The physical address at which every core sees the legacy shared memory of a controller.
   Address shared(std::uint32_t controller) const {
@@ -175,6 +186,8 @@ class Chip {
   void build_devices();
   void build_luts();
   LutEntry private_page(CoreId core, std::uint32_t n) const;
+  // When the device begins with a request that arrives at its tile; `out`: bytes of data with it.
+  Time serve(const Target& to, Time arrives, std::size_t out, Sender sender);
 
   Parameters parameters_;
   Timing timing_;
@@ -185,6 +198,7 @@ class Chip {
   std::vector<MemoryUnit> memory_units_;  // by controller
   std::vector<Device> mpbs_;
   std::vector<Device> registers_;
+  std::vector<RegisterUse> register_uses_;  // by core
   std::vector<std::uint32_t> controller_of_;
   std::vector<std::uint32_t> place_in_domain_;  // of a core among those of its controller
   std::vector<std::vector<LutEntry>> luts_;

@@ -387,7 +387,7 @@ void Cpu::invalidate_at(CoreId other, Address first, std::size_t bytes) {
   Cpu* const cpu = &chip_.cpu(other);
   each_line({first, MemoryType::ncm}, bytes, [&](simulator::Line line) {
     fibre_->await_turn();
-    const Target target = chip_.resolve(id_, registers);
+    const Target target = chip_.resolve_registers(id_, other);
     const Chip::Trip trip = send(target, now() + before(registers), 8, 0);
     // It waits for nothing, but is to be done when the core waits for its writes.
     write_done_ = std::max(write_done_, trip.reply);
@@ -457,7 +457,7 @@ void Cpu::read_registers(CoreId of, Look&& look) {
   fibre_->advance(timing_.load);
   const Time leaves = await_request(registers);
   const Time begin = now();
-  const Target target = chip_.resolve(id_, registers);
+  const Target target = chip_.resolve_registers(id_, of);
   const Chip::Trip trip = send(target, leaves, 0, 4);
   fibre_->advance_to(trip.effect);
   fibre_->await_turn();
@@ -490,9 +490,8 @@ void Cpu::post_to_registers(CoreId of, const Effect& effect) {
   fibre_->advance(timing_.store);
   wait_for_writes();  // one outstanding
   fibre_->await_turn();
-  const Address registers = chip_.registers(of);
-  const Target target = chip_.resolve(id_, registers);
-  const Chip::Trip trip = send(target, now() + before(registers), 4, 0);
+  const Target target = chip_.resolve_registers(id_, of);
+  const Chip::Trip trip = send(target, now() + before(chip_.registers(of)), 4, 0);
   write_done_ = own_write_done_ = trip.reply + after(target);
   chip_.simulation().at(trip.effect, effect);
 }

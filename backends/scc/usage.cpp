@@ -17,6 +17,10 @@ class Collector {
     if (server.served() == 0) return;
     found_.push_back({part, tile, number, server.served(), server.busy(), waited});
   }
+  void add(Tile tile, std::uint32_t number, const RegisterUse& use) {
+    if (use.served == 0) return;
+    found_.push_back({Part::registers, tile, number, use.served, use.busy, use.waited});
+  }
   std::vector<PartUse> take() { return std::move(found_); }
 
  private:
@@ -38,6 +42,9 @@ void add_tile(const Chip& chip, std::uint32_t number, Collector& to) {
   for (std::uint32_t d = 0; d < 4; ++d)
     to.add(Part::link, tile, d, chip.mesh().link(tile, static_cast<simulator::Direction>(d)));
   to.add(Part::interface, tile, 0, chip.interface(number).server);
+  const auto cores = static_cast<std::uint32_t>(chip.parameters().layout.cores_per_tile);
+  for (std::uint32_t core = 0; core < cores; ++core)
+    to.add(tile, core, chip.register_use(CoreId(number * cores + core)));
   to.add(Part::buffer, tile, 0, chip.buffer(number).server);
 }
 

@@ -21,18 +21,20 @@ enum class Part : std::uint8_t {
   bank,        // waits: at the head of the controller's queue
   link,        // of the mesh, in one direction
   interface,   // of a tile: its registers, and the requests of its cores on their way out
+  registers,   // of one core: those requests of the interface that are to them
   buffer,      // a tile's message passing buffer
 };
 
 constexpr const char* name_of(Part part) {
-  constexpr const char* names[] = {"controller", "bank", "link", "interface", "buffer"};
+  constexpr const char* names[] = {"controller", "bank", "link", "interface", "register", "buffer"};
   return names[static_cast<std::size_t>(part)];
 }
 
 struct PartUse {
   Part part;
   Tile tile;
-  std::uint32_t number;  // of a bank at its controller, of a link its Direction; else 0
+  // Of a bank at its controller, of a register's core on its tile, of a link its Direction; else 0.
+  std::uint32_t number;
   std::uint64_t served;
   Duration busy;
   Duration waited;  // of all requests together

@@ -100,9 +100,43 @@ TEST_F(UsageTest, TimeForStoresAndRegistersIsToldApart) {
   EXPECT_EQ(counters.tests_failed, static_cast<std::uint64_t>(accesses - 1));
   EXPECT_EQ(counters.testing, tests - chip.timing().load * accesses);
   EXPECT_EQ(counters.reading, Duration());
+  const std::vector<PartUse> parts = parts_of(chip);
+  const PartUse* const registers = find(parts, Part::registers, {5, 0}, 0);  // of core 10
+  const PartUse* const interface = find(parts, Part::interface, {5, 0}, 0);
+  ASSERT_TRUE(registers != nullptr && interface != nullptr);
+  EXPECT_EQ(registers->served, static_cast<std::uint64_t>(accesses));
+  EXPECT_EQ(registers->busy, chip.timing().registers.busy * accesses);
+  EXPECT_EQ(registers->busy, interface->busy);  // nothing else of that tile
+  EXPECT_EQ(registers->waited, Duration());
   // The first of the cycles of each store falls into the wait for the one before.
   EXPECT_GE(counters.writing + chip.timing().store * accesses, stores);
   EXPECT_LE(counters.writing, stores);
+}
+
+TEST_F(UsageTest, RegistersAreToldApartFromEachOtherAndFromTheRestOfTheirInterface) {
+  Chip chip(parameters_);
+  for (const std::uint32_t core : {0u, 4u, 6u})  // core 0 reads its own tile's and memory
+    chip.start(CoreId(core), [&, core](Cpu& cpu) {
+      for (int i = 0; i < accesses; ++i) {
+        cpu.test_and_set(CoreId(core == 6 ? 1 : 0));
+        if (core == 0) cpu.load<std::uint32_t>({chip.shared(1), MemoryType::ncm});
+      }
+      cpu.clear(CoreId(0));
+    });
+  EXPECT_TRUE(chip.run().status.ok());
+  const std::vector<PartUse> parts = parts_of(chip);
+  const PartUse* const first = find(parts, Part::registers, {0, 0}, 0);
+  const PartUse* const second = find(parts, Part::registers, {0, 0}, 1);
+  const PartUse* const interface = find(parts, Part::interface, {0, 0}, 0);
+  ASSERT_TRUE(first != nullptr && second != nullptr && interface != nullptr);
+  EXPECT_EQ(first->served, 2u * accesses + 3);
+  EXPECT_EQ(second->served, static_cast<std::uint64_t>(accesses));
+  EXPECT_EQ(interface->served, first->served + second->served + accesses);
+  EXPECT_GT(first->waited, Duration());
+  EXPECT_GE(interface->waited, first->waited + second->waited);
+  EXPECT_EQ(std::count_if(parts.begin(), parts.end(),
+                          [](const PartUse& use) { return use.part == Part::registers; }),
+            2);
 }
 
 }  // namespace

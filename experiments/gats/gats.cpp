@@ -156,6 +156,39 @@ void report_registers(const Context& context, Recorder& recorder, const std::str
   recorder.row({"rank-conversion", x, microseconds(conversion), "us", {}, {}, {}});
 }
 
+// Parts of the chip that could make posts come in bunches, each changed by itself.
+struct Changed {
+  const char* name;
+  void (*change)(scc::Parameters& chip);
+};
+constexpr Changed all_changed[] = {
+    {"no-banks", [](scc::Parameters& chip) { chip.layout.memory_model = scc::MemoryKind::plain; }},
+    {"busy-banks", [](scc::Parameters& chip) { chip.path.bank_busy_memory_cycles *= 2; }},
+    {"busy-registers", [](scc::Parameters& chip) { chip.path.register_busy.halves *= 2; }},
+};
+
+// Attempts alone, with the largest number of targets.
+std::vector<Point> points_of_changed_chips(const Context& context) {
+  std::vector<Point> all;
+  const std::vector<std::uint32_t> numbers = numbers_of_targets(context);
+  if (numbers.empty()) return all;
+  const std::uint32_t targets = numbers.back();
+  for (const Changed& changed : all_changed)
+    all.push_back(
+        {fmt::format("targets-{}-{}", targets, changed.name), 10.0, memory_of_chip(targets + 1),
+         [=](const Context& c, Recorder& r) -> Status {
+           Context chosen = c;
+           changed.change(chosen.chip);
+           const int iterations = c.repetitions(iteration_count, quick_iterations);
+           GatsTimes times;
+           TOMBOLO_TRY(measure_gats(chosen, r, Gats::published, targets, iterations, &times));
+           r.row(
+               row_of(fmt::format("acquisition-loops/{}", changed.name), targets, times.loops, ""));
+           return {};
+         }});
+  return all;
+}
+
 }  // namespace
 
 Status measure_gats(const Context& context, Recorder& recorder, Gats gats, std::uint32_t targets,
@@ -190,10 +223,12 @@ Experiment gats() {
 }
 
 Experiment gats_registers() {
-  return {
-      "gats-registers", "The test-and-set register during post", [](const Context& context) {
-        return points_for(context, {Gats::published, Gats::ours, Gats::at_once}, report_registers);
-      }};
+  return {"gats-registers", "The test-and-set register during post", [](const Context& context) {
+            std::vector<Point> all =
+                points_for(context, {Gats::published, Gats::ours, Gats::at_once}, report_registers);
+            for (Point& point : points_of_changed_chips(context)) all.push_back(std::move(point));
+            return all;
+          }};
 }
 
 }  // namespace tombolo::experiments
