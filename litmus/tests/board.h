@@ -56,15 +56,23 @@ class Jitter {
   virtual void between() = 0;
 };
 
+// Room for words and data that parts of the system have by themselves is behind the variables.
 struct BoardLayout {
   machine::Offset words = 0;
-  static BoardLayout take(machine::SyncLayout& layout) { return {.words = layout.take_lines(16)}; }
+  machine::Offset room = 0;
+  static BoardLayout take(machine::SyncLayout& layout) {
+    return {.words = layout.take_lines(16), .room = layout.take_lines(16)};
+  }
 };
-inline constexpr std::size_t board_data_bytes = 128;
+inline constexpr std::size_t board_data_room = 128;
+inline constexpr std::size_t board_data_bytes = 192;
 
 template <machine::Core C>
 class Board {
  public:
+  using Core = C;
+  static constexpr machine::Offset data_room = board_data_room;
+
   Board(C& core, BoardLayout layout, Registers& registers, Jitter* jitter)
       : core_(core), layout_(layout), registers_(registers), jitter_(jitter) {}
 
@@ -107,16 +115,22 @@ class Board {
   void refresh(Datum d) { between().refresh(place(d), sizeof(std::uint64_t)); }
   void drain() { between().drain(); }
 
- private:
-  static constexpr std::size_t line_bytes = 64;
-  static machine::DataPlace place(Datum d) { return {0, d.line * line_bytes + d.number * 8u}; }
+  // For such parts: other cores may come in between where between() is called.
+  C& core() { return core_; }
   typename C::Word word(Variable v) {
     return core_.word({v % 2u, layout_.words + v / 2u * line_bytes});
   }
+  machine::Offset room() const { return layout_.room; }
+  // Looks for an event that need not come: few where all schedules are explored.
+  unsigned looks() const { return jitter_ == nullptr ? 3 : 64; }
   C& between() {
     if (jitter_ != nullptr) jitter_->between();
     return core_;
   }
+
+ private:
+  static constexpr std::size_t line_bytes = 64;
+  static machine::DataPlace place(Datum d) { return {0, d.line * line_bytes + d.number * 8u}; }
 
   C& core_;
   BoardLayout layout_;
