@@ -2,6 +2,7 @@
 """The utilisation of the chip's parts: read, summed up, drawn and kept."""
 
 import json
+import os
 import re
 from pathlib import Path
 
@@ -166,6 +167,17 @@ def test_a_file_that_holds_no_statistics_is_named(tmp_path: Path, monkeypatch: p
     statistics.save([run()], folder)
     file.with_suffix(".svg").unlink()
     assert statistics.saved(statistics.Setting(), {"b"}) == [(None, file)]
+
+
+def test_of_several_builds_the_latest_of_a_point_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOMBOLO_RESULTS", str(tmp_path))
+    at = {}
+    for seconds, build in ((2, "a"), (3, "b"), (1, "c")):
+        at[build] = statistics.save([run(end_us=seconds)], statistics.folder(statistics.Setting(), build))
+        os.utime(at[build].with_name(f"{at[build].name}.json"), (seconds, seconds))
+    statistics.save([run(statistics="q")], statistics.folder(statistics.Setting(), "c"))
+    shown = [(kept.point, kept.end_us) for kept, _ in statistics.saved(statistics.Setting(), set(at)) if kept]
+    assert shown == [("p", 3), ("q", 12.5)]
 
 
 def test_a_point_without_simulations_is_told(bench: Bench) -> None:  # noqa: F811

@@ -139,10 +139,11 @@ def _write(file: Path, content: bytes) -> None:
 
 
 def saved(setting: Setting, builds: set[str]) -> list[tuple[Run | None, Path]]:
-    """The shown runs of all points that were measured with these builds of the program, and the files
-    of their JSON; no run where a file cannot be read."""
+    """The shown runs of all points that were measured with these builds of the program, of each the
+    latest, and the files of their JSON; no run where a file cannot be read."""
     files = [file for build in sorted(builds) for file in folder(setting, build).glob("*.json")]
-    return [(_kept(file), file) for file in sorted(files, key=lambda file: file.name)]
+    latest = {file.name: file for file in sorted(files, key=lambda file: file.stat().st_mtime_ns)}
+    return [(_kept(latest[name]), latest[name]) for name in sorted(latest)]
 
 
 def _kept(file: Path) -> Run | None:
