@@ -52,7 +52,7 @@ void Exclusive::pass_on(const Turn& next, Worker& worker) {
 }
 
 void Exclusive::serve(Turn& first, Worker& worker) {
-  const bool has_own_stack = worker.is_from_loop(*first.task);
+  const bool has_own_stack = worker.begins_from_loop(*first.task);
   Turn* turn = &first;
   for (unsigned served = 1; turn != nullptr; ++served) {
     run(*turn, worker);

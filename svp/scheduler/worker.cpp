@@ -147,10 +147,11 @@ void Worker::finish(Task& task) {
 void Worker::run_from_loop(Task& task) {
   using Clock = std::chrono::steady_clock;
   from_loop_ = &task;
-  if (!patience_.measures()) return run_taken(task);
-  const Clock::time_point start = Clock::now();
+  const bool measured = patience_.measures();
+  const Clock::time_point start = measured ? Clock::now() : Clock::time_point();
   run_taken(task);
-  patience_.worked(Clock::now() - start);
+  from_loop_ = nullptr;
+  if (measured) patience_.worked(Clock::now() - start);
 }
 
 bool Worker::attend() {

@@ -31,6 +31,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "machine/waiting.h"
@@ -119,9 +120,9 @@ class Worker {
   }
   void close(const OpenRange& range) { ranges_ = range.outer; }
 
-  // True if loop() itself has begun this task, and nothing has run since: no thread waits below it
-  // on the stack.
-  bool is_from_loop(const Task& task) const { return from_loop_ == &task; }
+  // Where the task begins. True, once: loop() itself has begun it, and no thread waits below it on
+  // the stack.
+  bool begins_from_loop(const Task& task) { return std::exchange(from_loop_, nullptr) == &task; }
   // Runs the task on another stack, and goes on here when it has ended or blocks. False: it cannot,
   // as there is no memory for a stack.
   bool run_beside(Task& task);
@@ -241,8 +242,8 @@ class Worker {
   std::size_t thread_guard_bytes_ = 0;
   bool is_idle_ = false;
   Patience patience_;
-  const Task* from_loop_ = nullptr;
-  Task* handed_on_ = nullptr;  // taken, for loop() on another stack
+  const Task* from_loop_ = nullptr;  // until it asks, or ends: another one may get its memory
+  Task* handed_on_ = nullptr;        // taken, for loop() on another stack
   std::uint64_t next_victim_;
   Task* kept_ = nullptr;  // tasks that the deque had no slot for
   std::vector<std::unique_ptr<Strand>> strands_;

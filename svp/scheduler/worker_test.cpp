@@ -151,6 +151,54 @@ TEST(SleepingWorkers, AreWokenByTheEndOfTheirFamily) {
   EXPECT_TRUE(outer.sync().done());
 }
 
+// A stack is the loop's own for the task that it has begun, not for a later one in the same memory.
+TEST(Loops, HaveBegunATaskUntilItEnds) {
+  LocalPlace place(1);
+  auto outer = create(place, [] {
+    Worker& worker = *Worker::here();
+    Global<int> value;
+    const Task* taken_back = nullptr;
+    bool from_loop = true;
+    const auto body = [&] {
+      if (taken_back == nullptr)
+        value.write(1);
+      else
+        from_loop = worker.begins_from_loop(*taken_back);
+    };
+    using One = decltype(create(body));
+    alignas(One) std::byte memory[sizeof(One)];
+    One* one = new (memory) One(create(body));
+    EXPECT_EQ(value.read(), 1);  // the thread blocks, and the loop begins the task
+    one->sync();
+    one->~One();
+    one = new (memory) One(create(body));
+    taken_back = one;
+    one->sync();
+    EXPECT_FALSE(from_loop);
+    one->~One();
+  });
+  EXPECT_TRUE(outer.sync().done());
+}
+
+// Its turn has ended before those that are run behind it, and its memory may be another task's.
+TEST(Loops, HaveBegunATaskOfAnExclusivePlaceUntilItIsServed) {
+  LocalPlace place(1);
+  auto outer = create(place, [] {
+    Worker& worker = *Worker::here();
+    ExclusivePlace exclusive;
+    Global<int> value;
+    const Task* task = nullptr;
+    auto family = create(exclusive, [&] {
+      EXPECT_FALSE(worker.begins_from_loop(*task));
+      value.write(1);
+    });
+    task = &family;
+    EXPECT_EQ(value.read(), 1);  // the thread blocks, and the loop begins the task
+    EXPECT_TRUE(family.sync().done());
+  });
+  EXPECT_TRUE(outer.sync().done());
+}
+
 struct CountedRange : OpenRange {
   CountedRange() : OpenRange(&CountedRange::count, &CountedRange::may_divide, 0, 2) {}
   static bool count(OpenRange& range, Worker&) {
