@@ -66,14 +66,21 @@ OffStackMemory* the_memory = nullptr;
 pid_t parent = 0;
 std::uint64_t of_the_handler = 0;
 std::uint64_t stack_pointer = 0;
+std::span<std::byte> runtime_stack;
 bool jumps = false;
 sigjmp_buf back;
+
+bool is_on_runtimes_stack() {
+  const auto* const at = reinterpret_cast<const std::byte*>(stack_pointer);
+  return at >= runtime_stack.data() && at <= runtime_stack.data() + runtime_stack.size();
+}
 
 void on_signal(int, siginfo_t*, void* context) {
   Signals::handled = Signals::handled + 1;
   stack_pointer =
       static_cast<std::uint64_t>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RSP]);
   parent = getppid();
+  if (is_on_runtimes_stack()) return;  // a call would destroy the one that it has interrupted
   of_the_handler = the_memory->load(2);
   if (jumps) siglongjmp(back, 1);
 }
@@ -117,14 +124,8 @@ class HandlersOffTheStack : public ::testing::Test {
     memory_->store(1, 11);
     memory_->store(2, 22);
   }
-  bool is_on_runtimes_stack() const {
-    const auto* const at = reinterpret_cast<const std::byte*>(stack_pointer);
-    return at >= runtime_stack.data() && at <= runtime_stack.data() + runtime_stack.size();
-  }
-
   OffStackMemory& memory() { return *memory_; }
   Signals* beneath = nullptr;
-  std::span<std::byte> runtime_stack;
 
  private:
   testing::PlainProgram program_{testing::ProgramShape{}};
