@@ -197,7 +197,7 @@ class DividedThreads {
           const std::uint64_t first = part.next;
           const std::uint64_t run = std::min<std::uint64_t>(length.next(), part.end - first);
           part.next = first + run;  // ORG2
-          const std::uint64_t have_run = run_threads(range_.index(first), run, worker);
+          const std::uint64_t have_run = run_threads(part, first, run, worker);
           part.next = first + have_run;
           length.ended(have_run);
         } while (part.next != part.end && !worker.wanted());
@@ -206,32 +206,38 @@ class DividedThreads {
     }
     return true;
   }
-  // So many threads, or whole strides of them until one after which the worker has an answer
-  // (Worker::has_answer): how many. A body of its own for the compiler, which then knows that
-  // threads do not change it.
-  std::uint64_t run_threads(Index first, std::uint64_t run, Worker& worker) {
+  // So many threads from the part's `ordinal` on, or whole strides of them until one after which
+  // the worker has an answer (Worker::has_answer): how many. A body of its own for the compiler,
+  // which then knows that threads do not change it.
+  std::uint64_t run_threads(Running& part, std::uint64_t ordinal, std::uint64_t run,
+                            Worker& worker) {
+    const Index first = range_.index(ordinal);
     const Body body = body_;
     const auto step = static_cast<std::uint64_t>(range_.step);
     const auto at = [first](std::uint64_t distance) {
       return static_cast<Index>(static_cast<std::uint64_t>(first) + distance);
     };
     if (step == 1)
-      return in_strides(run, worker, [&](std::uint64_t from, std::uint64_t threads) {
+      return in_strides(part, run, worker, [&](std::uint64_t from, std::uint64_t threads) {
         for (std::uint64_t i = 0; i != threads; ++i) call_body(body, at(from + i));
       });
-    return in_strides(run, worker, [&](std::uint64_t from, std::uint64_t threads) {
+    return in_strides(part, run, worker, [&](std::uint64_t from, std::uint64_t threads) {
       for (std::uint64_t i = 0; i != threads; ++i) call_body(body, at((from + i) * step));
     });
   }
   // A whole stride has a fixed number of threads, for the compiler.
   template <class Threads>
-  static std::uint64_t in_strides(std::uint64_t run, Worker& worker, Threads&& threads) {
+  static std::uint64_t in_strides(Running& part, std::uint64_t run, Worker& worker,
+                                  Threads&& threads) {
     constexpr std::uint64_t stride = RunLength<>::stride;
     std::uint64_t have_run = 0;
     while (run - have_run >= stride) {
       threads(have_run, stride);
       have_run += stride;
-      if (worker.wanted() && worker.has_answer()) return have_run;
+      if (!worker.wanted()) continue;
+      part.next -= run - have_run;  // threads of this run may be given away, too
+      if (worker.has_answer()) return have_run;
+      part.next += run - have_run;  // ORG2
     }
     threads(have_run, run - have_run);
     return run;
