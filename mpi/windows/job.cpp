@@ -59,15 +59,16 @@ machine::WaitPolicy Job::waiting(machine::Home cores) const {
 // Of some processes alone the sets say nothing of the others: each may be bound to a part. Where a
 // launcher does not tell their number, the most that a window has had count as all.
 void Job::learn_processors(std::span<const runtime::Member> members, std::uint64_t host) {
-  if (learned_from_.load(std::memory_order_relaxed) >= members.size()) return;
+  const std::lock_guard guard(learning_);  // two windows of two threads
+  if (learned_from_ >= members.size()) return;
   runtime::ProcessorsHere here;
   for (const runtime::Member& member : members)
     if (member.host == host) here.add(member.processors);
   if (here.processes() < 2 || here.processes() < runtime::processes_here()) return;
-  if (here.processes() <= learned_from_.load(std::memory_order_relaxed)) return;
+  if (here.processes() <= learned_from_) return;
   // Relaxed: a window of another thread that does not know of it yet waits as before.
   processors_.store(here.count(), std::memory_order_relaxed);
-  learned_from_.store(here.processes(), std::memory_order_relaxed);
+  learned_from_ = here.processes();
 }
 
 void Job::count_forwarded(const std::string& why, bool created) {

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <span>
 #include <string>
 
@@ -63,7 +64,8 @@ class Job {
   runtime::Counter& served_;
   runtime::Counter& reused_;
   std::atomic<std::uint32_t> processors_;
-  std::atomic<std::uint32_t> learned_from_ = 0;  // so many processes
+  std::mutex learning_;
+  std::uint32_t learned_from_ = 0;  // so many processes
 };
 
 // The job of this process; made at first use, inside an MPI call.
