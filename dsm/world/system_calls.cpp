@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <type_traits>
 
 #include "dsm/world/must.h"
 #include "dsm/world/off_stack_memory.h"
@@ -144,36 +145,62 @@ void SystemCalls::open_structures(const host::SystemCall& call) {
     if (owns(argument)) open(argument, 2 * page - argument % page, writes);
 }
 
+namespace {
+
+constexpr std::size_t most_buffers = 64;
+
+// In the call's room.
+iovec* list_of(host::SystemCall& call) { return reinterpret_cast<iovec*>(call.room.data()); }
+template <class Call>
+auto& message_of(Call& call) {
+  using Message = std::conditional_t<std::is_const_v<Call>, const msghdr, msghdr>;
+  static_assert(most_buffers * sizeof(iovec) + sizeof(msghdr) <= host::SystemCall::room_bytes);
+  return *reinterpret_cast<Message*>(call.room.data() + most_buffers * sizeof(iovec));
+}
+
+}  // namespace
+
 // A copy of the array takes its place: of so many buffers, the last one perhaps shorter.
-void SystemCalls::open_buffers(std::uint64_t& buffers, std::uint64_t& count, bool write) {
+void SystemCalls::open_buffers(host::SystemCall& call, std::uint64_t& buffers, std::uint64_t& count,
+                               bool write) {
   const auto* const given = reinterpret_cast<const iovec*>(buffers);
+  iovec* const list = list_of(call);
   std::uint64_t room = most_bytes_;
   std::size_t used = 0;
   for (; used < std::min<std::uint64_t>(count, most_buffers) && room > 0; ++used) {
-    buffers_[used] = given[used];
+    list[used] = given[used];
     const std::uint64_t wanted = std::min<std::uint64_t>(given[used].iov_len, room);
     const std::uint64_t opened = open(bits(given[used].iov_base), wanted, write);
-    buffers_[used].iov_len = opened;
+    list[used].iov_len = opened;
     room = opened < given[used].iov_len ? 0 : room - opened;
   }
-  buffers = bits(buffers_.data());
+  buffers = bits(list);
   count = used;
 }
 
-void SystemCalls::open_message(std::uint64_t& message, bool write) {
-  static_assert(sizeof(msghdr) <= sizeof message_);
-  auto& given = *reinterpret_cast<msghdr*>(message);
-  std::uint64_t buffers = bits(given.msg_iov);
-  std::uint64_t count = given.msg_iovlen;
-  open_buffers(buffers, count, write);
-  open(bits(given.msg_name), given.msg_namelen, writes);
-  open(bits(given.msg_control), given.msg_controllen, writes);
-  open(message, sizeof given, writes);
-  // The kernel tells the lengths in the caller's, so that it stays; its array is another one.
-  if (bits(given.msg_iov) != bits(buffers_.data())) {
-    given.msg_iov = buffers_.data();
-    given.msg_iovlen = count;
-  }
+// A copy takes the place of the header, too, which the program may use again, with other buffers.
+void SystemCalls::open_message(host::SystemCall& call, bool write) {
+  call.given = call.arguments[1];
+  msghdr& message = message_of(call);
+  message = *reinterpret_cast<const msghdr*>(call.given);
+  std::uint64_t buffers = bits(message.msg_iov);
+  std::uint64_t count = message.msg_iovlen;
+  open_buffers(call, buffers, count, write);
+  message.msg_iov = reinterpret_cast<iovec*>(buffers);
+  message.msg_iovlen = count;
+  open(bits(message.msg_name), message.msg_namelen, writes);
+  open(bits(message.msg_control), message.msg_controllen, writes);
+  call.arguments[1] = bits(&message);
+}
+
+// The kernel has told the lengths in the copy.
+void SystemCalls::after(const host::SystemCall& call) {
+  if (call.number != SYS_recvmsg || call.given == 0 || call.result < 0) return;
+  const msghdr& message = message_of(call);
+  auto& given = *reinterpret_cast<msghdr*>(call.given);
+  given.msg_namelen = message.msg_namelen;
+  given.msg_controllen = message.msg_controllen;
+  given.msg_flags = message.msg_flags;
 }
 
 bool SystemCalls::transfer(host::SystemCall& call) {
@@ -182,18 +209,18 @@ bool SystemCalls::transfer(host::SystemCall& call) {
     case SYS_readv:
     case SYS_preadv:
     case SYS_preadv2:
-      open_buffers(arguments[1], arguments[2], writes);
+      open_buffers(call, arguments[1], arguments[2], writes);
       return true;
     case SYS_writev:
     case SYS_pwritev:
     case SYS_pwritev2:
-      open_buffers(arguments[1], arguments[2], reads);
+      open_buffers(call, arguments[1], arguments[2], reads);
       return true;
     case SYS_recvmsg:
-      open_message(arguments[1], writes);
+      open_message(call, writes);
       return true;
     case SYS_sendmsg:
-      open_message(arguments[1], reads);
+      open_message(call, reads);
       return true;
     default:
       break;

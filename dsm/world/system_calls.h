@@ -39,15 +39,15 @@ class SystemCalls final : public host::CallTarget {
       : memory_(memory), most_bytes_(most_bytes), first_(first) {}
 
   bool before(host::SystemCall& call) override;
+  void after(const host::SystemCall& call) override;
 
  private:
-  static constexpr std::size_t most_buffers = 64;
-
   bool owns(std::uint64_t address) const;
   std::uint64_t open(std::uint64_t address, std::uint64_t bytes, bool write);
   void open_structures(const host::SystemCall& call);
-  void open_buffers(std::uint64_t& buffers, std::uint64_t& count, bool write);
-  void open_message(std::uint64_t& message, bool write);
+  void open_buffers(host::SystemCall& call, std::uint64_t& buffers, std::uint64_t& count,
+                    bool write);
+  void open_message(host::SystemCall& call, bool write);
   bool transfer(host::SystemCall& call);
   bool about_memory(host::SystemCall& call);
   bool about_signals(host::SystemCall& call);
@@ -56,8 +56,6 @@ class SystemCalls final : public host::CallTarget {
   ProgramMemory& memory_;
   std::uint64_t most_bytes_;
   host::CallTarget* first_;
-  std::array<iovec, most_buffers> buffers_{};
-  std::array<std::byte, 64> message_{};    // a msghdr
   std::array<std::uint64_t, 4> action_{};  // the kernel's of a signal
   std::uint64_t mask_ = 0;
 };

@@ -159,6 +159,11 @@ void on_call(int, siginfo_t* info, void* context) {
     made = ask(call);
     errno = error;
   }
+  if (made) {
+    const CallsPass of_the_target;
+    the_target->after(call);
+    errno = error;
+  }
   registers[REG_RAX] = call.result;
 }
 

@@ -20,6 +20,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "base/status.h"
@@ -27,9 +28,15 @@
 namespace tombolo::host {
 
 struct SystemCall {
+  static constexpr std::size_t room_bytes = 1088;
+
   long number = 0;
   std::array<std::uint64_t, 6> arguments{};
-  long result = 0;  // of a call that is not to be made
+  long result = 0;  // of a call that was made, or is not to be made
+  // For lists that take the place of the program's: a handler that interrupts the call makes its
+  // own calls with room of their own.
+  alignas(16) std::array<std::byte, room_bytes> room{};
+  std::uint64_t given = 0;  // an argument whose place one in the room has taken
 };
 
 class CallTarget {
@@ -40,6 +47,8 @@ class CallTarget {
   // is asked once more where a handler of the program has made a call or met a fault meanwhile: the
   // arguments are the program's again.
   virtual bool before(SystemCall& call) = 0;
+  // In the same place, with the result of a call that was made.
+  virtual void after(const SystemCall&) {}
 };
 
 // Whether this kernel can. Errors: unsupported.

@@ -55,6 +55,13 @@ static void transfer(long seed) {
   memset(parts, 0, sizeof parts);
   wrong += recvmsg(ends[0], &message, MSG_WAITALL) != 3 * BYTES / 4;
   for (int i = 0; i < 3; ++i) check(parts[i], BYTES / 4, seed + i);
+  three[0].iov_base = sent;  // the same header and array, with other buffers
+  wrong += sendmsg(ends[1], &message, 0) != 3 * BYTES / 4;
+  three[0].iov_base = received;
+  memset(received, 0, BYTES / 4);
+  wrong += recvmsg(ends[0], &message, MSG_WAITALL) != 3 * BYTES / 4;
+  check(received, BYTES / 4, seed);
+  wrong += message.msg_iov != three || message.msg_iovlen != 3;
 
   struct pollfd ready = {.fd = pipes[1], .events = POLLOUT};
   wrong += poll(&ready, 1, -1) != 1 || (ready.revents & POLLOUT) == 0;
