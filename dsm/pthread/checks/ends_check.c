@@ -334,10 +334,11 @@ static void* have_ordinary(void* unused) {
   setitimer(ITIMER_REAL, &soon, NULL);
   while (taken[SIGALRM] == 0) usleep(1000);
   printf("its own timer: %d, left of an alarm: %u\n", taken[SIGALRM], (alarm(100), alarm(0)));
+  const struct itimerval late = {{0, 800000}, {100, 0}};
   struct itimerval left;
-  ualarm(900000, 800000);
+  setitimer(ITIMER_REAL, &late, NULL);
   printf("read: %d, ", getitimer(ITIMER_REAL, &left));
-  printf("%d, %ld, ", left.it_value.tv_usec > 0, left.it_interval.tv_usec);
+  printf("%d, %ld, ", left.it_value.tv_sec > 0, left.it_interval.tv_usec);
   printf("left of an ualarm: %d, ", ualarm(2000, 0) > 2000);
   while (taken[SIGALRM] == 1) usleep(1000);
   printf("its end: %d\n", taken[SIGALRM]);
