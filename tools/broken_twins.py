@@ -60,6 +60,7 @@ Exit status: 0 all caught, 1 a survivor, 2 nothing could be concluded.
 import argparse
 import collections
 import concurrent.futures
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -67,6 +68,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -428,6 +430,20 @@ class Tree:
         return target
 
 
+def run_to_end(command, timeout):
+    """Exit status and output of a program. Its children, which a broken twin may leave waiting, end
+    with it. Raises TimeoutExpired."""
+    running = subprocess.Popen([*DIES_WITH_US, *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                               text=True, errors="replace", start_new_session=True)
+    try:
+        output, _ = running.communicate(timeout=timeout)
+        return running.returncode, output
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(running.pid, signal.SIGKILL)
+        running.wait()
+
+
 class Bench:
     """The tests that the selected twins concern, and how to run them."""
 
@@ -500,15 +516,14 @@ class Bench:
                        check=True, capture_output=True, text=True)
         tests = family_twins.TESTS if families else TESTS
         try:
-            done = subprocess.run([*DIES_WITH_US, str(program), f"--gtest_filter={tests}",
-                                   "--gtest_fail_fast", "--gtest_brief=1"], capture_output=True,
-                                  text=True, errors="replace", timeout=self.options.timeout)
+            status, output = run_to_end([str(program), f"--gtest_filter={tests}", "--gtest_fail_fast",
+                                         "--gtest_brief=1"], self.options.timeout)
         except subprocess.TimeoutExpired:
             return f"{test} (no end in {self.options.timeout} s)"
-        if done.returncode == 0:
+        if status == 0:
             return ""
-        named = FAILED_TEST.search(done.stdout)
-        return named.group(1) if named else f"{test} (exit status {done.returncode})"
+        named = FAILED_TEST.search(output)
+        return named.group(1) if named else f"{test} (exit status {status})"
 
     def run_tests(self, tree, changed):
         """Runs the tests that include one of the changed files: those beside it, and those that

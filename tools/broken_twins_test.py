@@ -1,4 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
+import os
+import subprocess
+import time
+
 import broken_twins
 import family_twins
 import pytest
@@ -75,3 +79,25 @@ def test_a_word_that_is_a_byte_short_is_no_twin():
 def test_kinds_of_families_are_theirs_alone():
     others = broken_twins.find_twins(["sync", "windows"])
     assert not {twin.kind for twin in others} & {"told", "order", "edge", "check"}
+
+
+@pytest.mark.parametrize("end", ["wait", "exit 3"])
+def test_children_of_a_program_end_with_it(tmp_path, end):
+    said = tmp_path / "child"
+    script = f"sleep 1000 >/dev/null & echo $! > {said}; {end}"
+    if end == "wait":
+        with pytest.raises(subprocess.TimeoutExpired):
+            broken_twins.run_to_end(["sh", "-c", script], 1)
+    else:
+        assert broken_twins.run_to_end(["sh", "-c", script], 60) == (3, "")
+    child = int(said.read_text())
+    for _ in range(600):
+        try:
+            os.kill(child, 0)
+        except ProcessLookupError:
+            return
+        with open(f"/proc/{child}/stat") as stat:
+            if stat.read().rsplit(")", 1)[1].split()[0] == "Z":  # of a parent that looks rarely
+                return
+        time.sleep(0.1)
+    raise AssertionError("the child runs on")
