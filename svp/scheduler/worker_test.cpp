@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -104,6 +105,28 @@ TEST_P(Workers, EndManyBlockedThreads) {
   });
   EXPECT_EQ(unwound, threads);
   EXPECT_EQ(Pool::blocked_threads(), 0u);
+}
+
+// More families than the deque has slots for, while their creator waits: the loop runs each once.
+TEST_P(Workers, RunTasksThatTheirDequeHadNoSlotFor) {
+  constexpr std::size_t families = PoolSettings{}.slots + 64;
+  std::vector<std::atomic<int>> runs(families);
+  std::atomic<std::size_t> ended{0};
+  inside([&] {
+    Global<int> all_ended;
+    const auto one_of = [&](std::size_t number) {
+      return create([&, number] {
+        if (++runs[number] > 1) std::abort();
+        if (++ended == families) all_ended.write(1);
+      });
+    };
+    using One = decltype(one_of(0));
+    std::vector<std::unique_ptr<One>> all;
+    for (std::size_t i = 0; i < families; ++i) all.emplace_back(new One(one_of(i)));
+    EXPECT_EQ(all_ended.read(), 1);
+    for (auto& one : all) one->sync();
+  });
+  EXPECT_EQ(ended, families);
 }
 
 TEST_P(Workers, SleepAndAreWoken) {
