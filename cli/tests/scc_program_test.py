@@ -110,7 +110,7 @@ def test_statistics_change_no_value_and_tell_each_simulation() -> None:
     assert values[0] == values[1] != []
     assert (found["statistics"], found["columns"], found["rows"], len(found["cores"])) == ("targets-4", 6, 4, 5)
     kinds = {each["part"] for each in found["parts"]}
-    assert kinds == {"controller", "bank", "link", "interface"}  # no messages
+    assert kinds == {"controller", "bank", "link", "interface", "register"}  # no messages
     assert all(each["served"] > 0 and 0 < each["utilisation"] <= 1 for each in found["parts"])
     for core in found["cores"]:
         assert 0 < core["reading"] + core["writing"] + core["testing"] <= 1
