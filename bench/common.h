@@ -32,9 +32,10 @@ static inline double now_us(void) {
   return 1e6 * (double)t.tv_sec + 1e-3 * (double)t.tv_nsec;
 }
 
-// Over as much data as the caches near a core hold.
+// Over more data than the caches near a core hold, so that no luck of addresses leaves other lines
+// there.
 static inline void compute_until(double deadline) {
-  static double data[1 << 17];
+  static double data[1 << 19];
   const int many = sizeof data / sizeof *data, some = 1 << 10;
   for (int i = 0; now_us() < deadline; i = (i + some) % many) {
     for (int k = i; k < i + some; ++k) data[k] = data[k] * 0.999 + 0.001;
