@@ -61,6 +61,17 @@ TEST(CarriedSignals, ThoseThatComeBeforeTheHandlersCanRunWait) {
             0);
 }
 
+// No other carrier comes later and takes it along.
+TEST(CarriedSignals, OneThatComesBeforeItsThreadBeginsIsTakenWhenHandlersCanRun) {
+  EXPECT_EQ(line_of([] {
+              expect(carry_signal(getpid(), SIGTERM) == 0, __LINE__);
+              expect(serve_signals(set_of({}), 0).ok() && handled == 0, __LINE__);
+              let_signals_come();
+              expect(handled == SIGTERM, __LINE__);
+            }),
+            0);
+}
+
 // CSG1
 TEST(CarriedSignals, OneThatIsNotCarriedIsHeldBack) {
   EXPECT_EQ(line_of([] {
