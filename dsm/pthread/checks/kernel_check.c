@@ -62,6 +62,16 @@ static void transfer(long seed) {
   wrong += recvmsg(ends[0], &message, MSG_WAITALL) != 3 * BYTES / 4;
   check(received, BYTES / 4, seed);
   wrong += message.msg_iov != three || message.msg_iovlen != 3;
+  char name[16], control[64];  // the lengths that the kernel tells: none was sent
+  struct msghdr told = {
+      .msg_name = name, .msg_namelen = sizeof name, .msg_iov = three, .msg_iovlen = 1};
+  told.msg_control = control;
+  told.msg_controllen = sizeof control;
+  told.msg_flags = -1;
+  wrong += sendmsg(ends[1], &message, 0) != 3 * BYTES / 4;
+  wrong += recvmsg(ends[0], &told, MSG_WAITALL) != BYTES / 4;
+  wrong += told.msg_namelen != 0 || told.msg_controllen != 0 || told.msg_flags != 0;
+  for (int i = 1; i < 3; ++i) wrong += read(ends[0], received, BYTES / 4) != BYTES / 4;
 
   struct pollfd ready = {.fd = pipes[1], .events = POLLOUT};
   wrong += poll(&ready, 1, -1) != 1 || (ready.revents & POLLOUT) == 0;
@@ -152,6 +162,30 @@ static void be_interrupted(void) {
   setitimer(ITIMER_REAL, &never, NULL);
 }
 
+// A handler makes calls with buffers of its own while one that is restarted waits.
+enum { RUNS = 20 };
+static int input[2], output[2], runs;
+static char lines[8] = "a line!", words[2][4];
+
+static void write_meanwhile(int signal) {
+  (void)signal;
+  const struct iovec two[2] = {{lines, 4}, {lines + 4, 4}};
+  wrong += writev(output[1], two, 2) != 8;
+  if (++runs == RUNS) wrong += write(input[1], "abcdefgh", 8) != 8;
+}
+
+static void read_meanwhile(void) {
+  struct sigaction action = {.sa_handler = write_meanwhile, .sa_flags = SA_RESTART};
+  const struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
+  const struct iovec two[2] = {{words[0], 4}, {words[1], 4}};
+  wrong += pipe(input) != 0 || pipe(output) != 0;
+  sigaction(SIGALRM, &action, NULL);
+  setitimer(ITIMER_REAL, &often, NULL);
+  wrong += readv(input[0], two, 2) != 8;
+  setitimer(ITIMER_REAL, &never, NULL);
+  wrong += memcmp(words, "abcdefgh", 8) != 0 || memcmp(lines, "a line!", 8) != 0;
+}
+
 int main(int argc, char** argv) {
   threads = argc > 1 ? atoi(argv[1]) : 3;
   rounds = argc > 2 ? atoi(argv[2]) : 5;
@@ -170,6 +204,7 @@ int main(int argc, char** argv) {
   be_interrupted();
   for (int i = 0; i < threads; ++i) pthread_join(names[i], NULL);
   map_parts();
+  read_meanwhile();
   printf("%ld turns, %ld wrong, interrupted: %d\n", turn, wrong, alarms >= rounds && held > 0);
   return wrong != 0;
 }
