@@ -315,6 +315,17 @@ def test_ranks_that_have_few_processors_together_know_how_many(bound):
     assert [one.processors for one in told] == [1 if bound else len(own)] * 3
 
 
+def test_ranks_whose_launcher_does_not_tell_their_number_know_the_processors_of_the_largest_window():
+    """The first two share a processor, which is not all that the job has."""
+    own = sorted(os.sched_getaffinity(0))
+    if len(own) < 2:
+        pytest.skip("one processor")
+    bind = f'unset MPI_LOCALNRANKS; exec taskset -c $((PMI_RANK < 2 ? {own[0]} : {own[1]})) "$@"'
+    made = prepare("ever_more", ranks=3, around=["sh", "-c", bind, "sh"], choice={"stats": "json"})
+    told = stats.parse(passes(made).stderr)
+    assert [one.processors for one in told] == [2, 2, 2]
+
+
 @pytest.mark.parametrize("machine", MACHINES)
 def test_ranks_with_a_user_namespace_each_share_memory(machine):
     apart = ["unshare", "--user"]
