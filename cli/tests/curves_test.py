@@ -6,6 +6,7 @@ import pytest
 from tombolo import curves, host, libraries, mpis, paths
 from tombolo.app import app
 from tombolo.commands import bench_curves
+from tombolo.errors import UserError
 from tombolo.measure import Campaign, Contestant, Sample
 from tombolo.mpis import Mpi
 from typer.testing import CliRunner
@@ -61,6 +62,39 @@ def test_ranks_with_a_processor_each_are_bound():
     assert "--pin" not in bench_curves.options(host.cores() + 1, 1)
 
 
+def table_of(output: str) -> str:
+    return output[output.index("microseconds, mean") : output.index("└")]
+
+
+def test_a_row_that_broke_stays_broken_in_kept_records(tmp_path):
+    path = tmp_path / "kept.jsonl"
+    sample = {"flavor": "allocate", "median": 1, "q1": 1, "q3": 1, "samples": 9, "mean": 2}
+    lines = [
+        {"kind": "context", "ranks": [8, 2], "cores": 8},
+        {"kind": "sample", "contestant": "MPICH 5", "round": 1, "row": "fence", "ranks": 2, **sample},
+        {"kind": "broken", "contestant": "Tombolo coherent (mpich)", "row": "put_8_flush"},
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    campaigns, names, entries, context = curves.kept(path)
+    assert list(campaigns) == [2, 8] and context["cores"] == 8
+    assert [(entry.label, entry.stock) for entry in entries] == [
+        ("MPICH 5", True),
+        ("Tombolo coherent (mpich)", False),
+    ]
+    assert names == ["fence", "put_8_flush"]
+    assert curves.curve(campaigns, entries[0], "fence").times == {2: 2}
+    assert bench_curves.cell(campaigns[8], entries[1], "put_8_flush", None) == "breaks"
+
+
+@pytest.mark.parametrize("text", ["", "{}\n", '{"ranks": [2], "cores": 2}\n{"kind": "sample"}\n'])
+def test_a_file_of_something_else_is_refused_by_name(tmp_path, text):
+    path = tmp_path / "other.jsonl"
+    path.write_text(text)
+    told = CliRunner().invoke(app, ["bench", "curves", "--records", str(path)])
+    assert told.exit_code != 0
+    assert isinstance(told.exception, UserError) and "other.jsonl" in str(told.exception)
+
+
 def test_curves_are_measured_told_and_drawn(monkeypatch, tmp_path):
     if mpis.find("mpich") is None or libraries.find("mpich") is None:
         pytest.skip("needs MPICH and the libraries: make env native")
@@ -75,5 +109,8 @@ def test_curves_are_measured_told_and_drawn(monkeypatch, tmp_path):
     assert context["ranks"] == [2, 3]
     assert {(s["row"], s["ranks"]) for s in samples} == {("put_8_flush", 2), ("put_8_flush", 3)}
     assert path.with_suffix(".png").stat().st_size > 5000
+    again = CliRunner().invoke(app, ["bench", "curves", "--records", str(path)])
+    assert again.exit_code == 0, again.output
+    assert table_of(again.output) == table_of(told.output)
     refused = CliRunner().invoke(app, [*command, "--rows", "put"])
     assert refused.exit_code != 0

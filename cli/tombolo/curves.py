@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """How the time of an operation grows with the number of ranks, beside the stock MPIs."""
 
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from tombolo.errors import UserError
 from tombolo.measure import Campaign, Contestant
 
 # Of bench/one_sided.c: locks, the synchronization of all ranks or of pairs, single accesses.
@@ -31,13 +35,48 @@ class Curve:
         return self.times[max(self.times)] / self.times[min(self.times)] if len(self.times) > 1 else None
 
 
-def curve(campaigns: dict[int, Campaign], entry: Contestant, row: str) -> Curve:
+@dataclass(frozen=True)
+class Recorded:
+    """A contestant of kept records, maybe of another host."""
+
+    label: str
+
+    @property
+    def stock(self) -> bool:
+        return not self.label.startswith("Tombolo ")
+
+
+def kept(path: Path) -> tuple[dict[int, Campaign], list[str], list[Recorded], dict]:
+    """Of a file of this command: the measurements by number of ranks, the rows, the contestants, and
+    the facts about the run."""
+    try:
+        context, *records = [json.loads(line) for line in path.read_text().splitlines()]
+        campaigns = {
+            n: Campaign(n, [], lambda record: None, lambda text: None) for n in sorted(context["ranks"])
+        }
+        rows, entries = {}, {}
+        for record in records:
+            entry = Recorded(record["contestant"])
+            entries[entry] = None
+            rows[record["row"]] = None
+            if record["kind"] == "broken":
+                for campaign in campaigns.values():
+                    campaign.broken.add((entry, (record["row"], FLAVOR)))
+            else:
+                campaigns[record["ranks"]].store(record["round"], entry, record)
+    except (OSError, ValueError, KeyError, TypeError) as mistake:
+        raise UserError(f"{path} holds no records of `bench curves`: {mistake!r}") from None
+    names = [name for name in ROWS if name in rows]
+    return campaigns, names, list(entries), context
+
+
+def curve(campaigns: dict[int, Campaign], entry: Contestant | Recorded, row: str) -> Curve:
     cells = {n: campaigns[n].cells.get((entry, (row, FLAVOR))) for n in sorted(campaigns)}
     return Curve({n: cell.mean for n, cell in cells.items() if cell is not None})
 
 
 def faster_growing(
-    campaigns: dict[int, Campaign], ours: Contestant, entries: list[Contestant], row: str
+    campaigns: dict[int, Campaign], ours: Contestant | Recorded, entries: Sequence[Contestant | Recorded], row: str
 ) -> str | None:
     """A sentence where ours grows faster than the slowest growing stock MPI, or is behind the best one
     for some number of ranks."""
@@ -54,7 +93,7 @@ def faster_growing(
     return f"{ROWS[row]}, {ours.label}: {'; '.join(faults)}" if faults else None
 
 
-def spread(campaign: Campaign, entry: Contestant, row: str) -> tuple[float, float] | None:
+def spread(campaign: Campaign, entry: Contestant | Recorded, row: str) -> tuple[float, float] | None:
     """The lowest and the highest mean of a round."""
     cell = campaign.cells.get((entry, (row, FLAVOR)))
     if cell is None:

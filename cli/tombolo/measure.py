@@ -191,7 +191,7 @@ class Campaign:
         done = []
         for record in parse(outcome.stdout):
             done.append(record["row"])
-            self._store(number, contestant, record)
+            self.store(number, contestant, record)
         if outcome.status == 0:
             return []
         left = [row for row in in_order(names, name) if row not in done]
@@ -206,7 +206,8 @@ class Campaign:
             self.broken.add((contestant, (left[0], flavor)))
         return left[1:]
 
-    def _store(self, number: int, contestant: Contestant, record: dict) -> None:
+    def store(self, number: int, contestant: Contestant, record: dict) -> None:
+        """One row of one run."""
         key = (contestant, (record["row"], record["flavor"]))
         sample = Sample(
             record["median"],

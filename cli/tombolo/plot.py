@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draws a run: one line for each row, one mark for each contestant, on a logarithmic axis."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -100,7 +101,7 @@ def families(rows: list[svp_bench.Row], path: Path, subtitle: str) -> None:
 def curves(
     campaigns: dict[int, Campaign],
     rows: list[str],
-    entries: list[Contestant],
+    entries: Sequence[Contestant | scaling.Recorded],
     path: Path,
     subtitle: str,
 ) -> None:

@@ -33,9 +33,12 @@ def commit() -> str | None:
     root = paths.checkout()
     if root is None:
         return None
-    told = subprocess.run(
-        ["git", "-C", root, "describe", "--always", "--dirty"], capture_output=True, text=True
-    )
+    try:
+        told = subprocess.run(
+            ["git", "-C", root, "describe", "--always", "--dirty"], capture_output=True, text=True
+        )
+    except FileNotFoundError:  # a checkout that was copied to a host without git
+        return None
     return told.stdout.strip() or None
 
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tombolo bench curves`: how operations scale with the number of ranks, beside the stock MPIs."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,6 +12,8 @@ from tombolo import curves, host, libraries, measure, mpis, paths, records, sett
 from tombolo.console import console, paragraph
 from tombolo.errors import UserError
 from tombolo.measure import Campaign, Contestant
+
+Entries = Sequence[Contestant | curves.Recorded]
 
 
 def bench_curves(
@@ -25,8 +29,17 @@ def bench_curves(
     ] = None,
     rounds: Annotated[int, typer.Option(help="How often each contestant has its turn.")] = 3,
     budget: Annotated[float, typer.Option(help="Seconds for a row, about.")] = 0.3,
+    kept: Annotated[
+        Path | None,
+        typer.Option("--records", help="Tells and draws these, maybe of another host; measures nothing."),
+    ] = None,
 ) -> None:
     """Mean times of operations by the number of ranks: stock MPIs and Tombolo in turn."""
+    if kept is not None:
+        campaigns, names, entries, context = curves.kept(kept)
+        tell(campaigns, names, entries)
+        draw(campaigns, names, entries, paths.results() / kept.name, context["cores"])
+        return
     settings.check_machine(machine)
     numbers = sorted(set(ranks or [2, 4, 8, 16]))
     names = rows or list(curves.ROWS)
@@ -41,23 +54,34 @@ def bench_curves(
     entries = measure.contestants(stock, hosts, [machine], max(numbers))
     campaigns = {n: Campaign(n, options(n, budget), writer.write, console.print) for n in numbers}
     for number in range(1, rounds + 1):
-        for name in names:
-            for count, campaign in campaigns.items():
-                console.print(f"round {number}: {name}, {count} ranks")
-                for entry in entries:
-                    campaign.round(number, entry, [(name, curves.FLAVOR)])
+        for count, campaign in campaigns.items():
+            console.print(f"round {number}: {count} ranks")
+            for entry in entries:
+                campaign.round(number, entry, [(name, curves.FLAVOR) for name in names])
+    tell(campaigns, names, entries)
+    console.print(f"records: {paths.shown(writer.path)}")
+    draw(campaigns, names, entries, writer.path, host.cores())
+
+
+def tell(campaigns: dict[int, Campaign], names: list[str], entries: Entries) -> None:
+    """The table, and a sentence for each row of ours that is behind or grows faster."""
     console.print(table(campaigns, names, entries))
     for name in names:
         for ours in (entry for entry in entries if not entry.stock):
             sentence = curves.faster_growing(campaigns, ours, entries, name)
             if sentence:
                 paragraph(sentence, style="yellow")
-    console.print(f"records: {paths.shown(writer.path)}")
+
+
+def draw(
+    campaigns: dict[int, Campaign], names: list[str], entries: Entries, beside: Path, cores: int
+) -> None:
     from tombolo import plot  # matplotlib is slow to load
 
+    beside.parent.mkdir(parents=True, exist_ok=True)
     for suffix in (".png", ".svg"):
-        out = writer.path.with_suffix(suffix)
-        plot.curves(campaigns, names, entries, out, f"{host.cores()} processors")
+        out = beside.with_suffix(suffix)
+        plot.curves(campaigns, names, entries, out, f"{cores} processors")
         console.print(f"plot: {paths.shown(out)}")
 
 
@@ -67,7 +91,7 @@ def options(ranks: int, budget: float) -> list[str]:
     return ["--samples", "10000", "--budget-s", str(budget), *pinned]
 
 
-def table(campaigns: dict[int, Campaign], names: list[str], entries: list[Contestant]) -> Table:
+def table(campaigns: dict[int, Campaign], names: list[str], entries: Entries) -> Table:
     """A line for each row and contestant: the time for each number of ranks, and the growth."""
     result = Table(title="microseconds, mean of a typical round (least to most)", title_justify="left")
     result.add_column("row")
@@ -84,7 +108,7 @@ def table(campaigns: dict[int, Campaign], names: list[str], entries: list[Contes
     return result
 
 
-def cell(campaign: Campaign, entry: Contestant, name: str, time: float | None) -> str:
+def cell(campaign: Campaign, entry: Contestant | curves.Recorded, name: str, time: float | None) -> str:
     if (entry, (name, curves.FLAVOR)) in campaign.broken:
         return "breaks"
     ends = curves.spread(campaign, entry, name)
