@@ -99,6 +99,24 @@ def test_the_efficiency_of_several_workers_is_told_and_judged():
     assert [made.efficiency for made in alone] == [None, None]
 
 
+@pytest.mark.parametrize(
+    "each, fault, remark",
+    [
+        (25.0, "efficiency 0.86, below 0.9", "efficiency 0.86; threads that share nothing have 1.00"),
+        (27.0, "", "efficiency 0.86; threads that share nothing have 0.93"),
+        (20.0, "efficiency 0.86, below 0.9", "efficiency 0.86; threads that share nothing have 1.25"),
+    ],
+)
+def test_an_efficiency_is_judged_by_that_of_threads_that_share_nothing(each, fault, remark):
+    tree = row("tree T1", 4, families=[29.0], **{"plain recursion": [100.0], "plain, each": [each]})
+    tree.efficiency = 100 / (4 * 29)
+    assert (tree.verdict() == "") == (fault == "")
+    assert fault in tree.verdict() and remark in tree.remark()
+    assert svp_bench.results(tree)[0]["bare_efficiency"] == pytest.approx(100 / (4 * each))
+    tree.efficiency = 0.9
+    assert tree.remark() == ""
+
+
 def test_those_in_processes_of_their_own_run_once():
     told = []
     entries = [Told("families", []), Told("families in another process", [], workers=1)]

@@ -34,10 +34,11 @@ GOALS = {
 }
 # That much more than another row, with as many workers.
 GOALS_BEYOND = {"remote, 1 MiB by address": ("remote, polling", 2000.0)}
-# Of the time of one worker, by the workers and their time: no less.
+# Of the time of one worker, by the workers and their time: no less, or that part of the efficiency of
+# threads that share nothing, since processors may share a core, its caches and its power.
 LEAST_EFFICIENCY = {"tree T1": 0.9, "tree T3": 0.9}
 # Limits, which create no family.
-NO_CONTESTANTS = ("plain recursion", "a cache line")
+NO_CONTESTANTS = ("plain recursion", "plain, each", "a cache line")
 # Run-times that no registry has which this command's requirements name.
 NOT_PACKAGED = ("Taskflow", "HPX", "libfork", "Lace")
 
@@ -90,6 +91,23 @@ class Row:
         """Its time by that of families: 2 is half as quick."""
         return self.time(runtime).median / self.time(self.ours()).median
 
+    @property
+    def bare_efficiency(self) -> float | None:
+        """Of threads that share nothing, where these were measured; those of one thread beside."""
+        if not {"plain recursion", "plain, each"} <= self.samples.keys():
+            return None
+        one, each = self.time("plain recursion").median, self.time("plain, each").median
+        return one / (each * self.workers)
+
+    def remark(self) -> str:
+        """A sentence for an efficiency that is low; empty elsewhere."""
+        least = LEAST_EFFICIENCY.get(self.benchmark)
+        if least is None or self.efficiency is None or self.efficiency >= least:
+            return ""
+        text = f"{self.title}: efficiency {self.efficiency:.2f}"
+        bare = self.bare_efficiency
+        return text if bare is None else f"{text}; threads that share nothing have {bare:.2f}"
+
     def verdict(self) -> str:
         """A sentence for a goal that is not reached; empty if all are."""
         others = [name for name in self.others() if name not in NO_CONTESTANTS]
@@ -98,8 +116,10 @@ class Row:
         if self.goal_ns is not None and mine > self.goal_ns:
             return f"{self.title}: {mine:.4g} ns, above {self.goal_ns:.4g}"
         least = LEAST_EFFICIENCY.get(self.benchmark)
-        if least is not None and self.efficiency is not None and self.efficiency < least:
-            return f"{self.title}: efficiency {self.efficiency:.2f}, below {least:g}"
+        if least is not None and self.efficiency is not None:
+            bare = min(1.0, self.bare_efficiency or 1.0)
+            if self.efficiency < least * bare:
+                return f"{self.title}: efficiency {self.efficiency:.2f}, below {least * bare:.3g}"
         worst = WORST_RATIO_TO_MPI if "MPI" in self.samples else WORST_RATIO
         if best is not None and best < 1 / worst:
             return f"{self.title}: another is {1 / best:.2f} times as quick; {worst} at most"
@@ -292,5 +312,7 @@ def results(row: Row) -> list[dict]:
             line["goal_ns"] = row.goal_ns
         if row.efficiency is not None and runtime == row.ours():
             line["efficiency"] = row.efficiency
+            if row.bare_efficiency is not None:
+                line["bare_efficiency"] = row.bare_efficiency
         made.append(line)
     return made

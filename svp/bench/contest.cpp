@@ -67,7 +67,9 @@ double Contest::timed(const Contestant& one) const {
 
 void in_families(const Settings& settings, const std::function<void()>& body) {
   if (Worker::here() != nullptr) return body();
-  static const LocalPlace place(settings.workers);
+  // The stacks of the other run-times' threads have that size: a tree is 1,252 levels deep.
+  static const LocalPlace place(
+      PoolSettings{.workers = settings.workers, .stack_bytes = std::size_t{8} << 20});
   auto family = create(place, [&] { body(); });
   family.sync().rethrow();
 }

@@ -56,6 +56,8 @@ def show(rows: list[Row], behind: list[str], absent: list[str], path: Path) -> N
     console.print(table(rows))
     for text in behind:
         paragraph(text, style="yellow")
+    for text in filter(None, (row.remark() for row in rows)):
+        paragraph(text)
     for text in absent:
         paragraph(text)
     console.print(f"records: {paths.shown(path)}")
