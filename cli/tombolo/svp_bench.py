@@ -34,8 +34,8 @@ GOALS = {
 }
 # That much more than another row, with as many workers.
 GOALS_BEYOND = {"remote, 1 MiB by address": ("remote, polling", 2000.0)}
-# Of the time of one worker, by the workers and their time: no less, or that part of the efficiency of
-# threads that share nothing, since processors may share a core, its caches and its power.
+# Of the time of one worker, by the workers and their time: no less, or that part of the efficiency
+# of threads that share nothing, since processors may share a core, its caches and its power.
 LEAST_EFFICIENCY = {"tree T1": 0.9, "tree T3": 0.9}
 # Limits, which create no family.
 NO_CONTESTANTS = ("plain recursion", "plain, each", "a cache line")

@@ -124,8 +124,8 @@ long by_openmp(const Tree& tree, const Node& node) {
 }
 #endif
 
-// What the processors have to give: as many threads as workers, each of which searches a tree of its
-// own and shares nothing.
+// The limit: as many threads as workers, each of which searches a tree of its own and shares
+// nothing.
 template <class Tree>
 void plain_on_each(const Settings& settings, const Tree& tree, const Node& root, long nodes,
                    const char* name) {
