@@ -255,18 +255,22 @@ void OwnMemory::move_out(const AddressRange& pages) {
   if (may_stay) return kept_.add(pages);
   const bool must_hold = mixed_.overlaps(pages);
   const auto hold = must_hold ? MemoryImage::Hold::yes : MemoryImage::Hold::if_possible;
+  const Status moved = move_out_now(pages, hold);
+  if (moved.ok()) return;
+  if (error_.ok()) error_ = moved;
+  has_error_.store(true, std::memory_order_relaxed);
+}
+
+Status OwnMemory::move_out_now(const AddressRange& pages, MemoryImage::Hold hold) {
   Status moved = may_move_out();
   if (moved.ok()) aside([&] { moved = image_.move_out(pages, hold); });
-  if (!moved.ok()) {
-    if (error_.ok()) error_ = moved;
-    has_error_.store(true, std::memory_order_relaxed);
-    return;
-  }
+  if (!moved.ok()) return moved;
   in_image_.remove(pages);
   if (spare_.bytes() + pages.bytes() <= most_spare_bytes)
     spare_.add(pages);
   else
     image_.forget(pages);
+  return {};
 }
 
 Status OwnMemory::take_error() {
@@ -344,10 +348,25 @@ void OwnMemory::before_fork() {
   mutex_.lock();
   signals_ = signals;
   if (for_child_ == nullptr) return;
+  move_kept_out();
   for_child_->list(wanted_of_child());
   for_child_->copy([this](const AddressRange& pages, std::uint64_t offset) {
     return image_.copied(pages, offset);
   });
+}
+
+// OM4. Other threads may store to the heap until the kernel copies it, and to pages of the image
+// after we have copied those: a child's allocator would find blocks that are free in one page and
+// not in the next. So pages that need not be in the image are the kernel's to copy. They are held
+// while they move only, and not until the fork: a thread that waits for one may have a lock of the
+// allocator's, for which the fork itself waits after us.
+void OwnMemory::move_kept_out() {
+  if (kept_.size() == 0 || other_threads() != OtherThreads::held) return;
+  for (const AddressRange& pages : kept_.all())
+    for (const AddressRange& unused : used_within(pages).gaps(pages)) {
+      if (!move_out_now(unused, MemoryImage::Hold::yes).ok()) return;  // copied as the others
+      kept_.remove(unused);
+    }
 }
 
 // OM4. The kernel is asked for its mappings: programs may have unmapped pages, moved them

@@ -18,7 +18,9 @@
 //                 of any memory. Of more than `most_copied_bytes`, and without memory for a copy,
 //                 those that one use or allocation covers follow the parent's stores until the
 //                 child stores to them; the child's stores are its own. A child that would follow
-//                 those to other variables ends with a message.
+//                 those to other variables ends with a message. Where other threads store
+//                 meanwhile, pages without a use are of one moment with the rest of the child's
+//                 memory; those in use are copied some moments earlier.
 //             OM5 pages stay where they are once devices or other libraries may know them.
 //             OM6 a thread that holds the lock is interrupted by no signal handler of the program,
 //                 which might fork.
@@ -162,6 +164,8 @@ class OwnMemory {
   void let_go(const AddressRange& pages);
   Status may_move_out() const;
   void move_out(const AddressRange& pages);
+  Status move_out_now(const AddressRange& pages, MemoryImage::Hold hold);
+  void move_kept_out();
   // Runs f where no store of its own goes to pages that move.
   template <class F>
   void aside(F&& f);

@@ -4,6 +4,7 @@
 #include "host/memory/own_memory.h"
 
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -17,6 +18,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -61,6 +63,7 @@ constexpr bool sanitized = false;
 class OwnMemoryForkTest : public NeedsSharing {};
 
 alignas(64) char variables[3 * 4096] = {1};
+alignas(65536) std::array<char, OwnMemory::most_kept_bytes + 65536> many_variables;
 
 // Each store of a child to `byte`, which is 1, stays there, and the parent's afterwards do not
 // come.
@@ -186,6 +189,209 @@ TEST_F(OwnMemoryForkTest, AChildOfAnotherThreadHasItsOwnStack) {
   }).join();
 }
 
+// --- Beside other threads -----------------------------------------------------------------------
+
+// Called between the handlers before a fork and the kernel's fork: handlers run in the reverse
+// order, and this one is there before all that programs and libraries have.
+constinit std::atomic<const std::function<void()>*> at_the_fork{nullptr};
+[[gnu::constructor(101)]] void see_the_fork() {
+  pthread_atfork(
+      [] {
+        if (const auto* const call = at_the_fork.load()) (*call)();
+      },
+      nullptr, nullptr);
+}
+
+// As in_child(), with `call` just before the kernel forks.
+template <class F>
+int in_child_after(const std::function<void()>& call, F&& body) {
+  at_the_fork = &call;
+  const int status = in_child(body);
+  at_the_fork = nullptr;
+  return status;
+}
+
+// Runs `task` in another thread each time it is told to, until it is done.
+class OtherThread {
+ public:
+  explicit OtherThread(std::function<void()> task = [] {})
+      : task_(std::move(task)), thread_([this] {
+          for (int done = 0; !ends_;) {
+            if (wanted_ == done) {
+              usleep(100);
+              continue;
+            }
+            task_();
+            done_ = ++done;
+          }
+        }) {
+    run();  // a thread that starts blocks signals
+  }
+  ~OtherThread() {
+    ends_ = true;
+    thread_.join();
+  }
+  OtherThread(const OtherThread&) = delete;
+  OtherThread& operator=(const OtherThread&) = delete;
+  void begin() { ++wanted_; }
+  void run() {
+    for (begin(); done_ < wanted_;) usleep(100);
+  }
+
+ private:
+  const std::function<void()> task_;
+  std::atomic<int> wanted_{0};
+  std::atomic<int> done_{0};
+  std::atomic<bool> ends_{false};
+  std::thread thread_;
+};
+
+// Variables whose pages stay in the image.
+bool keep_variables() {
+  own_memory().enter(variables, sizeof variables).end();
+  auto use = own_memory().enter(variables, sizeof variables);
+  const bool all = own_memory().share(use) == use.range();
+  use.end();
+  return all && is_shared(variables);
+}
+
+alignas(4096) volatile char beside_them[4096];
+
+// As status_of(); 300 if it does not end.
+int status_in_time(pid_t process) {
+  int state = 0;
+  for (int i = 0; i < 2'000; ++i) {
+    if (waitpid(process, &state, WNOHANG) == process)
+      return WIFEXITED(state) ? WEXITSTATUS(state) : 200 + WTERMSIG(state);
+    usleep(10'000);
+  }
+  kill(process, SIGKILL);  // it may block all other signals
+  (void)status_of(process);
+  return 300;
+}
+
+// In a program of its own without other threads, but for those that it starts.
+int threaded(const std::function<int()>& body) {
+  const pid_t process = forked_aside(::fork);
+  if (process == 0) _exit(keep_variables() ? body() : 50);
+  return status_in_time(process);
+}
+
+TEST_F(OwnMemoryForkTest, AChildOfAThreadedProgramHasPagesWithoutAUseAsTheyAreAtTheFork) {
+  if (sanitized) GTEST_SKIP() << "a thread of the sanitizer's may block faults";
+  EXPECT_EQ(threaded([] {
+              volatile char& first = variables[100];
+              first = 0;
+              OtherThread other([&] {
+                first = first + 1;
+                beside_them[0] = first;
+              });
+              return in_child_after([&] { other.run(); },
+                                    [&] { return first == beside_them[0] ? 0 : 1; });
+            }),
+            0);
+}
+
+// It frees a block whose page is held while it moves for the fork, and has the allocator's lock.
+int fork_while_a_thread_waits_for_a_page() {
+  std::atomic<void*> freed{nullptr};
+  std::atomic<bool> waits{false};
+  OtherThread other([&] {
+    const Answering answering([&](const Call& call) {
+      if (call.number == SYS_nanosleep) waits = true;
+      return pass(call);
+    });
+    std::free(freed.exchange(nullptr));
+  });
+  void* const block = std::malloc(100'000);
+  auto use = own_memory().enter(block, 100'000);
+  if (own_memory().share(use) != use.range()) return 51;
+  const std::uint64_t at = use.range().low;
+  use.end();
+  const Answering answering([&](const Call& call) {
+    const long result = pass(call);
+    const bool holds = call.number == SYS_mprotect && call.arguments[2] == PROT_READ;
+    const auto low = static_cast<std::uint64_t>(call.arguments[0]);
+    if (holds && low <= at && at < low + static_cast<std::uint64_t>(call.arguments[1])) {
+      freed = block;
+      for (other.begin(); !waits;) usleep(100);
+    }
+    return result;
+  });
+  const int status = in_child([] {
+    for (std::size_t i = 1; i < 1'000; ++i) std::free(std::malloc(i * 97));
+    return 0;
+  });
+  return waits ? status : 52;
+}
+
+TEST_F(OwnMemoryForkTest, AForkDoesNotWaitForAThreadThatWaitsForAPage) {
+  if (sanitized) GTEST_SKIP() << "the allocator is the sanitizer's";
+  EXPECT_EQ(threaded(fork_while_a_thread_waits_for_a_page), 0);
+}
+
+TEST_F(OwnMemoryForkTest, OfAThreadedProgramPagesWithAUseStayInTheImage) {
+  if (sanitized) GTEST_SKIP() << "a thread of the sanitizer's may block faults";
+  EXPECT_EQ(threaded([] {
+              const OtherThread other;
+              OwnMemory& own = own_memory();
+              auto first = own.enter(variables + 8, 8);
+              if (own.share(first) != first.range()) return 51;
+              const auto second = own.enter(variables + page + 8, 8);  // by copies of the kernel's
+              if (const int status = in_child([] { return 0; }); status != 0) return status;
+              if (!is_shared(variables) || !is_shared(variables + page)) return 52;
+              if (!is_private(variables + 2 * page)) return 53;
+              first.end();
+              return is_shared(variables) ? 0 : 54;
+            }),
+            0);
+}
+
+TEST_F(OwnMemoryForkTest, PagesThatMoveForAForkMakeRoomForOthersToStay) {
+  if (sanitized) GTEST_SKIP() << "a thread of the sanitizer's may block faults";
+  EXPECT_EQ(threaded([] {
+              const OtherThread other;
+              OwnMemory& own = own_memory();
+              const auto stays = [&](char* start, std::uint64_t bytes) {
+                auto use = own.enter(start, bytes);
+                if (own.share(use) != use.range()) return false;
+                use.end();
+                return is_shared(start);
+              };
+              char* const more = many_variables.data() + OwnMemory::most_kept_bytes;
+              if (!stays(many_variables.data(), OwnMemory::most_kept_bytes - 8 * page)) return 51;
+              if (stays(more, 16 * page)) return 52;
+              if (const int status = in_child([] { return 0; }); status != 0) return status;
+              return stays(more, 16 * page) ? 0 : 53;
+            }),
+            0);
+}
+
+TEST_F(OwnMemoryForkTest, PagesWithoutAUseStayInTheImageOfAProgramWithoutThreads) {
+  if (sanitized) GTEST_SKIP() << "the sanitizer has threads";
+  EXPECT_EQ(threaded([] {
+              if (const int status = in_child([] { return 0; }); status != 0) return status;
+              return is_shared(variables) ? 0 : 51;
+            }),
+            0);
+}
+
+TEST_F(OwnMemoryForkTest, AChildHasItsOwnPagesWhereAThreadKeepsThemFromMoving) {
+  if (sanitized) GTEST_SKIP() << "a thread of the sanitizer's may block faults";
+  EXPECT_EQ(threaded([] {
+              OtherThread other([] {
+                sigset_t fault;
+                sigemptyset(&fault);
+                sigaddset(&fault, SIGSEGV);
+                pthread_sigmask(SIG_BLOCK, &fault, nullptr);
+              });
+              variables[100] = 1;
+              const int status = child_of_its_own(variables + 100);
+              return is_shared(variables) ? status : 51;
+            }),
+            0);
+}
+
 // --- Of much memory -----------------------------------------------------------------------------
 //
 // Each in a child, whose image holds no more than the test's.
@@ -298,8 +504,6 @@ TEST_F(OwnMemoryForkTest, AChildThatWouldShareMemoryWithItsParentEnds) {
             }),
             200 + SIGABRT);
 }
-
-alignas(65536) std::array<char, OwnMemory::most_kept_bytes + 65536> many_variables;
 
 // It would see its parent's stores to them, as long as it does not store there itself.
 TEST_F(OwnMemoryForkTest, AChildWithoutMemoryForACopyOfOtherVariablesEnds) {
@@ -452,19 +656,6 @@ int interrupted(long at, F&& f) {
   return status_of_handlers_child == 7 ? 0 : 3;
 }
 
-// As status_of(); 300 if it does not end.
-int status_in_time(pid_t process) {
-  int state = 0;
-  for (int i = 0; i < 2'000; ++i) {
-    if (waitpid(process, &state, WNOHANG) == process)
-      return WIFEXITED(state) ? WEXITSTATUS(state) : 200 + WTERMSIG(state);
-    usleep(10'000);
-  }
-  kill(process, SIGKILL);  // it may block all other signals
-  (void)status_of(process);
-  return 300;
-}
-
 int forks_in_handlers() {
   signal(SIGUSR1, fork_in_handler);
   const Plain plain(2);
@@ -492,6 +683,26 @@ TEST_F(OwnMemoryForkTest, ASignalHandlerMayForkWhateverItInterrupts) {
   const pid_t process = forked_aside(::fork);
   if (process == 0) _exit(forks_in_handlers());
   EXPECT_EQ(status_in_time(process), 0);
+}
+
+// In a program that has asked for none of its memory until then.
+int fork_while_memory_is_asked_for_first() {
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, SIGUSR1);
+  pthread_sigmask(SIG_BLOCK, &one, nullptr);
+  const std::function<void()> ask = [] { std::thread([] { (void)own_memory(); }).join(); };
+  at_the_fork = &ask;
+  const pid_t child = ::fork();
+  if (child == 0) _exit(blocks(SIGUSR1) ? 0 : 1);
+  if (const int status = status_of(child); status != 0) return status;
+  return blocks(SIGUSR1) ? 0 : 2;
+}
+
+// A handler that runs after the fork alone would give back signals and a lock that were not taken.
+TEST(OwnMemoryDeathTest, AForkDuringWhichAThreadAsksForTheMemoryFirstLeavesTheSignalsBlocked) {
+  ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(std::_Exit(fork_while_memory_is_asked_for_first()), ::testing::ExitedWithCode(0), "");
 }
 
 TEST_F(OwnMemoryForkTest, AForkThatFailsTellsWhy) {

@@ -158,31 +158,26 @@ class Blocking {
   std::vector<pid_t> threads_;
 };
 
-enum class Others { none, held, not_held };
+}  // namespace
 
-// Whether other threads would wait at a fault now. Each is asked anew: it may block signals by
-// turns.
-Others other_threads() {
+// Each thread is asked anew: it may block signals by turns.
+OtherThreads other_threads() {
   static std::mutex mutex;
   static Blocking blocking;
   const std::lock_guard lock(mutex);
   const Folder folder(opendir("/proc/self/task"), closedir);
-  if (folder == nullptr) return Others::not_held;
+  if (folder == nullptr) return OtherThreads::not_held;
   std::vector<pid_t> threads = threads_in(folder.get());
-  if (threads.empty()) return Others::not_held;
+  if (threads.empty()) return OtherThreads::not_held;
   std::erase(threads, static_cast<pid_t>(syscall(SYS_gettid)));
-  if (threads.empty()) return Others::none;
-  if (!handler_is_there() || blocking.any(folder.get(), threads)) return Others::not_held;
-  return Others::held;
+  if (threads.empty()) return OtherThreads::none;
+  if (!handler_is_there() || blocking.any(folder.get(), threads)) return OtherThreads::not_held;
+  return OtherThreads::held;
 }
 
-}  // namespace
-
-bool can_hold_writes() { return other_threads() != Others::not_held; }
-
 bool WriteHold::take(const AddressRange& pages) {
-  const Others others = other_threads();
-  if (others == Others::not_held) return false;
+  const OtherThreads others = other_threads();
+  if (others == OtherThreads::not_held) return false;
   held_high = 0;  // no range while it is changed
   held_low = pages.low;
   held_high = pages.high;
@@ -191,7 +186,7 @@ bool WriteHold::take(const AddressRange& pages) {
   pages_ = pages;
   if (raw::protect(pages, PROT_READ)) return true;
   release();
-  return others == Others::none;  // copies of other processes are rare
+  return others == OtherThreads::none;  // copies of other processes are rare
 }
 
 void WriteHold::release() {

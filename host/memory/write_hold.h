@@ -20,6 +20,8 @@
 // Thread safety: one hold at a time in a process.
 #pragma once
 
+#include <cstdint>
+
 #include "host/memory/address_space.h"
 
 namespace tombolo::host {
@@ -40,7 +42,12 @@ class WriteHold {
   AddressRange pages_;  // protected
 };
 
+// The process's threads but the caller's, and whether their stores can be held now. There are some
+// that cannot be where the kernel does not tell.
+enum class OtherThreads : std::uint8_t { none, held, not_held };
+OtherThreads other_threads();
+
 // As take(), without protecting anything yet.
-bool can_hold_writes();
+inline bool can_hold_writes() { return other_threads() != OtherThreads::not_held; }
 
 }  // namespace tombolo::host
