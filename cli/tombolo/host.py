@@ -2,17 +2,33 @@
 """The resources of this host: cores, memory, instructions."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 CONTAINER_MEMORY = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
 )
+# A quota of processor time, and the period that it is for.
+CONTAINER_TIME = (
+    ("/sys/fs/cgroup/cpu.max",),
+    ("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu/cpu.cfs_period_us"),
+)
 
 
 def cores() -> int:
-    """Hardware threads that this process may use."""
-    return len(os.sched_getaffinity(0))
+    """Hardware threads that this process may use, or as many as its container's quota keeps busy."""
+    return min([len(os.sched_getaffinity(0)), *_quotas()])
+
+
+def _quotas() -> Iterator[int]:
+    for files in CONTAINER_TIME:
+        try:
+            quota, period = (int(n) for f in files for n in Path(f).read_text().split())
+        except (OSError, ValueError):  # "max", say
+            continue
+        if quota > 0 and period > 0:
+            yield -(-quota // period)
 
 
 def physical_cores() -> int:

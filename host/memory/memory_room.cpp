@@ -8,6 +8,8 @@
 #include <optional>
 #include <sstream>
 
+#include "host/processes/control_groups.h"
+
 namespace tombolo::host {
 namespace {
 
@@ -84,19 +86,6 @@ std::optional<std::uint64_t> room_in_group(const std::string& folder, const Name
   return plus(plus(minus(*limit, *used), cached), swap);
 }
 
-// Applies the limits of the group `path` and of all groups above it.
-void apply_groups(const std::string& mount, std::string path, const Names& names,
-                  std::uint64_t swap_free, MemoryRoom& room) {
-  while (true) {
-    const auto left = room_in_group(mount + path, names, swap_free);
-    if (left && *left < room.bytes)
-      room = {*left, "the control group's " + std::string(names.limit)};
-    const auto slash = path.rfind('/');
-    if (path.empty() || slash == std::string::npos) return;
-    path.resize(slash);
-  }
-}
-
 }  // namespace
 
 MemoryRoom memory_room(const std::string& root) {
@@ -106,19 +95,11 @@ MemoryRoom memory_room(const std::string& root) {
   MemoryRoom room;
   if (const auto available = field_in(meminfo, "MemAvailable"))
     room = {plus(*available, swap_free), "the host's free memory"};
-  std::ifstream groups(root + "/proc/self/cgroup");
-  std::string line;
-  while (std::getline(groups, line)) {  // "number:controllers:path"
-    const auto first = line.find(':');
-    const auto second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    const std::string path = line.substr(second + 1);
-    if (controllers == ",,") {
-      apply_groups(root + "/sys/fs/cgroup", path, version_2, swap_free, room);
-    } else if (controllers.find(",memory,") != std::string::npos) {
-      apply_groups(root + "/sys/fs/cgroup/memory", path, version_1, swap_free, room);
-    }
+  for (const ControlGroup& group : control_groups("memory", root)) {
+    const Names& names = group.version == ControlGroup::Version::second ? version_2 : version_1;
+    const auto left = room_in_group(group.folder, names, swap_free);
+    if (left && *left < room.bytes)
+      room = {*left, "the control group's " + std::string(names.limit)};
   }
   if (room.bytes == unlimited) return room;
   // Touched pages of our segments are part of the host's "Shmem", so that bytes beyond it are

@@ -6,8 +6,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <string>
+
+#include "host/memory/testing/fake_host.h"
+
 namespace tombolo::host {
 namespace {
+
+using testing::FakeHost;
 
 // In a process of its own.
 template <class Check>
@@ -36,9 +43,11 @@ bool bind_to(int one) {
   return sched_setaffinity(0, sizeof own, &own) == 0;
 }
 
+std::uint32_t online() { return static_cast<std::uint32_t>(sysconf(_SC_NPROCESSORS_ONLN)); }
+
 TEST(Processors, AreThoseOfTheHostWhateverTheLauncherBoundThisProcessTo) {
   const std::uint32_t all = processors();
-  EXPECT_EQ(all, static_cast<std::uint32_t>(sysconf(_SC_NPROCESSORS_ONLN)));
+  EXPECT_EQ(all, std::min(online(), processor_quota().processors));
   EXPECT_TRUE(holds_in_child([&] { return bind_to(lowest()) && processors() == all; }));
 }
 
@@ -66,6 +75,84 @@ TEST(Processors, OfTwoSetsAreThoseOfEither) {
   first.add(second);
   EXPECT_EQ(first.count(), 4u);
   EXPECT_EQ(ProcessorSet().count(), 0u);
+}
+
+// --- Quotas -------------------------------------------------------------------------------------
+
+class ProcessorQuotaTest : public ::testing::Test {
+ protected:
+  // The text of the kernel's file of the second version.
+  void limit(const std::string& group, const std::string& text) {
+    host.file("sys/fs/cgroup" + group + "/cpu.max", text + "\n");
+  }
+  // Those of the first.
+  void limit_first(const std::string& group, const std::string& quota, const std::string& period) {
+    host.file("sys/fs/cgroup/cpu" + group + "/cpu.cfs_quota_us", quota + "\n");
+    host.file("sys/fs/cgroup/cpu" + group + "/cpu.cfs_period_us", period + "\n");
+  }
+  std::uint32_t quota() const { return processor_quota(host.root()).processors; }
+  std::uint64_t group() const { return processor_quota(host.root()).group; }
+
+  static constexpr std::uint32_t unlimited = ProcessorQuota::unlimited;
+  FakeHost host;
+};
+
+TEST_F(ProcessorQuotaTest, IsTheTimeOfAPeriodRoundedUp) {
+  host.file("proc/self/cgroup", "0::/\n");
+  EXPECT_EQ(quota(), unlimited) << "the host says nothing";
+  limit("", "max 100000");
+  EXPECT_EQ(quota(), unlimited);
+  limit("", "200000 100000");
+  EXPECT_EQ(quota(), 2u);
+  limit("", "200001 100000");
+  EXPECT_EQ(quota(), 3u);
+  limit("", "1000 100000");
+  EXPECT_EQ(quota(), 1u);
+  for (const char* const text : {"", "0 100000", "100000 0", "100000", "-1 100000"}) {
+    limit("", text);
+    EXPECT_EQ(quota(), unlimited) << text;
+  }
+}
+
+TEST_F(ProcessorQuotaTest, IsTheLeastOfAllGroupsUpToTheRoot) {
+  host.file("proc/self/cgroup", "0::/pod/container\n");
+  limit("/pod/container", "400000 100000");
+  EXPECT_EQ(quota(), 4u);
+  const std::uint64_t inner = group();
+  limit("/pod", "300000 100000");
+  EXPECT_EQ(quota(), 3u);
+  const std::uint64_t outer = group();
+  EXPECT_NE(inner, outer);
+  limit("/pod/container", "200000 100000");
+  EXPECT_EQ(quota(), 2u);
+  EXPECT_EQ(group(), inner);
+  limit("/pod", "200000 100000");
+  EXPECT_EQ(group(), outer) << "other containers have part of it";
+  limit("", "100000 100000");
+  EXPECT_EQ(quota(), 1u);
+  limit("/pod/container/step", "1000 1000000");
+  limit("/po", "1000 1000000");
+  EXPECT_EQ(quota(), 1u) << "this process is in neither";
+}
+
+TEST_F(ProcessorQuotaTest, OfTheFirstVersionIsInTwoFiles) {
+  host.file("proc/self/cgroup", "5:memory:/other\n4:cpuacct,cpu:/job\n0::/\n");
+  limit_first("/job", "-1", "100000");
+  EXPECT_EQ(quota(), unlimited);
+  limit_first("/job", "250000", "100000");
+  limit_first("/other", "100000", "100000");
+  EXPECT_EQ(quota(), 3u);
+  limit_first("", "150000", "100000");
+  EXPECT_EQ(quota(), 2u) << "a container sees its own group as the root";
+}
+
+TEST_F(ProcessorQuotaTest, BoundsTheProcessorsOfTheHost) {
+  host.file("proc/self/cgroup", "0::/\n");
+  EXPECT_EQ(processors(host.root()), online());
+  limit("", "1000 100000");
+  EXPECT_EQ(processors(host.root()), 1u);
+  limit("", std::to_string(online() + 1) + "00000 100000");
+  EXPECT_EQ(processors(host.root()), online());
 }
 
 }  // namespace

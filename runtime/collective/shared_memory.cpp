@@ -43,7 +43,7 @@ bool is_for_hosts(const std::string& pool) {
 Member this_member(const Options& options) {
   static const host::ProcessName self = host::process_named(getpid());
   static const std::uint64_t here = host::this_host().digest();
-  static const host::ProcessorSet processors = host::allowed_processors();
+  static const host::ProcessorShare processors = host::processor_share();
   Member me;
   me.host = here;
   me.process = self;

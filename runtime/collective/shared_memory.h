@@ -49,11 +49,11 @@ struct Member {
   std::uint64_t probe = 0;    // of a number that a peer may try to read
   MachineId machine;
   bool native_atomics = true;
-  bool atomics_asked = false;     // by the user
-  bool pooled = false;            // has its memory in a pool that several hosts can map
-  bool remap = false;             // Regions::programs: may make the memory mappable by peers
-  bool threads = false;           // several threads may use the memory at once
-  host::ProcessorSet processors;  // that it may run on
+  bool atomics_asked = false;       // by the user
+  bool pooled = false;              // has its memory in a pool that several hosts can map
+  bool remap = false;               // Regions::programs: may make the memory mappable by peers
+  bool threads = false;             // several threads may use the memory at once
+  host::ProcessorShare processors;  // that it may run on
 };
 
 // This process, with the settings of the options.

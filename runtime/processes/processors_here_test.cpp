@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <initializer_list>
 
 namespace tombolo::runtime {
@@ -15,7 +16,7 @@ ProcessorsHere of(std::initializer_list<Numbers> processes) {
   for (const Numbers& numbers : processes) {
     host::ProcessorSet set;
     for (const std::uint32_t number : numbers) set.add(number);
-    here.add(set);
+    here.add({set, {}});
   }
   return here;
 }
@@ -33,8 +34,28 @@ TEST(ProcessorsHere, AreThoseOfTheHostWhereASetIsNotKnown) {
 }
 
 TEST(ProcessorsHere, OfOneProcessAreItsOwn) {
-  EXPECT_EQ(processors_for(1), host::allowed_processors().count());
+  EXPECT_EQ(processors_for(1),
+            std::min(host::allowed_processors().count(), host::processor_quota().processors));
   EXPECT_EQ(processors_for(2), host::processors());
+}
+
+// Each process has the same eight processors.
+std::uint32_t with_quotas(std::initializer_list<host::ProcessorQuota> quotas) {
+  ProcessorsHere here;
+  for (const host::ProcessorQuota& quota : quotas) {
+    host::ProcessorSet set;
+    for (std::uint32_t number = 0; number < 8; ++number) set.add(number);
+    here.add({set, quota});
+  }
+  return here.count();
+}
+
+TEST(ProcessorsHere, AreAsManyAsTheQuotasOfTheirGroupsKeepBusy) {
+  EXPECT_EQ(with_quotas({{2, 100}, {2, 100}, {2, 100}}), 2u) << "one container";
+  EXPECT_EQ(with_quotas({{2, 100}, {3, 200}, {2, 100}}), 5u) << "two";
+  EXPECT_EQ(with_quotas({{5, 100}, {5, 200}}), 8u) << "more than there are";
+  EXPECT_EQ(with_quotas({{2, 100}, {}}), 8u) << "one has no quota";
+  EXPECT_EQ(with_quotas({{}, {2, 100}}), 8u);
 }
 
 }  // namespace
