@@ -54,14 +54,20 @@ class OwnCopies {
     if (std::find(put_to_.begin(), put_to_.end(), target) == put_to_.end())
       put_to_.push_back(target);
   }
-  // Tells the targets; the puts are drained.
-  void announce_puts() {
+  // Tells the targets; the puts are drained. `at_once`: the news is in memory when it returns; else
+  // it comes before later stores and atomics, but later puts may overtake it (R3).
+  void announce_puts(bool at_once = false) {
     if constexpr (C::properties.coherent) return;
     if (put_to_.empty()) return;
     core_.fence();  // OC2
+    bool told = false;
     for (const machine::Home target : put_to_)
-      if (core_.load(flag(target)) == 0) core_.store(flag(target), fences_ + 1);
+      if (core_.load(flag(target)) == 0) {
+        core_.store(flag(target), fences_ + 1);
+        told = true;
+      }
     put_to_.clear();
+    if (told && at_once) core_.fence();
   }
 
   // The program had promised that no peer would put here until now. If one did, the machine is

@@ -586,7 +586,7 @@ class alignas(64) Window final : public Engine {
     // A later get of the same epoch must not overtake the puts (R3); where memory is not coherent,
     // its refresh does not.
     if constexpr (C::properties.coherent) core_.fence();
-    own_.announce_puts();
+    own_.announce_puts(/*at_once=*/true);  // a later put may say that these are there
   }
 
   // With threads the caller has the epoch state's guard.

@@ -87,6 +87,13 @@ std::string name_of(const ::testing::TestParamInfo<std::size_t>& info) {
 INSTANTIATE_TEST_SUITE_P(Explored, Programs,
                          ::testing::Range(std::size_t{0}, explored_programs().size()), name_of);
 
+TEST(LoadsThatOvertake, LoseNothingOfWindows) {
+  for (const ExploredProgram& program : overtaken_window_programs()) {
+    SCOPED_TRACE(program.name);
+    expect_holds(program, program.cores, program.bounds);
+  }
+}
+
 // Three cores that write once each, with every schedule.
 TEST(ThreeCores, ExcludeEachOther) {
   for (const ExploredProgram& program : explored_programs()) {

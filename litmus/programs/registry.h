@@ -40,4 +40,7 @@ std::vector<ExploredProgram> broken_window_programs();
 std::vector<ExploredProgram> broken_memory_programs();
 std::vector<ExploredProgram> broken_family_programs();
 
+// Not in the list: those over windows, where loads overtake drains and publishes (overtaken.h).
+std::vector<ExploredProgram> overtaken_window_programs();
+
 }  // namespace tombolo::litmus

@@ -156,4 +156,24 @@ void flush_and_flag(WindowProcess<C>& p) {
   p.must(p.window().unlock(1));
 }
 
+// Two flushed puts, the second of which finds the owner told, unless the owner has synchronized
+// between them; and a flag as above. The owner loads the second one once it sees the flag.
+template <class C>
+void flushes_and_flag(WindowProcess<C>& p) {
+  p.must(p.window().lock(Access::shared, 1, {}));
+  if (p.self() == 0) {
+    p.put(1, datum, 6);
+    p.must(p.window().flush(1));
+    p.put(1, datum, 7);
+    p.must(p.window().flush(1));
+    p.put(1, other_line, 1);
+  } else {
+    p.must(p.window().sync());
+    while (p.get(1, other_line) == 0) p.pause();
+    p.must(p.window().sync());
+    p.expect("the second flushed put", p.load(1, datum), 7);
+  }
+  p.must(p.window().unlock(1));
+}
+
 }  // namespace tombolo::litmus

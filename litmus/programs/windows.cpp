@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "litmus/explorer/explored.h"
+#include "litmus/explorer/overtaken.h"
 #include "litmus/programs/late.h"
 #include "litmus/programs/omitting.h"
 #include "litmus/programs/registry.h"
@@ -13,6 +14,10 @@ using NoRefresh = Omitting<Explored, Omit::refresh>;
 using NoDrain = Omitting<Explored, Omit::drain>;
 using NoWait = Omitting<Explored, Omit::wait>;
 using LateOnes = Late<Explored>;
+// The second fence of a flush that tells its target.
+using LateFlags = Omitting<Explored, Omit::fence, 2, 1>;
+using Overtakes = Overtaken<Explored>;
+using OvertakesUnfenced = Omitting<Overtakes, Omit::fence>;
 
 constexpr windows::EngineOptions usual{};
 constexpr windows::EngineOptions shared{.program_reads_peers = true};
@@ -38,10 +43,8 @@ ExploredProgram twin(const std::string& name, const std::string& about,
   return made;
 }
 
-}  // namespace
-
-std::vector<ExploredProgram> window_programs() {
-  using C = Explored;
+template <class C>
+std::vector<ExploredProgram> programs() {
   return {
       program<C>("locks-and-puts", "lock, get, put and unlock by both", locks_and_puts),
       program<C>("locks-and-stores", "the same; the owner loads and stores", locks_and_stores),
@@ -57,8 +60,15 @@ std::vector<ExploredProgram> window_programs() {
       program<C>("shared-promises", "promises of a fence speak of the own region", shared_promises,
                  shared),
       program<C>("flush-and-flag", "put, flush, and a flag that another polls", flush_and_flag),
+      program<C>("flushes-and-flag", "the second flush may find the target told", flushes_and_flag),
   };
 }
+
+}  // namespace
+
+std::vector<ExploredProgram> window_programs() { return programs<Explored>(); }
+
+std::vector<ExploredProgram> overtaken_window_programs() { return programs<Overtakes>(); }
 
 std::vector<ExploredProgram> broken_window_programs() {
   const std::string late = "announced puts are in memory only later";
@@ -90,6 +100,11 @@ std::vector<ExploredProgram> broken_window_programs() {
       twin<NoRefresh>("shared-stores/no-refresh", "lock does not refresh", shared_stores, shared),
       twin<NoDrain>("flush-and-flag/no-drain", "flush does not drain", flush_and_flag),
       twin<NoRefresh>("flush-and-flag/no-refresh", "get and sync do not refresh", flush_and_flag),
+      twin<LateFlags>("flushes-and-flag/late-flag", "a later put overtakes the news of a flush",
+                      flushes_and_flag),
+      twin<OvertakesUnfenced>("flushes-and-flag/no-fence",
+                              "the look whether the target is told overtakes the drain",
+                              flushes_and_flag),
   };
 }
 

@@ -371,22 +371,40 @@ struct StoreThenRefresh {
 };
 
 // A core tells of its data only if it finds that the other has not been told yet.
+template <class B, class ToMemory>
+void tell_unless_told(B& b, bool fenced, ToMemory&& to_memory) {
+  if (b.self() == 0) {
+    to_memory();
+    if (fenced) b.fence();
+    b.saw(0, b.load(x));
+  } else {
+    b.saw(2, b.fetch_add(x, 1));
+    b.refresh(a0);
+    b.saw(1, b.read(a0));
+  }
+}
+
 struct DrainThenLoad {
   static constexpr LitmusInfo info{"drain-then-load", "found told, and the datum is old", 2,
                                    forbidden_everywhere,
                                    "a fence keeps the load behind the drain (R3)"};
   template <class B>
   static void body(B& b) {
-    if (b.self() == 0) {
-      b.write_through(a0, 1);
-      b.drain();
-      b.fence();
-      b.saw(0, b.load(x));
-    } else {
-      b.saw(2, b.fetch_add(x, 1));
-      b.refresh(a0);
-      b.saw(1, b.read(a0));
-    }
+    tell_unless_told(b, true, [&] { b.write_through(a0, 1), b.drain(); });
+  }
+  static bool interesting(const Values& r) { return r[0] == 0 && r[1] == 0; }
+};
+
+struct DrainThenLoadUnfenced {
+  static constexpr LitmusInfo info{"drain-then-load-unfenced",
+                                   "found told, and the datum is old",
+                                   2,
+                                   by_contract_only,
+                                   "without it the load may overtake the drain (R3)",
+                                   true};
+  template <class B>
+  static void body(B& b) {
+    tell_unless_told(b, false, [&] { b.write_through(a0, 1), b.drain(); });
   }
   static bool interesting(const Values& r) { return r[0] == 0 && r[1] == 0; }
 };
@@ -396,16 +414,21 @@ struct PublishThenLoad {
                                    forbidden_everywhere, "the same by write and publish (R3)"};
   template <class B>
   static void body(B& b) {
-    if (b.self() == 0) {
-      b.write(a0, 1);
-      b.publish(a0);
-      b.fence();
-      b.saw(0, b.load(x));
-    } else {
-      b.saw(2, b.fetch_add(x, 1));
-      b.refresh(a0);
-      b.saw(1, b.read(a0));
-    }
+    tell_unless_told(b, true, [&] { b.write(a0, 1), b.publish(a0); });
+  }
+  static bool interesting(const Values& r) { return r[0] == 0 && r[1] == 0; }
+};
+
+struct PublishThenLoadUnfenced {
+  static constexpr LitmusInfo info{"publish-then-load-unfenced",
+                                   "found told, and the datum is old",
+                                   2,
+                                   by_contract_only,
+                                   "without it the load may overtake the publish (R3)",
+                                   true};
+  template <class B>
+  static void body(B& b) {
+    tell_unless_told(b, false, [&] { b.write(a0, 1), b.publish(a0); });
   }
   static bool interesting(const Values& r) { return r[0] == 0 && r[1] == 0; }
 };
@@ -486,9 +509,10 @@ using AllLitmusTests =
              WriteThroughsOvertake, LostUpdate, LostUpdateOfALineRead, WriteThroughKeepsNeighbours,
              InvalidateDropsDirty, EvictionOverwrites, EarlyWriteBack, StoreBuffering,
              StoreBufferingFenced, StoreBufferingAtomic, StoreThenRefresh, DrainThenLoad,
-             PublishThenLoad, LoadBuffering, WordsInOrder, IndependentReads, AtomicsLoseNothing,
-             PlainCounter, FamilySeesItsCreator, CreateWithoutPublish, CreateWithoutRefresh,
-             CreatorSeesItsFamily, SyncWithoutPublish, SyncWithoutRefresh, SiblingsRace,
-             ExclusivePlaceIsInOrder, ExclusivePlaceWithoutPublish, ExclusivePlaceWithoutRefresh>;
+             DrainThenLoadUnfenced, PublishThenLoad, PublishThenLoadUnfenced, LoadBuffering,
+             WordsInOrder, IndependentReads, AtomicsLoseNothing, PlainCounter, FamilySeesItsCreator,
+             CreateWithoutPublish, CreateWithoutRefresh, CreatorSeesItsFamily, SyncWithoutPublish,
+             SyncWithoutRefresh, SiblingsRace, ExclusivePlaceIsInOrder,
+             ExclusivePlaceWithoutPublish, ExclusivePlaceWithoutRefresh>;
 
 }  // namespace tombolo::litmus

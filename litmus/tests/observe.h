@@ -115,9 +115,9 @@ Observation observe(const Effort& effort) {
   return observation;
 }
 
-// A litmus test as a program to explore. With `refuse` the outcome of interest is a failure, so
-// that the explorer gives a counterexample.
-template <class Test>
+// A litmus test as a program to explore on the machine C. With `refuse` the outcome of interest is
+// a failure, so that the explorer gives a counterexample.
+template <class Test, class C = Explored>
 class LitmusProgram final : public Program {
  public:
   explicit LitmusProgram(bool refuse) : refuse_(refuse) {}
@@ -130,9 +130,9 @@ class LitmusProgram final : public Program {
   }
   void begin() override { registers_.clear(); }
   void run(const machine::Attachment& at, Run&) override {
-    Explored core(at);
+    C core(at);
     machine::SyncLayout layout(0);
-    Board<Explored> board(core, BoardLayout::take(layout), registers_, nullptr);
+    Board<C> board(core, BoardLayout::take(layout), registers_, nullptr);
     Test::body(board);
   }
   std::string outcome(const Memory&, Run& run) override {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "litmus/tests/registry.h"
 
+#include <type_traits>
+
+#include "litmus/explorer/overtaken.h"
 #include "litmus/tests/scc_ensemble.h"
 
 namespace tombolo::litmus {
@@ -62,13 +65,19 @@ std::vector<LitmusMachine> machines(TypeList<Each...>) {
   return {Each::value()...};
 }
 
+template <class Test, class C>
+std::unique_ptr<Program> explored(bool refuse) {
+  return std::make_unique<LitmusProgram<Test, C>>(refuse);
+}
+
 template <class Test, class... Each>
 LitmusTest one(TypeList<Each...>) {
-  return {.info = Test::info,
-          .observe = {&observe<Test, typename Each::Machine>...},
-          .program = [](bool refuse) -> std::unique_ptr<Program> {
-            return std::make_unique<LitmusProgram<Test>>(refuse);
-          }};
+  return {
+      .info = Test::info,
+      .observe = {&observe<Test, typename Each::Machine>...},
+      .program =
+          &explored<Test, std::conditional_t<Test::info.overtakes, Overtaken<Explored>, Explored>>,
+      .overtaken = &explored<Test, Overtaken<Explored>>};
 }
 
 template <class... Tests>

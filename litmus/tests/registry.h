@@ -19,6 +19,8 @@ struct LitmusTest {
   std::vector<Observation (*)(const Effort&)> observe;
   // With `refuse` the outcome of interest counts as a failure.
   std::unique_ptr<Program> (*program)(bool refuse);
+  // The same where loads overtake drains and publishes (overtaken.h).
+  std::unique_ptr<Program> (*overtaken)(bool refuse);
 };
 
 struct LitmusMachine {

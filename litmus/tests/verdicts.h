@@ -33,6 +33,8 @@ struct LitmusInfo {
   machine::Home cores;
   Verdicts verdicts;
   std::string_view reason;
+  // The outcome takes a load that overtakes a drain or publish (overtaken.h).
+  bool overtakes = false;
 };
 
 inline constexpr Verdict forbidden = Verdict::forbidden;
@@ -43,6 +45,9 @@ inline constexpr Verdicts forbidden_everywhere{forbidden, forbidden, forbidden, 
 // Mistakes about caches: the hardware of a coherent host hides them.
 inline constexpr Verdicts without_coherence{must_appear, forbidden, allowed, must_appear, allowed};
 inline constexpr Verdicts on_every_machine{must_appear, allowed, allowed, must_appear, allowed};
+
+// Not seen on any machine.
+inline constexpr Verdicts by_contract_only{must_appear, allowed, allowed, allowed, allowed};
 
 // The simulated chip shows it as well.
 constexpr Verdicts on_scc_too(Verdicts verdicts) {
