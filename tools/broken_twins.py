@@ -7,7 +7,8 @@ test must fail.
                                                   one survives
     tools/broken_twins.py --list                  the twins, without running anything
     tools/broken_twins.py --only 'window.h:2'     those whose "kind: file:line: statement" matches
-    tools/broken_twins.py --slice 1/4             every fourth of them, for CI
+    tools/broken_twins.py --slice 1/4             every fourth of them
+    tools/broken_twins.py --slice day/20          a twentieth, another one each day: for CI
     tools/broken_twins.py --folders svp           those of families, which take longer each
     tools/broken_twins.py --json twins.jsonl      a JSON line for each twin as well
 
@@ -51,8 +52,9 @@ start processes are left out, and the transports of whole programs.
 How: the tree is copied to a scratch folder for each job, with the list of machines cut down to
 `stale`, so that tests compile quickly. Objects are compiled by direct compiler calls, and only
 those that include the changed file, directly or not. A twin is caught if a test program
-fails, crashes or exceeds its time, which the same program with the unchanged tree must not do; it
-survives if all pass in every attempt. The tests that note the order of operations
+exceeds its time, or fails or crashes and the failed test does so again; it survives if none does
+in any attempt. With the unchanged tree the program must pass, and the failed test as often as the
+twin has run it: a test that fails by luck catches nothing. The tests that note the order of operations
 (windows/recorded_test.cpp) come first: they compile in seconds, and luck has no part in them.
 Exit status: 0 all caught, 1 a survivor, 2 nothing could be concluded.
 """
@@ -62,6 +64,7 @@ import collections
 import concurrent.futures
 import contextlib
 import dataclasses
+import datetime
 import hashlib
 import json
 import os
@@ -187,6 +190,13 @@ class Twin:
     @property
     def name(self):
         return f"{self.kind}: {self.path}:{self.line}: {self.statement}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Failure:
+    text: str
+    only: str = ""  # the test that failed, where the program has named it
+    endless: bool = False
 
 
 @dataclasses.dataclass
@@ -466,7 +476,7 @@ class Bench:
         self.tests = [t for t in tests if self.concerns(changed, t)]
         self.caught = collections.Counter()  # by test
         self.unchanged = tree
-        self.passes = set()  # the tests that the unchanged tree passes
+        self.passes = set()  # (test program, one of its tests) that the unchanged tree passes
         self.asking = threading.Lock()
 
     @staticmethod
@@ -505,8 +515,8 @@ class Bench:
     def concerns(self, changed, test):
         return any(changed & self.inputs[s] for s in self.parts(test))
 
-    def run_test(self, tree, test):
-        """The damage that a run of the test program caught, or an empty string."""
+    def run_test(self, tree, test, only=""):
+        """How a run of the test program failed, None if it passed. `only`: that test alone."""
         program = tree.folder / "program"
         objects = [tree.compile(s, self.inputs[s]) for s in self.parts(test)]
         families = test.parts[0] == "svp"
@@ -514,16 +524,16 @@ class Bench:
         subprocess.run([self.options.cxx, *map(str, objects), "-o", str(program), "-lgtest",
                         "-lgtest_main", "-lpthread", *libraries],
                        check=True, capture_output=True, text=True)
-        tests = family_twins.TESTS if families else TESTS
+        tests = only or (family_twins.TESTS if families else TESTS)
         try:
             status, output = run_to_end([str(program), f"--gtest_filter={tests}", "--gtest_fail_fast",
                                          "--gtest_brief=1"], self.options.timeout)
         except subprocess.TimeoutExpired:
-            return f"{test} (no end in {self.options.timeout} s)"
+            return Failure(f"{test} (no end in {self.options.timeout} s)", endless=True)
         if status == 0:
-            return ""
+            return None
         named = FAILED_TEST.search(output)
-        return named.group(1) if named else f"{test} (exit status {status})"
+        return Failure(named[1], only=named[1]) if named else Failure(f"{test} (exit status {status})")
 
     def run_tests(self, tree, changed):
         """Runs the tests that include one of the changed files: those beside it, and those that
@@ -533,21 +543,26 @@ class Bench:
                 t.parent not in folders or t.parts[0] in ("sync", "windows", "dsm", "svp"),
                 -self.caught[t], "recorded" not in t.name)):
             if self.concerns(changed, test):
-                caught = self.run_test(tree, test)
-                if caught:
+                failure = self.run_test(tree, test)
+                if failure and self.repeats(tree, test, failure):
                     self.caught[test] += 1
-                    self.must_pass_unchanged(test)
-                    return caught
+                    self.must_pass_unchanged(test, failure)
+                    return failure.text
         return ""
 
-    def must_pass_unchanged(self, test):
+    def repeats(self, tree, test, failure):
+        """An endless program has failed all the time. Others have as many runs as there are attempts."""
+        return failure.endless or any(
+            self.run_test(tree, test, failure.only) for _ in range(self.options.attempts))
+
+    def must_pass_unchanged(self, test, failure):
         with self.asking:
-            if test in self.passes:
-                return
-            failed = self.run_test(self.unchanged, test)
-            if failed:
-                raise RuntimeError(f"the unchanged tree fails {failed}; nothing can be concluded")
-            self.passes.add(test)
+            for only, runs in (("", 1), (failure.only, 1 + self.options.attempts)):
+                for _ in range(0 if (test, only) in self.passes else runs):
+                    failed = self.run_test(self.unchanged, test, only)
+                    if failed:
+                        raise RuntimeError(f"the unchanged tree fails {failed.text}; nothing can be concluded")
+                self.passes.add((test, only))
 
     def try_twin(self, tree, twin):
         started = time.monotonic()
@@ -572,7 +587,7 @@ def parse_options():
     parser.add_argument("--only", metavar="REGEX", type=re.compile, default=re.compile(""))
     parser.add_argument("--tests", metavar="REGEX", type=re.compile, default=re.compile(""),
                         help="only test sources that match")
-    parser.add_argument("--slice", metavar="K/N", default="1/1", help="the K-th of N slices")
+    parser.add_argument("--slice", metavar="K/N", default="1/1", help="the K-th of N slices; day/N: that of the day of the year")
     parser.add_argument("--folders", nargs="+", default=["sync", "windows", "dsm", *MACHINES])
     parser.add_argument("--attempts", type=int, default=3,
                         help="runs of all tests before a twin counts as survivor")
@@ -581,11 +596,20 @@ def parse_options():
     parser.add_argument("--json", metavar="FILE", help="one JSON line for each twin")
     parser.add_argument("--cxx", default=os.environ.get("CXX", "g++"))
     options = parser.parse_args()
-    match = re.fullmatch(r"(\d+)/(\d+)", options.slice)
-    if not match or not 1 <= int(match[1]) <= int(match[2]):
-        parser.error(f"--slice {options.slice}: expected K/N with 1 <= K <= N")
-    options.slice = int(match[1]) - 1, int(match[2])
+    options.slice = slice_of(options.slice, datetime.datetime.now(datetime.UTC).timetuple().tm_yday)
+    if options.slice is None:
+        parser.error("--slice: expected K/N with 1 <= K <= N, or day/N")
     return options
+
+
+def slice_of(text, day_of_year):
+    """(the first twin, one in so many), of K/N or day/N; None of anything else."""
+    match = re.fullmatch(r"(\d+|day)/([1-9]\d*)", text)
+    if not match:
+        return None
+    of = int(match[2])
+    first = day_of_year % of if match[1] == "day" else int(match[1]) - 1
+    return (first, of) if 0 <= first < of else None
 
 
 def run_all(twins, options, scratch):
@@ -617,6 +641,7 @@ def main():
     options = parse_options()
     number, of = options.slice
     twins = [t for t in find_twins(options.folders) if options.only.search(t.name)][number::of]
+    print(f"slice {number + 1}/{of}: {len(twins)} twins", file=sys.stderr)
     if options.list:
         for twin in twins:
             print(twin.name)

@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
+import collections
 import os
+import pathlib
 import subprocess
+import threading
 import time
+import types
 
 import broken_twins
 import family_twins
@@ -79,6 +83,73 @@ def test_a_word_that_is_a_byte_short_is_no_twin():
 def test_kinds_of_families_are_theirs_alone():
     others = broken_twins.find_twins(["sync", "windows"])
     assert not {twin.kind for twin in others} & {"told", "order", "edge", "check"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("1/4", (0, 4)), ("4/4", (3, 4)), ("day/20", (6, 20)), ("day/1", (0, 1)),
+     *((wrong, None) for wrong in ("0/4", "5/4", "1/0", "day", "day/0", "/4", "1/4x"))],
+)  # fmt: skip
+def test_a_slice_is_a_number_or_that_of_the_day(text, expected):
+    assert broken_twins.slice_of(text, 326) == expected
+
+
+def test_each_twin_is_in_the_slice_of_some_day():
+    assert {broken_twins.slice_of("day/20", day)[0] for day in range(1, 366)} == set(range(20))
+
+
+PROGRAM = pathlib.Path("windows/some_test.cpp")
+
+
+class Bench(broken_twins.Bench):
+    """Runs no program: `fails(tree, only)` says how a run ends."""
+
+    def __init__(self, fails):
+        self.options = types.SimpleNamespace(attempts=3)
+        self.tests, self.unchanged = [PROGRAM], "unchanged"
+        self.caught, self.passes, self.asking = collections.Counter(), set(), threading.Lock()
+        self.fails, self.runs = fails, []
+
+    def concerns(self, changed, test):
+        return True
+
+    def run_test(self, tree, test, only=""):
+        self.runs.append((tree, only))
+        return self.fails(tree, only)
+
+
+FAILURE = broken_twins.Failure("A.B", only="A.B")
+
+
+def test_a_catch_is_repeated_and_the_unchanged_tree_tried_as_often():
+    bench = Bench(lambda tree, only: FAILURE if tree == "twin" else None)
+    assert bench.run_tests("twin", {"windows/a.h"}) == "A.B"
+    tried = [("twin", ""), ("twin", "A.B"), ("unchanged", ""), *[("unchanged", "A.B")] * 4]
+    assert bench.runs == tried
+    assert bench.run_tests("twin", {"windows/a.h"}) == "A.B"
+    assert bench.runs == tried + tried[:2], "the unchanged tree is known"
+
+
+def test_a_failure_that_does_not_come_again_catches_nothing():
+    bench = Bench(lambda tree, only: None if only else FAILURE)
+    assert bench.run_tests("twin", {"windows/a.h"}) == ""
+    assert bench.runs == [("twin", ""), *[("twin", "A.B")] * 3]
+
+
+def test_a_program_without_an_end_need_not_be_run_again():
+    endless = broken_twins.Failure("no end", endless=True)
+    bench = Bench(lambda tree, only: endless if tree == "twin" else None)
+    assert bench.run_tests("twin", {"windows/a.h"}) == "no end"
+    assert [run for run in bench.runs if run[0] == "twin"] == [("twin", "")]
+
+
+def test_a_test_that_fails_by_luck_concludes_nothing():
+    def fails(tree, only):
+        return FAILURE if tree == "twin" or len(bench.runs) == 6 else None
+
+    bench = Bench(fails)
+    with pytest.raises(RuntimeError, match="the unchanged tree fails A.B"):
+        bench.run_tests("twin", {"windows/a.h"})
 
 
 @pytest.mark.parametrize("end", ["wait", "exit 3"])
