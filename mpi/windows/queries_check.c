@@ -168,7 +168,13 @@ static void allocated(void) {
   WORKS(MPI_Win_free(&win));
 }
 
-// Whole pages may be mapped by all. Memory that is told to be in reach is.
+// Whether memory of the program is where all processes map it.
+static int maps_memory(void) {
+  const char* const remap = getenv("TOMBOLO_REMAP");
+  return strcmp(machine, "coherent") == 0 && (remap == NULL || strcmp(remap, "off") != 0);
+}
+
+// Whole pages are mapped by all, where programs' memory is. Memory that is told to be in reach is.
 static void created_of_pages(void) {
   const MPI_Aint page = sysconf(_SC_PAGESIZE);
   MPI_Win win;
@@ -181,7 +187,7 @@ static void created_of_pages(void) {
   WORKS(MPI_Win_fence(0, win));
   for (int of = 0; of < ranks; ++of) {
     const struct region region = region_of(win, of);
-    if (region.bytes == 0) EXPECT(region.base == NULL && of != rank);
+    if (region.bytes == 0) EXPECT(region.base == NULL && of != rank && !maps_memory());
     if (region.bytes != 0)
       EXPECT(region.bytes == 2 * page && region.base[2 * page - 1] == 10 + of, "of %d", of);
   }
@@ -190,19 +196,28 @@ static void created_of_pages(void) {
   free(memory);
 }
 
-// Rank 1 asks for the most, and all get it.
-static void aligned(int shared) {
+// Rank 1 asks for the most, and all get it; of contiguous memory, the first one.
+enum memory { allocated_memory, shared_memory, contiguous_memory };
+static void aligned(enum memory memory) {
   const MPI_Aint wanted = 1 << 21;
   MPI_Info info;
   MPI_Win win;
   char* base = NULL;
   MPI_Info_create(&info);
   MPI_Info_set(info, "mpi_minimum_memory_alignment", rank == 1 ? "2097152" : "64");
-  MPI_Info_set(info, "alloc_shared_noncontig", "true");
-  if (shared) WORKS(MPI_Win_allocate_shared(100, 1, info, MPI_COMM_WORLD, &base, &win));
-  if (!shared) WORKS(MPI_Win_allocate(100, 1, info, MPI_COMM_WORLD, &base, &win));
+  MPI_Info_set(info, "alloc_shared_noncontig", memory == contiguous_memory ? "false" : "true");
+  if (memory == allocated_memory)
+    WORKS(MPI_Win_allocate(100, 1, info, MPI_COMM_WORLD, &base, &win));
+  else
+    WORKS(MPI_Win_allocate_shared(100, 1, info, MPI_COMM_WORLD, &base, &win));
   MPI_Info_free(&info);
-  EXPECT((MPI_Aint)base % wanted == 0, "%p", (void*)base);
+  if (memory == contiguous_memory) {
+    const struct region first = region_of(win, 0);
+    EXPECT((MPI_Aint)first.base % wanted == 0, "%p", (void*)first.base);
+    EXPECT(base == first.base + 100 * rank, "%p", (void*)base);
+  } else {
+    EXPECT((MPI_Aint)base % wanted == 0, "%p", (void*)base);
+  }
   WORKS(MPI_Win_fence(0, win));
   base[99] = (char)rank;
   WORKS(MPI_Win_fence(0, win));
@@ -211,6 +226,42 @@ static void aligned(int shared) {
   WORKS(MPI_Win_fence(0, win));
   EXPECT(seen == (rank + 1) % ranks, "%d", seen);
   WORKS(MPI_Win_free(&win));
+}
+
+static int is_in_image(const void* address) {
+  FILE* const maps = fopen("/proc/self/maps", "r");
+  char line[512];
+  int found = 0;
+  while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
+    unsigned long low = 0, high = 0;
+    sscanf(line, "%lx-%lx", &low, &high);
+    if (low <= (unsigned long)address && (unsigned long)address < high)
+      found = strstr(line, "tombolo-image") != NULL;
+  }
+  if (maps != NULL) fclose(maps);
+  return found;
+}
+
+// Peers map memory that starts on a page; more than that is the host's matter.
+static void aligned_without_a_window(void) {
+  static const struct {
+    const char* text;
+    MPI_Aint bytes;
+    int mapped;
+  } asked[] = {{"64", 64, 1}, {"4096", 4096, 1}, {"2097152", 2097152, 0}};
+  for (int i = 0; i < 3; ++i) {
+    MPI_Info info;
+    char* memory[2] = {NULL, NULL};  // one alone may lie so by chance
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "mpi_minimum_memory_alignment", asked[i].text);
+    for (int k = 0; k < 2; ++k) {
+      WORKS(MPI_Alloc_mem(100, info, &memory[k]));
+      EXPECT((MPI_Aint)memory[k] % asked[i].bytes == 0, "%s: %p", asked[i].text, (void*)memory[k]);
+      EXPECT(is_in_image(memory[k]) == (asked[i].mapped && maps_memory()), "%s", asked[i].text);
+    }
+    MPI_Info_free(&info);
+    for (int k = 0; k < 2; ++k) WORKS(MPI_Free_mem(memory[k]));
+  }
 }
 
 // A hint that makes no sense is none.
@@ -314,8 +365,10 @@ int main(int argc, char** argv) {
   allocated();
   created_and_dynamic();
   created_of_pages();
-  aligned(0);
-  aligned(1);
+  aligned(allocated_memory);
+  aligned(shared_memory);
+  aligned(contiguous_memory);
+  aligned_without_a_window();
   aligned_to_nonsense();
   sync_in_epochs();
   hints();
