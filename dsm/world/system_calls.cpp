@@ -20,6 +20,7 @@
 #include "dsm/world/must.h"
 #include "dsm/world/off_stack_memory.h"
 #include "host/faults/fault_router.h"
+#include "host/interrupts/reserved_signal.h"
 
 namespace tombolo::dsm {
 namespace {
@@ -296,7 +297,9 @@ bool SystemCalls::about_signals(host::SystemCall& call) {
     return false;
   }
   std::copy_n(action, action_.size(), action_.begin());
-  if (action_[0] != bits(reinterpret_cast<void*>(SIG_IGN)) && action_[0] != 0)
+  // The runtime has handlers of the reserved ones, which leave the program's memory alone.
+  const bool reserved = signal == host::first_reserved || signal == host::second_reserved;
+  if (!reserved && action_[0] != bits(reinterpret_cast<void*>(SIG_IGN)) && action_[0] != 0)
     has_signal_handlers = true;
   action_[flags] |= SA_ONSTACK;  // SYC2
   action_[mask] = without_ours(action_[mask]);
