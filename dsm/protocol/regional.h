@@ -142,7 +142,7 @@ class Regional {
   Status begin_span(Lock lock) {
     shape_.check_lock(lock);
     TOMBOLO_CHECK(!holds(lock), "begin_span: this thread holds lock {} already", lock);
-    TOMBOLO_TRY(held_.empty() ? end_region() : end_part());
+    TOMBOLO_TRY(send_stores());
     TOMBOLO_TRY(updates_.acquire(lock));
     return enter(lock);
   }
@@ -152,7 +152,7 @@ class Regional {
     taken = false;
     // A thread that asks again and again for a lock that is not free sends nothing.
     if (holds(lock) || updates_.held(lock)) return {};
-    TOMBOLO_TRY(held_.empty() ? end_region() : end_part());
+    TOMBOLO_TRY(send_stores());
     taken = updates_.try_acquire(lock);
     return taken ? enter(lock) : Status();
   }
@@ -178,13 +178,19 @@ class Regional {
         [this] { return drop_old(); });
   }
 
-  // Rule 3 for some of the threads: the pages that this one keeps stay, as before a span.
+  // Rule 3 for some of the threads: the pages that this one keeps stay, as before a span. In spans
+  // where these tell all, which they do here, too.
   Status tell() {
-    TOMBOLO_CHECK(held_.empty(), "tell: this thread holds {} locks", held_.size());
-    TOMBOLO_TRY(end_region());
+    TOMBOLO_CHECK(held_.empty() || shape_.spans_tell_all, "tell: this thread holds {} locks",
+                  held_.size());
+    TOMBOLO_TRY(send_stores());
     return tell_all();
   }
-  Status learn() { return drop_old(); }
+  // Stores since tell(), of a handler of a signal, are not lost with an old page.
+  Status learn() {
+    if (!store_.written().empty()) TOMBOLO_TRY(send_stores());
+    return drop_old();
+  }
 
   template <class V, class Combine>
   Status reduce(V& value, Combine&& combine) {
@@ -318,6 +324,8 @@ class Regional {
     held_.push_back({.lock = lock, .updates = {}});
     return {};
   }
+
+  Status send_stores() { return held_.empty() ? end_region() : end_part(); }
 
   // ---- Changes outside of spans -----------------------------------------------------------------
 

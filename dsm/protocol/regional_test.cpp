@@ -302,6 +302,43 @@ TEST(RegionalSteps, InPlaceAThreadThatLearnsSeesWhatWasTold) {
   expect_told_stores_to_be_seen<InPlace>();
 }
 
+TEST(RegionalSteps, AThreadTellsItsStoresAmidASpanThatTellsAll) {
+  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+    turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0), 0U); });
+    turns.take(1, 0, [&] {
+      thread.begin_span(0);
+      thread.store(0, 1, false);
+      thread.tell();
+      thread.learn();
+    });
+    turns.take(2, 1, [&] {
+      thread.learn();
+      EXPECT_EQ(thread.load(0), 1U);
+    });
+    turns.take(3, 0, [&] { thread.end_span(0); });
+  });
+}
+
+// As those of a handler of a signal, in the thread that waits.
+TEST(RegionalSteps, StoresBetweenTellingAndLearningAreNotLost) {
+  run_in_turns<Copied>(two_threads, [](auto& thread, auto& turns) {
+    turns.take(0, 0, [&] {
+      thread.store(0, 1);
+      thread.tell();
+    });
+    turns.take(1, 1, [&] {
+      thread.store(4, 2);
+      thread.tell();
+    });
+    turns.take(2, 0, [&] {
+      thread.store(0, 3);
+      thread.learn();
+      EXPECT_EQ(thread.load(0), 3U);
+      EXPECT_EQ(thread.load(4), 2U);
+    });
+  });
+}
+
 // ---- Kept pages ---------------------------------------------------------------------------------
 
 // Its own part and that of the home would both have it.

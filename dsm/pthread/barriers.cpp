@@ -29,7 +29,7 @@ int Barriers::wait(const void* barrier, bool& last) {
   if (count == 0) return EINVAL;
   memory_.fetch_add(object.word + count_word, one_inside);
   const std::uint64_t round = memory_.load(object.word + round_word);
-  hand_over(memory_, object.lock);  // POB1
+  must(memory_.tell());  // POB1
   last = memory_.fetch_add(object.word + arrived_word, 1) + 1 == count;
   if (last) {
     // The next round begins when this one is told to have ended.
@@ -38,7 +38,7 @@ int Barriers::wait(const void* barrier, bool& last) {
   } else {
     wait_until(memory_, [&] { return memory_.load(object.word + round_word) != round; });
   }
-  hand_over(memory_, object.lock);  // POB1
+  must(memory_.learn());  // POB1
   memory_.fetch_add(object.word + count_word, ~one_inside + 1);
   return 0;
 }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the objects of Pthreads that are counts in words: semaphores, readers-writer locks,
-// barriers, and initialization that is done once. Each hands over by its lock, so that a thread
-// that goes on sees the stores outside of spans of the thread that let it go.
+// barriers, and initialization that is done once. Each hands over by its lock, or tells and learns,
+// so that a thread that goes on sees the stores of the thread that let it go.
 //
 // Invariants: POB1 a thread changes the count after it has handed over, and hands over again after
-//                  it has seen the change.
+//                  it has seen the change. At a barrier, whose count says who has come, it tells
+//                  its stores before, and learns of those of the others behind: no lock goes round.
 //             POB2 the writer of a readers-writer lock has the lock for a span; readers have it for
 //                  a moment only, so that they run at once.
 // Thread safety: an object belongs to one thread. Errors are the numbers of Pthreads; without a

@@ -72,6 +72,8 @@ class ServerThread {
   void wake_all(Lock lock) { conditions_[lock].broadcast(); }
   void pause(std::uint64_t) { MUST(memory_.pause()); }
   void barrier() { MUST(memory_.barrier()); }
+  void tell() { MUST(memory_.tell()); }
+  void learn() { MUST(memory_.learn()); }
   std::uint64_t sum(std::uint64_t value) {
     MUST(memory_.reduce(value, [](std::uint64_t a, std::uint64_t b) { return a + b; }));
     return value;

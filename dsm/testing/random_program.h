@@ -50,7 +50,8 @@ inline Shape drawn(std::uint64_t seed, std::size_t page_bytes, std::uint32_t mor
           .locks = locks,
           .notices = static_cast<std::uint32_t>(1 + random.below(8)),
           .updates = static_cast<std::uint32_t>(1 + random.below(8)),
-          .read_ahead = static_cast<std::uint32_t>(random.below(3))};
+          .read_ahead = static_cast<std::uint32_t>(random.below(3)),
+          .spans_tell_all = random.one_in(2)};
 }
 
 // Of threads of this process.
@@ -192,8 +193,15 @@ class RandomProgram {
     memory_.end_span(lock);
   }
 
+  // By the barrier, or by its two halves around another wait of all threads.
   void meet() {
-    memory_.barrier();
+    if (common_.one_in(2)) {
+      memory_.barrier();
+    } else {
+      memory_.tell();
+      memory_.sum(0);
+      memory_.learn();
+    }
     for (Variable v = 0; v < of_threads; ++v) {
       const std::uint64_t stored = score_.stored(v);
       check(v, memory_.load(v), stored, stored);
