@@ -92,16 +92,30 @@ def same(command: list, **settings) -> None:
         ("conditions_check", 60),
         ("others_check", 60),
         ("kernel_check", 5),
+        ("own_pages_check", 60),
     ],
 )
 def test_calls_answer_as_under_pthreads(name, rounds, threads, transport):
     same([compiled(name), threads, rounds], transport=transport)
 
 
+def test_pages_of_one_thread_stay_in_place():
+    """In 100 rounds of two threads that each store to 16 pages, and read one of the other's."""
+    done = ours([compiled("own_pages_check"), 2, 100], processes=3, heap="64MiB", transport="window", stats="text")
+    assert done.returncode == 0, done.stderr
+    counts = [dict(re.findall(r"(dsm_\w+)=(\d+)", line)) for line in done.stderr.splitlines() if " stats " in line]
+    assert len(counts) == 3
+    for each in counts:
+        assert int(each["dsm_diffs"]) < 40, "its own pages are sent twice at most"
+        assert int(each["dsm_write_faults"]) < 60, "most are left to the program"
+        assert int(each["dsm_lock_waits"]) < 50, "a barrier takes no lock"
+
+
 @pytest.mark.parametrize("machine", ["flushed", "stale"])
 @pytest.mark.parametrize(
     "name",
-    ["threads_check", "mutexes_check", "others_check", "kernel_check", "cancellation_check", "c11_check", "robust_check"],
+    ["threads_check", "mutexes_check", "others_check", "kernel_check", "cancellation_check", "c11_check", "robust_check",
+     "own_pages_check"],
 )
 def test_calls_answer_alike_on_each_machine(name, machine):
     same([compiled(name), 3, 10], transport="window", machine=machine)

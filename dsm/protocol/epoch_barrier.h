@@ -116,8 +116,7 @@ class EpochBarrier {
       store_.forbid_writes(page);
       return {};
     }
-    TOMBOLO_TRY(note.kept ? sender_.give_back(page) : send_difference(page));
-    sender_.raise(page);
+    TOMBOLO_TRY(note.kept ? sender_.give_back_changed(page) : send_difference(page));
     noticed.push_back(page);
     // It lacks the changes of the others.
     store_.invalidate(page);
@@ -126,7 +125,8 @@ class EpochBarrier {
 
   Status send_difference(Page page) {
     difference(store_.frame(page), store_.twin(page), diff_);
-    return sender_.send(page, diff_);
+    std::uint64_t version = 0;
+    return sender_.send(page, diff_, version);
   }
 
   S& store_;

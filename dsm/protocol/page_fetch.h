@@ -10,11 +10,16 @@
 // Invariants: DPF1 the page has all changes up to the version in its note: the version is loaded
 //                  before the keeper is looked for, and that before the bytes are got (DPD1). It
 //                  may have later ones, whose version is raised only then, and lack those of a
-//                  thread that has begun to keep it since; the page is got once more then.
+//                  thread that has begun to keep it since.
 //             DPF2 a kept page is got under its mutex: its parts are of one keeper, and no
 //                  difference is in both or in none.
 //             DPF3 a thread that holds the mutexes of several pages has taken them in ascending
 //                  order, and no thread waits for another page's mutex otherwise.
+//             DPF4 a page that had no keeper is got without its mutex. Where a thread may begin to
+//                  keep a page outside of barriers, in place, its home may become the differences
+//                  of others meanwhile, which are no page. Then its version is raised before its
+//                  mutex is free (DPS2): a page that has neither a keeper nor another version
+//                  behind the get was the page all the time, and any other is got again.
 // Thread safety: one thread for each object.
 #pragma once
 
@@ -111,8 +116,14 @@ class PageFetch {
   Status get(Page page, std::span<std::byte> out, std::uint64_t& version, bool& got) {
     version = directory_.version(page);
     if (directory_.keeper(page)) return get_kept(page, out, version, got);
-    got = true;
-    return transport_.get(page, out);
+    TOMBOLO_TRY(transport_.get(page, out));
+    got = !store_.in_place() || still_home(page, version);
+    return {};
+  }
+
+  // DPF4. The version comes last: a keeper that has gone before has raised it.
+  bool still_home(Page page, std::uint64_t version) {
+    return !directory_.keeper(page) && directory_.version(page) == version;
   }
 
   Status get_kept(Page page, std::span<std::byte> out, std::uint64_t& version, bool& got) {

@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "dsm/testing/exposed_pages.h"
 #include "dsm/testing/noting_core.h"
@@ -19,7 +21,19 @@ namespace {
 using testing::Steps;
 using Core = testing::NotingCore;
 using Pages = testing::ExposedPages;
-using Transfer = CoreTransport<Core>;
+using testing::PrivatePages;
+
+// Does other threads' work right behind a get.
+class Transfer : public CoreTransport<Core> {
+ public:
+  using CoreTransport<Core>::CoreTransport;
+  std::function<void()> behind_get;
+  Status get(Page page, std::span<std::byte> out) {
+    Status got = CoreTransport<Core>::get(page, out);
+    if (behind_get) std::exchange(behind_get, nullptr)();
+    return got;
+  }
+};
 
 class PageFetchTest : public ::testing::Test {
  protected:
@@ -48,9 +62,42 @@ class PageFetchTest : public ::testing::Test {
 };
 
 TEST_F(PageFetchTest, LoadsTheVersionThenTheKeeperThenTheBytes) {
-  ASSERT_TRUE(fetcher.fetch(0).ok());
+  PrivatePages copied(shape);
+  PageFetch<Transfer, PrivatePages> of_copies(transport, copied, directory, readers);
+  ASSERT_TRUE(of_copies.fetch(0).ok());
   EXPECT_EQ(steps(), Steps({"load version", "load keeper", "read"}));
+  EXPECT_FALSE(copied.lookup(0)->kept);
+}
+
+// DPF4. A keeper that has gone before the second look has raised the version by then.
+TEST_F(PageFetchTest, InPlaceLooksForAKeeperAndTheVersionAgain) {
+  ASSERT_TRUE(fetcher.fetch(0).ok());
+  EXPECT_EQ(steps(), Steps({"load version", "load keeper", "read", "load keeper", "load version"}));
   EXPECT_FALSE(pages.lookup(0)->kept);
+}
+
+TEST_F(PageFetchTest, GetsAPageAgainThatAThreadHasBegunToKeep) {
+  const PageBytes exposed(shape.page_bytes, std::byte{0x55});
+  Core keeper(host.attachment(0));
+  Transfer of_keeper(keeper, of_transport, shape);
+  ASSERT_TRUE(of_keeper.expose(2, exposed).ok());
+  transport.behind_get = [&] { directory.set_keeper(0, {.thread = 0, .slot = 2}); };
+  ASSERT_TRUE(fetcher.fetch(0).ok());
+  EXPECT_EQ(pages.frame(0)[7], std::byte{0x55});
+  EXPECT_TRUE(directory.keeper(0)->shared);
+}
+
+// A thread kept it, another has sent a difference in the place of the page, and the first has given
+// it back.
+TEST_F(PageFetchTest, GetsAPageAgainThatHasBeenKeptMeanwhile) {
+  const PageBytes whole(shape.page_bytes, std::byte{0x55});
+  transport.behind_get = [&] {
+    ASSERT_TRUE(transport.put(0, whole).ok());
+    directory.raise_version(0);
+  };
+  ASSERT_TRUE(fetcher.fetch(0).ok());
+  EXPECT_EQ(pages.frame(0)[7], std::byte{0x55});
+  EXPECT_EQ(pages.lookup(0)->version, 1U);
 }
 
 // The mark of the reader is there before its notice, and that before the bytes are got.

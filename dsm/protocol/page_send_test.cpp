@@ -58,6 +58,12 @@ class Sender {
     EXPECT_TRUE(transport.get_exposed(1, slot, bytes).ok());
     return std::to_integer<int>(bytes[5]);
   }
+  // A difference of such bytes; its version.
+  std::uint64_t expect_sent(unsigned char with) {
+    std::uint64_t version = 0;
+    EXPECT_TRUE(sender.send(0, filled(with), version).ok());
+    return version;
+  }
   // The page's mutex is free.
   void expect_free() {
     EXPECT_TRUE(directory.lock(0).ok());
@@ -70,7 +76,8 @@ class Sender {
 TEST(PageSend, ADifferenceGoesIntoThePageAtItsHome) {
   Sender<PrivatePages> one;
   one.set_home(0x70);
-  ASSERT_TRUE(one.sender.send(0, one.filled(0x0f)).ok());
+  one.cache(1);
+  one.expect_sent(0x0f);
   EXPECT_EQ(one.home(), 0x7f);
   EXPECT_FALSE(one.directory.keeper(0));
   one.expect_free();
@@ -81,34 +88,37 @@ TEST(PageSend, TheFirstDifferenceBesideAKeeperReplacesItsHome) {
   Sender<PrivatePages> one;
   one.set_home(0x70);
   one.directory.set_keeper(0, {.thread = 0, .slot = 3, .shared = true});
-  ASSERT_TRUE(one.sender.send(0, one.filled(0x0f)).ok());
+  one.cache(1);
+  one.expect_sent(0x0f);
   EXPECT_EQ(one.home(), 0x0f);
   const auto keeper = one.directory.keeper(0);
   EXPECT_TRUE(keeper->mixed && keeper->shared);
   EXPECT_EQ(keeper->thread, 0U);
   EXPECT_EQ(keeper->slot, 3U);
-  ASSERT_TRUE(one.sender.send(0, one.filled(0x30)).ok());
+  one.expect_sent(0x30);
   EXPECT_EQ(one.home(), 0x3f) << "the second joins it";
   one.expect_free();
 }
 
-// A thread that begins to keep the page meanwhile would lack it.
-TEST(PageSend, ADifferenceIsSentUnderTheMutex) {
+// A thread that begins to keep the page meanwhile would lack it, or take its copy for one that has
+// it.
+TEST(PageSend, ADifferenceAndItsVersionAreSentUnderTheMutex) {
   Sender<PrivatePages> one;
   one.directory.set_keeper(0, {.thread = 0, .slot = 3});
+  one.cache(1);
   one.core.take_steps();
-  ASSERT_TRUE(one.sender.send(0, one.filled(0x0f)).ok());
-  EXPECT_EQ(one.core.take_steps(),
-            Steps({"change mutex", "load keeper", "write", "store keeper", "store mutex"}));
+  one.expect_sent(0x0f);
+  EXPECT_EQ(one.core.take_steps(), Steps({"change mutex", "load keeper", "write", "store keeper",
+                                          "add version", "store mutex"}));
 }
 
 TEST(PageSend, AVersionIsTheCachedPagesOnlyAfterTheOneBefore) {
   Sender<PrivatePages> one;
   PageNote& note = one.cache(1);
-  EXPECT_EQ(one.sender.raise(0), 1U);
+  EXPECT_EQ(one.expect_sent(0x0f), 1U);
   EXPECT_EQ(note.version, 1U);
   one.directory.raise_version(0);  // by another thread
-  EXPECT_EQ(one.sender.raise(0), 3U);
+  EXPECT_EQ(one.expect_sent(0x0f), 3U);
   EXPECT_EQ(note.version, 1U) << "it lacks the change of the other";
 }
 
@@ -195,6 +205,60 @@ TEST(PageSend, AKeptPageGoesHomeWhole) {
   EXPECT_FALSE(note.kept);
   EXPECT_FALSE(one.directory.keeper(0));
   one.expect_free();
+}
+
+TEST(PageSend, AChangedPageThatGoesHomeHasAVersionBeforeItsMutexIsFree) {
+  Sender<PrivatePages> one;
+  one.cache(0x11);
+  one.sender.keep(0);
+  one.core.take_steps();
+  ASSERT_TRUE(one.sender.give_back_changed(0).ok());
+  EXPECT_EQ(one.core.take_steps(), Steps({"change mutex", "load keeper", "write", "store keeper",
+                                          "add version", "store mutex"}));
+  EXPECT_EQ(one.directory.version(0), 1U);
+}
+
+// ---- Outside of barriers (DPS4) -----------------------------------------------------------------
+
+bool tried_to_keep(Sender<ExposedPages>& one) {
+  bool kept = false;
+  EXPECT_TRUE(one.sender.try_keep(0, kept).ok());
+  one.expect_free();
+  return kept;
+}
+
+TEST(PageSend, APageThatLacksNoChangeIsKeptUnderItsMutex) {
+  Sender<ExposedPages> one;
+  PageNote& note = one.cache(0x11);
+  bool kept = false;
+  ASSERT_TRUE(one.sender.try_keep(0, kept).ok());
+  EXPECT_EQ(one.core.take_steps(), Steps({"change mutex", "load keeper", "load version",
+                                          "store keeper", "add version", "store mutex"}));
+  EXPECT_TRUE(kept && note.kept);
+  EXPECT_FALSE(note.shared);
+  EXPECT_TRUE(one.sender.keeps(0));
+  EXPECT_EQ(one.directory.version(0), 1U) << "older copies are too old";
+  EXPECT_EQ(note.version, 1U);
+}
+
+TEST(PageSend, APageThatLacksAChangeIsNotKept) {
+  Sender<ExposedPages> one;
+  PageNote& note = one.cache(0x11);
+  one.directory.raise_version(0);
+  EXPECT_FALSE(tried_to_keep(one));
+  EXPECT_FALSE(note.kept || one.directory.keeper(0));
+  EXPECT_EQ(one.directory.version(0), 1U);
+}
+
+TEST(PageSend, APageThatAnotherThreadKeepsIsLeftToIt) {
+  Sender<ExposedPages> one;
+  PageNote& note = one.cache(0x11);
+  one.directory.set_keeper(0, {.thread = 0, .slot = 3, .mixed = true});
+  EXPECT_FALSE(tried_to_keep(one));
+  EXPECT_FALSE(note.kept);
+  EXPECT_EQ(one.directory.keeper(0)->thread, 0U);
+  EXPECT_TRUE(one.directory.keeper(0)->mixed);
+  EXPECT_EQ(one.directory.version(0), 0U);
 }
 
 // Each part is in the other's place without its twin.

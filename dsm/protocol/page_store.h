@@ -33,6 +33,10 @@ struct PageNote {
   bool kept = false;          // this thread is its keeper
   bool shared = false;        // kept: another thread may have a copy
   bool twin = false;          // writable: it has one
+  // Writable: a store to it was met, or the stores of a stream have gone past it.
+  bool met = false;
+  // Not kept: this thread was the last to store to it, as far as it knows, outside of spans.
+  bool alone = false;
   // Not kept: so many more begins or ends of spans it stays writable.
   std::uint8_t open = 0;
   // Kept: the times that it will be left to the program without a store that was met, and those

@@ -43,11 +43,19 @@ class ReadAhead {
   // No run from now on has this page, or goes on behind it.
   void stop_at(Page page) { stops_.insert(std::ranges::upper_bound(stops_, page), page); }
 
-  // After a miss of `page`: the pages that may be needed next.
+  // After a miss of `page`: the pages that may be needed next. `passed`: those that were brought
+  // for the miss before, if the stream has come past all of them.
+  PageRun after(Page page, PageRun& passed) {
+    const auto found = expecting(page);
+    passed = {};
+    if (found != streams_.end())
+      passed = {.first = found->last + static_cast<Page>(found->step),
+                .step = found->step,
+                .count = found->ahead};
+    return after(page);
+  }
   PageRun after(Page page) {
-    const auto found = std::ranges::find_if(streams_, [page](const Stream& stream) {
-      return stream.used != 0 && stream.next() == page;
-    });
+    const auto found = expecting(page);
     Stream& stream = found == streams_.end() ? begun(page) : *found;
     if (found != streams_.end())
       stream.ahead = std::min(std::max<Page>(2 * stream.ahead, 1), most_);
@@ -73,6 +81,13 @@ class ReadAhead {
     Page next() const { return last + static_cast<Page>(step) * (1 + ahead); }
   };
   static constexpr std::int64_t farthest = 1024;  // pages, from one miss of a stream to the next
+  using Streams = std::array<Stream, 4>;
+
+  Streams::iterator expecting(Page page) {
+    return std::ranges::find_if(streams_, [page](const Stream& stream) {
+      return stream.used != 0 && stream.next() == page;
+    });
+  }
 
   // The stream that a page belongs to which none expects: one that had brought it; the nearest one
   // that is not known yet, at another distance; or a new one.
@@ -102,7 +117,7 @@ class ReadAhead {
 
   Page most_;
   Page pages_;
-  std::array<Stream, 4> streams_;
+  Streams streams_;
   std::uint64_t clock_ = 0;
   std::vector<Page> stops_;  // in order
 };

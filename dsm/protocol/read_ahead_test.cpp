@@ -68,6 +68,32 @@ TEST(ReadAhead, BringsNothingWhereMissesHaveNoOrder) {
   EXPECT_EQ(brought(ahead, 50), Pages({})) << "the same again";
 }
 
+// Those that a stream has gone past, and that it has not.
+TEST(ReadAhead, NamesThePagesThatAStreamHasPassed) {
+  ReadAhead ahead(shape_of(2000, 1000, 4));
+  const auto passed = [&](Page page) {
+    PageRun run;
+    ahead.after(page, run);
+    Pages pages;
+    for (Page i = 0; i < run.count; ++i) pages.push_back(run[i]);
+    return pages;
+  };
+  EXPECT_EQ(passed(0), Pages({}));
+  EXPECT_EQ(passed(1), Pages({})) << "nothing was brought besides";
+  EXPECT_EQ(passed(3), Pages({2}));
+  EXPECT_EQ(passed(6), Pages({4, 5}));
+  EXPECT_EQ(passed(8), Pages({})) << "amid 7 to 10";
+  EXPECT_EQ(passed(1500), Pages({}));
+  EXPECT_EQ(passed(9), Pages({})) << "from the start again";
+  EXPECT_EQ(passed(11), Pages({10}));
+  ReadAhead back(shape_of(2000, 1000, 4));
+  PageRun run;
+  for (const Page page : {500U, 497U, 494U}) back.after(page, run);
+  back.after(488, run);
+  EXPECT_EQ(run.count, 1U);
+  EXPECT_EQ(run[0], 491U);
+}
+
 TEST(ReadAhead, EndsWithTheMemory) {
   ReadAhead ahead(shape_of(10, 100, 8));
   EXPECT_EQ(brought(ahead, 6), Pages({}));

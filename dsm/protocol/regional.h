@@ -27,13 +27,17 @@
 //                  lock is free, as by rule 1: then all that is ordered by locks is in order, for
 //                  programs that know of no regions (docs/decisions/0026). A change of a few
 //                  recorded bytes is in its notice, and in no log: a page that has the version
-//                  before it is patched, by each thread.
+//                  before it is patched, by each thread. A kept page has no twin in a span either:
+//                  its stores are announced to all.
 //             DRG5 a page that this thread caches and does not keep equals the page that other
 //                  threads get, but for changes of threads that it has not heard of.
 //             DRG6 a page is left to the program only if this thread keeps it in place, and owes
 //                  no other a notice (DPS3): a thread that gets it later sees its stores, and is
 //                  found by the next look at the notices of readers (DNR1), before a lock is taken
 //                  or given back, and at the barrier.
+//             DRG7 a thread that has changed a page outside of spans twice, and no other has in
+//                  between, keeps it from then on, in place (DPS4, docs/decisions/0049): a page
+//                  that one thread alone stores to is sent twice at most, and so is its stack.
 // Thread safety: one thread for each object.
 #pragma once
 
@@ -105,9 +109,12 @@ class Regional {
   Status write_miss(Page page) {
     shape_.check(page);
     if (held_.empty()) {
-      const PageRun run = stores_ahead_.after(page);
+      PageRun passed;
+      const PageRun run = stores_ahead_.after(page, passed);
+      for (Page i = 0; i < passed.count; ++i) note_met(passed[i]);
       TOMBOLO_TRY(bring(page, run, true));
       open(page);
+      note_met(page);
       for (Page i = 0; i < run.count; ++i)
         if (store_.lookup(run[i]) != nullptr) open(run[i]);
       return {};
@@ -115,6 +122,7 @@ class Regional {
     // In a span, pages that are not stored to would be looked at for nothing at its end.
     if (store_.lookup(page) == nullptr) TOMBOLO_TRY(read_miss(page));
     open(page);
+    note_met(page);
     return {};
   }
 
@@ -213,11 +221,16 @@ class Regional {
   void open(Page page) {
     if (store_.writable(page)) return;
     PageNote& note = *store_.lookup(page);
+    note.met = false;
     grant(note);
     if (note.kept && !note.shared) return store_.leave_to_program(page);
-    note.twin = !note.kept || !held_.empty();
+    note.twin = !note.kept || (!held_.empty() && !shape_.spans_tell_all);
     if (note.twin) store_.make_twin(page);
     store_.allow_writes(page);
+  }
+
+  void note_met(Page page) {
+    if (PageNote* const note = store_.lookup(page); note != nullptr) note->met = true;
   }
 
   // A page that was missed, and those of a stream that follow it, neighbours together.
@@ -229,12 +242,13 @@ class Regional {
     TOMBOLO_TRY(make_room(missed, run));
     std::ranges::sort(absent_);
     // In place, a page that is kept costs neither a twin nor a difference on its way home. The
-    // stores of a stream are of one thread.
+    // stores of a stream are of one thread; but programs that know of no regions clear memory in
+    // one thread that others then use: it would have to be given back first.
     const bool stores_follow = for_stores && run.count != 0;
     for (std::size_t begin = 0, end = 0; begin < absent_.size(); begin = end) {
       const Page first = absent_[begin];
       for (end = begin + 1; end < absent_.size() && absent_[end] == first + (end - begin);) ++end;
-      TOMBOLO_TRY(stores_follow && store_.in_place()
+      TOMBOLO_TRY(stores_follow && store_.in_place() && !shape_.spans_tell_all
                       ? fetcher_.fetch_run_to_keep(first, end - begin)
                       : fetcher_.fetch_run(first, end - begin, stores_follow));
     }
@@ -339,20 +353,36 @@ class Regional {
   }
 
   Status flush(Page page) {
-    if (store_.lookup(page)->kept) {
-      std::uint64_t version = 0;
-      TOMBOLO_TRY(sender_.announce(page, version));
-      changed_.push_back(page);
+    if (store_.lookup(page)->kept) return announce(page, changed_);
+    return send_or_keep(page);
+  }
+
+  // DRG7. A page that was stored to with its own contents is worth keeping, too: there may be such
+  // stores again. One that a stream has opened ahead may have had no store at all.
+  Status send_or_keep(Page page) {
+    PageNote& note = *store_.lookup(page);
+    const bool differs = difference(store_.frame(page), store_.twin(page), diff_);
+    const bool stored = differs || note.met;
+    bool kept = false;
+    if (stored && note.alone && store_.in_place()) TOMBOLO_TRY(sender_.try_keep(page, kept));
+    std::uint64_t version = note.version;
+    if (differs && !kept) TOMBOLO_TRY(sender_.send(page, diff_, version));
+    if (differs || kept) changed_.push_back(page);
+    if (kept) {
       settle_kept(page);
       return {};
     }
-    const bool differs = difference(store_.frame(page), store_.twin(page), diff_);
-    if (differs) {
-      TOMBOLO_TRY(sender_.send(page, diff_));
-      sender_.raise(page);
-      changed_.push_back(page);
-    }
+    if (stored) note.alone = note.version == version;
     settle_sent(page, differs);
+    return {};
+  }
+
+  // A kept page; notice of it is to be given to all.
+  Status announce(Page page, std::vector<Page>& noticed) {
+    std::uint64_t version = 0;
+    TOMBOLO_TRY(sender_.announce(page, version));
+    noticed.push_back(page);
+    settle_kept(page);
     return {};
   }
 
@@ -396,6 +426,10 @@ class Regional {
   }
 
   Status flush_in_span(Page page) {
+    if (shape_.spans_tell_all && store_.lookup(page)->kept) {
+      recorded_.forget(page);
+      return announce(page, changed_in_spans_);
+    }
     const bool differs =
         !store_.lookup(page)->twin || difference(store_.frame(page), store_.twin(page), diff_);
     if (differs) {
@@ -418,9 +452,7 @@ class Regional {
 
   Status send_in_span(Page page, std::uint64_t& version) {
     if (store_.lookup(page)->kept) return sender_.announce_to_some(page, version);
-    TOMBOLO_TRY(sender_.send(page, diff_));
-    version = sender_.raise(page);
-    return {};
+    return sender_.send(page, diff_, version);
   }
 
   // The recorded bytes; the page by its name alone if other bytes differ from the twin too, if it
@@ -483,6 +515,7 @@ class Regional {
     if (store_.writable(update.page))
       copy(contents, store_.twin(update.page).subspan(update.offset, update.bytes));
     note.version = update.version;
+    note.alone = false;
   }
 
   // ---- Copies that are too old ------------------------------------------------------------------

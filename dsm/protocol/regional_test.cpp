@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <initializer_list>
 
 #include "dsm/testing/machines.h"
 
@@ -371,6 +372,204 @@ TEST(RegionalSteps, AKeptPageTakesNoUpdates) { expect_no_update_of_a_kept_page<C
 TEST(RegionalSteps, AKeptPageInPlaceTakesNoUpdates) { expect_no_update_of_a_kept_page<InPlace>(); }
 TEST(RegionalSteps, AKeptPageTakesNoChangeOfANotice) {
   expect_no_update_of_a_kept_page<Copied>(telling_all());
+}
+
+// ---- Pages that are kept outside of barriers, in place ------------------------------------------
+
+// A store outside of spans, and a span with nothing in it.
+template <class Thread>
+void store_and_send(Thread& thread, Variable v, std::uint64_t value) {
+  thread.store(v, value);
+  thread.begin_span(thread.self());
+  thread.end_span(thread.self());
+}
+template <class Thread>
+bool keeps(Thread& thread, Page page) {
+  const PageNote* const note = thread.pages().lookup(page);
+  return note != nullptr && note->kept;
+}
+// From here on thread 0 keeps page 0, which is left to its program.
+template <class Thread>
+void keep_by_stores(Thread& thread) {
+  for (const std::uint64_t value : {1, 2}) store_and_send(thread, 0, value);
+  ASSERT_TRUE(keeps(thread, 0));
+  EXPECT_TRUE(thread.pages().writable(0));
+}
+
+TEST(RegionalSteps, APageThatAThreadChangesAgainIsKept) {
+  run_in_turns<InPlace>(two_threads, [](auto& thread, auto& turns) {
+    turns.take(0, 0, [&] {
+      store_and_send(thread, 0, 1);
+      EXPECT_FALSE(keeps(thread, 0)) << "it may be another thread's the next time";
+      store_and_send(thread, 0, 2);
+      EXPECT_TRUE(keeps(thread, 0));
+      thread.store(0, 3);
+    });
+    turns.take(1, 1, [&] { EXPECT_EQ(thread.load(0), 3U) << "it is where others get it"; });
+  });
+}
+
+TEST(RegionalSteps, APageThatIsNotInPlaceIsSentAgain) {
+  run_in_turns<Copied>(two_threads, [](auto& thread, auto& turns) {
+    turns.take(0, 0, [&] {
+      for (const std::uint64_t value : {1, 2, 3}) store_and_send(thread, 0, value);
+      EXPECT_FALSE(keeps(thread, 0));
+    });
+  });
+}
+
+// There may be such stores again, each of which would be met.
+TEST(RegionalSteps, APageThatIsStoredToWithItsOwnContentsIsKept) {
+  run_in_turns<InPlace>(two_threads, [](auto& thread, auto& turns) {
+    turns.take(0, 0, [&] {
+      store_and_send(thread, 0, 0);
+      EXPECT_FALSE(keeps(thread, 0));
+      store_and_send(thread, 0, 0);
+      EXPECT_TRUE(keeps(thread, 0));
+    });
+  });
+}
+
+// Its copy lacks the change, and is dropped or patched before the next store.
+template <class Case>
+void expect_changed_by_both(const Shape& shape) {
+  run_in_turns<Case>(shape, [&](auto& thread, auto& turns) {
+    turns.take(0, 0, [&] { store_and_send(thread, 0, 1); });
+    turns.take(1, 1, [&] {
+      if (shape.spans_tell_all) return count_alone(thread, 4, 2);
+      store_and_send(thread, 4, 2);
+    });
+    turns.take(2, 0, [&] {
+      thread.learn();
+      store_and_send(thread, 0, 3);
+      EXPECT_FALSE(keeps(thread, 0));
+      EXPECT_EQ(thread.load(4), 2U);
+      store_and_send(thread, 0, 4);
+      EXPECT_TRUE(keeps(thread, 0));
+    });
+    turns.take(3, 1, [&] {
+      thread.learn();
+      EXPECT_EQ(thread.load(0), 4U);
+      EXPECT_EQ(thread.load(4), 2U);
+    });
+  });
+}
+TEST(RegionalSteps, APageThatAnotherChangesBetweenIsNotKept) {
+  expect_changed_by_both<InPlace>(two_threads);
+}
+TEST(RegionalSteps, APageThatAnotherPatchesBetweenIsNotKept) {
+  expect_changed_by_both<InPlace>(telling_all());
+}
+
+// Both send at once: thread 0 has yet to learn of the other's change.
+TEST(RegionalSteps, APageWithAChangeThatIsNotKnownYetIsNotKept) {
+  run_in_turns<InPlace>(two_threads, [](auto& thread, auto& turns) {
+    turns.take(0, 1, [&] { thread.store(4, 2); });
+    turns.take(1, 0, [&] {
+      thread.store(0, 1);
+      thread.tell();
+    });
+    turns.take(2, 1, [&] { thread.tell(); });
+    turns.take(3, 0, [&] {
+      thread.store(0, 3);
+      thread.tell();
+      EXPECT_FALSE(keeps(thread, 0));
+    });
+    turns.take(4, 1, [&] {
+      thread.learn();
+      EXPECT_EQ(thread.load(0), 3U);
+      EXPECT_EQ(thread.load(4), 2U);
+    });
+  });
+}
+
+TEST(RegionalSteps, CopiesOfAPageThatBeginsToBeKeptAreDropped) {
+  run_in_turns<InPlace>(two_threads, [](auto& thread, auto& turns) {
+    turns.take(0, 0, [&] { store_and_send(thread, 0, 1); });
+    turns.take(1, 1, [&] { EXPECT_EQ(thread.load(0), 1U); });
+    turns.take(2, 0, [&] { store_and_send(thread, 0, 2); });
+    turns.take(3, 1, [&] {
+      thread.begin_span(1);
+      EXPECT_EQ(thread.load(0), 2U);
+      thread.end_span(1);
+    });
+  });
+}
+
+// Of programs that know of no regions: no span of the same lock is needed.
+TEST(RegionalSteps, ReadersOfAPageThatIsChangedInASpanAreAllTold) {
+  run_in_turns<InPlace>(telling_all(), [](auto& thread, auto& turns) {
+    turns.take(0, 0, [&] { keep_by_stores(thread); });
+    turns.take(1, 1, [&] { EXPECT_EQ(thread.load(0), 2U); });
+    for (const int round : {0, 1}) {
+      const std::uint64_t value = 3 + static_cast<std::uint64_t>(round);
+      turns.take(2 + 2 * round, 0, [&] {
+        count_alone(thread, 0, value);
+        EXPECT_TRUE(keeps(thread, 0));
+        EXPECT_FALSE(thread.pages().lookup(0)->shared) << "no copy is left that may stay";
+      });
+      turns.take(3 + 2 * round, 1, [&] {
+        thread.begin_span(1);
+        EXPECT_EQ(thread.load(0), value);
+        thread.end_span(1);
+      });
+    }
+  });
+}
+
+// One page is brought besides the second of two that follow each other.
+constexpr Shape in_streams() {
+  Shape shape = telling_all();
+  shape.pages = 8;
+  shape.cached_pages = 8;
+  shape.read_ahead = 1;
+  return shape;
+}
+template <class Thread>
+void store_in_order(Thread& thread, std::initializer_list<Variable> variables) {
+  for (const Variable v : variables) thread.store(v, 7);
+  thread.tell();
+}
+
+TEST(RegionalSteps, APageAheadOfAStreamIsNotKept) {
+  run_in_turns<InPlace>(in_streams(), [](auto& thread, auto& turns) {
+    turns.take(0, 0, [&] {
+      for (int times = 0; times < 3; ++times) {
+        store_in_order(thread, {0, 1});
+        ASSERT_NE(thread.pages().lookup(2), nullptr) << "it is brought";
+        EXPECT_EQ(keeps(thread, 1), times != 0);
+        EXPECT_FALSE(keeps(thread, 2)) << "another thread may store to it";
+      }
+    });
+  });
+}
+
+// The stores to page 2 are not met.
+TEST(RegionalSteps, APageThatAStreamHasPassedIsKept) {
+  run_in_turns<InPlace>(in_streams(), [](auto& thread, auto& turns) {
+    turns.take(0, 0, [&] {
+      for (const bool again : {false, true}) {
+        store_in_order(thread, {0, 1, 3});
+        for (const Page page : {0, 1, 2, 3}) EXPECT_EQ(keeps(thread, page), again) << page;
+      }
+    });
+  });
+}
+
+// It would have to go home before the threads that use it could keep it.
+TEST(RegionalSteps, APageThatIsClearedInAStreamIsNotKept) {
+  run_in_turns<InPlace>(in_streams(), [](auto& thread, auto& turns) {
+    turns.take(0, 0, [&] {
+      for (Variable v = 0; v < 8; ++v) thread.store(v, 0);
+      for (Page page = 0; page < 8; ++page) EXPECT_FALSE(keeps(thread, page));
+      thread.tell();
+    });
+    turns.take(1, 1, [&] {
+      thread.learn();
+      for (const std::uint64_t value : {1, 2}) store_and_send(thread, 5, value);
+      EXPECT_TRUE(keeps(thread, 5));
+    });
+  });
 }
 
 // ---- Readers of pages that are left to their programs -------------------------------------------

@@ -36,9 +36,6 @@ Status shape_of_caches(const MemoryPlan& plan, std::uint64_t cache_bytes, Shape&
         fmt::format("a cache of {} bytes is too small for a program of Pthreads: at least {}; see "
                     "TOMBOLO_DSM_CACHE and --cache",
                     cache_bytes, fewest_cached_pages * page));
-  // Not in place (docs/decisions/0025): pages are kept from barriers of all threads on, of which a
-  // program of Pthreads has none, or where stores follow each other. pigz, pbzip2, zstd and xz took
-  // as long with it, and each process wants address space, as memory, for all pages.
   out = {.threads = plan.threads,
          .pages = pages,
          .page_bytes = page,

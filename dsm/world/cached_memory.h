@@ -59,6 +59,15 @@ class SavedVariables {
   host::ZeroMemory copy_;
 };
 
+// Where the pages of this thread lie, in place; null: in memory of its cache's own.
+template <machine::Core C>
+std::byte* frames_in(const machine::AttachmentOf<C>& attachment, const Shape& shape) {
+  if constexpr (C::properties.coherent)
+    if (shape.in_place)
+      return attachment.data[attachment.self].memory + CoreTransport<C>::exposed_at(shape);
+  return nullptr;
+}
+
 // The part of the process of `attachment`'s core. It replaces the memory at the plan's address;
 // only the first one's variables are put back (CHM1).
 template <machine::Core C>
@@ -71,7 +80,10 @@ Status make_cached_memory(const MemoryPlan& plan, const Shape& shape,
   if (!variables) return Status::no_memory("no address space for a copy of the variables");
   std::unique_ptr<FaultPages> pages;
   // From here on until they are put back the program has no variables.
-  TOMBOLO_TRY(FaultPages::create(shape, {.address = plan.at.data(), .replace = true}, pages));
+  TOMBOLO_TRY(FaultPages::create(
+      shape,
+      {.address = plan.at.data(), .replace = true, .frames = frames_in<C>(attachment, shape)},
+      pages));
   auto memory = std::make_unique<CachedMemory<C>>(std::move(attachment),
                                                   CachedMemory<C>::take(shape, plan.words), shape,
                                                   std::move(pages), give_up, observer);

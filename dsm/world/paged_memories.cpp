@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "dsm/world/cached_memory.h"
 #include "host/faults/caught_calls.h"
+#include "host/memory/memory_room.h"
 #include "runtime/collective/collective.h"
 #include "runtime/collective/memory_exchange.h"
 #include "runtime/engines/attachment.h"
@@ -40,6 +41,7 @@ Status PagedMemories::make(const MemoryPlan& plan) {
     return Status::bad_configuration(settings_.options.complaints.front());
   TOMBOLO_TRY(can_cache_pages());
   TOMBOLO_TRY(shape_of_caches(plan_, settings_.cache_bytes, shape_));
+  shape_.in_place = can_lie_in_place();
   // That nothing else lies there; enter() takes the place of the reservation.
   const std::span<std::byte> rest = plan.at.subspan(plan.filled);
   TOMBOLO_TRY(host::FixedRange::reserve(reinterpret_cast<std::uint64_t>(rest.data()), rest.size(),
@@ -47,6 +49,15 @@ Status PagedMemories::make(const MemoryPlan& plan) {
   if (settings_.records.any())
     TOMBOLO_TRY(ProcessRecords::make(settings_.records, plan_.threads, records_));
   return make_homes();
+}
+
+// Pages in place (docs/decisions/0049) take address space in the region of each thread, of the
+// whole memory, besides the homes; and the regions are made as if all of it were used.
+bool PagedMemories::can_lie_in_place() const {
+  const std::uint64_t parts = std::uint64_t{plan_.threads} + 1;
+  return settings_.options.pool.empty() &&
+         runtime::served(choice_of(settings_.options)).traits().coherent &&
+         plan_.at.size() <= host::memory_room().bytes / parts;
 }
 
 // This process plays all of them: they are forked from it.

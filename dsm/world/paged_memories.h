@@ -40,6 +40,7 @@ class PagedMemories final : public ProgramMemories {
 
  private:
   Status make_homes();
+  bool can_lie_in_place() const;
 
   Settings settings_;
   MemoryPlan plan_;

@@ -58,6 +58,7 @@ class Deaf : public Regional<T, S> {
 // A thread of a sequential program answers others wherever it waits: many schedules, each longer.
 constexpr Bounds in_order{.evictions = 0, .preemptions = 2};
 constexpr Bounds three_threads{.evictions = 0};
+constexpr Bounds interrupted_once{.evictions = 0, .preemptions = 1};
 constexpr Bounds no_evictions{.evictions = 0};  // of lines
 
 // The third page is brought when the second one is stored to after the first.
@@ -199,6 +200,12 @@ std::vector<ExploredProgram> memory_programs() {
                        in_order_pages, stored_in_order_before_a_span<InPlace>, in_order),
       program<InPlace>("in-place/given-back", "a page that is left, and goes home", two_pages,
                        kept_and_given_back<InPlace>),
+      program<InPlace>("in-place/kept-by-its-stores", "a page that one thread changes twice",
+                       two_pages, kept_by_its_stores<InPlace>, no_evictions),
+      program<InPlace>("in-place/kept-by-stores-of-two", "the same by two threads", two_pages,
+                       kept_by_stores_of_two<InPlace>, interrupted_once),
+      program<InPlace>("in-place/kept-by-stores-and-got", "the same beside a reader", two_pages,
+                       kept_by_stores_and_got<InPlace>, interrupted_once, 3),
       program<U>("kept-and-given-back", "a kept page that goes home", two_pages,
                  kept_and_given_back<U>),
       program<U>("kept-and-taken-over", "a kept page that another changes alone", two_pages,
@@ -309,6 +316,11 @@ std::vector<ExploredProgram> broken_memory_programs() {
       twin<NoFence>("in-place/kept-before-another-lock/no-fence",
                     "readers are looked for before the stores are in memory",
                     kept_before_another_lock<NoFence>),
+      twin<NotDroppedInPlace>("in-place/kept-by-its-stores/no-invalidation", old,
+                              kept_by_its_stores<NotDroppedInPlace>, no_evictions),
+      twin<NoFence>("in-place/kept-by-its-stores/no-fence",
+                    "readers are looked for before the stores are in memory",
+                    kept_by_its_stores<NoFence>, no_evictions),
       twin<NoFence>("in-place/given-back/no-fence", "likewise, of a page that goes home",
                     kept_and_given_back<NoFence>),
       twin<NoInvalidation>("told-to-all/no-invalidation", old, told_to_all<NoInvalidation>,

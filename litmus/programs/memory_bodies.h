@@ -225,6 +225,64 @@ void kept_before_another_lock(MemoryThread<Thread>& t) {
   }
 }
 
+// A page that thread 0 changes twice outside of spans, and keeps from then on; thread 1 may get it
+// before, between and after, and sees the last store when it has heard of it.
+template <class Thread>
+void kept_by_its_stores(MemoryThread<Thread>& t) {
+  if (t.self() == 0) {
+    for (const std::uint64_t value : {1, 2}) {
+      t.store(on_first, value);
+      t.memory().tell();
+    }
+    t.store(beside_first, 3);
+    t.memory().tell();
+    t.reach(1);
+  } else {
+    t.load(on_first);
+    t.await(0, 1);
+    t.memory().learn();
+    t.expect("the store before thread 0 keeps the page", t.load(on_first), 2);
+    t.expect("the store after that", t.load(beside_first), 3);
+  }
+}
+
+// Both change a page twice, and each would keep it.
+template <class Thread>
+void kept_by_stores_of_two(MemoryThread<Thread>& t) {
+  const Variable own = t.self() == 0 ? on_first : beside_first;
+  for (const std::uint64_t value : {1, 2}) {
+    t.store(own, value);
+    t.memory().tell();
+  }
+  t.meet(1 - t.self(), 1);
+  t.expect("the stores of thread 0", t.load(on_first), 2);
+  t.expect("the stores of thread 1", t.load(beside_first), 2);
+}
+
+// The same while a third thread gets the page: its home may be differences instead (DPF4).
+template <class Thread>
+void kept_by_stores_and_got(MemoryThread<Thread>& t) {
+  if (t.self() == 1) {
+    t.store(beside_first, 1);
+    t.memory().tell();
+    t.reach(1);
+    t.await(0, 1);
+    t.store(beside_first, 5);
+    t.memory().tell();
+  } else if (t.self() == 0) {
+    t.await(1, 1);
+    for (const std::uint64_t value : {1, 2}) {
+      t.store(on_first, value);
+      t.memory().tell();
+    }
+    t.reach(1);
+  } else {
+    t.await(1, 1);
+    const std::uint64_t seen = t.load(beside_first);
+    if (seen != 5) t.expect("the first store of thread 1", seen, 1);
+  }
+}
+
 // Three pages are stored to in order, the last of which thread 0 keeps before it stores to it;
 // thread 1 sends a store beside home, before a span, and both meet.
 inline constexpr Variable last_in_order = 2;
