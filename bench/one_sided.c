@@ -39,8 +39,9 @@ enum {
   kOdd = 24,             // bytes from the start of a page to a window over memory of the program
 };
 
-typedef enum { kAllocate, kCreate, kShared, kFlavors } Flavor;
-static const char* const kFlavorNames[] = {"allocate", "create", "shared"};
+// kUnmapped: as kCreate, by the hint that peers do not map the memory.
+typedef enum { kAllocate, kCreate, kUnmapped, kShared, kFlavors } Flavor;
+static const char* const kFlavorNames[] = {"allocate", "create", "unmapped", "shared"};
 
 typedef struct {
   const char* pattern;
@@ -246,7 +247,7 @@ static double once_pscw_ring(Bench* b, const Row* row) {
 // for other windows. To be freed: `block`.
 static void* base_for(Flavor flavor, size_t bytes, unsigned char** block) {
   *block = NULL;
-  if (flavor != kCreate) return NULL;
+  if (flavor != kCreate && flavor != kUnmapped) return NULL;
   *block = memory(bytes + kOdd);
   memset(*block, 1, bytes + kOdd);
   return *block + kOdd;
@@ -254,39 +255,35 @@ static void* base_for(Flavor flavor, size_t bytes, unsigned char** block) {
 
 static void make_window(Flavor flavor, size_t bytes, void** base, MPI_Win* win) {
   MPI_Aint size = (MPI_Aint)bytes;
+  MPI_Info info = MPI_INFO_NULL;
+  if (flavor == kUnmapped) {
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "tombolo_remap", "off");
+  }
   if (flavor == kAllocate)
-    MPI_Win_allocate(size, 1, MPI_INFO_NULL, MPI_COMM_WORLD, base, win);
+    MPI_Win_allocate(size, 1, info, MPI_COMM_WORLD, base, win);
   else if (flavor == kShared)
-    MPI_Win_allocate_shared(size, 1, MPI_INFO_NULL, MPI_COMM_WORLD, base, win);
+    MPI_Win_allocate_shared(size, 1, info, MPI_COMM_WORLD, base, win);
   else
-    MPI_Win_create(*base, size, 1, MPI_INFO_NULL, MPI_COMM_WORLD, win);
+    MPI_Win_create(*base, size, 1, info, MPI_COMM_WORLD, win);
+  if (flavor == kUnmapped) MPI_Info_free(&info);
 }
 
-static double once_create(Bench* b, const Row* row) {
+static double creation_us(Bench* b, const Row* row, int and_free) {
   MPI_Win win;
   unsigned char* block;
   void* base = base_for(b->flavor, row->bytes, &block);
   MPI_Barrier(MPI_COMM_WORLD);
   double start = now_us();
   make_window(b->flavor, row->bytes, &base, &win);
-  double us = now_us() - start;
+  double created = now_us();
   MPI_Win_free(&win);
+  double freed = now_us();
   free(block);
-  return us;
+  return (and_free ? freed : created) - start;
 }
-
-static double once_create_and_free(Bench* b, const Row* row) {
-  MPI_Win win;
-  unsigned char* block;
-  void* base = base_for(b->flavor, row->bytes, &block);
-  MPI_Barrier(MPI_COMM_WORLD);
-  double start = now_us();
-  make_window(b->flavor, row->bytes, &base, &win);
-  MPI_Win_free(&win);
-  double us = now_us() - start;
-  free(block);
-  return us;
-}
+static double once_create(Bench* b, const Row* row) { return creation_us(b, row, 0); }
+static double once_create_and_free(Bench* b, const Row* row) { return creation_us(b, row, 1); }
 
 // Over memory that mmap() has just given and gets back: none of it has been in a window.
 static double once_create_and_free_new(Bench* b, const Row* row) {
@@ -665,7 +662,8 @@ static void help(void) {
       "usage: one_sided [options]\n"
       "  --rows REGEX     only rows whose name matches (extended regular expression)\n"
       "  --list           print the rows and stop\n"
-      "  --flavor LIST    of allocate (default), create, shared, or all; separated by commas\n"
+      "  --flavor LIST    of allocate (default), create, unmapped, shared, or all; separated by "
+      "commas\n"
       "  --samples N      samples of each rank and row at most (default 10000)\n"
       "  --budget-s S     seconds for a row, about (default 1; rows with a computing target do at\n"
       "                   least five samples of 0.2 s)\n"
@@ -689,7 +687,8 @@ static void parse_flavors(Options* o, const char* text) {
           (length == 3 && memcmp(text, "all", 3) == 0))
         o->flavors[f] = known = 1;
     if (!known)
-      reject("--flavor knows allocate, create, shared, all; not '%.*s'", (int)length, text);
+      reject("--flavor knows allocate, create, unmapped, shared, all; not '%.*s'", (int)length,
+             text);
     if (text[length] == '\0') return;
     text += length + 1;
   }
