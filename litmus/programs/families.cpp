@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "litmus/explorer/explored.h"
 #include "litmus/programs/alarm_program.h"
+#include "litmus/programs/channel_program.h"
 #include "litmus/programs/deque_program.h"
+#include "litmus/programs/inbox_program.h"
 #include "litmus/programs/omitting.h"
 #include "litmus/programs/registry.h"
 #include "litmus/programs/remote_channels_program.h"
 #include "litmus/programs/remote_program.h"
 #include "litmus/programs/slumber_program.h"
 #include "litmus/programs/turns_program.h"
+#include "svp/family/broken/hasty_list.h"
+#include "svp/family/broken/hasty_unlist.h"
+#include "svp/family/broken/late_next.h"
+#include "svp/family/broken/unclaimed_close.h"
+#include "svp/family/broken/unlocked_end.h"
+#include "svp/family/broken/unlocked_ignore.h"
 #include "svp/places/broken/careless_turns.h"
 #include "svp/places/broken/hasty_turns.h"
 #include "svp/places/broken/unclaimed_turns.h"
@@ -62,6 +70,31 @@ ExploredProgram stopped_turns(const std::string& name, const std::string& about,
   return turns<C, Turns>(name, about, cores, 1, TurnsOrder::left_before_told, TurnsEnd::stopped);
 }
 
+template <class C, class Channel = svp::WriteOnce<C>>
+ExploredProgram channel(const std::string& name, const std::string& about, machine::Home cores,
+                        ChannelScript script, const Bounds& bounds = {}) {
+  return {
+      .name = name,
+      .about = about,
+      .bounds = bounds,
+      .cores = cores,
+      .make = [script](machine::Home n) {
+        return std::unique_ptr<Program>(std::make_unique<ChannelProgram<C, Channel>>(n, script));
+      }};
+}
+
+template <class C>
+ExploredProgram inbox(const std::string& name, const std::string& about, machine::Home cores,
+                      unsigned items, const Bounds& bounds = {}) {
+  return {.name = name,
+          .about = about,
+          .bounds = bounds,
+          .cores = cores,
+          .make = [items](machine::Home n) {
+            return std::unique_ptr<Program>(std::make_unique<InboxProgram<C>>(n, items));
+          }};
+}
+
 template <template <class> class L, class Service = svp::Service>
 ExploredProgram remote(const std::string& name, const std::string& about, unsigned families,
                        RemoteFault fault = RemoteFault::none, const Bounds& bounds = {}) {
@@ -90,6 +123,7 @@ ExploredProgram broken(ExploredProgram program) {
 }  // namespace
 
 std::vector<ExploredProgram> family_programs() {
+  using enum ChannelScript;
   return {
       deque<Explored>("families/deque",
                       "core 0 creates two tasks and syncs them, core 1 takes some", 2, {2}, 2),
@@ -112,6 +146,22 @@ std::vector<ExploredProgram> family_programs() {
       turns<Explored>("families/exclusive-of-three", "three cores, a family each", 3, 1),
       stopped_turns<Explored>("families/exclusive-stopped",
                               "three cores, a family each, which are stopped behind others", 3),
+      channel<Explored>("families/channel", "core 0 writes, core 1 reads", 2, written),
+      channel<Explored>("families/channel-of-two", "core 0 writes, two cores read", 3, written,
+                        {.evictions = 0, .preemptions = 2}),
+      channel<Explored>("families/channel-stopped", "core 0 stops a reader, and then writes", 2,
+                        stopped),
+      channel<Explored>("families/channel-stopped-of-two", "the same where another core reads", 3,
+                        stopped, {.evictions = 0, .preemptions = 2}),
+      channel<Explored>("families/channel-closed",
+                        "core 0 closes the channel, core 1 reads, core 2 writes", 3, closed,
+                        {.evictions = 0, .preemptions = 3}),
+      channel<Explored>("families/channel-listened",
+                        "core 0 writes, core 1 listens for a while, core 2 reads", 3, listened,
+                        {.evictions = 0, .preemptions = 2}),
+      inbox<Explored>("families/inbox", "two cores hand an item each to core 0", 3, 1),
+      inbox<Explored>("families/inbox-of-two-items", "two cores hand two items each to core 0", 3,
+                      2, {.evictions = 0, .preemptions = 2}),
       remote<svp::RingLink>("families/remote", "a family at another core, over rings", 1),
       remote<svp::MailboxLink>("families/remote-by-mailbox", "the same by one mailbox each", 1),
       remote<svp::MailboxLink>("families/remote-sync-in-any-order",
@@ -136,6 +186,8 @@ std::vector<ExploredProgram> broken_family_programs() {
   using NoAtomics = Divided<Explored>;
   using NoFence = Omitting<Explored, Omit::fence>;
   const std::string exclusive = "families/exclusive/";
+  const std::string of_channel = "families/channel/";
+  using enum ChannelScript;
   return {
       broken(slumber<NoFence, Explored>("families/sleep/no-fence-of-the-sleeper",
                                         "its last look overtakes what it announces", 2)),
@@ -171,6 +223,31 @@ std::vector<ExploredProgram> broken_family_programs() {
                               {1}, 1)),
       broken(deque<Explored, svp::broken::HastyDeque<Explored>>(
           "families/deque/hasty", "the owner takes back without a look at the split", 2, {1}, 1)),
+      broken(
+          channel<NoPublish>(of_channel + "no-publish", "the value is not published", 2, written)),
+      broken(channel<NoRefresh>(of_channel + "no-refresh", "the reader's memory is not refreshed",
+                                2, written)),
+      broken(channel<NoNotify>(of_channel + "no-notify", "readers are not woken (R6)", 2, written)),
+      broken(channel<NoAtomics>(of_channel + "divided-atomics", "atomics are a load and a store", 2,
+                                written)),
+      broken(channel<Explored, svp::broken::HastyList<Explored>>(
+          of_channel + "hasty-list", "a reader lists itself after the end", 2, written)),
+      broken(channel<Explored, svp::broken::UnlockedEnd<Explored>>(
+          of_channel + "unlocked-end", "a reader lists itself while the list is emptied", 2,
+          written)),
+      broken(channel<Explored, svp::broken::LateNext<Explored>>(
+          of_channel + "late-next", "a reader's word is read after its delivery", 3, written,
+          {.evictions = 0, .preemptions = 2})),
+      broken(channel<Explored, svp::broken::HastyUnlist<Explored>>(
+          of_channel + "hasty-unlist", "a stopped reader leaves before its delivery", 2, stopped)),
+      broken(channel<Explored, svp::broken::UnclaimedClose<Explored>>(
+          of_channel + "unclaimed-close", "a channel is closed that a writer has claimed", 3,
+          closed)),
+      broken(channel<Explored, svp::broken::UnlockedIgnore<Explored>>(
+          of_channel + "unlocked-ignore", "a listener leaves while it is told", 3, listened,
+          {.evictions = 0, .preemptions = 2})),
+      broken(inbox<NoAtomics>("families/inbox/divided-atomics", "atomics are a load and a store", 3,
+                              1)),
       broken(remote<svp::MailboxLink, svp::broken::HastyService>(
           "families/remote/no-sync-request",
           "completions are sent unasked, and the first blocks the mailbox (002 section 5.2.2)", 2)),

@@ -1,45 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "svp/family/channel.h"
 
+#include <utility>
+
 #include "machine/waiting.h"
 #include "svp/records/process_records.h"
 #include "svp/scheduler/pool.h"
 #include "svp/scheduler/worker.h"
 
 namespace tombolo::svp {
+namespace {
 
-// The holder may have lost its processor.
-void Channel::lock() {
-  static constexpr machine::WaitPolicy soon{.polls = 200};
-  if ((state_.fetch_or(locked) & locked) == 0) return;
-  machine::Waiter waiter(soon, nullptr);
-  do {
-    while ((state_.load(std::memory_order_relaxed) & locked) != 0)
-      (void)waiter.step().ok();  // has no hook
-  } while ((state_.fetch_or(locked) & locked) != 0);
-}
-
-// False: there is nothing to wait for.
-bool Channel::list(Blocked& blocked) {
-  lock();
-  const bool open = (state_.load() & (has | closed)) == 0;
-  if (open) {
-    blocked.next = waiting_;
-    waiting_ = &blocked;
-    if (listener_ != nullptr) listener_->channel_changed();
+// To the readers of a channel, whose end is in the trace once.
+class Delivery {
+ public:
+  void operator()(std::uint64_t reader) {
+    Worker* const writer = std::exchange(noted_, true) ? nullptr : Worker::here();
+    if (writer != nullptr) writer->note(FamilyTrace::Event::write, {});
+    Blocked::of(reader)->deliver();
   }
-  unlock();
-  return open;
+
+ private:
+  bool noted_ = false;
+};
+
+}  // namespace
+
+Channel::Core& Channel::core() {
+  static Core words_of_threads{Core::Attachment{}};
+  return words_of_threads;
 }
 
-bool Channel::unlist(const Blocked& blocked) {
-  lock();
-  Blocked** link = &waiting_;
-  while (*link != nullptr && *link != &blocked) link = &(*link)->next;
-  const bool found = *link != nullptr;
-  if (found) *link = blocked.next;
-  unlock();
-  return found;
+// The holder of the lock may have lost its processor.
+void Channel::await_unlock(Core::Word state) {
+  static constexpr machine::WaitPolicy soon{.polls = 200};
+  machine::Waiter waiter(soon, nullptr);
+  // relaxed: the protocol looks again.
+  while ((state->load(std::memory_order_relaxed) & Protocol::locked) != 0)
+    (void)waiter.step().ok();  // has no hook
+}
+
+void Channel::tell(std::uint64_t listener) {
+  if (listener != 0) reinterpret_cast<ChannelListener*>(listener)->channel_changed();
 }
 
 bool Channel::wait_slowly() {
@@ -47,53 +49,34 @@ bool Channel::wait_slowly() {
   Blocked blocked;
   blocked.worker = worker;
   if (worker != nullptr) worker->prepare_to_block();
-  if (list(blocked)) {
+  if (Protocol::list(core(), words(), Blocked::number_of(blocked), Blocked::link_of, await_unlock,
+                     tell)) {
     if (worker == nullptr) {
       ProcessRecords::here().blocked().add();
       Pool::wait_outside(blocked);
     } else if (!worker->block(blocked)) {
-      if (!unlist(blocked)) worker->await_delivery(blocked);
+      if (!Protocol::unlist(core(), words(), Blocked::number_of(blocked), Blocked::link_of,
+                            await_unlock))
+        worker->await_delivery(blocked);
       throw Stopped{};
     }
   }
   return has_value();
 }
 
-void Channel::end_with(std::uint32_t end) {
-  lock();
-  Blocked* blocked = waiting_;
-  waiting_ = nullptr;
-  if (Worker* const writer = blocked == nullptr ? nullptr : Worker::here())
-    writer->note(FamilyTrace::Event::write, {});
-  state_.fetch_or(end);
-  while (blocked != nullptr) {
-    Blocked* const next = blocked->next;
-    blocked->deliver();
-    blocked = next;
-  }
-  if (listener_ != nullptr) listener_->channel_changed();
-  unlock();
+void Channel::written() {
+  Protocol::end(core(), words(), Protocol::has, Blocked::link_of, await_unlock, Delivery(), tell);
+}
+
+void Channel::close() {
+  Protocol::close(core(), words(), Blocked::link_of, await_unlock, Delivery(), tell);
 }
 
 bool Channel::listen(ChannelListener& listener) {
-  lock();
-  const bool first = listener_ == nullptr;
-  if (first) listener_ = &listener;
-  unlock();
-  return first;
+  return Protocol::listen(core(), words(), reinterpret_cast<std::uintptr_t>(&listener),
+                          await_unlock);
 }
 
-void Channel::ignore() {
-  lock();
-  listener_ = nullptr;
-  unlock();
-}
-
-bool Channel::awaited() {
-  lock();
-  const bool any = waiting_ != nullptr;
-  unlock();
-  return any;
-}
+void Channel::ignore() { Protocol::ignore(core(), words(), await_unlock); }
 
 }  // namespace tombolo::svp

@@ -2,19 +2,18 @@
 // Purpose: the state of a write-once channel with blocking reads (002 chapter 3), without its
 // value.
 //
-// Invariants: VCH1 the value is written between claim() and written(), by one thread; it is read
+// Invariants (WON1 to WON4 of write_once.h besides):
+//             VCH1 the value is written between claim() and written(), by one thread; it is read
 //                 after wait() has returned true, and then never changes.
 //             VCH2 a channel that is closed without a value never gets one.
-//             VCH3 a blocked reader is in the list until a writer or closer takes it out, and then
-//                 delivers to it, under one lock; or until the reader, stopped, takes itself
-//                 out.
-//             VCH4 a listener is told under the same lock: after ignore() it is not told any more.
 // Thread safety: yes.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
+#include "runtime/engines/thread_core.h"
+#include "svp/family/write_once.h"
 #include "svp/scheduler/blocked.h"
 
 namespace tombolo::svp {
@@ -36,7 +35,8 @@ class Channel {
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  bool has_value() const { return (state_.load(std::memory_order_acquire) & has) != 0; }
+  // acquire: the value was written before.
+  bool has_value() const { return (state_.load(std::memory_order_acquire) & Protocol::has) != 0; }
   // Blocks until there is a value. False: the channel was closed without one. Throws Stopped if the
   // reader's family is stopped meanwhile, std::bad_alloc if there is no stack to go on with.
   bool wait() {
@@ -45,12 +45,10 @@ class Channel {
     return wait_slowly();
   }
   // The only writer is about to write. False: there was another one.
-  bool claim() { return (state_.fetch_or(claimed) & (claimed | closed)) == 0; }
-  void written() { end_with(has); }
+  bool claim() { return Protocol::claim(core(), words()); }
+  void written();
   // No value will come, unless one has been claimed.
-  void close() {
-    if (claim()) end_with(closed);
-  }
+  void close();
 
   // To a family, by its creator. False: it belongs to another one. relaxed: finds a mistake, and
   // orders nothing.
@@ -63,27 +61,29 @@ class Channel {
   bool listen(ChannelListener& listener);
   void ignore();
   // A thread is blocked in it.
-  bool awaited();
-  // There is a value, or none will come.
-  bool settled() const { return (state_.load(std::memory_order_acquire) & (has | closed)) != 0; }
+  bool awaited() { return Protocol::awaited(core(), words()); }
+  // There is a value, or none will come. acquire: as has_value().
+  bool settled() const {
+    return (state_.load(std::memory_order_acquire) & (Protocol::has | Protocol::closed)) != 0;
+  }
 
  private:
-  static constexpr std::uint32_t claimed = 1;
-  static constexpr std::uint32_t has = 2;
-  static constexpr std::uint32_t closed = 4;
-  static constexpr std::uint32_t locked = 8;
+  using Core = runtime::ThreadCore;
+  using Protocol = WriteOnce<Core>;
 
+  // For its operations on words alone.
+  static Core& core();
+  Protocol::Words words() {
+    return {.state = &state_, .waiting = &waiting_, .listener = &listener_};
+  }
   bool wait_slowly();
-  void end_with(std::uint32_t end);
-  void lock();
-  void unlock() { state_.fetch_and(~locked); }
-  bool list(Blocked& blocked);
-  bool unlist(const Blocked& blocked);
+  static void tell(std::uint64_t listener);
+  static void await_unlock(Core::Word state);
 
-  std::atomic<std::uint32_t> state_{0};
+  std::atomic<std::uint64_t> state_{0};
+  std::atomic<std::uint64_t> waiting_{0};   // a Blocked
+  std::atomic<std::uint64_t> listener_{0};  // a ChannelListener
   std::atomic<bool> handed_over_{false};
-  Blocked* waiting_ = nullptr;
-  ChannelListener* listener_ = nullptr;
 };
 
 }  // namespace tombolo::svp

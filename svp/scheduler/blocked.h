@@ -7,6 +7,9 @@
 // Thread safety: deliver() by any thread; the rest by the worker.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+
 #include "svp/scheduler/strand.h"
 
 namespace tombolo::svp {
@@ -14,9 +17,16 @@ namespace tombolo::svp {
 struct Blocked {
   Worker* worker = nullptr;  // null: a thread that is no worker
   Strand* strand = nullptr;
-  Blocked* next = nullptr;  // in a worker's inbox or a channel's list
+  std::atomic<std::uint64_t> next{0};  // in a worker's inbox or a channel's list: a number
   bool delivered = false;
   bool parked = false;
+
+  // Its number is its address; null is 0.
+  static std::uint64_t number_of(const Blocked& blocked) {
+    return reinterpret_cast<std::uintptr_t>(&blocked);
+  }
+  static Blocked* of(std::uint64_t number) { return reinterpret_cast<Blocked*>(number); }
+  static std::atomic<std::uint64_t>* link_of(std::uint64_t number) { return &of(number)->next; }
 
   // The event has come.
   void deliver();

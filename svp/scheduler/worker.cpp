@@ -247,17 +247,9 @@ void Worker::poke_stopped() {
 }
 
 void Worker::receive() {
-  if (inbox_.load(std::memory_order_relaxed) == nullptr) return;  // an exchange for each look costs
-  Blocked* first = nullptr;
-  for (Blocked* last = inbox_.exchange(nullptr, std::memory_order_acquire); last != nullptr;) {
-    Blocked* const before = last->next;
-    last->next = first;
-    first = last;
-    last = before;
-  }
-  while (first != nullptr) {
-    Blocked& blocked = *first;
-    first = blocked.next;
+  for (std::uint64_t first = Mail::take(core_, &inbox_, Blocked::link_of); first != 0;) {
+    Blocked& blocked = *Blocked::of(first);
+    first = blocked.next.load(std::memory_order_relaxed);  // this worker's own since the take
     blocked.delivered = true;
     if (!blocked.parked) continue;
     blocked.parked = false;
@@ -372,9 +364,7 @@ bool Worker::rouse() {
 }
 
 void Worker::deliver(Blocked& blocked) {
-  blocked.next = inbox_.load(std::memory_order_relaxed);  // checked by the exchange
-  while (!inbox_.compare_exchange_weak(blocked.next, &blocked, std::memory_order_release)) {
-  }
+  Mail::put(core_, &inbox_, Blocked::number_of(blocked), &blocked.next);
   wake();
 }
 

@@ -41,6 +41,7 @@
 #include "svp/scheduler/alarm.h"
 #include "svp/scheduler/blocked.h"
 #include "svp/scheduler/handover.h"
+#include "svp/scheduler/inbox.h"
 #include "svp/scheduler/open_range.h"
 #include "svp/scheduler/patience.h"
 #include "svp/scheduler/slumber.h"
@@ -59,6 +60,7 @@ class Worker {
   using Deque = SplitDeque<Core>;
   using Hand = Handover<Core>;
   using Rest = Slumber<Core>;
+  using Mail = Inbox<Core>;
 
   struct Layout {
     Deque::Layout deque;
@@ -254,8 +256,8 @@ class Worker {
   std::atomic<std::size_t> stacks_{0};
   std::unique_ptr<FamilyTrace> trace_;  // null: none is kept
   // Other workers look at these; the worker itself rarely changes them.
-  alignas(64) std::atomic<Blocked*> inbox_{nullptr};
-  std::atomic<std::uint64_t> asleep_{0};  // a word of Rest
+  alignas(64) std::atomic<std::uint64_t> inbox_{0};  // a word of Mail
+  std::atomic<std::uint64_t> asleep_{0};             // a word of Rest
 };
 
 }  // namespace tombolo::svp
