@@ -111,10 +111,14 @@ broken-twins: env-test build ## Removes, exchanges or shortens each publish, ref
 nightly-dsm: build ## 10,000 random programs on virtual shared memory, by new seeds: make nightly-dsm FIRST=1.
 	@build/$(PRESET)/dsm/dsm_servers_random_programs_test --first $(or $(FIRST),$(shell date +%s)) --programs 1430
 
+# The thread sanitizer refuses the address that the processes of a job agree on.
+SVP_OF_PROCESSES = $(if $(filter tsan,$(PRESET)),,svp_job_random_test)
 .PHONY: nightly-svp
-nightly-svp: build/$(PRESET)/build.ninja ## 10,000 random programs of families, by new seeds: make nightly-svp FIRST=1 PRESET=tsan.
-	@cmake --build build/$(PRESET) -j $(JOBS) --target svp_family_random_test -- --quiet
-	@build/$(PRESET)/svp/svp_family_random_test --first $(or $(FIRST),$(shell date +%s)) --programs 3334
+nightly-svp: FIRST ?= $(shell date +%s)
+nightly-svp: build/$(PRESET)/build.ninja ## 10,000 random programs of families, and 10,000 of several processes, by new seeds: make nightly-svp FIRST=1 PRESET=tsan (the first alone).
+	@cmake --build build/$(PRESET) -j $(JOBS) --target svp_family_random_test $(SVP_OF_PROCESSES) -- --quiet
+	@build/$(PRESET)/svp/svp_family_random_test --first $(FIRST) --programs 3334
+	@$(if $(SVP_OF_PROCESSES),build/$(PRESET)/svp/$(SVP_OF_PROCESSES) --first $(FIRST) --programs 2500)
 
 .PHONY: rebuilt-programs
 rebuilt-programs: env native compiler ## pigz, pbzip2, zstd, xz and lbzip2 from Debian's sources, compiled with tombolo-cc, beside Pthreads.
