@@ -5,9 +5,11 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -73,6 +75,63 @@ TEST_P(Workers, DeepFamiliesLieOnTheCreatorsStack) {
     deeper(deeper, deep_levels);
     EXPECT_EQ(depth, deep_levels + 1);
     EXPECT_LE(pool().stacks(), most_stacks * pool().size());
+  });
+}
+
+// Bytes of the heap that are in use; 0 under the address sanitizer, which has its own.
+std::size_t heap_bytes() {
+  const auto info = mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+// Families of a tree that exist at once, and the bytes that they and the heap then have.
+struct Held {
+  std::atomic<std::size_t> families{0};
+  std::atomic<std::size_t> most{0};
+  std::atomic<std::size_t> family_bytes{0};
+  std::atomic<std::size_t> most_heap_bytes{0};
+
+  static void raise(std::atomic<std::size_t>& peak, std::size_t now) {
+    for (std::size_t before = peak; before < now && !peak.compare_exchange_weak(before, now);) {
+    }
+  }
+};
+void held_tree(Held& held, int levels, std::size_t number) {
+  if (levels == 0) {
+    if (number % 1000 == 0) Held::raise(held.most_heap_bytes, heap_bytes());
+    return;
+  }
+  const auto below = [&](std::size_t child) {
+    return create(
+        [&held, levels, number, child] { held_tree(held, levels - 1, 3 * number + child); });
+  };
+  auto one = below(0);
+  auto two = below(1);
+  auto three = below(2);
+  held.family_bytes = sizeof one;
+  Held::raise(held.most, held.families += 3);
+  three.sync();
+  two.sync();
+  one.sync();
+  held.families -= 3;
+}
+
+// 29,523 families, three of which a thread on each level has at once.
+TEST_P(Workers, HoldMemoryByDepthAndWorkersNotByFamilies) {
+  constexpr std::size_t levels = 9;
+  constexpr std::size_t of_worker = std::size_t{64} << 10;  // heap: its stacks' lists
+  inside([] {
+    Held held;
+    const std::size_t before = heap_bytes();
+    for (int round = 0; round < 3; ++round) held_tree(held, levels, 0);
+    const std::size_t stacks = pool().size() + pool().stacks();
+    EXPECT_LE(held.most, stacks * 3 * levels);
+    EXPECT_TRUE(pool().size() != 1 || held.most == 3 * levels) << held.most;
+    EXPECT_LE(held.most_heap_bytes, before + pool().size() * of_worker);
+    const std::size_t all = held.most_heap_bytes - std::min(before, held.most_heap_bytes.load()) +
+                            pool().stacks() * pool().settings().stack_bytes +
+                            held.most * held.family_bytes;
+    EXPECT_LE(all, pool().size() * (of_worker + most_stacks * (pool().settings().stack_bytes +
+                                                               3 * levels * held.family_bytes)));
   });
 }
 
