@@ -91,12 +91,14 @@ class [[nodiscard]] Family final : public FamilyBase {
         return join(worker);
     }
     worker->counts().inlined.add();
-    Scope* const before = worker->scope();
-    if constexpr (At::may_be_exclusive)
+    if constexpr (At::may_be_exclusive) {
       at_.run_own(*this, &Family::body, *worker);
-    else
+      worker->set_scope(parent());  // as below, where a scope that is kept would cost a store more
+    } else {
+      Scope* const before = worker->scope();
       body(*this, *worker);
-    worker->set_scope(before);
+      worker->set_scope(before);
+    }
   }
   [[gnu::noinline]] void begin_attentively(Worker& worker) {
     worker.note_begin(FamilyTrace::Event::family, *this,

@@ -26,7 +26,7 @@ namespace tombolo::svp {
 
 // A family's place in the queue. Its number is its address.
 struct Turn {
-  Task* task;  // without a value before the enter
+  Task* task;  // where the turn was the first at once: from when its task comes to a worker
   std::atomic<std::uint64_t> next{0};
 };
 // One behind others: memory of its own, which is left in the queue where it is given up.

@@ -113,7 +113,7 @@ void AtPlace::begin_elsewhere(Task& task, const Scope& scope, Worker* worker) {
   TOMBOLO_CHECK(record_ == nullptr || record_->remote == nullptr,
                 "create: at a place of another process, where a function object does not exist: "
                 "name a thread function by remote<>");
-  if (is_exclusive() && !enter(task)) return queue(task, scope, worker);
+  if (is_exclusive() && !enter()) return queue(task, scope, worker);
   Pool* const own = record_ == nullptr ? nullptr : record_->pool;
   Pool& pool = own == nullptr ? default_pool() : *own;
   if (worker != nullptr)
@@ -147,6 +147,7 @@ PlaceName AtPlace::name(const Worker& worker) const {
 void AtPlace::run(Task& task, void (*body)(Task&, Worker&), Worker& worker) {
   if (is_exclusive()) {
     if (record_->exclusive->serves(task)) return body(task, worker);
+    own_.task = &task;
     return record_->exclusive->serve(task.queued == 0 ? own_ : *queued_, worker);
   }
   body(task, worker);

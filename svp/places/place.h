@@ -119,7 +119,7 @@ class AtPlace {
   void begin(Task& task, const Scope& scope, Worker* worker) {
     if (worker == nullptr || !runs_here(*worker)) [[unlikely]]
       return begin_elsewhere(task, scope, worker);
-    if (is_exclusive() && !enter(task)) [[unlikely]]
+    if (is_exclusive() && !enter()) [[unlikely]]
       return queue(task, scope, worker);
     worker->offer(task);
   }
@@ -151,10 +151,7 @@ class AtPlace {
     return record_->pool == nullptr && record_->remote == nullptr;
   }
   // False: others are there.
-  bool enter(Task& task) {
-    own_.task = &task;
-    return record_->exclusive->enter_if_empty(own_);
-  }
+  bool enter() { return record_->exclusive->enter_if_empty(own_); }
   void begin_elsewhere(Task& task, const Scope& scope, Worker* worker);
   void queue(Task& task, const Scope& scope, Worker* worker);
 
