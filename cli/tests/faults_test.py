@@ -326,6 +326,24 @@ def test_ranks_whose_launcher_does_not_tell_their_number_know_the_processors_of_
     assert [one.processors for one in told] == [2, 2, 2]
 
 
+@pytest.mark.parametrize("together", [True, False])
+def test_ranks_know_the_processors_that_the_quotas_of_their_containers_keep_busy(together, tmp_path):
+    """All ranks are in one container with time for a processor, or each is in one of its own."""
+    own = len(os.sched_getaffinity(0))
+    group = tmp_path / "group"
+    (group / "cpu").mkdir(parents=True)
+    for file, text in {"max": "1000 100000", "cfs_quota_us": "1000", "cfs_period_us": "100000"}.items():
+        (group / ("" if file == "max" else "cpu") / f"cpu.{file}").write_text(f"{text}\n")
+    enter = "" if together else f"own=$(mktemp -d -p {tmp_path}); cp -r {group}/. $own; "
+    enter += f'mount --bind {group if together else "$own"} /sys/fs/cgroup; exec "$0" "$@"'
+    around = ["unshare", "-m", "sh", "-ec", enter]
+    if subprocess.run([*around, "true"], capture_output=True).returncode != 0:
+        pytest.skip("this host mounts no folders")
+    made = prepare("ordinary", ranks=3, around=around, choice={"stats": "json"})
+    told = stats.parse(passes(made).stderr)
+    assert [one.processors for one in told] == [1 if together else min(3, own)] * 3
+
+
 @pytest.mark.parametrize("machine", MACHINES)
 def test_ranks_with_a_user_namespace_each_share_memory(machine):
     apart = ["unshare", "--user"]
