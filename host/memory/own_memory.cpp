@@ -169,6 +169,7 @@ bool OwnMemory::move_in(const Use& use, const AddressRange& pages, Moving moving
     const Time now = now_();
     if (returns) lives_[use.range()] = {now, 2 * (now - began)};  // back takes as long
   }
+  if (edges) mixed_.add(pages);  // those that were there, too
   kept_.remove(pages);
   return true;
 }

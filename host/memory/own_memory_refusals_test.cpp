@@ -158,6 +158,25 @@ TEST_F(OwnMemoryRefusalsTest, PagesThatHaveNoOtherVariablesNowMoveBackWhereThrea
   EXPECT_TRUE(own.take_error().ok());
 }
 
+// As memory of the heap that was in a window and has been freed since.
+TEST_F(OwnMemoryRefusalsTest, PagesThatHaveOtherVariablesNowStayWhereThreadsCannotBeHeld) {
+  if (!threads_can_be_held) GTEST_SKIP() << "not with the thread sanitizer";
+  OwnMemory& own = fresh();
+  auto all = own.enter(plain_.at(0), page);
+  ASSERT_FALSE(own.share(all).empty());
+  auto some = own.enter(plain_.at(8), 100);
+  ASSERT_FALSE(own.share(some).empty());
+  all.end();
+  {
+    const Waiting other(true);
+    some.end();
+    EXPECT_TRUE(is_shared(plain_.at(0))) << "a store to the rest of the page could be lost";
+    EXPECT_EQ(own.take_error().code(), Code::unsupported);
+  }
+  own.enter(plain_.at(8), 100).end();
+  EXPECT_TRUE(is_private(plain_.at(0)));
+}
+
 int holds_of(const std::function<void()>& f) {
   int holds = 0;
   const Answering answering([&](const Call& call) {
