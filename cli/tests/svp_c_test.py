@@ -3,6 +3,7 @@
 
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,14 +26,34 @@ MISTAKES = {
 }
 
 
-@pytest.fixture(scope="module")
-def check(tmp_path_factory) -> Path:
+MISTAKES_OF_PROCESSES = {
+    "unknown": "create_named: there is no function nothing",
+    "process": "place: there is no process 9 of 2",
+    "step": "create: a family from 0 to 3 with step 0",
+    "left": "thread 0 of a family returned with 1 families not synced",
+    "outside": "Job::here: outside of svp::run()",
+    "entered twice": "enter: there is a function ends already",
+    "no elements": "enter: function empty has a parameter of flow 1 with elements of 0 bytes",
+}
+COMMAND = [sys.executable, "-P", str(Path(svp.__file__).parent / "__main__.py")]
+
+
+def compiled(name: str, folder: Path) -> Path:
     libraries.need_program(svp.LIBRARY_OF_C)
     flags = CliRunner().invoke(app, ["svp", "flags", "--c"]).stdout.split()
-    program = tmp_path_factory.mktemp("svp_c") / "svp_check"
-    source = paths.checkout() / "svp/api/svp_check.c"
-    subprocess.run(["cc", *OPTIONS, source, "-o", program, *flags], check=True)
-    return program
+    source = paths.checkout() / f"svp/api/{name}.c"
+    subprocess.run(["cc", *OPTIONS, source, "-o", folder / name, *flags], check=True)
+    return folder / name
+
+
+@pytest.fixture(scope="module")
+def check(tmp_path_factory) -> Path:
+    return compiled("svp_check", tmp_path_factory.mktemp("svp_c"))
+
+
+@pytest.fixture(scope="module")
+def processes_check(tmp_path_factory) -> Path:
+    return compiled("svp_processes_check", tmp_path_factory.mktemp("svp_c"))
 
 
 def run(*words) -> subprocess.CompletedProcess:
@@ -51,6 +72,31 @@ def test_a_mistake_ends_the_program_with_its_cause(check, name):
     assert done.returncode == -signal.SIGABRT, done.stdout + done.stderr
     assert done.stderr.startswith(f"tombolo: {MISTAKES[name]} ("), done.stderr
     assert done.stdout == ""
+
+
+def test_families_run_where_there_is_one_process(processes_check):
+    done = run(processes_check)
+    assert (done.returncode, done.stdout) == (0, "23 passed, 0 failed\n"), done.stderr
+
+
+def test_families_run_in_other_processes(processes_check):
+    done = run(*COMMAND, "svp", "run", "-n", 3, "--machine", "stale", processes_check)
+    assert (done.returncode, done.stdout) == (0, "70 passed, 0 failed\n"), done.stderr
+    done = run(libraries.need_program(svp.LAUNCHER), 3, processes_check)
+    assert (done.returncode, done.stdout) == (0, "70 passed, 0 failed\n"), done.stderr
+
+
+@pytest.mark.parametrize(("end", "status"), [("break", 9), ("fail", 8)])
+def test_a_program_returns_the_number_of_its_end(processes_check, end, status):
+    launcher = libraries.need_program(svp.LAUNCHER)
+    assert run(launcher, 2, processes_check, end).returncode == status
+
+
+@pytest.mark.parametrize("name", MISTAKES_OF_PROCESSES)
+def test_a_mistake_in_several_processes_ends_the_program_with_its_cause(processes_check, name):
+    done = run(libraries.need_program(svp.LAUNCHER), 2, processes_check, name)
+    assert done.returncode == 128 + signal.SIGABRT, done.stdout + done.stderr
+    assert done.stderr.startswith(f"tombolo: {MISTAKES_OF_PROCESSES[name]} ("), done.stderr
 
 
 def test_the_examples_are_c99(tmp_path):

@@ -55,7 +55,9 @@ class ExploredFrame final : public svp::Frame {
   void bind() override {}
   void call(svp::Index) override {}
   std::span<svp::FamilyEnd* const> channels() override { return ends_; }
-  static std::unique_ptr<svp::Frame> make() { return std::make_unique<ExploredFrame>(); }
+  static std::unique_ptr<svp::Frame> make(const svp::FunctionEntry&) {
+    return std::make_unique<ExploredFrame>();
+  }
   ExploredEnd end;
 
  private:

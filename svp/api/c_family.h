@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -18,8 +19,9 @@
 namespace tombolo::svp {
 
 // The exception of a thread that called tombolo_svp_fail().
-struct CFailure {
-  std::int64_t value;
+struct CFailure : NumberedFailure {
+  explicit CFailure(std::int64_t number)
+      : NumberedFailure("tombolo_svp_fail: " + std::to_string(number), number) {}
 };
 
 // A thread of a C program, while its body runs.
@@ -36,21 +38,26 @@ struct CThread {
   }
 };
 
+// Runs a thread, which `call` calls.
+template <class Call>
+void run_c_thread(Index index, Call&& call) {
+  Worker& worker = *Worker::here();
+  CThread thread;
+  void* const before = std::exchange(worker.program_thread(), &thread);
+  call();
+  worker.program_thread() = before;
+  TOMBOLO_CHECK(thread.unsynced == 0, "thread {} of a family returned with {} families not synced",
+                index, thread.unsynced);
+  if (thread.failed) throw CFailure(thread.failure);
+  if (thread.stopped) throw Stopped{};
+}
+
 class CBody {
  public:
   CBody(tombolo_svp_body_t body, void* argument) : body_(body), argument_(argument) {}
 
   void operator()(Index index) const {
-    Worker& worker = *Worker::here();
-    CThread thread;
-    void* const before = std::exchange(worker.program_thread(), &thread);
-    body_(index, argument_);
-    worker.program_thread() = before;
-    TOMBOLO_CHECK(thread.unsynced == 0,
-                  "thread {} of a family returned with {} families not synced", index,
-                  thread.unsynced);
-    if (thread.failed) throw CFailure{thread.failure};
-    if (thread.stopped) throw Stopped{};
+    run_c_thread(index, [&] { body_(index, argument_); });
   }
   void operator()(Index index, CGlobals&) const { (*this)(index); }
   void operator()(Index index, CSharedEnds&) const { (*this)(index); }

@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "svp/api/c_channels.h"
 #include "svp/api/c_family.h"
+#include "svp/api/c_remote.h"
 #include "svp/svp.h"
 
 namespace tombolo::svp {
@@ -129,6 +130,17 @@ void hold_with(FamilyWords& words, const Place& place, const Range& range, const
                                                             CBody(body));
 }
 
+void hold_named(FamilyWords& words, const Place& place, const Range& range,
+                const FunctionEntry& entry, const tombolo_svp_data_t* data) {
+  static_assert(sizeof(HeldRemote) <= sizeof words.memory);
+  const RemoteRecord* const remote = place.is_default() ? nullptr : place.record().remote;
+  if (remote != nullptr)
+    words.held = new (words.memory) HeldRemote(*remote, range, entry, data);
+  else
+    hold<Family<AtPlace, DividedThreads<CNamedBody>>>(words, NoChannels{}, AtPlace(place), range,
+                                                      CNamedBody(CFunction::of(entry), data));
+}
+
 Range range_of(const tombolo_svp_range_t& range) {
   return {.start = range.start, .limit = range.limit, .step = range.step, .block = range.block};
 }
@@ -210,6 +222,17 @@ TOMBOLO_SVP_CALL int tombolo_svp_create_with(tombolo_svp_family_t* family,
   });
 }
 
+TOMBOLO_SVP_CALL int tombolo_svp_create_named(tombolo_svp_family_t* family,
+                                              tombolo_svp_place_t place,
+                                              const tombolo_svp_range_t* range, const char* name,
+                                              const tombolo_svp_data_t* data) {
+  const FunctionEntry* const entry = find_function(CFunction::id_of(name));
+  TOMBOLO_CHECK(entry != nullptr, "create_named: there is no function {}", name);
+  return create_as(family, [&](FamilyWords& words) {
+    hold_named(words, place_of(place), range == nullptr ? Range{} : range_of(*range), *entry, data);
+  });
+}
+
 TOMBOLO_SVP_CALL int tombolo_svp_sync(tombolo_svp_family_t* family, tombolo_svp_exit_t* exit) {
   FamilyWords& words = words_of(family);
   TOMBOLO_CHECK(words.created == FamilyWords::is_created,
@@ -271,6 +294,40 @@ TOMBOLO_SVP_CALL void tombolo_svp_end_place(tombolo_svp_place_t place) {
   TOMBOLO_CHECK(found != places.all.end(), "end_place: a place that was not made by a call in C");
   ended = std::move(found->second);
   places.all.erase(found);
+}
+
+TOMBOLO_SVP_CALL void tombolo_svp_enter(const char* name, tombolo_svp_function_t function,
+                                        const tombolo_svp_parameter_t* parameters,
+                                        size_t parameter_count) {
+  enter_c_function(name, function, {parameters, parameter_count});
+}
+TOMBOLO_SVP_CALL int tombolo_svp_run(int (*program)(void* argument), void* argument) {
+  int result = 0;
+  try {
+    return run([&](Job&) {
+      run_c_thread(0, [&] { result = program(argument); });
+      return result;
+    });
+  } catch (const CFailure& failure) {
+    return static_cast<int>(failure.value);
+  }
+}
+TOMBOLO_SVP_CALL unsigned tombolo_svp_processes(void) { return Job::here().processes(); }
+TOMBOLO_SVP_CALL unsigned tombolo_svp_process(void) { return Job::here().rank(); }
+TOMBOLO_SVP_CALL tombolo_svp_place_t tombolo_svp_place_of(unsigned process) {
+  return name_of(Job::here().place(process));
+}
+TOMBOLO_SVP_CALL tombolo_svp_place_t tombolo_svp_exclusive_of(unsigned process) {
+  return name_of(Job::here().exclusive(process));
+}
+TOMBOLO_SVP_CALL void* tombolo_svp_allocate(size_t bytes) {
+  void* memory = nullptr;
+  if (status_of([&] { memory = Job::here().allocate(bytes); }) == TOMBOLO_SVP_OK)
+    std::memset(memory, 0, bytes);
+  return memory;
+}
+TOMBOLO_SVP_CALL void tombolo_svp_free(void* memory) {
+  if (memory != nullptr) Job::here().free(memory);
 }
 
 TOMBOLO_SVP_CALL void tombolo_svp_global_init(tombolo_svp_global_t* global, size_t value_bytes) {

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 #include <exception>
+#include <stdexcept>
+#include <string>
 
 namespace tombolo::svp {
 
@@ -13,6 +15,13 @@ enum class ExitReason : std::uint32_t {
   broken,  // a thread of the family called break_family()
   killed,  // kill() reached it
   failed,  // a thread ended with an exception
+};
+
+// A failure that a number tells, also where the family was in another process.
+struct NumberedFailure : std::runtime_error {
+  NumberedFailure(const std::string& text, std::int64_t number)
+      : std::runtime_error(text), value(number) {}
+  std::int64_t value;
 };
 
 struct Exit {

@@ -14,6 +14,16 @@ std::string text_of(const std::exception_ptr& error) try {
   return "an exception that is no std::exception";
 }
 
+// Of an exit, for its creator.
+std::int64_t value_of(const Exit& end) try {
+  end.rethrow();
+  return end.value;
+} catch (const NumberedFailure& failure) {
+  return failure.value;
+} catch (...) {
+  return 0;
+}
+
 }  // namespace
 
 void ServedFamily::start(const Place& place) {
@@ -62,7 +72,7 @@ void ServedFamily::report(Task& task) {
 Completion ServedFamily::completion() {
   const Exit end = exit();
   return {.reason = end.reason,
-          .value = end.value,
+          .value = value_of(end),
           .text = end.error == nullptr ? std::string() : text_of(end.error)};
 }
 

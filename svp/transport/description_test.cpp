@@ -74,7 +74,7 @@ TEST(Descriptions, OfChannelsAreToldApart) {
   EXPECT_TRUE(channels[1].shared);
   EXPECT_EQ(channels[0].value.element_bytes, 8u);
   EXPECT_TRUE(remote<&scale>.entry().channels.empty());
-  EXPECT_TRUE(remote<&scale>.entry().frame()->channels().empty());
+  EXPECT_TRUE(remote<&scale>.entry().frame(remote<&scale>.entry())->channels().empty());
 }
 
 TEST(Descriptions, AreFoundByName) {

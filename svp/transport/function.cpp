@@ -23,7 +23,7 @@ const FunctionEntry* find_function(std::uint64_t id) {
 
 void enter_function(const FunctionEntry& entry) {
   const auto [at, is_new] = functions().emplace(entry.id, entry);
-  TOMBOLO_CHECK(is_new || at->second.frame == entry.frame,
+  TOMBOLO_CHECK(is_new || (at->second.frame == entry.frame && at->second.program == entry.program),
                 "remote<>: there are two functions {}; give them different names", entry.name);
 }
 

@@ -12,7 +12,8 @@
 //                  start on: a static object of its type enters it.
 //             RFN2 two functions of one name (in anonymous namespaces of two files) are found out
 //                  when they are entered.
-// Thread safety: functions are entered before main() begins; the rest is read only.
+// Thread safety: functions are entered before main() begins, or those of C before the job does; the
+// rest is read only.
 #pragma once
 
 #include <array>
@@ -48,7 +49,8 @@ struct FunctionEntry {
   std::string_view name;
   std::uint64_t digest = 0;  // of the description
   std::span<const ChannelForm> channels{};
-  std::unique_ptr<Frame> (*frame)() = nullptr;
+  std::unique_ptr<Frame> (*frame)(const FunctionEntry&) = nullptr;
+  const void* program = nullptr;  // of an interface for other languages
 };
 
 // Null: there is none.
@@ -145,7 +147,9 @@ class FunctionFrame<f, std::tuple<P...>, std::tuple<C...>> final : public Frame 
         held_);
   }
   std::span<FamilyEnd* const> channels() override { return {channels_.data(), sizeof...(C)}; }
-  static std::unique_ptr<Frame> make() { return std::make_unique<FunctionFrame>(); }
+  static std::unique_ptr<Frame> make(const FunctionEntry&) {
+    return std::make_unique<FunctionFrame>();
+  }
 
  private:
   template <std::size_t... i>

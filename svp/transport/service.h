@@ -203,7 +203,7 @@ class Service {
       return Status::unsupported("the description of " + std::string(function->name) +
                                  " is another one here: all sites run the same program");
     if (carriage_ > Carriage::remap) return Status::unsupported("no such way for data to travel");
-    frame_ = function->frame();
+    frame_ = function->frame(*function);
     if (!function->channels.empty())
       channels_ =
           std::make_unique<Channels>(function->channels, NoteForm(function->channels, encoded()));

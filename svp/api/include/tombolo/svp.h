@@ -110,6 +110,53 @@ int tombolo_svp_exclusive_place(tombolo_svp_place_t* place);
 /* Of either kind, after the last family there was synced. */
 void tombolo_svp_end_place(tombolo_svp_place_t place);
 
+/* ---- Families in other processes ----------------------------------------------------------- */
+
+/* A program of several processes, which `tombolo svp run -n N PROGRAM` starts; alone it has one.
+ * Process 0 calls `program` as a thread of a family, the others serve its families until it has
+ * returned. Returns its result, or the value of a tombolo_svp_break() or tombolo_svp_fail() in it;
+ * elsewhere 0; where the processes do not come together, 1, with a message. In main(), once. */
+int tombolo_svp_run(int (*program)(void* argument), void* argument);
+
+/* Inside of that, in any process. */
+unsigned tombolo_svp_processes(void);
+/* The caller's, from 0. */
+unsigned tombolo_svp_process(void);
+/* The default place of a process, and one where one family runs at a time. They do not end. */
+tombolo_svp_place_t tombolo_svp_place_of(unsigned process);
+tombolo_svp_place_t tombolo_svp_exclusive_of(unsigned process);
+/* Memory that goes to other processes of a host by its address; bytes of 0. To be freed by the
+ * process that has it. NULL: there is no more. */
+void* tombolo_svp_allocate(size_t bytes);
+void tombolo_svp_free(void* memory);
+
+typedef enum { TOMBOLO_SVP_IN = 1, TOMBOLO_SVP_OUT = 2, TOMBOLO_SVP_INOUT = 3 } tombolo_svp_flow_t;
+
+/* Of a thread function: elements of plain bytes, without pointers, one after the other. Input goes
+ * to its process with the create; output, all of it, comes back with the sync. */
+typedef struct {
+  tombolo_svp_flow_t flow;
+  size_t element_bytes;
+} tombolo_svp_parameter_t;
+/* Elements of a parameter; a scalar is one. */
+typedef struct {
+  void* at;
+  size_t count;
+} tombolo_svp_data_t;
+
+/* data: for each parameter. */
+typedef void (*tombolo_svp_function_t)(tombolo_svp_index_t index, const tombolo_svp_data_t* data);
+
+/* Names a thread function: in each process the same, before tombolo_svp_run(). */
+void tombolo_svp_enter(const char* name, tombolo_svp_function_t function,
+                       const tombolo_svp_parameter_t* parameters, size_t parameter_count);
+/* A family of that function at any place. data, and the elements, are the family's until its sync;
+ * of one that was killed or has failed there is no output. The value of one that has failed is
+ * that of its tombolo_svp_fail(), 0 where its process has ended. As tombolo_svp_create(). */
+int tombolo_svp_create_named(tombolo_svp_family_t* family, tombolo_svp_place_t place,
+                             const tombolo_svp_range_t* range, const char* name,
+                             const tombolo_svp_data_t* data);
+
 /* ---- Channels ------------------------------------------------------------------------------ */
 
 /* A value has a fixed size of at most so many bytes; a larger one travels by its address. */
