@@ -90,7 +90,7 @@ bool has(const std::string& text, const std::string& part) {
 // The drain, the flag of the target where there is one, and the stores of the program.
 const char* end_of_epoch(const EngineOptions& options) {
   return options.program_reads_peers ? "0:drain 0:publish(0,0,130) 0:publish(1,0,130) "
-                                     : "0:drain 0:fence 0:store 0:publish(0,0,130) ";
+                                     : "0:drain 0:fence 0:store 0:fence 0:publish(0,0,130) ";
 }
 
 // After `first` come operations on sync words only.
@@ -191,7 +191,7 @@ TEST(Recorded, RunsAreReadAndWrittenAsSingleCallsAre) {
             "0:write_through(1,3,5) 0:write_through(1,100,8)");
   // The target is told of puts when the epoch ends.
   expect_then_sync_words(processes.of([&] { return processes[0].unlock_all(); }),
-                         "0:drain 0:fence 0:store 0:publish(0,0,130) ");
+                         "0:drain 0:fence 0:store 0:fence 0:publish(0,0,130) ");
 }
 
 // The program's own stores in a run are in memory before the refresh, as for a single get.

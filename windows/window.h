@@ -592,7 +592,8 @@ class alignas(64) Window final : public Engine {
   // With threads the caller has the epoch state's guard.
   void end_passive_epoch() {
     core_.drain();  // our puts are in memory before the lock can be taken by another (WD1)
-    own_.announce_puts();
+    // A lock that needed no check is not freed, and the next one orders nothing either.
+    own_.announce_puts(/*at_once=*/true);
     own_.publish_all();  // others may now get the program's stores into its own region (EN5)
   }
 

@@ -176,4 +176,22 @@ void flushes_and_flag(WindowProcess<C>& p) {
   p.must(p.window().unlock(1));
 }
 
+// The flag is put in an epoch after that of the put; neither lock needs a check.
+template <class C>
+void unlock_and_flag(WindowProcess<C>& p) {
+  if (p.self() == 0) {
+    p.must(p.window().lock(Access::shared, 1, {.no_check = true}));
+    p.put(1, datum, 7);
+    p.must(p.window().unlock(1));
+    p.must(p.window().lock(Access::shared, 1, {.no_check = true}));
+    p.put(1, other_line, 1);
+  } else {
+    p.must(p.window().lock(Access::shared, 1, {}));
+    while (p.get(1, other_line) == 0) p.pause();
+    p.must(p.window().sync());
+    p.expect("the put before", p.load(1, datum), 7);
+  }
+  p.must(p.window().unlock(1));
+}
+
 }  // namespace tombolo::litmus

@@ -14,7 +14,7 @@ using NoRefresh = Omitting<Explored, Omit::refresh>;
 using NoDrain = Omitting<Explored, Omit::drain>;
 using NoWait = Omitting<Explored, Omit::wait>;
 using LateOnes = Late<Explored>;
-// The second fence of a flush that tells its target.
+// The second fence of a call that tells its target.
 using LateFlags = Omitting<Explored, Omit::fence, 2, 1>;
 using Overtakes = Overtaken<Explored>;
 using OvertakesUnfenced = Omitting<Overtakes, Omit::fence>;
@@ -61,6 +61,8 @@ std::vector<ExploredProgram> programs() {
                  shared),
       program<C>("flush-and-flag", "put, flush, and a flag that another polls", flush_and_flag),
       program<C>("flushes-and-flag", "the second flush may find the target told", flushes_and_flag),
+      program<C>("unlock-and-flag", "put, unlock, and a flag under a lock without a check",
+                 unlock_and_flag),
   };
 }
 
@@ -102,6 +104,8 @@ std::vector<ExploredProgram> broken_window_programs() {
       twin<NoRefresh>("flush-and-flag/no-refresh", "get and sync do not refresh", flush_and_flag),
       twin<LateFlags>("flushes-and-flag/late-flag", "a later put overtakes the news of a flush",
                       flushes_and_flag),
+      twin<LateFlags>("unlock-and-flag/late-flag", "a later put overtakes the news of an unlock",
+                      unlock_and_flag),
       twin<OvertakesUnfenced>("flushes-and-flag/no-fence",
                               "the look whether the target is told overtakes the drain",
                               flushes_and_flag),
