@@ -76,14 +76,14 @@ def test_a_mistake_ends_the_program_with_its_cause(check, name):
 
 def test_families_run_where_there_is_one_process(processes_check):
     done = run(processes_check)
-    assert (done.returncode, done.stdout) == (0, "23 passed, 0 failed\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "27 passed, 0 failed\n"), done.stderr
 
 
 def test_families_run_in_other_processes(processes_check):
     done = run(*COMMAND, "svp", "run", "-n", 3, "--machine", "stale", processes_check)
-    assert (done.returncode, done.stdout) == (0, "70 passed, 0 failed\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "82 passed, 0 failed\n"), done.stderr
     done = run(libraries.need_program(svp.LAUNCHER), 3, processes_check)
-    assert (done.returncode, done.stdout) == (0, "70 passed, 0 failed\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "82 passed, 0 failed\n"), done.stderr
 
 
 @pytest.mark.parametrize(("end", "status"), [("break", 9), ("fail", 8)])

@@ -63,6 +63,30 @@ static void ends(tombolo_svp_index_t i, const tombolo_svp_data_t* data) {
 }
 static const tombolo_svp_parameter_t of_ends[] = {{TOMBOLO_SVP_IN, sizeof(int)}};
 
+/* A thread that ends its own family while one that it has created runs elsewhere. */
+static int stopped_sync = -1;
+static tombolo_svp_exit_t stopped_end;
+static void breaks_before_its_sync(tombolo_svp_index_t i, void* place) {
+  int how = 3;
+  const tombolo_svp_data_t data[] = {{&how, 1}};
+  tombolo_svp_family_t family;
+  (void)i;
+  if (tombolo_svp_create_named(&family, *(tombolo_svp_place_t*)place, NULL, "ends", data) != 0)
+    return;
+  (void)tombolo_svp_break(5);
+  stopped_sync = tombolo_svp_sync(&family, &stopped_end);
+}
+static void check_stop(unsigned process) {
+  tombolo_svp_place_t place = tombolo_svp_place_of(process);
+  tombolo_svp_family_t family;
+  tombolo_svp_exit_t end;
+  CHECK(tombolo_svp_create(&family, tombolo_svp_default_place(), NULL, breaks_before_its_sync,
+                           &place) == 0);
+  CHECK(tombolo_svp_sync(&family, &end) == 0);
+  CHECK(end.reason == TOMBOLO_SVP_BROKEN && end.value == 5);
+  CHECK(stopped_sync == TOMBOLO_SVP_STOPPED && stopped_end.reason == TOMBOLO_SVP_KILLED);
+}
+
 /* At an exclusive place. */
 static int last = -1;
 static void in_order(tombolo_svp_index_t i, const tombolo_svp_data_t* data) {
@@ -148,6 +172,7 @@ static int check_all(void* argument) {
     end = end_of(process, 2, 0);
     CHECK(end.reason == TOMBOLO_SVP_FAILED && end.value == 23);
     CHECK(end_of(process, 3, 1).reason == TOMBOLO_SVP_KILLED);
+    check_stop(process);
     check_order(process);
   }
   if (processes > 1) CHECK(end_of(processes - 1, 4, 0).reason == TOMBOLO_SVP_FAILED);
