@@ -17,6 +17,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
@@ -216,6 +217,45 @@ bool sleeps(int thread) {
 }
 
 // The creator has looked for the last time: without a wake it would sleep for ever.
+// No stack of that size exists: threads that wait for others go on with the one that they have.
+TEST(WorkersWithoutStacks, RunFamiliesAllTheSame) {
+  LocalPlace place(PoolSettings{.workers = 2, .stack_bytes = std::size_t{1} << 52});
+  auto family = create(place, [] {
+    for (int round = 0; round < 10; ++round) {
+      std::atomic<bool> begun{false};
+      auto taken = create([&] {
+        begun = true;
+        usleep(1000);  // so that the creator most likely wants to park
+        tree(2);
+      });
+      while (!begun) checkpoint();
+      taken.sync();
+    }
+    tree(6);
+    // A read that blocks finds none, too.
+    Global<int> late;
+    std::atomic<bool> refused{false};
+    std::atomic<bool> written{false};
+    auto reader = create(
+        [&](Global<int>& value) {
+          try {
+            value.read();
+          } catch (const std::bad_alloc&) {
+            refused = true;
+          }
+          while (!written) checkpoint();
+          EXPECT_EQ(value.read(), 7);
+        },
+        late);
+    while (!refused) checkpoint();
+    late.write(7);
+    written = true;
+    EXPECT_TRUE(reader.sync().done());
+    EXPECT_EQ(Worker::here()->pool().stacks(), 0u);
+  });
+  EXPECT_TRUE(family.sync().done());
+}
+
 TEST(SleepingWorkers, AreWokenByTheEndOfTheirFamily) {
   LocalPlace place(2);
   auto outer = create(place, [] {
