@@ -81,8 +81,8 @@ def test_a_small_cache_serves_atomic_operations():
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_recorded_stores_travel_with_the_lock(machine):
-    """Without the records each turn fetches the page again."""
+def test_changes_in_spans_travel_with_the_lock(machine):
+    """No turn fetches the page again; those of recorded stores open it without a fault."""
     told = {}
     for stores in ("static", "full", "page"):
         outcome = ours(
@@ -90,11 +90,12 @@ def test_recorded_stores_travel_with_the_lock(machine):
         )
         told[stores] = stats(outcome.stderr)
         assert len(told[stores]) == 3, outcome.stderr  # the first thread waits
-    assert total(told["page"], "dsm_update_bytes") == 0
-    assert total(told["page"], "dsm_fetches") >= 400
+    for stores in told:
+        assert total(told[stores], "dsm_update_bytes") >= 400 * 20
+        assert total(told[stores], "dsm_fetches") < 100
+        assert total(told[stores], "dsm_write_faults") < 100
     for stores in ("static", "full"):
-        assert total(told[stores], "dsm_update_bytes") >= 400 * (8 + 8 + 4)
-        assert total(told[stores], "dsm_fetches") < total(told["page"], "dsm_fetches") / 3
+        assert total(told[stores], "dsm_write_faults") < total(told["page"], "dsm_write_faults")
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -170,7 +171,7 @@ def test_the_same_as_json():
     outcome = ours([rebuilt("spans_check", "page"), 2, 100], transport="window", stats="json")
     told = stats(outcome.stderr)
     assert [line["rank"] for line in told] == ["0", "1", "2"]
-    assert told[0]["hottest_pages"][0]["faults"] > 50
+    assert told[0]["hottest_pages"][0]["faults"] > 5
     assert "hottest_pages" not in told[1]
     for line in told[1:]:
         assert line["dsm_read_faults"] > 0 and line["dsm_diffs"] > 0 and line["dsm_lock_waits"] >= 100

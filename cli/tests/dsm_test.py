@@ -458,7 +458,7 @@ def test_a_pthreads_program_writes_a_trace_of_all_its_processes(locked_sums, how
         assert sum(each["name"] == "barrier" for each in own) == (2 if process == 1 else 1)
         assert all(each["dur"] >= 0 for each in own) and nested(own)
         if how[-1] == "window":
-            assert {"fetch", "read fault", "lock wait"} <= {each["name"] for each in own}
+            assert {"fetch", "write fault", "lock wait"} <= {each["name"] for each in own}
     refused = run(*how, "--trace", "/nowhere/trace.json", locked_sums)
     assert refused.returncode == 1 and "/nowhere/trace.json cannot be written: open" in refused.stderr
 

@@ -90,9 +90,9 @@ class EpochBarrier {
   // A kept page without a twin counts as changed. In place, a page that was stored to with the same
   // contents is worth keeping, too: there may be such stores again.
   void sign(Page page) {
-    const bool differs =
-        !store_.lookup(page)->twin || difference(store_.frame(page), store_.twin(page), diff_);
-    if (differs || store_.in_place())
+    const PageNote& note = *store_.lookup(page);
+    const bool differs = !note.twin || difference(store_.frame(page), store_.twin(page), diff_);
+    if (differs || (note.met && store_.in_place()))
       changed_.push_back(
           {.page = page, .first = directory_.sign(page, number_), .differs = differs});
     else

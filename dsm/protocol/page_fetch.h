@@ -20,6 +20,9 @@
 //                  of others meanwhile, which are no page. Then its version is raised before its
 //                  mutex is free (DPS2): a page that has neither a keeper nor another version
 //                  behind the get was the page all the time, and any other is got again.
+//             DPF5 where spans tell all, pages are patched by notices, which others than the next
+//                  holder of a lock read: a page that was got with bytes of later versions than the
+//                  next one would have older ones after its patch. It is got again.
 // Thread safety: one thread for each object.
 #pragma once
 
@@ -117,13 +120,15 @@ class PageFetch {
     version = directory_.version(page);
     if (directory_.keeper(page)) return get_kept(page, out, version, got);
     TOMBOLO_TRY(transport_.get(page, out));
-    got = !store_.in_place() || still_home(page, version);
+    got = is_as_then(page, version);
     return {};
   }
 
-  // DPF4. The version comes last: a keeper that has gone before has raised it.
-  bool still_home(Page page, std::uint64_t version) {
-    return !directory_.keeper(page) && directory_.version(page) == version;
+  // DPF4, DPF5. The version comes last: a keeper that has gone before has raised it.
+  bool is_as_then(Page page, std::uint64_t version) {
+    if (store_.in_place() && directory_.keeper(page)) return false;
+    const bool looks = store_.in_place() || transport_.shape().spans_tell_all;
+    return !looks || directory_.version(page) == version;
   }
 
   Status get_kept(Page page, std::span<std::byte> out, std::uint64_t& version, bool& got) {

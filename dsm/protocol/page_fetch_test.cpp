@@ -121,6 +121,22 @@ TEST_F(PageFetchTest, GetsAKeptPageUnderItsMutexAfterTheMark) {
   EXPECT_EQ(directory.keeper(0)->slot, 2U);
 }
 
+// DPF5. A patch by the change of the next version would take the later one back.
+TEST_F(PageFetchTest, WhereSpansTellAllGetsAPageAgainThatHasChangedMeanwhile) {
+  Shape telling = shape;
+  telling.spans_tell_all = true;
+  Transfer of_telling(core, of_transport, telling);
+  PrivatePages copied(telling);
+  PageFetch<Transfer, PrivatePages> of_copies(of_telling, copied, directory, readers);
+  of_telling.behind_get = [&] {
+    ASSERT_TRUE(of_telling.put(0, PageBytes(shape.page_bytes, std::byte{0x55})).ok());
+    directory.raise_version(0);
+  };
+  ASSERT_TRUE(of_copies.fetch(0).ok());
+  EXPECT_EQ(copied.frame(0)[7], std::byte{0x55});
+  EXPECT_EQ(copied.lookup(0)->version, 1U);
+}
+
 // It is as old as its note says, however it was brought.
 TEST_F(PageFetchTest, NotesTheVersion) {
   directory.raise_version(0);

@@ -45,6 +45,7 @@
 
 #include "dsm/protocol/consistency.h"
 #include "dsm/protocol/epoch_barrier.h"
+#include "dsm/protocol/page_changes.h"
 #include "dsm/protocol/page_fetch.h"
 #include "dsm/protocol/read_ahead.h"
 #include "dsm/protocol/reader_notices.h"
@@ -181,6 +182,7 @@ class Regional {
     TOMBOLO_TRY(find_readers());
     changed_.insert(changed_.end(), changed_in_spans_.begin(), changed_in_spans_.end());
     changed_in_spans_.clear();
+    TOMBOLO_TRY(append_told());
     return barrier_.wait(
         notices_, changed_, [this](Page page) { settle_kept(page); },
         [this] { return drop_old(); });
@@ -346,10 +348,17 @@ class Regional {
   // Before a span begins (DRG1).
   Status end_region() {
     TOMBOLO_TRY(find_readers());
-    for (const Page page : store_.written()) TOMBOLO_TRY(flush(page));
+    for (const Page page : written()) TOMBOLO_TRY(flush(page));
     TOMBOLO_TRY(notices_.append(changed_));
     changed_.clear();
-    return {};
+    return append_told();
+  }
+
+  std::vector<Page> written() {
+    constexpr std::size_t few = 4;
+    std::vector<Page> pages = store_.written();
+    few_ = pages.size() <= few;
+    return pages;
   }
 
   Status flush(Page page) {
@@ -367,11 +376,12 @@ class Regional {
     if (stored && note.alone && store_.in_place()) TOMBOLO_TRY(sender_.try_keep(page, kept));
     std::uint64_t version = note.version;
     if (differs && !kept) TOMBOLO_TRY(sender_.send(page, diff_, version));
-    if (differs || kept) changed_.push_back(page);
     if (kept) {
+      changed_.push_back(page);
       settle_kept(page);
       return {};
     }
+    if (differs && !is_told(differences_of(page, version, 1))) changed_.push_back(page);
     if (stored) note.alone = note.version == version;
     settle_sent(page, differs);
     return {};
@@ -391,27 +401,28 @@ class Regional {
   // look for differences is cheaper then than to meet the store.
   void settle_sent(Page page, bool differs) {
     PageNote& note = *store_.lookup(page);
+    const bool stays = shape_.spans_tell_all || !held_.empty();
     if (note.open != 0) --note.open;
-    if (differs && few_ && !held_.empty()) note.open = times_open;
+    if (differs && few_ && stays) note.open = shape_.spans_tell_all ? most_times_open : times_open;
     if (note.kept) note.open = 0;
     if (note.open == 0) {
       store_.forbid_writes(page);
       return;
     }
+    note.met = false;
     if (differs) store_.make_twin(page);
   }
 
   // ---- Changes in spans -------------------------------------------------------------------------
 
   static constexpr std::uint8_t times_open = 3;
+  // Where spans are begun in vain, and many have nothing to do with the page.
+  static constexpr std::uint8_t most_times_open = 32;
 
   // The stores since the last begin or end of a span belong to all locks that are held.
   Status end_part() {
     TOMBOLO_TRY(find_readers());
-    constexpr std::size_t few = 4;
-    const std::vector<Page> written = store_.written();
-    few_ = written.size() <= few;
-    for (const Page page : written) TOMBOLO_TRY(flush_in_span(page));
+    for (const Page page : written()) TOMBOLO_TRY(flush_in_span(page));
     recorded_.clear();
     return {};
   }
@@ -420,6 +431,10 @@ class Regional {
   Status tell_all() {
     TOMBOLO_TRY(notices_.append(changed_in_spans_));
     changed_in_spans_.clear();
+    return append_told();
+  }
+
+  Status append_told() {
     for (const Update& change : told_) TOMBOLO_TRY(notices_.append(change));
     told_.clear();
     return {};
@@ -435,16 +450,28 @@ class Regional {
     if (differs) {
       std::uint64_t version = 0;
       TOMBOLO_TRY(send_in_span(page, version));
-      note_change(page, updates_of(page, version));
+      note_change(page, version);
     }
     recorded_.forget(page);
     settle_sent(page, differs);
     return {};
   }
 
-  void note_change(Page page, const std::vector<Update>& updates) {
-    if (shape_.spans_tell_all && updates.size() == 1 && WriteNotices<Core>::fits(updates.front()))
-      return told_.push_back(updates.front());
+  // Where spans tell all: a change that is small enough is in its notice.
+  bool is_told(const std::vector<Update>& updates) {
+    const bool told =
+        shape_.spans_tell_all && updates.size() == 1 && WriteNotices<Core>::fits(updates.front());
+    if (told) told_.push_back(updates.front());
+    return told;
+  }
+
+  void note_change(Page page, std::uint64_t version) {
+    std::vector<Update> updates = shape_.spans_tell_all
+                                      ? differences_of(page, version, shape_.updates)
+                                      : recorded_of(page, version);
+    if (is_told(updates)) return;
+    // By its name alone.
+    if (updates.empty()) updates.push_back({.page = page, .version = version});
     for (Span& span : held_)
       span.updates.insert(span.updates.end(), updates.begin(), updates.end());
     changed_in_spans_.push_back(page);
@@ -455,10 +482,22 @@ class Regional {
     return sender_.send(page, diff_, version);
   }
 
-  // The recorded bytes; the page by its name alone if other bytes differ from the twin too, if it
-  // has none, or if a reader could not find all of them in the log.
-  std::vector<Update> updates_of(Page page, std::uint64_t version) {
-    if (!store_.lookup(page)->twin) return {Update{.page = page, .version = version}};
+  // Its difference from the twin, where spans tell all; none if it has none, or if it needs more
+  // than `most` updates.
+  std::vector<Update> differences_of(Page page, std::uint64_t version, std::size_t most) {
+    if (!shape_.spans_tell_all || !store_.lookup(page)->twin) return {};
+    std::vector<Update> updates = changes_of(store_.frame(page), diff_, most);
+    for (Update& update : updates) {
+      update.page = page;
+      update.version = version;
+    }
+    return updates;
+  }
+
+  // The recorded bytes; none if other bytes differ from the twin too, if it has none, or if a
+  // reader could not find all of them in the log.
+  std::vector<Update> recorded_of(Page page, std::uint64_t version) {
+    if (!store_.lookup(page)->twin) return {};
     std::vector<Update> updates;
     const std::span<const std::byte> frame = store_.frame(page);
     for (const RecordedRange& range : recorded_.of(page)) {
@@ -470,12 +509,12 @@ class Regional {
             updates.emplace_back(Update{.page = page,
                                         .version = version,
                                         .offset = static_cast<std::uint32_t>(range.offset + at),
-                                        .bytes = static_cast<std::uint32_t>(bytes)});
+                                        .bytes = static_cast<std::uint32_t>(bytes),
+                                        .changed = Update::all(bytes)});
         copy(frame.subspan(range.offset + at, bytes), update.contents);
       }
     }
-    if (!all_zero(diff_) || updates.size() > shape_.updates)
-      updates = {Update{.page = page, .version = version}};
+    if (!all_zero(diff_) || updates.size() > shape_.updates) updates.clear();
     return updates;
   }
 
@@ -509,11 +548,9 @@ class Regional {
   }
 
   void patch(const Update& update, PageNote& note) {
-    const auto contents = std::span(update.contents).first(update.bytes);
-    copy(contents, store_.frame(update.page).subspan(update.offset, update.bytes));
+    put_into(store_.frame(update.page), update);
     // A difference from the twin would be taken for a store of this thread.
-    if (store_.writable(update.page))
-      copy(contents, store_.twin(update.page).subspan(update.offset, update.bytes));
+    if (store_.writable(update.page)) put_into(store_.twin(update.page), update);
     note.version = update.version;
     note.alone = false;
   }
@@ -522,11 +559,25 @@ class Regional {
 
   Status drop_old() {
     bool lost = false;
+    early_.clear();
     TOMBOLO_TRY(notices_.read([this](const Update& notice) { return heed(notice); }, lost));
-    return lost ? drop_all_old() : Status();
+    if (lost) return drop_all_old();
+    std::ranges::sort(early_, {}, &Update::version);
+    for (const Update& notice : early_) TOMBOLO_TRY(patch_or_drop(notice));
+    return {};
   }
 
+  // Threads that send at once may give notice in another order than that of their versions.
   Status heed(const Update& notice) {
+    const PageNote* note = store_.lookup(notice.page);
+    const bool early =
+        note != nullptr && notice.bytes != 0 && !note->kept && note->version + 1 < notice.version;
+    if (!early) return patch_or_drop(notice);
+    early_.push_back(notice);
+    return {};
+  }
+
+  Status patch_or_drop(const Update& notice) {
     PageNote* note = store_.lookup(notice.page);
     if (note == nullptr || notice.bytes == 0 || note->kept || note->version + 1 < notice.version)
       return drop_if_old(notice.page);
@@ -572,6 +623,7 @@ class Regional {
   std::vector<Page> changed_;           // at home, and not in the notices yet
   std::vector<Page> changed_in_spans_;  // likewise; others need it at the barrier only
   std::vector<Update> told_;            // likewise, each to be in its notice
+  std::vector<Update> early_;           // of notices that are read, before the one of their page
   bool few_ = false;         // pages were written to in the part of a span that ended last
   std::uint32_t syncs_ = 0;  // looks for readers
   bool applied_ = false;     // the last update

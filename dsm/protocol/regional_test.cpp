@@ -242,13 +242,90 @@ TEST(RegionalSteps, AChangeInANoticeOutOfTurnDropsThePage) {
   });
 }
 
+// Both notices are there when thread 2 reads, the later change's first.
+TEST(RegionalSteps, NoticesOfTwoChangesInAnyOrderPatchThePage) {
+  Shape shape = telling_all();
+  shape.threads = 3;
+  shape.locks = 4;
+  run_in_turns<Copied>(shape, [](auto& thread, auto& turns) {
+    turns.take(0, 2, [&] { EXPECT_EQ(thread.load(0), 0U); });
+    turns.take(1, 0, [&] {
+      thread.begin_span(0);
+      thread.store(0, 1);
+      thread.begin_span(1);
+    });
+    turns.take(2, 1, [&] {
+      thread.begin_span(2);
+      thread.store(4, 2);
+      thread.end_span(2);
+    });
+    turns.take(3, 0, [&] { thread.end_span(1); });
+    turns.take(4, 2, [&] {
+      thread.learn();
+      const PageNote* const note = thread.pages().lookup(0);
+      ASSERT_NE(note, nullptr) << "it is dropped";
+      EXPECT_EQ(note->version, 2U);
+      EXPECT_EQ(thread.load(0), 1U);
+      EXPECT_EQ(thread.load(4), 2U);
+    });
+    turns.take(5, 0, [&] { thread.end_span(0); });
+  });
+}
+
+TEST(RegionalSteps, AChangeOutsideOfSpansIsInItsNotice) {
+  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+    turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0), 0U); });
+    turns.take(1, 0, [&] {
+      thread.store(0, 1, false);
+      thread.tell();
+      EXPECT_TRUE(thread.pages().writable(0)) << "for the next store";
+    });
+    turns.take(2, 1, [&] {
+      thread.learn();
+      ASSERT_NE(thread.pages().lookup(0), nullptr);
+      EXPECT_EQ(thread.load(0), 1U);
+    });
+    turns.take(3, 0, [&] {
+      thread.store(0, 2, false);
+      for (int times = 0; times < 40; ++times) thread.tell();
+      EXPECT_FALSE(thread.pages().writable(0)) << "there was no store for long";
+    });
+    turns.take(4, 1, [&] {
+      thread.learn();
+      EXPECT_EQ(thread.load(0), 2U);
+    });
+  });
+}
+
+// Its notice is given when the thread next tells, or at the barrier.
+TEST(RegionalSteps, AChangeOfAPageThatLeavesTheCacheIsTold) {
+  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+    turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0), 0U); });
+    turns.take(1, 0, [&] {
+      thread.store(0, 1);
+      thread.evict(0);
+    });
+    thread.barrier();
+    EXPECT_EQ(thread.load(0), 1U);
+    turns.take(2, 0, [&] {
+      thread.store(0, 2);
+      thread.evict(0);
+      thread.tell();
+    });
+    turns.take(3, 1, [&] {
+      thread.learn();
+      EXPECT_EQ(thread.load(0), 2U);
+    });
+  });
+}
+
 // The later change is by the page's name, and would drop it.
 TEST(RegionalSteps, AChangeInANoticeThatThePageHasIsPassedOver) {
   run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
     turns.take(0, 0, [&] {
       count_alone(thread, 0, 1);
       thread.begin_span(0);
-      thread.store(0, 2, false);
+      for (const Variable v : {0, 4, 8}) thread.store(v, 2, false);
       thread.end_span(0);
     });
     turns.take(1, 1, [&] {
@@ -526,31 +603,33 @@ constexpr Shape in_streams() {
   return shape;
 }
 template <class Thread>
-void store_in_order(Thread& thread, std::initializer_list<Variable> variables) {
-  for (const Variable v : variables) thread.store(v, 7);
+void store_in_order(Thread& thread, std::initializer_list<Variable> variables,
+                    std::uint64_t value) {
+  for (const Variable v : variables) thread.store(v, value);
   thread.tell();
 }
 
 TEST(RegionalSteps, APageAheadOfAStreamIsNotKept) {
   run_in_turns<InPlace>(in_streams(), [](auto& thread, auto& turns) {
     turns.take(0, 0, [&] {
-      for (int times = 0; times < 3; ++times) {
-        store_in_order(thread, {0, 1});
+      for (const std::uint64_t value : {1, 2, 3}) {
+        store_in_order(thread, {0, 1}, value);
         ASSERT_NE(thread.pages().lookup(2), nullptr) << "it is brought";
-        EXPECT_EQ(keeps(thread, 1), times != 0);
+        EXPECT_EQ(keeps(thread, 1), value != 1);
         EXPECT_FALSE(keeps(thread, 2)) << "another thread may store to it";
       }
     });
   });
 }
 
-// The stores to page 2 are not met.
+// The stores to pages 2 and 4 are not met, and are of the contents that are there.
 TEST(RegionalSteps, APageThatAStreamHasPassedIsKept) {
   run_in_turns<InPlace>(in_streams(), [](auto& thread, auto& turns) {
     turns.take(0, 0, [&] {
       for (const bool again : {false, true}) {
-        store_in_order(thread, {0, 1, 3});
-        for (const Page page : {0, 1, 2, 3}) EXPECT_EQ(keeps(thread, page), again) << page;
+        store_in_order(thread, {0, 1, 3, 5}, 0);
+        for (Page page = 0; page < 6; ++page) EXPECT_EQ(keeps(thread, page), again) << page;
+        EXPECT_FALSE(keeps(thread, 6)) << "the stream has not come past it";
       }
     });
   });

@@ -34,15 +34,21 @@
 
 namespace tombolo::dsm {
 
-// A change that was made under a lock, one line of memory: `bytes` bytes from `offset` on, or the
-// whole page without its contents (bytes == 0).
+// A change of a page, one line of memory: of the `bytes` bytes from `offset` on those that are
+// `changed`, the first by the lowest bit; or the whole page without its contents (bytes == 0).
 struct Update {
-  static constexpr std::size_t capacity = 40;
+  static constexpr std::size_t capacity = 32;
   Page page = 0;
   std::uint64_t version = 0;  // of the page, with the change
   std::uint32_t offset = 0;
   std::uint32_t bytes = 0;
+  std::uint32_t changed = 0;
   std::array<std::byte, capacity> contents{};
+
+  // As many bytes that are all changed.
+  static constexpr std::uint32_t all(std::size_t bytes) {
+    return static_cast<std::uint32_t>((std::uint64_t{1} << bytes) - 1);
+  }
 };
 static_assert(sizeof(Update) == 64);
 

@@ -22,6 +22,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <span>
 
@@ -90,7 +91,7 @@ class WriteNotices {
     std::memcpy(&contents, change.contents.data(), change.bytes);
     // Before the notice (DWN4).
     core_.store(change_word(number, 0),
-                change.version << 24 | std::uint64_t{change.offset} << 4 | change.bytes);
+                change.version << 24 | std::uint64_t{change.offset} << 8 | change.changed);
     core_.store(change_word(number, 1), contents);
     core_.store(place(number), tag_of(number) << 32 | holds_change | change.page);
     return {};
@@ -120,7 +121,7 @@ class WriteNotices {
   static constexpr std::uint64_t most_pages = std::uint64_t{1} << 31;
   static constexpr std::uint64_t holds_change = most_pages;
   static constexpr std::uint64_t tags = std::uint64_t{1} << 32;
-  static constexpr std::uint32_t most_offsets = 1U << 20;
+  static constexpr std::uint32_t most_offsets = 1U << 16;
   static constexpr std::uint64_t most_versions = std::uint64_t{1} << 40;
   static constexpr std::size_t words_per_change = 2;
   // Of an empty place: 0.
@@ -143,8 +144,9 @@ class WriteNotices {
     const std::uint64_t about = core_.load(change_word(number, 0));
     const std::uint64_t contents = core_.load(change_word(number, 1));
     out.version = about >> 24;
-    out.offset = static_cast<std::uint32_t>(about >> 4) % most_offsets;
-    out.bytes = static_cast<std::uint32_t>(about & 15);
+    out.offset = static_cast<std::uint32_t>(about >> 8) % most_offsets;
+    out.changed = static_cast<std::uint32_t>(about & 0xff);
+    out.bytes = static_cast<std::uint32_t>(std::bit_width(out.changed));
     std::memcpy(out.contents.data(), &contents, sizeof contents);
     return core_.load(count()) <= number + capacity_;  // DWN4
   }

@@ -52,6 +52,7 @@ class NoticesProgram final : public Program {
             .version = page + 2,
             .offset = 8 * number,
             .bytes = 1 + number,
+            .changed = dsm::Update::all(1 + number),
             .contents = {std::byte{7}, std::byte(number)}};
   }
   void read(Notices& notices, Run& run) {
@@ -62,7 +63,8 @@ class NoticesProgram final : public Program {
       const dsm::Update wanted =
           changes_ ? change_of(notice.page) : dsm::Update{.page = notice.page};
       if (notice.version != wanted.version || notice.offset != wanted.offset ||
-          notice.bytes != wanted.bytes || notice.contents != wanted.contents)
+          notice.bytes != wanted.bytes || notice.changed != wanted.changed ||
+          notice.contents != wanted.contents)
         run.fail(fmt::format("a change of page {} that is mixed of two", notice.page));
       return Status();
     };
