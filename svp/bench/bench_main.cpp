@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: `tombolo-svp-bench [--workers N] [--rounds N] [--quick] [--only NAME]`: families beside
-// oneTBB (Debian: libtbb-dev) and OpenMP, where these are, in one run; a line of JSON for each
-// contestant of each benchmark. `tombolo bench svp` starts it.
+// Purpose: `tombolo-svp-bench [--workers N] [--rounds N] [--quick] [--only NAME] [--runtime NAME]`:
+// families beside oneTBB (Debian: libtbb-dev) and OpenMP, where these are, in one run; a line of
+// JSON for each contestant of each benchmark. `tombolo bench svp` starts it.
 // Thread safety: -
 #include <cstdio>
 #include <string_view>
@@ -34,6 +34,8 @@ bool read(int argc, char** argv, Settings& out) {
     if (++i == argc) return false;
     if (option == "--only")
       out.only = argv[i];
+    else if (option == "--runtime")
+      out.runtime = argv[i];
     else if (option == "--workers" ? !read_number(argv[i], out.workers)
                                    : option != "--rounds" || !read_number(argv[i], out.rounds))
       return false;
@@ -49,7 +51,8 @@ int main(int argc, char** argv) {
   bench::Settings settings;
   if (!bench::read(argc, argv, settings)) {
     std::fprintf(stderr,
-                 "usage: tombolo-svp-bench [--workers N] [--rounds N] [--quick] [--only NAME]\n");
+                 "usage: tombolo-svp-bench [--workers N] [--rounds N] [--quick] [--only NAME] "
+                 "[--runtime NAME]\n");
     return 2;
   }
   bool found = false;

@@ -29,6 +29,8 @@ void Contest::add_inside(std::string runtime, std::function<void()> run) {
 }
 
 void Contest::measure() {
+  std::erase_if(all_,
+                [&](const Contestant& one) { return !one.runtime.starts_with(settings_.runtime); });
   for (int round = 0; round < settings_.rounds; ++round)
     for (Contestant& one : all_) one.seconds.push_back(sample(one));
   for (const Contestant& one : all_) {

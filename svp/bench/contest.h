@@ -18,7 +18,8 @@ struct Settings {
   unsigned workers = 1;
   int rounds = 3;
   bool quick = false;
-  std::string only;  // the benchmark; empty: all
+  std::string only;     // the benchmark; empty: all
+  std::string runtime;  // the start of its name; empty: all
 
   int threads() const { return static_cast<int>(workers); }
 };

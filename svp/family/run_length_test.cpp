@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <numeric>
@@ -283,6 +284,43 @@ TEST(PartsOfAFamily, AreGivenAwayAgain) {
     EXPECT_GT(parts, i) << "the threads behind this one were given to no other worker";
   });
   EXPECT_TRUE(family.sync().done());
+}
+
+// The upper half is another worker's, and not at its end: the third one, idle again, gets a part of
+// the lower half. Then the first worker waits for both, and the family checks at its end that its
+// parts were counted.
+TEST(PartsOfAFamily, AreGivenAwayBesideOthers) {
+  constexpr unsigned workers = 3;
+  constexpr Index border = 32;
+  std::atomic<unsigned> first_worker{workers};
+  std::atomic<Index> given{0};  // the first thread of that part
+  std::atomic<Index> lower{0};  // threads that the first worker has run
+  const auto end = std::chrono::steady_clock::now() + 20s;
+  const auto until = [end](auto&& holds) {
+    while (!holds() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  };
+  const auto lower_has_ended = [&] { return given != 0 && lower >= given; };
+  LocalPlace place(workers);
+  // One part more: the second worker may have given one to the third, and does not look at its end.
+  auto family = create(place, {.limit = 2 * border, .block = workers + 1}, [&](Index i) {
+    const unsigned here = Worker::here()->number();
+    if (i > border) return;
+    if (i == border) return until(lower_has_ended);
+    if (i == 0) {
+      first_worker = here;
+      until([&] {
+        checkpoint();
+        return given != 0;
+      });
+    } else if (here != first_worker) {
+      Index none = 0;
+      if (given.compare_exchange_strong(none, i)) until(lower_has_ended);
+      return;
+    }
+    ++lower;
+  });
+  EXPECT_TRUE(family.sync().done());
+  EXPECT_NE(given, 0);
 }
 
 TEST(RunsOfThreads, AKillEndsAnEndlessFamilyOfShortThreads) {

@@ -11,19 +11,23 @@
 //                 microsecond if they take as long as those before, and at most
 //                 RunLength<>::stride. A look at which the worker has nothing for those that
 //                 want some of its threads ends no run.
-//             TH4 parts that run threads are `block` at most. A part whose worker waits for the
-//                 one that it has given away runs none.
+//             TH4 parts that run threads are `block` at most. A part whose worker waits for those
+//                 that it has given away runs none.
 // Thread safety: a family's threads run on any worker.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <concepts>
+#include <cstddef>
 #include <exception>
-#include <optional>
+#include <new>
 #include <tuple>
 #include <type_traits>
+#include <utility>
 
+#include "base/check.h"
 #include "svp/family/body.h"
 #include "svp/family/family_base.h"
 #include "svp/family/range.h"
@@ -93,6 +97,9 @@ class DividedThreads {
       run_endless(family, worker);
     else
       run_part(family, worker, 0, count);
+    // relaxed: all parts have ended.
+    TOMBOLO_CHECK(range_.block == 0 || parts_.load(std::memory_order_relaxed) == 1,
+                  "family: {} parts are counted at its end", parts_.load());
   }
   void hand_over_channels() {
     std::apply([](Channels&... channels) { (channels.hand_over(), ...); }, channels_);
@@ -126,7 +133,57 @@ class DividedThreads {
     std::uint64_t end;
   };
 
-  // A part that this worker runs, and the upper half that it has given away.
+  // The parts that a worker has given away of its own, each the upper half of the threads that were left.
+  // Several: the others of a large host would have to wait until the first of them has ended its
+  // half. No memory is written to before the first one.
+  class Given {
+   public:
+    static constexpr unsigned most = 4;
+
+    Given() = default;
+    Given(const Given&) = delete;
+    Given& operator=(const Given&) = delete;
+    ~Given() {
+      each([](Part& part) { part.~Part(); });
+    }
+
+    bool any() const { return used_ != 0; }
+    bool full() const { return used_ == (1u << most) - 1; }
+    template <class... Arguments>
+    Part& add(Arguments&&... arguments) {
+      const auto slot = static_cast<unsigned>(std::countr_one(used_));
+      used_ |= 1u << slot;
+      return *new (at(slot)) Part(std::forward<Arguments>(arguments)...);
+    }
+    void remove(Part& part) {
+      for (unsigned slot = 0; slot < most; ++slot)
+        if (at(slot) == static_cast<void*>(&part)) used_ &= ~(1u << slot);
+      part.~Part();
+    }
+    // The call may remove the part.
+    template <class Call>
+    void each(Call&& call) {
+      for (unsigned left = used_; left != 0; left &= left - 1)
+        call(*std::launder(
+            reinterpret_cast<Part*>(at(static_cast<unsigned>(std::countr_zero(left))))));
+    }
+    bool any_done() const {
+      bool found = false;
+      const_cast<Given*>(this)->each([&](Part& part) { found = found || is_done(part); });
+      return found;
+    }
+
+   private:
+    void* at(unsigned slot) { return memory_ + slot * sizeof(Part); }
+
+    unsigned used_ = 0;
+    alignas(Part) std::byte memory_[most * sizeof(Part)];
+  };
+  static bool is_done(const Part& part) {
+    return part.state.load(std::memory_order_acquire) == Worker::Hand::done_value;
+  }
+
+  // A part that this worker runs, and those that it has given away of it.
   struct Running : OpenRange {
     Running(DividedThreads& all, FamilyBase& of, std::uint64_t from, std::uint64_t to)
         : OpenRange(&Running::divide_open, &Running::may_divide_open, from, to),
@@ -142,25 +199,51 @@ class DividedThreads {
     }
     DividedThreads& threads;
     FamilyBase& family;
-    std::optional<Part> upper;
+    Given given;
   };
 
   bool run_part(FamilyBase& family, Worker& worker, std::uint64_t begin, std::uint64_t end) {
     Running part(*this, family, begin, end);
-    for (;;) {
-      worker.open(part);
-      const bool all = run_open(part, worker);
-      worker.close(part);
-      if (!part.upper) return all;
-      const bool taken_back = worker.take_back(*part.upper);
-      // The two are one again, or the upper one goes on alone: others may divide it meanwhile.
+    for (bool all = true;;) {
+      if (all) {
+        worker.open(part);
+        all = run_open(part, worker);
+        worker.close(part);
+      }
+      if (!part.given.any()) return all;
+      // This part and one that it takes back are one again, or the others go on alone: they may be
+      // divided meanwhile.
       count_off_part();
-      if (!taken_back) worker.wait(*part.upper);
-      part.next = part.upper->begin;
-      part.end = part.upper->end;
-      part.upper.reset();
-      if (!all || !taken_back) return all && family.reason() == 0;
+      if (take_back_one(part, worker)) continue;
+      await_all(part, worker);
+      return all && family.reason() == 0;
     }
+  }
+  // The lowest part that no other worker has goes on here. False: there is none.
+  bool take_back_one(Running& part, Worker& worker) {
+    for (std::uint64_t above = 0;;) {
+      Part* lowest = nullptr;
+      part.given.each([&](Part& each) {
+        if (each.begin >= above && (lowest == nullptr || each.begin < lowest->begin))
+          lowest = &each;
+      });
+      if (lowest == nullptr) return false;
+      above = lowest->begin + 1;
+      if (!worker.take_back(*lowest)) continue;
+      part.next = lowest->begin;
+      part.end = lowest->end;
+      part.given.remove(*lowest);
+      return true;
+    }
+  }
+  // All have been taken. One of them is counted for this part, whose worker only waits.
+  void await_all(Running& part, Worker& worker) {
+    bool counts = false;
+    part.given.each([&](Part& each) {
+      worker.wait(each);
+      part.given.remove(each);
+      if (std::exchange(counts, true)) count_off_part();
+    });
   }
   bool run_open(Running& part, Worker& worker) {
     if constexpr (in_runs)
@@ -244,23 +327,23 @@ class DividedThreads {
   }
   bool divide(Running& part, Worker& worker) {
     if (!may_divide(part)) return false;
-    if (part.upper) {
-      worker.wait(*part.upper);
-      part.upper.reset();
+    part.given.each([&](Part& each) {
+      if (!is_done(each)) return;
+      worker.wait(each);  // gives its slot back
+      part.given.remove(each);
       count_off_part();
-    }
+    });
     if (!may_add_part()) return false;
     const std::uint64_t end = part.end;
     part.end = part.next + (end - part.next) / 2;
-    part.upper.emplace(*this, part.family, worker, part.end, end);
-    worker.offer(*part.upper);
+    worker.offer(part.given.add(*this, part.family, worker, part.end, end));
     return true;
   }
   // relaxed: as in may_add_part().
   bool may_divide(const Running& part) const {
-    if (part.upper)
-      return part.upper->state.load(std::memory_order_acquire) == Worker::Hand::done_value;
-    return range_.block == 0 || parts_.load(std::memory_order_relaxed) < range_.block;
+    if (part.given.any_done()) return true;
+    return !part.given.full() &&
+           (range_.block == 0 || parts_.load(std::memory_order_relaxed) < range_.block);
   }
   void count_off_part() {
     if (range_.block != 0) parts_.fetch_sub(1, std::memory_order_relaxed);

@@ -156,14 +156,18 @@ void Worker::run_from_loop(Task& task) {
 
 bool Worker::attend() {
   const bool active = alarm_.active();
-  if (ranges_ != nullptr && pool_.idle.load() > deque_.untaken()) divide_range();
+  unsigned parts = 0;
+  while (ranges_ != nullptr && pool_.idle.load() > deque_.untaken() && divide_range()) ++parts;
   if (deque_.own() != 0) {
     deque_.no_longer_wanted();
     // As long as others sleep that want tasks, a family is being stopped, or a trace is kept, each
     // step looks here. Those that are up ask again.
     if (pool_.hungry.load() != 0 || alarm_.active() || trace_ != nullptr) deque_.want();
     deque_.share(pool_.idle.load());
-    if (pool_.hungry.load() != 0) pool_.rouse_one();
+    // One for each part: those that sleep do not look again, and the next look here may be late.
+    do
+      if (pool_.hungry.load() != 0) pool_.rouse_one();
+    while (parts-- > 1);
   } else if (!active && pool_.idle.load() == 0) {
     deque_.no_longer_wanted();
     if (pool_.idle.load() != 0 || alarm_.active() || trace_ != nullptr) deque_.want();
