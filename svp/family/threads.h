@@ -133,9 +133,9 @@ class DividedThreads {
     std::uint64_t end;
   };
 
-  // The parts that a worker has given away of its own, each the upper half of the threads that were left.
-  // Several: the others of a large host would have to wait until the first of them has ended its
-  // half. No memory is written to before the first one.
+  // The parts that a worker has given away of its own, each the upper half of the threads that were
+  // left. Several: the others of a large host would have to wait until the first of them has ended
+  // its half. No memory is written to before the first one.
   class Given {
    public:
     static constexpr unsigned most = 4;
