@@ -594,6 +594,21 @@ TEST(RegionalSteps, ReadersOfAPageThatIsChangedInASpanAreAllTold) {
   });
 }
 
+// It stays open, and there was no store since it was sent.
+TEST(RegionalSteps, APageThatIsOpenAndNotStoredToIsNotKept) {
+  run_in_turns<InPlace>(telling_all(), [](auto& thread, auto& turns) {
+    turns.take(0, 0, [&] {
+      thread.store(0, 1);
+      thread.tell();
+      ASSERT_TRUE(thread.pages().writable(0));
+      thread.tell();
+      EXPECT_FALSE(keeps(thread, 0));
+    });
+    thread.barrier();
+    EXPECT_FALSE(keeps(thread, 0));
+  });
+}
+
 // One page is brought besides the second of two that follow each other.
 constexpr Shape in_streams() {
   Shape shape = telling_all();
