@@ -38,7 +38,7 @@ GOALS_BEYOND = {"remote, 1 MiB by address": ("remote, polling", 2000.0)}
 # of threads that share nothing, since processors may share a core, its caches and its power.
 LEAST_EFFICIENCY = {"tree T1": 0.9, "tree T3": 0.9}
 # Limits, which create no family.
-NO_CONTESTANTS = ("plain recursion", "plain, each", "a cache line")
+NO_CONTESTANTS = ("plain recursion", "plain, each", "a cache line", "a futex")
 # Run-times that no registry has which this command's requirements name.
 NOT_PACKAGED = ("Taskflow", "HPX", "libfork", "Lace")
 

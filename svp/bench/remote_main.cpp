@@ -7,7 +7,9 @@
 //   remote, polling             8 bytes there and back, while the other process polls; beside it a
 //                               cache line there and back between the two: the limit (coherent
 //                               memory alone)
-//   remote, asleep              the same after a pause in which the other process has gone to sleep
+//   remote, asleep              the same after a pause in which the other process has gone to sleep;
+//                               beside it a process that sleeps in the kernel's bare futex and
+//                               answers by a store: the limit (likewise)
 //   remote, 1 MiB by address    an array in shared memory, in turn with the first row
 //   remote, WAY, N bytes        with --ways: an array there and back; remap: in shared memory
 //
@@ -15,6 +17,9 @@
 // has the workers that TOMBOLO_SVP_WORKERS says; --workers is the number in the lines.
 // Thread safety: -
 #include <fmt/format.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -43,6 +48,8 @@ struct Choices {
   std::uint64_t rounds = 3;
   bool quick = false;
   bool ways = false;
+
+  unsigned sleeps() const { return quick ? 5 : 100; }
 };
 
 struct Measured {
@@ -92,6 +99,14 @@ void answer(InOutArray<std::uint64_t> words, In<std::uint64_t> rounds) {
     Words(words[8]).store(round);
   }
 }
+using Futexes = std::atomic_ref<std::uint32_t>;
+void answer_asleep(InOutArray<std::uint32_t> words, In<std::uint32_t> rounds) {
+  for (std::uint32_t round = 1; round <= rounds; ++round) {
+    while (Futexes(words[0]).load() != round)
+      syscall(SYS_futex, &words[0], FUTEX_WAIT, round - 1, nullptr, nullptr, 0);
+    Futexes(words[16]).store(round);
+  }
+}
 void next(In<std::int64_t> from, Out<std::int64_t> to) { *to = from + 1; }
 void nothing(InOutArray<std::int32_t>) {}
 
@@ -109,6 +124,32 @@ void ping_pong(const Place& there, const Choices& choices, std::uint64_t batch) 
   family.sync().rethrow();
 }
 
+// So many batches of calls behind a pause in which the other process falls asleep.
+void after_pauses(Measured one, const Choices& choices) {
+  for (std::uint64_t round = 0; round < choices.rounds; ++round) {
+    for (unsigned i = 0; i < choices.sleeps(); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(3));
+      one.once();
+    }
+    one.end_batch();
+  }
+  one.tell(choices);
+}
+
+void wakes(const Place& there, const Choices& choices) {
+  SharedArray<std::uint32_t> words(32);
+  const auto rounds = static_cast<std::uint32_t>(choices.rounds * choices.sleeps());
+  auto family = create(there, remote<&answer_asleep>, std::span<std::uint32_t>(words), rounds);
+  std::uint32_t round = 0;
+  const auto once = [&] {
+    Futexes(words[0]).store(++round);
+    syscall(SYS_futex, &words[0], FUTEX_WAKE, 1, nullptr, nullptr, 0);
+    while (Futexes(words[16]).load() != round) machine::relax_processor();
+  };
+  after_pauses({.benchmark = "remote, asleep", .runtime = "a futex", .run = once}, choices);
+  family.sync().rethrow();
+}
+
 void scalars(const Place& there, const Choices& choices) {
   std::int64_t value = 0;
   const auto once = [&] {
@@ -123,15 +164,7 @@ void scalars(const Place& there, const Choices& choices) {
   in_turn({{.benchmark = "remote, polling", .runtime = ours, .run = once},
            {.benchmark = "remote, 1 MiB by address", .runtime = ours, .run = by_address}},
           choices, choices.quick ? 200u : 2000u);
-  Measured asleep{.benchmark = "remote, asleep", .runtime = ours, .run = once};
-  for (std::uint64_t round = 0; round < choices.rounds; ++round) {
-    for (int i = 0; i < (choices.quick ? 5 : 100); ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(3));
-      asleep.once();
-    }
-    asleep.end_batch();
-  }
-  asleep.tell(choices);
+  after_pauses({.benchmark = "remote, asleep", .runtime = ours, .run = once}, choices);
 }
 
 void ways(const Job& job, const Choices& choices) {
@@ -161,8 +194,10 @@ int measure(const Job& job, const Choices& choices) {
     return 1;
   }
   const runtime::Options options = runtime::read_environment();
-  if (runtime::served({options.machine, options.native_atomics}).traits().coherent)
+  if (runtime::served({options.machine, options.native_atomics}).traits().coherent) {
     ping_pong(job.place(1), choices, choices.quick ? 200u : 2000u);
+    wakes(job.place(1), choices);
+  }
   scalars(job.place(1), choices);
   if (choices.ways) ways(job, choices);
   std::fflush(stdout);
