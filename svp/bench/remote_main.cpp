@@ -7,9 +7,9 @@
 //   remote, polling             8 bytes there and back, while the other process polls; beside it a
 //                               cache line there and back between the two: the limit (coherent
 //                               memory alone)
-//   remote, asleep              the same after a pause in which the other process has gone to sleep;
-//                               beside it a process that sleeps in the kernel's bare futex and
-//                               answers by a store: the limit (likewise)
+//   remote, asleep              the same after a pause in which the other process has gone to
+//                               sleep; beside it a process that sleeps in the kernel's bare futex
+//                               and answers by a store: the limit (likewise)
 //   remote, 1 MiB by address    an array in shared memory, in turn with the first row
 //   remote, WAY, N bytes        with --ways: an array there and back; remap: in shared memory
 //
