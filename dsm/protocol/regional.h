@@ -10,6 +10,10 @@
 //   in a span, recorded    when it ends, to the homes, and with the lock to its next holders
 //   in a span, others      likewise, but the holders drop the page
 //
+// Where spans tell all (Shape), stores are alike, recorded or not, in spans and outside of them: a
+// small change is in its notice, and patches the copies of all threads; a larger one of a span is
+// with the lock for its next holders; other threads drop their copies.
+//
 // Invariants: DRG1 rule 1: the stores of a thread outside of spans are home, and notice is given,
 //                  before it takes a lock; a thread that takes any lock after that reads the notice
 //                  and drops its older copies.
@@ -25,10 +29,10 @@
 //                  that was stored to in a span. A kept page without one may have changed anywhere.
 //                  Where spans tell all (Shape), notice of a span's changes is given before its
 //                  lock is free, as by rule 1: then all that is ordered by locks is in order, for
-//                  programs that know of no regions (docs/decisions/0026). A change of a few
-//                  recorded bytes is in its notice, and in no log: a page that has the version
-//                  before it is patched, by each thread. A kept page has no twin in a span either:
-//                  its stores are announced to all.
+//                  programs that know of no regions (docs/decisions/0026). A change of a few bytes,
+//                  of a span or not, is in its notice, and in no log: a page that has the version
+//                  before it is patched, by each thread (docs/decisions/0059). A kept page has no
+//                  twin in a span either: its stores are announced to all.
 //             DRG5 a page that this thread caches and does not keep equals the page that other
 //                  threads get, but for changes of threads that it has not heard of.
 //             DRG6 a page is left to the program only if this thread keeps it in place, and owes
@@ -38,6 +42,10 @@
 //             DRG7 a thread that has changed a page outside of spans twice, and no other has in
 //                  between, keeps it from then on, in place (DPS4, docs/decisions/0049): a page
 //                  that one thread alone stores to is sent twice at most, and so is its stack.
+//             DRG8 where spans tell all, a thread reads notices only when it has given notice of
+//                  all its changes of pages that it caches: its notices patch its own page, too,
+//                  where that lacks an earlier change of another thread, and the last one has the
+//                  newest bytes. It has no stores then that are not home.
 // Thread safety: one thread for each object.
 #pragma once
 
@@ -168,8 +176,7 @@ class Regional {
 
   Status end_span(Lock lock) {
     TOMBOLO_CHECK(holds(lock), "end_span: this thread does not hold lock {}", lock);
-    TOMBOLO_TRY(end_part());
-    if (shape_.spans_tell_all) TOMBOLO_TRY(tell_all());
+    TOMBOLO_TRY(send_stores());
     const auto span = std::ranges::find(held_, lock, &Span::lock);
     TOMBOLO_TRY(updates_.append(lock, span->updates));
     updates_.release(lock);
@@ -341,7 +348,12 @@ class Regional {
     return {};
   }
 
-  Status send_stores() { return held_.empty() ? end_region() : end_part(); }
+  // Where spans tell all, with notice of them (DRG8).
+  Status send_stores() {
+    if (held_.empty()) return end_region();
+    TOMBOLO_TRY(end_part());
+    return shape_.spans_tell_all ? tell_all() : Status();
+  }
 
   // ---- Changes outside of spans -----------------------------------------------------------------
 

@@ -144,13 +144,20 @@ class RandomProgram {
     const bool nested = other < locks && random_.one_in(3);
     count(lock);
     if (nested) {
-      begin(other);
-      count(other);
-      if (random_.one_in(2)) store_own(1, random_.one_in(2));
+      inner(other);
+      memory_.end_span(other);
+      count(lock);
+      inner(other);
+      count(lock);
     }
     tell_or_learn(lock);
     if (nested) memory_.end_span(other);
     memory_.end_span(lock);
+  }
+  void inner(Lock lock) {
+    begin(lock);
+    count(lock);
+    if (random_.one_in(2)) store_own(1, random_.one_in(2));
   }
 
   void count(Lock lock) {

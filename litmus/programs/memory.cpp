@@ -78,6 +78,12 @@ constexpr Shape spans_that_tell_all(Shape shape) {
   return shape;
 }
 constexpr Shape telling_all = spans_that_tell_all(two_pages);
+constexpr Shape with_three_locks(Shape shape) {
+  shape.locks = 3;
+  shape.notices = 4;
+  return shape;
+}
+constexpr Shape telling_all_of_three_locks = with_three_locks(telling_all);
 
 template <class Thread>
 ExploredProgram program(const std::string& name, const std::string& about, const Shape& shape,
@@ -234,6 +240,8 @@ std::vector<ExploredProgram> memory_programs() {
        }},
       program<U>("told-to-all", "spans of two locks that tell all of their stores to one page",
                  telling_all, told_to_all<U>, no_evictions),
+      program<U>("told-in-inner-spans", "a number of an outer span, changed between inner ones",
+                 telling_all_of_three_locks, told_in_inner_spans<U>, interrupted_once),
       program<U>("told-outside-of-spans", "stores of two to one page, told twice", telling_all,
                  kept_by_stores_of_two<U>, interrupted_once),
       program<InPlace>("in-place/told-outside-of-spans", "the same where pages may be kept",
@@ -331,6 +339,8 @@ std::vector<ExploredProgram> broken_memory_programs() {
                     kept_and_given_back<NoFence>),
       twin<NoInvalidation>("told-to-all/no-invalidation", old, told_to_all<NoInvalidation>,
                            no_evictions, 2, telling_all),
+      twin<NoTwin>("told-in-inner-spans/no-twin", twin_gone, told_in_inner_spans<NoTwin>,
+                   interrupted_once, 2, telling_all_of_three_locks),
       twin<NoInvalidation>("told-outside-of-spans/no-invalidation", old,
                            kept_by_stores_of_two<NoInvalidation>, no_evictions, 2, telling_all),
       twin<NoTwin>("told-outside-of-spans/no-twin", twin_gone, kept_by_stores_of_two<NoTwin>,

@@ -101,6 +101,32 @@ void told_to_all(MemoryThread<Thread>& t) {
   t.end(t.self());
 }
 
+// Likewise, a number that is changed before an inner span and between two of them.
+template <class Thread>
+void told_in_inner_spans(MemoryThread<Thread>& t) {
+  t.load(on_first);
+  if (t.self() == 0) {
+    t.begin(0);
+    for (const std::uint64_t value : {1, 2}) {
+      t.store(on_first, value);
+      t.begin(1);
+      t.expect("its own number", t.load(on_first), value);
+      t.end(1);
+    }
+    t.end(0);
+    t.reach(1);
+    return;
+  }
+  t.begin(2);
+  t.store(beside_first, 3);
+  t.end(2);
+  t.await(0, 1);
+  t.begin(2);
+  t.expect("the other number", t.load(on_first), 2);
+  t.expect("its own number", t.load(beside_first), 3);
+  t.end(2);
+}
+
 // Rule 3 with a page that both change, then with pages that one changes alone, then read.
 template <class Thread>
 void changed_by_several(MemoryThread<Thread>& t) {

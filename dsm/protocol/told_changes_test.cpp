@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: programs whose threads act in turns (dsm/testing/turns.h), where spans tell all: changes
+// that are in their notices.
+// Thread safety: -
+#include "dsm/protocol/regional.h"
+
+#include <gtest/gtest.h>
+
+#include "dsm/testing/turns.h"
+
+namespace tombolo::dsm::testing {
+namespace {
+
+template <class Thread>
+void expect_patched(Thread& thread, std::uint64_t version) {
+  thread.begin_span(thread.self());
+  const PageNote* const note = thread.pages().lookup(0);
+  ASSERT_NE(note, nullptr) << "the page is dropped at version " << version;
+  EXPECT_EQ(note->version, version);
+  thread.end_span(thread.self());
+}
+
+TEST(RegionalSteps, AChangeInANoticePatchesThePageUnderAnyLock) {
+  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+    turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0), 0U); });
+    for (const int round : {0, 1, 2}) {
+      const auto value = static_cast<std::uint64_t>(round) + 1;
+      turns.take(4 * round + 1, 0, [&] { count_alone(thread, 0, value); });
+      turns.take(4 * round + 2, 1, [&] {
+        expect_patched(thread, 2 * value - 1);
+        EXPECT_EQ(thread.load(0), value);
+      });
+      turns.take(4 * round + 3, 1, [&] { count_alone(thread, 4, value + 10); });
+      turns.take(4 * round + 4, 0, [&] {
+        expect_patched(thread, 2 * value);
+        EXPECT_EQ(thread.load(4), value + 10);
+      });
+    }
+  });
+}
+
+// The page of thread 0 stays writable after its span, with a twin.
+TEST(RegionalSteps, AChangeInANoticeGoesIntoTheTwinToo) {
+  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+    turns.take(0, 0, [&] { count_alone(thread, 0, 1); });
+    turns.take(1, 1, [&] { count_alone(thread, 4, 2); });
+    turns.take(2, 0, [&] { count_alone(thread, 0, 3); });
+    turns.take(3, 1, [&] {
+      thread.evict(0);
+      EXPECT_EQ(thread.load(0), 3U);
+      EXPECT_EQ(thread.load(4), 2U) << "sent again, it would be taken back";
+    });
+  });
+}
+
+// Thread 0 has sent its change, and gives notice of it after thread 1: the page of thread 1 would
+// pass for one that has it.
+TEST(RegionalSteps, AChangeInANoticeOutOfTurnDropsThePage) {
+  Shape shape = telling_all();
+  shape.locks = 3;
+  run_in_turns<Copied>(shape, [](auto& thread, auto& turns) {
+    turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0), 0U); });
+    turns.take(1, 0, [&] {
+      thread.begin_span(0);
+      thread.store(0, 1);
+      thread.evict(0);
+    });
+    turns.take(2, 1, [&] {
+      thread.begin_span(2);
+      thread.store(4, 2);
+      thread.end_span(2);
+      thread.begin_span(2);
+      EXPECT_EQ(thread.pages().lookup(0), nullptr);
+      thread.end_span(2);
+    });
+    turns.take(3, 0, [&] { thread.end_span(0); });
+    turns.take(4, 1, [&] {
+      thread.begin_span(2);
+      EXPECT_EQ(thread.load(0), 1U);
+      EXPECT_EQ(thread.load(4), 2U);
+      thread.end_span(2);
+    });
+  });
+}
+
+// Both notices are there when thread 2 reads, the later change's first.
+TEST(RegionalSteps, NoticesOfTwoChangesInAnyOrderPatchThePage) {
+  Shape shape = telling_all();
+  shape.threads = 3;
+  shape.locks = 4;
+  run_in_turns<Copied>(shape, [](auto& thread, auto& turns) {
+    turns.take(0, 2, [&] { EXPECT_EQ(thread.load(0), 0U); });
+    turns.take(1, 0, [&] {
+      thread.begin_span(0);
+      thread.store(0, 1);
+      thread.evict(0);
+    });
+    turns.take(2, 1, [&] {
+      thread.begin_span(2);
+      thread.store(4, 2);
+      thread.end_span(2);
+    });
+    turns.take(3, 0, [&] { thread.end_span(0); });
+    turns.take(4, 2, [&] {
+      thread.learn();
+      const PageNote* const note = thread.pages().lookup(0);
+      ASSERT_NE(note, nullptr) << "it is dropped";
+      EXPECT_EQ(note->version, 2U);
+      EXPECT_EQ(thread.load(0), 1U);
+      EXPECT_EQ(thread.load(4), 2U);
+    });
+  });
+}
+
+TEST(RegionalSteps, AChangeOutsideOfSpansIsInItsNotice) {
+  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+    turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0), 0U); });
+    turns.take(1, 0, [&] {
+      thread.store(0, 1, false);
+      thread.tell();
+      EXPECT_TRUE(thread.pages().writable(0)) << "for the next store";
+    });
+    turns.take(2, 1, [&] {
+      thread.learn();
+      ASSERT_NE(thread.pages().lookup(0), nullptr);
+      EXPECT_EQ(thread.load(0), 1U);
+    });
+    turns.take(3, 0, [&] {
+      thread.store(0, 2, false);
+      for (int times = 0; times < 40; ++times) thread.tell();
+      EXPECT_FALSE(thread.pages().writable(0)) << "there was no store for long";
+    });
+    turns.take(4, 1, [&] {
+      thread.learn();
+      EXPECT_EQ(thread.load(0), 2U);
+    });
+  });
+}
+
+// Its notice is given when the thread next tells, or at the barrier.
+TEST(RegionalSteps, AChangeOfAPageThatLeavesTheCacheIsTold) {
+  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+    turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0), 0U); });
+    turns.take(1, 0, [&] {
+      thread.store(0, 1);
+      thread.evict(0);
+    });
+    thread.barrier();
+    EXPECT_EQ(thread.load(0), 1U);
+    turns.take(2, 0, [&] {
+      thread.store(0, 2);
+      thread.evict(0);
+      thread.tell();
+    });
+    turns.take(3, 1, [&] {
+      thread.learn();
+      EXPECT_EQ(thread.load(0), 2U);
+    });
+  });
+}
+
+// The later change is by the page's name, and would drop it.
+TEST(RegionalSteps, AChangeInANoticeThatThePageHasIsPassedOver) {
+  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+    turns.take(0, 0, [&] {
+      count_alone(thread, 0, 1);
+      thread.begin_span(0);
+      for (const Variable v : {0, 4, 8}) thread.store(v, 2, false);
+      thread.end_span(0);
+    });
+    turns.take(1, 1, [&] {
+      EXPECT_EQ(thread.load(0), 2U);
+      expect_patched(thread, 2);
+      EXPECT_EQ(thread.load(0), 2U);
+    });
+  });
+}
+
+// Notices of the ring's eight places are overwritten by then.
+TEST(RegionalSteps, ChangesWhoseNoticesAreLostDropThePage) {
+  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+    turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0), 0U); });
+    turns.take(1, 0, [&] {
+      for (std::uint64_t i = 1; i <= 9; ++i) count_alone(thread, 0, i);
+    });
+    turns.take(2, 1, [&] {
+      thread.begin_span(1);
+      EXPECT_EQ(thread.pages().lookup(0), nullptr);
+      EXPECT_EQ(thread.load(0), 9U);
+      thread.end_span(1);
+    });
+  });
+}
+
+// ---- Changes of the thread itself ---------------------------------------------------------------
+
+// Thread 0 has stored to page 0 since it last told, and its page lacks an earlier change of thread
+// 1: the notices of thread 0 are of versions behind that. `also`: more bytes than a notice holds.
+constexpr Shape four_locks() {
+  Shape shape = telling_all();
+  shape.locks = 4;
+  return shape;
+}
+template <class Thread>
+void store_again(Thread& thread, bool also) {
+  thread.store(0, 2, false);
+  if (also) thread.store(12, 5, false);
+}
+template <class Thread>
+void expect_last_stores(Thread& thread, bool also) {
+  thread.begin_span(1);
+  EXPECT_EQ(thread.load(0), 3U) << "the difference from an older value is sent";
+  EXPECT_EQ(thread.load(4), 9U);
+  EXPECT_EQ(thread.load(12), also ? 5U : 0U);
+  thread.end_span(1);
+}
+
+TEST(RegionalSteps, StoresBetweenTwoInnerSpansAreNotTakenBack) {
+  run_in_turns<Copied>(four_locks(), [](auto& thread, auto& turns) {
+    turns.take(0, 0, [&] {
+      EXPECT_EQ(thread.load(0), 0U);
+      thread.begin_span(0);
+    });
+    turns.take(1, 1, [&] { count_alone(thread, 4, 9); });
+    turns.take(2, 0, [&] {
+      thread.store(0, 1, false);
+      thread.begin_span(2);
+      thread.end_span(2);
+      thread.store(0, 2, false);
+      thread.begin_span(3);
+      EXPECT_EQ(thread.load(0), 2U);
+      thread.store(0, 3, false);
+      thread.end_span(3);
+      thread.end_span(0);
+    });
+    turns.take(3, 1, [&] { expect_last_stores(thread, false); });
+  });
+}
+
+TEST(RegionalSteps, StoresAfterAnInnerSpanAreNotTakenBack) {
+  for (const bool also : {false, true})
+    run_in_turns<Copied>(four_locks(), [also](auto& thread, auto& turns) {
+      turns.take(0, 0, [&] {
+        EXPECT_EQ(thread.load(0), 0U);
+        thread.begin_span(0);
+        thread.begin_span(2);
+      });
+      turns.take(1, 1, [&] { count_alone(thread, 4, 9); });
+      turns.take(2, 0, [&] {
+        thread.store(0, 1, false);
+        thread.end_span(2);
+        store_again(thread, also);
+        thread.begin_span(3);
+        EXPECT_EQ(thread.load(0), 2U);
+        thread.store(0, 3, false);
+        thread.end_span(3);
+        thread.end_span(0);
+      });
+      turns.take(3, 1, [&] { expect_last_stores(thread, also); });
+    });
+}
+
+// As those of a handler of a signal, in a thread that waits with a mutex.
+TEST(RegionalSteps, StoresBetweenTellingAndLearningAmidASpanAreNotTakenBack) {
+  for (const bool also : {false, true})
+    run_in_turns<Copied>(four_locks(), [also](auto& thread, auto& turns) {
+      turns.take(0, 0, [&] {
+        EXPECT_EQ(thread.load(0), 0U);
+        thread.begin_span(0);
+      });
+      turns.take(1, 1, [&] { count_alone(thread, 4, 9); });
+      turns.take(2, 0, [&] {
+        thread.store(0, 1, false);
+        thread.tell();
+        store_again(thread, also);
+        thread.learn();
+        EXPECT_EQ(thread.load(0), 2U);
+        thread.store(0, 3, false);
+        thread.end_span(0);
+      });
+      turns.take(3, 1, [&] { expect_last_stores(thread, also); });
+    });
+}
+
+}  // namespace
+}  // namespace tombolo::dsm::testing
