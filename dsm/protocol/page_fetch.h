@@ -23,8 +23,12 @@
 //             DPF5 where spans tell all, pages are patched by notices, which others than the next
 //                  holder of a lock read: a page that was got with bytes of later versions than the
 //                  next one would have older ones after its patch. It is got again.
+//             DPF6 a page that others change again and again is got under its mutex after a few
+//                  tries, where its version is raised (DPS2): a reader comes to an end.
 // Thread safety: one thread for each object.
 #pragma once
+
+#include <optional>
 
 #include "dsm/protocol/page_diff.h"
 #include "dsm/protocol/page_directory.h"
@@ -47,8 +51,7 @@ class PageFetch {
   // `count` neighbours.
   Status fetch_run(Page first, Page count, bool for_stores) {
     expect(count);
-    for (Page i = 0; i < count; ++i)
-      for (bool got = false; !got;) TOMBOLO_TRY(get(first + i, place(i), versions_[i], got));
+    for (Page i = 0; i < count; ++i) TOMBOLO_TRY(get_whole(first + i, place(i), versions_[i]));
     install(first, count, for_stores);
     return {};
   }
@@ -70,6 +73,8 @@ class PageFetch {
   }
 
  private:
+  static constexpr int most_tries = 4;
+
   // The first `free` of them have no keeper, and are locked (DPF3).
   Status lock_without_keeper(Page first, Page count, Page& free) {
     for (free = 0; free < count; ++free) {
@@ -115,10 +120,19 @@ class PageFetch {
     for (Page i = 0; i < count; ++i) *store_.lookup(first + i) = {.version = versions_[i]};
   }
 
-  // Not `got`: it has gone home from its keeper meanwhile.
+  // DPF6.
+  Status get_whole(Page page, std::span<std::byte> out, std::uint64_t& version) {
+    bool got = false;
+    for (int tries = 0; !got && tries < most_tries; ++tries)
+      TOMBOLO_TRY(get(page, out, version, got));
+    return got ? Status() : get_locked(page, out, version);
+  }
+
+  // Not `got`: it has changed meanwhile (DPF5), or a thread has begun to keep it (DPF4).
   Status get(Page page, std::span<std::byte> out, std::uint64_t& version, bool& got) {
     version = directory_.version(page);
-    if (directory_.keeper(page)) return get_kept(page, out, version, got);
+    got = true;
+    if (directory_.keeper(page)) return get_locked(page, out, version);
     TOMBOLO_TRY(transport_.get(page, out));
     got = is_as_then(page, version);
     return {};
@@ -131,16 +145,23 @@ class PageFetch {
     return !looks || directory_.version(page) == version;
   }
 
-  Status get_kept(Page page, std::span<std::byte> out, std::uint64_t& version, bool& got) {
+  // From its keeper, or from its home if it has none (any more). Under the mutex the page is not
+  // changed, and no thread begins or ends to keep it.
+  Status get_locked(Page page, std::span<std::byte> out, std::uint64_t& version) {
     TOMBOLO_TRY(directory_.lock(page));
-    const auto keeper = directory_.keeper(page);
-    got = keeper.has_value();
-    if (got) TOMBOLO_TRY(get_from(*keeper, page, out, version));
+    TOMBOLO_TRY(get_from(directory_.keeper(page), page, out, version));
     directory_.unlock(page);
     return {};
   }
+  Status get_from(const std::optional<Keeper>& keeper, Page page, std::span<std::byte> out,
+                  std::uint64_t& version) {
+    if (keeper) return get_from_keeper(*keeper, page, out, version);
+    version = directory_.version(page);
+    return transport_.get(page, out);
+  }
 
-  Status get_from(Keeper keeper, Page page, std::span<std::byte> out, std::uint64_t& version) {
+  Status get_from_keeper(Keeper keeper, Page page, std::span<std::byte> out,
+                         std::uint64_t& version) {
     TOMBOLO_CHECK(keeper.thread != transport_.core().self(),
                   "virtual shared memory: thread {} keeps page {} and has not cached it",
                   keeper.thread, page);

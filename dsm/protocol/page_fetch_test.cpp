@@ -137,6 +137,32 @@ TEST_F(PageFetchTest, WhereSpansTellAllGetsAPageAgainThatHasChangedMeanwhile) {
   EXPECT_EQ(copied.lookup(0)->version, 1U);
 }
 
+// DPF6. Another thread changes the page behind each get but those under the page's mutex.
+TEST_F(PageFetchTest, GetsAPageThatChangesAgainAndAgainUnderItsMutex) {
+  constexpr int many = 100;
+  Shape telling = shape;
+  telling.spans_tell_all = true;
+  Transfer of_telling(core, of_transport, telling);
+  PrivatePages copied(telling);
+  PageFetch<Transfer, PrivatePages> of_copies(of_telling, copied, directory, readers);
+  int changes = 0;
+  std::function<void()> change = [&] {
+    const Steps taken = steps();
+    if (std::ranges::find(taken, "change mutex") != taken.end() || changes == many) return;
+    ASSERT_TRUE(
+        of_telling.put(0, PageBytes(shape.page_bytes, static_cast<std::byte>(++changes))).ok());
+    directory.raise_version(0);
+    of_telling.behind_get = change;
+  };
+  of_telling.behind_get = change;
+  ASSERT_TRUE(of_copies.fetch(0).ok());
+  EXPECT_GT(changes, 1) << "the mutex is for pages that change again";
+  EXPECT_LT(changes, many) << "there is no end";
+  EXPECT_EQ(copied.lookup(0)->version, static_cast<std::uint64_t>(changes));
+  EXPECT_EQ(copied.frame(0)[7], static_cast<std::byte>(changes));
+  ASSERT_TRUE(directory.lock(0).ok()) << "it is free";
+}
+
 // It is as old as its note says, however it was brought.
 TEST_F(PageFetchTest, NotesTheVersion) {
   directory.raise_version(0);
