@@ -323,6 +323,60 @@ TEST(PartsOfAFamily, AreGivenAwayBesideOthers) {
   EXPECT_NE(given, 0);
 }
 
+// The lower of two parts is another worker's, and the upper one is in no worker's hands: the first
+// worker goes on with that, on its stack, and does not wait for it.
+TEST(PartsOfAFamily, ThatNoOtherWorkerHasGoOnHereBehindThoseThatOneHas) {
+  std::atomic<bool> other_is_busy{false};
+  std::atomic<bool> other_may_end{false};
+  std::atomic<bool> lower_has_begun{false};
+  std::atomic<bool> upper_has_run{false};
+  const void* stacks[] = {nullptr, nullptr};
+  const auto end = std::chrono::steady_clock::now() + 20s;
+  const auto until = [end](auto&& holds) {
+    while (!holds() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  };
+  const auto run_thread = [&](Index i) {
+    Worker& here = *Worker::here();
+    if (i == 1) {
+      lower_has_begun = true;
+      return until([&] { return upper_has_run.load(); });
+    }
+    stacks[i / 2] = &here.program_thread();
+    if (i == 2) {
+      upper_has_run = true;
+      return;
+    }
+    auto oldest = create([] {});
+    // As if three were idle. They would take the oldest first: it is taken back, and the lower part
+    // comes to its slot.
+    here.pool().idle += 3;
+    EXPECT_FALSE(here.attend());
+    here.pool().idle -= 3;
+    EXPECT_TRUE(oldest.sync().done());
+    other_may_end = true;
+    until([&] {
+      checkpoint();
+      return lower_has_begun.load();
+    });
+  };
+  LocalPlace place(2);
+  auto both = create(place, {.limit = 2}, [&](Index i) {
+    if (i != 0) {
+      other_is_busy = true;
+      return until([&] { return other_may_end.load(); });
+    }
+    until([&] {
+      checkpoint();
+      return other_is_busy.load();
+    });
+    EXPECT_TRUE(create({.limit = 3}, [&](Index thread) { run_thread(thread); }).sync().done());
+  });
+  EXPECT_TRUE(both.sync().done());
+  EXPECT_TRUE(lower_has_begun);
+  EXPECT_TRUE(upper_has_run);
+  EXPECT_EQ(stacks[0], stacks[1]);
+}
+
 TEST(RunsOfThreads, AKillEndsAnEndlessFamilyOfShortThreads) {
   LocalPlace place(2);
   std::atomic<std::uint64_t> threads{0};

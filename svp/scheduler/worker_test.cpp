@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <new>
@@ -362,6 +363,70 @@ TEST(OpenRanges, AreDividedOnTheirStackAlone) {
     worker.close(range);
     EXPECT_TRUE(writer.sync().done());
     EXPECT_TRUE(holder.sync().done());
+  });
+  EXPECT_TRUE(outer.sync().done());
+}
+
+bool all_others_sleep() {
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    const int thread = std::stoi(task.path().filename());
+    if (thread != syscall(SYS_gettid) && !sleeps(thread)) return false;
+  }
+  return true;
+}
+
+// Has two threads to give away, each of which waits until the other one runs.
+struct TwoThreads : OpenRange {
+  struct Part : Task {
+    Part(TwoThreads& all, Worker& by) : Task(&Part::run, *by.scope(), &by), threads(all) {}
+    static void run(Task& task, Worker& worker) {
+      TwoThreads& threads = static_cast<Part&>(task).threads;
+      ++threads.begun;
+      threads.wait_for_both();
+      worker.finish(task);
+    }
+    TwoThreads& threads;
+  };
+
+  explicit TwoThreads(std::chrono::steady_clock::time_point until)
+      : OpenRange(
+            &TwoThreads::give, [](const OpenRange&) { return true; }, 0, 2),
+        end_of_wait(until) {}
+  static bool give(OpenRange& range, Worker& worker) {
+    auto& self = static_cast<TwoThreads&>(range);
+    const std::uint64_t at = self.next++;
+    worker.offer(*(self.parts[at] = std::make_unique<Part>(self, worker)));
+    return true;
+  }
+  bool have_begun() const { return begun == 2; }
+  void wait_for_both() const {
+    while (!have_begun() && std::chrono::steady_clock::now() < end_of_wait)
+      std::this_thread::yield();
+  }
+
+  const std::chrono::steady_clock::time_point end_of_wait;
+  std::atomic<int> begun{0};
+  std::unique_ptr<Part> parts[2];
+};
+
+// Those that sleep have asked, and do not ask again: at one look each gets a part, and is woken.
+TEST(OpenRanges, AreDividedAmongAllThatSleep) {
+  using namespace std::chrono_literals;
+  LocalPlace place(3);
+  auto outer = create(place, [] {
+    Worker& worker = *Worker::here();
+    Pool& pool = worker.pool();
+    // Not by yields: the others, too, give their processors away until they sleep.
+    while (pool.hungry != 2 || !all_others_sleep()) std::this_thread::sleep_for(1ms);
+    TwoThreads threads(std::chrono::steady_clock::now() + 20s);
+    worker.open(threads);
+    EXPECT_FALSE(worker.attend());
+    worker.close(threads);
+    EXPECT_EQ(threads.next, threads.end);
+    threads.wait_for_both();
+    EXPECT_TRUE(threads.have_begun());
+    for (const auto& part : threads.parts)
+      if (part != nullptr && !worker.take_back(*part)) worker.wait(*part);
   });
   EXPECT_TRUE(outer.sync().done());
 }
