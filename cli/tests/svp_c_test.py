@@ -92,6 +92,12 @@ def test_a_program_returns_the_number_of_its_end(processes_check, end, status):
     assert run(launcher, 2, processes_check, end).returncode == status
 
 
+def test_a_program_whose_workers_get_no_memory_returns_1_with_a_message(processes_check):
+    done = run(processes_check, "no memory")
+    assert (done.returncode, done.stdout) == (1, ""), done.stderr
+    assert done.stderr == "tombolo: svp_run: std::bad_alloc\n"
+
+
 @pytest.mark.parametrize("name", MISTAKES_OF_PROCESSES)
 def test_a_mistake_in_several_processes_ends_the_program_with_its_cause(processes_check, name):
     done = run(libraries.need_program(svp.LAUNCHER), 2, processes_check, name)

@@ -2,7 +2,9 @@
 // Purpose: the calls of tombolo/svp.h.
 #include "svp/api/include/tombolo/svp.h"
 
+#include <cstdio>
 #include <cstring>
+#include <exception>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -310,7 +312,12 @@ TOMBOLO_SVP_CALL int tombolo_svp_run(int (*program)(void* argument), void* argum
     });
   } catch (const CFailure& failure) {
     return static_cast<int>(failure.value);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "tombolo: svp_run: %s\n", error.what());
+  } catch (...) {
+    std::fputs("tombolo: svp_run: the program has ended with an exception\n", stderr);
   }
+  return 1;
 }
 TOMBOLO_SVP_CALL unsigned tombolo_svp_processes(void) { return Job::here().processes(); }
 TOMBOLO_SVP_CALL unsigned tombolo_svp_process(void) { return Job::here().rank(); }

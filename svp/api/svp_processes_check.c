@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <tombolo/svp.h>
 
 static int failures = 0;
@@ -191,6 +192,15 @@ static int fails(void* argument) {
   return 0;
 }
 
+/* No further memory is mapped: neither threads nor workers come into being. */
+static int run_without_memory(void) {
+  struct rlimit limit;
+  CHECK(getrlimit(RLIMIT_AS, &limit) == 0);
+  limit.rlim_cur = 1;
+  CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+  return tombolo_svp_run(breaks, NULL);
+}
+
 static int mistake(void* argument) {
   tombolo_svp_family_t family;
   const tombolo_svp_range_t no_step = {0, 3, 0, 0};
@@ -218,6 +228,7 @@ int main(int argc, char** argv) {
   if (strcmp(name, "outside") == 0) (void)tombolo_svp_processes();
   if (strcmp(name, "break") == 0) return tombolo_svp_run(breaks, NULL);
   if (strcmp(name, "fail") == 0) return tombolo_svp_run(fails, NULL);
+  if (strcmp(name, "no memory") == 0) return run_without_memory();
   if (argc > 1) return tombolo_svp_run(mistake, argv[1]);
   return tombolo_svp_run(check_all, NULL);
 }

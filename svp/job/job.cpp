@@ -399,6 +399,7 @@ constexpr std::chrono::milliseconds quiet_interval{10};
 }  // namespace
 
 int Job::run_program(const std::function<int(Job&)>& program) {
+  default_pool();  // here: its failure is for the caller
   std::mutex mutex;
   std::condition_variable ended;
   bool over = false;

@@ -115,7 +115,8 @@ void tombolo_svp_end_place(tombolo_svp_place_t place);
 /* A program of several processes, which `tombolo svp run -n N PROGRAM` starts; alone it has one.
  * Process 0 calls `program` as a thread of a family, the others serve its families until it has
  * returned. Returns its result, or the value of a tombolo_svp_break() or tombolo_svp_fail() in it;
- * elsewhere 0; where the processes do not come together, 1, with a message. In main(), once. */
+ * elsewhere 0; where the processes do not come together, or memory or threads are missing for them,
+ * 1, with a message. In main(), once. */
 int tombolo_svp_run(int (*program)(void* argument), void* argument);
 
 /* Inside of that, in any process. */
