@@ -9,26 +9,45 @@ CONTAINER_MEMORY = (
     ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
     ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
 )
-# A quota of processor time, and the period that it is for.
-CONTAINER_TIME = (
-    ("/sys/fs/cgroup/cpu.max",),
-    ("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu/cpu.cfs_period_us"),
-)
+OWN_GROUPS = "/proc/self/cgroup"
+GROUPS = "/sys/fs/cgroup"
+# A quota of processor time, and the period that it is for: of a group of the second version, and of
+# the first.
+QUOTA = ("cpu.max",)
+FIRST_QUOTA = ("cpu.cfs_quota_us", "cpu.cfs_period_us")
 
 
 def cores() -> int:
-    """Hardware threads that this process may use, or as many as its container's quota keeps busy."""
+    """Hardware threads that this process may use, or as many as the least quota of its control
+    groups keeps busy."""
     return min([len(os.sched_getaffinity(0)), *_quotas()])
 
 
 def _quotas() -> Iterator[int]:
-    for files in CONTAINER_TIME:
+    for folder, files in _groups():
         try:
-            quota, period = (int(n) for f in files for n in Path(f).read_text().split())
+            quota, period = (int(n) for f in files for n in (folder / f).read_text().split())
         except (OSError, ValueError):  # "max", say
             continue
         if quota > 0 and period > 0:
             yield -(-quota // period)
+
+
+def _groups() -> Iterator[tuple[Path, tuple[str, ...]]]:
+    """The groups for processor time that this process is in, up to the root, and the files of their
+    quotas; as host/processes/control_groups.h finds them. None if the kernel does not tell."""
+    try:
+        lines = Path(OWN_GROUPS).read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, controllers, path = (*line.split(":", 2), "", "")[:3]  # "number:controllers:path"
+        own = Path(path.lstrip("/"))
+        for group in (own, *own.parents):
+            if path and not controllers:
+                yield Path(GROUPS) / group, QUOTA
+            elif "cpu" in controllers.split(","):
+                yield Path(GROUPS) / "cpu" / group, FIRST_QUOTA
 
 
 def physical_cores() -> int:
