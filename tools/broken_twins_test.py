@@ -102,7 +102,7 @@ PROGRAM = pathlib.Path("windows/some_test.cpp")
 
 
 class Bench(broken_twins.Bench):
-    """Runs no program: `fails(tree, only)` says how a run ends."""
+    """Runs no program: `fails(tree, only, left_out)` says how a run ends."""
 
     def __init__(self, fails):
         self.options = types.SimpleNamespace(attempts=3)
@@ -113,16 +113,16 @@ class Bench(broken_twins.Bench):
     def concerns(self, changed, test):
         return True
 
-    def run_test(self, tree, test, only=""):
-        self.runs.append((tree, only))
-        return self.fails(tree, only)
+    def run_test(self, tree, test, only="", left_out=()):
+        self.runs.append((tree, only, *left_out))
+        return self.fails(tree, only, left_out)
 
 
 FAILURE = broken_twins.Failure("A.B", only="A.B")
 
 
 def test_a_catch_is_repeated_and_the_unchanged_tree_tried_as_often():
-    bench = Bench(lambda tree, only: FAILURE if tree == "twin" else None)
+    bench = Bench(lambda tree, only, left_out: FAILURE if tree == "twin" else None)
     assert bench.run_tests("twin", {"windows/a.h"}) == "A.B"
     tried = [("twin", ""), ("twin", "A.B"), ("unchanged", ""), *[("unchanged", "A.B")] * 4]
     assert bench.runs == tried
@@ -131,25 +131,84 @@ def test_a_catch_is_repeated_and_the_unchanged_tree_tried_as_often():
 
 
 def test_a_failure_that_does_not_come_again_catches_nothing():
-    bench = Bench(lambda tree, only: None if only else FAILURE)
+    bench = Bench(lambda tree, only, left_out: None if only or left_out else FAILURE)
     assert bench.run_tests("twin", {"windows/a.h"}) == ""
-    assert bench.runs == [("twin", ""), *[("twin", "A.B")] * 3]
+    assert bench.runs == [("twin", ""), *[("twin", "A.B")] * 3, ("twin", "", "A.B")]
+
+
+def test_a_failure_behind_one_that_does_not_come_again_is_seen():
+    other = broken_twins.Failure("C.D", only="C.D")
+
+    def fails(tree, only, left_out):
+        if tree == "unchanged" or only == "A.B":
+            return None
+        return other if only or left_out else FAILURE
+
+    bench = Bench(fails)
+    assert bench.run_tests("twin", {"windows/a.h"}) == "C.D"
+    assert [run for run in bench.runs if run[0] == "twin"][-2:] == [("twin", "", "A.B"), ("twin", "C.D")]
+
+
+@pytest.mark.parametrize("only", ["A.B", ""])
+def test_a_failure_that_cannot_be_left_out_ends_the_search(only):
+    failure = broken_twins.Failure("some", only=only)
+    bench = Bench(lambda tree, only, left_out: failure if len(bench.runs) in (1, 5) else None)
+    assert bench.run_tests("twin", {"windows/a.h"}) == ""
+    assert len(bench.runs) == (8 if only else 4)
+
+
+def test_tests_are_left_out_by_a_filter():
+    assert broken_twins.tests_but([], "A.*:B.*") == "A.*:B.*"
+    assert broken_twins.tests_but(["A.b", "B.c/0"], "A.*:B.*") == "A.*:B.*-A.b:B.c/0"
 
 
 def test_a_program_without_an_end_need_not_be_run_again():
     endless = broken_twins.Failure("no end", endless=True)
-    bench = Bench(lambda tree, only: endless if tree == "twin" else None)
+    bench = Bench(lambda tree, only, left_out: endless if tree == "twin" else None)
     assert bench.run_tests("twin", {"windows/a.h"}) == "no end"
     assert [run for run in bench.runs if run[0] == "twin"] == [("twin", "")]
 
 
-def test_a_test_that_fails_by_luck_concludes_nothing():
-    def fails(tree, only):
-        return FAILURE if tree == "twin" or len(bench.runs) == 6 else None
+def test_a_twin_is_not_judged_by_a_test_that_fails_by_luck(tmp_path):
+    def fails(tree, only, left_out):
+        return FAILURE if tree is not bench.unchanged or len(bench.runs) == 6 else None
 
     bench = Bench(fails)
-    with pytest.raises(RuntimeError, match="the unchanged tree fails A.B"):
+    (tmp_path / "a.h").write_text("drain();")
+    twin = broken_twins.Twin("removal", "a.h", 1, 0, 8, "drain();", "(void)0;")
+    outcome = bench.try_twin(types.SimpleNamespace(folder=tmp_path), twin)
+    assert outcome.not_judged == "the unchanged tree fails A.B now and then"
+    assert (outcome.caught_by, (tmp_path / "a.h").read_text()) == ("", "drain();")
+    assert len(bench.runs) == 7, "the run that failed is repeated"
+    assert (PROGRAM, "A.B") not in bench.passes
+
+
+def test_a_test_that_always_fails_concludes_nothing():
+    bench = Bench(lambda tree, only, left_out: FAILURE)
+    with pytest.raises(RuntimeError, match="the unchanged tree fails A.B; nothing can be concluded"):
         bench.run_tests("twin", {"windows/a.h"})
+    assert [run[0] for run in bench.runs].count("unchanged") == 1 + 3
+
+
+@pytest.mark.parametrize(
+    ("ends", "status", "said"),
+    [("c", 0, "1 twins, 1 caught (100 %), 0 survived"),
+     ("ccn", 0, "3 twins, 2 caught (67 %), 0 survived, 1 not judged"),
+     ("csn", 1, "3 twins, 1 caught (33 %), 1 survived, 1 not judged"),
+     ("cn", 0, "2 twins, 1 caught (50 %), 0 survived, 1 not judged"),
+     ("cnn", 2, "3 twins, 1 caught (33 %), 0 survived, 2 not judged"),
+     ("snn", 1, "3 twins, 0 caught (0 %), 1 survived, 2 not judged"),
+     ("n", 2, "1 twins, 0 caught (0 %), 0 survived, 1 not judged")],
+)  # fmt: skip
+def test_twins_that_are_not_judged_are_counted(capsys, ends, status, said):
+    twin = broken_twins.Twin("removal", "a.h", 1, 0, 8, "drain();", "(void)0;")
+    outcomes = [broken_twins.Outcome(twin, "A.B" if end == "c" else "", 0.0, "luck" if end == "n" else "")
+                for end in ends]  # fmt: skip
+    assert broken_twins.exit_status(outcomes) == status
+    broken_twins.print_rate("all", outcomes)
+    assert capsys.readouterr().out == f"all: {said}\n"
+    broken_twins.report(outcomes[-1], None)
+    assert capsys.readouterr().out.startswith({"c": "caught ", "s": "SURVIVED ", "n": "not judged "}[ends[-1]])
 
 
 @pytest.mark.parametrize("end", ["wait", "exit 3"])
