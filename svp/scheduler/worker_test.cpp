@@ -217,21 +217,10 @@ bool sleeps(int thread) {
   return name_end != std::string::npos && text.compare(name_end + 2, 1, "S") == 0;
 }
 
-// The creator has looked for the last time: without a wake it would sleep for ever.
 // No stack of that size exists: threads that wait for others go on with the one that they have.
 TEST(WorkersWithoutStacks, RunFamiliesAllTheSame) {
   LocalPlace place(PoolSettings{.workers = 2, .stack_bytes = std::size_t{1} << 52});
   auto family = create(place, [] {
-    for (int round = 0; round < 10; ++round) {
-      std::atomic<bool> begun{false};
-      auto taken = create([&] {
-        begun = true;
-        usleep(1000);  // so that the creator most likely wants to park
-        tree(2);
-      });
-      while (!begun) checkpoint();
-      taken.sync();
-    }
     tree(6);
     // A read that blocks finds none, too.
     Global<int> late;
@@ -257,6 +246,60 @@ TEST(WorkersWithoutStacks, RunFamiliesAllTheSame) {
   EXPECT_TRUE(family.sync().done());
 }
 
+// A worker that waits takes a family that the awaited one has not created, for a stack beside its
+// own. There is none: it runs that on the one that it has.
+TEST(WorkersWithoutStacks, RunWhatTheyHaveTakenWhereTheyWait) {
+  std::atomic<bool> first_has_begun{false}, second_is_offered{false}, third_has_begun{false};
+  std::atomic<const Worker*> ran_second{nullptr};
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  const auto until = [end](auto&& holds) {
+    while (!holds() && std::chrono::steady_clock::now() < end) std::this_thread::yield();
+  };
+  const auto attentively_until = [&](const std::atomic<bool>& holds) {
+    until([&] {
+      checkpoint();
+      return holds.load();
+    });
+  };
+  // Created by the first family, which another worker than the outer thread's has taken: that
+  // worker takes it while it waits for the first one, and holds the second one the while.
+  const auto third = [&] {
+    third_has_begun = true;
+    until([&] {
+      checkpoint();
+      return ran_second != nullptr;
+    });
+  };
+  const auto first = [&] {
+    first_has_begun = true;
+    until([&] { return second_is_offered.load(); });
+    auto family = create(third);
+    attentively_until(third_has_begun);
+    EXPECT_TRUE(family.sync().done());
+  };
+  LocalPlace place(PoolSettings{.workers = 2, .stack_bytes = std::size_t{1} << 52});
+  auto outer = create(place, [&] {
+    const Worker* const here = Worker::here();
+    std::atomic<bool> middle_has_begun{false};
+    auto middle = create([&] {
+      middle_has_begun = true;
+      EXPECT_NE(Worker::here(), here);
+      auto family = create(first);
+      attentively_until(first_has_begun);
+      auto second = create([&] { ran_second = Worker::here(); });
+      second_is_offered = true;
+      EXPECT_TRUE(family.sync().done());
+      EXPECT_TRUE(second.sync().done());
+    });
+    attentively_until(middle_has_begun);
+    EXPECT_TRUE(middle.sync().done());
+    EXPECT_EQ(ran_second, here);
+    EXPECT_EQ(Worker::here()->pool().stacks(), 0u);
+  });
+  EXPECT_TRUE(outer.sync().done());
+}
+
+// The creator has looked for the last time: without a wake it would sleep for ever.
 TEST(SleepingWorkers, AreWokenByTheEndOfTheirFamily) {
   LocalPlace place(2);
   auto outer = create(place, [] {
