@@ -64,8 +64,9 @@ class PageSend {
     return keeper && keeper->thread == transport_.core().self();
   }
 
-  // Inside a barrier, where no other thread sends or fetches the page: its cached copy is all of
-  // it. To be followed by announce().
+  // Inside a barrier, where no other thread sends or fetches the page, or under its mutex
+  // (try_keep()): the cached copy is all of it. The stores are announced next, by announce() or by
+  // a new version under that mutex.
   void keep(Page page) {
     directory_.set_keeper(page, {.thread = transport_.core().self(), .slot = store_.slot(page)});
     PageNote& note = *store_.lookup(page);

@@ -4,8 +4,9 @@
 // so that a thread that goes on sees the stores of the thread that let it go.
 //
 // Invariants: POB1 a thread changes the count after it has handed over, and hands over again after
-//                  it has seen the change. At a barrier, whose count says who has come, it tells
-//                  its stores before, and learns of those of the others behind: no lock goes round.
+//                  it has seen the change. At a barrier, whose count says which threads have
+//                  come, a thread tells its stores before, and learns of those of the others
+//                  behind: no lock goes round.
 //             POB2 the writer of a readers-writer lock has the lock for a span; readers have it for
 //                  a moment only, so that they run at once.
 // Thread safety: an object belongs to one thread. Errors are the numbers of Pthreads; without a
