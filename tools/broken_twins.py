@@ -23,8 +23,9 @@ swap         Such a statement is exchanged with the next one, where that announc
              operation before it, which it notes.
 off by one   A publish or refresh of a range is a byte short.
 step         A step of a protocol of dsm/ is removed: a call on its transport, its page store, its
-             directory of pages or its notices (PROTOCOL below). The wait of write_notices.h for a
-             slower writer is left out: the explorer finds it missing, tests by luck alone.
+             directory of pages, its sender or its notices, or on a part of its own (PROTOCOL
+             below). The wait of write_notices.h for a slower writer is left out: the explorer finds
+             it missing, tests by luck alone.
 view         In dsm/pages/, a step that makes the program's view follow the states of its pages, a twin,
              or a note of an instruction's pages is left out (VIEW below).
 early        In dsm/allocator/, a statement that a comment explains by "Before ..." is exchanged with
@@ -100,9 +101,12 @@ PROTOCOL = re.compile(
     r"\btransport_\s*\.\s*(?:put|accumulate_xor|expose|put_update|complete)\s*\("
     r"|\bstore_\s*\.\s*(?:make_twin|forbid_writes|invalidate)\s*\("
     r"|\bdirectory_\s*\.\s*(?:set_keeper|clear_keeper|lock|unlock|raise_version)\s*\("
-    r"|\bnotices_?\s*\.\s*append\s*\(|\bsender_\s*\.\s*(?:send|raise|give_back)\s*\("
-    r"|(?<=TOMBOLO_TRY\()(?:wait_for_all|end_region|end_part|drop_old|apply_updates|collect"
-    r"|bring_home|ask)\s*\(|(?<=    )drop_all_old\s*\("
+    r"|\bnotices_?\s*\.\s*append\s*\("
+    r"|\bsender_\s*\.\s*(?:send|keep|try_keep|announce|announce_to_some|give_back|give_back_changed)\s*\("
+    r"|(?<=TOMBOLO_TRY\()(?:wait_for_all|send_stores|end_region|end_part|tell_all|append_told|find_readers"
+    r"|drop_old|apply_updates|collect|bring_home|ask)\s*\("
+    r"|(?:(?<=return )|(?<=\? ))(?:tell_all|append_told|end_region|drop_old)\s*\("
+    r"|(?<=    )drop_all_old\s*\(|(?:(?<=    )|(?<=\) )|(?<== ))raise\s*\("
 )
 # The steps of a page store, in dsm/pages/, likewise.
 VIEW = re.compile(
