@@ -137,6 +137,23 @@ TEST(RegionalSteps, AChangeOutsideOfSpansIsInItsNotice) {
   });
 }
 
+// The span goes on: its end would tell of the change, too.
+TEST(RegionalSteps, AChangeBeforeASpanIsInItsNoticeWhenTheSpanBegins) {
+  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+    turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0), 0U); });
+    turns.take(1, 0, [&] {
+      thread.store(0, 1, false);
+      thread.begin_span(0);
+    });
+    turns.take(2, 1, [&] {
+      thread.begin_span(1);
+      EXPECT_EQ(thread.load(0), 1U);
+      thread.end_span(1);
+    });
+    turns.take(3, 0, [&] { thread.end_span(0); });
+  });
+}
+
 // Its notice is given when the thread next tells, or at the barrier.
 TEST(RegionalSteps, AChangeOfAPageThatLeavesTheCacheIsTold) {
   run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
