@@ -10,7 +10,9 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
+#include <string>
 #include <thread>
 
 #include "backends/stale/stale.h"
@@ -188,6 +190,21 @@ TEST(StaleProcesses, AComputingProcessKeepsNoStore) {
   EXPECT_TRUE(in_processes(2, body));
 }
 
+// Until all threads but this one sleep. One that begins may hold the lock of the address
+// sanitizer's allocator, for which a child would wait for ever.
+void wait_for_sleeping_threads() {
+  const std::string self = std::to_string(gettid());
+  for (bool all_sleep = false; !all_sleep;) {
+    all_sleep = true;
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+      std::string id, name, state;
+      std::ifstream(task.path() / "stat") >> id >> name >> state;
+      all_sleep = all_sleep && (id == self || state == "S");
+    }
+    if (!all_sleep) std::this_thread::yield();
+  }
+}
+
 // A child of a process that has cores may end as it likes, and may have cores of its own, which
 // keep no store. `start` forks.
 void fork_from_a_process_with_cores(pid_t (*start)()) {
@@ -200,6 +217,7 @@ void fork_from_a_process_with_cores(pid_t (*start)()) {
   const std::uint64_t value = 5;
   ASSERT_TRUE(core->write_through({0, 0}, &value, 8).ok());
   core->store(core->word({0, 128}), 1);
+  wait_for_sleeping_threads();
   const bool good = in_processes(
       1,
       [&](Home) {
@@ -240,6 +258,7 @@ void expect_threads_of_a_child(pid_t (*start)(), std::ptrdiff_t wanted) {
   const Job job(1, 4096);
   const Job other(1, 4096);
   const Core core(job.attach(0, 1, 0));
+  wait_for_sleeping_threads();
   const bool good = in_processes(
       1,
       [&](Home) {
