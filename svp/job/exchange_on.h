@@ -114,6 +114,11 @@ class ExchangeOn final : public JobExchange {
     return any;
   }
   void wake() override { bell(core_.self()).ring(); }
+  // relaxed (both): a hint.
+  bool has_woken() override {
+    return woken_.load(std::memory_order_relaxed) &&
+           woken_.exchange(false, std::memory_order_relaxed);
+  }
 
   void end() override {
     for (machine::Home home = 0; home < core_.cores(); ++home) {
@@ -149,7 +154,7 @@ class ExchangeOn final : public JobExchange {
     bool try_send(const VirtualChannel& to, Kind kind, std::span<const std::byte> bytes) {
       if (!link_.try_send(to, kind, bytes)) return false;
       if constexpr (machine::DefersStores<C>) exchange_.core_.settle();
-      exchange_.bell(to.peer).ring();
+      exchange_.ring(exchange_.bell(to.peer));
       return true;
     }
     template <class Take>
@@ -177,6 +182,12 @@ class ExchangeOn final : public JobExchange {
   host::Doorbell& bell(machine::Home home) {
     return *reinterpret_cast<host::Doorbell*>(sync_ + home * sync_bytes_ + layout_.bell);
   }
+  void ring(host::Doorbell& bell) {
+    // relaxed (both): a hint.
+    if (bell.sleepers.load(std::memory_order_relaxed) != 0)
+      woken_.store(true, std::memory_order_relaxed);
+    bell.ring();
+  }
   void sleep_unless(bool (*ready)(void*), void* on) override {
     bell(core_.self()).sleep(sleep_us(), [&] { return ready(on) || board_.has_arrivals(); });
   }
@@ -203,6 +214,7 @@ class ExchangeOn final : public JobExchange {
   IslandLink<Ringing> link_;
   Switchboard<IslandLink<Ringing>, R> board_;
   std::atomic<std::uint32_t> quiet_sleeps_{0};
+  std::atomic<bool> woken_{false};
 };
 
 }  // namespace tombolo::svp

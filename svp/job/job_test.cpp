@@ -467,12 +467,28 @@ int shared_memory(Job&) {
   return failures;
 }
 
+// Told once, before the creator waits.
+int wakes(Job& job) {
+  constexpr int tries = 2000;
+  for (int i = 0; i < tries; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    auto family = create(job.place(1), remote<&nothing>);
+    const bool woken = Reception::here()->has_woken();
+    const bool again = Reception::here()->has_woken();
+    family.sync();
+    EXPECT_HERE(!again);
+    if (woken) return failures;
+  }
+  std::fprintf(stderr, "process 1 has never slept in %d pauses\n", tries);
+  return 1;
+}
+
 const testing::Parts parts{
     {"data", &data},           {"nested", &nested},        {"exclusive", &exclusive},
     {"ends", &ends},           {"many", &kill_of_many},    {"deaths", &deaths},
     {"main", &main_dies},      {"creator", &creator_dies}, {"mistakes", &mistakes},
     {"other", &other_program}, {"memory", &shared_memory}, {"break", &breaks_itself},
-    {"throw", &throws_itself}};
+    {"throw", &throws_itself}, {"wakes", &wakes}};
 
 // ---- The tests ----------------------------------------------------------------------------------
 
@@ -509,6 +525,9 @@ TEST_P(Jobs, ThrowWhatTheirProgramThrows) { EXPECT_EQ(ran("throw", 2), 77); }
 TEST_P(Jobs, RefuseFunctionsAndPlacesThatAreNotThere) { EXPECT_EQ(ran("other", 2), 0); }
 TEST_P(Jobs, GiveBackSharedMemory) {
   EXPECT_EQ(ran("memory", 2, {{"TOMBOLO_SVP_MEMORY", "4"}}), 0);
+}
+TEST_P(Jobs, KnowWhetherACreateHasWokenAnotherProcess) {
+  EXPECT_EQ(ran("wakes", 2, {{"TOMBOLO_SVP_WORKERS", "1"}}), 0);
 }
 TEST_P(Jobs, StopAtMistakes) {
   for (const auto& [mistake, sentence] : std::vector<std::pair<std::string, std::string>>{

@@ -112,12 +112,24 @@ bool Worker::leap(const Task& task, unsigned& tries) {
 }
 
 bool Worker::look_away(const Task& task, Reception* reception, unsigned& tries) {
+  if (tries == 0 && reception != nullptr && reception->has_woken()) give_way();
   const unsigned pauses = task.queued ? pauses_of_queued : pauses_of_far;
   for (unsigned i = 0; i < pauses; ++i) {
     machine::relax_processor();
     if (reception != nullptr && reception->poll()) break;
   }
   return ++tries < far_tries;
+}
+
+// The kernel often wakes a thread on the processor of the thread that wakes it, although another
+// one is idle. So both give theirs away once: the waker before it waits for the woken one, and the
+// woken one after its work.
+void Worker::give_way() {
+  using Cost = machine::YieldCost;
+  const auto start = Cost::Clock::now();
+  if (Cost::here().is_high(start)) return;
+  sched_yield();
+  Cost::here().note(start, Cost::Clock::now());
 }
 
 // WK3.
@@ -427,23 +439,24 @@ void Worker::work() {
 }
 
 void Worker::loop() {
-  std::optional<machine::Waiter> waiter;
+  std::optional<Vigil> vigil;
   for (;;) {
     if (wanted()) attend();
     Strand* const next = handed_on_ == nullptr ? next_ready() : nullptr;
     if (next != nullptr) {
       leave_to(*next);
+      vigil.reset();  // this stack has come back
     } else if (Task* const task = find_task()) {
       no_longer_idle();
-      waiter.reset();
+      vigil.reset();
       run_from_loop(*task);
     } else if (pool_.stopping()) {
       if (running_ == &*main_) break;
       std::erase(spare_, &*main_);
       leave_to(*main_);
     } else {
-      if (!waiter.has_value()) waiter.emplace(pool_.waiting(), nullptr);
-      idle(*waiter);
+      if (!vigil.has_value()) vigil.emplace(pool_.waiting(), awaited());
+      idle(*vigil);
     }
   }
   no_longer_idle();
@@ -502,22 +515,29 @@ void Worker::no_longer_idle() {
   pool_.idle.fetch_sub(1);
 }
 
-void Worker::idle(machine::Waiter& waiter) {
+void Worker::idle(Vigil& vigil) {
   if (!is_idle_) {
     is_idle_ = true;
     pool_.idle.fetch_add(1);
   }
   Reception* const reception = Reception::here();
   if (reception != nullptr && reception->poll()) return;
-  if (!waiter.wants_sleep()) {
+  if (reception != nullptr && std::exchange(has_slept_, false)) return give_way();
+  if (!vigil.wants_sleep()) {
     const unsigned steps = patience_.is_quick() ? 1 : steps_between_looks;
-    for (unsigned i = 0; i < steps && (i == 0 || waiter.polls()); ++i) {
+    for (unsigned i = 0; i < steps && (i == 0 || vigil.polls()); ++i) {
       if (i != 0 && reception != nullptr && reception->poll()) return;
-      (void)waiter.step().ok();  // there is no idle hook that could fail
+      vigil.step();
     }
     return;
   }
   fall_asleep(number() == 0 ? reception : nullptr);
+}
+
+Vigil::For Worker::awaited() const {
+  // The others do not sleep at the reception.
+  const bool there = number() == 0 && Reception::here() != nullptr;
+  return there ? Vigil::For::processes : Vigil::For::workers;
 }
 
 void Worker::fall_asleep(Reception* reception) {
@@ -530,6 +550,7 @@ void Worker::fall_asleep(Reception* reception) {
   if (!naps) pool_.hungry.fetch_sub(1);
   pool_.sleeping.fetch_sub(1);
   Rest::end(core_, &asleep_);
+  has_slept_ = true;
   patience_.wakes(core_.load(signal_));
 }
 

@@ -34,7 +34,6 @@
 #include <utility>
 #include <vector>
 
-#include "machine/waiting.h"
 #include "runtime/engines/thread_core.h"
 #include "svp/records/family_trace.h"
 #include "svp/records/own_count.h"
@@ -48,6 +47,7 @@
 #include "svp/scheduler/split_deque.h"
 #include "svp/scheduler/strand.h"
 #include "svp/scheduler/task.h"
+#include "svp/scheduler/vigil.h"
 
 namespace tombolo::svp {
 
@@ -224,7 +224,9 @@ class Worker {
   void leave_to(Strand& next);
 
   void no_longer_idle();
-  void idle(machine::Waiter& waiter);
+  void idle(Vigil& vigil);
+  static void give_way();
+  Vigil::For awaited() const;
   void fall_asleep(Reception* reception);
   void sleep(std::uint64_t seen, bool naps, Reception* reception);
   bool has_something_to_do(bool naps);
@@ -243,6 +245,7 @@ class Worker {
   std::uintptr_t thread_guard_ = 0;  // the end of the pages below the thread's own stack
   std::size_t thread_guard_bytes_ = 0;
   bool is_idle_ = false;
+  bool has_slept_ = false;  // since it gave way
   Patience patience_;
   const Task* from_loop_ = nullptr;  // until it asks, or ends: another one may get its memory
   Task* handed_on_ = nullptr;        // taken, for loop() on another stack

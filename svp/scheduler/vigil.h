@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: how a worker that has found nothing to do goes on looking until it sleeps: as
+// machine::Waiter, but for a worker that waits for other processes. These wake it at once, which
+// takes some microseconds. So where other programs want the processors, and keep one that is given
+// away for a time slice, it polls for about as long as a wake-up takes, and sleeps: the kernel
+// gives a thread that wakes up a processor sooner than one that has given it away.
+//
+//   Vigil vigil(policy, Vigil::For::processes);
+//   while (!found()) vigil.wants_sleep() ? sleep() : vigil.step();
+//
+// Invariants: VGL1 for processes: while giving a processor away costs much, it wants to sleep after
+//                 `policy.polls / brief` polls, or once the cost has risen as soon as that.
+// Thread safety: one thread.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "machine/waiting.h"
+
+namespace tombolo::svp {
+
+class Vigil {
+ public:
+  using Cost = machine::YieldCost;
+  // Whose work it waits for. Workers of this process are asleep rather seldom: to wake one costs a
+  // creator as much as a hundred families (patience.h).
+  enum class For : std::uint8_t { workers, processes };
+  // With the usual policy: 250 polls, some ten microseconds.
+  static constexpr std::uint32_t brief = 8;
+
+  Vigil(const machine::WaitPolicy& policy, For others, Cost& cost = Cost::here())
+      : waiter_(policy, nullptr, cost),
+        cost_(cost),
+        others_(others),
+        between_(std::max(1u, policy.polls / brief)) {}
+
+  void step() {
+    (void)waiter_.step().ok();  // there is no idle hook that could fail
+    // Seldom, since it asks a clock.
+    if (others_ == For::processes && (++steps_ % between_ == 0 || !waiter_.polls()))
+      costs_much_ = cost_.is_high(Cost::Clock::now());
+  }
+
+  // The next step is a poll.
+  bool polls() const { return waiter_.polls() && !costs_much_; }
+  bool wants_sleep() const { return waiter_.wants_sleep() || costs_much_; }
+
+ private:
+  machine::Waiter waiter_;
+  Cost& cost_;
+  For others_;
+  bool costs_much_ = false;
+  std::uint32_t between_;  // steps between two looks at the cost
+  std::uint32_t steps_ = 0;
+};
+
+}  // namespace tombolo::svp
