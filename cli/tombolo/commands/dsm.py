@@ -2,11 +2,12 @@
 """`tombolo dsm`: programs on virtual shared memory, one process for each thread."""
 
 import os
+import sys
 from typing import Annotated
 
 import typer
 
-from tombolo import compilers, dsm, dsm_atomics, dsm_world, mpis, programs, settings
+from tombolo import compilers, dsm, dsm_atomics, dsm_progress, dsm_world, mpis, programs, settings
 from tombolo.errors import UserError
 
 app = typer.Typer(help="Programs on virtual shared memory.", no_args_is_help=True)
@@ -60,6 +61,15 @@ def run(
     trace: Annotated[
         str | None, typer.Option(help="Write a trace of faults, pages and waits; Perfetto opens it.")
     ] = None,
+    progress: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SECONDS",
+            help="A line on standard error in so many seconds; 0: none [default: "
+            f"{dsm_progress.EVERY_SECONDS} where that is a terminal, else none]",
+            min=0,
+        ),
+    ] = None,
     show: Annotated[bool, typer.Option(help="Print the command line instead of running it.")] = False,
 ) -> None:
     """Run PROGRAM in one process for each thread: one that calls tombolo/dsm.h, or Pthreads alone.
@@ -84,17 +94,18 @@ def run(
             dsm_atomics.check(program)
         if chosen == "mpi":
             job = dsm_world.mpi_job([str(program), *command[1:]], threads, memory, cache, told, mpi)
-            start(job.argv, job.env, show)
+            start(job.argv, job.env, show, progress)
             return
         environment = dsm_world.environment(threads, memory, transport, machine, cache, told, trace)
-        start(command, environment, show, str(program))
+        start(command, environment, show, progress, str(program))
         return
     choice = dsm.Choice(transport, protocol, machine, memory, cache, told, trace, servers)
     if transport == "mpi":
         job = dsm.mpi_job(choice, mpi, threads or 2, [str(program), *command[1:]])
-        start(job.argv, job.env, show)
+        start(job.argv, job.env, show, progress)
         return
-    start(dsm.command(threads or 2, [str(program), *command[1:]]), dsm.environment(choice), show)
+    argv = dsm.command(threads or 2, [str(program), *command[1:]])
+    start(argv, dsm.environment(choice), show, progress)
 
 
 def check_of_pthreads(
@@ -132,12 +143,20 @@ def check_of_pthreads(
 
 
 def start(
-    argv: list[str], environment: dict[str, str], show: bool, file: str | None = None
+    argv: list[str],
+    environment: dict[str, str],
+    show: bool,
+    progress: float | None,
+    file: str | None = None,
 ) -> None:
-    """In this process's place, or on the screen. `file`: the program, if argv[0] does not name it."""
+    """In this process's place, or on the screen. `progress`: seconds between two lines; `file`: the
+    program, if argv[0] does not name it."""
     if show:
         print(" ".join(argv))
         return
+    every = dsm_progress.EVERY_SECONDS if progress is None and sys.stderr.isatty() else progress
+    if every:
+        dsm_progress.begin(every)
     os.execvpe(file or argv[0], argv, environment)
 
 
