@@ -376,6 +376,7 @@ void FaultPages::become(Frame& frame, FrameState state) {
 
 // Gives the view the accesses of the states. Neighbours that change alike change together.
 void FaultPages::settle() {
+  if (changes_count_ == 0) return;
   const std::span slots(changes_.as<FrameTable::Slot>(), std::exchange(changes_count_, 0));
   if (slots.size() > 1)
     std::ranges::sort(slots, {}, [&](FrameTable::Slot slot) { return frames_[slot].page; });

@@ -41,8 +41,13 @@ inline Update change_at(std::span<const std::byte> frame, std::span<const std::b
 inline std::vector<Update> changes_of(std::span<const std::byte> frame,
                                       std::span<const std::byte> diff, std::size_t most) {
   constexpr std::size_t step = sizeof(std::uint64_t);
+  constexpr std::size_t long_step = 16 * step;
   std::vector<Update> updates;
   for (std::size_t at = 0; at < diff.size();) {
+    if (diff.size() - at >= long_step && all_zero(diff.subspan(at, long_step))) {
+      at += long_step;
+      continue;
+    }
     if (all_zero(diff.subspan(at, std::min(step, diff.size() - at)))) {
       at += step;
       continue;

@@ -16,10 +16,10 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/random.h"
 #include "dsm/threads/program_memory.h"
 #include "host/interrupts/interrupt_gate.h"
 #include "machine/contract.h"
-#include "sync/locks/backoff.h"
 
 namespace tombolo::dsm {
 
@@ -43,7 +43,9 @@ class CoreMemory : public ProgramMemory {
   }
 
   CoreMemory(machine::AttachmentOf<C> attachment, WordLayout layout)
-      : core_(std::move(attachment)), layout_(layout), backoff_(core_, waits) {}
+      : core_(std::move(attachment)),
+        layout_(layout),
+        random_(Random::stream(stream_of_waits, core_.self())) {}
   CoreMemory(const CoreMemory&) = delete;
   CoreMemory& operator=(const CoreMemory&) = delete;
 
@@ -75,7 +77,7 @@ class CoreMemory : public ProgramMemory {
   }
 
   Status pause() override {
-    const std::uint64_t ns = backoff_.next_ns();
+    const std::uint64_t ns = next_pause_ns();
     const std::uint64_t deaf = gate_ == nullptr ? ns : std::min(ns, longest_deaf_ns);
     {
       const Closed closed(gate_);
@@ -84,7 +86,7 @@ class CoreMemory : public ProgramMemory {
     if (ns != deaf) gate_->sleep(ns - deaf);
     return {};
   }
-  void paused_enough() final { backoff_.reset(); }
+  void paused_enough() final { waited_ns_ = 0; }
 
  protected:
   C& core() { return core_; }
@@ -94,10 +96,24 @@ class CoreMemory : public ProgramMemory {
  private:
   using Closed = host::InterruptGate::Closed;
 
-  // A wait that has lasted for long sleeps: at most as long again as it has lasted already.
-  static constexpr sync::LockOptions waits{.backoff_first_ns = 100, .backoff_max_ns = 500'000};
+  static constexpr std::uint64_t stream_of_waits = 0x7761697473;
+  static constexpr std::uint64_t first_pause_ns = 100;
+  static constexpr std::uint64_t longest_pause_ns = 500'000;
+  static constexpr std::uint64_t short_wait_ns = 100'000;
   // With the gate closed: as the waits of the protocols that answer.
   static constexpr std::uint64_t longest_deaf_ns = 20'000;
+
+  // An eighth of the time that the wait has lasted, drawn from the upper half of that: the look
+  // that finds the awaited thing is late by so much at most. A wait for a lock that is free for a
+  // microsecond at a time misses few of those. A wait that is no short one gives the processor
+  // away: half of the time.
+  std::uint64_t next_pause_ns() {
+    const std::uint64_t part = waited_ns_ / (waited_ns_ < short_wait_ns ? 8 : 2);
+    const std::uint64_t ns = std::clamp(part, first_pause_ns, longest_pause_ns);
+    const std::uint64_t drawn = ns - random_.below(ns / 2 + 1);
+    waited_ns_ += drawn;
+    return drawn;
+  }
 
   typename C::Word place(WordIndex word) {
     TOMBOLO_CHECK(word < layout_.words, "word {} is past the {} words of the program", word,
@@ -108,7 +124,8 @@ class CoreMemory : public ProgramMemory {
 
   C core_;
   WordLayout layout_;
-  sync::Backoff<C> backoff_;
+  Random random_;
+  std::uint64_t waited_ns_ = 0;  // in the pauses of this wait
   host::InterruptGate* gate_ = nullptr;
 };
 
