@@ -7,6 +7,8 @@
 //             DPD2 a page with a keeper is its keeper's exposed page, exclusive or its home if that
 //                  is `mixed`; the home is of no meaning otherwise. A keeper is set, changed
 //                  and cleared under the mutex, or inside a barrier.
+//             DPD3 a page without a keeper may have a mark of the thread that has cleared it: a
+//                  hint for the choice of its keeper. It is set under the mutex.
 // Memory: 32 bytes for each page of a home.
 // Thread safety: one thread for each object.
 #pragma once
@@ -45,7 +47,7 @@ class PageDirectory {
 
   std::optional<Keeper> keeper(Page page) {
     const std::uint64_t v = core_.load(word(page, 1));
-    if (v == 0) return std::nullopt;
+    if (v >> 34 == 0) return std::nullopt;
     return Keeper{.thread = static_cast<Thread>((v >> 34) - 1),
                   .slot = static_cast<std::uint32_t>(v),
                   .shared = (v & shared) != 0,
@@ -56,6 +58,13 @@ class PageDirectory {
                                    (keeper.shared ? shared : 0) | (keeper.mixed ? mixed : 0));
   }
   void clear_keeper(Page page) { core_.store(word(page, 1), 0); }
+
+  // Of a page without a keeper: this thread has stored to it the bytes that it had (DPD3).
+  void mark_cleared(Page page) { core_.store(word(page, 1), std::uint64_t{core_.self()} + 1); }
+  bool cleared_by_another(Page page) {
+    const std::uint64_t v = core_.load(word(page, 1));
+    return v != 0 && v >> 34 == 0 && v != std::uint64_t{core_.self()} + 1;
+  }
 
   // At a barrier, by its number: true if no other thread has signed the page there before.
   bool sign(Page page, std::uint64_t barrier) {

@@ -87,6 +87,15 @@ class PageSend {
     return {};
   }
 
+  // This thread has stored to the page the bytes that it had: so memory is cleared.
+  Status mark_cleared(Page page) {
+    TOMBOLO_TRY(directory_.lock(page));
+    if (!directory_.keeper(page)) directory_.mark_cleared(page);
+    directory_.unlock(page);
+    return {};
+  }
+  bool cleared_by_another(Page page) { return directory_.cleared_by_another(page); }
+
   // The page has been stored to, and notice of that goes to all threads: no copy stays (DPS3).
   Status announce(Page page, std::uint64_t& version) {
     TOMBOLO_TRY(directory_.lock(page));

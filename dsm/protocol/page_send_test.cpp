@@ -261,6 +261,31 @@ TEST(PageSend, APageThatAnotherThreadKeepsIsLeftToIt) {
   EXPECT_EQ(one.directory.version(0), 0U);
 }
 
+// A thread may begin to keep the page meanwhile.
+TEST(PageSend, AClearedPageIsMarkedUnderItsMutex) {
+  Sender<ExposedPages> one;
+  ASSERT_TRUE(one.sender.mark_cleared(0).ok());
+  EXPECT_EQ(one.core.take_steps(),
+            Steps({"change mutex", "load keeper", "store keeper", "store mutex"}));
+  EXPECT_FALSE(one.directory.keeper(0)) << "it is no keeper";
+  EXPECT_FALSE(one.sender.cleared_by_another(0)) << "this thread has cleared it";
+  // The mark is in memory before another core looks.
+  one.core.fence();
+  Core other{one.host.attachment(0)};
+  PageDirectory<Core> of_other(other, one.words, one.shape);
+  EXPECT_TRUE(of_other.cleared_by_another(0));
+}
+
+TEST(PageSend, AKeptPageIsNotMarkedAsCleared) {
+  Sender<ExposedPages> one;
+  one.directory.set_keeper(0, {.thread = 0, .slot = 3});
+  ASSERT_TRUE(one.sender.mark_cleared(0).ok());
+  one.expect_free();
+  ASSERT_TRUE(one.directory.keeper(0));
+  EXPECT_EQ(one.directory.keeper(0)->thread, 0U);
+  EXPECT_FALSE(one.sender.cleared_by_another(0));
+}
+
 // Each part is in the other's place without its twin.
 TEST(PageSend, AKeptPageJoinsTheDifferencesAtItsHome) {
   Sender<PrivatePages> one;

@@ -41,7 +41,8 @@
 //                  or given back, and at the barrier.
 //             DRG7 a thread that has changed a page outside of spans twice, and no other has in
 //                  between, keeps it from then on, in place (DPS4, docs/decisions/0049): a page
-//                  that one thread alone stores to is sent twice at most, and so is its stack.
+//                  that one thread alone stores to is sent twice at most, and so is its stack. A
+//                  page that another thread has cleared, and none has changed, it keeps at once.
 //             DRG8 where spans tell all, a thread reads notices only when it has given notice of
 //                  all its changes of pages that it caches: its notices patch its own page, too,
 //                  where that lacks an earlier change of another thread, and the last one has the
@@ -282,12 +283,13 @@ class Regional {
 
   // ---- Pages that this thread keeps -------------------------------------------------------------
 
-  // A page has been stored to. Where that is soon after it was closed to stores, it is left to the
-  // program for twice as many notices as the last time. Without stores, each of these would cost
-  // its readers a copy that they get again in vain.
+  // A page has been stored to. Where that is soon after it was closed to stores, or before another
+  // thread has got it, it is left to the program for twice as many notices as the last time.
+  // Without stores, each of these would cost its readers a copy that they get again in vain.
   void grant(PageNote& note) {
     constexpr std::uint8_t most = 16;
-    const bool soon = note.kept && note.granted != 0 && syncs_ - note.closed_at <= 1;
+    const bool soon =
+        note.kept && note.granted != 0 && (!note.shared || syncs_ - note.closed_at <= 1);
     note.granted = soon ? std::min<std::uint8_t>(2 * note.granted, most) : 1;
     note.left = note.granted;
   }
@@ -367,9 +369,10 @@ class Regional {
   }
 
   std::vector<Page> written() {
-    constexpr std::size_t few = 4;
+    constexpr std::ptrdiff_t few = 4;
     std::vector<Page> pages = store_.written();
-    few_ = pages.size() <= few;
+    few_ = std::ranges::count_if(pages, [this](Page page) { return !store_.lookup(page)->kept; }) <=
+           few;
     return pages;
   }
 
@@ -385,7 +388,7 @@ class Regional {
     const bool differs = difference(store_.frame(page), store_.twin(page), diff_);
     const bool stored = differs || note.met;
     bool kept = false;
-    if (stored && note.alone && store_.in_place()) TOMBOLO_TRY(sender_.try_keep(page, kept));
+    if (stored && store_.in_place() && is_its_own(page)) TOMBOLO_TRY(sender_.try_keep(page, kept));
     std::uint64_t version = note.version;
     if (differs && !kept) TOMBOLO_TRY(sender_.send(page, diff_, version));
     if (kept) {
@@ -395,8 +398,16 @@ class Regional {
     }
     if (differs && !is_told(differences_of(page, version, 1))) changed_.push_back(page);
     if (stored) note.alone = note.version == version;
+    if (stored && !differs && store_.in_place()) TOMBOLO_TRY(sender_.mark_cleared(page));
     settle_sent(page, differs);
     return {};
+  }
+
+  // A page that this thread has stored to before, and no other since; or one that another has
+  // cleared, and none has changed: programs clear memory in one thread, and use it in others.
+  bool is_its_own(Page page) {
+    const PageNote& note = *store_.lookup(page);
+    return note.alone || (note.version == 0 && sender_.cleared_by_another(page));
   }
 
   // A kept page; notice of it is to be given to all.
@@ -636,7 +647,7 @@ class Regional {
   std::vector<Page> changed_in_spans_;  // likewise; others need it at the barrier only
   std::vector<Update> told_;            // likewise, each to be in its notice
   std::vector<Update> early_;           // of notices that are read, before the one of their page
-  bool few_ = false;         // pages were written to in the part of a span that ended last
+  bool few_ = false;  // pages with a twin were written to in the part of a span that ended last
   std::uint32_t syncs_ = 0;  // looks for readers
   bool applied_ = false;     // the last update
   PageBytes diff_;

@@ -420,7 +420,134 @@ TEST(RegionalSteps, APageThatIsClearedInAStreamIsNotKept) {
   });
 }
 
+// Memory is cleared in one thread, and used in another.
+TEST(RegionalSteps, AClearedPageIsKeptByTheNextThreadThatStores) {
+  run_in_turns<InPlace>(telling_all(), [](auto& thread, auto& turns) {
+    turns.take(0, 0, [&] {
+      for (const Variable v : {0, 1}) thread.store(v, v);
+      thread.tell();
+      EXPECT_FALSE(keeps(thread, 0));
+    });
+    turns.take(1, 1, [&] {
+      thread.learn();
+      for (const Variable v : {0, 1}) thread.store(v, 5);
+      thread.tell();
+      EXPECT_TRUE(keeps(thread, 0));
+      EXPECT_FALSE(keeps(thread, 1)) << "it was changed, not cleared";
+    });
+    turns.take(2, 0, [&] {
+      thread.learn();
+      for (const Variable v : {0, 1}) EXPECT_EQ(thread.load(v), 5U);
+    });
+  });
+}
+
+TEST(RegionalSteps, APageThatIsClearedAndThenChangedIsNotKeptAtOnce) {
+  run_in_turns<InPlace>(telling_all(), [](auto& thread, auto& turns) {
+    turns.take(0, 0, [&] {
+      thread.store(0, 0);
+      thread.tell();
+    });
+    turns.take(1, 1, [&] {
+      thread.begin_span(1);
+      thread.store(0, 1);
+      thread.end_span(1);
+      store_and_send(thread, 0, 2);
+      EXPECT_FALSE(keeps(thread, 0));
+      store_and_send(thread, 0, 3);
+      EXPECT_TRUE(keeps(thread, 0));
+    });
+  });
+}
+
+TEST(RegionalSteps, AThreadThatClearsAPageForAnotherTimeKeepsItByItsOwnStores) {
+  run_in_turns<InPlace>(telling_all(), [](auto& thread, auto& turns) {
+    turns.take(0, 0, [&] {
+      store_and_send(thread, 0, 0);
+      ASSERT_TRUE(thread.protocol().evict(0).ok());
+      store_and_send(thread, 0, 0);
+      EXPECT_FALSE(keeps(thread, 0)) << "it has no note of the first time, and no other cleared it";
+    });
+  });
+}
+
+// Thread 0 keeps five pages that thread 1 has got: none of them is looked at for differences.
+TEST(RegionalSteps, APageStaysOpenBesideKeptOnes) {
+  Shape shape = telling_all();
+  shape.pages = shape.cached_pages = 8;
+  run_in_turns<InPlace>(shape, [](auto& thread, auto& turns) {
+    turns.take(0, 0, [&] {
+      for (const std::uint64_t value : {1, 2}) {
+        for (Variable v = 0; v < 5; ++v) thread.store(v, value);
+        thread.tell();
+      }
+    });
+    turns.take(1, 1, [&] {
+      for (Variable v = 0; v < 5; ++v) EXPECT_EQ(thread.load(v), 2U);
+    });
+    turns.take(2, 0, [&] {
+      thread.store(5, 1);
+      thread.tell();
+      EXPECT_TRUE(thread.pages().writable(5));
+      EXPECT_FALSE(keeps(thread, 5));
+    });
+  });
+}
+
 // ---- Readers of pages that are left to their programs -------------------------------------------
+
+// Thread 1 gets page 0, and thread 0 finds that.
+template <class Thread, class Turns>
+void get_and_find(Thread& thread, Turns& turns, int turn) {
+  turns.take(turn, 1, [&] {
+    thread.learn();
+    thread.load(0);
+  });
+  turns.take(turn + 1, 0, [&] { thread.tell(); });
+}
+// From here on page 0 is closed, and thread 0 has looked for readers some times since.
+template <class Thread, class Turns>
+void close_first_page(Thread& thread, Turns& turns) {
+  turns.take(0, 0, [&] { keep_by_stores(thread); });
+  get_and_find(thread, turns, 1);
+  turns.take(3, 0, [&] {
+    ASSERT_FALSE(thread.pages().writable(0));
+    for (int i = 0; i < 3; ++i) thread.tell();
+  });
+}
+
+template <class Thread>
+void expect_first_page_open(Thread& thread, bool open) {
+  if (thread.self() != 0) return;
+  EXPECT_EQ(thread.pages().writable(0), open);
+}
+
+TEST(RegionalSteps, AClosedPageThatIsStoredToBeforeItIsGotStaysOpenForLonger) {
+  run_in_turns<InPlace>(two_threads, [](auto& thread, auto& turns) {
+    close_first_page(thread, turns);
+    turns.take(4, 0, [&] { thread.store(0, 9); });
+    for (const int turn : {5, 7}) {
+      get_and_find(thread, turns, turn);
+      expect_first_page_open(thread, true);
+    }
+    get_and_find(thread, turns, 9);
+    expect_first_page_open(thread, false);
+  });
+}
+
+TEST(RegionalSteps, AClosedPageThatIsGotBeforeItIsStoredToIsClosedAgain) {
+  run_in_turns<InPlace>(two_threads, [](auto& thread, auto& turns) {
+    close_first_page(thread, turns);
+    get_and_find(thread, turns, 4);
+    turns.take(6, 0, [&] {
+      for (int i = 0; i < 3; ++i) thread.tell();
+      thread.store(0, 9);
+      thread.tell();
+    });
+    get_and_find(thread, turns, 7);
+    expect_first_page_open(thread, false);
+  });
+}
 
 // From here on thread 0 keeps page 0, which is left to its program: no store to it is met.
 template <class Thread>

@@ -210,6 +210,8 @@ std::vector<ExploredProgram> memory_programs() {
                        two_pages, kept_by_its_stores<InPlace>, no_evictions),
       program<InPlace>("in-place/kept-by-stores-of-two", "the same by two threads", two_pages,
                        kept_by_stores_of_two<InPlace>, interrupted_once),
+      program<InPlace>("in-place/kept-once-cleared", "a page that one clears, and another keeps",
+                       two_pages, kept_once_cleared<InPlace>, interrupted_once),
       program<InPlace>("in-place/kept-by-stores-and-got", "the same beside a reader", two_pages,
                        kept_by_stores_and_got<InPlace>, interrupted_once, 3),
       program<U>("kept-and-given-back", "a kept page that goes home", two_pages,

@@ -285,6 +285,23 @@ void kept_by_stores_of_two(MemoryThread<Thread>& t) {
   t.expect("the stores of thread 1", t.load(beside_first), 2);
 }
 
+// Thread 0 clears its part of a page while thread 1 begins to keep the page.
+template <class Thread>
+void kept_once_cleared(MemoryThread<Thread>& t) {
+  if (t.self() == 0) {
+    t.store(beside_first, 0);
+    t.memory().tell();
+  } else {
+    for (const std::uint64_t value : {1, 2, 3}) {
+      t.store(on_first, value);
+      t.memory().tell();
+    }
+  }
+  t.meet(1 - t.self(), 1);
+  t.expect("the stores of thread 1", t.load(on_first), 3);
+  t.expect("the part that is cleared", t.load(beside_first), 0);
+}
+
 // The same while a third thread gets the page: its home may be differences instead (DPF4).
 template <class Thread>
 void kept_by_stores_and_got(MemoryThread<Thread>& t) {
