@@ -22,9 +22,16 @@ namespace svp = tombolo::svp;
 
 int main(int argc, char** argv) {
   unsigned workers = 0;
-  auto family = svp::create([&] { workers = svp::Worker::here()->pool().size(); });
+  std::size_t bytes = 0;
+  auto family = svp::create([&] {
+    workers = svp::Worker::here()->pool().size();
+    bytes = svp::Worker::here()->pool().settings().stack_bytes;
+  });
   family.sync().rethrow();
-  std::printf("%u workers\n", workers);
+  if (argc > 2)
+    std::printf("%zu KiB\n", bytes >> 10);
+  else
+    std::printf("%u workers\n", workers);
   return argc > 1 ? std::atoi(argv[1]) : 0;
 }
 """
@@ -161,6 +168,20 @@ def test_a_number_of_workers_that_is_none_ends_the_program(workers, text):
     done = run(workers, TOMBOLO_SVP_WORKERS=text)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == f"tombolo: TOMBOLO_SVP_WORKERS is '{text}'; it may be a number from 1 to 1024\n"
+
+
+@pytest.mark.parametrize("text", ["15", "none", "1048577"])
+def test_a_size_of_stacks_that_is_none_ends_the_program(workers, text):
+    done = run(workers, TOMBOLO_SVP_STACK=text)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"tombolo: TOMBOLO_SVP_STACK is '{text}'; it may be a size in KiB from 16 to 1048576\n"
+    )
+
+
+@pytest.mark.parametrize("kibibytes", [16, 1048576])
+def test_stacks_have_the_size_that_was_asked_for(workers, kibibytes):
+    assert run(workers, "0", "stack", TOMBOLO_SVP_STACK=str(kibibytes)).stdout == f"{kibibytes} KiB\n"
 
 
 def test_several_processes_find_each_other(workers):

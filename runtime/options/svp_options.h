@@ -21,6 +21,14 @@ inline constexpr Option svp_workers_option{
         "families: the workers of the default place ([families](model/families.md)). Not set: one "
         "for each processor, divided by the processes of the program"};
 
+inline constexpr Option svp_stack_option{
+    .variable = "TOMBOLO_SVP_STACK",
+    .values = "a size in KiB from 16 to 1048576",
+    .initial = "256",
+    .meaning =
+        "families: the stack of a thread that blocks in a channel, or runs beside one that waits "
+        "([families](model/families.md#costs)); of addresses: memory is taken as it is used"};
+
 inline constexpr Option svp_transport_option{
     .variable = "TOMBOLO_SVP_TRANSPORT",
     .choices = detail::svp_transports,

@@ -143,6 +143,7 @@ constexpr auto of_unchanged_programs = std::to_array<OptionRow>({
 
 constexpr auto of_families = std::to_array<OptionRow>({
     {.option = svp_workers_option},
+    {.option = svp_stack_option},
     {.option = svp_transport_option},
     {.option = svp_memory_option},
     {.option = svp_share_option},

@@ -57,6 +57,7 @@ class Channel {
     handed_over_.store(true, std::memory_order_relaxed);
     return true;
   }
+  bool is_handed_over() const { return handed_over_.load(std::memory_order_relaxed); }
   // By a transport. The channel is one family's: it has one listener at most; false: it has one.
   bool listen(ChannelListener& listener);
   void ignore();

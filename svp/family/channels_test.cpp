@@ -270,6 +270,15 @@ TEST_F(ChannelsDeathTest, AReadNeedsAWriteByTheParent) {
       "read: the parent synced without a write to this shared channel");
 }
 
+TEST_F(ChannelsDeathTest, AReadNeedsAFamily) {
+  EXPECT_DEATH(
+      {
+        Shared<int> value(1);
+        value.read();
+      },
+      "read: the parent reads a shared channel that belongs to no family yet");
+}
+
 TEST_F(ChannelsDeathTest, TheParentsReadNeedsAWriteByTheLast) {
   EXPECT_DEATH(
       {
@@ -360,6 +369,7 @@ TEST(ChannelListeners, AreOneForEachChannelAndEnd) {
 TEST(ChannelListeners, AreToldOfThreadsThatBlock) {
   Listening listener;
   Shared<int> value;
+  value.hand_over();
   EXPECT_TRUE(value.last_channel().listen(listener));
   EXPECT_FALSE(value.last_channel().awaited());
   std::thread reader([&] { EXPECT_EQ(value.read(), 3); });

@@ -7,7 +7,8 @@
 //   size.write(10);
 //   family.sync();
 //
-// A channel belongs to one family, and outlives it.
+// A channel belongs to one family, and outlives it. One that belongs to none is never closed: a
+// read of it waits until any thread writes.
 // Thread safety: yes.
 #pragma once
 

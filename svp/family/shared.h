@@ -11,7 +11,8 @@
 //
 // The threads of a family with shared channels run in the order of their indices, so only the
 // parent and the first thread ever wait for each other, and a hop needs no synchronization.
-// Through a family without threads the parent's value comes back to it.
+// Through a family without threads the parent's value comes back to it. A parent that reads the
+// last value before it has written the first one may wait for a thread that waits for it: for ever.
 // A channel belongs to one family, and outlives it.
 // Thread safety: Shared: yes. SharedEnd: the thread that it is given to.
 #pragma once
@@ -49,6 +50,8 @@ class Shared {
   // From the last thread. Throws NoValue if the family was stopped before that wrote; Stopped,
   // std::bad_alloc (Channel::wait).
   const T& read() {
+    TOMBOLO_CHECK(last_.has_value() || first_.is_handed_over(),
+                  "read: the parent reads a shared channel that belongs to no family yet");
     if (last_.wait()) return last_.get();
     if (ended_early_.load()) throw NoValue();
     no_value("read: the last thread ended without a write to this shared channel");

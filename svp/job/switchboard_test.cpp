@@ -287,6 +287,7 @@ class ChannelBoards : public Boards {
     OpenCall& call_;
   };
   void listen(Listener& listener) {
+    end.hand_over();  // by its create
     for (ParentEnd* const each : ends) EXPECT_TRUE(each->listen(listener));
   }
   void ignore(Remote0& family) {

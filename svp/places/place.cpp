@@ -2,11 +2,8 @@
 #include "svp/places/place.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <mutex>
-#include <string>
 #include <vector>
 
 #include "base/check.h"
@@ -14,6 +11,7 @@
 #include "runtime/options/svp_options.h"
 #include "runtime/processes/processors_here.h"
 #include "svp/places/default_place.h"
+#include "svp/scheduler/wanted_number.h"
 
 namespace tombolo::svp {
 namespace {
@@ -44,23 +42,12 @@ PlaceRecord* taken_record() {
   return record;
 }
 
-// Of the default place; 0: one for each processor. A number that is none ends the program: it would
-// run, and measure, another thing than was asked for.
-unsigned workers_wanted() {
-  constexpr std::uint64_t most = 1024;
-  const std::string text = text_of(runtime::svp_workers_option);
-  if (text.empty()) return 0;
-  const auto number = number_in(text);
-  if (number && *number >= 1 && *number <= most) return static_cast<unsigned>(*number);
-  std::fprintf(stderr, "tombolo: %s\n",
-               not_understood(runtime::svp_workers_option, text).message().c_str());
-  std::_Exit(1);
-}
-
 unsigned processes_here = 1;
 
 PoolSettings default_settings() {
-  PoolSettings settings{.workers = workers_wanted()};
+  constexpr std::uint64_t most_workers = 1024;
+  PoolSettings settings{.workers = static_cast<unsigned>(
+                            wanted_number(runtime::svp_workers_option, 1, most_workers, 0))};
   // A launcher may have bound each process to its part; a container, all of them to the same.
   if (settings.workers == 0)
     settings.workers =

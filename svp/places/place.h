@@ -38,6 +38,8 @@ struct PlaceRecord {
 
 class Place {
  public:
+  using OfThisProcess = void;  // it is no argument of a family elsewhere: description.h
+
   // The default place.
   Place() = default;
 

@@ -14,8 +14,10 @@
 
 #include "host/faults/fault_router.h"
 #include "machine/place.h"
+#include "runtime/options/svp_options.h"
 #include "runtime/processes/processors_here.h"
 #include "svp/records/process_records.h"
+#include "svp/scheduler/wanted_number.h"
 
 namespace tombolo::svp {
 namespace {
@@ -58,6 +60,14 @@ std::uint32_t next_number() {
   return numbers++;
 }
 
+std::size_t stack_bytes_wanted() {
+  constexpr std::uint64_t least = 16;
+  constexpr std::uint64_t most = std::uint64_t{1} << 20;
+  constexpr std::uint64_t unset = 256;
+  return static_cast<std::size_t>(wanted_number(runtime::svp_stack_option, least, most, unset)
+                                  << 10);
+}
+
 // Workers share the memory of a process. Where a library in front of the C library makes processes
 // of a program's threads, they would wait for ever.
 void refuse_threads_in_processes() {
@@ -81,6 +91,7 @@ Pool::Block::~Block() {
 Pool::Pool(const PoolSettings& settings) : settings_(settings), number_(next_number()) {
   const std::uint32_t processors = runtime::processors_for(1 + settings_.neighbours);
   if (settings_.workers == 0) settings_.workers = processors;
+  if (settings_.stack_bytes == 0) settings_.stack_bytes = stack_bytes_wanted();
   waiting_ = machine::WaitPolicy::for_host(settings_.workers + settings_.neighbours, processors);
   const machine::Home workers = settings_.workers;
   machine::SyncLayout sync(Worker::Core::reserved_sync_bytes(workers));

@@ -22,10 +22,10 @@
 namespace tombolo::svp {
 
 struct PoolSettings {
-  unsigned workers = 0;                              // 0: one for each processor
-  std::size_t stack_bytes = std::size_t{256} << 10;  // of a thread that blocks, or is beside one
-  std::uint32_t slots = 8192;                        // tasks that a worker offers at a time
-  std::uint32_t neighbours = 0;                      // workers of other processes on this host
+  unsigned workers = 0;          // 0: one for each processor
+  std::size_t stack_bytes = 0;   // of a thread that blocks, or is beside one; 0: TOMBOLO_SVP_STACK
+  std::uint32_t slots = 8192;    // tasks that a worker offers at a time
+  std::uint32_t neighbours = 0;  // workers of other processes on this host
 };
 
 class Pool {

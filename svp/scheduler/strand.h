@@ -27,6 +27,7 @@ struct Strand {
   Scope* scope = nullptr;
   OpenRange* ranges = nullptr;  // that it runs threads of
   const Task* awaited = nullptr;
+  bool dropped = false;            // about to be freed
   void* program_thread = nullptr;  // of an interface for other languages
 };
 

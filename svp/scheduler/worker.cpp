@@ -213,9 +213,21 @@ bool Worker::divide_range() {
 // ---- Blocking -----------------------------------------------------------------------------------
 
 void Worker::add_spare_strand() {
-  strands_.push_back(std::make_unique<Strand>(*this, pool_.settings().stack_bytes,
-                                              static_cast<unsigned>(strands_.size()) + 1));
+  strands_.push_back(
+      std::make_unique<Strand>(*this, pool_.settings().stack_bytes, stacks_made_ + 1));
+  ++stacks_made_;
   spare_.push_back(strands_.back().get());
+  stacks_.store(strands_.size(), std::memory_order_relaxed);
+}
+
+// After many threads have blocked at a time.
+void Worker::free_spare_stacks() {
+  if (spare_.size() <= most_parked) return;
+  const auto own = std::ranges::find(spare_, &*main_);
+  if (own != spare_.end()) std::swap(*own, spare_.front());
+  for (std::size_t i = most_parked; i < spare_.size(); ++i) spare_[i]->dropped = true;
+  spare_.resize(most_parked);
+  std::erase_if(strands_, [](const auto& strand) { return strand->dropped; });
   stacks_.store(strands_.size(), std::memory_order_relaxed);
 }
 
@@ -308,7 +320,10 @@ void Worker::park_until(const Task& task, bool unless_stopped) {
     prepare_to_block();
   } catch (const std::bad_alloc&) {
     // Without a further stack this one has to do.
-    if (Task* const task_here = std::exchange(handed_on_, nullptr))
+    Task* task_here = std::exchange(handed_on_, nullptr);
+    // Its creator may be the one that this stack waits for, at a place with one worker.
+    if (task_here == nullptr) task_here = delegated_task();
+    if (task_here != nullptr)
       run_taken(*task_here);
     else
       sched_yield();
@@ -402,7 +417,8 @@ const char* Worker::explain_fault(const void* address) {
   const Worker* const worker = here_;
   if (worker == nullptr || worker->running_ == nullptr) return "";
   if (worker->running_->fibre.is_overflow(address))
-    return ": the stack of a family's thread has overflowed (PoolSettings::stack_bytes)";
+    return ": the stack of a family's thread has overflowed (PoolSettings::stack_bytes, "
+           "TOMBOLO_SVP_STACK)";
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   if (worker->running_ == &*worker->main_ && at < worker->thread_guard_ &&
       at >= worker->thread_guard_ - worker->thread_guard_bytes_)
@@ -496,16 +512,18 @@ Task* Worker::steal_from_any() {
   return nullptr;
 }
 
+Task* Worker::delegated_task() {
+  Task* const task = pool_.has_delegated() ? pool_.delegated() : nullptr;
+  if (task == nullptr) return nullptr;
+  Hand::begin(core_, &task->state);
+  counts_.delegated.add();
+  return task;
+}
+
 Task* Worker::find_task() {
   if (handed_on_ != nullptr) return std::exchange(handed_on_, nullptr);
   if (Task* const task = own_task()) return task;
-  if (pool_.has_delegated()) {
-    if (Task* const task = pool_.delegated()) {
-      Hand::begin(core_, &task->state);
-      counts_.delegated.add();
-      return task;
-    }
-  }
+  if (Task* const task = delegated_task()) return task;
   return patience_.look() ? steal_from_any() : nullptr;
 }
 
@@ -541,6 +559,7 @@ Vigil::For Worker::awaited() const {
 }
 
 void Worker::fall_asleep(Reception* reception) {
+  free_spare_stacks();
   const std::uint64_t seen = core_.load(signal_);
   const bool naps = patience_.sleeps(seen);
   Rest::announce(core_, &asleep_);

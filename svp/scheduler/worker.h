@@ -210,9 +210,11 @@ class Worker {
   Task* steal_from(machine::Home victim);
   Task* steal_from_any();
   Task* own_task();
+  Task* delegated_task();
   Task* find_task();
 
   void add_spare_strand();
+  void free_spare_stacks();
   void park_until(const Task& task, bool unless_stopped);
   void suspend();
   void switch_to(Strand& next);
@@ -252,6 +254,7 @@ class Worker {
   std::uint64_t next_victim_;
   Task* kept_ = nullptr;  // tasks that the deque had no slot for
   std::vector<std::unique_ptr<Strand>> strands_;
+  unsigned stacks_made_ = 0;
   std::vector<Strand*> spare_;     // parked in loop(), with nothing to do
   std::vector<Strand*> awaiting_;  // parked in wait()
   std::vector<Blocked*> blocked_;  // parked in block()

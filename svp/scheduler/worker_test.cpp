@@ -117,6 +117,35 @@ void held_tree(Held& held, int levels, std::size_t number) {
   held.families -= 3;
 }
 
+// The thread that blocks has the worker's own stack, so that the deep one begins on another.
+TEST(WorkersStacks, HoldThousandsOfNestedFamilies) {
+  constexpr int levels = 5 * deep_levels;
+  LocalPlace place(PoolSettings{.workers = 1, .stack_bytes = std::size_t{4} << 20});
+  Global<int> late;
+  auto blocked = create(
+      place, [](Global<int>& value) { EXPECT_EQ(value.read(), 7); }, late);
+  while (Pool::blocked_threads() == 0) std::this_thread::yield();
+  int depth = 0;
+  const char* first = nullptr;
+  const char* last = nullptr;
+  auto deep = create(place, [&] {
+    const auto deeper = [&](auto& self, int left) -> void {
+      ++depth;
+      last = static_cast<const char*>(__builtin_frame_address(0));
+      if (left == 0) return;
+      auto family = create([&] { self(self, left - 1); });
+      family.sync();
+    };
+    first = static_cast<const char*>(__builtin_frame_address(0));
+    deeper(deeper, levels);
+  });
+  EXPECT_TRUE(deep.sync().done());
+  EXPECT_EQ(depth, levels + 1);
+  RecordProperty("bytes_per_level", static_cast<int>((first - last) / levels));
+  late.write(7);
+  EXPECT_TRUE(blocked.sync().done());
+}
+
 // 29,523 families, three of which a thread on each level has at once.
 TEST_P(Workers, HoldMemoryByDepthAndWorkersNotByFamilies) {
   constexpr std::size_t levels = 9;
@@ -135,6 +164,33 @@ TEST_P(Workers, HoldMemoryByDepthAndWorkersNotByFamilies) {
     EXPECT_LE(all, pool().size() * (of_worker + most_stacks * (pool().settings().stack_bytes +
                                                                3 * levels * held.family_bytes)));
   });
+}
+
+// Stacks beyond those that a worker may take for waits are freed when it has nothing to do.
+TEST(WorkersStacks, AreFreedAfterManyThreadsHaveBlocked) {
+  constexpr std::size_t threads = 300;
+  Global<int> late;
+  std::atomic<Pool*> pool{nullptr};
+  LocalPlace place(1);
+  auto all = create(place, [&] {
+    const auto wait = [&] { EXPECT_EQ(late.read(), 7); };
+    using One = decltype(create(wait));
+    std::vector<std::unique_ptr<One>> readers;
+    for (std::size_t i = 0; i < threads; ++i) readers.emplace_back(new One(create(wait)));
+    pool = &Worker::here()->pool();
+    for (auto& reader : readers) EXPECT_TRUE(reader->sync().done());
+  });
+  while (Pool::blocked_threads() != threads) std::this_thread::yield();
+  EXPECT_GE(pool.load()->stacks(), threads);
+  late.write(7);
+  EXPECT_TRUE(all.sync().done());
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (pool.load()->stacks() > most_stacks && std::chrono::steady_clock::now() < end)
+    std::this_thread::yield();
+  EXPECT_LE(pool.load()->stacks(), most_stacks);
+  // The rest serve on.
+  auto again = create(place, [] { tree(6); });
+  EXPECT_TRUE(again.sync().done());
 }
 
 // Each on a stack of its own; a kill ends them all.
@@ -244,6 +300,23 @@ TEST(WorkersWithoutStacks, RunFamiliesAllTheSame) {
     EXPECT_EQ(Worker::here()->pool().stacks(), 0u);
   });
   EXPECT_TRUE(family.sync().done());
+}
+
+// Each of two workers waits for a family at the other's place, which creates one at its own.
+TEST(WorkersWithoutStacks, RunWhatOtherPlacesCreateHere) {
+  constexpr std::size_t none = std::size_t{1} << 52;
+  LocalPlace one(PoolSettings{.workers = 1, .stack_bytes = none});
+  LocalPlace other(PoolSettings{.workers = 1, .stack_bytes = none});
+  int depth = 0;
+  const auto there_and_back = [&](auto& self, int levels) -> void {
+    ++depth;
+    if (levels == 0) return;
+    auto family = create(levels % 2 == 0 ? other : one, [&] { self(self, levels - 1); });
+    EXPECT_TRUE(family.sync().done());
+  };
+  auto family = create(one, [&] { there_and_back(there_and_back, 20); });
+  EXPECT_TRUE(family.sync().done());
+  EXPECT_EQ(depth, 21);
 }
 
 // A worker that waits takes a family that the awaited one has not created, for a stack beside its

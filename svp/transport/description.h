@@ -11,7 +11,8 @@
 // memory is there. An argument that a parameter cannot be made of does not compile, nor does a
 // parameter that is not described.
 //
-// Invariants: DSC1 elements are plain bytes: trivially copyable, and no pointers.
+// Invariants: DSC1 elements are plain bytes: trivially copyable, and neither pointers nor names of
+//                 parts of this process, nor classes of the run-time that have such.
 //             DSC2 functions of one digest have parameters of the same flows, sizes and kinds.
 // Thread safety: plain values; an array's elements are shared by the threads of a family.
 #pragma once
@@ -36,7 +37,11 @@ constexpr bool comes_out(Flow flow) { return (static_cast<std::uint32_t>(flow) &
 template <class T>
 concept Portable =
     std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T> && !std::is_const_v<T> &&
-    !std::is_pointer_v<T> && !std::is_member_pointer_v<T>;
+    !std::is_pointer_v<T> && !std::is_member_pointer_v<T> &&
+    // Plain bytes that mean nothing in another process, such as the name of a place.
+    !requires {
+  typename T::OfThisProcess;
+};
 
 // ---- Parameters ---------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "svp/places/place.h"
 #include "svp/transport/channel_parameters.h"
 #include "svp/transport/function.h"
 
@@ -51,6 +52,7 @@ static_assert(!ThreadFunction<decltype(&data_behind_channels)>);
 static_assert(!ThreadFunction<decltype(&of_strings)>);
 static_assert(!ThreadFunction<decltype(&by_value)>);
 static_assert(!ThreadFunction<decltype(&of_the_parents_side)>);
+static_assert(!Portable<Place>);  // a name of this process
 static_assert(!Portable<int*> && !Portable<std::vector<int>> && !Portable<const int>);
 
 TEST(Descriptions, AreToldApartByTheirDigests) {
