@@ -7,6 +7,7 @@
 #include "litmus/programs/omitting.h"
 #include "litmus/programs/registry.h"
 #include "litmus/programs/remote_channels_program.h"
+#include "litmus/programs/remote_kill_program.h"
 #include "litmus/programs/remote_program.h"
 #include "litmus/programs/slumber_program.h"
 #include "litmus/programs/turns_program.h"
@@ -23,6 +24,8 @@
 #include "svp/transport/broken/eager_service.h"
 #include "svp/transport/broken/hasty_call.h"
 #include "svp/transport/broken/hasty_service.h"
+#include "svp/transport/broken/late_kill.h"
+#include "svp/transport/broken/overtaking_kill.h"
 #include "svp/transport/mailbox_link.h"
 #include "svp/transport/ring_link.h"
 
@@ -114,6 +117,15 @@ ExploredProgram remote_channels(const std::string& name, const std::string& abou
       }};
 }
 
+template <template <class> class L, class Call = svp::Call, class Service = svp::Service>
+ExploredProgram remote_kill(const std::string& name, const std::string& about, Killing killing,
+                            const Bounds& bounds = {}) {
+  return {.name = name, .about = about, .bounds = bounds, .cores = 2, .make = [=](machine::Home) {
+            return std::unique_ptr<Program>(
+                std::make_unique<RemoteKillProgram<Explored, L, Call, Service>>(killing));
+          }};
+}
+
 ExploredProgram broken(ExploredProgram program) {
   program.name = "broken/" + program.name;
   program.broken = true;
@@ -175,6 +187,16 @@ std::vector<ExploredProgram> family_programs() {
           "families/remote-channels-in-any-order",
           "two families, of which the second one's value is wanted first, by one mailbox each", 2,
           Taking::before_sync, {.evictions = 0, .preemptions = 1}),
+      remote_kill<svp::RingLink>("families/remote-kill",
+                                 "a kill that races with the end of a family at another core, and "
+                                 "another family of its number",
+                                 Killing::races_with_its_end),
+      remote_kill<svp::MailboxLink>("families/remote-kill-by-mailbox",
+                                    "the same by one mailbox each", Killing::races_with_its_end,
+                                    {.evictions = 0, .preemptions = 1}),
+      remote_kill<svp::RingLink>("families/remote-killed",
+                                 "a family at another core that ends by its kill alone",
+                                 Killing::ends_it),
   };
 }
 
@@ -259,6 +281,13 @@ std::vector<ExploredProgram> broken_family_programs() {
           "families/remote/sync-before-value",
           "the request to sync overtakes a value of the parent, and closes its channel", 1,
           Taking::with_the_end)),
+      broken(remote_kill<svp::RingLink, svp::Call, svp::broken::LateKill>(
+          "families/remote-kill/late-kill",
+          "a kill that comes after the end stays for the next family of the number",
+          Killing::races_with_its_end)),
+      broken(remote_kill<svp::RingLink, svp::broken::OvertakingKill>(
+          "families/remote-killed/overtaking-kill",
+          "a kill goes before the request, and is dropped", Killing::ends_it)),
       broken(remote<svp::RingLink>("families/remote/no-publish-at-create",
                                    "arguments are not published", 1, RemoteFault::publish)),
       broken(remote<svp::RingLink>("families/remote/no-refresh-at-create",

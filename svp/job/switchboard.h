@@ -226,7 +226,7 @@ class Switchboard final : public Host {
     const Key key{message.channel.opener, message.channel.number};
     auto at = served_.find(key);
     if (at == served_.end()) {
-      if (message.kind != Kind::request) return;  // a kill that came after the end
+      if (!Service::begins(message)) return;
       at = served_.emplace(key, std::make_unique<ServedFamily>(*this, message.channel)).first;
     }
     ServedFamily& family = *at->second;

@@ -19,6 +19,8 @@
 //                 Where there is no memory for it, it is counted to its end, and the call fails.
 //             CLL4 values that the parent writes to channels go before the request to sync: that
 //                 closes the other channels there.
+//             CLL5 a kill goes behind the request, and not at all after the end. One that is on its
+//                 way when the family ends comes before the next request of that number.
 // Thread safety: one thread at a time.
 #pragma once
 
@@ -136,7 +138,7 @@ class Call {
   template <Link L>
   bool advance(L& link) {
     if (ended_) return true;
-    return advance_request(link) && advance_notes(link) && tell_sync(link);
+    return advance_request(link) && tell_kill(link) && advance_notes(link) && tell_sync(link);
   }
 
   // A message that has arrived. False: it is of another virtual channel. `use` is called with each
@@ -181,7 +183,11 @@ class Call {
   template <Link L>
   bool advance_request(L& link) {
     if (!sent_) sent_ = sending_.advance(link, channel_);
-    return sent_ && tell(link, kill_, Kind::kill);
+    return sent_;
+  }
+  template <Link L>
+  bool tell_kill(L& link) {
+    return tell(link, kill_, Kind::kill);
   }
   template <Link L>
   bool advance_notes(L& link) {

@@ -44,6 +44,10 @@ class Service {
 
   const VirtualChannel& channel() const { return channel_; }
 
+  // Whether a message on a channel that has no service begins one. A kill does not: it has crossed
+  // the completion (CLL5), and is dropped.
+  static bool begins(const Message& message) { return message.kind == Kind::request; }
+
   // A message that has arrived. False: it is of another channel.
   bool take(const Message& message) {
     if (!(message.channel == channel_)) return false;

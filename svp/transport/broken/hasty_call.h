@@ -18,7 +18,8 @@ class HastyCall : public Call {
   template <Link L>
   bool advance(L& link) {
     if (this->ended()) return true;
-    return this->advance_request(link) && this->tell_sync(link) && this->advance_notes(link);
+    return this->advance_request(link) && this->tell_kill(link) && this->tell_sync(link) &&
+           this->advance_notes(link);
   }
 };
 
