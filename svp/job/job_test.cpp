@@ -13,6 +13,8 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -467,6 +469,52 @@ int shared_memory(Job&) {
   return failures;
 }
 
+// A thread that stops its process, until that is told to continue.
+void process_of(Out<std::int64_t> process) { *process = getpid(); }
+void stops() { raise(SIGSTOP); }
+void double_all(InArray<std::int64_t> from, OutArray<std::int64_t> to) {
+  for (std::size_t i = 0; i < from.size(); ++i) to[i] = 2 * from[i];
+}
+bool is_stopped(std::int64_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  const std::size_t after = text.rfind(") ");
+  return after != std::string::npos && text[after + 2] == 'T';
+}
+
+// Creates do not wait for the data of those before, though the other process takes none, and the
+// rings are shorter than the data by far.
+int consecutive(Job& job) {
+  constexpr std::size_t n = 1 << 19;
+  std::int64_t other = 0;
+  EXPECT_HERE(create(job.place(1), remote<&process_of>, other).sync().done());
+  for (const Carriage way : {Carriage::stream, Carriage::buffer}) {
+    std::vector<std::int64_t> from(n);
+    std::iota(from.begin(), from.end(), 1);
+    std::vector<std::int64_t> to(n, -1);
+    auto stopping = create(job.place(1), remote<&stops>);
+    while (!is_stopped(other)) usleep(100);
+    std::atomic<bool> created{false};
+    bool in_time = false;
+    std::thread continues([&] {
+      for (int naps = 0; !created && naps < 10000; ++naps) usleep(1000);
+      in_time = created;
+      ::kill(static_cast<pid_t>(other), SIGCONT);
+    });
+    auto large = create(job.place(1, way), remote<&double_all>, from, to);
+    unsigned rank = 77;
+    auto small = create(job.place(1), remote<&rank_of>, rank);
+    created = true;
+    continues.join();
+    EXPECT_HERE(in_time);
+    EXPECT_HERE(small.sync().done() && rank == 1);
+    EXPECT_HERE(large.sync().done());
+    EXPECT_HERE(stopping.sync().done());
+    for (std::size_t i = 0; i < n; ++i) EXPECT_HERE(to[i] == 2 * from[i]);
+  }
+  return failures;
+}
+
 // Told once, before the creator waits.
 int wakes(Job& job) {
   constexpr int tries = 2000;
@@ -488,7 +536,7 @@ const testing::Parts parts{
     {"ends", &ends},           {"many", &kill_of_many},    {"deaths", &deaths},
     {"main", &main_dies},      {"creator", &creator_dies}, {"mistakes", &mistakes},
     {"other", &other_program}, {"memory", &shared_memory}, {"break", &breaks_itself},
-    {"throw", &throws_itself}, {"wakes", &wakes}};
+    {"throw", &throws_itself}, {"wakes", &wakes},          {"consecutive", &consecutive}};
 
 // ---- The tests ----------------------------------------------------------------------------------
 
@@ -525,6 +573,9 @@ TEST_P(Jobs, ThrowWhatTheirProgramThrows) { EXPECT_EQ(ran("throw", 2), 77); }
 TEST_P(Jobs, RefuseFunctionsAndPlacesThatAreNotThere) { EXPECT_EQ(ran("other", 2), 0); }
 TEST_P(Jobs, GiveBackSharedMemory) {
   EXPECT_EQ(ran("memory", 2, {{"TOMBOLO_SVP_MEMORY", "4"}}), 0);
+}
+TEST_P(Jobs, CreateWithoutAWaitForEarlierData) {
+  EXPECT_EQ(ran("consecutive", 2, {{"TOMBOLO_SVP_WORKERS", "1"}}), 0);
 }
 TEST_P(Jobs, KnowWhetherACreateHasWokenAnotherProcess) {
   EXPECT_EQ(ran("wakes", 2, {{"TOMBOLO_SVP_WORKERS", "1"}}), 0);
