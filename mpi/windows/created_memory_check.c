@@ -372,6 +372,8 @@ int main(int argc, char** argv) {
   mapping_while_there(memory, kMega, 1);  // large blocks are of the heap, too
   mapping_while_there(static_array, kMega, 1);
   mapping_while_there((char*)&static_word, 8, 1);
+  char on_stack[3 * 4096];
+  mapping_while_there(on_stack, sizeof on_stack, 0);
   put_and_get(memory, kMega, "malloc");
   put_and_get(static_array, kMega, "static array");
   put_and_get(memory + 1, 8191, "odd start");
