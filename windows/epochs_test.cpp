@@ -177,6 +177,32 @@ TEST_P(EpochsTest, RefusesOtherEpochsInsideAFenceEpochThatIsUsed) {
   });
 }
 
+TEST_P(EpochsTest, AllowsSyncInPassiveTargetEpochsOnly) {
+  run_alone(GetParam(), [](Process& p) {
+    Engine& w = p.window();
+    expect_refused(w.may_sync(), "sync without epoch");
+    p.fence();
+    expect_refused(w.may_sync(), "sync after a fence");
+    p.put(0, 100, 1);
+    expect_refused(w.may_sync(), "sync inside a fence epoch");
+    p.fence({.no_succeed = true});
+    p.post({0});
+    expect_refused(w.may_sync(), "sync inside an exposure epoch");
+    p.start({0});
+    expect_refused(w.may_sync(), "sync inside a start");
+    p.complete();
+    p.wait();
+    p.lock_shared(0);
+    EXPECT_TRUE(w.may_sync().ok()) << "inside a lock";
+    p.unlock(0);
+    expect_refused(w.may_sync(), "sync after a lock");
+    p.lock_all();
+    EXPECT_TRUE(w.may_sync().ok()) << "inside a lock_all";
+    p.unlock_all();
+    expect_refused(w.may_sync(), "sync after a lock_all");
+  });
+}
+
 TEST_P(EpochsTest, AFenceThatNobodyUsedIsInNobodysWay) {
   run_alone(GetParam(), [](Process& p) {
     p.fence();
