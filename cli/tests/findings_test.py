@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The findings of `stale` as a user gets them: how often, with which lines and which exit status."""
 
+import os
 import re
-import shlex
 import subprocess
 import time
 from pathlib import Path
@@ -26,16 +26,21 @@ def need(key: str) -> Mpi:
     return mpi
 
 
-def ran(mpi: Mpi, source: Path, *args: str, ranks: int = 2, **choice) -> processes.Outcome:
+def ran(
+    mpi: Mpi, source: Path, *args: str, ranks: int = 2, extra: dict[str, str] | None = None, **choice
+) -> processes.Outcome:
     options = [f"-I{ROOT}", "-g"]
     program = compile.compiled(mpi, source, paths.home() / "build" / "checks", options)
     chosen = Choice(**({"machine": "stale", "seed": 1, "evictions": 0} | choice))
-    return processes.run(job(mpi, ranks, [str(program), *args], chosen, yields=True), 60)
+    made = job(mpi, ranks, [str(program), *args], chosen, yields=True, extra=extra)
+    return processes.run(made, 60)
 
 
-def mistakes(key: str, *args: str, on_findings: str | None = "fail") -> processes.Outcome:
+def mistakes(
+    key: str, *args: str, on_findings: str | None = "fail", extra: dict[str, str] | None = None
+) -> processes.Outcome:
     source = ROOT / "mpi" / "faults" / "mistakes.c"
-    return ran(need(key), source, *args, on_findings=on_findings)
+    return ran(need(key), source, *args, on_findings=on_findings, extra=extra)
 
 
 def facts(outcome: processes.Outcome) -> list[str]:
@@ -93,13 +98,16 @@ def test_a_mistake_is_told_once_with_its_lines_however_the_program_ends(key, how
 
 @pytest.mark.parametrize("key", MPIS)
 def test_the_command_to_run_it_again_shows_the_same_mistake(key):
-    told = mistakes(key, "free")
-    (again,) = re.findall(r"to run it again: tombolo (.*)", told.stderr)
+    told = mistakes(key, "free", extra={"TOMBOLO_PASSIVE_SYNC": "fifo"})
+    again = r"to run it again: (TOMBOLO_PASSIVE_SYNC=fifo tombolo .*)"
+    (command,) = re.findall(again, told.stderr)
+    found = os.environ | {"PATH": f"{ROOT}:{os.environ['PATH']}"}
     made = subprocess.run(
-        [ROOT / "tombolo", *shlex.split(again)], capture_output=True, text=True, timeout=60
+        ["sh", "-c", command], env=found, capture_output=True, text=True, timeout=60
     )
     assert made.returncode == FOUND, made.stderr
     assert re.findall(r"^tombolo:   (.*)", made.stderr, re.MULTILINE) == facts(told)
+    assert re.findall(again, made.stderr) == [command], "with the same settings"
 
 
 @pytest.mark.parametrize("key", MPIS)

@@ -4,10 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <memory>
+#include <string_view>
 
+#include "base/options.h"
 #include "runtime/findings/call_sites.h"
+#include "runtime/options/table.h"
 
 namespace tombolo::mpi {
 namespace {
@@ -75,6 +79,23 @@ std::string own_command() {
   return text;
 }
 
+// Those that change the work of a window on `stale`, but for the seed and the evictions.
+constexpr std::array<std::string_view, 5> repeated_settings = {
+    "TOMBOLO_PASSIVE_SYNC", "TOMBOLO_BACKOFF", "TOMBOLO_READER_BIAS", "TOMBOLO_ATOMICS",
+    "TOMBOLO_SHARED_NONCONTIG"};
+
+// "NAME=VALUE " of each that is set.
+std::string own_settings() {
+  std::string text;
+  for (const runtime::OptionRow& row : runtime::option_table()) {
+    const auto& names = repeated_settings;
+    if (std::find(names.begin(), names.end(), row.option.variable) == names.end()) continue;
+    if (is_set(row.option))
+      text += fmt::format("{}={} ", row.option.variable, quoted(text_of(row.option)));
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string sentence(const LossFact& f, const std::string& culprit, const std::string& victim) {
@@ -137,8 +158,8 @@ std::string report(const ReportedWindow& window, const std::vector<LossFact>& fa
 }
 
 std::string command_again(int ranks, std::uint64_t seed, std::uint64_t evictions) {
-  return fmt::format("tombolo run -n {} --machine stale --seed {} --evictions {}{}", ranks, seed,
-                     evictions, own_command());
+  return fmt::format("{}tombolo run -n {} --machine stale --seed {} --evictions {}{}",
+                     own_settings(), ranks, seed, evictions, own_command());
 }
 
 }  // namespace tombolo::mpi

@@ -25,7 +25,8 @@ std::string sentence(const machine::LossFact& fact, const std::string& culprit,
 // A heading, and a line for each fact. Looks for the places' lines (runtime::places_of).
 std::string report(const ReportedWindow& window, const std::vector<machine::LossFact>& facts);
 
-// The command that starts this program in the same way, as its own arguments say.
+// The command of a shell that starts this program in the same way, as its own arguments and the
+// settings of its environment say.
 std::string command_again(int ranks, std::uint64_t seed, std::uint64_t evictions);
 
 }  // namespace tombolo::mpi

@@ -3,12 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdlib>
+
 namespace tombolo::mpi {
 namespace {
 
 using machine::Loss;
 using machine::LossFact;
-using machine::Writer;
 
 TEST(Sentences, NameBothCallsTheBytesAndHowOften) {
   const LossFact fact{.loss = Loss::lost_update,
@@ -56,6 +58,33 @@ TEST(Sentences, TheCommandIsThisPrograms) {
   EXPECT_TRUE(command.starts_with("tombolo run -n 3 --machine stale --seed 7 --evictions 50 "))
       << command;
   EXPECT_NE(command.find("sentences_test"), std::string::npos) << command;
+}
+
+class OwnSettings : public testing::Test {
+ protected:
+  static constexpr std::array<const char*, 5> names = {"TOMBOLO_PASSIVE_SYNC", "TOMBOLO_BACKOFF",
+                                                       "TOMBOLO_READER_BIAS", "TOMBOLO_ATOMICS",
+                                                       "TOMBOLO_SHARED_NONCONTIG"};
+  void TearDown() override {
+    for (const char* const name : names) unsetenv(name);
+  }
+};
+
+TEST_F(OwnSettings, StandInFrontOfTheCommandIfTheyAreSet) {
+  for (const char* const name : names) {
+    setenv(name, "a b", 1);
+    const std::string command = command_again(2, 1, 0);
+    EXPECT_TRUE(command.starts_with(std::string(name) + "='a b' tombolo run -n 2 ")) << command;
+    setenv(name, "", 1);
+    EXPECT_TRUE(command_again(2, 1, 0).starts_with("tombolo run ")) << name << " set to nothing";
+  }
+}
+
+TEST_F(OwnSettings, StandBesideEachOther) {
+  setenv("TOMBOLO_PASSIVE_SYNC", "fifo", 1);
+  setenv("TOMBOLO_SHARED_NONCONTIG", "on", 1);
+  EXPECT_TRUE(command_again(2, 1, 0).starts_with(
+      "TOMBOLO_PASSIVE_SYNC=fifo TOMBOLO_SHARED_NONCONTIG=on tombolo run -n 2 "));
 }
 
 }  // namespace
