@@ -157,6 +157,20 @@ def test_a_program_without_a_mistake_is_not_told_of(key, how):
 
 
 @pytest.mark.parametrize("key", MPIS)
+def test_stores_into_neighbouring_parts_of_shared_memory_that_overwrite_each_other_are_told(key):
+    """Lines are those of the addresses, in whichever part they begin."""
+    outcome = mistakes(key, "beside")
+    (fact,) = facts(outcome)
+    mine, over = line_of("publishes rank 1's first byte"), line_of("and its line over that")
+    assert re.match(rf"lost update: 1 byte that rank 1 at \S*mistakes.c:{mine} wrote", fact), fact
+    assert re.search(rf"when rank 0 at \S*mistakes.c:{over} wrote back its cache line", fact), fact
+    assert "byte 0 of rank 1's memory" in fact
+    assert outcome.status == FOUND
+    apart = mistakes(key, "beside", extra={"TOMBOLO_SHARED_NONCONTIG": "on"})
+    assert (apart.status, facts(apart)) == (0, [])
+
+
+@pytest.mark.parametrize("key", MPIS)
 def test_a_broken_promise_is_told_where_it_was_broken(key):
     (fact,) = facts(mistakes(key, "nostore"))
     line = line_of("of the broken NOSTORE")

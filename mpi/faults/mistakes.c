@@ -3,17 +3,18 @@
 // separate memory model, and ends in a way of its choice. On `stale` the put is lost, and the
 // machine has to say so before the process is gone.
 //
-//   mpiexec -n 2 mistakes free|finalize|exit|abort|fork|none|nostore|noput|late [STATUS]
+//   mpiexec -n 2 mistakes free|finalize|exit|abort|fork|none|nostore|noput|late|beside [STATUS]
 //
 // `free`, `finalize`: the window is freed, or not, before MPI_Finalize. `exit`: exit(STATUS)
 // without either. `abort`: MPI_Abort(STATUS). `none`: no mistake, and the window is freed. `fork`:
 // a child exits with 0 while the window is there, then as `free`. `nostore`, `noput`: that promise
-// is broken instead. `late`: no mistake, but a store after the last epoch.
+// is broken instead. `late`: no mistake, but a store after the last epoch. `beside`: each process
+// stores into its own part of contiguous shared memory, where the two parts have a line in common.
 #include "mpi/faults/check.h"
 
 #include <sys/wait.h>
 
-enum { kWords = 64 };
+enum { kWords = 64, kPart = 99 };  // bytes of a part: its end is odd, and within a line
 
 static MPI_Win win;
 static long* words;
@@ -46,6 +47,21 @@ static void break_no_put(void) {
   MPI_Win_fence(MPI_MODE_NOSUCCEED, win);                               // after the broken NOPUT
 }
 
+static void store_beside_each_other(void) {
+  char* const part = (char*)words;
+  MPI_Win_lock_all(0, win);
+  if (rank == 0) part[kPart - 1] = 5;
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 1) {
+    part[0] = 7;
+    MPI_Win_sync(win);  // publishes rank 1's first byte
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) MPI_Win_sync(win);  // publishes rank 0's last byte, and its line over that
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Win_unlock_all(win);
+}
+
 static void make_mistake(const char* how) {
   if (strcmp(how, "none") == 0) return;
   if (strcmp(how, "nostore") == 0)
@@ -54,6 +70,8 @@ static void make_mistake(const char* how) {
     break_no_put();
   else if (strcmp(how, "late") == 0)
     memset(words, 1, kWords * sizeof *words);
+  else if (strcmp(how, "beside") == 0)
+    store_beside_each_other();
   else
     lose_a_put();
 }
@@ -62,8 +80,11 @@ int main(int argc, char** argv) {
   begin(&argc, &argv);
   const char* const how = argv[1];
   const int status = argc > 2 ? atoi(argv[2]) : 0;
-  MPI_Win_allocate(kWords * (MPI_Aint)sizeof *words, sizeof *words, MPI_INFO_NULL, MPI_COMM_WORLD,
-                   &words, &win);
+  if (strcmp(how, "beside") == 0)
+    MPI_Win_allocate_shared(kPart, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &words, &win);
+  else
+    MPI_Win_allocate(kWords * (MPI_Aint)sizeof *words, sizeof *words, MPI_INFO_NULL, MPI_COMM_WORLD,
+                     &words, &win);
   MPI_Win_set_name(win, "the window");
   make_mistake(how);
   MPI_Barrier(MPI_COMM_WORLD);
