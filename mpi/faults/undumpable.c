@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks that may not open each other's descriptors, as those of rootless containers: no rank is
-// dumpable, nor root, which may open all. Windows whose memory MPI allocates work all the same;
-// those over the program's memory want the kernel's copies (no_kernel_copies.c). Usage: undumpable
-// [apart]: the ranks are apart already, by namespaces.
+// dumpable, nor root, which may open all. Windows whose memory MPI allocates work all the same, and
+// so does the last one, over the program's memory, which wants the kernel's copies but on `stale`.
+// Usage: undumpable [apart]: the ranks are apart already, by namespaces.
 #include "mpi/faults/check.h"
 
 #include <sys/prctl.h>
@@ -38,5 +38,11 @@ int main(int argc, char** argv) {
     use(win, base);
     MPI_Win_free(&win);
   }
+  int* const own = calloc(words, sizeof *own);
+  MPI_Win created;
+  MPI_Win_create(own, words * sizeof *own, sizeof *own, MPI_INFO_NULL, MPI_COMM_WORLD, &created);
+  use(created, own);
+  MPI_Win_free(&created);
+  free(own);
   return end();
 }
