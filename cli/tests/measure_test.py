@@ -125,6 +125,14 @@ def test_a_row_that_misses_its_target_is_said_so():
     assert said == [f"fence, {OURS.label}: 0.250, the target is 0.200"]
 
 
+def test_a_row_on_flushed_has_its_target_alone():
+    ours = Contestant(MPICH, "flushed")
+    row = Target("fence", 2, "fence", machine="flushed", target=0.3)
+    for time, said in ((0.4, [f"fence, {ours.label}: 0.400, the target is 0.300"]), (0.3, [])):
+        campaign = campaign_of({STOCK: [0.1], ours: [time]})
+        assert bench.shortfalls(campaign, row, [STOCK, ours]) == said
+
+
 def test_all_rows_are_measured_in_one_run():
     assert bench.conditions(3, True, False) == [(3, True)]
     conditions = bench.conditions(2, False, True)

@@ -377,8 +377,6 @@ def ratio(
 def shortfalls(campaign: Campaign, row: Target, entries: list[Contestant]) -> list[str]:
     """Sentences where one of ours is behind a stock MPI, or misses its target or its aim for a
     memcpy."""
-    if row.machine != "coherent":  # no MPI competes
-        return []
     return [
         line
         for ours in entries
@@ -396,7 +394,8 @@ def shortfalls_of(
         measured = any((e, row.id) in campaign.cells for e in entries if e.stock)
         return [f"{name}: no measurement"] if measured else []
     lines = []
-    for whom, group in opponents(ours, entries).items():
+    competing = opponents(ours, entries) if row.machine == "coherent" else {}  # no MPI serves others
+    for whom, group in competing.items():
         times = ratio(campaign, row, ours, group)
         if times is not None and times < 1:
             lines.append(f"{name}: behind {whom}, {number(cell.median)} to "
