@@ -13,7 +13,6 @@
 //
 // Memory model: separate; window memory is accessed locally only under a lock of the own window.
 #define _GNU_SOURCE
-#include <getopt.h>
 #include <mpi.h>
 #include <regex.h>
 #include <stdint.h>
@@ -24,6 +23,7 @@
 
 static const char kProgram[] = "one_sided";
 #include "bench/common.h"
+#include "bench/one_sided_options.h"
 
 enum {
   kDataBytes = 1 << 20,
@@ -38,18 +38,6 @@ enum {
   kCreatedBytes = 4096,  // of the windows whose creation is timed
   kOdd = 24,             // bytes from the start of a page to a window over memory of the program
 };
-
-// kUnmapped: as kCreate, by the hint that peers do not map the memory.
-typedef enum { kAllocate, kCreate, kUnmapped, kShared, kFlavors } Flavor;
-static const char* const kFlavorNames[] = {"allocate", "create", "unmapped", "shared"};
-
-typedef struct {
-  const char* pattern;
-  int flavors[kFlavors];
-  long long samples, warmup, batch;
-  double budget_s;
-  int json, pin, list, whole_budget;
-} Options;
 
 typedef struct Row Row;
 
@@ -253,7 +241,7 @@ static void* base_for(Flavor flavor, size_t bytes, unsigned char** block) {
   return *block + kOdd;
 }
 
-static void make_window(Flavor flavor, size_t bytes, void** base, MPI_Win* win) {
+static void make_window_of(MPI_Comm comm, Flavor flavor, size_t bytes, void** base, MPI_Win* win) {
   MPI_Aint size = (MPI_Aint)bytes;
   MPI_Info info = MPI_INFO_NULL;
   if (flavor == kUnmapped) {
@@ -261,12 +249,16 @@ static void make_window(Flavor flavor, size_t bytes, void** base, MPI_Win* win) 
     MPI_Info_set(info, "tombolo_remap", "off");
   }
   if (flavor == kAllocate)
-    MPI_Win_allocate(size, 1, info, MPI_COMM_WORLD, base, win);
+    MPI_Win_allocate(size, 1, info, comm, base, win);
   else if (flavor == kShared)
-    MPI_Win_allocate_shared(size, 1, info, MPI_COMM_WORLD, base, win);
+    MPI_Win_allocate_shared(size, 1, info, comm, base, win);
   else
-    MPI_Win_create(*base, size, 1, info, MPI_COMM_WORLD, win);
+    MPI_Win_create(*base, size, 1, info, comm, win);
   if (flavor == kUnmapped) MPI_Info_free(&info);
+}
+
+static void make_window(Flavor flavor, size_t bytes, void** base, MPI_Win* win) {
+  make_window_of(MPI_COMM_WORLD, flavor, bytes, base, win);
 }
 
 static double creation_us(Bench* b, const Row* row, int and_free) {
@@ -285,8 +277,35 @@ static double creation_us(Bench* b, const Row* row, int and_free) {
 static double once_create(Bench* b, const Row* row) { return creation_us(b, row, 0); }
 static double once_create_and_free(Bench* b, const Row* row) { return creation_us(b, row, 1); }
 
+// Of a communicator that has had no window; making it is not timed.
+static double once_first_creation(Bench* b, const Row* row) {
+  MPI_Comm comm;
+  MPI_Win win;
+  unsigned char* block;
+  void* base = base_for(b->flavor, row->bytes, &block);
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Barrier(comm);
+  double start = now_us();
+  make_window_of(comm, b->flavor, row->bytes, &base, &win);
+  double us = now_us() - start;
+  MPI_Win_free(&win);
+  MPI_Comm_free(&comm);
+  free(block);
+  return us;
+}
+
+// Puts 8 bytes to the right, and then all of `out`.
+static void put_twice(Bench* b, const Row* row, MPI_Win win) {
+  const int right = (b->rank + 1) % b->ranks, all = (int)row->bytes;
+  MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win);
+  MPI_Put(b->out, 8, MPI_BYTE, right, 0, 8, MPI_BYTE, win);
+  MPI_Win_flush(right, win);
+  MPI_Put(b->out, all, MPI_BYTE, right, 0, all, MPI_BYTE, win);
+  MPI_Win_unlock(right, win);
+}
+
 // Over memory that mmap() has just given and gets back: none of it has been in a window.
-static double once_create_and_free_new(Bench* b, const Row* row) {
+static double new_window_us(Bench* b, const Row* row, int is_used) {
   size_t bytes = row->bytes + kOdd;
   unsigned char* block =
       mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -297,10 +316,22 @@ static double once_create_and_free_new(Bench* b, const Row* row) {
   MPI_Barrier(MPI_COMM_WORLD);
   double start = now_us();
   make_window(b->flavor, row->bytes, &base, &win);
+  if (is_used) put_twice(b, row, win);
   MPI_Win_free(&win);
   double us = now_us() - start;
+  // `out` is the same at all ranks.
+  if (is_used && base == block + kOdd && memcmp(base, b->out, row->bytes) != 0) {
+    fprintf(stderr, "one_sided: %s: the data is wrong\n", row->name);
+    b->bad = 1;
+  }
   munmap(block, bytes);
   return us;
+}
+static double once_create_and_free_new(Bench* b, const Row* row) {
+  return new_window_us(b, row, 0);
+}
+static double once_create_put_and_free_new(Bench* b, const Row* row) {
+  return new_window_us(b, row, 1);
 }
 
 // --- Rows ---------------------------------------------------------------------------------------
@@ -355,6 +386,10 @@ static const Row kRows[] = {
      once_create_and_free_new},
     {"create_free_new_64m", "the same over 64 MiB", kRound, 64 << 20, 0, kNothing, NULL,
      once_create_and_free_new},
+    {"create_put_free_new_1m", "creation, put 8 B, put 1 MiB and free over new memory of mmap()",
+     kRound, 1 << 20, 0, kNothing, NULL, once_create_put_and_free_new},
+    {"first_creation", "creation of a communicator's first window, of 1 MiB for each rank", kRound,
+     1 << 20, 0, kNothing, NULL, once_first_creation},
     {"passive_put", "lock + put 8 B + unlock, the target computes", kAway, 8, 0, kPutData,
      op_lock_exclusive_put, NULL},
     {"passive_put_first", "the same, the first one after a barrier", kAway, 8, kFirst, kPutData,
@@ -655,110 +690,6 @@ static void teardown(Bench* b) {
   free(b->in);
   free(b->added);
   free(b->samples);
-}
-
-static void help(void) {
-  printf(
-      "usage: one_sided [options]\n"
-      "  --rows REGEX     only rows whose name matches (extended regular expression)\n"
-      "  --list           print the rows and stop\n"
-      "  --flavor LIST    of allocate (default), create, unmapped, shared, or all; separated by "
-      "commas\n"
-      "  --samples N      samples of each rank and row at most (default 10000)\n"
-      "  --budget-s S     seconds for a row, about (default 1; rows with a computing target do at\n"
-      "                   least five samples of 0.2 s)\n"
-      "  --warmup N       operations before the first sample, within a fifth of the budget\n"
-      "                   (default 200)\n"
-      "  --batch N        one sample is the time of N operations, divided by N (default 1): finer\n"
-      "                   than the clock; for rows in which no rank waits for another\n"
-      "  --whole-budget   go on when there are as many samples as asked for, and keep some of all\n"
-      "  --pin            bind each rank to one CPU, in order of ranks\n"
-      "  --json           one JSON object for each row instead of a table\n"
-      "  --help           this text\n");
-}
-
-static void parse_flavors(Options* o, const char* text) {
-  memset(o->flavors, 0, sizeof o->flavors);
-  while (1) {
-    size_t length = strcspn(text, ",");
-    int known = 0;
-    for (int f = 0; f < kFlavors; ++f)
-      if ((strlen(kFlavorNames[f]) == length && memcmp(kFlavorNames[f], text, length) == 0) ||
-          (length == 3 && memcmp(text, "all", 3) == 0))
-        o->flavors[f] = known = 1;
-    if (!known)
-      reject("--flavor knows allocate, create, unmapped, shared, all; not '%.*s'", (int)length,
-             text);
-    if (text[length] == '\0') return;
-    text += length + 1;
-  }
-}
-
-static Options parse(int argc, char** argv, int rank) {
-  Options o = {.pattern = "",
-               .flavors = {1, 0, 0},
-               .samples = 10000,
-               .warmup = 200,
-               .batch = 1,
-               .budget_s = 1};
-  static const struct option known[] = {{"rows", required_argument, NULL, 'r'},
-                                        {"list", no_argument, NULL, 'l'},
-                                        {"flavor", required_argument, NULL, 'f'},
-                                        {"samples", required_argument, NULL, 's'},
-                                        {"budget-s", required_argument, NULL, 'b'},
-                                        {"warmup", required_argument, NULL, 'w'},
-                                        {"batch", required_argument, NULL, 'n'},
-                                        {"whole-budget", no_argument, NULL, 't'},
-                                        {"pin", no_argument, NULL, 'p'},
-                                        {"json", no_argument, NULL, 'j'},
-                                        {"help", no_argument, NULL, 'h'},
-                                        {NULL, 0, NULL, 0}};
-  opterr = 0;
-  int c;
-  while ((c = getopt_long(argc, argv, ":", known, NULL)) != -1) {
-    switch (c) {
-      case 'r':
-        o.pattern = optarg;
-        break;
-      case 'l':
-        o.list = 1;
-        break;
-      case 'f':
-        parse_flavors(&o, optarg);
-        break;
-      case 's':
-        o.samples = (long long)number("samples", optarg, 1, 1e7, 1);
-        break;
-      case 'b':
-        o.budget_s = number("budget-s", optarg, 0.001, 3600, 0);
-        break;
-      case 'w':
-        o.warmup = (long long)number("warmup", optarg, 0, 1e7, 1);
-        break;
-      case 'n':
-        o.batch = (long long)number("batch", optarg, 1, 1e6, 1);
-        break;
-      case 't':
-        o.whole_budget = 1;
-        break;
-      case 'p':
-        o.pin = 1;
-        break;
-      case 'j':
-        o.json = 1;
-        break;
-      case 'h':
-        if (rank == 0) help();
-        MPI_Finalize();
-        exit(0);
-      case ':':
-        reject("option %s lacks its value", argv[optind - 1]);
-      default:
-        reject("unknown option %s", argv[optind - 1]);
-    }
-  }
-  if (optind < argc) reject("unexpected argument '%s'", argv[optind]);
-  return o;
 }
 
 static int count_matching(const regex_t* pattern, int print) {

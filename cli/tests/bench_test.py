@@ -20,6 +20,7 @@ def run(monkeypatch, tmp_path):
         assert told.exit_code == 0, told.output
         (path,) = tmp_path.glob("one-sided-2-*.jsonl")
         context, *samples = map(json.loads, path.read_text().splitlines())
+        samples = [s for s in samples if s["flavor"] == "allocate"]
         assert [s["row"] for s in samples] == [row, row]  # stock and ours
         return [context, *samples]
 
