@@ -116,12 +116,9 @@ def test_petsc_is_asked_for_where_it_is_missing(monkeypatch, tmp_path):
         petsc.need()
 
 
-SHARED = [("shared", sync, machine) for sync in petsc.SYNCS for machine in petsc.MACHINES]
-
-
-@pytest.mark.parametrize(
-    ("flavor", "sync", "machine"), [*SHARED, ("create", "active", "coherent"), ("create", "lock", "stale")]
-)
+@pytest.mark.parametrize("machine", petsc.MACHINES)
+@pytest.mark.parametrize("sync", petsc.SYNCS)
+@pytest.mark.parametrize("flavor", ["create", "shared"])
 def test_star_forests_are_right(flavor, sync, machine, monkeypatch):
     mpi, library = mpis.find(petsc.MPI), petsc.find()
     if mpi is None or library is None:

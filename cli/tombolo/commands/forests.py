@@ -78,7 +78,8 @@ def explain(campaign: Campaign) -> None:
     ((variable, value),) = petsc.APART.items()
     paragraph(
         "The three exchanges of a row's run share its processes: those behind one that hangs fail with it. "
-        "Times are medians; those of stale, which compares memory, say nothing. Shared windows on flushed and stale "
+        "Times are medians; those of stale, which compares memory, say nothing. An exchange that is right and slower is "
+        "told, and is no failure. Shared windows on flushed and stale "
         f"have each process's part on pages of its own ({variable}={value})."
     )
 
