@@ -421,12 +421,14 @@ class Regional {
 
   // A page that is stored to in one span is likely to be in the next: it stays writable, with a
   // twin that is equal to it, for some begins and ends of spans, if there are few such pages. To
-  // look for differences is cheaper then than to meet the store.
+  // look for differences is cheaper then than to meet the store. Likewise one that was stored to
+  // with its own contents, where spans tell all.
   void settle_sent(Page page, bool differs) {
     PageNote& note = *store_.lookup(page);
     const bool stays = shape_.spans_tell_all || !held_.empty();
     if (note.open != 0) --note.open;
-    if (differs && few_ && stays) note.open = shape_.spans_tell_all ? most_times_open : times_open;
+    const bool stored = differs || (note.met && shape_.spans_tell_all);
+    if (stored && few_ && stays) note.open = shape_.spans_tell_all ? most_times_open : times_open;
     if (note.kept) note.open = 0;
     if (note.open == 0) {
       store_.forbid_writes(page);

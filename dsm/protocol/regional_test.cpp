@@ -363,6 +363,20 @@ TEST(RegionalSteps, APageThatIsOpenAndNotStoredToIsNotKept) {
   });
 }
 
+TEST(RegionalSteps, APageThatIsStoredToWithItsOwnContentsStaysOpen) {
+  run_in_turns<InPlace>(telling_all(), [](auto& thread, auto& turns) {
+    turns.take(0, 0, [&] {
+      thread.store(0, 0);
+      thread.tell();
+      EXPECT_TRUE(thread.pages().writable(0));
+      count_alone(thread, 1, 0);
+      EXPECT_TRUE(thread.pages().writable(1));
+      for (int i = 0; i < 64; ++i) thread.tell();
+      for (const Page page : {0, 1}) EXPECT_FALSE(thread.pages().writable(page)) << "not for ever";
+    });
+  });
+}
+
 // One page is brought besides the second of two that follow each other.
 constexpr Shape in_streams() {
   Shape shape = telling_all();
