@@ -31,6 +31,8 @@ TEST(Range, IsEmptyIfTheLimitIsBehind) {
   EXPECT_EQ((Range{.start = 4, .limit = 3}.count()), 0u);
   EXPECT_EQ((Range{.start = 3, .limit = 4, .step = -1}.count()), 0u);
   EXPECT_EQ((Range{.start = 3, .limit = 3, .step = -1}.count()), 0u);
+  EXPECT_EQ((Range{.start = 3, .limit = 3, .step = 2}.count()), 0u);
+  EXPECT_EQ((Range{.start = 3, .limit = 3, .step = -2}.count()), 0u);
 }
 
 TEST(Range, ReachesFromEndToEndOfTheNumbers) {
