@@ -252,7 +252,47 @@ def test_stats_count_families_in_other_processes_and_bytes_of_messages(remote):
         assert more["remote_bytes"] - less["remote_bytes"] == 5 * 1000 * 8
 
 
+def is_number(value) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def expect_events_of_a_viewer(trace: Path) -> None:
+    """As Perfetto's importer of JSON demands ("Trace Event Format"): it drops other events."""
+    whole = json.loads(trace.read_text())
+    assert whole["displayTimeUnit"] in ("ms", "ns")
+    named, used, flows = set(), set(), set()
+    begun: dict[tuple, list[str]] = {}
+    for event in sorted(whole["traceEvents"], key=lambda event: event.get("ts", 0)):
+        assert isinstance(event["name"], str) and event["name"], event
+        assert isinstance(event["pid"], int) and 0 < event["pid"] < 1 << 31, event
+        kind, track = event["ph"], (event["pid"], event.get("tid"))
+        if kind == "M":
+            assert event["name"] in ("process_name", "thread_name"), event
+            assert isinstance(event["args"]["name"], str) and event["args"]["name"], event
+            named.add(track if event["name"] == "thread_name" else track[0])
+            continue
+        assert isinstance(event["tid"], int) and 0 < event["tid"] < 1 << 31, event
+        assert is_number(event["ts"]) and event["ts"] >= 0, event
+        assert isinstance(event.get("args", {}), dict), event
+        used |= {track, track[0]}
+        if kind == "X":
+            assert is_number(event["dur"]) and event["dur"] >= 0, event
+        elif kind == "B":
+            begun.setdefault(track, []).append(event["name"])
+        elif kind == "E":
+            assert begun[track].pop() == event["name"], event
+        elif kind == "i":
+            assert event["s"] in ("g", "p", "t"), event
+        else:  # flows: a start first
+            assert kind in ("s", "t", "f") and isinstance(event["cat"], str), event
+            assert kind == "s" or event["id"] in flows, event
+            flows.add(event["id"])
+    assert not any(begun.values()), begun
+    assert used and used <= named, used - named
+
+
 def spans(trace: Path) -> list[dict]:
+    expect_events_of_a_viewer(trace)
     told = json.loads(trace.read_text())["traceEvents"]
     return [event for event in told if event["ph"] != "M"]
 
@@ -326,7 +366,7 @@ def test_processes_make_one_trace(events, tmp_path):
     trace = tmp_path / "trace.json"
     done = run("-n", 2, "--trace", trace, events)
     assert done.returncode == 0, done.stderr
-    told = json.loads(trace.read_text())["traceEvents"]
+    told = spans(trace)
     assert {event["pid"] for event in told} == {1, 2}
     assert [path.name for path in tmp_path.iterdir()] == ["trace.json"]
 
