@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A product of matrices: each process computes some rows, in a family with a thread for each row.
-// Alone, or in several processes: tombolo svp run -n 4 ./matrix
+// Alone, or in several processes: tombolo svp run -n 4 ./matrix [ROWS]
 #include <cstdio>
-#include <memory>
+#include <cstdlib>
 #include <span>
-#include <vector>
 
+#include "examples/svp/at_processes.h"
 #include "examples/svp/kernels.h"
 #include "svp/svp.h"
 
@@ -13,10 +13,9 @@ namespace svp = tombolo::svp;
 
 namespace {
 
-constexpr std::uint64_t n = 192;
-
 // As one thread would.
-bool is_product(std::span<const double> a, std::span<const double> b, std::span<const double> c) {
+bool is_product(std::uint64_t n, std::span<const double> a, std::span<const double> b,
+                std::span<const double> c) {
   for (std::size_t row = 0; row < n; ++row)
     for (std::size_t column = 0; column < n; ++column) {
       double sum = 0;
@@ -26,35 +25,33 @@ bool is_product(std::span<const double> a, std::span<const double> b, std::span<
   return true;
 }
 
-int multiply(svp::Job& job) {
+int multiply(svp::Job& job, std::uint64_t n) {
   svp::SharedArray<double> a(n * n);
   svp::SharedArray<double> b(n * n);
   svp::SharedArray<double> c(n * n);
   for (std::size_t i = 0; i < n * n; ++i) {
-    a[i] = static_cast<double>(i % 17);
-    b[i] = static_cast<double>(i % 23) - 11;
+    a[i] = kernels::left_element(i);
+    b[i] = kernels::right_element(i);
   }
+  const std::span<const double> all_of_a(a.data(), a.size());
   const std::span<const double> all_of_b(b.data(), b.size());
-  const auto rows_of = [&](unsigned process) { return n * process / job.processes(); };
-  const auto create = [&](unsigned process) {
-    const std::size_t first = rows_of(process) * n;
-    const std::size_t size = (rows_of(process + 1) - rows_of(process)) * n;
-    return svp::create(job.place(process), {.limit = static_cast<svp::Index>(size / n)},
-                       svp::remote<&kernels::multiply_row>,
-                       std::span<const double>(a.data() + first, size), all_of_b,
-                       std::span<double>(c.data() + first, size), n);
-  };
-  using Family = decltype(create(0));
-  std::vector<std::unique_ptr<Family>> families;
-  for (unsigned process = 0; process < job.processes(); ++process)
-    families.emplace_back(new Family(create(process)));
-  for (auto& family : families) family->sync().rethrow();
-  const bool right = is_product({a.data(), n * n}, all_of_b, {c.data(), n * n});
-  std::printf("%u processes, c[n-1][n-1] = %.0f: %s\n", job.processes(), c[n * n - 1],
+  const std::span<double> all_of_c(c.data(), c.size());
+  kernels::AtProcesses creator{job};
+  kernels::multiply(creator, job.processes(), n, all_of_a, all_of_b, all_of_c);
+  const bool right = is_product(n, all_of_a, all_of_b, all_of_c);
+  std::printf("%u processes, c[n-1][n-1] = %.0f, digest %016llx: %s\n", job.processes(),
+              c[n * n - 1], static_cast<unsigned long long>(kernels::digest_of(all_of_c)),
               right ? "right" : "wrong");
   return right ? 0 : 1;
 }
 
 }  // namespace
 
-int main() { return svp::run(multiply); }
+int main(int argc, char** argv) {
+  const std::uint64_t n = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 192;
+  if (n == 0 || n > 4096) {
+    std::fprintf(stderr, "matrix: from 1 to 4096 rows\n");
+    return 2;
+  }
+  return svp::run([n](svp::Job& job) { return multiply(job, n); });
+}

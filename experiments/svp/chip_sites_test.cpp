@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: Tombolo's protocol of remote families on simulated cores: a multiplication and a tree
-// search have the results that they have on this host's threads, with each way for data to
-// travel; publish at create and refresh at sync are needed; the sequence of 002 section 5.2.2.
+// search, written once for both, have the results that the examples of examples/svp/ have in
+// processes of this host, with each way for data to travel; publish at create and refresh at sync
+// are needed; the sequence of 002 section 5.2.2.
 #include "experiments/svp/chip_sites.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <cstring>
+#include <string>
 
 #include "examples/svp/kernels.h"
 #include "experiments/common/measure.h"
@@ -18,30 +23,42 @@ namespace tombolo::experiments {
 namespace {
 
 using svp::Carriage;
-using svp::Index;
 
 constexpr std::uint32_t sites = 5;  // a creator and four others
-constexpr std::size_t size = 24;
-constexpr std::size_t rows = size / (sites - 1);  // of each
+constexpr std::uint64_t size = 24;
+constexpr std::uint64_t children = 100;
 
-using Multiply = svp::Remote<&kernels::multiply_row>;
-using Search = svp::Remote<&kernels::count_nodes>;
-
-std::vector<double> numbers(std::size_t count, int factor) {
+std::vector<double> elements(double (*element)(std::size_t)) {
   std::vector<double> values;
-  for (std::size_t i = 0; i < count; ++i)
-    values.push_back(static_cast<double>(i * static_cast<std::size_t>(factor) % 17));
+  for (std::size_t i = 0; i < size * size; ++i) values.push_back(element(i));
   return values;
 }
 
-// By this host's threads.
-std::vector<double> local_product(const std::vector<double>& a, const std::vector<double>& b) {
-  std::vector<double> c(size * size);
-  svp::create({.limit = static_cast<Index>(size)}, [&](Index i) {
-    kernels::multiply_row(i, {a}, {b}, {c}, std::uint64_t{size});
-  }).sync();
-  return c;
+// The output of an example in processes of this host.
+std::string said_by(const std::string& example) {
+  std::FILE* const pipe = popen(example.c_str(), "r");
+  std::array<char, 256> text{};
+  const std::size_t bytes = pipe == nullptr ? 0 : std::fread(text.data(), 1, text.size(), pipe);
+  EXPECT_TRUE(pipe != nullptr && pclose(pipe) == 0) << example;
+  return {text.data(), bytes};
 }
+
+// A creator of kernels.h whose places are the other sites.
+struct OnSites {
+  ChipSite& here;
+  Carriage carriage;
+
+  template <class Function, class... Args>
+  auto create(unsigned place, const svp::Range& range, const Function& function, Args&&... args) {
+    return std::make_unique<FamilyOf<Function>>(here, place + 1, function, range, carriage,
+                                                std::forward<Args>(args)...);
+  }
+  template <class Family>
+  void sync(Family& family) {
+    const svp::Completion& completion = family.sync();
+    EXPECT_EQ(completion.reason, svp::ExitReason::done) << completion.text;
+  }
+};
 
 class ChipSitesTest : public ::testing::TestWithParam<Carriage> {
  protected:
@@ -63,31 +80,19 @@ class ChipSitesTest : public ::testing::TestWithParam<Carriage> {
     here.memory().stored(here.cpu(), at, span.size_bytes());
     return span;
   }
-  std::vector<double> product(const std::vector<double>& a, const std::vector<double>& b,
-                              Carriage carriage, ChipReach::Care care = {}) {
-    std::vector<double> result;
+  std::string digest_of_product(Carriage carriage, ChipReach::Care care = {}) {
+    std::uint64_t digest = 0;
     run(
         [&](ChipSite& here) {
-          const std::span<double> on_a = on_chip(here, a);
-          const std::span<double> on_b = on_chip(here, b);
-          const std::span<double> on_c = on_chip(here, std::vector<double>(a.size(), -1.0));
-          std::vector<std::unique_ptr<FamilyOf<Multiply>>> families;
-          for (std::uint32_t n = 0; n < sites - 1; ++n) {
-            const std::size_t first = n * rows * size;
-            families.push_back(std::make_unique<FamilyOf<Multiply>>(
-                here, n + 1, Multiply(), svp::Range{.limit = static_cast<Index>(rows)}, carriage,
-                std::span<const double>(on_a.subspan(first, rows * size)),
-                std::span<const double>(on_b), on_c.subspan(first, rows * size),
-                std::uint64_t{size}));
-          }
-          for (const auto& family : families) {
-            const svp::Completion& completion = family->sync();
-            EXPECT_EQ(completion.reason, svp::ExitReason::done) << completion.text;
-          }
-          result.assign(on_c.begin(), on_c.end());
+          const std::span<double> a = on_chip(here, elements(&kernels::left_element));
+          const std::span<double> b = on_chip(here, elements(&kernels::right_element));
+          const std::span<double> c = on_chip(here, std::vector<double>(size * size, -1.0));
+          OnSites creator{here, carriage};
+          kernels::multiply(creator, sites - 1, size, a, b, c);
+          digest = kernels::digest_of(c);
         },
         care);
-    return result;
+    return fmt::format("digest {:016x}", digest);
   }
 };
 
@@ -99,37 +104,25 @@ INSTANTIATE_TEST_SUITE_P(Carriages, ChipSitesTest,
                                svp::carriage_names[static_cast<std::size_t>(carriage.param)]);
                          });
 
-TEST_P(ChipSitesTest, AMultiplicationHasItsLocalResult) {
-  const std::vector<double> a = numbers(size * size, 7);
-  const std::vector<double> b = numbers(size * size, 5);
-  EXPECT_EQ(product(a, b, GetParam()), local_product(a, b));
+TEST_P(ChipSitesTest, AMultiplicationHasTheResultOfTheExample) {
+  const std::string said = said_by(fmt::format("'{}' {}", TOMBOLO_SVP_EXAMPLE_MATRIX, size));
+  const std::string digest = digest_of_product(GetParam());
+  EXPECT_NE(said.find(digest + ": right"), std::string::npos) << said << digest;
 }
 
-TEST_P(ChipSitesTest, ATreeSearchHasItsLocalResult) {
-  constexpr std::uint64_t root = 2;
-  constexpr Index share = 25;  // children of the root, of each site
-  std::vector<std::uint64_t> expected(share * (sites - 1));
-  svp::create({.limit = static_cast<Index>(expected.size())}, [&](Index i) {
-    kernels::count_nodes(i, root, {expected});
-  }).sync();
-  std::vector<std::vector<std::uint64_t>> found(sites - 1,
-                                                std::vector<std::uint64_t>(expected.size()));
+TEST_P(ChipSitesTest, ATreeSearchHasTheResultOfTheExample) {
+  const std::string said = said_by(fmt::format("'{}' {}", TOMBOLO_SVP_EXAMPLE_TREE, children));
+  std::uint64_t nodes = 0;
   run([&](ChipSite& here) {
-    std::vector<std::unique_ptr<FamilyOf<Search>>> families;
-    for (std::uint32_t n = 0; n < sites - 1; ++n)
-      families.push_back(std::make_unique<FamilyOf<Search>>(
-          here, n + 1, Search(), svp::Range{.start = n * share, .limit = (n + 1) * share},
-          GetParam(), root, std::span(found[n])));
-    for (const auto& family : families) family->sync();
+    OnSites creator{here, GetParam()};
+    nodes = kernels::search(creator, sites - 1, children);
   });
-  for (std::size_t i = 0; i < expected.size(); ++i)
-    EXPECT_EQ(found[i / share][i], expected[i]) << i;
+  EXPECT_NE(said.find(fmt::format(" {} nodes: right", nodes)), std::string::npos) << said << nodes;
 }
 
 TEST_F(ChipSitesTest, WithoutPublishAtCreateOperandsAreStale) {
-  const std::vector<double> a = numbers(size * size, 7);
-  const std::vector<double> b = numbers(size * size, 5);
-  EXPECT_NE(product(a, b, Carriage::remap, {.publish = false}), local_product(a, b));
+  EXPECT_NE(digest_of_product(Carriage::remap, {.publish = false}),
+            digest_of_product(Carriage::remap));
 }
 
 void add_one(svp::InOutArray<std::uint32_t> values) {
