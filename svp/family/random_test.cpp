@@ -3,8 +3,9 @@
 //
 //   svp_family_random_test [--first SEED] [--programs N] [--gtest_filter=...]
 //
-// N programs with each number of workers, with the seeds from SEED on. A failure names the seed,
-// and the next run with it makes the same program; its schedule differs.
+// N programs with each number of workers, with the seeds from SEED on, or else those of the day
+// (svp/testing/random_choices.h). A failure names the seed, and the next run with it makes the same
+// program; its schedule differs.
 // Thread safety: -
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -30,6 +31,7 @@ class RandomPrograms : public ::testing::TestWithParam<unsigned> {};
 INSTANTIATE_TEST_SUITE_P(Workers, RandomPrograms, ::testing::Values(1u, 2u, 4u));
 
 TEST_P(RandomPrograms, EndAndLeaveNothing) {
+  choices.say();
   LocalPlace place(GetParam());
   LocalPlace elsewhere(2);
   ExclusivePlace exclusive;

@@ -5,7 +5,8 @@
 //
 //   svp_job_random_test [--first SEED] [--programs N] [--gtest_filter=...]
 //
-// N programs on each machine, with one worker in each process and with two.
+// N programs on each machine, with one worker in each process and with two; without SEED those of
+// the day (svp/testing/random_choices.h).
 // Thread safety: -
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -390,6 +391,7 @@ class RandomJobs : public testing::JobTest {};
 INSTANTIATE_TEST_SUITE_P(On, RandomJobs, testing::machines(), testing::name_of);
 
 TEST_P(RandomJobs, EndAndLeaveNothing) {
+  choices.say();
   for (const auto& [size, workers] : {std::pair(3, "1"), std::pair(2, "2")})
     EXPECT_EQ(ran("random", size,
                   {{"TOMBOLO_SVP_WORKERS", workers},

@@ -3,7 +3,9 @@
 //
 //   TEST [--first SEED] [--programs N] [--gtest_filter=...]
 //
-// A failure names the seed, and the next run with it makes the same program; its schedule differs.
+// Without an option the seeds are others each day (UTC), and those of the same day the same: the
+// test prints the first. A failure names the seed, and the next run with it makes the same program;
+// its schedule differs.
 // Thread safety: one thread.
 #pragma once
 
@@ -11,6 +13,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <string_view>
@@ -19,8 +22,15 @@
 
 namespace tombolo::svp::testing {
 
+inline std::uint64_t first_seed_of_today() {
+  using Days = std::chrono::days;
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  constexpr std::uint64_t seeds_of_a_day = 100'000;
+  return static_cast<std::uint64_t>(std::chrono::floor<Days>(now).count()) * seeds_of_a_day + 1;
+}
+
 struct RandomChoices {
-  std::uint64_t first = 1;
+  std::uint64_t first = first_seed_of_today();
   std::uint64_t programs = 0;
 
   // Options behind the name of the program. False: they are others.
@@ -32,6 +42,10 @@ struct RandomChoices {
       (name == "--first" ? first : programs) = *number;
     }
     return argc % 2 == 1;
+  }
+  void say() const {
+    std::printf("random programs: --first %llu --programs %llu\n",
+                static_cast<unsigned long long>(first), static_cast<unsigned long long>(programs));
   }
 };
 
