@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tombolo import dsm, libraries, mpis, paths, svp
+from store_instrumentation_test import plugin  # noqa: F401
+from tombolo import compilers, dsm, libraries, mpis, paths, svp
 from tombolo.errors import UserError
 
 COMMAND = [sys.executable, "-P", str(Path(svp.__file__).parent / "__main__.py")]
@@ -136,10 +137,21 @@ def test_threads_of_a_family_use_virtual_shared_memory(shared, transport, worker
     assert (done.returncode, done.stdout) == (0, "333328333350000\n"), done.stderr
 
 
+def families_run_alone_and_not_as_processes(program: Path, transport: str) -> None:
+    assert run("svp", "run", program, "100").returncode == 0
+    done = run("dsm", "run", "-n", 4, "--transport", transport, program, "100")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("tombolo: families run on the threads of a process"), done.stderr
+
+
 def test_families_refuse_threads_that_are_processes(tmp_path):
     text = (paths.checkout() / "examples/svp/divisors.c").read_text()
-    program = made(tmp_path, "divisors", text, ["cc"])
-    assert run("svp", "run", program, "100").returncode == 0
-    done = run("dsm", "run", "-n", 4, "--transport", "map", program, "100")
-    assert done.returncode == 1
-    assert done.stderr.startswith("tombolo: families run on the threads of a process"), done.stderr
+    families_run_alone_and_not_as_processes(made(tmp_path, "divisors", text, ["cc"]), "map")
+
+
+@pytest.mark.parametrize("transport", ["map", "window"])
+def test_families_of_rebuilt_programs_refuse_them_too(tmp_path, plugin, transport):  # noqa: F811
+    source, program = paths.checkout() / "examples/svp/divisors.c", tmp_path / "divisors"
+    arguments = [*OPTIONS, "-pthread", str(source), "-o", str(program), *svp.flags_of_c()]
+    subprocess.run(compilers.command_line("clang", arguments), check=True)
+    families_run_alone_and_not_as_processes(program, transport)
