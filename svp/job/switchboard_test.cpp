@@ -201,6 +201,19 @@ TEST_F(Boards, PassKillsOnAtOnce) {
   expect_nothing_left();
 }
 
+// It has crossed the completion; the next family has the same number.
+TEST_F(Boards, DropAKillThatComesAfterTheEnd) {
+  EXPECT_TRUE(Remote0(*this, remote<&adds>, {.limit = 5}).sync().done());
+  until([this] { return there.open_calls() == 0; });
+  EXPECT_TRUE(link_here.try_send({.opener = 0, .peer = 1, .number = 0}, Kind::kill, {}));
+  until([this] { return !link_there.has_arrivals(); });
+  EXPECT_EQ(there.open_calls(), 0u);
+  Remote0 next(*this, remote<&adds>, {.limit = 5});
+  EXPECT_EQ(next.call.call->channel().number, 0u);
+  EXPECT_TRUE(next.sync().done());
+  expect_nothing_left();
+}
+
 TEST_F(Boards, FailCallsToASiteThatIsLost) {
   std::optional<Remote0> before(std::in_place, *this, remote<&runs_on>, Range{.limit = 2});
   until([] { return running.load() != 0; });
