@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: tests that families which their creator takes back at the sync allocate nothing (FY1).
-// This program counts all calls of operator new; there is no test beside the thread sanitizer, which
-// has its own.
+// This program counts all calls of operator new. There is no test beside the thread sanitizer,
+// which has its own.
 // Thread safety: -
 #include <gtest/gtest.h>
 
