@@ -47,8 +47,8 @@ class Shared {
                   "write: the parent wrote to this shared channel before, or synced its family");
     first_.put(std::move(value));
   }
-  // From the last thread. Throws NoValue if the family was stopped before that wrote; Stopped,
-  // std::bad_alloc (Channel::wait).
+  // From the last thread, behind the family's create. Throws NoValue if the family was stopped
+  // before that wrote; Stopped, std::bad_alloc (Channel::wait).
   const T& read() {
     TOMBOLO_CHECK(last_.has_value() || first_.is_handed_over(),
                   "read: the parent reads a shared channel that belongs to no family yet");

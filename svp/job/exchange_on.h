@@ -114,6 +114,7 @@ class ExchangeOn final : public JobExchange {
     return any;
   }
   void wake() override { bell(core_.self()).ring(); }
+  bool wakes_at_once() const override { return far_ == nullptr; }
   // relaxed (both): a hint.
   bool has_woken() override {
     return woken_.load(std::memory_order_relaxed) &&

@@ -165,6 +165,19 @@ Task* Pool::delegated() {
   return task;
 }
 
+Task* Pool::delegated_within(const Scope& scope) {
+  const std::lock_guard lock(mutex_);
+  Task* before = nullptr;
+  for (Task* task = first_; task != nullptr; before = task, task = task->next) {
+    if (!task->scope.within(scope)) continue;
+    (before == nullptr ? first_ : before->next) = task->next;
+    if (task == last_) last_ = before;
+    delegated_count_.fetch_sub(1);
+    return task;
+  }
+  return nullptr;
+}
+
 std::size_t Pool::stacks() const {
   std::size_t stacks = 0;
   for (const auto& worker : workers_) stacks += worker->stacks();

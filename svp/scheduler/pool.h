@@ -47,6 +47,8 @@ class Pool {
   // Some worker runs the task.
   void delegate(Task& task);
   Task* delegated();
+  // One that is a descendant of the scope's family.
+  Task* delegated_within(const Scope& scope);
   bool has_delegated() const { return delegated_count_.load() != 0; }
 
   // By any thread: a task that no worker runs is done. It may be gone afterwards.

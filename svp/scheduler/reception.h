@@ -21,6 +21,8 @@ class Reception {
   virtual bool poll() = 0;
   // Ends a sleep. Called by any thread.
   virtual void wake() = 0;
+  // Whichever process speaks to this one, it ends a sleep.
+  virtual bool wakes_at_once() const { return true; }
   // A message has woken another process, and this was not told before. A hint.
   virtual bool has_woken() { return false; }
   // Until a message comes, ready() or a wake(); for a bounded time, and now and then too short.

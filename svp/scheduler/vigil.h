@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: how a worker that has found nothing to do goes on looking until it sleeps: as
-// machine::Waiter, but for a worker that waits for other processes. These wake it at once, which
-// takes some microseconds. So where other programs want the processors, and keep one that is given
-// away for a time slice, it polls for about as long as a wake-up takes, and sleeps: the kernel
-// gives a thread that wakes up a processor sooner than one that has given it away.
+// machine::Waiter, but for a worker that waits for other processes of its host. These wake it at
+// once, which takes some microseconds. So where other programs want the processors, and keep one
+// that is given away for a time slice, it polls for about as long as a wake-up takes, and sleeps:
+// the kernel gives a thread that wakes up a processor sooner than one that has given it away.
 //
 //   Vigil vigil(policy, Vigil::For::processes);
 //   while (!found()) vigil.wants_sleep() ? sleep() : vigil.step();
@@ -23,8 +23,9 @@ namespace tombolo::svp {
 class Vigil {
  public:
   using Cost = machine::YieldCost;
-  // Whose work it waits for. Workers of this process are asleep rather seldom: to wake one costs a
-  // creator as much as a hundred families (patience.h).
+  // Of which it waits for work: workers of this process, or of other hosts, which wake none; or
+  // processes of this host. To wake a worker costs a creator of its process as much as a hundred
+  // families (patience.h).
   enum class For : std::uint8_t { workers, processes };
   // With the usual policy: 250 polls, some ten microseconds.
   static constexpr std::uint32_t brief = 8;

@@ -213,9 +213,11 @@ bool Worker::divide_range() {
 // ---- Blocking -----------------------------------------------------------------------------------
 
 void Worker::add_spare_strand() {
-  strands_.push_back(
-      std::make_unique<Strand>(*this, pool_.settings().stack_bytes, stacks_made_ + 1));
-  ++stacks_made_;
+  free_numbers_.reserve(strands_.size() + 1);
+  const bool anew = free_numbers_.empty();  // then the others have the numbers from 1 on
+  const auto number = anew ? static_cast<unsigned>(strands_.size()) + 1 : free_numbers_.back();
+  strands_.push_back(std::make_unique<Strand>(*this, pool_.settings().stack_bytes, number));
+  if (!anew) free_numbers_.pop_back();
   spare_.push_back(strands_.back().get());
   stacks_.store(strands_.size(), std::memory_order_relaxed);
 }
@@ -223,9 +225,13 @@ void Worker::add_spare_strand() {
 // After many threads have blocked at a time.
 void Worker::free_spare_stacks() {
   if (spare_.size() <= most_parked) return;
+  // The thread's own stack stays in use.
   const auto own = std::ranges::find(spare_, &*main_);
   if (own != spare_.end()) std::swap(*own, spare_.front());
-  for (std::size_t i = most_parked; i < spare_.size(); ++i) spare_[i]->dropped = true;
+  for (std::size_t i = most_parked; i < spare_.size(); ++i) {
+    spare_[i]->dropped = true;
+    free_numbers_.push_back(spare_[i]->number);  // there is room for all
+  }
   spare_.resize(most_parked);
   std::erase_if(strands_, [](const auto& strand) { return strand->dropped; });
   stacks_.store(strands_.size(), std::memory_order_relaxed);
@@ -315,20 +321,30 @@ Strand* Worker::next_ready() {
   return next;
 }
 
-void Worker::park_until(const Task& task, bool unless_stopped) {
-  try {
-    prepare_to_block();
-  } catch (const std::bad_alloc&) {
-    // Without a further stack this one has to do.
-    Task* task_here = std::exchange(handed_on_, nullptr);
-    // Its creator may be the one that this stack waits for, at a place with one worker.
-    if (task_here == nullptr) task_here = delegated_task();
-    if (task_here != nullptr)
-      run_taken(*task_here);
-    else
-      sched_yield();
-    return;
+// False: no memory for a stack to go on with.
+bool Worker::may_suspend() try {
+  if (!has_ready()) prepare_to_block();
+  return true;
+} catch (const std::bad_alloc&) {
+  return false;
+}
+
+// Without a further stack this one has to do. At a place with one worker a task that the awaited
+// one has delegated has no other either (WK2).
+void Worker::go_on_here(const Task& awaited) {
+  Task* task = std::exchange(handed_on_, nullptr);
+  if (task == nullptr && pool_.has_delegated()) {
+    task = pool_.delegated_within(awaited.scope);
+    if (task != nullptr) begin_delegated(*task);
   }
+  if (task != nullptr)
+    run_taken(*task);
+  else
+    sched_yield();
+}
+
+void Worker::park_until(const Task& task, bool unless_stopped) {
+  if (!may_suspend()) return go_on_here(task);
   running_->awaited = &task;
   awaiting_.push_back(running_);
   // An alarm that was heard before the stack was listed. Behind this look another one comes first.
@@ -514,10 +530,13 @@ Task* Worker::steal_from_any() {
 
 Task* Worker::delegated_task() {
   Task* const task = pool_.has_delegated() ? pool_.delegated() : nullptr;
-  if (task == nullptr) return nullptr;
-  Hand::begin(core_, &task->state);
-  counts_.delegated.add();
+  if (task != nullptr) begin_delegated(*task);
   return task;
+}
+
+void Worker::begin_delegated(Task& task) {
+  Hand::begin(core_, &task.state);
+  counts_.delegated.add();
 }
 
 Task* Worker::find_task() {
@@ -554,7 +573,8 @@ void Worker::idle(Vigil& vigil) {
 
 Vigil::For Worker::awaited() const {
   // The others do not sleep at the reception.
-  const bool there = number() == 0 && Reception::here() != nullptr;
+  const Reception* const reception = Reception::here();
+  const bool there = number() == 0 && reception != nullptr && reception->wakes_at_once();
   return there ? Vigil::For::processes : Vigil::For::workers;
 }
 

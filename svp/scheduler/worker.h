@@ -211,10 +211,13 @@ class Worker {
   Task* steal_from_any();
   Task* own_task();
   Task* delegated_task();
+  void begin_delegated(Task& task);
   Task* find_task();
 
   void add_spare_strand();
   void free_spare_stacks();
+  bool may_suspend();
+  void go_on_here(const Task& awaited);
   void park_until(const Task& task, bool unless_stopped);
   void suspend();
   void switch_to(Strand& next);
@@ -254,10 +257,10 @@ class Worker {
   std::uint64_t next_victim_;
   Task* kept_ = nullptr;  // tasks that the deque had no slot for
   std::vector<std::unique_ptr<Strand>> strands_;
-  unsigned stacks_made_ = 0;
-  std::vector<Strand*> spare_;     // parked in loop(), with nothing to do
-  std::vector<Strand*> awaiting_;  // parked in wait()
-  std::vector<Blocked*> blocked_;  // parked in block()
+  std::vector<unsigned> free_numbers_;  // of stacks that were freed
+  std::vector<Strand*> spare_;          // parked in loop(), with nothing to do
+  std::vector<Strand*> awaiting_;       // parked in wait()
+  std::vector<Blocked*> blocked_;       // parked in block()
   std::deque<Strand*> ready_;
   std::atomic<std::size_t> stacks_{0};
   std::unique_ptr<FamilyTrace> trace_;  // null: none is kept

@@ -11,8 +11,8 @@
 // memory is there. An argument that a parameter cannot be made of does not compile, nor does a
 // parameter that is not described.
 //
-// Invariants: DSC1 elements are plain bytes: trivially copyable, and neither pointers nor names of
-//                 parts of this process, nor classes of the run-time that have such.
+// Invariants: DSC1 elements are plain bytes: trivially copyable, and neither pointers nor a
+//                 Place. Within a class these are not found.
 //             DSC2 functions of one digest have parameters of the same flows, sizes and kinds.
 // Thread safety: plain values; an array's elements are shared by the threads of a family.
 #pragma once
