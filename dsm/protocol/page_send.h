@@ -15,7 +15,7 @@
 //                  that were got before have an older version, and a thread that gets one later
 //                  gives notice. So the mark of its readers is cleared before the version is
 //                  raised, under the mutex.
-//             DPS4 outside of barriers a thread becomes the keeper of a page that it has changed
+//             DPS4 outside of barriers a thread becomes the keeper of a page that it has stored to
 //                  only in place, and under the mutex: if it has none, and this thread's copy has
 //                  the page's version, so that it lacks no change (DPS2). Its older copies are
 //                  those of threads that have yet to read the notice.

@@ -398,7 +398,9 @@ class Regional {
     }
     if (differs && !is_told(differences_of(page, version, 1))) changed_.push_back(page);
     if (stored) note.alone = note.version == version;
-    if (stored && !differs && store_.in_place()) TOMBOLO_TRY(sender_.mark_cleared(page));
+    // The mark counts for pages that have never changed (is_its_own).
+    const bool cleared = stored && !differs && note.version == 0;
+    if (cleared && store_.in_place()) TOMBOLO_TRY(sender_.mark_cleared(page));
     settle_sent(page, differs);
     return {};
   }

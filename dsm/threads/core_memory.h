@@ -105,10 +105,10 @@ class CoreMemory : public ProgramMemory {
 
   // An eighth of the time that the wait has lasted, drawn from the upper half of that: the look
   // that finds the awaited thing is late by so much at most. A wait for a lock that is free for a
-  // microsecond at a time misses few of those. A wait that is no short one gives the processor
-  // away: half of the time.
+  // microsecond at a time misses few of those. A wait that is no short one sleeps: for as long
+  // again as it has lasted.
   std::uint64_t next_pause_ns() {
-    const std::uint64_t part = waited_ns_ / (waited_ns_ < short_wait_ns ? 8 : 2);
+    const std::uint64_t part = waited_ns_ / (waited_ns_ < short_wait_ns ? 8 : 1);
     const std::uint64_t ns = std::clamp(part, first_pause_ns, longest_pause_ns);
     const std::uint64_t drawn = ns - random_.below(ns / 2 + 1);
     waited_ns_ += drawn;

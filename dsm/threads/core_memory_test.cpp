@@ -173,7 +173,7 @@ TEST(CoreMemory, PausesGrowUntilTheWaitIsOver) {
   EXPECT_GE(long_wait.front(), 50U);
   std::uint64_t waited = 0;
   for (const std::uint64_t ns : long_wait) {
-    const std::uint64_t part = waited / (waited < 100'000 ? 8 : 2);
+    const std::uint64_t part = waited / (waited < 100'000 ? 8 : 1);
     const std::uint64_t most = std::clamp<std::uint64_t>(part, 100, 500'000);
     EXPECT_LE(ns, most) << "after " << waited;
     EXPECT_GE(ns, most / 2) << "after " << waited;
