@@ -74,21 +74,34 @@ def test_a_terminal_has_lines_unasked() -> None:
 
 def test_the_program_has_no_child_and_its_output_ends_with_it() -> None:
     script = (
-        "import os, signal, time\nfrom tombolo import dsm_progress\n"
+        "import os, signal, sys\nfrom tombolo import dsm_progress\n"
         "before = set(os.listdir('/proc/self/fd'))\n"
         "dsm_progress.begin(0.05)\n"
         "assert set(os.listdir('/proc/self/fd')) == before\n"
         "try:\n    os.waitpid(-1, 0)\nexcept ChildProcessError:\n    print('none', flush=True)\n"
-        "time.sleep(0.5)\nos.kill(os.getpid(), signal.SIGKILL)\n"
+        "sys.stdin.readline()\nos.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    # Returns when the pipes have no writer left.
-    ended = subprocess.run(
+    with subprocess.Popen(
         [sys.executable, "-c", script],
-        capture_output=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=120,
-        check=False,
         env=os.environ | {"PYTHONPATH": str(Path(dsm.__file__).parent.parent)},
-    )
-    assert (ended.returncode, ended.stdout) == (-9, "none\n")
-    assert LINE.match(ended.stderr)
+    ) as program:
+        assert LINE.match(program.stderr.readline())
+        # Returns when the pipes have no writer left.
+        told, _ = program.communicate("end\n", timeout=120)
+    assert (program.returncode, told) == (-9, "none\n")
+
+
+def test_a_program_runs_without_lines_where_they_cannot_be(monkeypatch) -> None:
+    def refused(*_):
+        raise OSError("no")
+
+    before = set(os.listdir("/proc/self/fd"))
+    for name in ("pidfd_open", "fork"):
+        with monkeypatch.context() as context:
+            context.setattr(os, name, refused)
+            dsm_progress.begin(1)
+    assert set(os.listdir("/proc/self/fd")) == before

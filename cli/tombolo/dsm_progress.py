@@ -74,18 +74,28 @@ def tell(pid: int, watched: int, every: float) -> None:
 
 
 def begin(every: float) -> None:
-    """For this process, which becomes the program at once."""
+    """For this process, which becomes the program at once. Where the system has no room for it, or
+    forbids it, there are no lines."""
     pid = os.getpid()
-    watched = os.pidfd_open(pid)
-    child = os.fork()
+    try:
+        watched = os.pidfd_open(pid)
+    except OSError:
+        return
+    try:
+        child = os.fork()
+    except OSError:
+        os.close(watched)
+        return
     if child != 0:
         os.waitpid(child, 0)
         os.close(watched)
         return
     # The child ends at once, so that the process beside the program is not the program's child.
-    if os.fork() == 0:
-        _beside(pid, watched, every)
-    os._exit(0)
+    try:
+        if os.fork() == 0:
+            _beside(pid, watched, every)
+    finally:
+        os._exit(0)
 
 
 def _beside(pid: int, watched: int, every: float) -> None:
