@@ -18,7 +18,7 @@ MET = {True: "[green]{} met[/]", False: "[red]{} not met[/]", None: "{}"}
 
 
 def dsm(
-    quick: Annotated[bool, typer.Option("--quick", help="Small sizes, and one round.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="One round, and small sizes where these measure the same.")] = False,
     lines: Annotated[
         Path | None, typer.Option("--json", help="Write a line for each result; -: stdout.")
     ] = None,
