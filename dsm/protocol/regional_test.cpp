@@ -456,6 +456,23 @@ TEST(RegionalSteps, AClearedPageIsKeptByTheNextThreadThatStores) {
   });
 }
 
+// Page 2 is opened ahead of the stream of stores, and has none.
+TEST(RegionalSteps, APageThatAStreamHasNotComePastIsNotCleared) {
+  run_in_turns<InPlace>(in_streams(), [](auto& thread, auto& turns) {
+    turns.take(0, 0, [&] {
+      store_in_order(thread, {0, 1}, 0);
+      ASSERT_NE(thread.pages().lookup(2), nullptr) << "it is brought";
+    });
+    turns.take(1, 1, [&] {
+      thread.learn();
+      store_and_send(thread, 1, 7);
+      EXPECT_TRUE(keeps(thread, 1));
+      store_and_send(thread, 2, 7);
+      EXPECT_FALSE(keeps(thread, 2)) << "no thread has cleared it";
+    });
+  });
+}
+
 TEST(RegionalSteps, APageThatIsClearedAndThenChangedIsNotKeptAtOnce) {
   run_in_turns<InPlace>(telling_all(), [](auto& thread, auto& turns) {
     turns.take(0, 0, [&] {
