@@ -100,9 +100,9 @@ CALL = re.compile(
 PROTOCOL = re.compile(
     r"\btransport_\s*\.\s*(?:put|accumulate_xor|expose|put_update|complete)\s*\("
     r"|\bstore_\s*\.\s*(?:make_twin|forbid_writes|invalidate)\s*\("
-    r"|\bdirectory_\s*\.\s*(?:set_keeper|clear_keeper|lock|unlock|raise_version)\s*\("
+    r"|\bdirectory_\s*\.\s*(?:set_keeper|clear_keeper|mark_cleared|lock|unlock|raise_version)\s*\("
     r"|\bnotices_?\s*\.\s*append\s*\("
-    r"|\bsender_\s*\.\s*(?:send|keep|try_keep|announce|announce_to_some|give_back|give_back_changed)\s*\("
+    r"|\bsender_\s*\.\s*(?:send|keep|try_keep|mark_cleared|announce|announce_to_some|give_back|give_back_changed)\s*\("
     r"|(?<=TOMBOLO_TRY\()(?:wait_for_all|send_stores|end_region|end_part|tell_all|append_told|find_readers"
     r"|drop_old|apply_updates|collect|bring_home|ask)\s*\("
     r"|(?:(?<=return )|(?<=\? ))(?:tell_all|append_told|end_region|drop_old)\s*\("
