@@ -176,6 +176,8 @@ class Worker {
   void work();
   // On any stack: looks for work for ever.
   void loop();
+  // The number of the running stack among the worker's; 0: its thread's own.
+  unsigned stack() const { return running_->number; }
 
  private:
   static constexpr unsigned leap_tries = 400;
@@ -196,7 +198,6 @@ class Worker {
   static constexpr Deque::Slot kept_slot = Deque::no_slot - 1;
   static thread_local constinit Worker* here_;
 
-  unsigned stack() const { return running_->number; }
   void find_thread_guard();
   void keep(Task& task);
   bool take_back_slowly(Task& task);

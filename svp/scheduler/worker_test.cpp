@@ -197,6 +197,37 @@ TEST(WorkersStacks, AreFreedAfterManyThreadsHaveBlocked) {
   EXPECT_TRUE(again.sync().done());
 }
 
+// Traces tell stacks apart by their numbers. Those that are freed are given again.
+TEST(WorkersStacks, HaveNumbersOfTheirOwn) {
+  constexpr std::size_t threads = 300;
+  LocalPlace place(1);
+  for (int round = 0; round < 3; ++round) {
+    Global<int> late;
+    std::vector<unsigned> numbers;
+    std::atomic<Pool*> pool{nullptr};
+    auto all = create(place, [&] {
+      const auto wait = [&] {
+        numbers.push_back(Worker::here()->stack());
+        EXPECT_EQ(late.read(), 7);
+      };
+      using One = decltype(create(wait));
+      std::vector<std::unique_ptr<One>> readers;
+      for (std::size_t i = 0; i < threads; ++i) readers.emplace_back(new One(create(wait)));
+      pool = &Worker::here()->pool();
+      for (auto& reader : readers) EXPECT_TRUE(reader->sync().done());
+    });
+    while (Pool::blocked_threads() != threads) std::this_thread::yield();
+    std::sort(numbers.begin(), numbers.end());
+    EXPECT_EQ(std::unique(numbers.begin(), numbers.end()), numbers.end()) << round;
+    EXPECT_LE(numbers.back(), threads + 1) << round;
+    late.write(7);
+    EXPECT_TRUE(all.sync().done());
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (pool.load()->stacks() > most_stacks && std::chrono::steady_clock::now() < end)
+      std::this_thread::yield();
+  }
+}
+
 // Each on a stack of its own; a kill ends them all.
 TEST_P(Workers, EndManyBlockedThreads) {
   constexpr std::uint64_t threads = 1000;
