@@ -580,6 +580,22 @@ TEST(RegionalSteps, AClosedPageThatIsGotBeforeItIsStoredToIsClosedAgain) {
   });
 }
 
+TEST(RegionalSteps, AClosedPageThatIsGotAndStoredToSoonStaysOpenForLonger) {
+  run_in_turns<InPlace>(two_threads, [](auto& thread, auto& turns) {
+    turns.take(0, 0, [&] { keep_by_stores(thread); });
+    get_and_find(thread, turns, 1);
+    expect_first_page_open(thread, false);
+    get_and_find(thread, turns, 3);
+    turns.take(5, 0, [&] { thread.store(0, 9); });
+    for (const int turn : {6, 8}) {
+      get_and_find(thread, turns, turn);
+      expect_first_page_open(thread, true);
+    }
+    get_and_find(thread, turns, 10);
+    expect_first_page_open(thread, false);
+  });
+}
+
 // From here on thread 0 keeps page 0, which is left to its program: no store to it is met.
 template <class Thread>
 void keep_first_page(Thread& thread) {
