@@ -13,8 +13,6 @@ constexpr const char* names[] = {"family", "part",     "wait for a family", "blo
                                  "steal",  "delegate", "write that wakes"};
 constexpr const char* kinds[] = {"local", "exclusive", "process"};
 constexpr const char* reasons[] = {"done", "broken", "killed", "failed"};
-constexpr unsigned stacks_of_a_worker = 4096;
-constexpr unsigned workers_of_a_place = 1024;
 
 std::string text_of(PlaceName place) {
   return fmt::format("{} {}", kinds[static_cast<std::size_t>(place.kind)], place.number);
@@ -76,19 +74,14 @@ void FamilyTrace::add(unsigned stack, const Open& span, std::uint64_t nanosecond
       .reason_and_kind = static_cast<std::uint8_t>(reason << 4 | kind)};
 }
 
-unsigned FamilyTrace::track(unsigned stack) const {
-  const unsigned worker = place_.number * workers_of_a_place + worker_;
-  return worker * stacks_of_a_worker + stack + 1;  // 0 is the idle thread in a trace
-}
-
-std::string FamilyTrace::line(const Entry& entry) const {
+std::string FamilyTrace::line(const Entry& entry, std::uint32_t track) const {
   const auto event = static_cast<std::size_t>(entry.event);
   const PlaceName place{.kind = static_cast<PlaceName::Kind>(entry.reason_and_kind & 0xF),
                         .number = entry.place_number};
   const bool is_span = entry.event <= Event::read;
   std::string all =
       fmt::format(R"({{"name": "{}", "ph": "{}", "pid": 1, "tid": {}, "ts": {:.3f})", names[event],
-                  is_span ? "X" : "i", track(entry.stack), static_cast<double>(entry.start) / 1e3);
+                  is_span ? "X" : "i", track, static_cast<double>(entry.start) / 1e3);
   const auto out = std::back_inserter(all);
   if (is_span)
     fmt::format_to(out, R"(, "dur": {:.3f})", static_cast<double>(entry.nanoseconds) / 1e3);
@@ -106,22 +99,23 @@ std::string FamilyTrace::line(const Entry& entry) const {
   return all + "}},\n";
 }
 
-std::string FamilyTrace::lines() const {
+std::string FamilyTrace::lines(std::uint32_t& tracks) const {
   std::string all;
   const std::uint64_t oldest = count_ > capacity ? count_ - capacity : 0;
-  std::vector<bool> named;
+  std::vector<std::uint32_t> of_stacks;  // 0: none yet; in a trace that is the idle thread
   for (std::uint64_t i = oldest; i < count_; ++i) {
     const Entry& entry = entries_.as<Entry>()[i % capacity];
-    if (named.size() <= entry.stack) named.resize(entry.stack + 1U);
-    if (!named[entry.stack]) {
-      named[entry.stack] = true;
+    if (of_stacks.size() <= entry.stack) of_stacks.resize(entry.stack + 1U);
+    std::uint32_t& track = of_stacks[entry.stack];
+    if (track == 0) {
+      track = ++tracks;
       fmt::format_to(std::back_inserter(all),
                      R"({{"name": "thread_name", "ph": "M", "pid": 1, "tid": {}, "args": )"
                      R"({{"name": "{}, worker {}, stack {}"}}}},)"
                      "\n",
-                     track(entry.stack), text_of(place_), worker_, entry.stack);
+                     track, text_of(place_), worker_, entry.stack);
     }
-    all += line(entry);
+    all += line(entry, track);
   }
   return all;
 }

@@ -8,6 +8,8 @@
 //
 // Invariants: FTR1 spans of a stack are ended in the reverse order of their begins; an end ends all
 //                  that were begun within.
+//             FTR2 no two stacks of a process have the same track, whichever workers and places
+//                  there are.
 // Memory: 64 bytes for each event that was added, 8 MiB at most; 72 for each open span.
 // Thread safety: the worker's thread.
 #pragma once
@@ -56,8 +58,9 @@ class FamilyTrace {
   void mark(unsigned stack, Event event, const Facts& facts);
 
   std::uint64_t count() const { return count_; }
-  // Lines of JSON, each with a comma behind it. Spans that are open are left out.
-  std::string lines() const;
+  // Lines of JSON, each with a comma behind it. Spans that are open are left out. `tracks`: the
+  // number of those that the process has written; this trace's are the next ones.
+  std::string lines(std::uint32_t& tracks) const;
 
  private:
   struct Entry {
@@ -81,8 +84,7 @@ class FamilyTrace {
   };
 
   void add(unsigned stack, const Open& span, std::uint64_t nanoseconds, std::uint32_t reason);
-  unsigned track(unsigned stack) const;
-  std::string line(const Entry& entry) const;
+  std::string line(const Entry& entry, std::uint32_t track) const;
 
   PlaceName place_;
   unsigned worker_;

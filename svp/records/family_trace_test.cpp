@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -14,13 +15,17 @@ namespace {
 
 using Event = FamilyTrace::Event;
 
-nlohmann::json events_of(const FamilyTrace& trace) {
-  const std::string lines = trace.lines();
+nlohmann::json events_of(const FamilyTrace& trace, std::uint32_t& tracks) {
+  const std::string lines = trace.lines(tracks);
   const std::string list = "[" + lines.substr(0, lines.rfind(',')) + "]";
   nlohmann::json spans = nlohmann::json::array();
   for (const auto& event : nlohmann::json::parse(list))
     if (event["ph"] != "M") spans.push_back(event);
   return spans;
+}
+nlohmann::json events_of(const FamilyTrace& trace) {
+  std::uint32_t tracks = 0;
+  return events_of(trace, tracks);
 }
 
 class FamilyTraces : public ::testing::Test {
@@ -72,12 +77,30 @@ TEST_F(FamilyTraces, HaveATrackForEachStack) {
   EXPECT_NE(events[0]["tid"], events[1]["tid"]);
 }
 
+// Places and workers whose numbers differ by powers of two; a stack that has no event has no track.
+TEST(Tracks, AreOfOneStackEach) {
+  std::uint32_t tracks = 7;
+  std::set<int> seen;
+  for (const std::uint32_t place : {0u, 1u, 1024u, 1u << 20})
+    for (const unsigned worker : {0u, 1u, 1024u}) {
+      FamilyTrace trace({.kind = PlaceName::Kind::local, .number = place}, worker);
+      for (const unsigned stack : {0u, 2u, 4096u, 2u}) trace.mark(stack, Event::write, {});
+      const auto events = events_of(trace, tracks);
+      EXPECT_EQ(events[1]["tid"], events[3]["tid"]);
+      for (const auto& event : events) seen.insert(event["tid"].get<int>());
+    }
+  EXPECT_EQ(seen.size(), 4u * 3 * 3);
+  EXPECT_EQ(tracks, 7u + 4 * 3 * 3);
+  EXPECT_EQ(*seen.begin(), 8);
+}
+
 // As lines: all of them as trees of JSON would take seconds under a sanitizer.
 TEST_F(FamilyTraces, KeepTheLastEvents) {
   for (Index i = 0; i < static_cast<Index>(FamilyTrace::capacity) + 10; ++i)
     trace_.mark(0, Event::steal,
                 {.range = {.start = i}, .place = {}, .family = nullptr, .parent = nullptr});
-  std::istringstream lines(trace_.lines());
+  std::uint32_t tracks = 0;
+  std::istringstream lines(trace_.lines(tracks));
   std::vector<std::string> steals;
   for (std::string line; std::getline(lines, line);)
     if (line.find("of worker") != std::string::npos) steals.push_back(line);

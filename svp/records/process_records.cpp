@@ -74,8 +74,8 @@ void ProcessRecords::add(const WorkerCounts& counts) {
 
 // A trace that cannot be written fails nothing else.
 void ProcessRecords::add(const FamilyTrace& trace) {
-  const std::string lines = trace.lines();
   const std::lock_guard lock(mutex_);
+  const std::string lines = trace.lines(tracks_);
   if (const Status written = trace_.append(lines); !written.ok()) say(written.message());
 }
 

@@ -64,6 +64,7 @@ class ProcessRecords {
   runtime::Counter& remote_bytes_;
   bool traced_ = false;
   std::mutex mutex_;
+  std::uint32_t tracks_ = 0;  // written to the trace
   runtime::TraceFile trace_;
 };
 
