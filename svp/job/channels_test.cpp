@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: tests channels of families in other processes of this host: values of all sizes, early
 // and late, that are waited for or not; ends, deaths and mistakes; random programs.
+//
+//   svp_job_channels_test [--first SEED] [--programs N] [--gtest_filter=...]
+//
+// N random programs on each machine; without SEED those of the day (svp/testing/random_choices.h).
 // Thread safety: -
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -17,9 +21,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/options.h"
 #include "base/random.h"
 #include "svp/job/testing/parts.h"
 #include "svp/svp.h"
+#include "svp/testing/random_choices.h"
 
 namespace tombolo::svp {
 namespace {
@@ -27,6 +33,14 @@ namespace {
 using testing::contains;
 using testing::failures;
 using testing::text_of;
+
+testing::RandomChoices choices {  // NOLINT: main's
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  .programs = 30
+#else
+  .programs = 400
+#endif
+};
 
 void add_up(Index i, In<std::int64_t> by, Global<std::int64_t>& start,
             SharedEnd<std::int64_t>& sum) {
@@ -260,17 +274,16 @@ void random_threads(Index i, In<std::uint64_t> seed, In<int> levels, Global<std:
 }
 
 int random_channels(Job& job) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  constexpr std::uint64_t programs = 30;
-#else
-  constexpr std::uint64_t programs = 400;
-#endif
+  const std::uint64_t first = number_in(std::getenv("FIRST")).value();
+  const std::uint64_t programs = number_in(std::getenv("PROGRAMS")).value();
   (void)job;
-  for (std::uint64_t seed = 1; seed <= programs; ++seed) {
-    const std::int64_t sum = random_family(seed * 7919, 2, 3);
-    if (sum != 3 + sum_of(seed * 7919, 2)) std::fprintf(stderr, "seed %lu\n", seed);
-    EXPECT_HERE(sum == 3 + sum_of(seed * 7919, 2));
+  for (std::uint64_t seed = first; seed < first + programs && failures == 0; ++seed) {
+    testing::say_seed_at_alarm(seed);
+    const std::uint64_t number = Random(seed).next();
+    EXPECT_HERE(random_family(number, 2, 3) == 3 + sum_of(number, 2));
+    if (failures != 0) std::fprintf(stderr, "again: --first %lu --programs 1\n", seed);
   }
+  alarm(0);
   return failures;
 }
 
@@ -343,7 +356,14 @@ TEST_P(RemoteChannels, FreeThreadsThatWait) {
   for (const int size : {1, 2}) EXPECT_EQ(ran("ends", size), 0) << size;
   EXPECT_EQ(ran("reader", 2), 0);
 }
-TEST_P(RemoteChannels, BringThoseOfRandomPrograms) { EXPECT_EQ(ran("random", 3), 0); }
+TEST_P(RemoteChannels, BringThoseOfRandomPrograms) {
+  choices.say();
+  EXPECT_EQ(ran("random", 3,
+                {{"FIRST", std::to_string(choices.first)},
+                 {"PROGRAMS", std::to_string(choices.programs)}}),
+            0)
+      << "seeds from " << choices.first;
+}
 TEST_P(RemoteChannels, StopAtMistakes) {
   for (const auto& [mistake, sentence] : std::vector<std::pair<std::string, std::string>>{
            {"second write", "write: a global channel was written before, or its family was synced"},
@@ -368,5 +388,12 @@ TEST_P(RemoteChannels, StopAtMistakes) {
 }  // namespace tombolo::svp
 
 int main(int argc, char** argv) {
-  return tombolo::svp::testing::main_of(argc, argv, tombolo::svp::parts);
+  namespace svp = tombolo::svp;
+  if (argc == 3 && std::string(argv[1]) == "--part")
+    return svp::testing::main_of(argc, argv, svp::parts);
+  ::testing::InitGoogleTest(&argc, argv);
+  svp::testing::program = argv[0];
+  if (svp::choices.read(argc, argv)) return RUN_ALL_TESTS();
+  std::fprintf(stderr, "usage: %s [--first SEED] [--programs N]\n", argv[0]);
+  return 2;
 }
