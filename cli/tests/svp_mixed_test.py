@@ -142,6 +142,7 @@ def families_run_alone_and_not_as_processes(program: Path, transport: str) -> No
     done = run("dsm", "run", "-n", 4, "--transport", transport, program, "100")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("tombolo: families run on the threads of a process"), done.stderr
+    assert "start it without `tombolo dsm run`" in done.stderr, done.stderr
 
 
 def test_families_refuse_threads_that_are_processes(tmp_path):

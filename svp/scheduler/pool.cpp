@@ -78,7 +78,7 @@ void refuse_threads_in_processes() {
   std::fprintf(
       stderr,
       "tombolo: families run on the threads of a process, and the threads of this program "
-      "are processes: start it with `tombolo svp run`, and compile it without tombolo-cc\n");
+      "are processes: start it without `tombolo dsm run`, by itself or with `tombolo svp run`\n");
   std::_Exit(1);
 }
 
