@@ -21,7 +21,7 @@ template <class Clock = std::chrono::steady_clock>
 class RunLength {
  public:
   static constexpr std::uint32_t stride = 32;
-  static constexpr std::uint32_t longest = 4096;
+  static constexpr std::uint32_t longest = 32768;
   static constexpr std::chrono::nanoseconds short_stride{400};
   static constexpr std::chrono::nanoseconds long_stride{1000};
 
@@ -37,7 +37,7 @@ class RunLength {
   }
 
  private:
-  // A clock costs a hundredth of it.
+  // A clock, which waits for all loads before it, costs a hundredth of it.
   static constexpr std::chrono::nanoseconds short_run{2000};
 
   void adjust(typename Clock::duration took, std::int64_t strides) {

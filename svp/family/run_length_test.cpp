@@ -47,7 +47,7 @@ TEST(RunLengths, GrowUntilARunIsWorthAClock) {
   EXPECT_EQ(after_runs(length, 8, 1ns), 256u);
   EXPECT_EQ(after_runs(length, 4, 1ns), 2048u);
   EXPECT_EQ(after_runs(length, 100, 1ns), 2048u);
-  EXPECT_EQ(after_runs(length, 1, 0ns), Lengths::longest);
+  EXPECT_EQ(after_runs(length, 4, 0ns), Lengths::longest);
   EXPECT_EQ(after_runs(length, 1, 0ns), Lengths::longest);
 }
 

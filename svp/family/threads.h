@@ -291,9 +291,10 @@ class DividedThreads {
   }
   // So many threads from the part's `ordinal` on, or whole strides of them until one after which
   // the worker has an answer (Worker::has_answer): how many. A body of its own for the compiler,
-  // which then knows that threads do not change it.
-  std::uint64_t run_threads(Running& part, std::uint64_t ordinal, std::uint64_t run,
-                            Worker& worker) {
+  // which then knows that threads do not change it; and a function of its own, in whose registers
+  // the constants of the body stay.
+  [[gnu::noinline]] std::uint64_t run_threads(Running& part, std::uint64_t ordinal,
+                                              std::uint64_t run, Worker& worker) {
     const Index first = range_.index(ordinal);
     const Body body = body_;
     const auto step = static_cast<std::uint64_t>(range_.step);
@@ -308,22 +309,31 @@ class DividedThreads {
       for (std::uint64_t i = 0; i != threads; ++i) call_body(body, at((from + i) * step));
     });
   }
-  // A whole stride has a fixed number of threads, for the compiler.
   template <class Threads>
   static std::uint64_t in_strides(Running& part, std::uint64_t run, Worker& worker,
                                   Threads&& threads) {
-    constexpr std::uint64_t stride = RunLength<>::stride;
     std::uint64_t have_run = 0;
-    while (run - have_run >= stride) {
-      threads(have_run, stride);
-      have_run += stride;
-      if (!worker.wanted()) continue;
+    for (;;) {
+      have_run = until_wanted(have_run, run, worker, threads);
+      if (run - have_run < stride) break;
       part.next -= run - have_run;  // threads of this run may be given away, too
       if (worker.has_answer()) return have_run;
       part.next += run - have_run;  // ORG2
     }
     threads(have_run, run - have_run);
     return run;
+  }
+  // At least a stride, if there is one. A whole stride has a fixed number of threads, and the loop no
+  // calls but theirs: the compiler keeps what the threads use in registers.
+  template <class Threads>
+  static std::uint64_t until_wanted(std::uint64_t from, std::uint64_t run, const Worker& worker,
+                                    Threads& threads) {
+    while (run - from >= stride) {
+      threads(from, stride);
+      from += stride;
+      if (worker.wanted()) break;
+    }
+    return from;
   }
   bool divide(Running& part, Worker& worker) {
     if (!may_divide(part)) return false;
@@ -369,6 +379,7 @@ class DividedThreads {
   static constexpr bool in_runs = sizeof...(Channels) == 0 && std::is_trivially_copyable_v<Body> &&
                                   std::is_copy_constructible_v<Body> &&
                                   std::invocable<const Body&, Index> && sizeof(Body) <= 64;
+  static constexpr std::uint64_t stride = RunLength<>::stride;
   // For fewer threads the clock would cost more than is gained.
   static constexpr std::uint64_t shortest_in_runs = 128;
 
