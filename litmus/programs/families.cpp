@@ -100,10 +100,11 @@ ExploredProgram inbox(const std::string& name, const std::string& about, machine
 
 template <template <class> class L, class Service = svp::Service>
 ExploredProgram remote(const std::string& name, const std::string& about, unsigned families,
-                       RemoteFault fault = RemoteFault::none, const Bounds& bounds = {}) {
+                       RemoteFault fault = RemoteFault::none, const Bounds& bounds = {},
+                       Answers answers = Answers::asked) {
   return {.name = name, .about = about, .bounds = bounds, .cores = 2, .make = [=](machine::Home) {
             return std::unique_ptr<Program>(
-                std::make_unique<RemoteProgram<Explored, L, Service>>(families, fault));
+                std::make_unique<RemoteProgram<Explored, L, Service>>(families, fault, answers));
           }};
 }
 
@@ -119,10 +120,10 @@ ExploredProgram remote_channels(const std::string& name, const std::string& abou
 
 template <template <class> class L, class Call = svp::Call, class Service = svp::Service>
 ExploredProgram remote_kill(const std::string& name, const std::string& about, Killing killing,
-                            const Bounds& bounds = {}) {
+                            const Bounds& bounds = {}, bool unasked = false) {
   return {.name = name, .about = about, .bounds = bounds, .cores = 2, .make = [=](machine::Home) {
             return std::unique_ptr<Program>(
-                std::make_unique<RemoteKillProgram<Explored, L, Call, Service>>(killing));
+                std::make_unique<RemoteKillProgram<Explored, L, Call, Service>>(killing, unasked));
           }};
 }
 
@@ -179,6 +180,10 @@ std::vector<ExploredProgram> family_programs() {
       remote<svp::MailboxLink>("families/remote-sync-in-any-order",
                                "two families at another core, of which the second is synced first",
                                2, RemoteFault::none, {.evictions = 0, .preemptions = 2}),
+      remote<svp::MailboxLink>("families/remote-unasked",
+                               "the same, with answers that come unasked and are taken at once", 2,
+                               RemoteFault::none, {.evictions = 0, .preemptions = 2},
+                               Answers::unasked),
       remote_channels<svp::RingLink>(
           "families/remote-channel",
           "a value for a family at another core, and one back with its end", 1,
@@ -194,6 +199,9 @@ std::vector<ExploredProgram> family_programs() {
       remote_kill<svp::MailboxLink>("families/remote-kill-by-mailbox",
                                     "the same by one mailbox each", Killing::races_with_its_end,
                                     {.evictions = 0, .preemptions = 1}),
+      remote_kill<svp::RingLink>("families/remote-kill-unasked",
+                                 "the same over rings, with a completion that comes unasked",
+                                 Killing::races_with_its_end, {}, true),
       remote_kill<svp::RingLink>("families/remote-killed",
                                  "a family at another core that ends by its kill alone",
                                  Killing::ends_it),
@@ -273,6 +281,17 @@ std::vector<ExploredProgram> broken_family_programs() {
       broken(remote<svp::MailboxLink, svp::broken::HastyService>(
           "families/remote/no-sync-request",
           "completions are sent unasked, and the first blocks the mailbox (002 section 5.2.2)", 2)),
+      broken(remote<svp::MailboxLink>(
+          "families/remote-unasked/of-the-synced-alone",
+          "answers come unasked, and the creator takes those of the family that it syncs", 2,
+          RemoteFault::none, {}, Answers::unasked_of_the_synced)),
+      broken(remote<svp::MailboxLink>("families/remote-unasked/no-refresh-at-sync",
+                                      "results that came unasked are not refreshed", 2,
+                                      RemoteFault::refresh, {}, Answers::unasked)),
+      broken(remote_kill<svp::RingLink, svp::Call, svp::broken::LateKill>(
+          "families/remote-kill-unasked/late-kill",
+          "a kill that comes after the end stays for the next family of the number",
+          Killing::races_with_its_end, {}, true)),
       broken(remote_channels<svp::MailboxLink, svp::Call, svp::broken::EagerService>(
           "families/remote/value-not-wanted",
           "the value of a channel is sent unasked, and blocks the mailbox", 2,

@@ -2,7 +2,8 @@
 // Purpose: the kill of a remote family (svp/transport/): core 0 creates a family at core 1, kills
 // it and syncs it, and then creates and syncs another one of the same number. Each end is told
 // once, and the second family is not killed. The kill either races with the first one's end and the
-// completion, or goes before the request to sync to a family that ends by it alone.
+// completion, asked for or not, or goes before the request to sync to a family that ends by it
+// alone.
 //
 // Invariants: GP1 of explorer/program.h: the outcome is that of memory alone.
 // Thread safety: as Program.
@@ -35,7 +36,7 @@ template <class C, template <class> class LinkOn, class Call = svp::Call,
 class RemoteKillProgram final : public Program {
  public:
   using L = LinkOn<C>;
-  explicit RemoteKillProgram(Killing killing) : killing_(killing) {}
+  RemoteKillProgram(Killing killing, bool unasked) : killing_(killing), unasked_(unasked) {}
 
   MemoryShape shape() const override {
     machine::SyncLayout layout(C::reserved_sync_bytes(cores));
@@ -73,7 +74,8 @@ class RemoteKillProgram final : public Program {
   void create_and_sync(L& link, unsigned family, Run& run) {
     svp::NoReach reach;
     Call call(svp::VirtualChannel{.opener = 0, .peer = 1, .number = 0},
-              svp::CallPlan{.function = &svp::remote<&detail::without_arguments>.entry()},
+              svp::CallPlan{.function = &svp::remote<&detail::without_arguments>.entry(),
+                            .takes_unasked = unasked_},
               std::span<const svp::Piece>());
     call.open(reach);
     const bool killed = family == 0;
@@ -139,6 +141,7 @@ class RemoteKillProgram final : public Program {
   }
 
   Killing killing_;
+  bool unasked_;
 };
 
 }  // namespace tombolo::litmus

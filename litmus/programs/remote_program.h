@@ -2,7 +2,8 @@
 // Purpose: the protocol of remote families (svp/transport/) in the sequence of 002 section 5.2.2:
 // core 0 creates families at core 1 and syncs the last one first, while the first one ends first.
 // Each has a variable of core 0 that goes by its address: its family sees the value at the create,
-// and core 0 the family's after the sync.
+// and core 0 the family's after the sync. Core 0 takes the messages of the family that it syncs
+// alone, and they are asked for; or all messages when they come, and they come unasked.
 //
 // Invariants: GP1 of explorer/program.h: the outcome is that of memory alone.
 // Thread safety: as Program.
@@ -25,6 +26,9 @@ namespace tombolo::litmus {
 // The steps of the reach that the program leaves out, wrongly.
 enum class RemoteFault : std::uint8_t { none, publish, refresh, map, unmap };
 
+// What core 0 takes.
+enum class Answers : std::uint8_t { asked, unasked, unasked_of_the_synced };
+
 namespace detail {
 
 inline void of_a_variable(svp::InOutArray<std::uint64_t>) {}
@@ -36,7 +40,8 @@ template <class C, template <class> class LinkOn, class Service = svp::Service>
 class RemoteProgram final : public Program {
  public:
   using L = LinkOn<C>;
-  RemoteProgram(unsigned families, RemoteFault fault) : families_(families), fault_(fault) {}
+  RemoteProgram(unsigned families, RemoteFault fault, Answers answers)
+      : families_(families), fault_(fault), answers_(answers) {}
 
   MemoryShape shape() const override {
     machine::SyncLayout layout(C::reserved_sync_bytes(cores));
@@ -59,6 +64,7 @@ class RemoteProgram final : public Program {
   std::string outcome(const Memory&, Run&) override { return "all families were synced"; }
 
  private:
+  using Calls = std::vector<std::unique_ptr<svp::Call>>;
   static constexpr machine::Home cores = 2;
   static constexpr std::uint64_t link_bytes = 1024;
   static constexpr machine::Offset variables = cores * link_bytes;
@@ -115,7 +121,7 @@ class RemoteProgram final : public Program {
 
   void create_and_sync(C& core, L& link, Reached& reach, Run& run) {
     const svp::Form& form = svp::Parameter<svp::InOutArray<std::uint64_t>>::form;
-    std::vector<std::unique_ptr<svp::Call>> calls;
+    Calls calls;
     for (std::uint32_t family = 0; family < families_; ++family) {
       write(core, family, 10 + family);
       const std::array<svp::Piece, 1> pieces{
@@ -123,23 +129,27 @@ class RemoteProgram final : public Program {
       calls.push_back(std::make_unique<svp::Call>(
           svp::VirtualChannel{.opener = 0, .peer = 1, .number = family},
           svp::CallPlan{.function = &svp::remote<&detail::of_a_variable>.entry(),
-                        .carriage = svp::Carriage::remap},
+                        .carriage = svp::Carriage::remap,
+                        .takes_unasked = answers_ != Answers::asked},
           pieces));
       calls.back()->open(reach);
       while (!calls.back()->advance(link)) wait(link, run);
     }
     for (std::uint32_t family = families_; family-- > 0;) {
-      sync(link, *calls[family], reach, run);
+      sync(link, calls, family, reach, run);
       see(core, family, 20 + family, "after its sync", run);
     }
   }
-  // Takes the messages of its own channel alone.
-  static void sync(L& link, svp::Call& call, Reached& reach, Run& run) {
+  void sync(L& link, const Calls& calls, std::uint32_t family, Reached& reach, Run& run) const {
+    svp::Call& call = *calls[family];
     call.ask_sync();
+    call.settle(reach);
     while (!call.ended()) {
       const bool sent = call.advance(link);
-      const bool took =
-          link.poll([&](const svp::Message& message) { return call.take(message, reach); });
+      const bool took = link.poll([&](const svp::Message& message) {
+        const bool all = answers_ == Answers::unasked;
+        return calls[all ? message.channel.number : family]->take(message, reach);
+      });
       if (!took && sent && !call.ended()) wait(link, run);
       if (!sent && !took) wait(link, run);
     }
@@ -178,6 +188,7 @@ class RemoteProgram final : public Program {
 
   unsigned families_;
   RemoteFault fault_;
+  Answers answers_;
 };
 
 }  // namespace tombolo::litmus

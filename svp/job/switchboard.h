@@ -7,7 +7,8 @@
 //             SWB2 a call leaves the tables before its family's task is done; a served family when
 //                 its completion is sent, or its creator's process has ended.
 //             SWB3 a site that has ended gets no message; its calls fail with the cause, those that
-//                 are open and those to come, and its families here are killed.
+//                 are open and those to come, and its families here are killed. A call whose answer
+//                 has come before has that.
 //             SWB4 without memory for its tables, or the link's, the process ends with a sentence:
 //                 messages could neither be kept nor answered. Data have none of that (SVC3, CLL3).
 // Thread safety: yes: one lock. Data that are fetched or given back from memory to memory are not
@@ -78,7 +79,9 @@ class Switchboard final : public Host {
       if (stopped || open.family.stopped()) open.call->ask_kill();
       look_at_channels(open);
       open.call->ask_sync();
+      open.call->settle(reach_);
       advance(open);
+      close_if_ended(open);
     });
   }
 
@@ -195,8 +198,10 @@ class Switchboard final : public Host {
 
   void open_as(std::uint32_t number, OpenCall& open, const RemoteRecord& at, const CallPlan& plan,
                std::span<const Piece> pieces) {
+    CallPlan own = plan;
+    own.takes_unasked = true;  // SWB1
     Call& call = open.call.emplace(
-        VirtualChannel{.opener = link_.self(), .peer = at.site, .number = number}, plan, pieces);
+        VirtualChannel{.opener = link_.self(), .peer = at.site, .number = number}, own, pieces);
     TOMBOLO_CHECK(call.unfit() == nullptr,
                   "create: {} has an argument without a form in XDR, which transport stream needs",
                   plan.function->name);
@@ -337,7 +342,8 @@ class Switchboard final : public Host {
     if (!ends_[site].empty()) return;
     ends_[site] = how;
     for (std::size_t number = 0; number < calls_.size(); ++number)
-      if (calls_[number] != nullptr && calls_[number]->call->channel().peer == site)
+      if (const OpenCall* const open = calls_[number];
+          open != nullptr && open->call->channel().peer == site && !open->call->is_answered())
         fail(*calls_[number], how);
     for (auto at = served_.lower_bound({site, 0}); at != served_.end();) {
       ServedFamily& family = *(at++)->second;

@@ -90,6 +90,11 @@ void runs_on(Index) {
   const Running one;
   for (;;) checkpoint();
 }
+void adds_and_fills(Index i, OutArray<std::int64_t> numbers) {
+  sum += i;
+  numbers[0] = 3;
+}
+void tells(Out<std::int64_t> value) { *value = 42; }
 void of_array(InArray<std::int64_t> numbers) { sum += numbers[0]; }
 void reads_on(Global<std::int64_t>& value, SharedEnd<std::int64_t>& end) {
   const Running one;
@@ -229,15 +234,42 @@ TEST_F(Boards, FailCallsToASiteThatIsLost) {
   expect_nothing_left();
 }
 
+// Its site keeps nothing of the family, and the creator's memory is as it was until the sync.
+TEST_F(Boards, KeepAShortAnswerThatComesUnasked) {
+  std::int64_t value = 7;
+  Out<std::int64_t> out(value);
+  const std::array<Piece, 1> pieces{Parameter<Out<std::int64_t>>::piece(out)};
+  for (const bool lost : {false, true}) {
+    value = 7;
+    Remote0 family(*this, remote<&tells>, {}, pieces);
+    until([&] { return family.call.call->is_answered(); });
+    EXPECT_EQ(there.open_calls(), 0u);
+    if (lost) here.site_ended(1, "it is gone");
+    family.kill();
+    here.pump();
+    EXPECT_FALSE(family.done());
+    EXPECT_EQ(value, 7);
+    here.ask_sync(family.call, false);
+    EXPECT_TRUE(family.done());
+    EXPECT_EQ(value, 42);
+    EXPECT_EQ(family.completion().reason, ExitReason::done);
+    EXPECT_FALSE(there.has_arrivals()) << "neither the sync nor the kill is told";
+    EXPECT_EQ(here.open_calls(), 0u);
+    (void)family.exit();
+  }
+}
+
 // Families of a site that is lost: one that runs, one that has ended, one whose data come no more.
 TEST_F(Boards, FreeFamiliesOfASiteThatIsLost) {
   post.room = 4;
   std::vector<std::int64_t> numbers(1000, 7);
   InArray<std::int64_t> array(numbers);
   const std::array<Piece, 1> pieces{Parameter<InArray<std::int64_t>>::piece(array)};
+  OutArray<std::int64_t> output(numbers);
+  const std::array<Piece, 1> filled{Parameter<OutArray<std::int64_t>>::piece(output)};
   sum = 0;
   Remote0 runs(*this, remote<&runs_on>, {.limit = 2});
-  Remote0 ended(*this, remote<&adds>, {.limit = 5});
+  Remote0 ended(*this, remote<&adds_and_fills>, {.limit = 5}, filled);
   until([] { return running.load() != 0 && sum.load() == 10; });
   Remote0 unsent(*this, remote<&of_array>, {}, pieces);
   while (there.open_calls() != 3) there.pump();

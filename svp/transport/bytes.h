@@ -15,6 +15,9 @@ namespace tombolo::svp {
 
 class Bytes {
  public:
+  // So many need no allocation.
+  static constexpr std::size_t few = 256;
+
   Bytes() {}
   Bytes(const Bytes&) = delete;
   Bytes& operator=(const Bytes&) = delete;
@@ -43,8 +46,6 @@ class Bytes {
   }
 
  private:
-  static constexpr std::size_t few = 256;
-
   const std::byte* data() const { return large_ ? large_.get() : small_; }
   std::byte* data() { return large_ ? large_.get() : small_; }
   void move_to(std::size_t capacity) {

@@ -6,15 +6,19 @@
 //   call.open(reach);
 //   while (!call.advance(link)) ...                    // create; goes on without it, too
 //   call.ask_sync();
+//   call.settle(reach);
 //   while (!call.ended()) { call.advance(link); link.poll([&](const Message& m) {
 //                              return call.take(m, reach); }); }
 //
 // Invariants: CLL1 the other site sends nothing before it has the request to sync, or a wish for
 //                 the value of a channel and then that alone: so a message never waits in the link
-//                 for a creator that waits for another family (002 section 5.2.2).
+//                 for a creator that waits for another family (002 section 5.2.2). Where the
+//                 creator's site takes each message when it comes, a short answer is sent unasked:
+//                 there and back are two messages, not three.
 //             CLL2 the creator's memory is as its last store left it when the request is sent
 //                 (publish), and as the family left it when ended() becomes true (refresh). Memory
-//                 is consistent at these two points alone.
+//                 is consistent at these two points alone: an answer that has come unasked is kept
+//                 until the creator asks.
 //             CLL3 the call ends with exactly one completion, whatever is asked meanwhile.
 //                 Where there is no memory for it, it is counted to its end, and the call fails.
 //             CLL4 values that the parent writes to channels go before the request to sync: that
@@ -50,7 +54,8 @@ struct RequestHead {
   Index step = 1;
   std::uint64_t block = 0;
   std::uint32_t place = 0;  // of the other site's
-  std::uint32_t carriage = 0;
+  std::uint16_t carriage = 0;
+  std::uint16_t unasked = 0;      // 1: the completion may come before the request to sync
   std::uint64_t bytes = 0;        // of the head and the block
   std::uint64_t later_bytes = 0;  // of arrays, in messages after it
 };
@@ -79,6 +84,7 @@ struct CallPlan {
   Range range{};
   std::uint32_t place = 0;
   Carriage carriage = Carriage::best;
+  bool takes_unasked = false;  // the creator's site takes each message when it comes
 };
 
 class Call {
@@ -115,6 +121,7 @@ class Call {
       routed.address = reinterpret_cast<std::uintptr_t>(routed.piece.at);
       if (routed.way == Way::address) reach.publish(routed.piece.at, routed.piece.bytes());
     }
+    unasked_ = plan_.takes_unasked && plan_.function->channels.empty() && has_short_answer();
     write_request();
     sending_.begin(Kind::request, block_.all(), pieces_, Leg::there);
     if (!plan_.function->channels.empty())
@@ -131,13 +138,15 @@ class Call {
     if (sync_ != Asked::no || std::exchange(channels_->of[channel].wanted, true)) return;
     channels_->out.tell(channel, News::wanted);
   }
-  void ask_sync() { sync_ = sync_ == Asked::no ? Asked::yes : sync_; }
+  void ask_sync() {
+    if (sync_ == Asked::no) sync_ = unasked_ ? Asked::sent : Asked::yes;
+  }
   void ask_kill() { kill_ = kill_ == Asked::no ? Asked::yes : kill_; }
 
   // Sends all that is due, as far as the link has room. True: nothing is left to be sent.
   template <Link L>
   bool advance(L& link) {
-    if (ended_) return true;
+    if (ended_ || is_answered()) return true;
     return advance_request(link) && tell_kill(link) && advance_notes(link) && tell_sync(link);
   }
 
@@ -152,9 +161,17 @@ class Call {
       note(receiving_.take(message.bytes));
     else if (message.kind == Kind::notes)
       note(channels_ != nullptr && channels_->in.take(message.bytes, use));
-    if (complete_ && receiving_.complete() && !ended_) end(reach);
+    settle(reach);
     return true;
   }
+  // After ask_sync(), whose answer may have come before: the output is with the creator then.
+  template <Reach R>
+  void settle(R& reach) {
+    if (whole_ && !complete_ && (!unasked_ || sync_ != Asked::no)) read_answer();
+    if (complete_ && receiving_.complete() && !ended_) end(reach);
+  }
+  // The answer has come unasked, and no other message does.
+  bool is_answered() const { return unasked_ && whole_; }
   template <Reach R>
   bool take(const Message& message, R& reach) {
     return take(message, reach, [](const Note&) {});
@@ -212,6 +229,11 @@ class Call {
 
   bool encoded() const { return plan_.carriage == Carriage::stream; }
 
+  // It fits in the room that the call has in any case.
+  bool has_short_answer() const {
+    return bytes_in_messages(pieces_, Leg::back) == 0 &&
+           sizeof(CompletionHead) + bytes_in_block(pieces_, Leg::back, encoded()) <= Bytes::few;
+  }
   void write_request() {
     block_.grow(sizeof(RequestHead));  // written last
     BlockWriter(block_, encoded()).write(pieces_, Leg::there);
@@ -222,7 +244,8 @@ class Call {
                      .step = plan_.range.step,
                      .block = plan_.range.block,
                      .place = plan_.place,
-                     .carriage = static_cast<std::uint32_t>(plan_.carriage),
+                     .carriage = static_cast<std::uint16_t>(plan_.carriage),
+                     .unasked = static_cast<std::uint16_t>(unasked_ ? 1 : 0),
                      .bytes = block_.size(),
                      .later_bytes = bytes_in_messages(pieces_, Leg::there)};
     block_.overwrite(0, &head, sizeof head);
@@ -241,8 +264,12 @@ class Call {
     answering_ = true;
     keep(bytes);
     CompletionHead head;
+    whole_ = BytesReader(block_.all()).take(head) && head.bytes <= come_;
+  }
+  void read_answer() {
+    CompletionHead head;
     BytesReader reader(block_.all());
-    if (!reader.take(head) || head.bytes > come_) return;
+    reader.take(head);
     complete_ = true;
     completion_.reason = head.reason;
     completion_.value = head.value;
@@ -302,10 +329,12 @@ class Call {
   Asked sync_ = Asked::no;
   Asked kill_ = Asked::no;
   bool sent_ = false;
+  bool unasked_ = false;
   std::uint64_t come_ = 0;  // bytes of the completion
   bool answering_ = false;
   bool no_memory_ = false;  // for all of these
-  bool complete_ = false;
+  bool whole_ = false;      // the completion has come,
+  bool complete_ = false;   // and is read
   bool misfit_ = false;
   bool expecting_ = false;
   bool ended_ = false;

@@ -200,6 +200,85 @@ TEST_F(Protocol, AnswersOnlyOnceItIsAsked) {
   EXPECT_EQ(call.completion().value, 42);
 }
 
+template <std::size_t n>
+struct Words {
+  std::array<std::uint64_t, n> of;
+};
+template <std::size_t n>
+void tell_words(Out<Words<n>>) {}
+void tell_array(OutArray<std::uint64_t>) {}
+
+// The answer has room in the call, comes in one message, and the creator's site takes it then.
+TEST_F(Protocol, WantsShortAnswersUnasked) {
+  const auto wants = [&](const auto& of, const Piece& piece, Carriage carriage, bool takes) {
+    Call call({.opener = 0, .peer = 1, .number = 0},
+              {.function = &of.entry(), .carriage = carriage, .takes_unasked = takes},
+              std::span<const Piece>(&piece, 1));
+    call.open(reach_);
+    testing::QueueLink here(post_, 0, 10, 4096);
+    EXPECT_TRUE(call.advance(here));
+    RequestHead head;
+    EXPECT_TRUE(BytesReader(post_[1].back().bytes).take(head));
+    post_[1].clear();
+    call.ask_sync();
+    EXPECT_TRUE(call.advance(here));
+    EXPECT_EQ(post_[1].empty(), head.unasked != 0) << "the request to sync";
+    post_[1].clear();
+    return head.unasked != 0;
+  };
+  constexpr std::size_t room = (Bytes::few - sizeof(CompletionHead)) / 8;
+  Words<room> few{};
+  Words<room + 1> more{};
+  std::array<std::uint64_t, 2> words{};
+  Out<Words<room>> p0(few);
+  Out<Words<room + 1>> p1(more);
+  OutArray<std::uint64_t> p2(words);
+  const auto piece0 = Parameter<Out<Words<room>>>::piece(p0);
+  const auto piece1 = Parameter<Out<Words<room + 1>>>::piece(p1);
+  const auto piece2 = Parameter<OutArray<std::uint64_t>>::piece(p2);
+  EXPECT_TRUE(wants(remote<&tell_words<room>>, piece0, Carriage::best, true));
+  EXPECT_FALSE(wants(remote<&tell_words<room>>, piece0, Carriage::best, false));
+  EXPECT_FALSE(wants(remote<&tell_words<room + 1>>, piece1, Carriage::best, true));
+  EXPECT_TRUE(wants(remote<&tell_array>, piece2, Carriage::best, true));
+  EXPECT_FALSE(wants(remote<&tell_array>, piece2, Carriage::buffer, true));
+}
+
+// What has come is not read before the creator asks.
+TEST_F(Protocol, KeepsAnAnswerThatComesUnasked) {
+  std::vector<std::uint64_t> words(3, 5);
+  OutArray<std::uint64_t> array(words);
+  const std::array<Piece, 1> pieces{Parameter<OutArray<std::uint64_t>>::piece(array)};
+  Call call({.opener = 0, .peer = 1, .number = 0},
+            {.function = &remote<&tell_array>.entry(), .takes_unasked = true}, pieces);
+  Service service({.opener = 0, .peer = 0, .number = 0});
+  call.open(reach_);
+  testing::QueueLink here(post_, 0, 10, 16);
+  testing::QueueLink there(post_, 1, 10, 16);
+  while (!service.ready()) {
+    call.advance(here);
+    there.poll([&](const Message& m) { return service.take(m); });
+  }
+  run_all(service, reach_);
+  EXPECT_TRUE(service.advance(there));
+  ASSERT_GT(post_[0].size(), 1u);
+  while (!post_[0].empty()) {
+    EXPECT_FALSE(call.is_answered());
+    here.poll([&](const Message& m) { return call.take(m, reach_); });
+  }
+  EXPECT_TRUE(call.is_answered());
+  EXPECT_FALSE(call.ended());
+  EXPECT_EQ(words[0], 5u);
+  call.ask_kill();
+  EXPECT_TRUE(call.advance(here));
+  EXPECT_TRUE(post_[1].empty()) << "a kill after the end";
+  call.settle(reach_);
+  EXPECT_FALSE(call.ended()) << "it is not asked";
+  call.ask_sync();
+  call.settle(reach_);
+  EXPECT_TRUE(call.ended());
+  EXPECT_EQ(words, std::vector<std::uint64_t>(3, 0));
+}
+
 TEST_F(Protocol, RefusesFunctionsThatAreNotThereOrDiffer) {
   FunctionEntry unknown{.id = 1, .name = "unknown", .digest = 0};
   FunctionEntry other = remote<&work>.entry();

@@ -71,6 +71,15 @@ inline std::uint64_t bytes_in_messages(std::span<const Routed> pieces, Leg leg) 
   return bytes;
 }
 
+// Bytes of the contents that travel in the block.
+inline std::uint64_t bytes_in_block(std::span<const Routed> pieces, Leg leg, bool encoded) {
+  std::uint64_t bytes = 0;
+  for (const Routed& routed : pieces)
+    if (routed.way == Way::inside && travels(routed.piece.form->flow, leg))
+      bytes += encoded ? routed.piece.count * routed.piece.form->xdr->bytes : routed.piece.bytes();
+  return bytes;
+}
+
 class BlockWriter {
  public:
   BlockWriter(Bytes& block, bool encoded) : block_(block), encoded_(encoded) {}

@@ -13,8 +13,8 @@
 //   while (!service.advance(link)) ...                 // the channel is closed
 //
 // Invariants: SVC1 nothing is sent before the request to sync has come, but values of channels that
-//                 the creator wants (CLL1). Where these cannot be known, as the function is not
-//                 there, the completion comes instead.
+//                 the creator wants, and completions that it takes unasked (CLL1). Where the former
+//                 cannot be known, as the function is not there, the completion comes instead.
 //             SVC2 memory that was shown by address is refreshed by fetch(), and published by
 //                 end(), before the completion is sent.
 //             SVC3 a request that cannot be served is answered by `failed` with the cause, after
@@ -196,6 +196,7 @@ class Service {
     carriage_ = static_cast<Carriage>(head.carriage);
     refused_ = understand(head);
     if (refused_.ok()) receiving_.begin(pieces_, Leg::there);
+    if (head.unasked != 0 && channels_ == nullptr) sync_asked_ = true;
   }
   Status understand(const RequestHead& head) {
     const FunctionEntry* const function = find_function(head.function);
