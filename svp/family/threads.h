@@ -323,8 +323,8 @@ class DividedThreads {
     threads(have_run, run - have_run);
     return run;
   }
-  // At least a stride, if there is one. A whole stride has a fixed number of threads, and the loop no
-  // calls but theirs: the compiler keeps what the threads use in registers.
+  // At least a stride, if there is one. A whole stride has a fixed number of threads, and the loop
+  // no calls but theirs: the compiler keeps the values of their code in registers.
   template <class Threads>
   static std::uint64_t until_wanted(std::uint64_t from, std::uint64_t run, const Worker& worker,
                                     Threads& threads) {

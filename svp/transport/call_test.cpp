@@ -243,7 +243,7 @@ TEST_F(Protocol, WantsShortAnswersUnasked) {
   EXPECT_FALSE(wants(remote<&tell_array>, piece2, Carriage::buffer, true));
 }
 
-// What has come is not read before the creator asks.
+// The answer is read when the creator asks, and not before.
 TEST_F(Protocol, KeepsAnAnswerThatComesUnasked) {
   std::vector<std::uint64_t> words(3, 5);
   OutArray<std::uint64_t> array(words);
