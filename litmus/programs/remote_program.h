@@ -26,7 +26,7 @@ namespace tombolo::litmus {
 // The steps of the reach that the program leaves out, wrongly.
 enum class RemoteFault : std::uint8_t { none, publish, refresh, map, unmap };
 
-// What core 0 takes.
+// The messages that core 0 takes.
 enum class Answers : std::uint8_t { asked, unasked, unasked_of_the_synced };
 
 namespace detail {
