@@ -33,6 +33,7 @@ NOT_JUDGED = ("mpi", "link.h", "slumber.h")  # link.h: a contract
 STATEMENT = r"(?:(?<=    )|(?<=[;{)] ))"  # at its beginning
 TOLD = re.compile(
     r"\b(?:open->|open\.)?call(?:->|\.)(?:ask_kill|ask_sync)\s*\((?=\))"
+    r"|\bopen\.call->settle\s*\(|" + STATEMENT + r"settle\s*\("
     r"|\bfamily\.service\.take\s*\(|" + STATEMENT + r"family\.kill\s*\((?=\))"
     r"|" + STATEMENT + r"(?:advance|close_if_ended|orphan)\s*\((?=open\)|family\)|\*open\))"
     r"|" + STATEMENT + r"(?:pass_kills_on|end_site)\s*\("
@@ -42,6 +43,7 @@ TOLD = re.compile(
     r"|\b(?:last_|first_|cell_)\.close\s*\((?=\))|(?<=\{ )end\.(?:end|pass_on)\s*\("
     r"|" + STATEMENT + r"(?:note_taken|drop_kept|poke_stopped)\s*\("
 )
+COMMENT = re.compile(r"//[^\n]*")
 # A statement, and behind it the one that announces or fetches its bytes.
 LETTER = r"(?P<first>detail::write_letter\([^;]*;)(?P<between>\s+)"
 ORDERED = (
@@ -75,8 +77,8 @@ def late_statements(code, text):
     for pattern in ORDERED:
         for pair in pattern.finditer(code):
             first, between, second = (text[slice(*pair.span(part))] for part in ("first", "between", "second"))
-            # The announcement stays behind the comment in between.
-            yield pair.start(), pair.end(), second + between.replace("//", "") + first
+            # Without the comment in between, behind which the announcement would be one, too.
+            yield pair.start(), pair.end(), second + COMMENT.sub("", between) + first
 
 
 def moved_edges(code, text):
