@@ -196,7 +196,7 @@ class Service {
     carriage_ = static_cast<Carriage>(head.carriage);
     refused_ = understand(head);
     if (refused_.ok()) receiving_.begin(pieces_, Leg::there);
-    if (head.unasked != 0 && channels_ == nullptr) sync_asked_ = true;
+    sync_asked_ = head.unasked != 0;
   }
   Status understand(const RequestHead& head) {
     const FunctionEntry* const function = find_function(head.function);
