@@ -384,6 +384,16 @@ def test_a_pthreads_program_runs_as_it_is_and_takes_settings_of_pages_with_windo
         assert words[0] in refused.stderr and "map the same pages" in refused.stderr.replace("\n", " ")
 
 
+def test_a_script_is_refused_by_name(tmp_path):
+    script = tmp_path / "script"
+    script.write_text("#!/bin/sh\necho ran\n")
+    script.chmod(0o755)
+    for done in (run(script), run("script", PATH=f"{tmp_path}:{os.environ['PATH']}")):
+        assert (done.returncode, done.stdout) == (2, "")
+        told = done.stderr.replace("\n", " ")
+        assert "/script is a script: each process would run all of it. Name the program" in told
+
+
 LOCKED_SUMS = r"""
 #include <pthread.h>
 #include <unistd.h>

@@ -77,10 +77,9 @@ def check(program: str) -> None:
     path = shutil.which(program)
     if path is None:
         raise UserError(f"{program}: no such program")
+    check_is_no_script(Path(path))
     with open(path, "rb") as file:
         head = file.read(4096)
-    if head[:4] != b"\x7fELF":
-        raise UserError(f"{program} is a script: name the program that it starts")
     if head[4] != 2:
         raise UserError(f"{program} is a program of 32 bits, which is not served")
     if not _has_interpreter(head):
@@ -95,10 +94,23 @@ def check(program: str) -> None:
             )
 
 
+def check_is_no_script(program: Path) -> None:
+    """A UserError for a file that is no ELF program: each process would run all of it."""
+    if not _is_elf(program):
+        raise UserError(
+            f"{program} is a script: each process would run all of it. Name the program that it starts "
+            "(of a language, its interpreter), or let the script call `tombolo dsm run`"
+        )
+
+
 def is_unchanged(program: Path) -> bool:
-    """Whether it is an ELF program that is not linked to the library of tombolo/dsm.h."""
-    content = program.read_bytes()
-    return content[:4] == b"\x7fELF" and b"libtombolo_dsm.so" not in content
+    """Whether an ELF program is not linked to the library of tombolo/dsm.h."""
+    return b"libtombolo_dsm.so" not in program.read_bytes()
+
+
+def _is_elf(program: Path) -> bool:
+    with program.open("rb") as file:
+        return file.read(4) == b"\x7fELF"
 
 
 def _has_interpreter(head: bytes) -> bool:

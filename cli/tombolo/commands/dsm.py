@@ -85,6 +85,7 @@ def run(
     if mpi is not None:
         mpis.need(mpi)
     program = programs.locate(command[0])
+    dsm_world.check_is_no_script(program)
     told = "text" if stats else None
     if dsm_world.is_unchanged(program):
         chosen = transport or os.environ.get("TOMBOLO_DSM_TRANSPORT") or "map"
