@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from dsm_world_test import installed
 from tombolo import dsm, dsm_bench, libraries, paths
 from tombolo.app import app
 from tombolo.commands import bench_dsm
@@ -382,6 +383,18 @@ def test_a_pthreads_program_runs_as_it_is_and_takes_settings_of_pages_with_windo
         refused = run(*words, tmp_path / "p")
         assert refused.returncode == 2
         assert words[0] in refused.stderr and "map the same pages" in refused.stderr.replace("\n", " ")
+    assert run("-n", 1, tmp_path / "p").stdout == "42\n", "one thread besides the first"
+
+
+@pytest.mark.parametrize(("program", "arguments"), [("pigz", "-p 4 -k -n"), ("zstd", "-T4 -q -k")])
+def test_a_program_of_four_threads_may_have_more_that_help_them(program, arguments, tmp_path):
+    data = tmp_path / "data"
+    data.write_bytes(Path(__file__).read_bytes() * 20)
+    done = run("-n", 4, "--transport", "window", installed(program), *arguments.split(), data)
+    assert (done.returncode, done.stderr) == (0, "")
+    (packed,) = set(tmp_path.iterdir()) - {data}
+    unpacked = subprocess.run([program, "-d", "-c", packed], capture_output=True, check=True).stdout
+    assert unpacked == data.read_bytes()
 
 
 def test_a_script_is_refused_by_name(tmp_path):

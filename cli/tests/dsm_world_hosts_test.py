@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from dsm_hosts_test import CUT, GONE, LIMIT, LOST, OFF, environment, hosts, wait_until_ended  # noqa: F401 (a fixture)
-from dsm_world_test import all_ended, compiled, processes_of, run
+from dsm_world_test import TOO_MANY, all_ended, compiled, processes_of, run
 from tombolo import dsm_world, mpis
 
 SIZES = {"TOMBOLO_DSM_HEAP": "48MiB", "TOMBOLO_DSM_CACHE": "4MiB"}
@@ -101,6 +101,7 @@ def test_threads_beyond_the_processes_are_refused_as_pthreads_does():
     outcome = launched([compiled("ends_check"), "too many"], 3)
     assert "2 threads, then Resource temporarily unavailable" in outcome.stdout, outcome.stderr
     assert outcome.returncode == 0
+    assert outcome.stderr == TOO_MANY.format(3)
 
 
 # Each wait of each process then lasts for time slices of theirs.

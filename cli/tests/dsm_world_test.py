@@ -17,6 +17,11 @@ from tombolo.errors import UserError
 ROOT = Path(__file__).resolve().parents[2]
 CHECKS = ROOT / "dsm" / "pthread" / "checks"
 LIMIT = 60
+TOO_MANY = (
+    "tombolo: pthread_create: {} threads at once, the first one included, are all that -n (TOMBOLO_DSM_PROCESSES) "
+    "allows here: give a larger -n\n"
+)
+
 
 def compiled(name: str, *options: str) -> Path:
     source = next(CHECKS.glob(f"{name}.c*"))
@@ -171,9 +176,11 @@ def test_two_thousand_threads_are_created_and_joined(transport):
 
 
 def test_more_threads_than_processes_are_refused_as_pthreads_does(transport):
+    """Four times, of which the first is told."""
     outcome = ours([compiled("ends_check"), "too many"], processes=4, transport=transport)
     assert "3 threads, then Resource temporarily unavailable" in outcome.stdout, outcome.stderr
     assert outcome.returncode == 0
+    assert outcome.stderr == TOO_MANY.format(4)
 
 
 # --- The process that the program is -------------------------------------------------------------
@@ -293,6 +300,13 @@ def test_a_setting_that_programs_of_pthreads_do_not_have_is_refused_at_the_start
     assert outcome.stdout == ""
     assert outcome.stderr.startswith(f"tombolo: the program does not start: {told}")
     assert outcome.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("heap", [None, "4MiB"])
+def test_memory_is_the_heap_where_that_has_no_size_of_its_own(heap):
+    settings = dsm_world.environment(heap=heap) | {"TOMBOLO_DSM_MEMORY": "16TiB" if heap else "4MiB"}
+    outcome = run([compiled("ends_check"), "full heap"], settings)
+    assert outcome.stdout == "before\nCannot allocate memory\nthe program goes on\nat exit\n", outcome.stderr
 
 
 def test_a_full_heap_is_null_and_errno(transport):

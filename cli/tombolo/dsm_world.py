@@ -10,9 +10,17 @@ from tombolo import dsm, dsm_atomics, launch, libraries
 from tombolo.errors import UserError
 
 LIBRARY = "libtombolo_pthread.so"
-LAUNCHED = 4  # processes with transport mpi, if no number is given
+LAUNCHED = 8  # processes with transport mpi, if no number is given
+# Threads beside those that a user asks for: the first, and those that read, write and wait for
+# signals. pigz has 2, zstd up to 3, pbzip2 4.
+HELPERS = 4
 OPENMP = re.compile(r"lib(gomp|omp|iomp5)\b.*\.so.*")
 INTERPRETER = 3  # PT_INTERP of an ELF program header
+
+
+def processes(threads: int | None) -> int | None:
+    """How many may be forked at once, of one that is asked for so many threads. None: as many as by default."""
+    return None if threads is None else threads + HELPERS
 
 
 def environment(

@@ -124,6 +124,12 @@ bool ThreadTable::assign(std::uint64_t record, const StartServer& start, int& er
   return false;
 }
 
+bool ThreadTable::has_server() {
+  for (Thread server = 1; server < layout_.servers; ++server)
+    if (memory_.load(server_word(server, task_word)) < first_task) return true;
+  return false;
+}
+
 ThreadHandle ThreadTable::take(Task& task) {
   const WordIndex word = server_word(memory_.self(), task_word);
   std::uint64_t found = 0;

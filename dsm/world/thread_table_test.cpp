@@ -87,9 +87,12 @@ TEST(ThreadTable, WithoutAFreeServerThereIsNoThread) {
   Table table(3);
   ThreadHandle threads[3] = {};
   ASSERT_EQ(table.create(threads[0]), 0);
+  EXPECT_TRUE(table.of(0).has_server()) << "the last one has not been started";
   ASSERT_EQ(table.create(threads[1]), 0);
+  EXPECT_FALSE(table.of(0).has_server());
   EXPECT_EQ(table.create(threads[2]), EAGAIN);
   table.run(2);
+  EXPECT_TRUE(table.of(0).has_server()) << "it is idle";
   EXPECT_EQ(table.create(threads[2]), 0);
   EXPECT_EQ(table.of(0).server_of(threads[2]), 2U);
 }
@@ -166,6 +169,7 @@ TEST(ThreadTable, NoRecordIsLeft) {
   }
   ThreadHandle more = 0;
   EXPECT_EQ(table.create(more), EAGAIN);
+  EXPECT_TRUE(table.of(0).has_server()) << "threads that were not joined are in the way";
   std::uint64_t result = 0;
   EXPECT_EQ(table.of(0).join(first, threads[77], result), 0);
   EXPECT_EQ(table.create(more), 0);

@@ -181,6 +181,7 @@ class World {
   Status start_team();
   Status start_launched_team();
   int start_server(Thread server);
+  void tell_of_refusal();
   bool process_of(ThreadHandle thread, Thread& server);
   [[noreturn]] void serve(Thread server);
   void adopt_program();

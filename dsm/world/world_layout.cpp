@@ -4,65 +4,82 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <limits>
-#include <utility>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include "base/rounding.h"
+#include "dsm/servers/settings.h"
 #include "host/memory/memory_room.h"
 #include "host/memory/page.h"
 #include "host/memory/program_variables.h"
+#include "runtime/options/dsm_options.h"
 #include "runtime/options/world_options.h"
 
 namespace tombolo::dsm {
 namespace {
 
-// Of a setting: a number and a unit.
-std::optional<std::uint64_t> size_in(std::string_view text) {
-  constexpr auto units = std::to_array<std::pair<std::string_view, unsigned>>(
-      {{"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}});
-  unsigned shift = 0;
-  for (const auto& [unit, bits] : units) {
-    if (!text.ends_with(unit)) continue;
-    shift = bits;
-    text.remove_suffix(unit.size());
-  }
-  const std::optional<std::uint64_t> number = number_in(text);
-  if (!number || *number > std::numeric_limits<std::uint64_t>::max() >> shift) return {};
-  return *number << shift;
-}
+constexpr std::uint64_t least_heap = std::uint64_t{1} << 20;
+constexpr std::uint64_t most_heap = std::uint64_t{1} << 44;
 
+// `named`: the bounds, and the option of the command that sets the variable.
 Status read_number(const Option& option, std::uint64_t least, std::uint64_t most,
-                   std::uint64_t& value) {
+                   std::string_view named, std::uint64_t& value) {
   if (!is_set(option)) return {};
   const std::string text = text_of(option);
-  const std::optional<std::uint64_t> number = size_in(text);
-  if (!number || *number < least || *number > most) return not_understood(option, text);
+  const std::optional<std::uint64_t> number = bytes_in(text);
+  if (!number || *number < least || *number > most)
+    return Status::bad_configuration(
+        fmt::format("{}, {}", not_understood(option, text).message(), named));
   value = *number;
   return {};
+}
+
+Status read_heap(std::uint64_t& bytes) {
+  // The name that it has for programs of tombolo/dsm.h will do.
+  const Option& given =
+      is_set(runtime::world_heap_option) ? runtime::world_heap_option : runtime::dsm_memory_option;
+  return read_number(given, least_heap, most_heap,
+                     "from 1MiB to 16TiB (--memory of tombolo dsm run)", bytes);
+}
+
+// An eighth of the memory; less where the pages of so many processes can then lie in place
+// (docs/decisions/0049), and it is at least half of that.
+std::uint64_t heap_of_pages(const WorldLayout& layout) {
+  const std::uint64_t room = host::memory_room().bytes;
+  const std::uint64_t usual = room / 8;
+  // One more than is needed: the room changes.
+  const std::uint64_t part = room / (std::uint64_t{layout.servers} + 2);
+  const std::uint64_t others = layout.heap() - layout.variables.low;
+  return part >= others + usual / 2 ? std::min(usual, part - others) : usual;
+}
+
+std::uint64_t usual_heap(const WorldLayout& layout, bool launched) {
+  // A host MPI's memory is zeroed at the start.
+  constexpr std::uint64_t launched_heap = std::uint64_t{256} << 20;
+  if (launched) return std::min(host::memory_room().bytes / 8, launched_heap);
+  const std::uint64_t bytes =
+      layout.has_pages ? heap_of_pages(layout) : host::memory_room().bytes / 2;
+  return std::min(bytes, most_heap);
 }
 
 }  // namespace
 
 Status lay_out(bool has_pages, Thread launched, WorldLayout& out) {
   constexpr std::uint64_t most_servers = 4096;
-  constexpr std::uint64_t least_heap = std::uint64_t{1} << 20;
-  constexpr std::uint64_t most_heap = std::uint64_t{1} << 44;
-  // A host MPI's memory is zeroed at the start.
-  constexpr std::uint64_t launched_heap = std::uint64_t{256} << 20;
   // Each process that caches pages has memory for them.
   std::uint64_t servers = has_pages ? 16 : 128;
-  TOMBOLO_TRY(read_number(runtime::world_processes_option, 2, most_servers, servers));
+  TOMBOLO_TRY(read_number(runtime::world_processes_option, 2, most_servers,
+                          "4096 at most (-n of tombolo dsm run)", servers));
   if (launched != 0) servers = launched;
-  std::uint64_t heap = std::min(host::memory_room().bytes / (has_pages ? 8 : 2),
-                                launched != 0 ? launched_heap : most_heap);
-  TOMBOLO_TRY(read_number(runtime::world_heap_option, least_heap, most_heap, heap));
   TOMBOLO_TRY(host::program_variables(out.variables));
   if (out.variables.empty())
     return Status::unsupported(
         "the program has no variables of its own: not a dynamic executable?");
   out.has_pages = has_pages;
   out.servers = static_cast<Thread>(servers);
+  std::uint64_t heap = usual_heap(out, launched != 0);
+  TOMBOLO_TRY(read_heap(heap));
   out.heap_bytes = round_up(heap, host::page_bytes());
   return {};
 }

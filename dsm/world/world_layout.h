@@ -58,7 +58,10 @@ struct WorldLayout {
   WordIndex mappings() const { return state() + 1; }
   Lock mappings_lock() const { return atomics() + atomic_locks; }
 
-  WordIndex words() const { return mappings() + Mappings::words; }
+  // 1 once a thread more than there are processes was refused.
+  WordIndex refusal() const { return mappings() + Mappings::words; }
+
+  WordIndex words() const { return refusal() + 1; }
   Lock locks() const { return mappings_lock() + Mappings::locks; }
 };
 

@@ -25,7 +25,7 @@ def run(
     command: Annotated[list[str], typer.Argument(metavar="PROGRAM [ARGS]...")],
     threads: Annotated[
         int | None,
-        typer.Option("-n", help="Number of threads [default: 2]; of a Pthreads program, at most.", min=1),
+        typer.Option("-n", help="Number of threads [default: 2]; a Pthreads program may have some more.", min=1),
     ] = None,
     transport: Annotated[
         str | None,
@@ -97,7 +97,8 @@ def run(
             job = dsm_world.mpi_job([str(program), *command[1:]], threads, memory, cache, told, mpi)
             start(job.argv, job.env, show, progress)
             return
-        environment = dsm_world.environment(threads, memory, transport, machine, cache, told, trace)
+        most = dsm_world.processes(threads)
+        environment = dsm_world.environment(most, memory, transport, machine, cache, told, trace)
         start(command, environment, show, progress, str(program))
         return
     choice = dsm.Choice(transport, protocol, machine, memory, cache, told, trace, servers)
