@@ -336,7 +336,8 @@ def test_requests_that_cannot_be_met_are_refused_by_name(words, told):
         (["--cache", "0"], "cache of 0 bytes is too small"),
         (["--memory", "some"], "TOMBOLO_DSM_MEMORY is 'some'"),
         (["--memory", "8TiB"], "bytes"),
-        (["--servers", "1"], "transport map has no use for memory servers"),
+        (["--memory", "0"], "see TOMBOLO_DSM_MEMORY and --memory"),
+        (["--servers", "1", "--cache", "1GiB"], "they serve transport window: give --transport window"),
     ],
 )
 def test_settings_that_cannot_be_are_refused_once(sums, words, told):
@@ -379,10 +380,14 @@ def test_a_pthreads_program_runs_as_it_is_and_takes_settings_of_pages_with_windo
     refused = run("--transport", "window", "--protocol", "sequential", tmp_path / "p")
     assert refused.returncode == 2
     assert "--protocol sequential" in refused.stderr and "system call" in refused.stderr.replace("\n", " ")
-    for words in (["--machine", "stale"], ["--cache", "1MiB"], ["--servers", "1"], ["--protocol", "sequential"]):
+    mapped = "map the same pages of one coherent host; add --transport window"
+    for words in (["--machine", "stale"], ["--cache", "1MiB"], ["--protocol", "sequential"]):
         refused = run(*words, tmp_path / "p")
         assert refused.returncode == 2
-        assert words[0] in refused.stderr and "map the same pages" in refused.stderr.replace("\n", " ")
+        assert words[0] in refused.stderr and mapped in refused.stderr.replace("\n", " ")
+    refused = run("--transport", "window", "--servers", "1", tmp_path / "p")
+    assert refused.returncode == 2
+    assert "--servers" in refused.stderr and "its threads hold the memory" in refused.stderr.replace("\n", " ")
     assert run("-n", 1, tmp_path / "p").stdout == "42\n", "one thread besides the first"
 
 

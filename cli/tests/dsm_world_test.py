@@ -183,6 +183,11 @@ def test_more_threads_than_processes_are_refused_as_pthreads_does(transport):
     assert outcome.stderr == TOO_MANY.format(4)
 
 
+def test_caches_of_many_processes_have_memory_together():
+    outcome = ours([compiled("ends_check"), "turns"], processes=120, heap="64MiB", transport="window")
+    assert outcome.returncode == 0, outcome.stderr
+
+
 # --- The process that the program is -------------------------------------------------------------
 
 
@@ -292,14 +297,35 @@ def test_a_setting_that_is_not_understood_is_an_error(setting, value):
     assert outcome.stderr.startswith("tombolo: the program does not start: TOMBOLO_DSM_")
 
 
-def test_a_setting_that_programs_of_pthreads_do_not_have_is_refused_at_the_start():
-    settings = {"TOMBOLO_DSM_TRANSPORT": "window", "TOMBOLO_DSM_PROTOCOL": "sequential"}
-    told = "protocol sequential is not there for programs of Pthreads"
-    outcome = run([compiled("threads_check"), "1", "1"], dsm_world.environment() | settings)
+@pytest.mark.parametrize(
+    ("transport", "variable", "value", "told"),
+    [
+        ("window", "TOMBOLO_DSM_PROTOCOL", "sequential", "protocol sequential is not there for programs of Pthreads"),
+        ("window", "TOMBOLO_DSM_SERVERS", "2", "programs of Pthreads have no memory servers: their threads hold"),
+        ("map", "TOMBOLO_DSM_SERVERS", "2", "programs of Pthreads have no memory servers: their threads hold"),
+        ("map", "TOMBOLO_MACHINE", "stale", "transport map needs a coherent machine, and stale is none"),
+        ("map", "TOMBOLO_DSM_PROTOCOL", "regional", "TOMBOLO_DSM_PROTOCOL is of pages that processes cache"),
+        ("map", "TOMBOLO_DSM_CACHE", "0", "TOMBOLO_DSM_CACHE is of pages that processes cache"),
+        ("window", "TOMBOLO_DSM_CACHE", "0", "a cache of 0 bytes is too small for a program of Pthreads"),
+        ("window", "TOMBOLO_DSM_HEAP", "8TiB", "a memory of 8796"),
+        ("map", "TOMBOLO_DSM_MEMORY", "0", "TOMBOLO_DSM_MEMORY is '0'; it may be a size such as 512MiB, from 1MiB to"),
+    ],
+)
+def test_a_setting_that_programs_of_pthreads_do_not_have_is_refused_at_the_start(transport, variable, value, told):
+    settings = dsm_world.environment(transport=transport) | {variable: value}
+    outcome = run([compiled("threads_check"), "1", "1"], settings)
     assert outcome.returncode == 1
     assert outcome.stdout == ""
     assert outcome.stderr.startswith(f"tombolo: the program does not start: {told}")
     assert outcome.stderr.count("\n") == 1
+
+
+def test_sizes_that_need_more_memory_than_there_is_are_named(transport):
+    outcome = ours(["true"], processes=9, heap="7TiB", transport=transport)
+    assert outcome.returncode == 1
+    assert "It is for 9 processes and a heap of 7696581394432 bytes" in outcome.stderr
+    assert "-n (TOMBOLO_DSM_PROCESSES), --memory (TOMBOLO_DSM_HEAP)" in outcome.stderr
+    assert ("--cache (TOMBOLO_DSM_CACHE)" in outcome.stderr) == (transport == "window")
 
 
 @pytest.mark.parametrize("heap", [None, "4MiB"])

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "dsm/threads/instrumented_code.h"
 #include "dsm/transport/mpi/load.h"
 #include "dsm/world/agreement.h"
+#include "dsm/world/cached_memory.h"
 #include "dsm/world/inherited_memory.h"
 #include "dsm/world/must.h"
 #include "dsm/world/paged_memories.h"
@@ -28,8 +30,8 @@
 #include "dsm/world/world_layout.h"
 #include "host/faults/fault_router.h"
 #include "host/memory/loaded_modules.h"
-#include "host/memory/memory_room.h"
 #include "host/processes/fixed_addresses.h"
+#include "runtime/engines/chosen_core.h"
 #include "runtime/options/dsm_options.h"
 #include "runtime/options/options.h"
 
@@ -58,11 +60,10 @@ void give_up(const Status& why) {
   _exit(EXIT_FAILURE);
 }
 
-// All of the processes' caches have memory.
-std::uint64_t cache_of(const Settings& settings) {
-  constexpr std::uint64_t most_cached = std::uint64_t{256} << 20;
-  if (settings.cache_bytes != 0) return settings.cache_bytes;
-  return std::min(most_cached, host::memory_room().bytes / 64);
+// Nothing: as is usual for so many threads.
+std::optional<std::uint64_t> cache_of(const Settings& settings) {
+  if (!is_set(runtime::dsm_cache_option)) return std::nullopt;
+  return settings.cache_bytes;
 }
 
 Status refuse_sequential(const Settings& settings) {
@@ -73,12 +74,37 @@ Status refuse_sequential(const Settings& settings) {
       "or transport map, where all stores are seen at once");
 }
 
+Status refuse_servers(const Settings& settings) {
+  if (settings.servers == 0) return {};
+  return Status::unsupported(
+      "programs of Pthreads have no memory servers: their threads hold the memory; see "
+      "TOMBOLO_DSM_SERVERS and --servers");
+}
+
+// Of cached pages, where there are none.
+Status refuse_settings_of_pages(const runtime::Options& options) {
+  if (!runtime::served({options.machine, options.native_atomics}).traits().coherent)
+    return Status::bad_configuration(
+        fmt::format("transport map needs a coherent machine, and {} is none; see TOMBOLO_MACHINE "
+                    "and --transport window",
+                    name(options.machine)));
+  for (const Option* option : {&runtime::dsm_cache_option, &runtime::dsm_protocol_option})
+    if (is_set(*option))
+      return Status::bad_configuration(
+          fmt::format("{} is of pages that processes cache, and with transport map all map the "
+                      "same pages; see TOMBOLO_DSM_TRANSPORT and --transport window",
+                      option->variable));
+  return {};
+}
+
 Status choose_kind(const Settings& settings, std::unique_ptr<ProgramMemories>& out) {
   runtime::Options options = runtime::read_environment();
   WantedRecords records{.statistics = options.statistics,
                         .trace = text_of(runtime::dsm_trace_option)};
+  if (!options.complaints.empty()) return Status::bad_configuration(options.complaints.front());
+  TOMBOLO_TRY(refuse_servers(settings));
   if (settings.transport == TransportKind::map) {
-    if (!options.complaints.empty()) return Status::bad_configuration(options.complaints.front());
+    TOMBOLO_TRY(refuse_settings_of_pages(options));
     out = std::make_unique<InheritedMemories>(std::move(records));
     return {};
   }
@@ -95,10 +121,7 @@ Status choose_kind(const Settings& settings, std::unique_ptr<ProgramMemories>& o
 Status check_for_hosts(const Settings& settings, const runtime::Options& options) {
   if (!options.complaints.empty()) return Status::bad_configuration(options.complaints.front());
   TOMBOLO_TRY(refuse_sequential(settings));
-  if (settings.servers != 0)
-    return Status::unsupported(
-        "programs of Pthreads have no memory servers: their threads hold the memory; see "
-        "TOMBOLO_DSM_SERVERS");
+  TOMBOLO_TRY(refuse_servers(settings));
   if (is_set(runtime::dsm_trace_option))
     return Status::unsupported(
         "a trace of a program of Pthreads with transport mpi: its processes are on several hosts; "
@@ -151,8 +174,10 @@ OneSided* join(char** arguments, const Settings& settings, const Status& underst
   Agreement(job.get()).step(check_for_hosts(settings, options));
   check_addresses(*job, modules);
   if (job->rank() != 0) make_library_streams();
-  RemoteMemories::Settings chosen{
-      .statistics = options.statistics, .cache_bytes = cache_of(settings), .give_up = &give_up};
+  RemoteMemories::Settings chosen{.statistics = options.statistics,
+                                  .cache_bytes = cache_of(settings).value_or(
+                                      usual_cache_bytes(static_cast<Thread>(job->size()))),
+                                  .give_up = &give_up};
   Agreement(job.get()).take_from_first(chosen.cache_bytes);
   kind = std::make_unique<RemoteMemories>(*job, chosen);
   return job.release();  // to the end of the process
@@ -235,7 +260,6 @@ void start_world(char** arguments) {
       .single_threaded = static_cast<char*>(dlsym(RTLD_DEFAULT, "__libc_single_threaded"))};
   const Agreement alone(nullptr);
   Settings settings;
-  settings.cache_bytes = 0;
   const Status understood = read_settings(settings);
   std::unique_ptr<ProgramMemories> kind;
   OneSided* job = nullptr;

@@ -31,7 +31,8 @@ Status shape_of(const Settings& settings, int size, Shape& out) {
   const std::uint64_t cached = std::min(settings.cache_bytes / page, pages);
   if (pages == 0 || pages > std::uint64_t{1} << 31)
     return Status::bad_configuration(
-        fmt::format("a memory of {} bytes cannot be: from {} to 8 TiB; see TOMBOLO_DSM_MEMORY",
+        fmt::format("a memory of {} bytes cannot be: from {} to 8 TiB; see "
+                    "TOMBOLO_DSM_MEMORY and --memory",
                     settings.memory_bytes, page));
   if (settings.cache_bytes / page < fewest_cached_pages)
     return Status::bad_configuration(
@@ -41,7 +42,7 @@ Status shape_of(const Settings& settings, int size, Shape& out) {
   if (settings.servers >= static_cast<Thread>(size))
     return Status::bad_configuration(
         fmt::format("{} memory servers of {} processes leave none for a thread; see "
-                    "TOMBOLO_DSM_SERVERS",
+                    "TOMBOLO_DSM_SERVERS and --servers",
                     settings.servers, size));
   out = {.threads = static_cast<Thread>(size) - settings.servers,
          .servers = settings.servers,
@@ -79,7 +80,7 @@ Status ComputeServer::choose(int size, bool in_place) {
     if (settings.servers != 0)
       return Status::bad_configuration(
           "transport map has no use for memory servers: all processes map the same pages; they "
-          "serve transport window");
+          "serve transport window: give --transport window");
     kind_ = mapped_kind(machine);
     return {};
   }

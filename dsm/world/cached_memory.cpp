@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "host/faults/caught_calls.h"
+#include "host/memory/memory_room.h"
 
 namespace tombolo::dsm {
 namespace {
@@ -27,10 +28,24 @@ Status can_cache_pages() {
   return host::available(host::FaultMechanism::automatic);
 }
 
+std::uint64_t usual_cache_bytes(Thread threads) {
+  constexpr std::uint64_t most = std::uint64_t{256} << 20;
+  constexpr std::uint64_t of_all = 4;  // a quarter of the memory
+  constexpr std::uint64_t fewest_parts = 64;
+  const std::uint64_t parts = std::max(fewest_parts, threads * of_all);
+  const std::uint64_t least = fewest_cached_pages * host::page_bytes();
+  return std::clamp(host::memory_room().bytes / parts, least, most);
+}
+
 Status shape_of_caches(const MemoryPlan& plan, std::uint64_t cache_bytes, Shape& out) {
   const std::uint64_t page = host::page_bytes();
   const std::uint64_t pages = plan.at.size() / page;
   const std::uint64_t cached = cache_bytes / page;
+  if (pages > std::uint64_t{1} << 31)
+    return Status::bad_configuration(fmt::format(
+        "a memory of {} bytes cannot be cached: 8 TiB at most; see TOMBOLO_DSM_HEAP and "
+        "--memory",
+        plan.at.size()));
   if (cached < fewest_cached_pages)
     return Status::bad_configuration(
         fmt::format("a cache of {} bytes is too small for a program of Pthreads: at least {}; see "

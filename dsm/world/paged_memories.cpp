@@ -40,7 +40,8 @@ Status PagedMemories::make(const MemoryPlan& plan) {
   if (!settings_.options.complaints.empty())
     return Status::bad_configuration(settings_.options.complaints.front());
   TOMBOLO_TRY(can_cache_pages());
-  TOMBOLO_TRY(shape_of_caches(plan_, settings_.cache_bytes, shape_));
+  if (!settings_.cache_bytes) settings_.cache_bytes = usual_cache_bytes(plan_.threads);
+  TOMBOLO_TRY(shape_of_caches(plan_, *settings_.cache_bytes, shape_));
   shape_.in_place = can_lie_in_place();
   // That nothing else lies there; enter() takes the place of the reservation.
   const std::span<std::byte> rest = plan.at.subspan(plan.filled);

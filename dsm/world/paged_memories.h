@@ -22,7 +22,7 @@ class PagedMemories final : public ProgramMemories {
   struct Settings {
     runtime::Options options;
     WantedRecords records{};
-    std::uint64_t cache_bytes = 0;  // of each thread
+    std::optional<std::uint64_t> cache_bytes{};  // of each thread
     // As MissHandler::fail().
     void (*give_up)(const Status&) = nullptr;
   };
@@ -33,7 +33,7 @@ class PagedMemories final : public ProgramMemories {
   Status make(const MemoryPlan& plan) override;
   Status enter(Thread thread, std::unique_ptr<ProgramMemory>& out) override;
   bool has_pages() const override { return true; }
-  std::uint64_t open_at_once() const override { return settings_.cache_bytes / 4; }
+  std::uint64_t open_at_once() const override { return *settings_.cache_bytes / 4; }
   void note_counts(bool thread_has_ended) override;
   void tell_counts() override;
   Observer observer() override;

@@ -125,12 +125,19 @@ void World::agree_with_others() {
 Status World::make_memory() {
   const WorldLayout& layout = *layout_;
   memory_ = {pointer(layout.variables.low), layout.end() - layout.variables.low};
-  return kind_->make({.at = memory_,
-                      .filled = layout.variables.bytes(),
-                      .threads = layout.servers,
-                      .locks = layout.locks(),
-                      .words = layout.words(),
-                      .closed = stack_ends()});
+  Status made = kind_->make({.at = memory_,
+                             .filled = layout.variables.bytes(),
+                             .threads = layout.servers,
+                             .locks = layout.locks(),
+                             .words = layout.words(),
+                             .closed = stack_ends()});
+  if (made.code() != Code::no_memory) return made;
+  return Status::no_memory(
+      fmt::format("{}. It is for {} processes and a heap of {} bytes{}; smaller numbers need less: "
+                  "-n (TOMBOLO_DSM_PROCESSES), --memory (TOMBOLO_DSM_HEAP){}",
+                  made.message(), layout.servers, layout.heap_bytes,
+                  layout.has_pages ? ", and the pages that each caches" : "",
+                  layout.has_pages ? ", --cache (TOMBOLO_DSM_CACHE)" : ""));
 }
 
 // WLL1

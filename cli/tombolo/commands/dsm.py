@@ -121,27 +121,29 @@ def check_of_pthreads(
 ) -> None:
     """A UserError for an option that a Pthreads program does not have."""
     mapped = transport == "map"
+    unchanged = f"{program} does not call tombolo/dsm.h"
     if protocol == "sequential" and transport != "map":
         raise UserError(
-            f"--protocol sequential: {program} does not call tombolo/dsm.h. Other threads would take "
+            f"--protocol sequential: {unchanged}. Other threads would take "
             "pages away that a system call of a Pthreads program is using; use regional, or --transport "
             "map, where all stores are seen at once"
         )
+    if servers:
+        raise UserError(
+            f"--servers: {unchanged}. A Pthreads program has no memory servers: its threads hold the memory"
+        )
+    why = {
+        "map": "map the same pages of one coherent host; add --transport window",
+        "mpi": "are on several hosts, which are coherent, and write no trace",
+    }
     other = {
         "--protocol": mapped and protocol is not None,
+        "--cache": mapped and cache is not None,
         "--machine": transport != "window" and machine not in (None, "coherent"),
         "--trace": transport == "mpi" and trace is not None,
-        "--cache": mapped and cache is not None,
-        "--servers": bool(servers),
     }
     for name in (name for name, given in other.items() if given):
-        why = "map the same pages of one coherent host" if mapped else "keep to protocol regional"
-        if transport == "mpi":
-            why = "are on several hosts, which are coherent, and keep to protocol regional without a trace"
-        raise UserError(
-            f"{name}: {program} does not call tombolo/dsm.h. The processes of a Pthreads program "
-            f"{why}"
-        )
+        raise UserError(f"{name}: {unchanged}. The processes of a Pthreads program {why[transport]}")
 
 
 def start(
