@@ -3,6 +3,7 @@
 // foreign contents.
 #include "host/segments/pool.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -49,7 +50,9 @@ class PoolFile {
     if (ftruncate(descriptor, static_cast<off_t>(bytes)) != 0) path_.clear();
     close(descriptor);
   }
-  ~PoolFile() { unlink(path_.c_str()); }
+  ~PoolFile() { remove(); }
+  // It stays with those that have it open.
+  void remove() const { unlink(path_.c_str()); }
   const std::string& path() const { return path_; }
 
  private:
@@ -272,7 +275,9 @@ class LostPool : public ::testing::Test {
   static std::string message() { return "the pool /dev/shm/pool_test_...... has lost"; }
   // The access ends the process, as the pool has lost its end; or there is no such access.
   [[noreturn]] void lose(Segment& segment) const {
-    if (truncate(file_.path().c_str(), 4096) != 0) std::_Exit(2);
+    const int file = open(file_.path().c_str(), O_RDWR);
+    file_.remove();  // this process destroys no fixture
+    if (ftruncate(file, 4096) != 0) std::_Exit(2);
     segment.data()[70000] = std::byte{1};
     std::_Exit(3);
   }
@@ -352,6 +357,7 @@ TEST_F(LostPool, IsNotBlamedForItsPlaceOnceItIsUnmapped) {
       create(segment);
       place = segment.data();
     }
+    file_.remove();
     *lost_byte(place) = 1;
   };
   EXPECT_EXIT(use(), ::testing::KilledBySignal(SIGBUS), "^$");
@@ -361,6 +367,7 @@ TEST_F(LostPool, ASignalFromAProcessEndsTheProcessAsBefore) {
   const auto use = [&] {
     Segment segment;
     create(segment);
+    file_.remove();
     kill(getpid(), SIGBUS);
     std::_Exit(3);
   };
