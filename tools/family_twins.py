@@ -32,8 +32,8 @@ FOLDERS = ("family", "job", "places", "scheduler", "transport")
 NOT_JUDGED = ("mpi", "link.h", "slumber.h")  # link.h: a contract
 STATEMENT = r"(?:(?<=    )|(?<=[;{)] ))"  # at its beginning
 TOLD = re.compile(
-    r"\b(?:open->|open\.)?call(?:->|\.)(?:ask_kill|ask_sync)\s*\((?=\))"
-    r"|\bopen\.call->settle\s*\(|" + STATEMENT + r"settle\s*\("
+    r"\b(?:open->|open\.)?call(?:->|\.)(?:ask_kill|ask_sync)\s*\((?=\)|reach_\))"
+    r"|" + STATEMENT + r"settle\s*\("
     r"|\bfamily\.service\.take\s*\(|" + STATEMENT + r"family\.kill\s*\((?=\))"
     r"|" + STATEMENT + r"(?:advance|close_if_ended|orphan)\s*\((?=open\)|family\)|\*open\))"
     r"|" + STATEMENT + r"(?:pass_kills_on|end_site)\s*\("

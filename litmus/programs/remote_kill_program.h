@@ -81,13 +81,16 @@ class RemoteKillProgram final : public Program {
     const bool killed = family == 0;
     if (killed && killing_ == Killing::ends_it) call.ask_kill();
     while (!call.advance(link)) wait(link, run);
-    call.ask_sync();
+    // An answer that comes unasked may be there before the kill, and before the request to sync.
+    const auto take = [&](const svp::Message& message) { return call.take(message, reach); };
+    if (unasked_) (void)link.poll(take);
+    if (unasked_ && killed) call.ask_kill();
+    call.ask_sync(reach);
     (void)call.advance(link);
     if (killed) call.ask_kill();
     while (!call.ended()) {
       (void)call.advance(link);
-      const bool took =
-          link.poll([&](const svp::Message& message) { return call.take(message, reach); });
+      const bool took = link.poll(take);
       if (!took && !call.ended()) wait(link, run);
     }
     look_at(call.completion(), family, run);

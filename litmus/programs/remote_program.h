@@ -142,8 +142,7 @@ class RemoteProgram final : public Program {
   }
   void sync(L& link, const Calls& calls, std::uint32_t family, Reached& reach, Run& run) const {
     svp::Call& call = *calls[family];
-    call.ask_sync();
-    call.settle(reach);
+    call.ask_sync(reach);
     while (!call.ended()) {
       const bool sent = call.advance(link);
       const bool took = link.poll([&](const svp::Message& message) {

@@ -315,10 +315,12 @@ class DividedThreads {
     std::uint64_t have_run = 0;
     for (;;) {
       have_run = until_wanted(have_run, run, worker, threads);
-      if (run - have_run < stride) break;
+      const bool last = run - have_run < stride;
+      if (last && (have_run == 0 || !worker.wanted())) break;
       part.next -= run - have_run;  // threads of this run may be given away, too
       if (worker.has_answer()) return have_run;
       part.next += run - have_run;  // ORG2
+      if (last) break;
     }
     threads(have_run, run - have_run);
     return run;

@@ -78,8 +78,7 @@ class Switchboard final : public Host {
       // Before the request to sync, which closes channels: a thread that is stopped reads none.
       if (stopped || open.family.stopped()) open.call->ask_kill();
       look_at_channels(open);
-      open.call->ask_sync();
-      open.call->settle(reach_);
+      open.call->ask_sync(reach_);
       advance(open);
       close_if_ended(open);
     });
@@ -341,10 +340,13 @@ class Switchboard final : public Host {
   void end_site(Site site, const std::string& how) {
     if (!ends_[site].empty()) return;
     ends_[site] = how;
-    for (std::size_t number = 0; number < calls_.size(); ++number)
-      if (const OpenCall* const open = calls_[number];
-          open != nullptr && open->call->channel().peer == site && !open->call->is_answered())
-        fail(*calls_[number], how);
+    for (OpenCall* const open : std::vector(calls_)) {
+      if (open == nullptr || open->call->channel().peer != site) continue;
+      if (open->call->ended())
+        close(*open);  // its arrays do not move any more: the link has dropped them (HLK4)
+      else if (!open->call->is_answered())
+        fail(*open, how);
+    }
     for (auto at = served_.lower_bound({site, 0}); at != served_.end();) {
       ServedFamily& family = *(at++)->second;
       if (family.service.channel().peer == site) orphan(family);

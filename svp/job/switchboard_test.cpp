@@ -49,7 +49,9 @@ class SharedLink {
   bool poll(Take&& take) {
     if (has_no_memory) throw std::bad_alloc();
     bool any = false;
-    while (std::optional<testing::QueueLink::Letter> letter = next()) {
+    for (std::size_t taken = 0; taken != most_taken; ++taken) {
+      const std::optional<testing::QueueLink::Letter> letter = next();
+      if (!letter) break;
       take(Message{letter->channel, letter->kind, letter->bytes});
       any = true;
     }
@@ -62,7 +64,16 @@ class SharedLink {
   Status wait() { return {}; }
   std::optional<Loss> next_loss() { return std::exchange(loss, std::nullopt); }
 
+  // It moves no array, but may say so of a channel.
+  bool moves(const VirtualChannel&) const { return false; }
+  void move_out(const VirtualChannel&, std::span<const std::byte>) {}
+  void move_in(const VirtualChannel&, std::span<std::byte>) {}
+  void move_away(const VirtualChannel&, std::uint64_t) {}
+  bool is_moving(const VirtualChannel& channel) const { return channel.number == moving; }
+
   std::optional<Loss> loss;
+  std::optional<std::uint32_t> moving;
+  std::size_t most_taken = 1000;
   bool has_no_memory = false;
 
  private:
@@ -95,7 +106,9 @@ void adds_and_fills(Index i, OutArray<std::int64_t> numbers) {
   numbers[0] = 3;
 }
 void tells(Out<std::int64_t> value) { *value = 42; }
+void runs_on_and_fills(Index, OutArray<std::int64_t>) { runs_on(0); }
 void of_array(InArray<std::int64_t> numbers) { sum += numbers[0]; }
+void of_arrays(InArray<std::int64_t> numbers, OutArray<std::int64_t>) { of_array(numbers); }
 void reads_on(Global<std::int64_t>& value, SharedEnd<std::int64_t>& end) {
   const Running one;
   end.write(value.read() + end.read());
@@ -186,24 +199,86 @@ TEST_F(Boards, SendWhatFoundNoRoomLater) {
   std::vector<std::int64_t> numbers(1000, 7);
   InArray<std::int64_t> array(numbers);
   const std::array<Piece, 1> pieces{Parameter<InArray<std::int64_t>>::piece(array)};
-  sum = 0;
-  Remote0 one(*this, remote<&of_array>, {}, pieces);
-  Remote0 two(*this, remote<&of_array>, {}, pieces);
-  until([] { return sum.load() == 14; });
+  std::vector<std::int64_t> filled(1000);
+  OutArray<std::int64_t> output(filled);
+  const std::array<Piece, 2> with_output{pieces[0],
+                                         Parameter<OutArray<std::int64_t>>::piece(output)};
+  {
+    sum = 0;
+    Remote0 one(*this, remote<&of_array>, {}, pieces);
+    Remote0 two(*this, remote<&of_array>, {}, pieces);
+    until([] { return sum.load() == 14; });
+    EXPECT_TRUE(one.sync().done() && two.sync().done());
+    expect_nothing_left();
+  }
+  Remote0 one(*this, remote<&of_arrays>, {}, with_output);
+  Remote0 two(*this, remote<&of_arrays>, {}, with_output);
   EXPECT_TRUE(one.sync().done() && two.sync().done());
+  EXPECT_EQ(sum.load(), 28);
   expect_nothing_left();
 }
 
-// The kill goes before the sync, and the completion waits for that.
+// The kill goes before the sync. A long completion waits for that; a short one is kept.
 TEST_F(Boards, PassKillsOnAtOnce) {
-  Remote0 family(*this, remote<&runs_on>, {.limit = 3});
-  until([] { return running.load() != 0; });
-  family.kill();
-  until([] { return running.load() == 0; });
+  std::vector<std::int64_t> numbers(1000, 7);
+  OutArray<std::int64_t> output(numbers);
+  const std::array<Piece, 1> filled{Parameter<OutArray<std::int64_t>>::piece(output)};
+  const auto expect_killed = [this](Remote0& family, std::size_t left_there) {
+    until([] { return running.load() != 0; });
+    family.kill();
+    until([&] { return running.load() == 0 && there.open_calls() == left_there; });
+    here.pump();
+    EXPECT_FALSE(family.done());
+    EXPECT_EQ(family.sync().reason, ExitReason::killed);
+    EXPECT_EQ(family.completion().reason, ExitReason::killed);
+    expect_nothing_left();
+  };
+  Remote0 answered(*this, remote<&runs_on>, {.limit = 3});
+  expect_killed(answered, 0);
+  Remote0 asked(*this, remote<&runs_on_and_fills>, {.limit = 3}, filled);
+  expect_killed(asked, 1);
+}
+
+// Its number and the creator's memory are in use, and it keeps its answer.
+TEST_F(Boards, CloseACallOnceItsArraysMoveNoMore) {
+  for (const bool lost : {false, true}) {
+    Remote0 family(*this, remote<&adds>, {.limit = 5});
+    const std::uint32_t number = family.call.call->channel().number;
+    until([&] { return family.call.call->is_answered(); });
+    link_here.moving = number;
+    here.ask_sync(family.call, false);
+    EXPECT_TRUE(family.call.call->ended());
+    EXPECT_FALSE(family.done());
+    {
+      Remote0 other(*this, remote<&adds>, {.limit = 5});
+      EXPECT_NE(other.call.call->channel().number, number);
+      EXPECT_TRUE(other.sync().done());
+    }
+    link_here.moving.reset();
+    if (lost)
+      here.site_ended(1, "it is gone");
+    else
+      EXPECT_TRUE(link_there.try_send({.opener = 0, .peer = 0, .number = number}, Kind::data, {}));
+    until([&] { return family.done(); });
+    EXPECT_EQ(family.completion().reason, ExitReason::done);
+    EXPECT_EQ(here.open_calls(), 0u);
+  }
+}
+
+TEST_F(Boards, FailACallWhoseOutputHasComeInPart) {
+  std::vector<std::int64_t> numbers(1000, 7);
+  OutArray<std::int64_t> output(numbers);
+  const std::array<Piece, 1> filled{Parameter<OutArray<std::int64_t>>::piece(output)};
+  Remote0 family(*this, remote<&adds_and_fills>, {}, filled);
+  here.ask_sync(family.call, false);
+  link_here.most_taken = 0;
+  until([this] { return there.open_calls() == 0; });
+  link_here.most_taken = 2;
+  here.pump();
   EXPECT_FALSE(family.done());
-  EXPECT_EQ(family.sync().reason, ExitReason::killed);
-  EXPECT_EQ(family.completion().reason, ExitReason::killed);
-  expect_nothing_left();
+  here.site_ended(1, "it is gone");
+  EXPECT_TRUE(family.done());
+  EXPECT_EQ(family.completion().text, "it is gone");
 }
 
 // It has crossed the completion; the next family has the same number.

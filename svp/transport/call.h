@@ -5,8 +5,7 @@
 //   Call call(channel, {.function = &remote<&f>.entry(), .range = {.limit = 10}}, pieces);
 //   call.open(reach);
 //   while (!call.advance(link)) ...                    // create; goes on without it, too
-//   call.ask_sync();
-//   call.settle(reach);
+//   call.ask_sync(reach);
 //   while (!call.ended()) { call.advance(link); link.poll([&](const Message& m) {
 //                              return call.take(m, reach); }); }
 //
@@ -17,8 +16,8 @@
 //                 there and back are two messages, not three.
 //             CLL2 the creator's memory is as its last store left it when the request is sent
 //                 (publish), and as the family left it when ended() becomes true (refresh). Memory
-//                 is consistent at these two points alone: an answer that has come unasked is kept
-//                 until the creator asks.
+//                 is consistent at these two points alone, but for output that goes from memory to
+//                 memory: an answer that has come unasked is kept until the creator asks.
 //             CLL3 the call ends with exactly one completion, whatever is asked meanwhile.
 //                 Where there is no memory for it, it is counted to its end, and the call fails.
 //             CLL4 values that the parent writes to channels go before the request to sync: that
@@ -37,6 +36,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "svp/family/exit.h"
 #include "svp/family/range.h"
 #include "svp/transport/carriage.h"
@@ -138,8 +138,16 @@ class Call {
     if (sync_ != Asked::no || std::exchange(channels_->of[channel].wanted, true)) return;
     channels_->out.tell(channel, News::wanted);
   }
-  void ask_sync() {
+  // The output of an answer that has come before is with the creator when it returns.
+  template <Reach R>
+  void ask_sync(R& reach) {
     if (sync_ == Asked::no) sync_ = unasked_ ? Asked::sent : Asked::yes;
+    settle(reach);
+  }
+  // Of a call that takes no answer unasked.
+  void ask_sync() {
+    TOMBOLO_CHECK(!unasked_, "call: its answer may have come; ask_sync(reach)");
+    sync_ = sync_ == Asked::no ? Asked::yes : sync_;
   }
   void ask_kill() { kill_ = kill_ == Asked::no ? Asked::yes : kill_; }
 
@@ -164,13 +172,8 @@ class Call {
     settle(reach);
     return true;
   }
-  // After ask_sync(), whose answer may have come before: the output is with the creator then.
-  template <Reach R>
-  void settle(R& reach) {
-    if (whole_ && !complete_ && (!unasked_ || sync_ != Asked::no)) read_answer();
-    if (complete_ && receiving_.complete() && !ended_) end(reach);
-  }
-  // The answer has come unasked, and no other message does.
+  // The answer has come unasked: nothing else is to come, but for the end of arrays that the link
+  // moves.
   bool is_answered() const { return unasked_ && whole_; }
   template <Reach R>
   bool take(const Message& message, R& reach) {
@@ -229,7 +232,7 @@ class Call {
 
   bool encoded() const { return plan_.carriage == Carriage::stream; }
 
-  // It fits in the room that the call has in any case.
+  // Its block fits in the room that the call has in any case.
   bool has_short_answer() const {
     return bytes_in_messages(pieces_, Leg::back) == 0 &&
            sizeof(CompletionHead) + bytes_in_block(pieces_, Leg::back, encoded()) <= Bytes::few;
@@ -259,6 +262,11 @@ class Call {
     return true;
   }
 
+  template <Reach R>
+  void settle(R& reach) {
+    if (whole_ && !complete_ && (!unasked_ || sync_ != Asked::no)) read_answer();
+    if (complete_ && receiving_.complete() && !ended_) end(reach);
+  }
   void take_completion(std::span<const std::byte> bytes) {
     if (!answering_) block_.clear();
     answering_ = true;

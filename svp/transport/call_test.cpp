@@ -86,7 +86,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST_P(Ways, BringInputThereAndOutputBack) {
   const auto [carriage, room, most_bytes, n] = GetParam();
-  for (const bool direct : {false, true}) {
+  for (const auto& [direct, unasked] :
+       {std::pair(false, false), std::pair(true, false), std::pair(true, true)}) {
     reach_ = {.direct = direct, .shows = carriage == Carriage::remap};
     std::vector<double> from(n);
     std::iota(from.begin(), from.end(), 0.5);
@@ -109,11 +110,12 @@ TEST_P(Ways, BringInputThereAndOutputBack) {
     Call call({.opener = 0, .peer = 1, .number = 5},
               {.function = &remote<&work>.entry(),
                .range = {.limit = static_cast<Index>(n)},
-               .carriage = carriage},
+               .carriage = carriage,
+               .takes_unasked = unasked},
               pieces);
     ASSERT_EQ(call.unfit(), nullptr);
     call.open(reach_);
-    call.ask_sync();
+    call.ask_sync(reach_);
     converse(
         call, [&](Service& s) { run_all(s, reach_); }, room, most_bytes);
     EXPECT_EQ(call.completion().reason, ExitReason::done) << call.completion().text;
@@ -206,6 +208,7 @@ struct Words {
 };
 template <std::size_t n>
 void tell_words(Out<Words<n>>) {}
+void tell_shorts(OutArray<std::uint16_t>) {}
 void tell_array(OutArray<std::uint64_t>) {}
 
 // The answer has room in the call, comes in one message, and the creator's site takes it then.
@@ -220,7 +223,7 @@ TEST_F(Protocol, WantsShortAnswersUnasked) {
     RequestHead head;
     EXPECT_TRUE(BytesReader(post_[1].back().bytes).take(head));
     post_[1].clear();
-    call.ask_sync();
+    call.ask_sync(reach_);
     EXPECT_TRUE(call.advance(here));
     EXPECT_EQ(post_[1].empty(), head.unasked != 0) << "the request to sync";
     post_[1].clear();
@@ -241,6 +244,14 @@ TEST_F(Protocol, WantsShortAnswersUnasked) {
   EXPECT_FALSE(wants(remote<&tell_words<room + 1>>, piece1, Carriage::best, true));
   EXPECT_TRUE(wants(remote<&tell_array>, piece2, Carriage::best, true));
   EXPECT_FALSE(wants(remote<&tell_array>, piece2, Carriage::buffer, true));
+  // 4 bytes each in XDR.
+  for (const std::size_t count : {2 * room, 2 * room + 1}) {
+    std::vector<std::uint16_t> shorts(count);
+    OutArray<std::uint16_t> p3(shorts);
+    const auto piece3 = Parameter<OutArray<std::uint16_t>>::piece(p3);
+    EXPECT_TRUE(wants(remote<&tell_shorts>, piece3, Carriage::best, true));
+    EXPECT_EQ(wants(remote<&tell_shorts>, piece3, Carriage::stream, true), count == 2 * room);
+  }
 }
 
 // The answer is read when the creator asks, and not before.
@@ -271,10 +282,7 @@ TEST_F(Protocol, KeepsAnAnswerThatComesUnasked) {
   call.ask_kill();
   EXPECT_TRUE(call.advance(here));
   EXPECT_TRUE(post_[1].empty()) << "a kill after the end";
-  call.settle(reach_);
-  EXPECT_FALSE(call.ended()) << "it is not asked";
-  call.ask_sync();
-  call.settle(reach_);
+  call.ask_sync(reach_);
   EXPECT_TRUE(call.ended());
   EXPECT_EQ(words, std::vector<std::uint64_t>(3, 0));
 }
@@ -342,6 +350,36 @@ TEST_F(Protocol, FailsWithoutMemoryForTheOutput) {
       EXPECT_EQ(call.completion().text, "no memory for the output");
       EXPECT_EQ(to, std::vector<float>(1000, 1));
     }
+}
+
+// For the request, or for the array of its input.
+TEST_F(Protocol, FailsWithoutMemoryForTheInput) {
+  if (!testing::memory_can_run_out) GTEST_SKIP() << "the sanitizer has operator new[]";
+  const std::vector<std::int32_t> values(1000, 1);
+  for (const std::size_t most_bytes : {24u, 4096u})
+    for (const Carriage carriage : {Carriage::stream, Carriage::buffer})
+      for (const bool unasked : {false, true}) {
+        std::int64_t all = 7;
+        Out<std::int64_t> p0(all);
+        InArray<std::int32_t> p1(values);
+        const std::array<Piece, 2> pieces{Parameter<Out<std::int64_t>>::piece(p0),
+                                          Parameter<InArray<std::int32_t>>::piece(p1)};
+        Call call({.opener = 0, .peer = 1, .number = 3},
+                  {.function = &remote<&sum>.entry(),
+                   .range = {.limit = 1},
+                   .carriage = carriage,
+                   .takes_unasked = unasked},
+                  pieces);
+        call.open(reach_);
+        call.ask_sync(reach_);
+        testing::most_array_bytes = 300;
+        converse(
+            call, [&](Service& s) { run_all(s, reach_); }, 2, most_bytes);
+        testing::most_array_bytes = testing::any_bytes;
+        EXPECT_EQ(call.completion().reason, ExitReason::failed);
+        EXPECT_EQ(call.completion().text, "no memory for the data of a family from another site");
+        EXPECT_EQ(all, 7);
+      }
 }
 
 TEST_F(Protocol, KnowsTypesWithoutAFormInAStream) {

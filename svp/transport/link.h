@@ -8,7 +8,8 @@
 //             LNK2 a message that its receiver does not take keeps back only later ones of its own
 //                  channel; or, on a link of which each site has one mailbox (`one_mailbox`), of
 //                  all channels. Call and Service work on both: neither sends a message that the
-//                  other side is not about to take.
+//                  other side is not about to take, but for short answers to a site that takes
+//                  each message when it comes.
 // Thread safety: types and concepts; each link says its own.
 #pragma once
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the part of the site where a remote family runs: takes the request, the data and the
 // parent's values of channels, has the family run by its surroundings, and sends the completion
-// with the output and the last thread's values once the creator has asked for it.
+// with the output and the last thread's values once the creator has asked for it, or takes it
+// unasked.
 //
 //   Service service(channel);                          // a request has come on an unknown channel
 //   ... link.poll([&](const Message& m) { return service.take(m, reach); })
@@ -18,7 +19,8 @@
 //             SVC2 memory that was shown by address is refreshed by fetch(), and published by
 //                 end(), before the completion is sent.
 //             SVC3 a request that cannot be served is answered by `failed` with the cause, after
-//                 all its data have come. Output that there is no memory for is answered so, too.
+//                 all its data have come. One without memory for them, or for the output, is
+//                 answered so, too.
 // Thread safety: one thread at a time; fetch(), frame() and end() may be used by another one than
 // take() and advance() as long as those do not wait for them.
 #pragma once
@@ -56,7 +58,7 @@ class Service {
       if (message.kind == Kind::data) take_data(message.bytes);
       if (message.kind == Kind::notes) take_notes(message.bytes);
     } catch (const std::bad_alloc&) {
-      refused_ = Status::no_memory("no memory for the data of a family from another site");
+      refused_ = no_memory();
     }
     if (message.kind == Kind::sync) take_sync();
     if (message.kind == Kind::kill) kill_asked_ = true;
@@ -185,18 +187,33 @@ class Service {
   bool encoded() const { return carriage_ == Carriage::stream; }
 
   void take_request(std::span<const std::byte> bytes) {
-    block_.append(bytes.data(), bytes.size());
+    keep(bytes);
     RequestHead head;
     BytesReader reader(block_.all());
-    if (parsed_ || !reader.take(head) || head.bytes > block_.size()) return;
+    if (parsed_ || !reader.take(head) || head.bytes > come_) return;
     parsed_ = true;
     later_bytes_ = head.later_bytes;
     range_ = {.start = head.start, .limit = head.limit, .step = head.step, .block = head.block};
     place_ = head.place;
     carriage_ = static_cast<Carriage>(head.carriage);
-    refused_ = understand(head);
+    sync_asked_ = head.unasked != 0;  // also of one that there is no memory for, which throws below
+    if (refused_.ok()) refused_ = understand(head);
     if (refused_.ok()) receiving_.begin(pieces_, Leg::there);
-    sync_asked_ = head.unasked != 0;
+  }
+  // Without memory for it, the request is counted to its end. Its head has room in any case
+  // (Bytes::few).
+  void keep(std::span<const std::byte> bytes) {
+    come_ += bytes.size();
+    try {
+      if (refused_.ok()) block_.append(bytes.data(), bytes.size());
+    } catch (const std::bad_alloc&) {
+      refused_ = no_memory();
+    }
+    if (refused_.ok() || block_.size() >= sizeof(RequestHead)) return;
+    block_.append(bytes.data(), std::min(bytes.size(), sizeof(RequestHead) - block_.size()));
+  }
+  static Status no_memory() {
+    return Status::no_memory("no memory for the data of a family from another site");
   }
   Status understand(const RequestHead& head) {
     const FunctionEntry* const function = find_function(head.function);
@@ -315,6 +332,7 @@ class Service {
   Range range_{};
   std::uint32_t place_ = 0;
   Carriage carriage_ = Carriage::best;
+  std::uint64_t come_ = 0;  // bytes of the request
   std::uint64_t later_bytes_ = 0;
   Status refused_;
   std::atomic<bool> notes_fit_{true};
