@@ -269,10 +269,11 @@ TEST_F(Boards, FailACallWhoseOutputHasComeInPart) {
   std::vector<std::int64_t> numbers(1000, 7);
   OutArray<std::int64_t> output(numbers);
   const std::array<Piece, 1> filled{Parameter<OutArray<std::int64_t>>::piece(output)};
-  Remote0 family(*this, remote<&adds_and_fills>, {}, filled);
+  sum = 0;
+  Remote0 family(*this, remote<&adds_and_fills>, {.limit = 5}, filled);
   here.ask_sync(family.call, false);
   link_here.most_taken = 0;
-  until([this] { return there.open_calls() == 0; });
+  until([this] { return sum.load() == 10 && there.open_calls() == 0; });
   link_here.most_taken = 2;
   here.pump();
   EXPECT_FALSE(family.done());
