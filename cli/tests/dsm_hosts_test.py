@@ -113,6 +113,19 @@ def mpi(request):
     return found
 
 
+# Lists the files that are left there.
+SMALL = 'mount -t tmpfs -o size=64m tmpfs /dev/shm && { "$@"; status=$?; ls /dev/shm; exit $status; }'
+
+
+@pytest.fixture(scope="module")
+def small_memory() -> list[str]:
+    """In front of a command: with 64 MiB of shared memory, which is its own."""
+    apart = ["unshare", "--map-root-user", "--mount", "sh", "-c", SMALL, "sh"]
+    if subprocess.run([*apart, "true"], capture_output=True).returncode != 0:
+        pytest.skip("this host does not allow a folder of its own")
+    return apart
+
+
 def run(*words, **environment) -> subprocess.CompletedProcess:
     argv = [*COMMAND, "dsm", "run", "--transport", "mpi", *map(str, words)]
     env = os.environ | environment
@@ -132,6 +145,20 @@ def test_the_command_starts_the_program_by_an_mpi(sums, mpi, threads, servers):
     told = [line for line in done.stderr.splitlines() if line.startswith("tombolo: stats ")]
     assert len(told) == threads, done.stderr
     assert all("transport=mpi protocol=regional" in line for line in told)
+
+
+@pytest.mark.parametrize(
+    ("cache", "told"), [("0", "cache of 0 bytes is too small"), ("1MiB", "bytes of /dev/shm, which has")]
+)
+def test_a_job_that_is_refused_leaves_nothing_in_shared_memory(sums, small_memory, cache, told):
+    if mpis.find("mpich") is None:
+        pytest.skip("mpich is not installed here")
+    words = ["-n", "2", "--mpi", "mpich", "--memory", "256MiB", "--cache", cache, str(sums)]
+    argv = [*small_memory, *COMMAND, "dsm", "run", "--transport", "mpi", *words]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT)
+    assert done.returncode != 0
+    assert done.stderr.count("tombolo: ") == 1 and told in done.stderr, done.stderr
+    assert done.stdout == ""
 
 
 def test_open_mpi_4_is_refused(sums):

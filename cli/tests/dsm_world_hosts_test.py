@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from dsm_hosts_test import CUT, GONE, LIMIT, LOST, OFF, environment, hosts, wait_until_ended  # noqa: F401 (a fixture)
+from dsm_hosts_test import CUT, GONE, LIMIT, LOST, OFF, environment, hosts, small_memory, wait_until_ended  # noqa: F401 (fixtures)
 from dsm_world_test import TOO_MANY, all_ended, compiled, processes_of, run
 from tombolo import dsm_world, mpis
 
@@ -242,6 +242,16 @@ def test_what_is_not_there_is_told_once_at_the_start(setting, value, told):
     lines = [line for line in done.stderr.splitlines() if line.startswith("tombolo: ")]
     assert len(lines) == 1 and told in lines[0], done.stderr
     assert lines[0].startswith("tombolo: the program does not start: ")
+
+
+def test_a_host_without_room_in_its_shared_memory_is_named(small_memory):  # noqa: F811
+    job = dsm_world.mpi_job([str(compiled("ends_check")), "turns"], 3, "48MiB", "4MiB", mpi="mpich")
+    done = subprocess.run([*small_memory, *job.argv], capture_output=True, text=True, timeout=LIMIT, env=job.env)
+    assert done.returncode == 1
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1, done.stderr
+    assert re.search(r"does not start: the 3 processes on host .* need \d+ bytes of /dev/shm, which has \d+ left", lines[0])
+    assert done.stdout == "", "MPICH has left nothing there"
 
 
 # --- Two hosts ------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@
 
 #include "base/check.h"
 #include "dsm/records/hot_pages.h"
+#include "dsm/transport/mpi/end_together.h"
 #include "dsm/world/must.h"
 #include "host/faults/alternate_stack.h"
 #include "host/faults/fault_router.h"
@@ -71,6 +72,7 @@ Program::Program(Start start) : start_(start) {
   all_.emplace(*exchange_);
   if (const runtime::Agreed opened = open(); !opened.ok()) {
     tell(opened);
+    if (exchange_->one_sided() != nullptr) end_together(*exchange_->one_sided());
     _exit(1);
   }
   processes_here = server_->processes();

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <vector>
 
+#include "dsm/transport/mpi/end_together.h"
+
 namespace tombolo::dsm {
 namespace {
 
@@ -35,7 +37,7 @@ void Agreement::end_all(const Status& mine) const {
   const auto first = std::ranges::find(all, 1) - all.begin();
   if (!mine.ok() && (!asked || first == job_->rank())) tell(mine);
   (void)job_->gather(&knows, all.data(), sizeof knows).ok();  // AGR2
-  _exit(EXIT_FAILURE);
+  end_together(*job_);                                        // AGR3
 }
 
 void Agreement::take_from_first(std::string& text) const {

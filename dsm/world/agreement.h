@@ -8,6 +8,7 @@
 //
 // Invariants: AGR1 of several causes the first process's that has one is told.
 //             AGR2 no process leaves before the cause is told: the launcher ends all once one has.
+//             AGR3 the job is finished: a host MPI that is not leaves its memory behind.
 // Thread safety: one thread at a time.
 #pragma once
 

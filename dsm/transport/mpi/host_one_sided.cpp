@@ -21,6 +21,7 @@
 #include "dsm/transport/mpi/host_losses.h"
 #include "dsm/transport/mpi/load.h"
 #include "dsm/transport/mpi/one_sided.h"
+#include "dsm/transport/mpi/shared_room.h"
 #include "host/mpi/host.h"
 #include "host/processes/processors.h"
 #include "machine/waiting.h"
@@ -79,8 +80,9 @@ class HostOneSided final : public OneSided {
     std::uint64_t mine = data_bytes;
     data_bytes_.resize(static_cast<std::size_t>(size_));
     TOMBOLO_TRY(gather(&mine, data_bytes_.data(), sizeof mine));
-    void* memory = nullptr;
     const std::size_t bytes = word_bytes + data_bytes;
+    TOMBOLO_TRY(check_room(bytes));
+    void* memory = nullptr;
     TOMBOLO_HOST(Win_allocate)
     (static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, comm_, &memory, &window_);
     TOMBOLO_HOST(Win_lock_all)(MPI_MODE_NOCHECK, window_);
@@ -165,6 +167,12 @@ class HostOneSided final : public OneSided {
                  "ended as it should (CAVEATS)\n",
                  rank_);
     _exit(1);
+  }
+  Status check_room(std::uint64_t bytes) {
+    const SharedRoom mine = room_here(bytes);
+    std::vector<SharedRoom> all(static_cast<std::size_t>(size_));
+    TOMBOLO_TRY(gather(&mine, all.data(), sizeof mine));
+    return check_rooms(all);
   }
   // One-sided operations of several threads crash Open MPI 4 (osc/rdma over btl/vader).
   static Status check_version() {

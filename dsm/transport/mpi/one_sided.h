@@ -41,7 +41,7 @@ class OneSided {
   // ---- Memory -----------------------------------------------------------------------------------
 
   // Together, once: each process has so many bytes, of words first. They are zero. `word_bytes` is
-  // the same at all, and a multiple of 8.
+  // the same at all, and a multiple of 8. no_memory, in all, where a host lacks shared memory.
   virtual Status make(std::size_t word_bytes, std::size_t data_bytes) = 0;
   virtual std::uint64_t data_bytes(machine::Home home) const = 0;
 
