@@ -13,6 +13,9 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
 #include <thread>
 
 #include "base/check.h"
@@ -76,8 +79,7 @@ class ForkedTeam::Keeper {
       : plan_(plan), page_(page), starter_(starter), mask_(mask) {}
 
   [[noreturn]] void run() {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // TEM1
-    if (getppid() != starter_) _exit(1);
+    prctl(PR_SET_PDEATHSIG, wake);  // TEM1
     prctl(PR_SET_NAME, "tombolo-keeper");
     watch_children();
     sigset_t mine;
@@ -85,6 +87,7 @@ class ForkedTeam::Keeper {
     sigaddset(&mine, SIGCHLD);
     sigaddset(&mine, wake);
     for (;;) {
+      if (getppid() != starter_) end_after_starter();
       for (int rank = 0; rank < plan_.most; ++rank)
         if (page_.members[rank].load() == wanted) fork_member(rank);
       for (int status = 0, pid = next_ended(status); pid > 0; pid = next_ended(status))
@@ -142,9 +145,37 @@ class ForkedTeam::Keeper {
     kill_members();
     kill(starter_, signal);
     // It may handle that one, or block it.
-    nap(std::chrono::milliseconds(500));
-    kill(starter_, SIGKILL);
-    for (;;) pause();
+    constexpr int looks = 50;
+    for (int i = 0; i < looks && getppid() == starter_; ++i) nap(std::chrono::milliseconds(10));
+    if (getppid() == starter_) kill(starter_, SIGKILL);
+    _exit(1);
+  }
+
+  // One that has left by end() or _exit() is no loss. It is told of SIGKILL alone: other signals
+  // come from the user or were told of by their handlers.
+  [[noreturn]] void end_after_starter() {
+    kill_members();
+    if (page_.ending.load() == 0 && signal_of_starter() == SIGKILL)
+      tell(fmt::format(
+          "the first process of this program (process {}) was killed by signal {} ({}); "
+          "the program ends",
+          starter_, SIGKILL, description_of(SIGKILL)));
+    _exit(1);
+  }
+
+  // That has ended it, while its parent has not collected it; else 0. The keeper is no parent of
+  // it, and has no descriptor that the program could not close.
+  int signal_of_starter() const {
+    std::ifstream file(fmt::format("/proc/{}/stat", starter_));
+    std::string text;
+    std::getline(file, text);
+    constexpr int fields_between = 49;  // from the state, behind the name, to the status: proc(5)
+    std::istringstream fields(text.substr(text.rfind(')') + 1));
+    std::string skipped;
+    for (int i = 0; i < fields_between; ++i) fields >> skipped;
+    int status = 0;
+    fields >> status;
+    return fields && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   }
 
   void kill_members() {

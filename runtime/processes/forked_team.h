@@ -14,6 +14,8 @@
 //             TEM3 the starter's wait() does not see the keeper or a member.
 //             TEM4 the starter hears of the end that a member asks for, and of the keeper's, in the
 //                  thread that called start(), whatever signals it blocks or waits for.
+//             TEM5 a starter that is killed by SIGKILL is named, unless its parent has collected it
+//                 before the keeper looks.
 // Thread safety: one thread at a time in each process. TEM1 holds as long as the thread that called
 // start() lives.
 #pragma once
