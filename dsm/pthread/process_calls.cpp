@@ -135,7 +135,7 @@ TOMBOLO_PTHREAD_CALL void* dlopen(const char* file, int flags) noexcept {
     const char* const why =
         "after the first pthread_create, and between hosts, a library would be loaded in one "
         "process only";
-    refuse("dlopen", why);
+    errno = refuse("dlopen", why);
     of_dlopen = why;
     return nullptr;
   }
