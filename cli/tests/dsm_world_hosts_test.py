@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from dsm_hosts_test import CUT, GONE, LIMIT, LOST, OFF, environment, hosts, small_memory, wait_until_ended  # noqa: F401 (fixtures)
-from dsm_world_test import TOO_MANY, all_ended, compiled, processes_of, run
+from dsm_world_test import CHECKS, TOO_MANY, all_ended, compiled, installed, processes_of, run
 from tombolo import dsm_world, mpis
 
 SIZES = {"TOMBOLO_DSM_HEAP": "48MiB", "TOMBOLO_DSM_CACHE": "4MiB"}
@@ -279,6 +279,18 @@ def test_two_hosts_run_the_threads_of_one_program(name, arguments, on_two):
     expected = run([program, *arguments])
     outcome = on_two_hosts(on_two(program, *arguments))
     assert (outcome.returncode, outcome.stdout) == (0, expected.stdout), outcome.stderr
+
+
+def test_a_program_that_others_have_built_packs_a_file_on_two_hosts(on_two, tmp_path):
+    pigz = installed("pigz")
+    data = tmp_path / "data"
+    data.write_bytes(b"".join(path.read_bytes() for path in sorted(CHECKS.glob("*.c")))[:200_000] * 2)
+    command = [pigz, "-c", "-p", "2", data]
+    expected = subprocess.run(command, capture_output=True, timeout=LIMIT, check=True)
+    env = environment(LD_BIND_NOW="1", **SIZES)
+    outcome = subprocess.run(on_two(*command), capture_output=True, env=env, timeout=LIMIT)
+    assert (outcome.returncode, outcome.stderr) == (0, b"")
+    assert outcome.stdout == expected.stdout
 
 
 # Each thread says where it runs; the files are in a folder that the two hosts do not share.
