@@ -84,9 +84,10 @@ TEST(Tracks, AreOfOneStackEach) {
   for (const std::uint32_t place : {0u, 1u, 1024u, 1u << 20})
     for (const unsigned worker : {0u, 1u, 1024u}) {
       FamilyTrace trace({.kind = PlaceName::Kind::local, .number = place}, worker);
-      for (const unsigned stack : {0u, 2u, 4096u, 2u}) trace.mark(stack, Event::write, {});
+      for (const unsigned stack : {0u, 2u, 4096u, 2u, 4096u}) trace.mark(stack, Event::write, {});
       const auto events = events_of(trace, tracks);
       EXPECT_EQ(events[1]["tid"], events[3]["tid"]);
+      EXPECT_EQ(events[2]["tid"], events[4]["tid"]);
       for (const auto& event : events) seen.insert(event["tid"].get<int>());
     }
   EXPECT_EQ(seen.size(), 4u * 3 * 3);
