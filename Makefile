@@ -86,7 +86,7 @@ bench: env-test native ## Micro-benchmarks against the stock MPIs: 2 and 8 ranks
 	@$(TOMBOLO) bench one-sided --machine flushed --rounds 5
 
 .PHONY: bench-svp
-bench-svp: env-test ## Families beside oneTBB, OpenMP, Rayon and goroutines; installs these.
+bench-svp: env-test ## Families beside oneTBB, two OpenMPs, Rayon and goroutines; installs these.
 	@[ "$(SYSTEM_PACKAGES)" = skip ] || tools/system_packages.sh requirements/system-bench.txt
 	@cmake --preset release --log-level=WARNING >/dev/null
 	@$(TOMBOLO) bench svp

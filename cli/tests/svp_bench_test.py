@@ -128,12 +128,26 @@ def test_those_in_processes_of_their_own_run_once():
     ]
 
 
+def test_a_program_may_run_on_another_library_under_its_name():
+    line = '{"benchmark": "fib", "runtime": "%s", "library": "%s"}'
+    command = ["sh", "-c", f"printf '{line}\\n' OpenMP \"$LIBRARY\" OpenMPs \"$LIBRARY\""]
+    entry = svp_bench.Contestant("c", command, environment={"LIBRARY": "l"}, names={"OpenMP": "LLVM"})
+    told = entry.run(1, quick=True)
+    assert [(line["runtime"], line["library"]) for line in told] == [("LLVM", "l"), ("OpenMPs", "l")]
+    made = svp_bench._llvm_openmp(["bench"], "libomp.so.5")
+    assert made.command == ["bench", "--runtime", "OpenMP"]
+    assert made.environment == {"LD_PRELOAD": "libomp.so.5"}
+    assert made.names == {"OpenMP": "OpenMP of LLVM"}
+
+
 def test_a_run_time_that_is_not_here_is_named(monkeypatch):
     monkeypatch.setattr(svp_bench.libraries, "need_program", lambda name: paths.PACKAGE / name)
     monkeypatch.setattr(svp_bench.shutil, "which", lambda name: None)
+    monkeypatch.setattr(svp_bench.ctypes.util, "find_library", lambda name: None)
     found, absent = svp_bench.contestants()
     assert [entry.name for entry in found] == ["families", "families in another process"]
     assert absent == [
+        "OpenMP of LLVM: no libomp here (Debian: libomp-dev)",
         "Go: no go here (Debian: golang-go)",
         "Rayon: no cargo here (Debian: cargo)",
     ]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Families beside other run-times: programs that each measure some of them, run in turn."""
 
+import ctypes.util
 import json
 import os
 import shutil
@@ -18,6 +19,7 @@ PROGRAM = "tombolo-svp-bench"
 REMOTE_PROGRAM = "tombolo-svp-remote-bench"
 LAUNCHER = "tombolo-svp"
 OURS = "families"
+LLVM_OPENMP = "OpenMP of LLVM"
 TIME_LIMIT_S = 600
 # No other run-time may be quicker by more.
 WORST_RATIO = 1.2
@@ -137,12 +139,16 @@ class Contestant:
     dashes: str = "--"
     # In processes of so many workers, however many the others have.
     workers: int | None = None
+    environment: dict[str, str] = field(default_factory=dict)
+    # Of its run-times, where they are others than the program says.
+    names: dict[str, str] = field(default_factory=dict)
 
     def run(self, workers: int, quick: bool) -> list[dict]:
         argv = [*self.command, f"{self.dashes}workers", str(workers), f"{self.dashes}rounds", "1"]
         if quick:
             argv.append(f"{self.dashes}quick")
-        extra = {} if self.workers is None else {"TOMBOLO_SVP_WORKERS": str(self.workers)}
+        own = {} if self.workers is None else {"TOMBOLO_SVP_WORKERS": str(self.workers)}
+        extra = own | self.environment
         try:
             done = subprocess.run(
                 argv, capture_output=True, text=True, timeout=TIME_LIMIT_S, env=os.environ | extra
@@ -151,7 +157,8 @@ class Contestant:
             raise UserError(f"{self.name} takes longer than {TIME_LIMIT_S} s") from None
         if done.returncode != 0:
             raise UserError(f"{self.name} ended with {done.returncode}: {done.stderr.strip()[-400:]}")
-        return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        return [line | {"runtime": self.names.get(line["runtime"], line["runtime"])} for line in lines]
 
 
 def contestants() -> tuple[list[Contestant], list[str]]:
@@ -162,6 +169,10 @@ def contestants() -> tuple[list[Contestant], list[str]]:
     remote = [str(libraries.need_program(name)) for name in (LAUNCHER, REMOTE_PROGRAM)]
     found.append(Contestant("families in another process", [remote[0], "2", remote[1]], workers=1))
     absent = []
+    if library := ctypes.util.find_library("omp"):
+        found.append(_llvm_openmp(found[0].command, library))
+    else:
+        absent.append(f"{LLVM_OPENMP}: no libomp here (Debian: libomp-dev)")
     for name, compiler, package, build, dashes in (
         ("Go", "go", "golang-go", _go, "-"),
         ("Rayon", "cargo", "cargo", _rayon, "--"),
@@ -174,6 +185,16 @@ def contestants() -> tuple[list[Contestant], list[str]]:
         except UserError as mistake:
             absent.append(f"{name}: {mistake}")
     return found, absent
+
+
+def _llvm_openmp(program: list[str], library: str) -> Contestant:
+    """LLVM's library has the calls that gcc makes of OpenMP, too: the same code on another run-time."""
+    return Contestant(
+        LLVM_OPENMP,
+        [*program, "--runtime", "OpenMP"],
+        environment={"LD_PRELOAD": library},
+        names={"OpenMP": LLVM_OPENMP},
+    )
 
 
 def absent_of(rows: Iterable[Row]) -> list[str]:

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Benchmarks of `tombolo bench svp` with goroutines: fib and skynet as the usual programs have them
-// (a goroutine a call, a channel for the results), a chain of goroutines, and a counter under a
-// mutex. A line of JSON for each: go -workers N -rounds N [-quick].
+// (a goroutine a call, a channel for the results), searches of trees likewise, a loop in a goroutine for
+// each processor or in blocks, a chain of goroutines, and a counter under a mutex. A line of JSON for each:
+// go -workers N -rounds N [-quick].
 package main
 
 import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -46,6 +49,109 @@ func skynet(number, size int, out chan<- int) {
 	out <- sum
 }
 
+// The trees of svp/bench/tree_search.cpp, node by node.
+func mixed(x uint64) uint64 {
+	x += 0x9E3779B97F4A7C15
+	x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9
+	x = (x ^ (x >> 27)) * 0x94D049BB133111EB
+	return x ^ (x >> 31)
+}
+
+type node struct {
+	state uint64
+	depth int
+}
+
+func (n node) child(i int) node {
+	return node{mixed(n.state + uint64(i)*0x632BE59BD9B4E019), n.depth + 1}
+}
+func (n node) fraction() float64 { return float64(n.state>>11) * 0x1p-53 }
+
+type tree func(n node) int
+
+func geometric(deepest int) tree {
+	const most = 4.0 // on average
+	return func(n node) int {
+		if n.depth >= deepest {
+			return 0
+		}
+		return int(math.Log(1-n.fraction()) / math.Log(1-1/(1+most)))
+	}
+}
+
+func binomial(ofRoot int) tree {
+	const likely = 0.124875
+	return func(n node) int {
+		if n.depth == 0 {
+			return ofRoot
+		}
+		if n.fraction() < likely {
+			return 8
+		}
+		return 0
+	}
+}
+
+func (t tree) plain(n node) int {
+	nodes := 1
+	for i, children := 0, t(n); i < children; i++ {
+		nodes += t.plain(n.child(i))
+	}
+	return nodes
+}
+
+func (t tree) search(n node) int {
+	children := t(n)
+	if children == 0 {
+		return 1
+	}
+	return 1 + t.searchChildren(n, 0, children)
+}
+
+func (t tree) searchChildren(n node, from, to int) int {
+	if to-from == 1 {
+		return t.search(n.child(from))
+	}
+	middle := from + (to-from)/2
+	upper := make(chan int, 1)
+	go func() { upper <- t.searchChildren(n, middle, to) }()
+	lower := t.searchChildren(n, from, middle)
+	return lower + <-upper
+}
+
+func search(benchmark string, t tree, seed uint64) {
+	root := node{mixed(seed), 0}
+	nodes := t.plain(root)
+	measure(benchmark, nodes, func() bool { return t.search(root) == nodes })
+}
+
+// Each goroutine takes the next block until there is none.
+func loop(values []float32, block int) {
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for w := 0; w < *workers; w++ {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			for {
+				limit := int(next.Add(int64(block)))
+				first := limit - block
+				if first >= len(values) {
+					return
+				}
+				if limit > len(values) {
+					limit = len(values)
+				}
+				part := values[first:limit]
+				for i, v := range part {
+					part[i] = float32(math.Sqrt(float64(v))) + 1
+				}
+			}
+		}()
+	}
+	all.Wait()
+}
+
 // All threads wait in turn for the one before.
 func chain(threads int) int {
 	before := make(chan int, 1)
@@ -78,6 +184,10 @@ func counter(additions int) int {
 }
 
 func measure(benchmark string, tasks int, run func() bool) {
+	measureAs(benchmark, "Go", tasks, run)
+}
+
+func measureAs(benchmark, name string, tasks int, run func() bool) {
 	least := 100 * time.Millisecond
 	if *quick {
 		least = 2 * time.Millisecond
@@ -93,7 +203,7 @@ func measure(benchmark string, tasks int, run func() bool) {
 		}
 		seconds = append(seconds, time.Since(start).Seconds()/float64(runs))
 	}
-	line, _ := json.Marshal(map[string]any{"benchmark": benchmark, "runtime": "Go", "workers": *workers,
+	line, _ := json.Marshal(map[string]any{"benchmark": benchmark, "runtime": name, "workers": *workers,
 		"tasks": tasks, "seconds": seconds})
 	fmt.Println(string(line))
 }
@@ -103,9 +213,11 @@ func main() {
 	runtime.GOMAXPROCS(*workers)
 	n, calls, number := 24, 150049, 46368
 	leaves, threads, additions := 10000, 100000, 20000
+	deepest, ofRoot, indices := 6, 200, 1000000
 	if !*quick {
 		n, calls, number = 27, 635621, 196418
 		leaves, threads, additions = 1000000, 1000000, 200000
+		deepest, ofRoot, indices = 11, 2000, 10000000
 	}
 	result := make(chan int, 1)
 	measure("fib", calls, func() bool { fib(n, result); return <-result == number })
@@ -113,6 +225,17 @@ func main() {
 		skynet(0, leaves, result)
 		return <-result == leaves*(leaves-1)/2
 	})
+	search("tree T1", geometric(deepest), 89)
+	search("tree T3", binomial(ofRoot), 79)
+	values := make([]float32, indices)
+	whole := (indices + *workers - 1) / *workers
+	for _, block := range []int{whole, 1, 16, 256, 4096} {
+		name := "Go"
+		if block != whole {
+			name = fmt.Sprintf("Go, block %d", block)
+		}
+		measureAs("loop", name, indices, func() bool { loop(values, block); return values[indices/2] >= 1 })
+	}
 	measure("chain", threads, func() bool { return chain(threads) == threads*(threads-1)/2 })
 	measure("counter", additions, func() bool {
 		return counter(additions) == additions / *workers * *workers

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Benchmarks of `tombolo bench svp` with Rayon: fib by join(), skynet, n-queens and a loop by parallel
-// iterators. A line of JSON for each: rayon --workers N --rounds N [--quick].
+// Benchmarks of `tombolo bench svp` with Rayon: fib and the searches of trees by join(), skynet, n-queens
+// and a loop by parallel iterators, which divide it as they like or into blocks. A line of JSON for each:
+// rayon --workers N --rounds N [--quick].
 use rayon::prelude::*;
 use std::time::Instant;
 
@@ -74,7 +75,93 @@ impl Board {
     }
 }
 
-fn measure(settings: &Settings, benchmark: &str, tasks: u64, mut run: impl FnMut() -> bool) {
+// The trees of svp/bench/tree_search.cpp, node by node.
+fn mixed(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9E3779B97F4A7C15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xBF58476D1CE4E5B9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94D049BB133111EB);
+    x ^ (x >> 31)
+}
+
+#[derive(Clone, Copy)]
+struct Node {
+    state: u64,
+    depth: u32,
+}
+
+impl Node {
+    fn root(seed: u64) -> Node {
+        Node { state: mixed(seed), depth: 0 }
+    }
+    fn child(&self, i: u64) -> Node {
+        let state = mixed(self.state.wrapping_add(i.wrapping_mul(0x632BE59BD9B4E019)));
+        Node { state, depth: self.depth + 1 }
+    }
+    fn fraction(&self) -> f64 {
+        (self.state >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+trait Tree: Sync {
+    fn children(&self, node: &Node) -> u64;
+
+    fn plain(&self, node: &Node) -> u64 {
+        1 + (0..self.children(node)).map(|i| self.plain(&node.child(i))).sum::<u64>()
+    }
+    fn search(&self, node: &Node) -> u64 {
+        let children = self.children(node);
+        1 + if children == 0 { 0 } else { self.search_children(node, 0, children) }
+    }
+    fn search_children(&self, node: &Node, from: u64, to: u64) -> u64 {
+        if to - from == 1 {
+            return self.search(&node.child(from));
+        }
+        let middle = from + (to - from) / 2;
+        let (lower, upper) =
+            rayon::join(|| self.search_children(node, from, middle), || self.search_children(node, middle, to));
+        lower + upper
+    }
+}
+
+struct Geometric {
+    deepest: u32,
+}
+
+impl Tree for Geometric {
+    fn children(&self, node: &Node) -> u64 {
+        const MOST: f64 = 4.0; // on average
+        if node.depth >= self.deepest {
+            return 0;
+        }
+        ((1.0 - node.fraction()).ln() / (1.0 - 1.0 / (1.0 + MOST)).ln()) as u64
+    }
+}
+
+struct Binomial {
+    of_root: u64,
+}
+
+impl Tree for Binomial {
+    fn children(&self, node: &Node) -> u64 {
+        const LIKELY: f64 = 0.124875;
+        if node.depth == 0 {
+            return self.of_root;
+        }
+        if node.fraction() < LIKELY { 8 } else { 0 }
+    }
+}
+
+fn search(settings: &Settings, benchmark: &str, tree: &impl Tree, seed: u64) {
+    let root = Node::root(seed);
+    let nodes = tree.plain(&root);
+    measure(settings, benchmark, nodes, || tree.search(&root) == nodes);
+}
+
+fn measure(settings: &Settings, benchmark: &str, tasks: u64, run: impl FnMut() -> bool) {
+    measure_as(settings, benchmark, "Rayon", tasks, run)
+}
+
+fn measure_as(settings: &Settings, benchmark: &str, runtime: &str, tasks: u64, mut run: impl FnMut() -> bool) {
     let least = if settings.quick { 0.002 } else { 0.1 };
     let mut seconds = Vec::new();
     for _ in 0..settings.rounds {
@@ -87,7 +174,7 @@ fn measure(settings: &Settings, benchmark: &str, tasks: u64, mut run: impl FnMut
         seconds.push(start.elapsed().as_secs_f64() / runs as f64);
     }
     println!(
-        "{{\"benchmark\": \"{benchmark}\", \"runtime\": \"Rayon\", \"workers\": {}, \"tasks\": {tasks}, \
+        "{{\"benchmark\": \"{benchmark}\", \"runtime\": \"{runtime}\", \"workers\": {}, \"tasks\": {tasks}, \
          \"seconds\": {seconds:?}}}",
         settings.workers
     );
@@ -101,6 +188,9 @@ fn all(settings: &Settings) {
     let leaves = if settings.quick { 10_000 } else { 1_000_000 };
     measure(settings, "skynet", leaves, || skynet(0, leaves) == leaves * (leaves - 1) / 2);
 
+    search(settings, "tree T1", &Geometric { deepest: if settings.quick { 6 } else { 11 } }, 89);
+    search(settings, "tree T3", &Binomial { of_root: if settings.quick { 200 } else { 2000 } }, 79);
+
     let board = Board { all: (1 << if settings.quick { 8 } else { 11 }) - 1, columns: 0, left: 0, right: 0 };
     let (solutions, placed) = board.plain();
     measure(settings, "queens", placed, || board.solutions() == solutions);
@@ -111,6 +201,14 @@ fn all(settings: &Settings) {
         values.par_iter_mut().for_each(|v| *v = v.sqrt() + 1.0);
         values[indices / 2] > 1.0
     });
+    for block in [1, 16, 256, 4096] {
+        measure_as(settings, "loop", &format!("Rayon, block {block}"), indices as u64, || {
+            values.par_chunks_mut(block).with_max_len(1).for_each(|part| {
+                part.iter_mut().for_each(|v| *v = v.sqrt() + 1.0);
+            });
+            values[indices / 2] > 1.0
+        });
+    }
 }
 
 fn main() {
