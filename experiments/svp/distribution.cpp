@@ -39,6 +39,26 @@ std::string name_of(Scheme scheme) {
   return names[static_cast<std::size_t>(scheme)];
 }
 
+// ---- Activity ---------------------------------------------------------------------------------
+
+Activity Activity::operator-(const Activity& before) const {
+  return {idle - before.idle, running - before.running, flushing - before.flushing,
+          mapping - before.mapping, sent_bytes - before.sent_bytes};
+}
+
+Activity& Activity::operator+=(const Activity& other) {
+  idle += other.idle;
+  running += other.running;
+  flushing += other.flushing;
+  mapping += other.mapping;
+  sent_bytes += other.sent_bytes;
+  return *this;
+}
+
+Activity Node::activity(simulator::Time until) const {
+  return {system_.idle(until), running_, shared_->flushing(), shared_->mapping(), sent_bytes_};
+}
+
 // ---- Node ---------------------------------------------------------------------------------------
 
 Node::Node(Distribution& all, CoreId core)
@@ -132,7 +152,7 @@ void Node::run_thread(std::unique_ptr<Stream> stream) {
 Status Node::run_family(Family& family) {
   RemoteCall call;
   TOMBOLO_TRY(receive_call(&call, family));
-  TOMBOLO_TRY(all_.functions_.at(call.function).run(*this, call.scalars, family.arrays));
+  TOMBOLO_TRY(run_function(call, family));
   Stream& stream = *family.stream;
   if (all_.shape_.asks) stream.await_asking();
   const Scalars done{0};
@@ -140,6 +160,14 @@ Status Node::run_family(Family& family) {
   stream.send_words(done);
   send_arrays(family, false);
   return {};
+}
+
+// Threads of two families may be in functions at once: the time counts once.
+Status Node::run_function(const RemoteCall& call, const Family& family) {
+  if (functions_running_++ == 0) running_since_ = system_.now();
+  const Status status = all_.functions_.at(call.function).run(*this, call.scalars, family.arrays);
+  if (--functions_running_ == 0) running_ += system_.now() - running_since_;
+  return status;
 }
 
 Status Node::allocate_arrays(Family& family) {
@@ -196,6 +224,7 @@ Status Node::send_gathered(Stream& stream, const Scalars& head, const Family& fa
   const std::uint64_t bytes = data.bytes();
   stream.send_words({&bytes, 1});
   stream.send({message, MemoryType::dcm}, bytes);
+  sent_bytes_ += bytes;
   system_.free(message);
   return {};
 }
@@ -236,8 +265,10 @@ void Node::send_arrays(const Family& family, bool there) {
     if (by_address(run)) {
       const std::uint64_t address = shared_->publish(family.arrays[i]);
       family.stream->send_words({&address, 1});
+      sent_bytes_ += word_bytes;
     } else {
       family.stream->send(family.arrays[i], run.bytes());
+      sent_bytes_ += run.bytes();
     }
   }
 }

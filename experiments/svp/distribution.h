@@ -95,6 +95,18 @@ struct DistributionShape {
   bool asks = true;  // families are synced on request (002 section 5.2.2)
 };
 
+// The times of a node, and the bytes that it has sent.
+struct Activity {
+  simulator::Duration idle;      // no thread of its core could run
+  simulator::Duration running;   // functions of families that were created here ran
+  simulator::Duration flushing;  // of both levels, for memory that is shared
+  simulator::Duration mapping;   // of other cores' memory
+  std::uint64_t sent_bytes = 0;  // of arrays, or of their addresses; gathered ones with all else
+
+  Activity operator-(const Activity& before) const;
+  Activity& operator+=(const Activity& other);
+};
+
 class Distribution;
 
 class Node {
@@ -115,6 +127,9 @@ class Node {
   // Returns when the family's output is in the arrays.
   Status sync(Family& family);
 
+  // Up to that moment, at which no family may be under way here. By a program of any core.
+  Activity activity(simulator::Time until) const;
+
   // Takes families that others create here, until the system stops.
   void serve();
 
@@ -131,6 +146,7 @@ class Node {
   Status receive_call(RemoteCall* call, Family& family);
   Status allocate_arrays(Family& family);
   Status run_family(Family& family);
+  Status run_function(const RemoteCall& call, const Family& family);
   void run_thread(std::unique_ptr<Stream> stream);
 
   Distribution& all_;
@@ -138,6 +154,10 @@ class Node {
   std::unique_ptr<Streams> streams_;
   Heap own_;
   std::unique_ptr<SharedMemory> shared_;
+  std::uint32_t functions_running_ = 0;
+  simulator::Time running_since_;
+  simulator::Duration running_;  // intervals that have ended
+  std::uint64_t sent_bytes_ = 0;
 };
 
 class Distribution {

@@ -67,10 +67,42 @@ TEST(SharedMemory, CopyCoresNeedTheFlushOfTheSender) {
   EXPECT_GT(wrong_words(broken), 0u);
 }
 
+// ---- Activity -----------------------------------------------------------------------------------
+
+PingPongResult measured(Scheme scheme, std::uint64_t bytes) {
+  PingPongResult result;
+  EXPECT_TRUE(
+      ping_pong(test_context(), {.scheme = scheme, .bytes = bytes, .times = 1}, &result).ok());
+  return result;
+}
+
+TEST(Activity, HasTheBytesThatAreSent) {
+  EXPECT_EQ(measured(Scheme::direct, 4096).meanwhile.sent_bytes, 2 * 4096u);
+  EXPECT_EQ(measured(Scheme::remapping, 4096).meanwhile.sent_bytes, 2 * 8u);  // addresses
+  // The function and its value there, a code back; each a word beside the array.
+  EXPECT_EQ(measured(Scheme::original, 4096).meanwhile.sent_bytes, 2 * 4096u + 3 * 8);
+}
+
+TEST(Activity, HasTheFlushesAndMappingsOfRemapping) {
+  const PingPongResult remapping = measured(Scheme::remapping, 4096);
+  EXPECT_GT(remapping.meanwhile.flushing, Duration::milliseconds(3));  // Table 2.2: 1.6 ms each
+  EXPECT_LT(remapping.meanwhile.flushing + remapping.meanwhile.mapping, remapping.shortest);
+  EXPECT_GT(remapping.meanwhile.mapping, Duration());
+  EXPECT_LT(remapping.meanwhile.mapping, Duration::microseconds(10));
+  const PingPongResult direct = measured(Scheme::direct, 4096);
+  EXPECT_EQ(direct.meanwhile.flushing + direct.meanwhile.mapping, Duration());
+}
+
 // ---- The sequence of 002 section 5.2.2 ----------------------------------------------------------
 
-// Two families at one place, of which the first ends first and is synced last.
-Status create_two_and_sync_the_last_first(Scheme scheme, bool asks) {
+// Two families at one place, which compute so long; the first is synced last.
+struct Two {
+  std::uint64_t first_ms = 1;
+  std::uint64_t second_ms = 30;
+  std::int64_t between_ms = 0;  // of the creates
+};
+Status create_two_and_sync_the_last_first(Scheme scheme, bool asks, const Two& two = {},
+                                          Activity* there = nullptr) {
   const Context context = test_context();
   simulator::Options options = options_of(context);
   options.time_limit = simulator::Time::after_start(Duration::milliseconds(500));
@@ -85,14 +117,28 @@ Status create_two_and_sync_the_last_first(Scheme scheme, bool asks) {
                            }};
   Distribution svp(chip, {.scheme = scheme, .cores = {CoreId(0), CoreId(2)}, .asks = asks},
                    {waits});
-  return svp.run([](Node& master) {
+  return svp.run([&](Node& master) {
     Family first;
     Family second;
-    TOMBOLO_TRY(master.create(CoreId(2), {.scalars = {1}}, &first));
-    TOMBOLO_TRY(master.create(CoreId(2), {.scalars = {30}}, &second));
+    TOMBOLO_TRY(master.create(CoreId(2), {.scalars = {two.first_ms}}, &first));
+    master.system().compute(Duration::milliseconds(two.between_ms));
+    TOMBOLO_TRY(master.create(CoreId(2), {.scalars = {two.second_ms}}, &second));
     TOMBOLO_TRY(master.sync(second));
-    return master.sync(first);
+    TOMBOLO_TRY(master.sync(first));
+    if (there != nullptr) *there = svp.node(CoreId(2)).activity(master.system().now());
+    return Status();
   });
+}
+
+// The core does one of them at a time; the time in which threads of both are in functions counts
+// once.
+TEST(Activity, HasTheTimeInFunctionsOnce) {
+  Activity there;
+  const Two two{.first_ms = 30, .second_ms = 30, .between_ms = 10};
+  EXPECT_TRUE(create_two_and_sync_the_last_first(Scheme::direct, true, two, &there).ok());
+  EXPECT_GE(there.running, Duration::milliseconds(60));
+  EXPECT_LT(there.running, Duration::milliseconds(65));
+  EXPECT_GT(there.idle, Duration());
 }
 
 TEST(Sync, OfTwoFamiliesAtOnePlaceInEitherOrder) {

@@ -130,8 +130,15 @@ void Linux::give_way() {
       if (next != running_) hand_core_to(*next);
       return;
     }
-    if (cpu_.wait_for_interrupt(next_wake())) take_interrupt();
+    idle_since_ = now();
+    const bool came = cpu_.wait_for_interrupt(next_wake());
+    idle_ += now() - std::exchange(idle_since_, Time::never());
+    if (came) take_interrupt();
   }
+}
+
+Duration Linux::idle(Time until) const {
+  return until > idle_since_ ? idle_ + (until - idle_since_) : idle_;
 }
 
 void Linux::hand_core_to(Thread& next) {

@@ -46,6 +46,8 @@ class Linux {
   // Lets the core's program end when its threads have. By a program of any core.
   void stop(scc::Cpu& by);
   bool stopped() const { return stopped_; }
+  // Time up to that moment in which no thread could run. By a program of any core.
+  simulator::Duration idle(simulator::Time until) const;
 
   // ---- Of the thread that runs ------------------------------------------------------------------
 
@@ -110,6 +112,8 @@ class Linux {
   std::deque<Thread> threads_;  // the first is the program's own
   Thread* running_ = nullptr;
   std::size_t last_picked_ = 0;
+  simulator::Duration idle_;  // intervals that have ended
+  simulator::Time idle_since_ = simulator::Time::never();
   Body handler_;
   bool in_interrupt_ = false;
   bool stopped_ = false;

@@ -73,6 +73,49 @@ TEST_F(LinuxTest, AThreadThatSleptComesBeforeOneThatComputes) {
   EXPECT_EQ(std::count(order.begin(), order.end(), 's'), 3);
 }
 
+TEST_F(LinuxTest, IsIdleWhileNoThreadCanRun) {
+  alone(1, [&](Linux& system) {
+    const Duration before = system.idle(system.now());
+    const simulator::Time begin = system.now();
+    system.sleep();
+    const Duration slept = system.now() - begin;
+    const Duration idle = system.idle(system.now()) - before;
+    EXPECT_GT(idle, Duration());
+    EXPECT_LT(idle, slept);  // the call and the switch are work
+    EXPECT_GT(idle + Duration::microseconds(100), slept);
+    system.compute(Duration::milliseconds(3));
+    EXPECT_EQ(system.idle(system.now()) - before, idle);
+    // A thread that computes while another one sleeps leaves no idle time.
+    system.spawn([&] { system.compute(Duration::milliseconds(3)); });
+    const Duration spawned = system.idle(system.now());
+    system.sleep();
+    EXPECT_EQ(system.idle(system.now()), spawned);
+    system.join();
+  });
+}
+
+// Another core asks in the midst of the interval.
+TEST_F(LinuxTest, IsIdleUpToTheMomentThatIsAskedFor) {
+  scc::Chip chip(context_.chip);
+  Linux idle(chip, CoreId(0), {});
+  Linux asks(chip, CoreId(2), {});
+  idle.start([] {});  // it waits for the end of the machine
+  asks.start([&] {
+    asks.compute(Duration::milliseconds(2));
+    asks.cpu().fibre().await_turn();
+    const simulator::Time earlier = asks.now();
+    const Duration first = idle.idle(earlier);
+    EXPECT_GT(first, Duration::milliseconds(1));
+    asks.compute(Duration::milliseconds(2));
+    asks.cpu().fibre().await_turn();
+    EXPECT_EQ(idle.idle(asks.now()) - first, asks.now() - earlier);
+    idle.stop(asks.cpu());
+    asks.stop(asks.cpu());
+  });
+  const simulator::RunResult result = chip.run();
+  EXPECT_TRUE(result.status.ok()) << result.status.message();
+}
+
 TEST_F(LinuxTest, ASleepEndsWithATick) {
   alone(0, [&](Linux& system) {
     const auto tick = Duration::microseconds(system.times().tick_microseconds);

@@ -62,11 +62,19 @@ bool is_product(const Values& a, const Values& b, const Values& c, Random& rando
   return true;
 }
 
+// The places of the master, and those of each core that is a worker-master, by its number.
+struct Cast {
+  MatrixPlaces of_master;
+  std::vector<MatrixPlaces> of_others;
+  std::uint32_t first_worker = 1;  // up to the last core
+  std::uint32_t cores = 1;
+};
+
 class Master {
  public:
-  Master(const MatrixRun& what, const MatrixPlaces& places, std::uint64_t seed,
+  Master(const MatrixRun& what, const Cast& cast, std::uint64_t seed, Distribution& all,
          MatrixResult& result)
-      : what_(what), places_(places), random_(seed), result_(result) {}
+      : what_(what), cast_(cast), random_(seed), all_(all), result_(result) {}
 
   Status operator()(Node& node) {
     Matrix a;
@@ -78,12 +86,16 @@ class Master {
     const Values of_b = fill(node, b, random_);
     if (what_.operands_in_caches) store_again(node, {a, b});
     const simulator::Time begin = node.system().now();
-    Decomposition decomposition(node, places_);
+    const std::vector<Activity> before = activities(begin);
+    Decomposition decomposition(node, cast_.of_master);
     const Status status =
         decomposition.multiply(a, b, what_.worker_masters > 0 ? 1 : what_.steps, &c);
     result_.most_bytes_used = decomposition.most_bytes_used();
     TOMBOLO_TRY(status);
-    result_.took = node.system().now() - begin;
+    const simulator::Time end = node.system().now();
+    result_.took = end - begin;
+    result_.distributing = decomposition.all_created() - begin;
+    note_activity(before, end);
     Values of_c;
     for (std::uint64_t i = 0; i < c.size; ++i) of_c.push_back(c.read_row(node, i));
     result_.right = is_product(of_a, of_b, of_c, random_);
@@ -91,17 +103,27 @@ class Master {
   }
 
  private:
-  MatrixRun what_;
-  const MatrixPlaces& places_;
-  Random random_;
-  MatrixResult& result_;
-};
+  std::vector<Activity> activities(simulator::Time until) {
+    std::vector<Activity> of_cores;
+    for (std::uint32_t core = 0; core < cast_.cores; ++core)
+      of_cores.push_back(all_.node(simulator::CoreId(core)).activity(until));
+    return of_cores;
+  }
+  void note_activity(const std::vector<Activity>& before, simulator::Time end) {
+    const std::vector<Activity> now = activities(end);
+    result_.master = now[0] - before[0];
+    for (std::uint32_t core = 0; core < cast_.cores; ++core) {
+      const Activity meanwhile = now[core] - before[core];
+      result_.sent_bytes += meanwhile.sent_bytes;
+      if (core >= cast_.first_worker) result_.workers += meanwhile;
+    }
+  }
 
-// The places of the master, and those of each core that is a worker-master, by its number.
-struct Cast {
-  MatrixPlaces of_master;
-  std::vector<MatrixPlaces> of_others;
-  std::uint32_t cores = 1;
+  MatrixRun what_;
+  const Cast& cast_;
+  Random random_;
+  Distribution& all_;
+  MatrixResult& result_;
 };
 
 // The text gives each worker-master four or five workers: as those of eight share a whole chip.
@@ -114,6 +136,7 @@ Cast cast(const MatrixRun& what, std::uint32_t cores_of_chip) {
   for (std::uint32_t core = 1; core <= near; ++core) all.of_master.places.emplace_back(core);
   all.of_master.function = what.worker_masters > 0 ? 1 : 0;
   all.cores = 1 + near;
+  all.first_worker = what.worker_masters > 0 ? all.cores : 1;
   if (what.worker_masters == 0) return all;
   const std::uint32_t workers = cores_of_chip - 1 - most_worker_masters;
   for (std::uint32_t n = 0; n < workers; ++n)
@@ -125,6 +148,34 @@ Cast cast(const MatrixRun& what, std::uint32_t cores_of_chip) {
 std::string series_name(const MatrixRun& what) {
   return fmt::format("{}{}/{}", what.worker_masters > 0 ? "distributed-" : "", name_of(what.scheme),
                      what.size);
+}
+
+// By the shares of time, the text explains one step by computation and flushes, two by the master.
+void record_activity(const MatrixRun& what, double x, const MatrixResult& result,
+                     Recorder& recorder) {
+  const std::string name = series_name(what);
+  const auto took = static_cast<double>(result.took.in_ticks());
+  const auto share = [&](const char* kind, simulator::Duration d, std::uint32_t cores) {
+    recorder.row({fmt::format("{}/{}", kind, name),
+                  x,
+                  static_cast<double>(d.in_ticks()) / took / cores,
+                  "",
+                  {},
+                  {},
+                  {}});
+  };
+  if (what.steps == 1) {
+    share("multiplying", result.workers.running, result.worker_cores);
+    if (what.scheme == Scheme::remapping) share("flushing", result.master.flushing, 1);
+    return;
+  }
+  share("master-idle", result.master.idle, 1);
+  share("workers-idle", result.workers.idle, result.worker_cores);
+  constexpr double mebibyte = 1 << 20;
+  recorder.row(
+      {"sent/" + name, x, static_cast<double>(result.sent_bytes) / mebibyte, "MiB", {}, {}, {}});
+  recorder.row(
+      {"creating/" + name, x, result.distributing.in_nanoseconds() * 1e-9, "s", {}, {}, {}});
 }
 
 Status measure(const Context& context, const MatrixRun& what, double x, Recorder& recorder) {
@@ -150,6 +201,7 @@ Status measure(const Context& context, const MatrixRun& what, double x, Recorder
                 {},
                 {},
                 "one run, not the mean of three"});
+  record_activity(what, x, result, recorder);
   return {};
 }
 
@@ -169,10 +221,7 @@ std::vector<Point> one_step(const Context& context) {
   for (const Scheme scheme : measured_schemes)
     for (const std::uint64_t size : {128, 256, 512, 1024})
       for (const std::uint32_t workers : {1, 2, 4, 6, 8}) {
-        const bool ends = workers == 1 || workers == 8;
-        if (context.quick && (size > 256 || !ends)) continue;
-        // Those whose simulation takes long.
-        if (size > 256 && scheme != Scheme::direct && !ends && workers != 4) continue;
+        if (context.quick && (size > 256 || (workers != 1 && workers != 8))) continue;
         all.push_back(point({.scheme = scheme, .size = size, .workers = workers}, workers));
       }
   return all;
@@ -221,7 +270,8 @@ Status multiply_matrices(const Context& context, const MatrixRun& what, MatrixRe
   TOMBOLO_TRY(Distribution::fits(context.chip, shape));
   scc::Chip chip(context.chip, options_of(context));
   Distribution svp(chip, shape, matrix_functions(all.of_others));
-  const Status status = svp.run(Master(what, all.of_master, context.seed, *result), &result->run);
+  result->worker_cores = all.cores - all.first_worker;
+  const Status status = svp.run(Master(what, all, context.seed, svp, *result), &result->run);
   if (context.after_run) context.after_run(chip, result->run.end);
   return status;
 }

@@ -39,6 +39,12 @@ struct MatrixResult {
   simulator::Duration took;
   bool right = false;
   std::uint64_t most_bytes_used = 0;  // of the master's process
+  simulator::Duration distributing;   // until the master's last create returned
+  // From the master's first create to its last addition:
+  Activity master;
+  Activity workers;  // of all of them, but worker-masters
+  std::uint32_t worker_cores = 0;
+  std::uint64_t sent_bytes = 0;  // by all cores
   simulator::RunResult run;
 };
 

@@ -33,6 +33,7 @@ Status Decomposition::multiply(const Matrix& a, const Matrix& b, int steps, Matr
   whole.b = b;
   whole.c = *c;
   TOMBOLO_TRY(create_parts(whole, steps));
+  all_created_ = node_.system().now();
   TOMBOLO_TRY(sync(whole));
   TOMBOLO_TRY(add_all(whole));
   free_parts(whole);

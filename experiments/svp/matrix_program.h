@@ -27,6 +27,8 @@ class Decomposition {
   Status multiply(const Matrix& a, const Matrix& b, int steps, Matrix* c);
 
   std::uint64_t most_bytes_used() const { return most_bytes_used_; }
+  // When the last family had been created.
+  simulator::Time all_created() const { return all_created_; }
 
  private:
   struct Product {
@@ -48,6 +50,7 @@ class Decomposition {
   const MatrixPlaces& places_;
   std::size_t created_ = 0;
   std::uint64_t most_bytes_used_ = 0;
+  simulator::Time all_created_;
 };
 
 // Function 0: a multiplication of the rows of a and b. Function 1: the same, decomposed once more,

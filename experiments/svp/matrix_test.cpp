@@ -37,6 +37,21 @@ TEST(Matrix, TwoStepsAndWorkerMastersGiveTheProduct) {
   }
 }
 
+// The second step sends its operands and results beside the first; worker-masters are no workers.
+TEST(Matrix, WorkerMastersSendTheOperandsOnceMore) {
+  MatrixRun what{.scheme = Scheme::direct, .size = 32, .steps = 2, .workers = 5};
+  const std::uint64_t second = std::uint64_t{64} * 3 * 8 * 8 * 8;
+  const std::uint64_t first = std::uint64_t{8} * 3 * 16 * 16 * 8;
+  const MatrixResult one_master = result_of(test_context(), what);
+  EXPECT_EQ(one_master.sent_bytes, second);
+  EXPECT_EQ(one_master.worker_cores, 5u);
+  what.worker_masters = 3;
+  const MatrixResult distributed = result_of(test_context(), what);
+  EXPECT_EQ(distributed.sent_bytes, first + second);
+  EXPECT_EQ(distributed.worker_cores, 15u);
+  EXPECT_EQ(distributed.workers.sent_bytes, second / 3);
+}
+
 TEST(Matrix, StaleOperandsMakeAWrongProduct) {
   MatrixRun what{.scheme = Scheme::remapping, .size = 32, .workers = 2};
   what.operands_in_caches = true;

@@ -22,6 +22,7 @@ struct PingPong {
 };
 struct PingPongResult {
   simulator::Duration shortest;
+  Activity meanwhile;  // of both cores, in the shortest
   std::uint64_t wrong_words = 0;
   simulator::RunResult run;
 };

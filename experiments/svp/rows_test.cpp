@@ -21,6 +21,10 @@ std::set<std::string> names(const Experiment& experiment, bool quick) {
   return all;
 }
 
+double share(simulator::Duration of, simulator::Duration all) {
+  return static_cast<double>(of.in_ticks()) / static_cast<double>(all.in_ticks());
+}
+
 // ---- Ping-pong ----------------------------------------------------------------------------------
 
 TEST(PingPongRows, AreTheShortestOfARun) {
@@ -56,6 +60,14 @@ TEST(PingPongRows, HaveNoRemappingBelow64Bytes) {
   EXPECT_EQ(rows.by_place.count({"remapping", "16"}), 0u);
   EXPECT_EQ(rows.by_place.count({"remapping", "64"}), 1u);
   EXPECT_EQ(rows.by_place.count({"remapping", "65536"}), 1u);
+  PingPongResult result;
+  ASSERT_TRUE(
+      ping_pong(test_context(), {.scheme = Scheme::remapping, .bytes = 64, .times = 2}, &result)
+          .ok());
+  EXPECT_DOUBLE_EQ(rows.value("flushing/remapping", "64"),
+                   share(result.meanwhile.flushing, result.shortest));
+  EXPECT_DOUBLE_EQ(rows.value("mapping/remapping", "64"),
+                   share(result.meanwhile.mapping, result.shortest));
 }
 
 TEST(PingPong, CountsEachIntegerThatComesBackWrong) {
@@ -93,6 +105,42 @@ TEST(MatrixRows, AreOfTheirRun) {
   EXPECT_DOUBLE_EQ(rows.value("memory/direct/128", "8"),
                    static_cast<double>(result.most_bytes_used) / (1 << 20));
   EXPECT_EQ(rows.value("finished/direct/128", "8"), 1);
+  EXPECT_EQ(result.worker_cores, 8u);
+  EXPECT_DOUBLE_EQ(rows.value("multiplying/direct/128", "8"),
+                   share(result.workers.running, result.took) / 8);
+}
+
+TEST(MatrixRows, OfTwoStepsHaveTheIdleTimesAndTheBytes) {
+  const Context context = test_context();
+  Rows rows;
+  rows.measure(svp_matrix_two_steps(), "direct-256-20", context);
+  MatrixResult result;
+  const MatrixRun what{.scheme = Scheme::direct, .size = 256, .steps = 2, .workers = 20};
+  ASSERT_TRUE(multiply_matrices(context, what, &result).ok());
+  EXPECT_EQ(result.worker_cores, 20u);
+  EXPECT_DOUBLE_EQ(rows.value("master-idle/direct/256", "20"),
+                   share(result.master.idle, result.took));
+  const double idle = rows.value("workers-idle/direct/256", "20");
+  EXPECT_DOUBLE_EQ(idle, share(result.workers.idle, result.took) / 20);
+  EXPECT_GT(idle, 0.5);
+  EXPECT_LT(idle, 1);
+  // 64 products, each two operands there and a result back.
+  const double elements = 64 * 3 * 64 * 64;
+  EXPECT_DOUBLE_EQ(rows.value("sent/direct/256", "20"), elements * 8 / (1 << 20));
+  const double creating = rows.value("creating/direct/256", "20");
+  EXPECT_DOUBLE_EQ(creating, result.distributing.in_nanoseconds() * 1e-9);
+  EXPECT_GT(creating, 0);
+  EXPECT_LT(creating, rows.value("direct/256", "20"));
+}
+
+TEST(MatrixRows, OfRemappingHaveTheFlushesOfTheMaster) {
+  const Context context = test_context();
+  Rows rows;
+  rows.measure(svp_matrix(), "remapping-128-1", context);
+  const double flushing = rows.value("flushing/remapping/128", "1");
+  // One for each row of each operand, 1.6 ms each (Table 2.2).
+  const double flushes = 8 * 2 * 64;
+  EXPECT_NEAR(flushing * rows.value("remapping/128", "1") / flushes, 1.66e-3, 0.1e-3);
 }
 
 TEST(MatrixRows, HaveThePapersSizesAndWorkers) {

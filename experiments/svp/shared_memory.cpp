@@ -23,8 +23,10 @@ std::uint64_t SharedMemory::publish(View array) {
 // The driver's, for both levels: dirty lines that left the first one in the midst of the flush
 // of the second would change the order in which that replaces lines, and keep some of them.
 void SharedMemory::flush() {
+  const simulator::Time begin = system_.now();
   system_.cpu().wbinvd();
   system_.cpu().flush_l2();
+  flushing_ += system_.now() - begin;
 }
 
 void SharedMemory::copy(CoreId owner, std::uint64_t address, View to, std::uint64_t bytes) {
@@ -37,19 +39,25 @@ void SharedMemory::copy(CoreId owner, std::uint64_t address, View to, std::uint6
 
 // ---- Remapping ----------------------------------------------------------------------------------
 
-void SharedMemory::copy_mapped(CoreId owner, Address from, View to, std::uint64_t bytes) {
+// The memory of another core, up to the end of its page, through the one entry for it.
+View SharedMemory::map(CoreId owner, Address at) {
   scc::Cpu& cpu = system_.cpu();
+  const simulator::Time begin = system_.now();
   const std::uint64_t page = chip_.page_bytes();
   const std::uint32_t entry = chip_.first_free_entry();
+  const LutEntry there = cpu.read_lut(owner, static_cast<std::uint32_t>(at.byte() / page));
+  cpu.set_lut(cpu.id(), entry, there);
+  cpu.wait_for_writes();
+  // SMC1, and the bytes of an earlier copy from the same place are not to be read again.
+  if (care_.refresh) cpu.cl1invmb();
+  mapping_ += system_.now() - begin;
+  return {chip_.page(entry) + at.byte() % page, MemoryType::mpbt_wb};
+}
+
+void SharedMemory::copy_mapped(CoreId owner, Address from, View to, std::uint64_t bytes) {
   while (bytes > 0) {
-    const std::uint64_t in_page = from.byte() % page;
-    const std::uint64_t n = std::min(bytes, page - in_page);
-    const LutEntry there = cpu.read_lut(owner, static_cast<std::uint32_t>(from.byte() / page));
-    cpu.set_lut(cpu.id(), entry, there);
-    cpu.wait_for_writes();
-    // SMC1, and the bytes of an earlier copy from the same place are not to be read again.
-    if (care_.refresh) cpu.cl1invmb();
-    copy_memory(system_, {chip_.page(entry) + in_page, MemoryType::mpbt_wb}, to, n);
+    const std::uint64_t n = std::min(bytes, chip_.page_bytes() - from.byte() % chip_.page_bytes());
+    copy_memory(system_, map(owner, from), to, n);
     from = from + n;
     to = to + n;
     bytes -= n;

@@ -37,11 +37,15 @@ class SharedMemory {
   std::uint64_t publish(scc::View array);
   // At the other core: the array of `owner` at `address` into its own.
   void copy(simulator::CoreId owner, std::uint64_t address, scc::View to, std::uint64_t bytes);
+  // Time of flushes so far, and of entries of the lookup table for memory of other cores.
+  simulator::Duration flushing() const { return flushing_; }
+  simulator::Duration mapping() const { return mapping_; }
   // Lets copy cores end.
   void stop_copy_cores();
 
  private:
   void flush();
+  scc::View map(simulator::CoreId owner, simulator::Address at);
   void copy_mapped(simulator::CoreId owner, simulator::Address from, scc::View to,
                    std::uint64_t bytes);
   void copy_by_cores(simulator::CoreId owner, simulator::Address from, scc::View to,
@@ -52,6 +56,8 @@ class SharedMemory {
   Linux& system_;
   std::vector<simulator::CoreId> copy_cores_;
   Care care_;
+  simulator::Duration flushing_;
+  simulator::Duration mapping_;
 };
 
 }  // namespace tombolo::experiments
