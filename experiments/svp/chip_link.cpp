@@ -139,27 +139,53 @@ void ChipReach::by_pages(const ChipMemory::Place& place, std::size_t bytes, Memo
   }
 }
 
+bool ChipReach::is_there(svp::Site site, std::uint64_t address, std::size_t bytes) const {
+  const ChipMemory::Block* const block =
+      memory_.find(reinterpret_cast<const void*>(address), bytes);
+  return block != nullptr && block->owner == CoreId(site);
+}
+
+void ChipReach::read_there(std::uint64_t address, std::byte* to, std::size_t bytes) {
+  by_pages(memory_.place(reinterpret_cast<const void*>(address)), bytes, MemoryType::mpbt_wb,
+           [&](View view, std::size_t at, std::size_t n) { cpu_.read(view, to + at, n); });
+}
+
+void ChipReach::write_there(std::uint64_t address, const std::byte* from, std::size_t bytes) {
+  by_pages(memory_.place(reinterpret_cast<const void*>(address)), bytes, MemoryType::mpbt_wb,
+           [&](View view, std::size_t at, std::size_t n) {
+             cpu_.write(view, from + at, n);
+             cpu_.flush_combined();  // the last line is in memory before the completion is sent
+           });
+  cpu_.wait_for_writes();
+}
+
+Status ChipReach::get(svp::Site site, std::uint64_t address, void* to, std::size_t bytes) {
+  if (bytes == 0) return {};
+  if (!is_there(site, address, bytes))
+    return Status::out_of_range("an array of the creator is no memory of its core");
+  read_there(address, static_cast<std::byte*>(to), bytes);
+  return {};
+}
+
+Status ChipReach::put(svp::Site site, std::uint64_t address, const void* from, std::size_t bytes) {
+  if (bytes == 0) return {};
+  if (!is_there(site, address, bytes))
+    return Status::out_of_range("an array of the creator is no memory of its core");
+  write_there(address, static_cast<const std::byte*>(from), bytes);
+  return {};
+}
+
 void* ChipReach::map(svp::Site site, std::uint64_t address, std::size_t bytes) {
-  const void* const there = reinterpret_cast<const void*>(address);
-  const ChipMemory::Block* const block = memory_.find(there, bytes);
-  if (block == nullptr || block->owner != CoreId(site)) return nullptr;
+  if (!is_there(site, address, bytes)) return nullptr;
   auto held = std::make_unique<std::byte[]>(bytes);
-  by_pages(memory_.place(there), bytes, MemoryType::mpbt_wb,
-           [&](View view, std::size_t at, std::size_t n) { cpu_.read(view, held.get() + at, n); });
+  read_there(address, held.get(), bytes);
   void* const mapped = held.get();
   mapped_.emplace(mapped, std::move(held));
   return mapped;
 }
 
 void ChipReach::unmap(svp::Site, std::uint64_t address, void* at, std::size_t bytes, bool written) {
-  if (written) {
-    by_pages(memory_.place(reinterpret_cast<const void*>(address)), bytes, MemoryType::mpbt_wb,
-             [&](View view, std::size_t offset, std::size_t n) {
-               cpu_.write(view, static_cast<const std::byte*>(at) + offset, n);
-               cpu_.flush_combined();  // the last line is in memory before the completion is sent
-             });
-    cpu_.wait_for_writes();
-  }
+  if (written) write_there(address, static_cast<const std::byte*>(at), bytes);
   mapped_.erase(at);
 }
 

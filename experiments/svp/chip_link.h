@@ -111,9 +111,12 @@ class ChipReach {
       : cpu_(cpu), memory_(memory), care_(care) {}
   ChipReach(scc::Cpu& cpu, ChipMemory& memory) : ChipReach(cpu, memory, Care()) {}
 
-  static bool copies(svp::Site) { return false; }
-  static Status get(svp::Site, std::uint64_t, void*, std::size_t) { return refused(); }
-  static Status put(svp::Site, std::uint64_t, const void*, std::size_t) { return refused(); }
+  // As the creator's: the arrays of a family that it is about to open are all memory of the chip,
+  // and it publishes and refreshes them itself.
+  void let_copy(bool may) { may_copy_ = may; }
+  bool copies(svp::Site) const { return may_copy_; }
+  Status get(svp::Site site, std::uint64_t address, void* to, std::size_t bytes);
+  Status put(svp::Site site, std::uint64_t address, const void* from, std::size_t bytes);
 
   bool can_show(svp::Site, const void* from, std::size_t bytes) {
     return memory_.find(from, bytes) != nullptr;
@@ -124,7 +127,9 @@ class ChipReach {
   void unmap(svp::Site site, std::uint64_t address, void* at, std::size_t bytes, bool written);
 
  private:
-  static Status refused() { return Status::unsupported("cores copy mapped memory"); }
+  bool is_there(svp::Site site, std::uint64_t address, std::size_t bytes) const;
+  void read_there(std::uint64_t address, std::byte* to, std::size_t bytes);
+  void write_there(std::uint64_t address, const std::byte* from, std::size_t bytes);
   // Calls access(view, offset, bytes) for the parts of another core's memory, mapped one by one.
   template <class Access>
   void by_pages(const ChipMemory::Place& place, std::size_t bytes, scc::MemoryType type,
@@ -133,6 +138,7 @@ class ChipReach {
   scc::Cpu& cpu_;
   ChipMemory& memory_;
   Care care_;
+  bool may_copy_ = false;
   std::map<void*, std::unique_ptr<std::byte[]>> mapped_;
 };
 static_assert(svp::Reach<ChipReach>);

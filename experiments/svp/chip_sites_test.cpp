@@ -121,8 +121,8 @@ TEST_P(ChipSitesTest, ATreeSearchHasTheResultOfTheExample) {
 }
 
 TEST_F(ChipSitesTest, WithoutPublishAtCreateOperandsAreStale) {
-  EXPECT_NE(digest_of_product(Carriage::remap, {.publish = false}),
-            digest_of_product(Carriage::remap));
+  for (const Carriage carriage : {Carriage::remap, Carriage::direct})
+    EXPECT_NE(digest_of_product(carriage, {.publish = false}), digest_of_product(carriage));
 }
 
 void add_one(svp::InOutArray<std::uint32_t> values) {
@@ -131,13 +131,13 @@ void add_one(svp::InOutArray<std::uint32_t> values) {
 using AddOne = svp::Remote<&add_one>;
 
 // The creator reads the array while the family has it, which leaves lines of it in its caches.
-std::uint32_t sum_after_a_look(ChipSite& here) {
+std::uint32_t sum_after_a_look(ChipSite& here, Carriage carriage) {
   constexpr std::size_t count = 512;
   std::byte* const at = here.memory().allocate(here.cpu(), count * sizeof(std::uint32_t));
   std::span<std::uint32_t> values(reinterpret_cast<std::uint32_t*>(at), count);
   std::fill(values.begin(), values.end(), 0u);
   here.memory().stored(here.cpu(), at, values.size_bytes());
-  FamilyOf<AddOne> family(here, 1, AddOne(), svp::Range{}, Carriage::remap, values);
+  FamilyOf<AddOne> family(here, 1, AddOne(), svp::Range{}, carriage, values);
   here.memory().load(here.cpu(), at, values.size_bytes());
   family.sync();
   std::uint32_t sum = 0;
@@ -146,12 +146,14 @@ std::uint32_t sum_after_a_look(ChipSite& here) {
 }
 
 TEST_F(ChipSitesTest, WithoutRefreshAtSyncOutputIsStale) {
-  std::uint32_t whole = 0;
-  std::uint32_t broken = 0;
-  run([&](ChipSite& here) { whole = sum_after_a_look(here); });
-  run([&](ChipSite& here) { broken = sum_after_a_look(here); }, {.refresh = false});
-  EXPECT_EQ(whole, 512u);
-  EXPECT_LT(broken, 512u);
+  for (const Carriage carriage : {Carriage::remap, Carriage::direct}) {
+    std::uint32_t whole = 0;
+    std::uint32_t broken = 0;
+    run([&](ChipSite& here) { whole = sum_after_a_look(here, carriage); });
+    run([&](ChipSite& here) { broken = sum_after_a_look(here, carriage); }, {.refresh = false});
+    EXPECT_EQ(whole, 512u);
+    EXPECT_LT(broken, 512u);
+  }
 }
 
 // Of two families at one place the first ends first and is synced last.
@@ -178,6 +180,9 @@ TEST_F(ChipSitesTest, MemoryThatIsNotTheCreatorsIsRefused) {
   int local = 0;
   EXPECT_FALSE(reach.can_show(2, &local, sizeof local));
   EXPECT_FALSE(reach.can_show(2, owned, 65));
+  const auto address = reinterpret_cast<std::uint64_t>(owned);
+  EXPECT_EQ(reach.get(2, address, &local, sizeof local).code(), Code::out_of_range);
+  EXPECT_EQ(reach.put(2, address, &local, sizeof local).code(), Code::out_of_range);
 }
 
 }  // namespace

@@ -195,6 +195,10 @@ class Simulation {
   const Core& core(CoreId id) const { return *cores_.at(id.index()); }
   std::uint32_t cores() const { return static_cast<std::uint32_t>(cores_.size()); }
 
+  // The core whose program runs; null: none does.
+  const Core* running() const { return running_; }
+  // The run has ended early: programs are unwound (SK6).
+  bool stopped() const { return stopped_; }
   // The time of the event or of the core that has the turn.
   Time now() const { return running_ != nullptr ? running_->now_ : time_; }
 

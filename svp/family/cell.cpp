@@ -2,6 +2,7 @@
 #include "svp/family/cell.h"
 
 #include "base/check.h"
+#include "svp/family/surroundings.h"
 #include "svp/scheduler/worker.h"
 
 namespace tombolo::svp {
@@ -10,6 +11,8 @@ void no_value(const char* message) {
   Worker* const worker = Worker::here();
   if (worker != nullptr && worker->scope() != nullptr && worker->scope()->stopped())
     throw Stopped{};
+  Surroundings* const surroundings = worker == nullptr ? Surroundings::here() : nullptr;
+  if (surroundings != nullptr && surroundings->stopped()) throw Stopped{};
   stop(__FILE__, __LINE__, "a value was written", message);
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "machine/waiting.h"
+#include "svp/family/surroundings.h"
 #include "svp/records/process_records.h"
 #include "svp/scheduler/pool.h"
 #include "svp/scheduler/worker.h"
@@ -23,6 +24,15 @@ class Delivery {
  private:
   bool noted_ = false;
 };
+
+// Until the event has come. False: the thread's family was stopped before.
+bool block(Worker* worker, Blocked& blocked) {
+  if (worker != nullptr) return worker->block(blocked);
+  if (Surroundings* const surroundings = Surroundings::here()) return surroundings->block(blocked);
+  ProcessRecords::here().blocked().add();
+  Pool::wait_outside(blocked);
+  return true;
+}
 
 }  // namespace
 
@@ -50,16 +60,13 @@ bool Channel::wait_slowly() {
   blocked.worker = worker;
   if (worker != nullptr) worker->prepare_to_block();
   if (Protocol::list(core(), words(), Blocked::number_of(blocked), Blocked::link_of, await_unlock,
-                     tell)) {
-    if (worker == nullptr) {
-      ProcessRecords::here().blocked().add();
-      Pool::wait_outside(blocked);
-    } else if (!worker->block(blocked)) {
-      if (!Protocol::unlist(core(), words(), Blocked::number_of(blocked), Blocked::link_of,
-                            await_unlock))
-        worker->await_delivery(blocked);
-      throw Stopped{};
-    }
+                     tell) &&
+      !block(worker, blocked)) {
+    const bool delivered = !Protocol::unlist(core(), words(), Blocked::number_of(blocked),
+                                             Blocked::link_of, await_unlock);
+    // Those of surroundings have one thread of the system: the delivery is over.
+    if (delivered && worker != nullptr) worker->await_delivery(blocked);
+    throw Stopped{};
   }
   return has_value();
 }

@@ -18,6 +18,7 @@
 #include <memory>
 
 #include "svp/family/exit.h"
+#include "svp/family/surroundings.h"
 #include "svp/scheduler/pool.h"
 #include "svp/scheduler/scope.h"
 #include "svp/scheduler/task.h"
@@ -113,8 +114,12 @@ class FamilyBase : public Task, public Scope {
 // create or sync.
 inline void checkpoint() {
   Worker* const worker = Worker::here();
-  if (worker != nullptr && worker->wanted() && worker->attend()) [[unlikely]]
+  if (worker == nullptr) {
+    Surroundings* const surroundings = Surroundings::here();
+    if (surroundings != nullptr && surroundings->stopped()) throw Stopped{};
+  } else if (worker->wanted() && worker->attend()) [[unlikely]] {
     throw Stopped{};
+  }
 }
 // The family of the running thread; null outside of all families.
 inline FamilyBase* this_family() {
