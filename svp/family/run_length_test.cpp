@@ -51,12 +51,20 @@ TEST(RunLengths, GrowUntilARunIsWorthAClock) {
   EXPECT_EQ(after_runs(length, 1, 0ns), Lengths::longest);
 }
 
-TEST(RunLengths, AreShorterThanAStrideWhereThreadsAreLong) {
+// A stride of them is short, and a run has some of these.
+TEST(RunLengths, HaveShorterStridesWhereThreadsAreLong) {
   Lengths length;
-  EXPECT_EQ(after_runs(length, 100, 100ns), 4u);
-  EXPECT_EQ(after_runs(length, 100, 300ns), 2u);
-  EXPECT_EQ(after_runs(length, 100, 600ns), 1u);
-  EXPECT_EQ(after_runs(length, 100, 150ns), 4u);
+  const auto expect = [&](std::chrono::nanoseconds each, std::uint32_t stride, std::uint32_t run) {
+    EXPECT_EQ(after_runs(length, 100, each), run) << each.count();
+    EXPECT_EQ(length.stride(), stride) << each.count();
+  };
+  expect(100ns, 4, 32);
+  expect(300ns, 2, 8);
+  expect(600ns, 1, 4);
+  expect(150ns, 4, 16);
+  expect(1000ns, 1, 2);
+  expect(1001ns, 1, 1);
+  expect(1ns, 32, 2048);
 }
 
 TEST(RunLengths, FallToOneAtOnce) {
@@ -68,7 +76,16 @@ TEST(RunLengths, FallToOneAtOnce) {
   ASSERT_EQ(after_runs(length, 100, 1ns), 2048u);
   length.begin();
   HandClock::at += 1001ns;
-  length.ended(Lengths::stride);
+  length.ended(Lengths::longest_stride);
+  EXPECT_EQ(length.next(), 1u);
+  // Likewise of shorter strides.
+  ASSERT_EQ(after_runs(length, 100, 100ns), 32u);
+  length.begin();
+  HandClock::at += 2000ns;
+  length.ended(2 * 4);
+  EXPECT_EQ(length.next(), 32u);
+  HandClock::at += 2001ns;
+  length.ended(2 * 4);
   EXPECT_EQ(length.next(), 1u);
 }
 
@@ -142,12 +159,13 @@ TEST_P(Kills, WaitForAFewThreadsOfARun) {
     family.kill();
     threads.killed = true;
     EXPECT_EQ(family.sync().reason, ExitReason::killed);
-    EXPECT_LT(threads.afterwards, RunLength<>::stride) << at << " of " << limit;
+    EXPECT_LT(threads.afterwards, RunLength<>::longest_stride) << at << " of " << limit;
   };
   for (Index at = 50000; at < 54000; at += 250) expect_few(at, 1000000);
   // In the last run: its last strides, and the threads behind them that are none.
   for (const Index limit : {50014, 50022, 50030})
-    for (Index left = RunLength<>::stride; left < 2 * Index{RunLength<>::stride}; left += 3)
+    for (Index left = RunLength<>::longest_stride; left < 2 * Index{RunLength<>::longest_stride};
+         left += 3)
       expect_few(limit - left - 1, limit);
 }
 
@@ -179,7 +197,7 @@ TEST(RunsOfThreads, AreNotCutShortByAWorkerThatMayNotHaveThem) {
   EXPECT_GT(range.looks, 0u);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && !defined(__clang__)
   // Where threads are so short that their runs are long: not with sanitizers.
-  EXPECT_LT(range.looks, threads / RunLength<>::stride / 4);
+  EXPECT_LT(range.looks, threads / RunLength<>::longest_stride / 4);
 #endif
 }
 
@@ -200,7 +218,8 @@ TEST(RunsOfThreads, AnIdleWorkerHasSomeOfTheLastRun) {
     if (i < last_short || divided) return;
     is_last = true;
     if (i == last_short) until([&] { return here.wanted() && here.pool().idle != 0; });
-    if (i > last_short + 2 * Index{RunLength<>::stride}) until([&] { return divided.load(); });
+    if (i > last_short + 2 * Index{RunLength<>::longest_stride})
+      until([&] { return divided.load(); });
   };
   LocalPlace place(2);
   auto both = create(place, {.limit = 2}, [&](Index i) {
@@ -246,7 +265,7 @@ TEST(RunsOfThreads, AnIdleWorkerWaitsForAStrideOfThem) {
       are_long = true;
       if (i == 0)
         while (!here.wanted() || here.pool().idle == 0) std::this_thread::yield();
-      if (i < RunLength<>::stride) return;
+      if (i < RunLength<>::longest_stride) return;
       const auto end = std::chrono::steady_clock::now() + 20s;
       while (!divided && !given_up) {
         given_up = std::chrono::steady_clock::now() > end;

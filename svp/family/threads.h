@@ -9,7 +9,7 @@
 //             TH2 no exception leaves run(): it ends the family (FamilyBase::fail).
 //             TH3 between two looks a worker runs so many threads as take less than a
 //                 microsecond if they take as long as those before, and at most
-//                 RunLength<>::stride. A look at which the worker has nothing for those that
+//                 RunLength<>::longest_stride. A look at which the worker has nothing for those that
 //                 want some of its threads ends no run.
 //             TH4 parts that run threads are `block` at most. A part whose worker waits for those
 //                 that it has given away runs none.
@@ -280,7 +280,7 @@ class DividedThreads {
           const std::uint64_t first = part.next;
           const std::uint64_t run = std::min<std::uint64_t>(length.next(), part.end - first);
           part.next = first + run;  // ORG2
-          const std::uint64_t have_run = run_threads(part, first, run, worker);
+          const std::uint64_t have_run = run_threads(part, first, run, length.stride(), worker);
           part.next = first + have_run;
           length.ended(have_run);
         } while (part.next != part.end && !worker.wanted());
@@ -294,27 +294,28 @@ class DividedThreads {
   // which then knows that threads do not change it; and a function of its own, in whose registers
   // the constants of the body stay.
   [[gnu::noinline]] std::uint64_t run_threads(Running& part, std::uint64_t ordinal,
-                                              std::uint64_t run, Worker& worker) {
+                                              std::uint64_t run, std::uint64_t stride,
+                                              Worker& worker) {
     const Index first = range_.index(ordinal);
     const Body body = body_;
     const auto step = static_cast<std::uint64_t>(range_.step);
     const auto at = [first](std::uint64_t distance) {
       return static_cast<Index>(static_cast<std::uint64_t>(first) + distance);
     };
-    if (step == 1)
-      return in_strides(part, run, worker, [&](std::uint64_t from, std::uint64_t threads) {
-        for (std::uint64_t i = 0; i != threads; ++i) call_body(body, at(from + i));
+    if (step == 1 && stride == Longest{})
+      return in_strides(part, run, Longest{}, worker, [&](std::uint64_t from, std::uint64_t to) {
+        for (std::uint64_t i = from; i != to; ++i) call_body(body, at(i));
       });
-    return in_strides(part, run, worker, [&](std::uint64_t from, std::uint64_t threads) {
-      for (std::uint64_t i = 0; i != threads; ++i) call_body(body, at((from + i) * step));
+    return in_strides(part, run, stride, worker, [&](std::uint64_t from, std::uint64_t to) {
+      for (std::uint64_t i = from; i != to; ++i) call_body(body, at(i * step));
     });
   }
-  template <class Threads>
-  static std::uint64_t in_strides(Running& part, std::uint64_t run, Worker& worker,
+  template <class Stride, class Threads>
+  static std::uint64_t in_strides(Running& part, std::uint64_t run, Stride stride, Worker& worker,
                                   Threads&& threads) {
     std::uint64_t have_run = 0;
     for (;;) {
-      have_run = until_wanted(have_run, run, worker, threads);
+      have_run = until_wanted(have_run, run, stride, worker, threads);
       const bool last = run - have_run < stride;
       if (last && (have_run == 0 || !worker.wanted())) break;
       part.next -= run - have_run;  // threads of this run may be given away, too
@@ -322,16 +323,16 @@ class DividedThreads {
       part.next += run - have_run;  // ORG2
       if (last) break;
     }
-    threads(have_run, run - have_run);
+    threads(have_run, run);
     return run;
   }
-  // At least a stride, if there is one. A whole stride has a fixed number of threads, and the loop
-  // no calls but theirs: the compiler keeps the values of their code in registers.
-  template <class Threads>
-  static std::uint64_t until_wanted(std::uint64_t from, std::uint64_t run, const Worker& worker,
-                                    Threads& threads) {
+  // At least a stride, if there is one. The longest has a fixed number of threads, and the loop no
+  // calls but theirs: the compiler keeps the values of their code in registers.
+  template <class Stride, class Threads>
+  static std::uint64_t until_wanted(std::uint64_t from, std::uint64_t run, Stride stride,
+                                    const Worker& worker, Threads& threads) {
     while (run - from >= stride) {
-      threads(from, stride);
+      threads(from, from + stride);
       from += stride;
       if (worker.wanted()) break;
     }
@@ -381,7 +382,7 @@ class DividedThreads {
   static constexpr bool in_runs = sizeof...(Channels) == 0 && std::is_trivially_copyable_v<Body> &&
                                   std::is_copy_constructible_v<Body> &&
                                   std::invocable<const Body&, Index> && sizeof(Body) <= 64;
-  static constexpr std::uint64_t stride = RunLength<>::stride;
+  using Longest = std::integral_constant<std::uint64_t, RunLength<>::longest_stride>;
   // For fewer threads the clock would cost more than is gained.
   static constexpr std::uint64_t shortest_in_runs = 128;
 
