@@ -82,10 +82,10 @@ TEST(RunLengths, FallToOneAtOnce) {
   ASSERT_EQ(after_runs(length, 100, 100ns), 32u);
   length.begin();
   HandClock::at += 2000ns;
-  length.ended(2 * 4);
+  length.ended(8);
   EXPECT_EQ(length.next(), 32u);
   HandClock::at += 2001ns;
-  length.ended(2 * 4);
+  length.ended(8);
   EXPECT_EQ(length.next(), 1u);
 }
 

@@ -9,8 +9,8 @@
 //             TH2 no exception leaves run(): it ends the family (FamilyBase::fail).
 //             TH3 between two looks a worker runs so many threads as take less than a
 //                 microsecond if they take as long as those before, and at most
-//                 RunLength<>::longest_stride. A look at which the worker has nothing for those that
-//                 want some of its threads ends no run.
+//                 RunLength<>::longest_stride. A look at which the worker has nothing for those
+//                 that want some of its threads ends no run.
 //             TH4 parts that run threads are `block` at most. A part whose worker waits for those
 //                 that it has given away runs none.
 // Thread safety: a family's threads run on any worker.
