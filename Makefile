@@ -109,7 +109,7 @@ broken-twins: env-test build ## Removes, exchanges or shortens each publish, ref
 
 .PHONY: nightly-dsm
 nightly-dsm: build ## 10,000 random programs on virtual shared memory, by new seeds: make nightly-dsm FIRST=1.
-	@build/$(PRESET)/dsm/dsm_servers_random_programs_test --first $(or $(FIRST),$(shell date +%s)) --programs 1430
+	@build/$(PRESET)/dsm/dsm_servers_random_programs_test --first $(or $(FIRST),$(shell date +%s)) --programs 1250
 
 # The thread sanitizer refuses the address that the processes of a job agree on.
 SVP_OF_PROCESSES = $(if $(filter tsan,$(PRESET)),,svp_job_random_test)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: random programs (dsm/testing/random_program.h) in processes with real page faults and
-// small caches: each transport, under both protocols, on every machine.
+// small caches: each transport, under both protocols, on every machine, and over MPICH where its
+// launcher is known.
 //
 //   dsm_servers_random_programs_test [--first SEED] [--programs N] [--gtest_filter=...]
 //
@@ -11,6 +12,7 @@
 #include <string>
 
 #include "base/options.h"
+#include "dsm/testing/mpi_programs.h"
 #include "dsm/testing/random_program.h"
 #include "dsm/testing/server_programs.h"
 #include "dsm/threads/condition.h"
@@ -141,7 +143,8 @@ int member(const char* first) {
   const auto run = [&](ProgramMemory& memory, const Settings& chosen) {
     run_programs(memory, chosen, seed);
   };
-  return run_member(settings, run, patience_s);
+  return is_started_by_mpi() ? run_member_of_mpi(settings, run, patience_s)
+                             : run_member(settings, run, patience_s);
 }
 
 // ---- The test -----------------------------------------------------------------------------------
@@ -159,6 +162,19 @@ TEST_P(RandomServers, SeeWhatTheModelAllows) {
                             << " --programs 1 --gtest_filter=*/" << GetParam().name();
   }
 }
+
+#if defined(TOMBOLO_MPIEXEC)
+TEST(RandomServersByMpi, SeeWhatTheModelAllows) {
+  for (std::uint64_t seed = choices.first; seed < choices.first + choices.programs;
+       seed += programs_per_launch) {
+    const int threads = static_cast<int>(shape_of(seed).threads);
+    const Status ended = ran(launch_by_mpi(TOMBOLO_MPIEXEC, std::to_string(seed), threads));
+    ASSERT_TRUE(ended.ok()) << ended.message()
+                            << "; again: dsm_servers_random_programs_test --first " << seed
+                            << " --programs 1 --gtest_filter=RandomServersByMpi.*";
+  }
+}
+#endif
 
 std::vector<Kind> kinds() {
   std::vector<Kind> all{{"map", "coherent", "regional"}};
