@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "dsm/world/usual_sizes.h"
 #include "host/faults/caught_calls.h"
 #include "host/memory/memory_room.h"
 
@@ -29,12 +30,8 @@ Status can_cache_pages() {
 }
 
 std::uint64_t usual_cache_bytes(Thread threads) {
-  constexpr std::uint64_t most = std::uint64_t{256} << 20;
-  constexpr std::uint64_t of_all = 4;  // a quarter of the memory
-  constexpr std::uint64_t fewest_parts = 64;
-  const std::uint64_t parts = std::max(fewest_parts, threads * of_all);
-  const std::uint64_t least = fewest_cached_pages * host::page_bytes();
-  return std::clamp(host::memory_room().bytes / parts, least, most);
+  return usual_cache_bytes(host::memory_room().bytes, threads,
+                           fewest_cached_pages * host::page_bytes());
 }
 
 Status shape_of_caches(const MemoryPlan& plan, std::uint64_t cache_bytes, Shape& out) {

@@ -10,6 +10,7 @@
 
 #include "base/rounding.h"
 #include "dsm/servers/settings.h"
+#include "dsm/world/usual_sizes.h"
 #include "host/memory/memory_room.h"
 #include "host/memory/page.h"
 #include "host/memory/program_variables.h"
@@ -43,24 +44,14 @@ Status read_heap(std::uint64_t& bytes) {
                      "from 1MiB to 16TiB (--memory of tombolo dsm run)", bytes);
 }
 
-// An eighth of the memory; less where the pages of so many processes can then lie in place
-// (docs/decisions/0049), and it is at least half of that.
-std::uint64_t heap_of_pages(const WorldLayout& layout) {
-  const std::uint64_t room = host::memory_room().bytes;
-  const std::uint64_t usual = room / 8;
-  // One more than is needed: the room changes.
-  const std::uint64_t part = room / (std::uint64_t{layout.servers} + 2);
-  const std::uint64_t others = layout.heap() - layout.variables.low;
-  return part >= others + usual / 2 ? std::min(usual, part - others) : usual;
-}
-
 std::uint64_t usual_heap(const WorldLayout& layout, bool launched) {
   // A host MPI's memory is zeroed at the start.
   constexpr std::uint64_t launched_heap = std::uint64_t{256} << 20;
   if (launched) return std::min(host::memory_room().bytes / 8, launched_heap);
-  const std::uint64_t bytes =
-      layout.has_pages ? heap_of_pages(layout) : host::memory_room().bytes / 2;
-  return std::min(bytes, most_heap);
+  const std::uint64_t room = host::memory_room().bytes;
+  const std::uint64_t others = layout.heap() - layout.variables.low;
+  return std::min(most_heap,
+                  layout.has_pages ? usual_heap_bytes(room, layout.servers, others) : room / 2);
 }
 
 }  // namespace
