@@ -409,7 +409,7 @@ def test_a_script_is_refused_by_name(tmp_path):
     for done in (run(script), run("script", PATH=f"{tmp_path}:{os.environ['PATH']}")):
         assert (done.returncode, done.stdout) == (2, "")
         told = done.stderr.replace("\n", " ")
-        assert "/script is a script: each process would run all of it. Name the program" in told
+        assert "/script is no ELF program, but a script or the like: each process would run all of it." in told
 
 
 LOCKED_SUMS = r"""

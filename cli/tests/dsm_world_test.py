@@ -18,8 +18,8 @@ ROOT = Path(__file__).resolve().parents[2]
 CHECKS = ROOT / "dsm" / "pthread" / "checks"
 LIMIT = 60
 TOO_MANY = (
-    "tombolo: pthread_create: {} threads at once, the first one included, are all that -n (TOMBOLO_DSM_PROCESSES) "
-    "allows here: give a larger -n\n"
+    "tombolo: pthread_create: there is room for {} threads at once, the first one included: give a larger -n "
+    "(TOMBOLO_DSM_PROCESSES)\n"
 )
 
 
@@ -176,7 +176,7 @@ def test_two_thousand_threads_are_created_and_joined(transport):
 
 
 def test_more_threads_than_processes_are_refused_as_pthreads_does(transport):
-    """Four times, of which the first is told."""
+    """In two of its processes, of which the first is told."""
     outcome = ours([compiled("ends_check"), "too many"], processes=4, transport=transport)
     assert "3 threads, then Resource temporarily unavailable" in outcome.stdout, outcome.stderr
     assert outcome.returncode == 0
@@ -287,6 +287,11 @@ def test_a_killed_process_ends_all_of_them(which, by, transport):
 
 def parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+
+
+def test_as_many_processes_as_there_may_be_are_for_those_that_compute():
+    asked = [None, 1, 4, 4092, 4093, 4096, 5000]
+    assert [dsm_world.processes(threads) for threads in asked] == [None, 5, 8, 4096, 4096, 4096, 5000]
 
 
 # --- Refusals ------------------------------------------------------------------------------------
@@ -400,8 +405,10 @@ def test_programs_that_cannot_be_served_are_named(tmp_path):
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\n")
     script.chmod(0o755)
-    with pytest.raises(UserError, match="is a script"):
+    with pytest.raises(UserError, match="is no ELF program, but a script or the like"):
         dsm_world.check(str(script))
+    with pytest.raises(UserError, match="gone cannot be read"):
+        dsm_world.check_is_no_script(tmp_path / "gone")
     with pytest.raises(UserError, match="no such program"):
         dsm_world.check("no-such-program-here")
     with pytest.raises(UserError, match="linked statically"):

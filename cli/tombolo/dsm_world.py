@@ -14,13 +14,14 @@ LAUNCHED = 8  # processes with transport mpi, if no number is given
 # Threads beside those that a user asks for: the first, and those that read, write and wait for
 # signals. pigz has 2, zstd up to 3, pbzip2 4.
 HELPERS = 4
+MOST = 4096  # processes
 OPENMP = re.compile(r"lib(gomp|omp|iomp5)\b.*\.so.*")
 INTERPRETER = 3  # PT_INTERP of an ELF program header
 
 
 def processes(threads: int | None) -> int | None:
     """How many may be forked at once, of one that is asked for so many threads. None: as many as by default."""
-    return None if threads is None else threads + HELPERS
+    return None if threads is None else max(threads, min(threads + HELPERS, MOST))
 
 
 def environment(
@@ -106,8 +107,8 @@ def check_is_no_script(program: Path) -> None:
     """A UserError for a file that is no ELF program: each process would run all of it."""
     if not _is_elf(program):
         raise UserError(
-            f"{program} is a script: each process would run all of it. Name the program that it starts "
-            "(of a language, its interpreter), or let the script call `tombolo dsm run`"
+            f"{program} is no ELF program, but a script or the like: each process would run all of it. Name the "
+            "program that it starts (of a language, its interpreter), or let it call `tombolo dsm run`"
         )
 
 
@@ -117,8 +118,11 @@ def is_unchanged(program: Path) -> bool:
 
 
 def _is_elf(program: Path) -> bool:
-    with program.open("rb") as file:
-        return file.read(4) == b"\x7fELF"
+    try:
+        with program.open("rb") as file:
+            return file.read(4) == b"\x7fELF"
+    except OSError as error:
+        raise UserError(f"{program} cannot be read: {error.strerror}") from None
 
 
 def _has_interpreter(head: bytes) -> bool:

@@ -89,6 +89,7 @@ void ThreadTable::fill(std::uint64_t record, const Task& task) {
 
 int ThreadTable::create(const Task& task, const StartServer& start, ThreadHandle& out) {
   std::uint64_t record = 0;
+  lacked_server_ = false;
   if (!reserve_record(record)) return EAGAIN;
   fill(record, task);
   out = memory_.load(field(record, generation_word)) << generation_shift | (record + 1);
@@ -121,12 +122,7 @@ bool ThreadTable::assign(std::uint64_t record, const StartServer& start, int& er
     if (error != 0) memory_.store(word, absent);
     return error == 0;
   }
-  return false;
-}
-
-bool ThreadTable::has_server() {
-  for (Thread server = 1; server < layout_.servers; ++server)
-    if (memory_.load(server_word(server, task_word)) < first_task) return true;
+  lacked_server_ = true;
   return false;
 }
 

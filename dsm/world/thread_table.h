@@ -62,8 +62,8 @@ class ThreadTable {
 
   // EAGAIN if there is no record or server left. `out` is set before the thread starts.
   int create(const Task& task, const StartServer& start, ThreadHandle& out);
-  // Whether a further thread would have a server, as far as one can tell beside others' calls.
-  bool has_server();
+  // Whether the last create() of this object failed since all servers had threads.
+  bool lacked_server() const { return lacked_server_; }
   // A server's: waits for a task.
   ThreadHandle take(Task& task);
   // A server's, when the thread has ended.
@@ -103,6 +103,7 @@ class ThreadTable {
 
   ProgramMemory& memory_;
   ThreadTableLayout layout_;
+  bool lacked_server_ = false;
 };
 
 }  // namespace tombolo::dsm

@@ -250,18 +250,17 @@ int World::create(Task task, ThreadHandle& out) {
   const int error = threads().create(
       task, [this](Thread server) { return start_server(server); }, out);
   if (error != 0 && task.stack_is_ours) heap().free(task.stack);
-  if (error != 0) tell_of_refusal();
+  if (error != 0 && threads().lacked_server()) tell_of_refusal();
   return error;
 }
 
 // Once of the program, which may try again and again.
 void World::tell_of_refusal() {
-  const bool for_want_of_servers = !threads().has_server();
-  if (!for_want_of_servers || memory().exchange(layout_->refusal(), 1) != 0) return;
+  if (memory().exchange(layout_->refusal(), 1) != 0) return;
   const Inside inside;
   tell(
-      fmt::format("pthread_create: {} threads at once, the first one included, are all that -n "
-                  "(TOMBOLO_DSM_PROCESSES) allows here: give a larger -n",
+      fmt::format("pthread_create: there is room for {} threads at once, the first one included: "
+                  "give a larger -n (TOMBOLO_DSM_PROCESSES)",
                   layout_->servers));
 }
 

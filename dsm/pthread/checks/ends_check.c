@@ -84,6 +84,16 @@ static void* wait_for_ever(void* unused) {
   for (;;) pthread_cond_wait(&never, &mutex);
 }
 
+// Of another process, as the first one is refused threads.
+static sem_t refused, asked;
+static void* ask_for_more(void* unused) {
+  pthread_t name;
+  sem_wait(&refused);
+  if (pthread_create(&name, NULL, wait_for_ever, NULL) != EAGAIN) exit(3);
+  sem_post(&asked);
+  return wait_for_ever(unused);
+}
+
 static void* last_of_all(void* unused) {
   (void)unused;
   usleep(50000);
@@ -640,9 +650,12 @@ int main(int argc, char** argv) {
   }
   if (is("too many")) {
     int error, made = 0;
-    while ((error = pthread_create(&name, NULL, wait_for_ever, NULL)) == 0) ++made;
-    for (int i = 0; i < 3 && error == EAGAIN; ++i)
-      error = pthread_create(&name, NULL, wait_for_ever, NULL);
+    sem_init(&refused, 0, 0);
+    sem_init(&asked, 0, 0);
+    pthread_create(&name, NULL, ask_for_more, NULL);
+    for (made = 1; (error = pthread_create(&name, NULL, wait_for_ever, NULL)) == 0;) ++made;
+    sem_post(&refused);
+    sem_wait(&asked);
     printf("%d threads, then %s\n", made, strerror(error));
     return 0;
   }
