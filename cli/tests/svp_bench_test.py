@@ -6,6 +6,7 @@ import json
 import pytest
 from tombolo import paths, svp_bench
 from tombolo.app import app
+from tombolo.errors import UserError
 from tombolo.svp_bench import Row
 from typer.testing import CliRunner
 
@@ -58,6 +59,7 @@ def test_ratios_are_of_medians_and_to_the_quickest_variant_of_ours():
         (row("queens", families=[10.0], oneTBB=[9.0]), ""),
         (row("queens", families=[10.0], oneTBB=[8.0]), "another is 1.25 times as quick; 1.2 at most"),
         (row("loop", families=[10.0], oneTBB=[9.9]), "it is to be the quickest"),
+        (row("loop", families=[10.0], **{"Go, block 16": [5.0]}), ""),
         (row("fib", families=[9.0], oneTBB=[20.0]), "9 ns, above 8"),
         (row("fib", 2, families=[4.0], oneTBB=[20.0]), ""),
         (row("chain", families=[6.0]), ""),
@@ -130,10 +132,13 @@ def test_those_in_processes_of_their_own_run_once():
 
 def test_a_program_may_run_on_another_library_under_its_name():
     line = '{"benchmark": "fib", "runtime": "%s", "library": "%s"}'
-    command = ["sh", "-c", f"printf '{line}\\n' OpenMP \"$LIBRARY\" OpenMPs \"$LIBRARY\""]
+    command = ["sh", "-c", f"printf '{line}\\n' 'OpenMP, a' \"$LIBRARY\" OpenMPs \"$LIBRARY\""]
     entry = svp_bench.Contestant("c", command, environment={"LIBRARY": "l"}, names={"OpenMP": "LLVM"})
     told = entry.run(1, quick=True)
-    assert [(line["runtime"], line["library"]) for line in told] == [("LLVM", "l"), ("OpenMPs", "l")]
+    assert [(line["runtime"], line["library"]) for line in told] == [("LLVM, a", "l"), ("OpenMPs", "l")]
+    entry = svp_bench.Contestant("c", ["sh", "-c", "echo ld.so: x cannot be preloaded: ignored. >&2"])
+    with pytest.raises(UserError, match="c: ld.so: x cannot be preloaded"):
+        entry.run(1, quick=True)
     made = svp_bench._llvm_openmp(["bench"], "libomp.so.5")
     assert made.command == ["bench", "--runtime", "OpenMP"]
     assert made.environment == {"LD_PRELOAD": "libomp.so.5"}

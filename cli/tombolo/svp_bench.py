@@ -41,6 +41,8 @@ GOALS_BEYOND = {"remote, 1 MiB by address": ("remote, polling", 2000.0)}
 LEAST_EFFICIENCY = {"tree T1": 0.9, "tree T3": 0.9}
 # Limits, which create no family.
 NO_CONTESTANTS = ("plain recursion", "plain, each", "a cache line", "a futex")
+# Loops in blocks of a size that the program chooses: beside no families of such blocks.
+BLOCKS = ", block "
 # Run-times that no registry has which this command's requirements name.
 NOT_PACKAGED = ("Taskflow", "HPX", "libfork", "Lace")
 
@@ -112,7 +114,7 @@ class Row:
 
     def verdict(self) -> str:
         """A sentence for a goal that is not reached; empty if all are."""
-        others = [name for name in self.others() if name not in NO_CONTESTANTS]
+        others = [name for name in self.others() if name not in NO_CONTESTANTS and BLOCKS not in name]
         best = min((self.ratio(name) for name in others), default=None)
         mine = self.time(self.ours()).median
         if self.goal_ns is not None and mine > self.goal_ns:
@@ -157,8 +159,15 @@ class Contestant:
             raise UserError(f"{self.name} takes longer than {TIME_LIMIT_S} s") from None
         if done.returncode != 0:
             raise UserError(f"{self.name} ended with {done.returncode}: {done.stderr.strip()[-400:]}")
+        if "cannot be preloaded" in done.stderr:
+            raise UserError(f"{self.name}: {done.stderr.strip()[:400]}")
         lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-        return [line | {"runtime": self.names.get(line["runtime"], line["runtime"])} for line in lines]
+        return [line | {"runtime": self._name(line["runtime"])} for line in lines]
+
+    def _name(self, runtime: str) -> str:
+        """Of a run-time that the program names, or of a variant of it: "OpenMP, ..."."""
+        first, comma, variant = runtime.partition(",")
+        return self.names.get(first, first) + comma + variant
 
 
 def contestants() -> tuple[list[Contestant], list[str]]:

@@ -119,9 +119,13 @@ func (t tree) searchChildren(n node, from, to int) int {
 	return lower + <-upper
 }
 
-func search(benchmark string, t tree, seed uint64) {
+// With the nodes that the other programs count in the tree.
+func search(benchmark string, t tree, seed uint64, nodes int) {
 	root := node{mixed(seed), 0}
-	nodes := t.plain(root)
+	if t.plain(root) != nodes {
+		fmt.Fprintf(os.Stderr, "%s: another tree\n", benchmark)
+		os.Exit(1)
+	}
 	measure(benchmark, nodes, func() bool { return t.search(root) == nodes })
 }
 
@@ -193,6 +197,7 @@ func measureAs(benchmark, name string, tasks int, run func() bool) {
 		least = 2 * time.Millisecond
 	}
 	seconds := []float64{}
+	run() // wakes workers, and touches memory
 	for round := 0; round < *rounds; round++ {
 		start, runs := time.Now(), 0
 		for ; runs == 0 || time.Since(start) < least; runs++ {
@@ -213,11 +218,11 @@ func main() {
 	runtime.GOMAXPROCS(*workers)
 	n, calls, number := 24, 150049, 46368
 	leaves, threads, additions := 10000, 100000, 20000
-	deepest, ofRoot, indices := 6, 200, 1000000
+	deepest, nodesOfT1, ofRoot, nodesOfT3, indices := 6, 4071, 200, 8601, 1000000
 	if !*quick {
 		n, calls, number = 27, 635621, 196418
 		leaves, threads, additions = 1000000, 1000000, 200000
-		deepest, ofRoot, indices = 11, 2000, 10000000
+		deepest, nodesOfT1, ofRoot, nodesOfT3, indices = 11, 4159510, 2000, 4139777, 10000000
 	}
 	result := make(chan int, 1)
 	measure("fib", calls, func() bool { fib(n, result); return <-result == number })
@@ -225,9 +230,12 @@ func main() {
 		skynet(0, leaves, result)
 		return <-result == leaves*(leaves-1)/2
 	})
-	search("tree T1", geometric(deepest), 89)
-	search("tree T3", binomial(ofRoot), 79)
+	search("tree T1", geometric(deepest), 89, nodesOfT1)
+	search("tree T3", binomial(ofRoot), 79, nodesOfT3)
 	values := make([]float32, indices)
+	for i := range values {
+		values[i] = 1.5
+	}
 	whole := (indices + *workers - 1) / *workers
 	for _, block := range []int{whole, 1, 16, 256, 4096} {
 		name := "Go"
