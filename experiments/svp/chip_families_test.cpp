@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: families of simulated cores beside their data: channels, kills, breaks, errors, and
-// families of families; each ends once, and leaves nothing.
+// families of families; each ends once, and leaves nothing. Random programs of these have the seeds
+// of the day (svp/testing/random_choices.h).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <iterator>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "base/random.h"
 #include "experiments/common/measure.h"
 #include "experiments/common/testing.h"
 #include "experiments/svp/chip_sites.h"
 #include "svp/svp.h"
+#include "svp/testing/random_choices.h"
 
 namespace tombolo::experiments {
 namespace {
@@ -35,14 +40,18 @@ struct Alive {
 class ChipFamilies : public ::testing::Test {
  protected:
   void run(const std::function<void(ChipSite&)>& creator) {
+    const Status status = ended(creator, ChipSites::families_at_a_time);
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  static Status ended(const std::function<void(ChipSite&)>& creator, std::uint32_t families) {
     alive = begun = 0;
     const Context context = test_context();
     simulator::Options options = options_of(context);
-    options.time_limit = simulator::Time::after_start(simulator::Duration::seconds(2));
+    options.time_limit = simulator::Time::after_start(simulator::Duration::milliseconds(200));
     scc::Chip chip(context.chip, options);
-    const simulator::RunResult result = ChipSites(chip, sites).run(creator);
-    EXPECT_TRUE(result.status.ok()) << result.status.message();
+    const simulator::RunResult result = ChipSites(chip, sites, {}, families).run(creator);
     EXPECT_EQ(alive, 0);
+    return result.status;
   }
   template <auto f, class... Args>
   static auto created(ChipSite& here, svp::Site site, const svp::Range& range, Args&&... args) {
@@ -86,7 +95,7 @@ TEST_F(ChipFamilies, HaveChannels) {
 // More than a core takes at a time, whose values come in the opposite order.
 TEST_F(ChipFamilies, ThatBlockKeepBackNoOther) {
   run([](ChipSite& here) {
-    constexpr std::size_t families = ChipSite::families_at_a_time + 2;
+    constexpr std::size_t families = ChipSites::families_at_a_time + 2;
     std::vector<std::unique_ptr<svp::Global<std::int64_t>>> starts;
     std::vector<std::unique_ptr<svp::Shared<std::int64_t>>> sums;
     std::vector<std::unique_ptr<FamilyOf<AddUp>>> all;
@@ -129,6 +138,18 @@ TEST_F(ChipFamilies, HaveFamiliesOfTheirOwn) {
     EXPECT_EQ(sum.read(), 81);
     EXPECT_EQ(family->sync().reason, ExitReason::done);
   });
+}
+
+// With too few at a time for the depth all wait for ever; the end of the run frees them.
+TEST_F(ChipFamilies, ThatAreTooDeepEndWithTheRun) {
+  const auto deep = [](ChipSite& here) {
+    svp::Shared<std::int64_t> sum(0);
+    auto family = created<&add_up_by_others>(here, 1, {.limit = 1}, 8, sum);
+    family->sync();
+  };
+  EXPECT_TRUE(ended(deep, 3).ok());
+  const Status status = ended(deep, 2);
+  EXPECT_NE(status.message().find("limit"), std::string::npos) << status.message();
 }
 
 // ---- Ends ---------------------------------------------------------------------------------------
@@ -208,6 +229,7 @@ void ends_early(Index i, svp::In<int> how) {
   if (how == 0) svp::break_family(42);
   if (how == 1) throw std::runtime_error("no more");
   if (how == 2) throw svp::NumberedFailure("no more", 43);
+  if (how == 4) throw 44;
 }
 
 TEST_F(ChipFamilies, EndAsAThreadOfTheirsSays) {
@@ -225,6 +247,7 @@ TEST_F(ChipFamilies, EndAsAThreadOfTheirsSays) {
     EXPECT_EQ(failed.reason, ExitReason::failed);
     EXPECT_EQ(failed.text, "no more");
     EXPECT_EQ(ended(2).value, 43);
+    EXPECT_EQ(ended(4).text, "an exception that is no std::exception");
     EXPECT_EQ(ended(3).reason, ExitReason::done);
     EXPECT_EQ(begun, 10);
   });
@@ -252,6 +275,67 @@ TEST_F(ChipFamilies, AreKilledWhileTheyWork) {
       EXPECT_LT(begun, 1000);
     }
   });
+}
+
+// ---- Random programs ----------------------------------------------------------------------------
+
+// Families at random cores whose threads have families of their own; the sum is known.
+std::int64_t sum_of(std::uint64_t seed, int levels) {
+  const auto threads = static_cast<Index>(Random(seed).below(4));
+  std::int64_t sum = 0;
+  for (Index i = 0; i < threads; ++i)
+    sum +=
+        i + 100 + (levels == 0 ? 0 : sum_of(seed * 31 + static_cast<std::uint64_t>(i), levels - 1));
+  return sum;
+}
+void random_threads(Index i, svp::In<std::uint64_t> seed, svp::In<int> levels,
+                    svp::Global<std::int64_t>& plus, svp::SharedEnd<std::int64_t>& sum);
+using RandomThreads = svp::Remote<&random_threads>;
+
+std::int64_t random_family(std::uint64_t seed, int levels, std::int64_t before) {
+  const svp::Range range{.limit = static_cast<Index>(Random(seed).below(4))};
+  Random random(seed + (std::uint64_t{1} << 40));
+  ChipSite& here = ChipSite::here();
+  const auto away = 1 + static_cast<svp::Site>(random.below(sites - 1));
+  const svp::Site site = (here.link().self() + away) % sites;
+  const auto way = static_cast<Carriage>(random.below(std::size(svp::carriage_names)));
+  svp::Global<std::int64_t> plus;
+  svp::Shared<std::int64_t> sum;
+  const bool early = random.one_in(2);
+  if (early) sum.write(before);
+  FamilyOf<RandomThreads> family(here, site, RandomThreads(), range, way, seed, levels, plus, sum);
+  if (!early) sum.write(before);
+  if (random.one_in(3)) here.cpu().compute(simulator::Duration::microseconds(100));
+  if (random.one_in(12)) {
+    family.kill();
+    if (random.one_in(2)) plus.write(100);
+    if (random.one_in(2)) return before + sum_of(seed, levels);  // it is left
+    (void)family.sync();
+    return before + sum_of(seed, levels);  // of the whole program, as if it had run
+  }
+  plus.write(100);
+  if (random.one_in(2)) (void)sum.read();
+  EXPECT_EQ(family.sync().reason, ExitReason::done);
+  return sum.read();
+}
+void random_threads(Index i, svp::In<std::uint64_t> seed, svp::In<int> levels,
+                    svp::Global<std::int64_t>& plus, svp::SharedEnd<std::int64_t>& sum) {
+  const Alive here;
+  const std::int64_t before = sum.read() + i + plus.read();
+  sum.write(levels == 0
+                ? before
+                : random_family(*seed * 31 + static_cast<std::uint64_t>(i), *levels - 1, before));
+}
+
+TEST_F(ChipFamilies, OfRandomProgramsEndAndLeaveNothing) {
+  constexpr std::uint64_t programs = 100;
+  const std::uint64_t first = svp::testing::first_seed_of_today();
+  std::printf("random programs: seeds from %llu\n", static_cast<unsigned long long>(first));
+  for (std::uint64_t seed = first; seed < first + programs && !HasFailure(); ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    const std::uint64_t number = Random(seed).next();
+    run([&](ChipSite&) { EXPECT_EQ(random_family(number, 2, 3), 3 + sum_of(number, 2)); });
+  }
 }
 
 }  // namespace

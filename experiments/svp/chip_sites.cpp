@@ -7,6 +7,7 @@
 
 #include "svp/scheduler/blocked.h"
 #include "svp/scheduler/scope.h"
+#include "svp/scheduler/worker.h"
 
 namespace tombolo::experiments {
 
@@ -69,6 +70,12 @@ void ServedOnChip::run_guarded(ChipSite& site) {
     stop({.reason = ExitReason::failed, .value = failure.value, .text = failure.what()});
   } catch (const std::exception& error) {
     stop({.reason = ExitReason::failed, .value = 0, .text = error.what()});
+  } catch (const simulator::Cancelled&) {
+    throw;
+  } catch (...) {
+    stop({.reason = ExitReason::failed,
+          .value = 0,
+          .text = "an exception that is no std::exception"});
   }
   for (svp::FamilyEnd* const channel : service_.channels()) channel->end(!all || stopped());
 }
@@ -91,6 +98,9 @@ void ServedOnChip::run_threads(ChipSite& site) {
 
 void OpenFamily::create(svp::Site peer, const svp::CallPlan& plan,
                         std::span<const svp::Piece> pieces, std::span<svp::ParentEnd* const> ends) {
+  TOMBOLO_CHECK(peer != here_.link().self() && peer < here_.sites(),
+                "create: by core {} at core {}: a place is another core of the sites",
+                here_.link().self(), peer);
   pieces_ = pieces;
   ends_ = ends;
   call_.emplace(here_.open(peer), plan, pieces);
@@ -168,7 +178,11 @@ void OpenFamily::leave() {
   if (!call_->ended() && here_.goes_on()) {
     call_->ask_kill();
     call_->ask_sync();
-    here_.wait([this] { return call_->ended(); }, false);
+    try {
+      here_.wait([this] { return call_->ended(); }, false);
+    } catch (const simulator::Cancelled&) {
+      // Not through a destructor: the next call of the kernel throws it again.
+    }
   }
   for (svp::ParentEnd* const end : ends_) end->ignore();
   here_.leave(*this);
@@ -177,7 +191,7 @@ void OpenFamily::leave() {
 // ---- A site -------------------------------------------------------------------------------------
 
 ChipSite::ChipSite(ChipSites& all, scc::Chip& chip, CoreId core, ChipMemory& memory,
-                   ChipReach::Care care)
+                   ChipReach::Care care, std::uint32_t families_at_a_time)
     : all_(all),
       chip_(chip),
       cpu_(chip.cpu(core)),
@@ -191,6 +205,8 @@ ChipSite::ChipSite(ChipSites& all, scc::Chip& chip, CoreId core, ChipMemory& mem
 }
 
 ChipSite::~ChipSite() = default;
+
+std::uint32_t ChipSite::sites() const { return static_cast<std::uint32_t>(all_.sites_.size()); }
 
 ChipSite& ChipSite::here() {
   auto* const all = static_cast<ChipSites*>(svp::Surroundings::here());
@@ -279,10 +295,11 @@ void ChipSite::hand_over(Fibre& next) {
 bool ChipSite::wait(const Ready& ready, bool unless_stopped) {
   Fibre& self = *running_;
   if (self.family == nullptr) {
-    while (!ready()) work();
-    return true;
+    while (!ready() && goes_on()) work();
+    return goes_on();
   }
   while (!ready()) {
+    if (!goes_on()) return false;
     if (unless_stopped && self.family->stopped()) return false;
     self.may_run = [&] { return ready() || (unless_stopped && self.family->stopped()); };
     hand_over(fibres_.front());
@@ -315,9 +332,11 @@ void ChipSite::end_fibres() {
 
 // ---- All sites ----------------------------------------------------------------------------------
 
-ChipSites::ChipSites(scc::Chip& chip, std::uint32_t n, ChipReach::Care care) : chip_(chip) {
+ChipSites::ChipSites(scc::Chip& chip, std::uint32_t n, ChipReach::Care care, std::uint32_t families)
+    : chip_(chip) {
   for (std::uint32_t core = 0; core < n; ++core)
-    sites_.push_back(std::make_unique<ChipSite>(*this, chip, CoreId(core), memory_, care));
+    sites_.push_back(
+        std::make_unique<ChipSite>(*this, chip, CoreId(core), memory_, care, families));
 }
 
 bool ChipSites::block(const svp::Blocked& blocked) {
@@ -332,6 +351,7 @@ bool ChipSites::stopped() {
 }
 
 simulator::RunResult ChipSites::run(const std::function<void(ChipSite&)>& creator) {
+  TOMBOLO_CHECK(svp::Worker::here() == nullptr, "sites: run by a thread of a family");  // SRR1
   for (const auto& site : sites_) {
     const bool creates = site == sites_.front();
     chip_.start(site->cpu().id(),

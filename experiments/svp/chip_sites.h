@@ -14,8 +14,8 @@
 // takes and sends all messages. One of them has the core at a time. It gives it away where it waits
 // (for a family, for a value in a channel), at checkpoints and between two threads of a family. So
 // a kill comes, and a family that blocks keeps back no other one, up to `families_at_a_time` of a
-// core; further ones wait for the end of one of those. The threads of a family run one after the
-// other.
+// core. A further one waits for the end of one of those: for ever, where all of them wait for
+// further ones. The threads of a family run one after the other.
 //
 // Invariants: CST1 one fibre of a core runs at a time; the others' clocks stand.
 //             CST2 a family that is left without a sync is killed and synced (as VFA2).
@@ -50,16 +50,16 @@ class ServedOnChip;
 
 class ChipSite {
  public:
-  static constexpr std::uint32_t families_at_a_time = 8;
-
   ChipSite(ChipSites& all, scc::Chip& chip, simulator::CoreId core, ChipMemory& memory,
-           ChipReach::Care care);
+           ChipReach::Care care, std::uint32_t families_at_a_time);
   ~ChipSite();
 
   // That of the thread that runs, for functions that create families.
   static ChipSite& here();
 
   scc::Cpu& cpu() { return cpu_; }
+  // Of the chip that are served.
+  std::uint32_t sites() const;
   ChipMemory& memory() { return memory_; }
   ChipLink& link() { return link_; }
   ChipReach& reach() { return reach_; }
@@ -69,7 +69,7 @@ class ChipSite {
   void leave(const OpenFamily& family) { std::erase(calls_, &family); }
 
   // Until ready() is true; others have the core meanwhile. False: the thread's family was stopped
-  // before, and that matters.
+  // before, and that matters; or the run has been ended.
   using Ready = std::function<bool()>;
   bool wait(const Ready& ready, bool unless_stopped);
   // Others have the core once; nothing, of the core's program.
@@ -124,7 +124,8 @@ class OpenFamily : svp::ChannelListener {
   explicit OpenFamily(ChipSite& here) : here_(here) {}
   ~OpenFamily() = default;
 
-  // Returns when the data have been sent.
+  // Returns when the data have been sent. The peer is another core: a conversation with itself
+  // would have one name for both ends.
   void create(svp::Site peer, const svp::CallPlan& plan, std::span<const svp::Piece> pieces,
               std::span<svp::ParentEnd* const> ends);
   // CST2.
@@ -197,9 +198,13 @@ using FamilyOf = detail::ChipFamily<R, typename R::Data, typename R::ChannelEnds
 
 class ChipSites final : public svp::Surroundings {
  public:
-  // Cores 0 to n - 1; the first creates.
-  ChipSites(scc::Chip& chip, std::uint32_t n, ChipReach::Care care = {});
+  static constexpr std::uint32_t families_at_a_time = 8;  // of a core, unless said
 
+  // Cores 0 to n - 1; the first creates.
+  ChipSites(scc::Chip& chip, std::uint32_t n, ChipReach::Care care = {},
+            std::uint32_t families = families_at_a_time);
+
+  // By a thread of the system that is no worker.
   simulator::RunResult run(const std::function<void(ChipSite&)>& creator);
 
   bool block(const svp::Blocked& blocked) override;

@@ -170,6 +170,23 @@ TEST_F(ChipSitesTest, FamiliesAreSyncedInEitherOrder) {
   EXPECT_EQ(other, std::vector<std::uint32_t>(5000, 2));
 }
 
+void copy(svp::InArray<double> from, svp::OutArray<double> to) {
+  std::copy(from.begin(), from.end(), to.begin());
+}
+using Copy = svp::Remote<&copy>;
+
+// One array is memory of the chip, and the other one is not.
+TEST_F(ChipSitesTest, DirectGoesInMessagesWhereAnArrayIsElsewhere) {
+  const std::vector<double> values{1, 2, 3};
+  std::vector<double> copies(3);
+  run([&](ChipSite& here) {
+    const std::span<double> from = on_chip(here, values);
+    FamilyOf<Copy> family(here, 1, Copy(), svp::Range{}, Carriage::direct, from, std::span(copies));
+    EXPECT_EQ(family.sync().reason, svp::ExitReason::done);
+  });
+  EXPECT_EQ(copies, values);
+}
+
 TEST_F(ChipSitesTest, MemoryThatIsNotTheCreatorsIsRefused) {
   const Context context = test_context();
   scc::Chip chip(context.chip);
