@@ -165,7 +165,7 @@ void record_activity(const MatrixRun& what, double x, const MatrixResult& result
                   {}});
   };
   if (what.steps == 1) {
-    share("multiplying", result.workers.running, result.worker_cores);
+    share("in-functions", result.workers.running, result.worker_cores);
     if (what.scheme == Scheme::remapping) share("flushing", result.master.flushing, 1);
     return;
   }

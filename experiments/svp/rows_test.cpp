@@ -106,7 +106,7 @@ TEST(MatrixRows, AreOfTheirRun) {
                    static_cast<double>(result.most_bytes_used) / (1 << 20));
   EXPECT_EQ(rows.value("finished/direct/128", "8"), 1);
   EXPECT_EQ(result.worker_cores, 8u);
-  EXPECT_DOUBLE_EQ(rows.value("multiplying/direct/128", "8"),
+  EXPECT_DOUBLE_EQ(rows.value("in-functions/direct/128", "8"),
                    share(result.workers.running, result.took) / 8);
 }
 
