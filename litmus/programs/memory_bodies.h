@@ -302,6 +302,31 @@ void kept_once_cleared(MemoryThread<Thread>& t) {
   t.expect("the part that is cleared", t.load(beside_first), 0);
 }
 
+// The same while a third thread gets the page, which may be before, between and after; it sees all
+// stores when it has heard of them.
+template <class Thread>
+void kept_once_cleared_and_got(MemoryThread<Thread>& t) {
+  if (t.self() == 2) {
+    t.load(on_first);
+    t.await(0, 1);
+    t.await(1, 1);
+    t.memory().learn();
+    t.expect("the stores of thread 1", t.load(on_first), 2);
+    t.expect("the part that is cleared", t.load(beside_first), 0);
+    return;
+  }
+  if (t.self() == 0) {
+    t.store(beside_first, 0);
+    t.memory().tell();
+  } else {
+    for (const std::uint64_t value : {1, 2}) {
+      t.store(on_first, value);
+      t.memory().tell();
+    }
+  }
+  t.reach(1);
+}
+
 // The same while a third thread gets the page: its home may be differences instead (DPF4).
 template <class Thread>
 void kept_by_stores_and_got(MemoryThread<Thread>& t) {
