@@ -30,40 +30,17 @@ Pthreads::Pthreads(World& made)
 
 Pthreads* pthreads() {
   World* const world = World::here();
-  if (world == nullptr) return nullptr;
+  return world == nullptr ? nullptr : &pthreads_of(*world);
+}
+
+Pthreads& pthreads_of(World& world) {
   static constinit ProgramMemory* known = nullptr;
-  if (known != &world->memory()) {
+  if (known != &world.memory()) {
     // The objects that a fork has left here are the first process's.
-    known = &world->memory();
-    of_this_process = new Pthreads(*world);
+    known = &world.memory();
+    of_this_process = new Pthreads(world);
   }
-  return of_this_process;
-}
-
-Pthreads* pthreads_for(const void* address) {
-  World* const world = World::here();
-  return world != nullptr && world->owns(address) ? pthreads() : nullptr;
-}
-
-MutexKind kind_of(const pthread_mutex_t* mutex) {
-  constexpr int kind_bits = 3;  // besides: robust, priorities, shared by processes
-  switch (mutex->__data.__kind & kind_bits) {
-    case PTHREAD_MUTEX_RECURSIVE:
-      return MutexKind::recursive;
-    case PTHREAD_MUTEX_ERRORCHECK:
-      return MutexKind::checked;
-    default:
-      return MutexKind::normal;
-  }
-}
-
-bool is_robust(const pthread_mutex_t* mutex) {
-  constexpr int robust_bit = 16;
-  return (mutex->__data.__kind & robust_bit) != 0;
-}
-
-void flush_output() {
-  if (stdout->_IO_write_ptr != stdout->_IO_write_base) std::fflush(stdout);
+  return *of_this_process;
 }
 
 int refuse(const char* call, const char* why) {

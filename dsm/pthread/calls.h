@@ -6,6 +6,8 @@
 
 #include <pthread.h>
 
+#include <cstdio>
+
 #include "dsm/pthread/conditions.h"
 #include "dsm/pthread/host_calls.h"
 #include "dsm/pthread/keys.h"
@@ -36,16 +38,35 @@ struct Pthreads {
 
 // Those of this process; null before main, while libraries are set up.
 Pthreads* pthreads();
+Pthreads& pthreads_of(World& world);
 // Those of this process if the object at `address` is in the program's memory, else null: then it
 // is the C library's.
-Pthreads* pthreads_for(const void* address);
+inline Pthreads* pthreads_for(const void* address) {
+  World* const world = World::here();
+  return world != nullptr && world->owns(address) ? &pthreads_of(*world) : nullptr;
+}
 
-MutexKind kind_of(const pthread_mutex_t* mutex);
-bool is_robust(const pthread_mutex_t* mutex);
+inline MutexKind kind_of(const pthread_mutex_t* mutex) {
+  constexpr int kind_bits = 3;  // besides: robust, priorities, shared by processes
+  switch (mutex->__data.__kind & kind_bits) {
+    case PTHREAD_MUTEX_RECURSIVE:
+      return MutexKind::recursive;
+    case PTHREAD_MUTEX_ERRORCHECK:
+      return MutexKind::checked;
+    default:
+      return MutexKind::normal;
+  }
+}
+inline bool is_robust(const pthread_mutex_t* mutex) {
+  constexpr int robust_bit = 16;
+  return (mutex->__data.__kind & robust_bit) != 0;
+}
 
 // Output of this thread's process is written before another thread is let go: so lines of several
 // threads come in the program's order.
-void flush_output();
+inline void flush_output() {
+  if (stdout->_IO_write_ptr != stdout->_IO_write_base) std::fflush(stdout);
+}
 
 // Output of the streams that the program has opened.
 void flush_streams();

@@ -74,7 +74,8 @@ int Mutexes::unlock(const void* mutex, MutexKind kind) {
   Held* const own = held(object.lock);
   if (own == nullptr) return unlock_of_others(mutex, object.lock, kind);
   if (--own->count > 0) return 0;
-  *own = held_.back();
+  // The last one, as a rule: to copy it would wait for the store of its count.
+  if (own != &held_.back()) *own = held_.back();
   held_.pop_back();
   must(memory_.release(object.lock));
   return 0;

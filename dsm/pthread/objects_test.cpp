@@ -243,6 +243,23 @@ TEST(Conditions, AnUnlockedCheckedMutexIsRefused) {
   EXPECT_EQ(objects.conditions.wait(&condition, &mutex, MutexKind::checked, &none), EINVAL);
 }
 
+TEST(Mutexes, MayBeUnlockedInAnyOrder) {
+  testing::InheritedThreads threads(plan(2));
+  Objects one(threads[0]);
+  Objects other(threads[1]);
+  const int a = 0;
+  const int b = 0;
+  for (const auto& [first, second] : {std::pair{&a, &b}, std::pair{&b, &a}}) {
+    EXPECT_EQ(one.mutexes.lock(&a, MutexKind::checked), 0);
+    EXPECT_EQ(one.mutexes.lock(&b, MutexKind::checked), 0);
+    EXPECT_EQ(one.mutexes.unlock(first, MutexKind::checked), 0);
+    EXPECT_EQ(one.mutexes.unlock(first, MutexKind::checked), EPERM);
+    EXPECT_EQ(one.mutexes.lock(second, MutexKind::checked), EDEADLK);
+    EXPECT_EQ(other.mutexes.try_lock(second, MutexKind::checked), EBUSY);
+    EXPECT_EQ(one.mutexes.unlock(second, MutexKind::checked), 0);
+  }
+}
+
 TEST(Semaphores, HaveALargestValue) {
   testing::InheritedThreads threads(plan(1));
   Objects objects(threads[0]);
