@@ -679,6 +679,28 @@ def test_programs_of_pthreads_have_a_table_for_each_transport(monkeypatch, tmp_p
     assert row.base(made[2]) == whole and row.ratio(made[2]).median == 0.5
 
 
+def test_the_spread_of_the_host_is_a_column_of_its_own(monkeypatch, tmp_path):
+    monkeypatch.setenv("TOMBOLO_RESULTS", str(tmp_path))
+    monkeypatch.setattr(dsm_bench, "contestants", lambda machines: [Contestant("pthreads"), Contestant("map")])
+    times = {"": 1.0, "again": 0.8}
+    monkeypatch.setattr(dsm_bench, "run", lambda kernel, each, *_: {"seconds": times[each.made]})
+    out = tmp_path / "lines"
+    words = ["bench", "dsm", "--quick", "--again", "--row", "copy", "--json", str(out)]
+    text = CliRunner().invoke(app, words).stdout
+    assert "pthreads, again" in text and "1.250" in text
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [(line["program_of_pthreads"], line["ratio"]) for line in lines] == [(None, 1), (None, 1), ("again", 1.25)]
+    assert [line["goal"] for line in lines] == [None, "0.98", None]
+    assert text.count("2 threads: median time") == 1
+
+
+@pytest.mark.skipif(paths.checkout() is None, reason="the kernels are in the source tree")
+def test_pthreads_again_is_the_same_program():
+    kernel, again = Kernel("copy", "warm", quick=("4096", "3")), Contestant("pthreads", made=dsm_bench.AGAIN)
+    lines = [dsm_bench.run(kernel, each, 2, True) for each in (Contestant("pthreads"), again)]
+    assert lines[0]["check"] == lines[1]["check"]
+
+
 def test_an_unknown_row_is_refused():
     result = CliRunner().invoke(app, ["bench", "dsm", "--row", "nothing"])
     assert isinstance(result.exception, UserError)

@@ -24,6 +24,7 @@ TIME_LIMIT_S = 300
 PTHREADS = "pthreads"
 UNCHANGED = "unchanged"  # a program of Pthreads that cc has compiled
 CLANG = "clang"
+AGAIN = "again"  # Pthreads a second time in each round: by how much two runs of one program differ
 GOAL_OF_MAP = 0.98  # the ratio, of every kernel
 MEMORY = "1200MiB"
 
@@ -58,7 +59,7 @@ class Contestant:
     machine: str = "coherent"
     whole: bool = False  # in a cache that holds all
     # A program of Pthreads: UNCHANGED, or the stores that tombolo-cc has recorded; of PTHREADS
-    # itself, its compiler if that is another one than cc.
+    # itself, its compiler if that is another one than cc, or AGAIN.
     made: str = ""
 
     @property
@@ -193,7 +194,8 @@ def run(kernel: Kernel, contestant: Contestant, threads: int, quick: bool) -> di
     cache = kernel.quick_cache if quick and kernel.quick_cache else kernel.cache
     if contestant.whole:
         cache = kernel.whole_cache or MEMORY
-    argv = [str(compiled(contestant.made or PTHREADS)), *arguments]
+    made = "" if contestant.made == AGAIN else contestant.made
+    argv = [str(compiled(made or PTHREADS)), *arguments]
     env = os.environ | {"THREADS": str(threads)}
     if contestant.made and not contestant.is_base:
         env |= _world(contestant, threads, cache)

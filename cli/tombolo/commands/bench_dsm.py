@@ -36,12 +36,17 @@ def dsm(
             help="As programs of Pthreads: unchanged, and compiled by tombolo-cc (static, full, page).",
         ),
     ] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Pthreads twice in each round: the host's own spread.")
+    ] = False,
 ) -> None:
     """Seconds of kernels with each transport, and ratios to Pthreads in the same round."""
     for name in machine or []:
         settings.check_machine(name)
     kernels = chosen(rows)
     entries = (dsm_bench.programs if programs else dsm_bench.contestants)(machine or ["coherent"])
+    if again:
+        entries = [*entries, Contestant(dsm_bench.PTHREADS, made=dsm_bench.AGAIN)]
     writer = records.Writer("dsm", threads=threads, quick=quick)
     all_measured = []
     silent = str(lines) == "-"
@@ -177,7 +182,7 @@ def show(all_measured: list[Measured], entries: list[Contestant], threads: int) 
 
 def tables(entries: list[Contestant]) -> list[list[Contestant]]:
     """The columns of each table: one for all, or one for each transport by which programs of Pthreads run."""
-    if not any(each.made for each in entries):
+    if not any(each.made and not each.is_base for each in entries):
         return [entries]
     ours = [each for each in entries if not each.is_base]
     kinds = dict.fromkeys((each.transport, each.machine) for each in ours)
@@ -224,7 +229,7 @@ def cell(measured: Measured, contestant: Contestant) -> str:
     if seconds is None:
         return "fails"
     text = duration(seconds.median)
-    if contestant.is_base or ratio is None:
+    if ratio is None or (contestant.is_base and contestant.made != dsm_bench.AGAIN):
         return text
     text += f"\n{ratio.median:.3f}"
     if len(measured.rounds) > 1:
