@@ -120,7 +120,7 @@ CALLED = re.compile(
     r"\bmemory_\s*\.\s*(?:tell|learn|release|pause|paused_enough|fetch_add)\s*\("
     r"|\bbackoff_\s*\.\s*reset\s*\(|\btrace_->add\s*\("
     r"|\bprotocol_\s*\.\s*(?:record|evict|poll|tell|learn|barrier|close|end_span|begin_span"
-    r"|try_begin_span|bring_together|write_miss|read_miss|interrupt_by|reduce)\s*\("
+    r"|try_begin_span|try_hand_over|bring_together|write_miss|read_miss|interrupt_by|reduce)\s*\("
     r"|\bmisses_\s*\.\s*fail\s*\(|\bunfinished_\s*\.\s*brought\s*\(|\bstore_->on_miss\s*\("
     r"|(?<=  )(?:open_for_stores|MissHandler::fail)\s*\(|\bhost::leave_interrupts\s*\(|\bmemory_\.give_up_\s*\("
     r"|\bobserver_\.heat->fault\s*\(|\bthis->interrupted_by\s*\(|\b(?:reads|writes)_\s*\.\s*add\s*\("

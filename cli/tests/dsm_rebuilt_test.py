@@ -99,6 +99,18 @@ def test_changes_in_spans_travel_with_the_lock(machine):
 
 
 @pytest.mark.parametrize("machine", MACHINES)
+def test_changes_before_a_post_travel_with_the_semaphore(machine):
+    command = [rebuilt("spans_check", "page"), 2, 200, "semaphores"]
+    outcome = ours(command, transport="window", machine=machine, stats="json")
+    assert outcome.stdout == run(command).stdout
+    told = stats(outcome.stderr)
+    assert len(told) == 3, outcome.stderr
+    assert total(told, "dsm_update_bytes") >= 400 * 20
+    assert total(told, "dsm_fetches") < 100
+    assert total(told, "dsm_write_faults") < 100
+
+
+@pytest.mark.parametrize("machine", MACHINES)
 def test_an_atomic_operation_moves_no_page(machine):
     """Those of several threads on several addresses of the same pages."""
     command = [rebuilt("atomics_check"), 2, 2000, "counts"]

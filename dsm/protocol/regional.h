@@ -11,8 +11,9 @@
 //   in a span, others      likewise, but the holders drop the page
 //
 // Where spans tell all (Shape), stores are alike, recorded or not, in spans and outside of them: a
-// small change is in its notice, and patches the copies of all threads; a larger one of a span is
-// with the lock for its next holders; other threads drop their copies.
+// small change is in its notice, and patches the copies of all threads; a larger one of a span, or
+// one that is sent as a lock is handed over, is with the lock for its next holders; other threads
+// drop their copies.
 //
 // Invariants: DRG1 rule 1: the stores of a thread outside of spans are home, and notice is given,
 //                  before it takes a lock; a thread that takes any lock after that reads the notice
@@ -47,10 +48,15 @@
 //                  all its changes of pages that it caches: its notices patch its own page, too,
 //                  where that lacks an earlier change of another thread, and the last one has the
 //                  newest bytes. It has no stores then that are not home.
+//             DRG9 where spans tell all, a lock that is handed over has changes in its log that
+//                  were sent before it was taken: in another order than that of their versions, if
+//                  another thread was faster. The page that lacks the version between is dropped
+//                  (DRG2), and there is notice of all of them.
 // Thread safety: one thread for each object.
 #pragma once
 
 #include <algorithm>
+#include <utility>
 
 #include "dsm/protocol/consistency.h"
 #include "dsm/protocol/epoch_barrier.h"
@@ -183,6 +189,17 @@ class Regional {
     updates_.release(lock);
     held_.erase(span);
     return {};
+  }
+
+  // A span with nothing in it, if the lock is free: `done`. Where spans tell all, small changes of
+  // this thread that it sends go with the lock, as if the span had made them.
+  Status try_hand_over(Lock lock, bool& done) {
+    handing_over_ = true;
+    Status begun = try_begin_span(lock, done);
+    handing_over_ = false;
+    if (!begun.ok() || !done) return begun;
+    held_.back().updates = std::exchange(handed_over_, {});
+    return end_span(lock);
   }
 
   Status barrier() {
@@ -396,13 +413,31 @@ class Regional {
       settle_kept(page);
       return {};
     }
-    if (differs && !is_told(differences_of(page, version, 1))) changed_.push_back(page);
+    if (differs) note_sent(page, version);
     if (stored) note.alone = note.version == version;
     // The mark counts for pages that have never changed (is_its_own).
     const bool cleared = stored && !differs && note.version == 0;
     if (cleared && store_.in_place()) TOMBOLO_TRY(sender_.mark_cleared(page));
     settle_sent(page, differs);
     return {};
+  }
+
+  void note_sent(Page page, std::uint64_t version) {
+    const auto updates = differences_of(page, version, handing_over_ ? most_handed_over : 1);
+    if (is_told(updates)) return;
+    changed_.push_back(page);
+    hand_over(updates);
+  }
+
+  // Of one page, where spans tell all. Larger changes are those of the thread's stack, as a rule,
+  // where it is not kept in place: no other thread needs them, and the log has room for few.
+  static constexpr std::size_t most_of_page = 8;
+  static constexpr std::size_t most_handed_over = 4;
+  // With the lock that is being handed over, if its log holds them all.
+  void hand_over(const std::vector<Update>& updates) {
+    if (handing_over_ && updates.size() <= most_handed_over &&
+        handed_over_.size() + updates.size() <= shape_.updates)
+      handed_over_.insert(handed_over_.end(), updates.begin(), updates.end());
   }
 
   // A page that this thread has stored to before, and no other since; or one that another has
@@ -493,10 +528,12 @@ class Regional {
   }
 
   void note_change(Page page, std::uint64_t version) {
-    std::vector<Update> updates = shape_.spans_tell_all
-                                      ? differences_of(page, version, shape_.updates)
-                                      : recorded_of(page, version);
+    std::vector<Update> updates =
+        shape_.spans_tell_all
+            ? differences_of(page, version, std::min<std::size_t>(shape_.updates, most_of_page))
+            : recorded_of(page, version);
     if (is_told(updates)) return;
+    hand_over(updates);
     // By its name alone.
     if (updates.empty()) updates.push_back({.page = page, .version = version});
     for (Span& span : held_)
@@ -558,7 +595,8 @@ class Regional {
           return applied;
         },
         lost));
-    return lost ? drop_all_old() : Status();
+    // Where spans tell all, there is notice of each change that the log has lost.
+    return lost && !shape_.spans_tell_all ? drop_all_old() : Status();
   }
 
   // `last`: the one before it in the log. Updates of one page and version are one change.
@@ -654,6 +692,8 @@ class Regional {
   bool few_ = false;  // pages with a twin were written to in the part of a span that ended last
   std::uint32_t syncs_ = 0;  // looks for readers
   bool applied_ = false;     // the last update
+  bool handing_over_ = false;
+  std::vector<Update> handed_over_;  // to be in the log of the lock that is handed over next
   PageBytes diff_;
 };
 

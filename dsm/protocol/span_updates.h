@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the locks of a program, each with a log of the changes that were made under it: a thread
-// that takes the lock reads those that are new to it (rule 2 of regional consistency).
+// Purpose: the locks of a program, each with a log of the changes that were made under it, or sent
+// as it was handed over: a thread that takes the lock reads those that are new to it (rule 2 of
+// regional consistency).
 //
 // Per acquire: an atomic, a load, and a get for each new update. Per release: a put for each update
 // and two stores. Memory: a line of words and the ring of updates for each lock; a number for each
@@ -10,7 +11,8 @@
 //             DSU2 the count is stored after the updates that it counts are complete, and before
 //                  the lock is free: a thread that takes the lock gets them all.
 //             DSU3 a reader that is behind by more than the ring holds is told so, and has to look
-//                  at all its copies: the changes themselves are at the pages' homes.
+//                  at all its copies, unless spans tell all: the changes themselves are at the
+//                  pages' homes.
 // Thread safety: one thread for each object.
 #pragma once
 

@@ -299,5 +299,179 @@ TEST(RegionalSteps, StoresBetweenTellingAndLearningAmidASpanAreNotTakenBack) {
     });
 }
 
+// ---- Locks that are handed over -----------------------------------------------------------------
+
+// More than a notice holds.
+template <class Thread>
+void store_two(Thread& thread, Variable first, std::uint64_t value) {
+  thread.store(first, value, false);
+  thread.store(first + 4, value + 1, false);
+}
+template <class Thread>
+void expect_two(Thread& thread, Variable first, std::uint64_t value) {
+  EXPECT_EQ(thread.load(first), value);
+  EXPECT_EQ(thread.load(first + 4), value + 1);
+}
+
+TEST(RegionalSteps, StoresBeforeALockIsHandedOverGoWithIt) {
+  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+    turns.take(0, 1, [&] {
+      EXPECT_EQ(thread.load(0), 0U);
+      thread.begin_span(0);
+    });
+    turns.take(1, 0, [&] {
+      store_two(thread, 0, 1);
+      EXPECT_FALSE(thread.try_hand_over(0)) << "another thread has it";
+      EXPECT_EQ(thread.pages().lookup(0)->version, 0U) << "nothing is sent";
+    });
+    turns.take(2, 1, [&] { thread.end_span(0); });
+    turns.take(3, 0, [&] { EXPECT_TRUE(thread.try_hand_over(0)); });
+    turns.take(4, 1, [&] {
+      thread.hand_over(0);
+      ASSERT_NE(thread.pages().lookup(0), nullptr) << "the page is dropped";
+      expect_two(thread, 0, 1);
+      store_two(thread, 8, 3);
+      thread.hand_over(0);
+    });
+    turns.take(5, 0, [&] {
+      thread.hand_over(0);
+      ASSERT_NE(thread.pages().lookup(0), nullptr) << "the page is dropped";
+      expect_two(thread, 8, 3);
+      store_two(thread, 0, 5);
+      thread.tell();
+      thread.hand_over(0);
+    });
+    turns.take(6, 1, [&] {
+      thread.hand_over(0);
+      EXPECT_EQ(thread.pages().lookup(0), nullptr) << "they were told before, by the page's name";
+      expect_two(thread, 0, 5);
+    });
+  });
+}
+
+TEST(RegionalSteps, StoresOfASpanGoWithALockThatIsHandedOverInIt) {
+  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+    turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0), 0U); });
+    turns.take(1, 0, [&] {
+      thread.begin_span(1);
+      store_two(thread, 0, 1);
+      thread.hand_over(0);
+    });
+    turns.take(2, 1, [&] {
+      thread.hand_over(0);
+      ASSERT_NE(thread.pages().lookup(0), nullptr) << "the page is dropped";
+      expect_two(thread, 0, 1);
+    });
+    turns.take(3, 0, [&] { thread.end_span(1); });
+  });
+}
+
+// The log of a lock holds four updates, and each of the pages 0 and 1 needs three.
+TEST(RegionalSteps, ChangesThatALogDoesNotHoldGoByTheNamesOfTheirPages) {
+  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+    turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0) + thread.load(1), 0U); });
+    turns.take(1, 0, [&] {
+      for (const Variable v : {0, 16, 32, 1, 17, 33}) thread.store(v, v + 1, false);
+      thread.hand_over(0);
+    });
+    turns.take(2, 1, [&] {
+      thread.hand_over(0);
+      EXPECT_NE(thread.pages().lookup(0), nullptr) << "the log has lost the first ones";
+      EXPECT_EQ(thread.pages().lookup(1), nullptr);
+      for (const Variable v : {0, 16, 32, 1, 17, 33}) EXPECT_EQ(thread.load(v), v + 1);
+    });
+  });
+}
+
+TEST(RegionalSteps, ALockIsHandedOverAgainAndAgain) {
+  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+    turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0), 0U); });
+    for (int turn = 1; turn <= 12; ++turn) {
+      turns.take(turn, turn % 2 == 0 ? 1 : 0, [&] {
+        const auto number = static_cast<std::uint64_t>(turn);
+        thread.hand_over(0);
+        if (turn > 1) {
+          ASSERT_NE(thread.pages().lookup(0), nullptr) << "the page is dropped, turn " << turn;
+          expect_two(thread, turn % 2 == 0 ? 0 : 8, number - 1);
+        }
+        store_two(thread, turn % 2 == 0 ? 8 : 0, number);
+        thread.hand_over(0);
+      });
+    }
+  });
+}
+
+// Of a page of 16 lines five before a hand-over, and nine in a span, are too many for the log.
+TEST(RegionalSteps, ChangesOfManyLinesGoByTheNameOfTheirPage) {
+  Shape shape = telling_all();
+  shape.page_bytes = 512;
+  shape.updates = 16;
+  run_in_turns<Copied>(shape, [](auto& thread, auto& turns) {
+    const auto store_lines = [&](Variable lines, std::uint64_t value) {
+      for (Variable line = 0; line < lines; ++line) thread.store(16 * line, value, false);
+    };
+    const auto expect_lines = [&](bool patched, Variable lines, std::uint64_t value) {
+      thread.hand_over(0);
+      EXPECT_EQ(thread.pages().lookup(0) != nullptr, patched);
+      for (Variable line = 0; line < lines; ++line) EXPECT_EQ(thread.load(16 * line), value);
+    };
+    const auto in_a_span = [&](Variable lines, std::uint64_t value) {
+      thread.begin_span(0);
+      store_lines(lines, value);
+      thread.end_span(0);
+    };
+    turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0), 0U); });
+    turns.take(1, 0, [&] { store_lines(4, 1), thread.hand_over(0); });
+    turns.take(2, 1, [&] { expect_lines(true, 4, 1); });
+    turns.take(3, 0, [&] { store_lines(5, 2), thread.hand_over(0); });
+    turns.take(4, 1, [&] { expect_lines(false, 5, 2); });
+    turns.take(5, 0, [&] { in_a_span(8, 3); });
+    turns.take(6, 1, [&] { expect_lines(true, 8, 3); });
+    turns.take(7, 0, [&] { in_a_span(9, 4); });
+    turns.take(8, 1, [&] { expect_lines(false, 9, 4); });
+  });
+}
+
+// Thread 2 has the page of before both changes, and the log of its lock only the second one (DRG9).
+TEST(RegionalSteps, AGapBeforeAChangeThatWasHandedOverDropsThePage) {
+  Shape shape = telling_all();
+  shape.threads = 3;
+  run_in_turns<Copied>(shape, [](auto& thread, auto& turns) {
+    turns.take(0, 2, [&] { EXPECT_EQ(thread.load(0), 0U); });
+    turns.take(1, 0, [&] {
+      store_two(thread, 0, 1);
+      thread.hand_over(0);
+    });
+    turns.take(2, 1, [&] {
+      thread.hand_over(0);
+      store_two(thread, 8, 3);
+      thread.hand_over(1);
+    });
+    turns.take(3, 2, [&] {
+      thread.hand_over(1);
+      expect_two(thread, 0, 1);
+      expect_two(thread, 8, 3);
+    });
+  });
+}
+
+// More hand-overs than the log of the lock holds, before the other thread looks.
+TEST(RegionalSteps, ALogThatHasLostChangesHasNoticesOfThem) {
+  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+    turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0) + thread.load(1), 0U); });
+    turns.take(1, 0, [&] {
+      for (std::uint64_t round = 1; round <= 6; ++round) {
+        store_two(thread, 0, round);
+        thread.hand_over(0);
+      }
+    });
+    turns.take(2, 1, [&] {
+      thread.hand_over(0);
+      expect_two(thread, 0, 6);
+      EXPECT_NE(thread.pages().lookup(1), nullptr);
+    });
+  });
+}
+
 }  // namespace
 }  // namespace tombolo::dsm::testing

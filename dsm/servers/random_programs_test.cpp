@@ -70,6 +70,7 @@ class ServerThread {
     return taken;
   }
   void end_span(Lock lock) { MUST(memory_.release(lock)); }
+  void hand_over(Lock lock) { MUST(memory_.hand_over(lock)); }
   void wait(Lock lock) { MUST(conditions_[lock].wait(lock)); }
   void wake_all(Lock lock) { conditions_[lock].broadcast(); }
   void pause(std::uint64_t) { MUST(memory_.pause()); }
@@ -117,7 +118,12 @@ class WordScore {
   bool in_order_;
 };
 
-Shape shape_of(std::uint64_t seed) { return drawn(seed, page_bytes, more_pages); }
+// Spans of programs of tombolo/dsm.h do not tell all.
+Shape shape_of(std::uint64_t seed) {
+  Shape shape = drawn(seed, page_bytes, more_pages);
+  shape.spans_tell_all = false;
+  return shape;
+}
 
 void run_programs(ProgramMemory& memory, const Settings& chosen, std::uint64_t first) {
   ServerThread thread(memory, shape_of(first));

@@ -86,6 +86,10 @@ class FaultingThread : public ProgramThread<T, OwnFaultPages<Mechanism>, P> {
     const RuntimeCall call(view());
     Base::end_span(lock);
   }
+  void hand_over(Lock lock) {
+    const RuntimeCall call(view());
+    Base::hand_over(lock);
+  }
   void barrier() {
     const RuntimeCall call(view());
     Base::barrier();

@@ -105,6 +105,19 @@ class ProgramThread {
     return taken;
   }
   void end_span(Lock lock) { must(protocol_.end_span(lock)); }
+  bool try_hand_over(Lock lock) {
+    bool done = false;
+    must(protocol_.try_hand_over(lock, done));
+    return done;
+  }
+  void hand_over(Lock lock) {
+    if constexpr (requires(bool& done) { protocol_.try_hand_over(lock, done); }) {
+      while (!try_hand_over(lock)) pause(1000);
+    } else {
+      begin_span(lock);
+      end_span(lock);
+    }
+  }
   // The lock is free meanwhile: for a condition that holders of it bring about.
   void wait(Lock lock) {
     end_span(lock);

@@ -133,7 +133,8 @@ class RandomProgram {
 
   void begin(Lock lock) {
     if (random_.one_in(3))
-      while (!memory_.try_begin_span(lock)) memory_.pause(1000);
+      // Not all the same: in virtual time a thread might look for ever when the lock is taken.
+      while (!memory_.try_begin_span(lock)) memory_.pause(500 + random_.below(1000));
     else
       memory_.begin_span(lock);
   }
@@ -200,10 +201,16 @@ class RandomProgram {
     memory_.end_span(lock);
   }
 
-  // By the barrier, or by its two halves around another wait of all threads.
+  // By the barrier, by its two halves around another wait of all threads, or where spans tell all
+  // by a lock that is handed over before that and behind it.
   void meet() {
     if (common_.one_in(2)) {
       memory_.barrier();
+    } else if (memory_.shape().spans_tell_all && common_.one_in(2)) {
+      const Lock lock = static_cast<Lock>(common_.below(locks));
+      memory_.hand_over(lock);
+      memory_.sum(0);
+      memory_.hand_over(lock);
     } else {
       memory_.tell();
       memory_.sum(0);

@@ -95,6 +95,11 @@ class ProgramMemory {
     TOMBOLO_TRY(acquire(lock));
     return release(lock);
   }
+  // The same, if the lock is free: `done`.
+  virtual Status try_hand_over(Lock lock, bool& done) {
+    TOMBOLO_TRY(try_acquire(lock, done));
+    return done ? release(lock) : Status();
+  }
   // All threads, outside of spans.
   virtual Status barrier() = 0;
   // The two halves of a barrier that the caller makes itself, for some of the threads, outside of

@@ -154,6 +154,14 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
     const Call call(*this);
     return protocol_.try_begin_span(lock, taken);
   }
+  Status try_hand_over(Lock lock, bool& done) override {
+    if constexpr (requires { protocol_.try_hand_over(lock, done); }) {
+      const Call call(*this);
+      return protocol_.try_hand_over(lock, done);
+    } else {
+      return ProgramMemory::try_hand_over(lock, done);
+    }
+  }
   Status release(Lock lock) override {
     const Call call(*this);
     return protocol_.end_span(lock);

@@ -108,6 +108,10 @@ class Noting {
     taken = is_free;
     return note("try");
   }
+  Status try_hand_over(Lock, bool& done) {
+    done = is_free;
+    return note("hand over");
+  }
   Status barrier() { return note("barrier"); }
   Status tell() { return note("tell"); }
   Status learn() { return note("learn"); }
@@ -200,9 +204,10 @@ TEST_F(PagedMemoryTest, CallsTheProtocolWithinRuntimeCalls) {
   EXPECT_TRUE(memory->acquire(0).ok() && memory->try_acquire(0, taken_lock).ok() &&
               memory->release(0).ok() && memory->barrier().ok() && memory->tell().ok() &&
               memory->learn().ok() && memory->pause().ok() && memory->reduce(value, nullptr).ok() &&
-              memory->renew(at(0), 200).ok() && memory->close().ok());
+              memory->try_hand_over(0, taken_lock).ok() && memory->renew(at(0), 200).ok() &&
+              memory->close().ok());
   EXPECT_EQ(taken(), (Calls{"begin", "try", "end", "barrier", "tell", "learn", "poll", "reduce",
-                            "evict 0", "evict 1", "close"}));
+                            "hand over", "evict 0", "evict 1", "close"}));
 }
 
 TEST_F(PagedMemoryTest, PassesErrorsOfTheProtocolOn) {
@@ -213,6 +218,7 @@ TEST_F(PagedMemoryTest, PassesErrorsOfTheProtocolOn) {
       {"begin", [&] { return memory->acquire(0); }},
       {"try", [&] { return memory->try_acquire(0, taken_lock); }},
       {"end", [&] { return memory->release(0); }},
+      {"hand over", [&] { return memory->try_hand_over(0, taken_lock); }},
       {"barrier", [&] { return memory->barrier(); }},
       {"tell", [&] { return memory->tell(); }},
       {"learn", [&] { return memory->learn(); }},
@@ -410,6 +416,7 @@ TEST_F(PagedMemoryTest, AnswersAtTheEndOfACallThatIsInterrupted) {
       [&] { EXPECT_TRUE(memory->acquire(0).ok()); },
       [&] { EXPECT_TRUE(memory->try_acquire(0, taken_lock).ok()); },
       [&] { EXPECT_TRUE(memory->release(0).ok()); },
+      [&] { EXPECT_TRUE(memory->try_hand_over(0, taken_lock).ok()); },
       [&] { EXPECT_TRUE(memory->barrier().ok()); },
       [&] { EXPECT_TRUE(memory->tell().ok()); },
       [&] { EXPECT_TRUE(memory->learn().ok()); },

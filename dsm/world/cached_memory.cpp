@@ -16,7 +16,7 @@ namespace {
 // instructions around it.
 constexpr std::uint64_t fewest_cached_pages = 256;
 constexpr std::uint32_t notices = 16384;
-// Each release names the pages it has changed to all: the logs of locks are for recorded stores.
+// Each release names the pages it has changed to all: the logs of locks are for small changes.
 constexpr std::uint32_t updates = 16;
 // As programs of tombolo/dsm.h have it (compute_server.cpp), where the quarter of the cache that
 // clean pages have at least (DFP3) is for four streams of these.

@@ -170,8 +170,7 @@ class OffStackMemory final : public ProgramMemory {
       return wait_for([&](bool& done) {
         auto [status, has] = off([=](ProgramMemory& memory) {
           bool now = false;
-          Status tried = memory.try_acquire(lock, now);
-          if (now) tried = memory.release(lock);
+          Status tried = memory.try_hand_over(lock, now);
           return std::pair(std::move(tried), now);
         });
         done = has;

@@ -55,6 +55,17 @@ class Deaf : public Regional<T, S> {
   Status learn() { return {}; }
 };
 
+// Hands a lock over with its stores still unsent.
+template <dsm::Transport T, dsm::PageStore S>
+class Hasty : public Regional<T, S> {
+ public:
+  using Regional<T, S>::Regional;
+  Status try_hand_over(dsm::Lock /*lock*/, bool& done) {
+    done = true;
+    return {};
+  }
+};
+
 // A thread of a sequential program answers others wherever it waits: many schedules, each longer.
 constexpr Bounds in_order{.evictions = 0, .preemptions = 2};
 constexpr Bounds three_threads{.evictions = 0};
@@ -246,6 +257,10 @@ std::vector<ExploredProgram> memory_programs() {
                  telling_all, told_to_all<U>, no_evictions),
       program<U>("told-in-inner-spans", "a number of an outer span, changed between inner ones",
                  telling_all_of_three_locks, told_in_inner_spans<U>, interrupted_once),
+      program<U>("told-with-a-lock", "stores of two to one page, with a lock that is handed over",
+                 telling_all, handed_over<U>, interrupted_once),
+      program<InPlace>("in-place/told-with-a-lock", "the same where pages may be kept", telling_all,
+                       handed_over<InPlace>, interrupted_once),
       program<U>("told-outside-of-spans", "stores of two to one page, told twice", telling_all,
                  kept_by_stores_of_two<U>, interrupted_once),
       program<InPlace>("in-place/told-outside-of-spans", "the same where pages may be kept",
@@ -298,6 +313,7 @@ std::vector<ExploredProgram> broken_memory_programs() {
   using NotDropped = FaultyInOrder<MemoryOmit::protection>;
   using Untold = ThreadOn<Explored, Mute>;
   using Unheard = ThreadOn<Explored, Deaf>;
+  using Silent = ThreadOn<Explored, Hasty>;
   const std::string publish = "the transport does not publish";
   const std::string refresh = "the transport does not refresh";
   const std::string complete = "nothing is completed";
@@ -358,6 +374,10 @@ std::vector<ExploredProgram> broken_memory_programs() {
                            no_evictions, 2, telling_all),
       twin<NoTwin>("told-in-inner-spans/no-twin", twin_gone, told_in_inner_spans<NoTwin>,
                    interrupted_once, 2, telling_all_of_three_locks),
+      twin<Silent>("told-with-a-lock/untold", "no stores are sent before a lock is handed over",
+                   handed_over<Silent>, interrupted_once, 2, telling_all),
+      twin<NoTwin>("told-with-a-lock/no-twin", twin_gone, handed_over<NoTwin>, interrupted_once, 2,
+                   telling_all),
       twin<NoInvalidation>("told-outside-of-spans/no-invalidation", old,
                            kept_by_stores_of_two<NoInvalidation>, no_evictions, 2, telling_all),
       twin<NoTwin>("told-outside-of-spans/no-twin", twin_gone, kept_by_stores_of_two<NoTwin>,

@@ -285,6 +285,24 @@ void kept_by_stores_of_two(MemoryThread<Thread>& t) {
   t.expect("the stores of thread 1", t.load(beside_first), 2);
 }
 
+// Both change a page, each more than a notice holds, and go on when the other one has handed over
+// the same lock behind its stores.
+template <class Thread>
+void handed_over(MemoryThread<Thread>& t) {
+  constexpr Variable last_on_first = 6;
+  const Variable own = t.self() == 0 ? Variable{on_first} : last_on_first - 2;
+  t.store(own, 1);
+  t.store(own + 2, 2);
+  t.memory().hand_over(0);
+  t.reach(1);
+  t.await(1 - t.self(), 1);
+  t.memory().hand_over(0);
+  t.expect("the first store of thread 0", t.load(on_first), 1);
+  t.expect("the second store of thread 0", t.load(beside_first), 2);
+  t.expect("the first store of thread 1", t.load(last_on_first - 2), 1);
+  t.expect("the second store of thread 1", t.load(last_on_first), 2);
+}
+
 // Thread 0 clears its part of a page while thread 1 begins to keep the page.
 template <class Thread>
 void kept_once_cleared(MemoryThread<Thread>& t) {
