@@ -41,8 +41,6 @@ GOALS_BEYOND = {"remote, 1 MiB by address": ("remote, polling", 2000.0)}
 LEAST_EFFICIENCY = {"tree T1": 0.9, "tree T3": 0.9}
 # Limits, which create no family.
 NO_CONTESTANTS = ("plain recursion", "plain, each", "a cache line", "a futex")
-# Loops in blocks of a size that the program chooses: beside no families of such blocks.
-BLOCKS = ", block "
 # Run-times that no registry has which this command's requirements name.
 NOT_PACKAGED = ("Taskflow", "HPX", "libfork", "Lace")
 
@@ -114,7 +112,7 @@ class Row:
 
     def verdict(self) -> str:
         """A sentence for a goal that is not reached; empty if all are."""
-        others = [name for name in self.others() if name not in NO_CONTESTANTS and BLOCKS not in name]
+        others = [name for name in self.others() if name not in NO_CONTESTANTS]
         best = min((self.ratio(name) for name in others), default=None)
         mine = self.time(self.ours()).median
         if self.goal_ns is not None and mine > self.goal_ns:

@@ -188,10 +188,6 @@ func counter(additions int) int {
 }
 
 func measure(benchmark string, tasks int, run func() bool) {
-	measureAs(benchmark, "Go", tasks, run)
-}
-
-func measureAs(benchmark, name string, tasks int, run func() bool) {
 	least := 100 * time.Millisecond
 	if *quick {
 		least = 2 * time.Millisecond
@@ -208,7 +204,7 @@ func measureAs(benchmark, name string, tasks int, run func() bool) {
 		}
 		seconds = append(seconds, time.Since(start).Seconds()/float64(runs))
 	}
-	line, _ := json.Marshal(map[string]any{"benchmark": benchmark, "runtime": name, "workers": *workers,
+	line, _ := json.Marshal(map[string]any{"benchmark": benchmark, "runtime": "Go", "workers": *workers,
 		"tasks": tasks, "seconds": seconds})
 	fmt.Println(string(line))
 }
@@ -238,11 +234,11 @@ func main() {
 	}
 	whole := (indices + *workers - 1) / *workers
 	for _, block := range []int{whole, 1, 16, 256, 4096} {
-		name := "Go"
+		benchmark := "loop"
 		if block != whole {
-			name = fmt.Sprintf("Go, block %d", block)
+			benchmark = fmt.Sprintf("loop, blocks of %d", block)
 		}
-		measureAs("loop", name, indices, func() bool { loop(values, block); return values[indices/2] >= 1 })
+		measure(benchmark, indices, func() bool { loop(values, block); return values[indices/2] >= 1 })
 	}
 	measure("chain", threads, func() bool { return chain(threads) == threads*(threads-1)/2 })
 	measure("counter", additions, func() bool {

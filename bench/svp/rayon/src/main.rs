@@ -158,11 +158,7 @@ fn search(settings: &Settings, benchmark: &str, tree: &impl Tree, seed: u64, nod
     measure(settings, benchmark, nodes, || tree.search(&root) == nodes);
 }
 
-fn measure(settings: &Settings, benchmark: &str, tasks: u64, run: impl FnMut() -> bool) {
-    measure_as(settings, benchmark, "Rayon", tasks, run)
-}
-
-fn measure_as(settings: &Settings, benchmark: &str, runtime: &str, tasks: u64, mut run: impl FnMut() -> bool) {
+fn measure(settings: &Settings, benchmark: &str, tasks: u64, mut run: impl FnMut() -> bool) {
     let least = if settings.quick { 0.002 } else { 0.1 };
     let mut seconds = Vec::new();
     assert!(run(), "{benchmark}: a wrong result"); // wakes workers, and touches memory
@@ -176,7 +172,7 @@ fn measure_as(settings: &Settings, benchmark: &str, runtime: &str, tasks: u64, m
         seconds.push(start.elapsed().as_secs_f64() / runs as f64);
     }
     println!(
-        "{{\"benchmark\": \"{benchmark}\", \"runtime\": \"{runtime}\", \"workers\": {}, \"tasks\": {tasks}, \
+        "{{\"benchmark\": \"{benchmark}\", \"runtime\": \"Rayon\", \"workers\": {}, \"tasks\": {tasks}, \
          \"seconds\": {seconds:?}}}",
         settings.workers
     );
@@ -206,7 +202,7 @@ fn all(settings: &Settings) {
         values[indices / 2] > 1.0
     });
     for block in [1, 16, 256, 4096] {
-        measure_as(settings, "loop", &format!("Rayon, block {block}"), indices as u64, || {
+        measure(settings, &format!("loop, blocks of {block}"), indices as u64, || {
             values.par_chunks_mut(block).with_max_len(1).for_each(|part| {
                 part.iter_mut().for_each(|v| *v = v.sqrt() + 1.0);
             });
