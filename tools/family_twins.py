@@ -54,7 +54,7 @@ ORDERED = (
 )
 EDGED = ("split_deque.h", "ring_link.h", "heap.cpp", "bytes.h", "range.h")
 BOUND = re.compile(r"(?<=[\w)\]] )(?:<=|>=|<|>)(?= [\w(])")
-COSTS = re.compile(r"\bfor \(|>= layout_\.ring_bytes / 4|ring_bytes >= 8|> capacity_|\bhead_ > 0|\bstep > 0|\bstep == 1|>= size;")
+COSTS = re.compile(r"\bfor \(|>= layout_\.ring_bytes / 4|ring_bytes >= 8|> capacity_|\bhead_ > 0|\bstep > 0|\bstep == 1|>= size[;)]")
 CHECK = re.compile(r"\bTOMBOLO_CHECK\s*\(")
 OF_THE_RUN_TIME = '"family: '
 SAME_LINE = re.compile(r"sizeof (?:entry|sender|letter\))|\(upto - split_\)")

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -139,8 +140,13 @@ class Boards : public ::testing::Test {
    public:
     template <class R>
     Remote0(Boards& of, const R&, const Range& range, std::span<const Piece> pieces = {},
-            std::span<ParentEnd* const> ends = {}, Carriage way = Carriage::buffer)
+            std::span<ParentEnd* const> ends = {}, Carriage way = Carriage::buffer,
+            bool stopped = false)
         : FamilyBase(nullptr), boards(of), call(*this, ends) {
+      if (stopped) {
+        kill();
+        boards.here.pump();  // which looks for calls of stopped families
+      }
       boards.here.open(call, {.site = 1},
                        {.function = &R::entry(), .range = range, .place = 0, .carriage = way},
                        pieces);
@@ -237,6 +243,15 @@ TEST_F(Boards, PassKillsOnAtOnce) {
   expect_killed(answered, 0);
   Remote0 asked(*this, remote<&runs_on_and_fills>, {.limit = 3}, filled);
   expect_killed(asked, 1);
+}
+
+TEST_F(Boards, KillAFamilyThatWasStoppedBeforeItsCall) {
+  Remote0 family(*this, remote<&runs_on>, {}, {}, {}, Carriage::buffer, true);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  until([&] { return family.call.call->is_answered() || std::chrono::steady_clock::now() > end; });
+  EXPECT_TRUE(family.call.call->is_answered());
+  EXPECT_EQ(family.sync().reason, ExitReason::killed);
+  expect_nothing_left();
 }
 
 // Its number and the creator's memory are in use, and it keeps its answer.
