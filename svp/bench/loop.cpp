@@ -58,10 +58,12 @@ void in_blocks(const Settings& settings, const Values& values, Index block) {
   Contest contest(settings, fmt::format("loop, blocks of {}", block), static_cast<double>(n));
   contest.add_inside("families", [&] {
     in_families(settings, [&] {
-      auto family = create({.limit = n, .step = block}, [values, block](Index from) {
-        values.change_all(from, std::min(from + block, values.count));
-      });
-      family.sync();
+      if (block == 1) return create({.limit = n}, [values](Index i) { values.change(i); }).sync();
+      return create({.limit = n, .step = block},
+                    [values, block](Index from) {
+                      values.change_all(from, std::min(from + block, values.count));
+                    })
+          .sync();
     });
   });
 #ifdef TOMBOLO_HAS_TBB
