@@ -206,8 +206,9 @@ template <std::size_t n>
 struct Words {
   std::array<std::uint64_t, n> of;
 };
-template <std::size_t n>
-void tell_words(Out<Words<n>>) {}
+constexpr std::size_t room = (Bytes::few - sizeof(CompletionHead)) / 8;
+void tell_few(Out<Words<room>>) {}
+void tell_more(Out<Words<room + 1>>) {}
 void tell_shorts(OutArray<std::uint16_t>) {}
 void tell_array(OutArray<std::uint64_t>) {}
 
@@ -229,7 +230,6 @@ TEST_F(Protocol, WantsShortAnswersUnasked) {
     post_[1].clear();
     return head.unasked != 0;
   };
-  constexpr std::size_t room = (Bytes::few - sizeof(CompletionHead)) / 8;
   Words<room> few{};
   Words<room + 1> more{};
   std::array<std::uint64_t, 2> words{};
@@ -239,9 +239,9 @@ TEST_F(Protocol, WantsShortAnswersUnasked) {
   const auto piece0 = Parameter<Out<Words<room>>>::piece(p0);
   const auto piece1 = Parameter<Out<Words<room + 1>>>::piece(p1);
   const auto piece2 = Parameter<OutArray<std::uint64_t>>::piece(p2);
-  EXPECT_TRUE(wants(remote<&tell_words<room>>, piece0, Carriage::best, true));
-  EXPECT_FALSE(wants(remote<&tell_words<room>>, piece0, Carriage::best, false));
-  EXPECT_FALSE(wants(remote<&tell_words<room + 1>>, piece1, Carriage::best, true));
+  EXPECT_TRUE(wants(remote<&tell_few>, piece0, Carriage::best, true));
+  EXPECT_FALSE(wants(remote<&tell_few>, piece0, Carriage::best, false));
+  EXPECT_FALSE(wants(remote<&tell_more>, piece1, Carriage::best, true));
   EXPECT_TRUE(wants(remote<&tell_array>, piece2, Carriage::best, true));
   EXPECT_FALSE(wants(remote<&tell_array>, piece2, Carriage::buffer, true));
   // 4 bytes each in XDR.
