@@ -366,6 +366,31 @@ TEST(RegionalSteps, StoresOfASpanGoWithALockThatIsHandedOverInIt) {
   });
 }
 
+// Though the log would hold them.
+TEST(RegionalSteps, ChangesOfMoreThanFourLinesGoByTheNameOfTheirPage) {
+  Shape shape = telling_all();
+  shape.page_bytes = 256;  // eight lines
+  shape.updates = 16;
+  for (const Variable lines : {4, 5})
+    for (const bool in_a_span : {false, true})
+      run_in_turns<Copied>(shape, [=](auto& thread, auto& turns) {
+        turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0), 0U); });
+        turns.take(1, 0, [&] {
+          if (in_a_span) thread.begin_span(1);
+          for (Variable line = 0; line < lines; ++line) thread.store(16 * line, line + 1, false);
+          thread.hand_over(0);
+        });
+        turns.take(2, 1, [&] {
+          thread.hand_over(0);
+          EXPECT_EQ(thread.pages().lookup(0) != nullptr, lines == 4) << lines << in_a_span;
+          for (Variable line = 0; line < lines; ++line) EXPECT_EQ(thread.load(16 * line), line + 1);
+        });
+        turns.take(3, 0, [&] {
+          if (in_a_span) thread.end_span(1);
+        });
+      });
+}
+
 // The log of a lock holds four updates, and each of the pages 0 and 1 needs three.
 TEST(RegionalSteps, ChangesThatALogDoesNotHoldGoByTheNamesOfTheirPages) {
   run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
