@@ -389,11 +389,5 @@ TEST_P(RemoteChannels, StopAtMistakes) {
 
 int main(int argc, char** argv) {
   namespace svp = tombolo::svp;
-  if (argc == 3 && std::string(argv[1]) == "--part")
-    return svp::testing::main_of(argc, argv, svp::parts);
-  ::testing::InitGoogleTest(&argc, argv);
-  svp::testing::program = argv[0];
-  if (svp::choices.read(argc, argv)) return RUN_ALL_TESTS();
-  std::fprintf(stderr, "usage: %s [--first SEED] [--programs N]\n", argv[0]);
-  return 2;
+  return svp::testing::main_of(argc, argv, svp::parts, svp::choices);
 }

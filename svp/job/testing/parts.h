@@ -18,6 +18,7 @@
 #include "host/processes/process.h"
 #include "runtime/processes/launcher.h"
 #include "svp/svp.h"
+#include "svp/testing/random_choices.h"
 
 namespace tombolo::svp::testing {
 
@@ -97,6 +98,15 @@ inline int main_of(int argc, char** argv, const Parts& parts) {
     }
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
+}
+// Of one with random programs, which may be chosen.
+inline int main_of(int argc, char** argv, const Parts& parts, RandomChoices& choices) {
+  if (argc == 3 && std::string(argv[1]) == "--part") return main_of(argc, argv, parts);
+  ::testing::InitGoogleTest(&argc, argv);
+  program = argv[0];
+  if (choices.read(argc, argv)) return RUN_ALL_TESTS();
+  std::fprintf(stderr, "usage: %s [--first SEED] [--programs N]\n", argv[0]);
+  return 2;
 }
 
 }  // namespace tombolo::svp::testing
