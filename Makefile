@@ -14,7 +14,7 @@ JOBS ?= $(shell nproc)
 SYSTEM_PACKAGES ?= install
 PRESET ?= release
 TOMBOLO := ./tombolo
-PYTEST := .env/cli/bin/python -m pytest -q --durations=15
+PYTEST := .env/cli/bin/python -m pytest -q --durations=15 -rsfE
 NATIVE := tombolo-settings tombolo-dsm tombolo-svp tombolo_dsm tombolo_dsm_mpich tombolo_dsm_openmpi tombolo_pthread tombolo_families tombolo_svp_c tombolo_svp_mpich tombolo_svp_openmpi tombolo_mpi_mpich tombolo_mpi_openmpi tombolo_mpi_abi
 
 # --- What a person types -----------------------------------------------------------------------
@@ -41,16 +41,16 @@ unit: build ## The unit tests of one preset: make unit PRESET=asan.
 
 .PHONY: python-test
 python-test: env-test native ## The tests of the command and of the tools, and of faults under the library.
-	@$(PYTEST) -rs cli/tests tools
+	@$(PYTEST) cli/tests tools
 
 .PHONY: slurm-test
 slurm-test: env-test native ## Programs on virtual shared memory, and of families, that Slurm's srun starts; installs Slurm.
 	@[ "$(SYSTEM_PACKAGES)" = skip ] || tools/system_packages.sh requirements/system-slurm.txt
-	@TOMBOLO_SLURM_TEST=1 $(PYTEST) -rs cli/tests/dsm_slurm_test.py cli/tests/svp_slurm_test.py
+	@TOMBOLO_SLURM_TEST=1 $(PYTEST) cli/tests/dsm_slurm_test.py cli/tests/svp_slurm_test.py
 
 .PHONY: hosts-test
 hosts-test: env-test native ## Pthreads programs between hosts, with the long tests: two hundred runs beside six loops among them.
-	@TOMBOLO_HOSTS_TEST=1 $(PYTEST) -rs cli/tests/dsm_world_hosts_test.py
+	@TOMBOLO_HOSTS_TEST=1 $(PYTEST) cli/tests/dsm_world_hosts_test.py
 
 .PHONY: lint
 lint: env-test build/release/build.ninja ## Layers, style, formatter, clang-tidy.
