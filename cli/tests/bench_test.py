@@ -3,7 +3,7 @@ import json
 
 import pytest
 from tombolo import libraries, mpis, paths
-from tombolo.app import app
+from tombolo.app import made
 from typer.testing import CliRunner
 
 
@@ -16,7 +16,7 @@ def run(monkeypatch, tmp_path):
 
     def measured(row: str, *options: str) -> list[dict]:
         command = ["bench", "one-sided", "--mpi", "mpich", "--rounds", "1", "--budget", "0.05"]
-        told = CliRunner().invoke(app, [*command, "--rows", f"^{row}$", *options])
+        told = CliRunner().invoke(made(), [*command, "--rows", f"^{row}$", *options])
         assert told.exit_code == 0, told.output
         (path,) = tmp_path.glob("one-sided-2-*.jsonl")
         context, *samples = map(json.loads, path.read_text().splitlines())

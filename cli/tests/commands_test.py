@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 import os
 import platform
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import tombolo
 from tombolo import compilers, probes
-from tombolo.app import app
+from tombolo.app import COMMANDS, made
 from tombolo.commands import conformance, demo, doctor
 from tombolo.errors import UserError
 from tombolo.processes import Outcome
@@ -120,15 +123,32 @@ def test_a_kernel_without_userfaultfd_is_named(monkeypatch):
     assert probes.write_watch() == probes.own_faults() == lack
 
 
-def test_help_lists_every_command():
-    shown = CliRunner().invoke(app, ["--help"]).output
-    for name in ("doctor", "run", "env", "build", "demo", "bench", "conformance", "scc"):
+def test_every_command_has_help_and_an_unknown_one_is_refused():
+    shown = CliRunner().invoke(made(), ["--help"]).output
+    for name in COMMANDS:
         assert name in shown
+        assert CliRunner().invoke(made((name,)), [name, "--help"]).exit_code == 0
+    assert CliRunner().invoke(made(), ["nothing"]).exit_code == 2
+
+
+def test_a_command_is_loaded_alone():
+    code = """if True:
+        import sys
+        from tombolo.app import COMMANDS, main
+        sys.argv = ["tombolo", "svp", "--help"]
+        try:
+            main()
+        finally:
+            print(*(name for name in COMMANDS if f"tombolo.commands.{name}" in sys.modules))
+    """
+    environment = os.environ | {"PYTHONPATH": str(Path(tombolo.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment)
+    assert done.stdout.splitlines()[-1] == "svp", done.stderr
 
 
 def test_run_passes_options_after_the_program_to_it(tmp_path):
     result = CliRunner().invoke(
-        app, ["run", "--stock", "--show", "--mpi", "mpich", "-n", "3", "echo", "-n", "--seed", "5"]
+        made(), ["run", "--stock", "--show", "--mpi", "mpich", "-n", "3", "echo", "-n", "--seed", "5"]
     )
     if isinstance(result.exception, UserError):
         pytest.skip(str(result.exception))
@@ -146,7 +166,7 @@ def test_run_passes_options_after_the_program_to_it(tmp_path):
 )
 def test_run_on_stale_fails_on_findings_unless_told(monkeypatch, options, environment, expected):
     monkeypatch.setenv("TOMBOLO_ON_FINDINGS", environment)
-    result = CliRunner().invoke(app, ["run", "--show", "--mpi", "mpich", *options, "echo"])
+    result = CliRunner().invoke(made(), ["run", "--show", "--mpi", "mpich", *options, "echo"])
     if isinstance(result.exception, UserError):
         pytest.skip(str(result.exception))
     words = result.output.split()
@@ -155,7 +175,7 @@ def test_run_on_stale_fails_on_findings_unless_told(monkeypatch, options, enviro
 
 
 def test_an_unknown_machine_is_refused():
-    result = CliRunner().invoke(app, ["run", "--machine", "wet", "echo"])
+    result = CliRunner().invoke(made(), ["run", "--machine", "wet", "echo"])
     assert isinstance(result.exception, UserError)
 
 

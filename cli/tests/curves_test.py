@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from tombolo import curves, host, libraries, mpis, paths
-from tombolo.app import app
+from tombolo.app import made
 from tombolo.commands import bench_curves
 from tombolo.errors import UserError
 from tombolo.measure import Campaign, Contestant, Sample
@@ -90,7 +90,7 @@ def test_a_row_that_broke_stays_broken_in_kept_records(tmp_path):
 def test_a_file_of_something_else_is_refused_by_name(tmp_path, text):
     path = tmp_path / "other.jsonl"
     path.write_text(text)
-    told = CliRunner().invoke(app, ["bench", "curves", "--records", str(path)])
+    told = CliRunner().invoke(made(), ["bench", "curves", "--records", str(path)])
     assert told.exit_code != 0
     assert isinstance(told.exception, UserError) and "other.jsonl" in str(told.exception)
 
@@ -101,7 +101,7 @@ def test_curves_are_measured_told_and_drawn(monkeypatch, tmp_path):
     monkeypatch.setattr(paths, "results", lambda: tmp_path)
     command = ["bench", "curves", "--mpi", "mpich", "--rounds", "1", "--budget", "0.02"]
     told = CliRunner().invoke(
-        app, [*command, "--ranks", "3", "--ranks", "2", "--rows", "put_8_flush"]
+        made(), [*command, "--ranks", "3", "--ranks", "2", "--rows", "put_8_flush"]
     )
     assert told.exit_code == 0, told.output
     (path,) = tmp_path.glob("curves-*.jsonl")
@@ -109,8 +109,8 @@ def test_curves_are_measured_told_and_drawn(monkeypatch, tmp_path):
     assert context["ranks"] == [2, 3]
     assert {(s["row"], s["ranks"]) for s in samples} == {("put_8_flush", 2), ("put_8_flush", 3)}
     assert path.with_suffix(".png").stat().st_size > 5000
-    again = CliRunner().invoke(app, ["bench", "curves", "--records", str(path)])
+    again = CliRunner().invoke(made(), ["bench", "curves", "--records", str(path)])
     assert again.exit_code == 0, again.output
     assert table_of(again.output) == table_of(told.output)
-    refused = CliRunner().invoke(app, [*command, "--rows", "put"])
+    refused = CliRunner().invoke(made(), [*command, "--rows", "put"])
     assert refused.exit_code != 0

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from dsm_world_test import installed
 from tombolo import dsm, dsm_bench, libraries, paths
-from tombolo.app import app
+from tombolo.app import made
 from tombolo.commands import bench_dsm
 from tombolo.dsm import Choice
 from tombolo.dsm_bench import Contestant, Kernel, Measured
@@ -631,7 +631,7 @@ def test_goals_stand_beside_the_figures_and_quotations_name_their_sources(monkey
     )
     out = tmp_path / "lines"
     words = ["bench", "dsm", "--row", "jacobi", "--row", "barrier", "--json", str(out)]
-    text = CliRunner().invoke(app, words).stdout
+    text = CliRunner().invoke(made(), words).stdout
     assert "goal 0.9: not met" in text and "goal 0.98: met" in text and "goal 3 us: not met" in text
     assert "0.80 (003 section 6.2.6)" in text and "ArgoDSM (May 2026" in text and "26 us" in text
     assert "9/9 round 3: barrier, nothing written" in text
@@ -655,7 +655,7 @@ def test_lines_on_stdout_stand_alone(monkeypatch, tmp_path):
     monkeypatch.setenv("TOMBOLO_RESULTS", str(tmp_path))
     monkeypatch.setattr(dsm_bench, "contestants", lambda machines: [Contestant("pthreads")])
     monkeypatch.setattr(dsm_bench, "run", lambda *_: {"seconds": 1.0})
-    told = CliRunner().invoke(app, ["bench", "dsm", "--row", "lu", "--json", "-"]).stdout
+    told = CliRunner().invoke(made(), ["bench", "dsm", "--row", "lu", "--json", "-"]).stdout
     assert [json.loads(line)["program"] for line in told.splitlines()] == ["lu"]
 
 
@@ -667,7 +667,7 @@ def test_programs_of_pthreads_have_a_table_for_each_transport(monkeypatch, tmp_p
     monkeypatch.setattr(dsm_bench, "run", lambda *_: {"seconds": 1.0})
     out = tmp_path / "lines"
     words = ["bench", "dsm", "--programs", "--row", "jacobi", "--json", str(out)]
-    text = CliRunner().invoke(app, words).stdout
+    text = CliRunner().invoke(made(), words).stdout
     assert text.count("2 threads: median time") == 2
     assert text.count("goal 0.98: met") == text.count("goal 0.9: met") + text.count("goal 0.85: met") == 4
     lines = [json.loads(line) for line in out.read_text().splitlines()]
@@ -686,7 +686,7 @@ def test_the_spread_of_the_host_is_a_column_of_its_own(monkeypatch, tmp_path):
     monkeypatch.setattr(dsm_bench, "run", lambda kernel, each, *_: {"seconds": times[each.made]})
     out = tmp_path / "lines"
     words = ["bench", "dsm", "--quick", "--again", "--row", "copy", "--json", str(out)]
-    text = CliRunner().invoke(app, words).stdout
+    text = CliRunner().invoke(made(), words).stdout
     assert "pthreads, again" in text and "1.250" in text
     lines = [json.loads(line) for line in out.read_text().splitlines()]
     assert [(line["program_of_pthreads"], line["ratio"]) for line in lines] == [(None, 1), (None, 1), ("again", 1.25)]
@@ -702,6 +702,6 @@ def test_pthreads_again_is_the_same_program():
 
 
 def test_an_unknown_row_is_refused():
-    result = CliRunner().invoke(app, ["bench", "dsm", "--row", "nothing"])
+    result = CliRunner().invoke(made(), ["bench", "dsm", "--row", "nothing"])
     assert isinstance(result.exception, UserError)
     assert "jacobi" in str(result.exception)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tombolo import hints, libraries, mpis, paths
-from tombolo.app import app
+from tombolo.app import made
 from tombolo.commands import doctor
 from tombolo.hints import Hint
 from typer.testing import CliRunner
@@ -71,7 +71,7 @@ def works(command: str) -> bool:
         case ["apt-get", "install", *packages]:
             return set(packages) <= requirements("system-*.txt")
         case ["tombolo", *arguments]:
-            return CliRunner().invoke(app, [*arguments, "--help"]).exit_code == 0
+            return CliRunner().invoke(made(), [*arguments, "--help"]).exit_code == 0
     return REST.fullmatch(command) is not None
 
 

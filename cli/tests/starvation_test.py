@@ -3,7 +3,7 @@ import json
 
 import pytest
 from tombolo import libraries, mpis, paths, starvation
-from tombolo.app import app
+from tombolo.app import made
 from tombolo.commands import bench
 from typer.testing import CliRunner
 
@@ -44,7 +44,7 @@ def test_a_short_run_bounds_the_readers_that_pass_a_preferred_writer(monkeypatch
         pytest.skip("needs MPICH and the libraries: make env native")
     monkeypatch.setattr(paths, "results", lambda: tmp_path)
     command = ["bench", "starvation", "--no-stock", "--ranks", "4", "--rounds", "20"]
-    told = CliRunner().invoke(app, [*command, "--samples", "50", "--budget", "2"])
+    told = CliRunner().invoke(made(), [*command, "--samples", "50", "--budget", "2"])
     assert told.exit_code == 0, told.output
     (path,) = tmp_path.glob("starvation-4-*.jsonl")
     rows = [json.loads(line) for line in path.read_text().splitlines()[1:]]

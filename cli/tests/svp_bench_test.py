@@ -5,7 +5,7 @@ import json
 
 import pytest
 from tombolo import paths, svp_bench
-from tombolo.app import app
+from tombolo.app import made
 from tombolo.errors import UserError
 from tombolo.svp_bench import Row
 from typer.testing import CliRunner
@@ -24,7 +24,7 @@ def row(benchmark: str, workers: int = 1, **times: list[float]) -> Row:
 def test_a_quick_run_measures_all_and_writes_lines(monkeypatch, tmp_path):
     monkeypatch.setenv("TOMBOLO_RESULTS", str(tmp_path / "results"))
     out = tmp_path / "lines.json"
-    done = CliRunner().invoke(app, ["bench", "svp", "--quick", "--workers", "2", "--json", str(out)])
+    done = CliRunner().invoke(made(), ["bench", "svp", "--quick", "--workers", "2", "--json", str(out)])
     assert done.exit_code == 0, done.output
     told = [json.loads(line) for line in out.read_text().splitlines()]
     ours = {line["benchmark"] for line in told if line["runtime"] == "families"}

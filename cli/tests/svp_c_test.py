@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tombolo import libraries, paths, svp
-from tombolo.app import app
+from tombolo.app import made
 from typer.testing import CliRunner
 
 OPTIONS = ["-std=c99", "-pedantic", "-O1", "-Wall", "-Wextra", "-Werror"]
@@ -40,7 +40,7 @@ COMMAND = [sys.executable, "-P", str(Path(svp.__file__).parent / "__main__.py")]
 
 def compiled(name: str, folder: Path) -> Path:
     libraries.need_program(svp.LIBRARY_OF_C)
-    flags = CliRunner().invoke(app, ["svp", "flags", "--c"]).stdout.split()
+    flags = CliRunner().invoke(made(), ["svp", "flags", "--c"]).stdout.split()
     source = paths.checkout() / f"svp/api/{name}.c"
     subprocess.run(["cc", *OPTIONS, source, "-o", folder / name, *flags], check=True)
     return folder / name

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tombolo import host, libraries, paths, svp
-from tombolo.app import app
+from tombolo.app import made
 from typer.testing import CliRunner
 
 COMMAND = [sys.executable, "-P", str(Path(svp.__file__).parent / "__main__.py")]
@@ -146,7 +146,7 @@ def run(*words, **environment) -> subprocess.CompletedProcess:
 
 def told(*words) -> str:
     """The message of a command line that is refused."""
-    result = CliRunner().invoke(app, ["svp", *words])
+    result = CliRunner().invoke(made(), ["svp", *words])
     assert result.exception is not None
     return str(result.exception)
 
@@ -197,14 +197,14 @@ def test_options_between_processes_need_several(workers):
 
 
 def test_show_prints_the_command_line(workers):
-    result = CliRunner().invoke(app, ["svp", "run", "--show", "-n", "4", str(workers), "-x"])
+    result = CliRunner().invoke(made(), ["svp", "run", "--show", "-n", "4", str(workers), "-x"])
     assert result.stdout.split()[1:] == ["4", str(workers), "-x"]
-    result = CliRunner().invoke(app, ["svp", "run", "--show", str(workers), "-x"])
+    result = CliRunner().invoke(made(), ["svp", "run", "--show", str(workers), "-x"])
     assert result.stdout.split() == [str(workers), "-x"]
 
 
 def test_the_examples_compile_with_the_flags_that_are_told(tmp_path):
-    flags = CliRunner().invoke(app, ["svp", "flags"]).stdout.split()
+    flags = CliRunner().invoke(made(), ["svp", "flags"]).stdout.split()
     for source in (paths.checkout() / "examples/svp").glob("*.cpp"):
         subprocess.run(["c++", "-O1", source, "-o", tmp_path / source.stem, *flags], check=True)
         done = subprocess.run([tmp_path / source.stem], capture_output=True, text=True, timeout=60)
