@@ -6,6 +6,7 @@ import math
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import Path
 
 from tombolo import paths
@@ -198,16 +199,28 @@ def same(a: X, b: X) -> bool:
 
 def load(folder: Path | None = None) -> Catalogue:
     """All experiments, by name, and the reasons; a mistake in a file is a UserError that names it."""
+    return _of_texts(tuple((path, _text(path)) for path in _files(folder or _folder())))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError as mistake:
+        raise UserError(f"{paths.shown(path)}: {mistake}") from None
+
+
+@lru_cache(maxsize=1)  # a command asks several times, and to parse them is most of what a short one does
+def _of_texts(texts: tuple[tuple[Path, str], ...]) -> Catalogue:
     experiments, reasons = [], []
-    for path in _files(folder or _folder()):
+    for path, text in texts:
         try:
-            tables = tomllib.loads(path.read_text())
+            tables = tomllib.loads(text)
             made = _experiment(tables)
             if made.name != path.stem:
                 raise ValueError(f"the file of '{made.name}' must be {made.name}.toml")
             experiments.append(made)
             reasons += [Reason(made.name, **each) for each in tables.get("reason", [])]
-        except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as mistake:
+        except (tomllib.TOMLDecodeError, KeyError, TypeError, ValueError) as mistake:
             raise UserError(f"{paths.shown(path)}: {_sentence(mistake)}") from None
     experiments.sort(key=lambda each: (each.order, each.name))
     return Catalogue({each.name: each for each in experiments}, tuple(reasons))
