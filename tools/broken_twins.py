@@ -8,7 +8,7 @@ test must fail.
     tools/broken_twins.py --list                  the twins, without running anything
     tools/broken_twins.py --only 'window.h:2'     those whose "kind: file:line: statement" matches
     tools/broken_twins.py --slice 1/4             every fourth of them
-    tools/broken_twins.py --slice day/40          a fortieth, another one each day: for CI
+    tools/broken_twins.py --slice day/60          a sixtieth, another one each day: for CI
     tools/broken_twins.py --folders svp           those of families: minutes each, too long for CI
     tools/broken_twins.py --json twins.jsonl      a JSON line for each twin as well
 

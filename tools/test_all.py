@@ -68,7 +68,7 @@ SECTIONS = (
     Section("format", "tools/check_format.sh", 2),
     # In the background, in the order in which others need them; clang-tidy's result nothing needs.
     Section("conformance build", f"./tombolo {CONFORMANCE} --build-only", 10, after="build", beside="python tests"),
-    Section("broken twins", ".env/cli/bin/python tools/broken_twins.py --slice day/40", 20, after="build", beside="python tests"),
+    Section("broken twins", ".env/cli/bin/python tools/broken_twins.py --slice day/60", 20, after="build", beside="python tests"),
     Section("asan build", "make build PRESET=asan", 40, beside="python tests"),
     Section("tsan build", "make build PRESET=tsan", 40, beside="python tests"),
     Section("clang-tidy", "tools/check_tidy.py", 30, after="build", beside="python tests"),
