@@ -48,7 +48,14 @@ def mpi_job(choice: Choice, mpi: str | None, threads: int, program: list[str]) -
     """The same with transport mpi: by the launcher of an MPI, the first that this host has."""
     chosen = usable_mpi(mpi)
     given = choice.environment() | {"LD_LIBRARY_PATH": environment(choice)["LD_LIBRARY_PATH"]}
-    return launch.job(chosen, threads + (choice.servers or 0), program, None, extra=given)
+    return launch.job(chosen, threads + memory_servers(choice.servers), program, None, extra=given)
+
+
+def memory_servers(asked: int | None) -> int:
+    """Those that a launcher has to start besides the threads: `asked` for, or by the environment. Of a number that is
+    not understood there the program tells."""
+    text = os.environ.get("TOMBOLO_DSM_SERVERS", "")
+    return asked if asked is not None else int(text) if text.isdecimal() else 0
 
 
 def usable_mpi(key: str | None) -> mpis.Mpi:
