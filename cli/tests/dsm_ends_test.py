@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How programs of tombolo/dsm.h end: by a signal, a wild access, a status, or a death beside them."""
+"""How programs of tombolo/dsm.h end: by a signal, a wild access, a status, or a death beside them. And those of
+Pthreads, by the death of a memory server."""
 
 import os
 import re
@@ -11,7 +12,8 @@ from pathlib import Path
 
 import pytest
 from dsm_test import COMMAND, TRANSPORTS, built, compile_c, run, sums  # noqa: F401
-from tombolo import dsm
+from dsm_world_test import all_ended, compiled
+from tombolo import dsm, dsm_progress
 from tombolo.dsm import Choice
 
 ENDLESS = r"""
@@ -79,6 +81,46 @@ def test_a_killed_memory_server_ends_all_with_one_message(endless, shared_memory
     assert job.returncode == 128 + signal.SIGKILL
     assert told == "tombolo: memory server 1: process 3 was killed by signal 9 (Killed)\n"
     assert not any(alive(pid) for pid in [*threads.values(), *servers])
+    assert shared_memory.left_over() == before
+
+
+def memory_servers_of(program: int) -> list[int]:
+    """Of a Pthreads program, once there are two, or after 10 seconds."""
+    for _ in range(1000):
+        found = [pid for pid in dsm_progress.family(program) if name_of(pid) == "tombolo-memory"]
+        if len(found) == 2:
+            break
+        time.sleep(0.01)
+    return found
+
+
+def name_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:  # it has ended
+        return ""
+
+
+def test_a_killed_memory_server_of_a_pthreads_program_ends_all_with_one_message(shared_memory):
+    program = compiled("ends_check")
+    before = shared_memory.left_over()
+    words = ["-n", "2", "--servers", "2", "--transport", "window", program, "wait"]
+    argv = [*shared_memory.inside, *COMMAND, "dsm", "run", *words]
+    job = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert job.stdout.readline() == "before\n"
+        servers = memory_servers_of(job.pid)
+        assert [len(list(Path(f"/proc/{pid}/task").iterdir())) for pid in servers] == [1, 1]
+        os.kill(servers[1], signal.SIGKILL)
+        _, told = job.communicate(timeout=10)
+    finally:
+        job.kill()
+    assert job.returncode != 0
+    assert re.fullmatch(
+        rf"tombolo: memory server [01] \(process {servers[1]}\) was killed by signal 9 \(Killed\); the program ends\n",
+        told,
+    )
+    assert all_ended(program)
     assert shared_memory.left_over() == before
 
 

@@ -381,13 +381,15 @@ def test_a_pthreads_program_runs_as_it_is_and_takes_settings_of_pages_with_windo
     assert refused.returncode == 2
     assert "--protocol sequential" in refused.stderr and "system call" in refused.stderr.replace("\n", " ")
     mapped = "map the same pages of one coherent host; add --transport window"
-    for words in (["--machine", "stale"], ["--cache", "1MiB"], ["--protocol", "sequential"]):
+    for words in (["--machine", "stale"], ["--cache", "1MiB"], ["--protocol", "sequential"], ["--servers", "1"]):
         refused = run(*words, tmp_path / "p")
         assert refused.returncode == 2
         assert words[0] in refused.stderr and mapped in refused.stderr.replace("\n", " ")
-    refused = run("--transport", "window", "--servers", "1", tmp_path / "p")
-    assert refused.returncode == 2
-    assert "--servers" in refused.stderr and "its threads hold the memory" in refused.stderr.replace("\n", " ")
+    done = run("-n", 2, "--transport", "window", "--servers", "2", "--stats", tmp_path / "p")
+    assert (done.stdout, done.returncode) == ("42\n", 3)
+    told = [line.split()[2] for line in done.stderr.splitlines() if line.startswith("tombolo: stats ")]
+    assert told == ["rank=0", "rank=1", "memory_server=0", "memory_server=1"]
+    assert run("--servers", "0", tmp_path / "p").stdout == "42\n"
     assert run("-n", 1, tmp_path / "p").stdout == "42\n", "one thread besides the first"
 
 

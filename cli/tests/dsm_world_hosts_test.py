@@ -71,6 +71,14 @@ def test_calls_answer_as_under_pthreads(name, threads, rounds, processes):
     same([compiled(name), threads, rounds], processes)
 
 
+def test_memory_servers_run_no_thread():
+    outcome = launched([compiled("own_pages_check"), 2, 2, 50], 3, servers=2, stats="text")
+    assert (outcome.returncode, outcome.stdout) == (0, "0 wrong\n"), outcome.stderr
+    assert sorted(re.findall(r"stats rank=(\d)", outcome.stderr)) == ["0", "1", "2"]
+    outcome = launched([compiled("ends_check"), "_exit"], 4, servers=1)
+    assert (outcome.returncode, outcome.stderr) == (8, "")
+
+
 def test_threads_are_cancelled_in_calls_that_wait_in_the_first_process():
     outcome = launched([compiled("cancellation_check"), 2, 3])
     assert (outcome.returncode, outcome.stderr) == (0, "")
@@ -226,7 +234,7 @@ int main() {
     ("setting", "value", "told"),
     [
         ("TOMBOLO_DSM_PROTOCOL", "sequential", "protocol sequential is not there for programs of Pthreads"),
-        ("TOMBOLO_DSM_SERVERS", "1", "programs of Pthreads have no memory servers"),
+        ("TOMBOLO_DSM_SERVERS", "3", "3 memory servers of 3 processes leave none for a thread"),
         ("TOMBOLO_DSM_TRACE", "/tmp/trace", "a trace of a program of Pthreads with transport mpi"),
         ("TOMBOLO_DSM_CACHE", "64KiB", "is too small for a program of Pthreads"),
         ("TOMBOLO_DSM_HEAP", "much", "TOMBOLO_DSM_HEAP"),
@@ -268,8 +276,8 @@ def on_two(hosts):  # noqa: F811
     return command
 
 
-def on_two_hosts(words: list) -> subprocess.CompletedProcess:
-    env = environment(LD_BIND_NOW="1", **SIZES)
+def on_two_hosts(words: list, **more) -> subprocess.CompletedProcess:
+    env = environment(LD_BIND_NOW="1", **SIZES, **more)
     return subprocess.run(words, capture_output=True, text=True, env=env, timeout=LIMIT)
 
 
@@ -279,6 +287,15 @@ def test_two_hosts_run_the_threads_of_one_program(name, arguments, on_two):
     expected = run([program, *arguments])
     outcome = on_two_hosts(on_two(program, *arguments))
     assert (outcome.returncode, outcome.stdout) == (0, expected.stdout), outcome.stderr
+
+
+def test_a_host_of_memory_servers_lends_its_memory(on_two):
+    count = ["sh", "-c", '"$@" || exit; ip -s link show veth0 | grep -A1 TX >&2', "sh"]
+    command = on_two(compiled("own_pages_check"), 1, 2, 100, around=count)
+    outcome = on_two_hosts(command, TOMBOLO_DSM_SERVERS="2")
+    assert (outcome.returncode, outcome.stdout) == (0, "0 wrong\n"), outcome.stderr
+    sent = int(re.search(r"TX:.*\n\s*(\d+)", outcome.stderr)[1])
+    assert sent > 400_000, "each page went to its home, on the other host"
 
 
 def test_a_program_that_others_have_built_packs_a_file_on_two_hosts(on_two, tmp_path):

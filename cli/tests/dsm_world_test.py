@@ -2,6 +2,7 @@
 """Unchanged threaded programs whose threads run in processes: beside the same under Pthreads."""
 
 import errno
+import json
 import os
 import re
 import shutil
@@ -102,6 +103,20 @@ def same(command: list, **settings) -> None:
 )
 def test_calls_answer_as_under_pthreads(name, rounds, threads, transport):
     same([compiled(name), threads, rounds], transport=transport)
+
+
+@pytest.mark.parametrize("machine", ["coherent", "flushed", "stale"])
+def test_memory_servers_hold_more_than_all_caches_and_run_no_thread(machine):
+    """8 MiB of two threads, in caches of 3 MiB together."""
+    command = [compiled("own_pages_check"), 2, 2, 1024]
+    done = ours(command, processes=3, heap="64MiB", transport="window", machine=machine, cache="1MiB", servers=2, stats="json")
+    assert (done.returncode, done.stdout) == (0, "0 wrong\n"), done.stderr
+    counts = [json.loads(line.removeprefix("tombolo: stats ")) for line in done.stderr.splitlines()]
+    *threads, first, second = counts
+    assert [each["rank"] for each in threads] == ["0", "1", "2"]
+    assert [each.get("memory_server") for each in (first, second)] == ["0", "1"]
+    held = first["dsm_held_pages"], second["dsm_held_pages"]
+    assert min(held) >= 1024 and max(held) < 1100, "striped over both"
 
 
 def test_pages_of_one_thread_stay_in_place():
@@ -282,6 +297,7 @@ def test_a_killed_process_ends_all_of_them(which, by, transport):
     if by == signal.SIGKILL and which != "keeper":
         killed = thread if which == "thread" else started.pid
         assert f"(process {killed}) was killed by signal 9" in told
+        assert ("tombolo: compute server " in told) == (which == "thread")
     assert all_ended(program)
 
 
@@ -310,8 +326,8 @@ def test_a_setting_that_is_not_understood_is_an_error(setting, value):
     ("transport", "variable", "value", "told"),
     [
         ("window", "TOMBOLO_DSM_PROTOCOL", "sequential", "protocol sequential is not there for programs of Pthreads"),
-        ("window", "TOMBOLO_DSM_SERVERS", "2", "programs of Pthreads have no memory servers: their threads hold"),
-        ("map", "TOMBOLO_DSM_SERVERS", "2", "programs of Pthreads have no memory servers: their threads hold"),
+        ("window", "TOMBOLO_DSM_SERVERS", "some", "TOMBOLO_DSM_SERVERS is 'some'"),
+        ("map", "TOMBOLO_DSM_SERVERS", "2", "transport map has no use for memory servers: all processes map the same"),
         ("map", "TOMBOLO_MACHINE", "stale", "transport map needs a coherent machine, and stale is none"),
         ("map", "TOMBOLO_DSM_PROTOCOL", "regional", "TOMBOLO_DSM_PROTOCOL is of pages that processes cache"),
         ("map", "TOMBOLO_DSM_CACHE", "0", "TOMBOLO_DSM_CACHE is of pages that processes cache"),

@@ -32,10 +32,11 @@ def environment(
     cache: str | None = None,
     stats: str | None = None,
     trace: str | None = None,
+    servers: int | None = None,
 ) -> dict[str, str]:
     """All of the environment. `processes`: at most so many at once; `heap`, `cache`: as 2GiB; `stats`: text or json;
-    `trace`: a path."""
-    return os.environ | _settings(processes, heap, transport, machine, cache, stats, trace)
+    `trace`: a path; `servers`: memory servers besides."""
+    return os.environ | _settings(processes, heap, transport, machine, cache, stats, trace, servers)
 
 
 def mpi_job(
@@ -45,10 +46,12 @@ def mpi_job(
     cache: str | None = None,
     stats: str | None = None,
     mpi: str | None = None,
+    servers: int | None = None,
 ) -> launch.Job:
     """The same with transport mpi: by the launcher of an MPI, the first that this host has."""
-    given = _settings(None, heap, "mpi", None, cache, stats, None)
-    return launch.job(dsm.usable_mpi(mpi), processes or LAUNCHED, program, None, extra=given)
+    given = _settings(None, heap, "mpi", None, cache, stats, None, servers)
+    all_of_them = (processes or LAUNCHED) + dsm.memory_servers(servers)
+    return launch.job(dsm.usable_mpi(mpi), all_of_them, program, None, extra=given)
 
 
 def _settings(
@@ -59,6 +62,7 @@ def _settings(
     cache: str | None,
     stats: str | None,
     trace: str | None,
+    servers: int | None,
 ) -> dict[str, str]:
     given = {
         "TOMBOLO_DSM_PROCESSES": processes,
@@ -68,6 +72,7 @@ def _settings(
         "TOMBOLO_DSM_CACHE": cache,
         "TOMBOLO_STATS": stats,
         "TOMBOLO_DSM_TRACE": trace,
+        "TOMBOLO_DSM_SERVERS": servers,
     }
     set_ones = {name: str(value) for name, value in given.items() if value is not None}
     if (transport or os.environ.get("TOMBOLO_DSM_TRANSPORT")) in ("window", "mpi"):

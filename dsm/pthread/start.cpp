@@ -7,6 +7,7 @@
 #include <sys/single_threaded.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -74,15 +75,12 @@ Status refuse_sequential(const Settings& settings) {
       "or transport map, where all stores are seen at once");
 }
 
-Status refuse_servers(const Settings& settings) {
-  if (settings.servers == 0) return {};
-  return Status::unsupported(
-      "programs of Pthreads have no memory servers: their threads hold the memory; see "
-      "TOMBOLO_DSM_SERVERS and --servers");
-}
-
 // Of cached pages, where there are none.
-Status refuse_settings_of_pages(const runtime::Options& options) {
+Status refuse_settings_of_pages(const Settings& settings, const runtime::Options& options) {
+  if (settings.servers != 0)
+    return Status::bad_configuration(
+        "transport map has no use for memory servers: all processes map the same pages; see "
+        "TOMBOLO_DSM_SERVERS and --transport window");
   if (!runtime::served({options.machine, options.native_atomics}).traits().coherent)
     return Status::bad_configuration(
         fmt::format("transport map needs a coherent machine, and {} is none; see TOMBOLO_MACHINE "
@@ -102,9 +100,8 @@ Status choose_kind(const Settings& settings, std::unique_ptr<ProgramMemories>& o
   WantedRecords records{.statistics = options.statistics,
                         .trace = text_of(runtime::dsm_trace_option)};
   if (!options.complaints.empty()) return Status::bad_configuration(options.complaints.front());
-  TOMBOLO_TRY(refuse_servers(settings));
   if (settings.transport == TransportKind::map) {
-    TOMBOLO_TRY(refuse_settings_of_pages(options));
+    TOMBOLO_TRY(refuse_settings_of_pages(settings, options));
     out = std::make_unique<InheritedMemories>(std::move(records));
     return {};
   }
@@ -112,6 +109,7 @@ Status choose_kind(const Settings& settings, std::unique_ptr<ProgramMemories>& o
   out = std::make_unique<PagedMemories>(PagedMemories::Settings{.options = std::move(options),
                                                                 .records = std::move(records),
                                                                 .cache_bytes = cache_of(settings),
+                                                                .memory_servers = settings.servers,
                                                                 .give_up = &give_up});
   return {};
 }
@@ -121,7 +119,6 @@ Status choose_kind(const Settings& settings, std::unique_ptr<ProgramMemories>& o
 Status check_for_hosts(const Settings& settings, const runtime::Options& options) {
   if (!options.complaints.empty()) return Status::bad_configuration(options.complaints.front());
   TOMBOLO_TRY(refuse_sequential(settings));
-  TOMBOLO_TRY(refuse_servers(settings));
   if (is_set(runtime::dsm_trace_option))
     return Status::unsupported(
         "a trace of a program of Pthreads with transport mpi: its processes are on several hosts; "
@@ -153,6 +150,12 @@ void make_library_streams() {
   if (make != nullptr) make(&object);
 }
 
+// More memory servers than processes are refused later.
+Thread threads_of(const OneSided& job, const Settings& settings) {
+  const auto processes = static_cast<Thread>(job.size());
+  return processes - std::min(settings.servers, processes - 1);
+}
+
 // The processes of the launcher's job; each as far as it goes without another one.
 OneSided* join(char** arguments, const Settings& settings, const Status& understood,
                std::unique_ptr<ProgramMemories>& kind) {
@@ -174,11 +177,13 @@ OneSided* join(char** arguments, const Settings& settings, const Status& underst
   Agreement(job.get()).step(check_for_hosts(settings, options));
   check_addresses(*job, modules);
   if (job->rank() != 0) make_library_streams();
-  RemoteMemories::Settings chosen{.statistics = options.statistics,
-                                  .cache_bytes = cache_of(settings).value_or(
-                                      usual_cache_bytes(static_cast<Thread>(job->size()))),
-                                  .give_up = &give_up};
+  RemoteMemories::Settings chosen{
+      .statistics = options.statistics,
+      .cache_bytes = cache_of(settings).value_or(usual_cache_bytes(threads_of(*job, settings))),
+      .memory_servers = settings.servers,
+      .give_up = &give_up};
   Agreement(job.get()).take_from_first(chosen.cache_bytes);
+  Agreement(job.get()).take_from_first(chosen.memory_servers);
   kind = std::make_unique<RemoteMemories>(*job, chosen);
   return job.release();  // to the end of the process
 }
@@ -268,10 +273,11 @@ void start_world(char** arguments) {
   else
     alone.step(understood.ok() ? choose_kind(settings, kind) : understood);
   World::start(host, &at_thread_end, std::move(kind), job);
+  World& world = *World::here();
+  if (world.holds_memory()) world.hold_memory();
   cancellation_point = &end_if_cancelled;
   serve_program();
   tell_of_faults();
-  World& world = *World::here();
   if (world.is_server()) world.serve();
 }
 

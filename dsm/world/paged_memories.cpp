@@ -12,6 +12,8 @@
 #include "dsm/world/cached_memory.h"
 #include "host/faults/caught_calls.h"
 #include "host/memory/memory_room.h"
+#include "host/memory/page.h"
+#include "host/memory/raw_calls.h"
 #include "runtime/collective/collective.h"
 #include "runtime/collective/memory_exchange.h"
 #include "runtime/engines/attachment.h"
@@ -33,6 +35,19 @@ runtime::SharedMemory::Surroundings surroundings(Thread threads) {
           .for_engine = nullptr};
 }
 
+std::uint64_t resident_pages(const std::byte* at, Page pages) {
+  std::array<unsigned char, 4096> resident{};
+  std::uint64_t count = 0;
+  for (Page first = 0; first < pages; first += resident.size()) {
+    const Page some = std::min<Page>(pages - first, resident.size());
+    const std::uint64_t low = reinterpret_cast<std::uint64_t>(at) + first * host::page_bytes();
+    if (host::raw::is_mapped({low, low + some * host::page_bytes()}, resident.data()))
+      count += static_cast<std::uint64_t>(std::ranges::count_if(
+          std::span(resident).first(some), [](unsigned char page) { return page % 2 != 0; }));
+  }
+  return count;
+}
+
 }  // namespace
 
 Status PagedMemories::make(const MemoryPlan& plan) {
@@ -42,6 +57,7 @@ Status PagedMemories::make(const MemoryPlan& plan) {
   TOMBOLO_TRY(can_cache_pages());
   if (!settings_.cache_bytes) settings_.cache_bytes = usual_cache_bytes(plan_.threads);
   TOMBOLO_TRY(shape_of_caches(plan_, *settings_.cache_bytes, shape_));
+  shape_.servers = settings_.memory_servers;
   shape_.in_place = can_lie_in_place();
   // That nothing else lies there; enter() takes the place of the reservation.
   const std::span<std::byte> rest = plan.at.subspan(plan.filled);
@@ -63,15 +79,16 @@ bool PagedMemories::can_lie_in_place() const {
 
 // This process plays all of them: they are forked from it.
 Status PagedMemories::make_homes() {
-  runtime::Member member = runtime::this_member(settings_.options);
+  const runtime::Member me = runtime::this_member(settings_.options);
+  std::vector<runtime::Member> members(shape_.cores(), me);
   std::size_t sync_bytes = 0;
   runtime::with_core(choice_of(settings_.options), [&]<class C>() {
     const auto layout = CachedMemory<C>::take(shape_, plan_.words);
     sync_bytes = layout.sync_bytes;
-    member.bytes = CoreTransport<C>::data_bytes(shape_);
+    for (machine::Home core = 0; core < shape_.cores(); ++core)
+      members[core].bytes = CoreTransport<C>::data_bytes(shape_, core);
   });
-  shared_.emplace(runtime::SharedMemory::Request{.sync_bytes = sync_bytes}, 0,
-                  std::vector<runtime::Member>(plan_.threads, member));
+  shared_.emplace(runtime::SharedMemory::Request{.sync_bytes = sync_bytes}, 0, std::move(members));
   std::vector<std::uint64_t> desk(runtime::MemoryExchange::bytes_for(1) / sizeof(std::uint64_t) +
                                   8);
   void* at = desk.data();
@@ -110,6 +127,16 @@ Observer PagedMemories::observer() {
   return records_ == nullptr ? Observer{} : records_->observer();
 }
 
+// Of each memory server, the pages that have memory by now in its region.
+std::vector<std::uint64_t> PagedMemories::held_pages() const {
+  const machine::Attachment at =
+      shared_->attachment(surroundings(plan_.threads), settings_.options);
+  std::vector<std::uint64_t> held;
+  for (machine::Home home = plan_.threads; home < shape_.cores(); ++home)
+    held.push_back(resident_pages(at.data[home].memory, shape_.pages_per_home()));
+  return held;
+}
+
 // On a stack of its own, as each call of the memory: to find the lines of the source it starts
 // other programs.
 void PagedMemories::tell_counts() {
@@ -122,7 +149,7 @@ void PagedMemories::tell_counts() {
         runtime::Counters::Fact{"machine", std::string(name(settings_.options.machine))},
         runtime::Counters::Fact{"transport", "window"},
         runtime::Counters::Fact{"protocol", "regional"}};
-    records_->tell(facts, reinterpret_cast<std::uint64_t>(plan_.at.data()));
+    records_->tell(facts, reinterpret_cast<std::uint64_t>(plan_.at.data()), held_pages());
   });
 }
 

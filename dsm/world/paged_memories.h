@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the memory of a program whose processes each cache pages of it, over the cores of a
 // machine (transport `window`): the pages' homes are made once, before the processes are forked.
+// They are in regions of the threads, or of memory servers, processes without a thread.
 //
 // As cached_memory.h has it, on each machine.
 // Thread safety: as ProgramMemories.
@@ -8,6 +9,7 @@
 
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "dsm/world/process_records.h"
 #include "dsm/world/program_memories.h"
@@ -23,6 +25,7 @@ class PagedMemories final : public ProgramMemories {
     runtime::Options options;
     WantedRecords records{};
     std::optional<std::uint64_t> cache_bytes{};  // of each thread
+    Thread memory_servers = 0;
     // As MissHandler::fail().
     void (*give_up)(const Status&) = nullptr;
   };
@@ -33,6 +36,7 @@ class PagedMemories final : public ProgramMemories {
   Status make(const MemoryPlan& plan) override;
   Status enter(Thread thread, std::unique_ptr<ProgramMemory>& out) override;
   bool has_pages() const override { return true; }
+  Thread memory_servers() const override { return settings_.memory_servers; }
   std::uint64_t open_at_once() const override { return *settings_.cache_bytes / 4; }
   void note_counts(bool thread_has_ended) override;
   void tell_counts() override;
@@ -41,6 +45,7 @@ class PagedMemories final : public ProgramMemories {
  private:
   Status make_homes();
   bool can_lie_in_place() const;
+  std::vector<std::uint64_t> held_pages() const;
 
   Settings settings_;
   MemoryPlan plan_;

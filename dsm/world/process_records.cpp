@@ -116,11 +116,12 @@ void ProcessRecords::note_pages() {
 
 // ---- The end ------------------------------------------------------------------------------------
 
-void ProcessRecords::tell(std::span<const Counters::Fact> facts, std::uint64_t first) {
+void ProcessRecords::tell(std::span<const Counters::Fact> facts, std::uint64_t first,
+                          std::span<const std::uint64_t> held) {
   note();
   note_pages();
   if (wants_counts())
-    for (const std::string& line : lines(facts, first)) say(line);
+    for (const std::string& line : lines(facts, first, held)) say(line);
   if (wanted_.trace.empty()) return;
   if (const Status written = write_trace(); !written.ok()) say(written.message());
 }
@@ -144,13 +145,21 @@ std::span<const char* const> ProcessRecords::names_told() const {
   return std::span(names).subspan(heat_ ? 0 : of_pages);
 }
 
+std::string ProcessRecords::line(std::string_view name, std::uint64_t number,
+                                 const Counters& counts, std::span<const Counters::Fact> facts,
+                                 std::span<const Counters::Table> tables) const {
+  std::vector<Counters::Fact> all{{name, std::to_string(number)}};
+  all.insert(all.end(), facts.begin(), facts.end());
+  return "stats " + (is_json() ? counts.as_json(all, tables) : counts.as_text(all));
+}
+
 std::vector<std::string> ProcessRecords::lines(std::span<const Counters::Fact> facts,
-                                               std::uint64_t first) const {
-  const bool json = wanted_.statistics == runtime::Statistics::json;
+                                               std::uint64_t first,
+                                               std::span<const std::uint64_t> held) const {
   const std::vector<Counters::Row> pages =
       heat_ ? hottest_pages(first) : std::vector<Counters::Row>();
   const Counters::Table table{.name = "hottest_pages", .rows = pages};
-  const std::size_t tables = json && heat_ ? 1 : 0;
+  const std::size_t tables = heat_ ? 1 : 0;
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < slots().size(); ++i) {
     const Slot& slot = slots()[i];
@@ -159,12 +168,14 @@ std::vector<std::string> ProcessRecords::lines(std::span<const Counters::Fact> f
     const std::size_t skipped = names.size() - names_told().size();
     for (std::size_t name = skipped; name < names.size(); ++name)
       counts.counter(names[name]).add(slot.counts[name]);
-    std::vector<Counters::Fact> all{{"rank", std::to_string(i)}};
-    all.insert(all.end(), facts.begin(), facts.end());
-    lines.push_back("stats " + (json ? counts.as_json(all, std::span(&table, i == 0 ? tables : 0))
-                                     : counts.as_text(all)));
+    lines.push_back(line("rank", i, counts, facts, std::span(&table, i == 0 ? tables : 0)));
   }
-  if (!json)
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    Counters counts;
+    counts.counter("dsm_held_pages").add(held[i]);
+    lines.push_back(line("memory_server", i, counts, facts));
+  }
+  if (!is_json())
     for (const Counters::Row& row : pages) lines.push_back("page " + text_of(row));
   return lines;
 }

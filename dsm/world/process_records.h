@@ -22,6 +22,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "dsm/records/observer.h"
@@ -55,21 +56,26 @@ class ProcessRecords {
 
   // In the first process, when the others have ended. On standard error, of all processes that have
   // entered: a line of counts for each, then the hottest pages; in JSON the pages are in the first
-  // line. `facts` are those that all have in common; `first` is the address of page 0. Then the
-  // trace.
-  void tell(std::span<const runtime::Counters::Fact> facts, std::uint64_t first);
+  // line. `facts` are those that all have in common; `first` is the address of page 0. `held`: the
+  // pages that each memory server holds, a line for each. Then the trace.
+  void tell(std::span<const runtime::Counters::Fact> facts, std::uint64_t first,
+            std::span<const std::uint64_t> held = {});
 
  private:
   struct Slot;
   ProcessRecords() = default;
   bool wants_counts() const { return wanted_.statistics != runtime::Statistics::off; }
+  bool is_json() const { return wanted_.statistics == runtime::Statistics::json; }
   Status start_trace();
   std::span<Slot> slots() const;
   std::span<std::byte> trace_of(Thread process) const;
   std::span<const char* const> names_told() const;
   std::vector<runtime::Counters::Row> hottest_pages(std::uint64_t first) const;
   std::vector<std::string> lines(std::span<const runtime::Counters::Fact> facts,
-                                 std::uint64_t first) const;
+                                 std::uint64_t first, std::span<const std::uint64_t> held) const;
+  std::string line(std::string_view name, std::uint64_t number, const runtime::Counters& counts,
+                   std::span<const runtime::Counters::Fact> facts,
+                   std::span<const runtime::Counters::Table> tables = {}) const;
   Status write_trace() const;
   void say(const std::string& line) const;
 

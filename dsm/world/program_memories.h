@@ -34,12 +34,15 @@ class ProgramMemories {
   virtual ~ProgramMemories() = default;
   // Errors: no_memory, unsupported if other memory lies in the way.
   virtual Status make(const MemoryPlan& plan) = 0;
-  // `thread` is 0 in the process that called make().
+  // `thread` is 0 in the process that called make(). Not in a memory server.
   virtual Status enter(Thread thread, std::unique_ptr<ProgramMemory>& out) = 0;
   // Whether the memory is pages that a process opens and closes. The kernel cannot reach closed
   // ones.
   virtual bool has_pages() const { return false; }
-  // Then: as many bytes are open at once for a system call, at least.
+  // Processes without a thread that are the homes of all of it (003 section 5.3), numbered behind
+  // those of the threads; 0: those of the threads are.
+  virtual Thread memory_servers() const { return 0; }
+  // Where it has pages: as many bytes are open at once for a system call, at least.
   virtual std::uint64_t open_at_once() const { return 0; }
 
   // Where counts are wanted: those of this process up to now, and its hottest pages at the end of a

@@ -23,20 +23,21 @@ using Memory = CachedMemory<OneSidedCore>;
 
 Status RemoteMemories::make(const MemoryPlan& plan) {
   plan_ = plan;
-  const auto prepare = [&]() -> Status {
-    TOMBOLO_TRY(can_cache_pages());
-    TOMBOLO_TRY(shape_of_caches(plan_, settings_.cache_bytes, shape_));
-    // That nothing else lies there, before the host MPI is asked for memory; enter() takes the
-    // place.
-    host::FixedRange behind;
-    const std::span<std::byte> rest = plan.at.subspan(plan.filled);
-    return host::FixedRange::reserve(reinterpret_cast<std::uint64_t>(rest.data()), rest.size(),
-                                     behind);
-  };
   Agreement(&job_).step(prepare());
-  const auto self = static_cast<Thread>(job_.rank());
   return job_.make(Memory::take(shape_, plan_.words).sync_bytes,
-                   CoreTransport<OneSidedCore>::data_bytes(shape_, self));
+                   CoreTransport<OneSidedCore>::data_bytes(shape_, self()));
+}
+
+Status RemoteMemories::prepare() {
+  TOMBOLO_TRY(shape_of_caches(plan_, settings_.cache_bytes, shape_));
+  shape_.servers = settings_.memory_servers;
+  if (!has_thread()) return {};
+  TOMBOLO_TRY(can_cache_pages());
+  // That nothing else lies there, before the host MPI is asked for memory; enter() takes the place.
+  host::FixedRange behind;
+  const std::span<std::byte> rest = plan_.at.subspan(plan_.filled);
+  return host::FixedRange::reserve(reinterpret_cast<std::uint64_t>(rest.data()), rest.size(),
+                                   behind);
 }
 
 Status RemoteMemories::enter(Thread thread, std::unique_ptr<ProgramMemory>& out) {
@@ -55,7 +56,7 @@ Observer RemoteMemories::observer() {
 }
 
 void RemoteMemories::tell_counts() {
-  if (settings_.statistics == runtime::Statistics::off) return;
+  if (settings_.statistics == runtime::Statistics::off || !has_thread()) return;
   using runtime::Counters;
   const std::array facts{Counters::Fact{"rank", std::to_string(job_.rank())},
                          Counters::Fact{"transport", "mpi"},

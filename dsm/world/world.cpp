@@ -5,6 +5,7 @@
 #include <langinfo.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -78,6 +79,15 @@ void write_by_line(std::FILE* stream) {
   if (buffer != nullptr) std::setvbuf(stream, buffer, _IOLBF, bytes);
 }
 
+// Of this thread.
+void block_all_but_faults() {
+  sigset_t all;
+  sigfillset(&all);
+  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP, SIGABRT})
+    sigdelset(&all, fault);
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+}
+
 void tell(const std::string& sentence) { std::fprintf(stderr, "tombolo: %s\n", sentence.c_str()); }
 
 }  // namespace
@@ -98,7 +108,8 @@ void World::start(const HostThreads& host, AtEnd at_end, std::unique_ptr<Program
   all.step(world->make_memory());
   all.step(world->make_bases());
   all.step(world->start_launched_team());
-  all.step(world->enter(job == nullptr ? 0 : static_cast<Thread>(job->rank())));
+  const auto thread = static_cast<Thread>(job == nullptr ? 0 : job->rank());
+  all.step(world->holds_memory() ? Status() : world->enter(thread));
   const bool has_key = host.create_key(&world->end_key_, &at_thread_end) == 0;
   all.step(has_key ? Status() : Status::io("pthread_key_create: the C library has no key left"));
   the_world = world;
@@ -117,7 +128,7 @@ void World::agree_with_others() {
   layout_ = std::make_unique<WorldLayout>();
   first_process_ = getpid();
   const auto launched = static_cast<Thread>(job_ == nullptr ? 0 : job_->size());
-  all.step(lay_out(kind_->has_pages(), launched, *layout_));
+  all.step(lay_out(*kind_, launched, *layout_));
   all.take_from_first(*layout_);
   all.take_from_first(first_process_);
 }
@@ -278,13 +289,31 @@ Status World::start_team() {
   auto servers = std::make_unique<ForkedServers>();
   ForkedServers& forked = *servers;
   team_ = std::move(servers);  // before the fork
-  const Status started =
-      forked.start({.most = static_cast<int>(layout_->servers),  // its rank 0 stays free
-                    .name = "compute server",
-                    .member = [](int rank) { the_world->serve(static_cast<Thread>(rank)); },
+  Status started =
+      forked.start({.most = static_cast<int>(layout_->servers + layout_->memory_servers),
+                    .naming = [](int rank) { return the_world->name_of_member(rank); },
+                    .member = [](int rank) { the_world->be_member(rank); },
                     .exit_asked = &World::exit_asked});
+  for (Thread i = 0; i < layout_->memory_servers && started.ok(); ++i)
+    started = team_->add(layout_->servers + i);
   if (!started.ok()) team_.reset();
   return started;
+}
+
+// The compute servers first, whose rank 0 stays free, then the memory servers.
+std::string World::name_of_member(int rank) const {
+  const auto number = static_cast<Thread>(rank);
+  return number < layout_->servers ? fmt::format("compute server {}", number)
+                                   : fmt::format("memory server {}", number - layout_->servers);
+}
+
+void World::be_member(int rank) {
+  const auto number = static_cast<Thread>(rank);
+  if (number < layout_->servers) serve(number);
+  // It holds the memory that was mapped before it was forked, until the keeper ends it.
+  prctl(PR_SET_NAME, "tombolo-memory");
+  block_all_but_faults();
+  for (;;) pause();
 }
 
 Status World::start_launched_team() {
@@ -479,12 +508,26 @@ void World::serve() {
   serve(memory().self());
 }
 
+bool World::holds_memory() const {
+  return job_ != nullptr && static_cast<Thread>(job_->rank()) >= layout_->servers;
+}
+
+// No page of the program's is cached here, and none of its code runs.
+void World::hold_memory() {
+  served = nullptr;
+  prctl(PR_SET_NAME, "tombolo-memory");
+  block_all_but_faults();
+  sigset_t notice;
+  sigemptyset(&notice);
+  sigaddset(&notice, SIGRTMAX);  // LNS2
+  for (;;) {
+    look_for_end();
+    sigwaitinfo(&notice, nullptr);
+  }
+}
+
 void World::serve(Thread server) {
-  sigset_t all;
-  sigfillset(&all);
-  for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGTRAP, SIGABRT})
-    sigdelset(&all, fault);
-  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  block_all_but_faults();
   if (job_ == nullptr) {
     must(enter(server));
     give_buffer(stdout, *this);

@@ -9,6 +9,8 @@
 //   pthread_create():  World::here()->create(...)
 //   in the process:    waits for a task, runs it in a thread of the C library, which so has its
 //                      own thread-local memory, waits for the next
+//   in a memory server: waits for the end of the program; its memory is the home of the program's,
+//                      and the others reach it by themselves
 //
 // Invariants: WLD1 the memory of the program is changed by loads and stores of the program, and by
 //                  the runtime in spans; all else that processes share is words and locks.
@@ -24,6 +26,7 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "dsm/pthread/object_table.h"
@@ -99,6 +102,10 @@ class World {
   bool is_server() const;
   // In such a process: runs threads until the program ends.
   [[noreturn]] void serve();
+  // Whether this process, of several that were launched, is a memory server.
+  bool holds_memory() const;
+  // In such a process: until the program ends.
+  [[noreturn]] void hold_memory();
   bool is_first() const { return process_->running == ThreadTable::first_thread; }
   // Whether the end of the program has begun in this process.
   bool ends() const { return ends_; }
@@ -184,6 +191,8 @@ class World {
   void tell_of_refusal();
   bool process_of(ThreadHandle thread, Thread& server);
   [[noreturn]] void serve(Thread server);
+  [[noreturn]] void be_member(int rank);
+  std::string name_of_member(int rank) const;
   void adopt_program();
   void run(const Task& task, std::uint64_t& result);
   std::span<std::byte> stack_of(Thread server) const;

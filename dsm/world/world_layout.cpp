@@ -56,19 +56,29 @@ std::uint64_t usual_heap(const WorldLayout& layout, bool launched) {
 
 }  // namespace
 
-Status lay_out(bool has_pages, Thread launched, WorldLayout& out) {
+Status lay_out(const ProgramMemories& kind, Thread launched, WorldLayout& out) {
   constexpr std::uint64_t most_servers = 4096;
+  const bool has_pages = kind.has_pages();
+  const Thread memory_servers = kind.memory_servers();
   // Each process that caches pages has memory for them.
   std::uint64_t servers = has_pages ? 16 : 128;
   TOMBOLO_TRY(read_number(runtime::world_processes_option, 2, most_servers,
                           "4096 at most (-n of tombolo dsm run)", servers));
-  if (launched != 0) servers = launched;
+  if (launched != 0) {
+    if (memory_servers >= launched)
+      return Status::bad_configuration(
+          fmt::format("{} memory servers of {} processes leave none for a thread; see "
+                      "TOMBOLO_DSM_SERVERS and --servers",
+                      memory_servers, launched));
+    servers = launched - memory_servers;
+  }
   TOMBOLO_TRY(host::program_variables(out.variables));
   if (out.variables.empty())
     return Status::unsupported(
         "the program has no variables of its own: not a dynamic executable?");
   out.has_pages = has_pages;
   out.servers = static_cast<Thread>(servers);
+  out.memory_servers = memory_servers;
   std::uint64_t heap = usual_heap(out, launched != 0);
   TOMBOLO_TRY(read_heap(heap));
   out.heap_bytes = round_up(heap, host::page_bytes());

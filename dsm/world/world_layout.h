@@ -24,8 +24,9 @@ struct WorldLayout {
 
   host::AddressRange variables;
   std::uint64_t heap_bytes = 0;
-  bool has_pages = false;  // as ProgramMemories
-  Thread servers = 1;
+  bool has_pages = false;     // as ProgramMemories
+  Thread servers = 1;         // compute servers
+  Thread memory_servers = 0;  // further processes, without a thread
 
   std::uint64_t stacks() const { return variables.high + first_stack_bytes; }
   std::uint64_t heap() const { return stacks() + servers * stack_bytes; }
@@ -66,7 +67,8 @@ struct WorldLayout {
 };
 
 // From the settings and the running program. `launched`: so many processes have been started
-// together; 0: they are forked. Errors: bad_configuration, unsupported.
-Status lay_out(bool has_pages, Thread launched, WorldLayout& out);
+// together, the memory servers among them; 0: they are forked. Errors: bad_configuration,
+// unsupported.
+Status lay_out(const ProgramMemories& kind, Thread launched, WorldLayout& out);
 
 }  // namespace tombolo::dsm

@@ -140,8 +140,8 @@ class ForkedTeam::Keeper {
   }
 
   [[noreturn]] void have_killed(int rank, pid_t pid, int signal) {
-    tell(fmt::format("{} {} (process {}) was killed by signal {} ({}); the program ends",
-                     plan_.name, rank, pid, signal, description_of(signal)));
+    tell(fmt::format("{} (process {}) was killed by signal {} ({}); the program ends",
+                     plan_.naming(rank), pid, signal, description_of(signal)));
     kill_members();
     kill(starter_, signal);
     // It may handle that one, or block it.
@@ -200,7 +200,7 @@ class ForkedTeam::Keeper {
 ForkedTeam::Page& ForkedTeam::page() const { return *reinterpret_cast<Page*>(segment_.data()); }
 
 Status ForkedTeam::start(ForkedTeamPlan plan, std::unique_ptr<ForkedTeam>& out) {
-  TOMBOLO_CHECK(plan.most > 0 && plan.member && the_team.load() == nullptr,
+  TOMBOLO_CHECK(plan.most > 0 && plan.naming && plan.member && the_team.load() == nullptr,
                 "a team of {} members, in a process that has {} team", plan.most,
                 the_team.load() == nullptr ? "no" : "a");
   std::unique_ptr<ForkedTeam> team(new ForkedTeam());
@@ -259,7 +259,7 @@ Status ForkedTeam::add(int rank) {
   }
   std::int32_t failed = refused;
   if (!member.compare_exchange_strong(failed, absent)) return {};
-  return Status::io(fmt::format("fork of {} {}: {}; see ulimit -u", plan_.name, rank,
+  return Status::io(fmt::format("fork of {}: {}; see ulimit -u", plan_.naming(rank),
                                 std::strerror(page().fork_error.load())));
 }
 

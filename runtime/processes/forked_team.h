@@ -3,7 +3,7 @@
 // them stands the *keeper*, a process that is forked once, runs nothing of the program's, and forks
 // the members on demand: so each starts from the state that the program had at start().
 //
-//   TOMBOLO_TRY(ForkedTeam::start({.most = 4, .member = serve}, team));
+//   TOMBOLO_TRY(ForkedTeam::start({.most = 4, .naming = name_of, .member = serve}, team));
 //   TOMBOLO_TRY(team->add(2));        // in any process of the team: serve(2) runs in a new one
 //
 // Members share the descriptors and the working directory of the starter.
@@ -33,8 +33,9 @@
 namespace tombolo::runtime {
 
 struct ForkedTeamPlan {
-  int most = 1;                     // members, which have the ranks below it
-  std::string name = "process";     // of a member, for messages
+  int most = 1;  // members, which have the ranks below it
+  // Of a member, by rank, for messages; in the keeper's process.
+  std::function<std::string(int)> naming;
   std::function<void(int)> member;  // by rank; the member leaves the team when it returns
   // In the starter, by a signal's handler: a member ends the program with that status. Null:
   // _exit().

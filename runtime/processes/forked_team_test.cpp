@@ -4,6 +4,7 @@
 #include "runtime/processes/forked_team.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -12,6 +13,7 @@
 
 #include <atomic>
 #include <functional>
+#include <string>
 #include <thread>
 
 #include "host/processes/process.h"
@@ -47,11 +49,13 @@ int status_of(const std::function<void()>& body) {
   return status;
 }
 
+std::string name_of(int rank) { return fmt::format("member {}", rank); }
+
 std::unique_ptr<ForkedTeam> started(std::function<void(int)> member,
                                     void (*exit_asked)(int) = nullptr) {
   std::unique_ptr<ForkedTeam> team;
   const Status status = ForkedTeam::start(
-      {.most = 4, .name = "member", .member = std::move(member), .exit_asked = exit_asked}, team);
+      {.most = 4, .naming = name_of, .member = std::move(member), .exit_asked = exit_asked}, team);
   if (!status.ok()) _exit(99);
   return team;
 }
@@ -185,6 +189,7 @@ TEST(ForkedTeam, AMemberEndsTheProgramWithItsStatus) {
               static ForkedTeam* all = nullptr;
               std::unique_ptr<ForkedTeam> team;
               expect(ForkedTeam::start({.most = 1,
+                                        .naming = name_of,
                                         .member =
                                             [&](int) {
                                               all = team.get();
@@ -224,6 +229,7 @@ TEST(ForkedTeam, TheStartersThreadHearsOfTheEndWhicheverHasTheSignal) {
               static const pthread_t starter = pthread_self();
               std::unique_ptr<ForkedTeam> team;
               expect(ForkedTeam::start({.most = 1,
+                                        .naming = name_of,
                                         .member =
                                             [&](int) {
                                               team->ask_exit(18);

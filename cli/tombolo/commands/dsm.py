@@ -41,7 +41,7 @@ def run(
     ] = None,
     servers: Annotated[
         int | None,
-        typer.Option(help="window: memory servers besides the threads [default: 0]", min=0),
+        typer.Option(help="window, mpi: memory servers besides the threads [default: 0]", min=0),
     ] = None,
     mpi: Annotated[
         str | None,
@@ -94,11 +94,14 @@ def run(
         if chosen != "map" and atomics == "refuse":
             dsm_atomics.check(program)
         if chosen == "mpi":
-            job = dsm_world.mpi_job([str(program), *command[1:]], threads, memory, cache, told, mpi)
+            words = [str(program), *command[1:]]
+            job = dsm_world.mpi_job(words, threads, memory, cache, told, mpi, servers)
             start(job.argv, job.env, show, progress)
             return
         most = dsm_world.processes(threads)
-        environment = dsm_world.environment(most, memory, transport, machine, cache, told, trace)
+        environment = dsm_world.environment(
+            most, memory, transport, machine, cache, told, trace, servers
+        )
         start(command, environment, show, progress, str(program))
         return
     choice = dsm.Choice(transport, protocol, machine, memory, cache, told, trace, servers)
@@ -128,10 +131,6 @@ def check_of_pthreads(
             "pages away that a system call of a Pthreads program is using; use regional, or --transport "
             "map, where all stores are seen at once"
         )
-    if servers:
-        raise UserError(
-            f"--servers: {unchanged}. A Pthreads program has no memory servers: its threads hold the memory"
-        )
     why = {
         "map": "map the same pages of one coherent host; add --transport window",
         "mpi": "are on several hosts, which are coherent, and write no trace",
@@ -139,6 +138,7 @@ def check_of_pthreads(
     other = {
         "--protocol": mapped and protocol is not None,
         "--cache": mapped and cache is not None,
+        "--servers": mapped and bool(servers),
         "--machine": transport != "window" and machine not in (None, "coherent"),
         "--trace": transport == "mpi" and trace is not None,
     }

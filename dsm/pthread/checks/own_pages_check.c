@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: pages of one thread: each stores to its own in each round, and reads one of its
-// neighbour's; all meet at a barrier between. Arguments: threads, rounds.
+// neighbour's; all meet at a barrier between. At the end the first one reads all of them.
+// Arguments: threads, rounds, pages of each; 16 if not given.
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { most_threads = 64, own_bytes = 16 * 4096 };
+enum { most_threads = 64, page_bytes = 4096 };
 
 static pthread_barrier_t barrier;
 static unsigned char* own[most_threads];
 static size_t threads;
+static size_t own_bytes = (size_t)16 * page_bytes;
 static int rounds;
 
 static void* store(void* number) {
@@ -27,10 +29,11 @@ static void* store(void* number) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
+  if (argc < 3) return 2;
   threads = (size_t)atoi(argv[1]);
   rounds = atoi(argv[2]);
   if (threads < 1 || threads > most_threads) return 2;
+  if (argc > 3) own_bytes = (size_t)atoi(argv[3]) * page_bytes;
   pthread_t made[most_threads];
   pthread_barrier_init(&barrier, NULL, (unsigned)threads);
   for (size_t i = 0; i < threads; ++i)
@@ -42,6 +45,9 @@ int main(int argc, char** argv) {
     pthread_join(made[i], &wrong);
     all_wrong += (size_t)wrong;
   }
+  for (size_t i = 0; i < threads; ++i)
+    for (size_t at = 0; at < own_bytes; at += page_bytes)
+      all_wrong += own[i][at] != (unsigned char)rounds;
   printf("%zu wrong\n", all_wrong);
   return all_wrong == 0 ? 0 : 1;
 }
