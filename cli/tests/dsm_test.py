@@ -670,8 +670,8 @@ def test_lines_on_stdout_stand_alone(monkeypatch, tmp_path):
 
 def test_programs_of_pthreads_have_a_table_for_each_transport(monkeypatch, tmp_path):
     monkeypatch.setenv("TOMBOLO_RESULTS", str(tmp_path))
-    made = [Contestant(transport, made=made) for transport in ("map", "window") for made in ("unchanged", "full")]
-    entries = [Contestant("pthreads"), Contestant("pthreads", made="clang"), *made]
+    ours = [Contestant(transport, made=way) for transport in ("map", "window") for way in ("unchanged", "full")]
+    entries = [Contestant("pthreads"), Contestant("pthreads", made="clang"), *ours]
     monkeypatch.setattr(dsm_bench, "programs", lambda machines: entries)
     monkeypatch.setattr(dsm_bench, "run", lambda *_: {"seconds": 1.0})
     out = tmp_path / "lines"
@@ -683,9 +683,9 @@ def test_programs_of_pthreads_have_a_table_for_each_transport(monkeypatch, tmp_p
     by = [None, "clang", "unchanged", "full", "unchanged", "full"]
     assert [line["program_of_pthreads"] for line in lines] == by * 2
     assert [line["ratio_to"] for line in lines[2:4]] == ["pthreads", "pthreads, clang"]
-    whole = replace(made[2], whole=True)
-    row = measured_row({made[2]: 4.0, whole: 2.0}, whole_cache="1MiB")
-    assert row.base(made[2]) == whole and row.ratio(made[2]).median == 0.5
+    whole = replace(ours[2], whole=True)
+    row = measured_row({ours[2]: 4.0, whole: 2.0}, whole_cache="1MiB")
+    assert row.base(ours[2]) == whole and row.ratio(ours[2]).median == 0.5
 
 
 def test_the_spread_of_the_host_is_a_column_of_its_own(monkeypatch, tmp_path):
