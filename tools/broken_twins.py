@@ -489,6 +489,7 @@ class Bench:
         changed = {t.path for t in twins}
         self.tests = [t for t in tests if self.concerns(changed, t)]
         self.caught = collections.Counter()  # by test
+        self.seconds = collections.Counter()  # to compile and run it
         self.unchanged = tree
         self.passes = set()  # (test program, one of its tests) that the unchanged tree passes
         self.asking = threading.Lock()
@@ -550,19 +551,30 @@ class Bench:
         named = FAILED_TEST.search(output)
         return Failure(named[1], only=named[1]) if named else Failure(f"{test} (exit status {status})")
 
+    def in_order(self, changed):
+        """The tests that include one of the changed files. First those named after one and, of
+        machines, those beside it; then those that took the least time for each twin that they caught."""
+        names = {pathlib.Path(path).with_suffix("") for path in changed}
+        folders = {name.parent for name in names}
+
+        def order(test):
+            named = test.with_name(test.stem.removesuffix("_test")) in names
+            beside = test.parent in folders and test.parts[0] not in ("sync", "windows", "dsm", "svp")
+            caught, seconds = self.caught[test], self.seconds[test]
+            return not named, not beside, not caught, seconds / (caught or 1), "recorded" not in test.name
+
+        return sorted((t for t in self.tests if self.concerns(changed, t)), key=order)
+
     def run_tests(self, tree, changed):
-        """Runs the tests that include one of the changed files: those beside it, and those that
-        caught most, first."""
-        folders = {pathlib.Path(path).parent for path in changed}
-        for test in sorted(self.tests, key=lambda t: (
-                t.parent not in folders or t.parts[0] in ("sync", "windows", "dsm", "svp"),
-                -self.caught[t], "recorded" not in t.name)):
-            if self.concerns(changed, test):
-                failure = self.failure_that_repeats(tree, test)
-                if failure:
-                    self.caught[test] += 1
-                    self.must_pass_unchanged(test, failure)
-                    return failure.text
+        """The failure that catches the changes, or an empty text; tests that find soon come first."""
+        for test in self.in_order(changed):
+            started = time.monotonic()
+            failure = self.failure_that_repeats(tree, test)
+            self.seconds[test] += time.monotonic() - started
+            if failure:
+                self.caught[test] += 1
+                self.must_pass_unchanged(test, failure)
+                return failure.text
         return ""
 
     def failure_that_repeats(self, tree, test):

@@ -110,6 +110,7 @@ class Bench(broken_twins.Bench):
         self.options = types.SimpleNamespace(attempts=3)
         self.tests, self.unchanged = [PROGRAM], "unchanged"
         self.caught, self.passes, self.asking = collections.Counter(), set(), threading.Lock()
+        self.seconds = collections.Counter()
         self.fails, self.runs = fails, []
 
     def concerns(self, changed, test):
@@ -149,6 +150,24 @@ def test_a_failure_behind_one_that_does_not_come_again_is_seen():
     bench = Bench(fails)
     assert bench.run_tests("twin", {"windows/a.h"}) == "C.D"
     assert [run for run in bench.runs if run[0] == "twin"][-2:] == [("twin", "", "A.B"), ("twin", "C.D")]
+
+
+def test_tests_that_find_soon_come_first():
+    bench = Bench(lambda *_: None)
+    names = ["dear", "cheap", "never", "page", "recorded"]
+    bench.tests = [pathlib.Path(f"dsm/protocol/{name}_test.cpp") for name in names]
+    bench.tests.append(pathlib.Path("backends/stale/cache_test.cpp"))
+
+    def order(changed):
+        return [test.stem.removesuffix("_test") for test in bench.in_order({changed})]
+
+    assert order("dsm/protocol/page.h") == ["page", "recorded", "dear", "cheap", "never", "cache"]
+    assert order("backends/stale/stale.h")[0] == "cache"
+    for name, caught, seconds in (("dear", 3, 90), ("cheap", 1, 10), ("never", 0, 5), ("page", 0, 7), ("cache", 0, 1)):
+        folder = "backends/stale" if name == "cache" else "dsm/protocol"
+        test = pathlib.Path(f"{folder}/{name}_test.cpp")
+        bench.caught[test], bench.seconds[test] = caught, seconds
+    assert order("dsm/protocol/page.h") == ["page", "cheap", "dear", "recorded", "cache", "never"]
 
 
 @pytest.mark.parametrize("only", ["A.B", ""])

@@ -209,7 +209,7 @@ def _text(path: Path) -> str:
         raise UserError(f"{paths.shown(path)}: {mistake}") from None
 
 
-@lru_cache(maxsize=1)  # a command asks several times, and to parse them is most of what a short one does
+@lru_cache(maxsize=1)  # a command asks several times, and a short one does little but parse them
 def _of_texts(texts: tuple[tuple[Path, str], ...]) -> Catalogue:
     experiments, reasons = [], []
     for path, text in texts:
