@@ -254,6 +254,19 @@ TEST_F(Protocol, WantsShortAnswersUnasked) {
   }
 }
 
+using ProtocolDeathTest = Protocol;
+
+// Its output would not be read.
+TEST_F(ProtocolDeathTest, ACallWhoseAnswerMayHaveComeIsAskedWithTheReach) {
+  std::array<std::uint64_t, 1> words{};
+  OutArray<std::uint64_t> array(words);
+  const std::array<Piece, 1> pieces{Parameter<OutArray<std::uint64_t>>::piece(array)};
+  Call call({.opener = 0, .peer = 1, .number = 0},
+            {.function = &remote<&tell_array>.entry(), .takes_unasked = true}, pieces);
+  call.open(reach_);
+  EXPECT_DEATH(call.ask_sync(), "call: its answer may have come; ask_sync\\(reach\\)");
+}
+
 // The answer is read when the creator asks, and not before.
 TEST_F(Protocol, KeepsAnAnswerThatComesUnasked) {
   std::vector<std::uint64_t> words(3, 5);
