@@ -187,6 +187,25 @@ static double barriers(const struct kernel* kernel, double* check) {
   return (now() - start) / kernel->times;
 }
 
+// A thread is created, and its value got, again and again.
+#ifdef PTHREADS
+static void* same(void* value) { return value; }
+
+static double create_and_join(const struct kernel* kernel, double* check) {
+  double start = 0;
+  *check = 0;
+  for (int i = -1; self() == 0 && i < kernel->times; ++i) {
+    if (i == 0) start = now();  // behind the first thread, which may start a process
+    pthread_t thread;
+    void* value = NULL;
+    if (pthread_create(&thread, NULL, same, (void*)(size_t)(i + 2)) != 0) abort();
+    if (pthread_join(thread, &value) != 0) abort();
+    *check += (double)(size_t)value;
+  }
+  return (now() - start) / kernel->times;
+}
+#endif
+
 // ---- The program ------------------------------------------------------------------------------
 
 static const struct kernel kernels[] = {
@@ -203,6 +222,9 @@ static const struct kernel kernels[] = {
     {"fill", "memset", (size_t)1 << 30, 1, fill},
     {"hand_over", "64 bytes", 0, 20000, hand_over},
     {"barrier", "nothing written", 0, 20000, barriers},
+#ifdef PTHREADS
+    {"threads", "create and join", 0, 2000, create_and_join},
+#endif
 };
 
 static void run(struct kernel kernel, int argc, char** argv) {

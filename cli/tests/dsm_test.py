@@ -555,7 +555,7 @@ def test_times_have_units():
 
 
 @pytest.mark.skipif(paths.checkout() is None, reason="the kernels are in the source tree")
-@pytest.mark.parametrize("kernel", dsm_bench.kernels(), ids=lambda k: f"{k.program}-{k.variant}")
+@pytest.mark.parametrize("kernel", bench_dsm.chosen(None, False), ids=lambda k: f"{k.program}-{k.variant}")
 def test_each_kernel_gives_the_same_on_all_memories(kernel):
     small = {
         "fill": ("1048576",), "cold": ("65536",), "lu": ("256",), "md": ("64", "3"),
@@ -573,8 +573,11 @@ def test_each_kernel_gives_the_same_on_all_memories(kernel):
 @pytest.mark.skipif(paths.checkout() is None, reason="the kernels are in the source tree")
 @pytest.mark.parametrize(
     ("program", "variant", "size"),
-    [("jacobi", "lock", ("64", "10")), ("hand_over", "64 bytes", ("0", "100")), ("cold", "read", ("65536",))],
-)
+    [
+        ("jacobi", "lock", ("64", "10")), ("hand_over", "64 bytes", ("0", "100")), ("cold", "read", ("65536",)),
+        ("threads", "create and join", ("0", "20")),
+    ],
+)  # fmt: skip
 def test_kernels_give_the_same_as_programs_of_pthreads(program, variant, size):
     kernel = Kernel(program, variant, quick=size, cache="4MiB")
     entries = dsm_bench.programs(["coherent"])
@@ -582,9 +585,10 @@ def test_kernels_give_the_same_as_programs_of_pthreads(program, variant, size):
         "pthreads", "pthreads, clang",
         *(f"{made}, {by}" for by in ("map", "window") for made in ("unchanged", "static", "full", "page")),
     ]  # fmt: skip
-    lines = [dsm_bench.run(kernel, contestant, 2, True) for contestant in entries]
+    threads = 1 if program == "threads" else 2
+    lines = [dsm_bench.run(kernel, contestant, threads, True) for contestant in entries]
     assert len({line["check"] for line in lines}) == 1
-    assert all(line["seconds"] > 0 and line["threads"] == 2 for line in lines)
+    assert all(line["seconds"] > 0 and line["threads"] == threads for line in lines)
     assert all(line["seconds_there"] == 0 for line in lines[2:]), "they do not copy"
 
 
@@ -598,6 +602,19 @@ def test_lu_solves_its_equations():
     with pytest.raises(UserError, match="a multiple of 256"):
         bad = Kernel("lu", "4 x cache", quick=("300",))
         dsm_bench.run(bad, Contestant(dsm_bench.PTHREADS), 1, True)
+
+
+def test_rows_of_pthreads_are_for_programs_alone():
+    for_all, for_programs = bench_dsm.chosen(None, False), bench_dsm.chosen(None, True)
+    own = [kernel for kernel in for_programs if kernel not in for_all]
+    assert [(kernel.program, kernel.threads) for kernel in own] == [("threads", 1)]
+    assert bench_dsm.chosen(["threads"], True) == own
+    with pytest.raises(UserError, match="with --programs"):
+        bench_dsm.chosen(["threads"], False)
+    with pytest.raises(UserError, match="no program is called thread;"):
+        bench_dsm.chosen(["thread"], True)
+    for transport in ("map", "window"):
+        assert dsm_bench.goal_of(own[0], Contestant(transport)) is None
 
 
 def measured_row(seconds: dict[Contestant, float], **fields) -> Measured:

@@ -45,6 +45,7 @@ class Kernel:
     cost: float = 1
     quick: tuple[str, ...] = ()
     quick_cache: str | None = None
+    pthreads_only: bool = False
     samhita: str = ""
     argodsm: str = ""
 
@@ -143,10 +144,10 @@ def spread(values: Iterator[float]) -> Spread | None:
 
 
 def goal_of(kernel: Kernel, contestant: Contestant) -> Goal | None:
+    if contestant.is_base or contestant.whole or kernel.pthreads_only:
+        return None
     if contestant.transport == "map":
         return Goal(GOAL_OF_MAP)
-    if contestant.is_base or contestant.whole:
-        return None
     if kernel.goal_us is not None:
         return Goal(kernel.goal_us, us=True)
     return None if kernel.goal is None else Goal(kernel.goal)

@@ -43,7 +43,7 @@ def dsm(
     """Seconds of kernels with each transport, and ratios to Pthreads in the same round."""
     for name in machine or []:
         settings.check_machine(name)
-    kernels = chosen(rows)
+    kernels = chosen(rows, programs)
     entries = (dsm_bench.programs if programs else dsm_bench.contestants)(machine or ["coherent"])
     if again:
         entries = [*entries, Contestant(dsm_bench.PTHREADS, made=dsm_bench.AGAIN)]
@@ -67,13 +67,15 @@ def dsm(
     plots(all_measured, entries, threads, writer.path)
 
 
-def chosen(rows: list[str] | None) -> list[Kernel]:
+def chosen(rows: list[str] | None, programs: bool) -> list[Kernel]:
     """The kernels of these programs, or all; a UserError for a name that is none."""
-    kernels = dsm_bench.kernels()
+    kernels = [each for each in dsm_bench.kernels() if programs or not each.pthreads_only]
     known = dict.fromkeys(kernel.program for kernel in kernels)
     for name in rows or []:
         if name not in known:
-            raise UserError(f"no program is called {name}; there are {', '.join(known)}")
+            of_programs = any(each.program == name for each in dsm_bench.kernels())
+            hint = f"{name} is measured with --programs" if of_programs else f"no program is called {name}"
+            raise UserError(f"{hint}; there are {', '.join(known)}")
     return [kernel for kernel in kernels if not rows or kernel.program in rows]
 
 
