@@ -109,18 +109,36 @@ Simulation::Simulation(Options options) : options_(std::move(options)), limit_(T
 }
 
 CoreId Simulation::spawn(std::string name, std::function<void(Core&)> program) {
-  TOMBOLO_CHECK(!started_, "spawn(\"{}\") after run()", name);
+  if (stopped_) return no_core;
+  TOMBOLO_CHECK(!started_ || running_ != nullptr, "spawn(\"{}\") after run()", name);
+  check_may_act("spawn()");
   const CoreId id(cores());
   cores_.push_back(
       std::make_unique<Core>(*this, id, std::move(name), options_.seed, std::move(program)));
+  if (started_ && !begin(*cores_.back())) return no_core;
   return id;
+}
+
+// The turn stays with the core that calls, whose number is smaller. False: the run has ended, and
+// that core is in a destructor while an exception unwinds it; else it leaves by Cancelled.
+bool Simulation::begin(Core& core) {
+  if (!make_fibre(core)) {
+    running_->await_turn();
+    return false;
+  }
+  core.now_ = now();
+  turns_.grow(cores() + 1);
+  turns_.set(entrant(core), core.now_);
+  set_limit();
+  return true;
 }
 
 RunResult Simulation::run() {
   TOMBOLO_CHECK(!started_, "a simulation runs once");
   started_ = true;
   main_.emplace();
-  if (make_fibres()) {
+  if (std::all_of(cores_.begin(), cores_.end(),
+                  [this](const auto& core) { return make_fibre(*core); })) {
     turns_ = TurnTree(cores() + 1);
     turns_.set(events_entry, queue_.first());
     for (const auto& core : cores_) turns_.set(entrant(*core), core->now_);
@@ -133,11 +151,10 @@ RunResult Simulation::run() {
   return result_;
 }
 
-bool Simulation::make_fibres() {
+// False: there is no memory for it, and the run has ended.
+bool Simulation::make_fibre(Core& core) {
   try {
-    for (const auto& core : cores_) {
-      core->fibre_ = std::make_unique<host::Fibre>(options_.stack_bytes, &Core::body, core.get());
-    }
+    core.fibre_ = std::make_unique<host::Fibre>(options_.stack_bytes, &Core::body, &core);
   } catch (const std::bad_alloc&) {
     stop(Ending::no_memory, Status::no_memory(fmt::format("{} stacks of {} bytes for the cores",
                                                           cores(), options_.stack_bytes)));

@@ -36,8 +36,10 @@
 //       Misuse of the kernel stops the process (TOMBOLO_CHECK).
 //   SK6 When a run ends early, the programs that are not done are unwound: each leaves the call
 //       that it waits in by an exception of type Cancelled. While it unwinds, its calls to the
-//       kernel do nothing. A destructor that calls the kernel must be noexcept(false), or the run
-//       be made with Unfinished::abandon, which frees the stacks without unwinding them.
+//       kernel do nothing. They are unwound in the order of their numbers, and a stack goes when
+//       its program is unwound: destructors leave objects on other stacks alone. A destructor that
+//       calls the kernel must be noexcept(false), or the run be made with Unfinished::abandon,
+//       which frees the stacks without unwinding them.
 // Thread safety: one simulation belongs to one thread at a time; different ones are independent.
 #pragma once
 
@@ -188,7 +190,9 @@ class Simulation {
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
 
-  // Before run(). Cores are numbered from 0 in the order of these calls.
+  // Before run(), or by a core in its turn: then the new one begins at that time. Cores are
+  // numbered from 0 in the order of these calls. no_core: the run has ended early, also for want
+  // of a stack.
   CoreId spawn(std::string name, std::function<void(Core&)> program);
   RunResult run();
 
@@ -243,7 +247,8 @@ class Simulation {
   void stop(Ending ending, Status status);
   void stop_for_exception(const std::string& who, const std::exception_ptr& exception);
   void end_of_turns();
-  bool make_fibres();
+  bool make_fibre(Core& core);
+  bool begin(Core& core);
   void cancel_unfinished();
   void check_may_act(const char* what) const;
 

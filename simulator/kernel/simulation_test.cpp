@@ -4,7 +4,10 @@
 #include "simulator/kernel/simulation.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <fstream>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -72,6 +75,39 @@ TEST(Simulation, SK1AnEventMayPostAndWake) {
   });
   EXPECT_TRUE(simulation.run().status.ok());
   EXPECT_EQ(woken, at_ns(10));
+}
+
+TEST(Simulation, SK1ACoreThatIsSpawnedInATurnBeginsThenAndIsTheLastOfItsTime) {
+  Simulation simulation;
+  std::string order;
+  const auto note = [&](const Core& core) { order += fmt::format("{} ", core.name()); };
+  simulation.spawn("first", [&](Core& core) {
+    core.advance(ns(10));
+    core.await_turn();
+    for (int i = 0; i < 70; ++i)  // more than the tree of turns has places for
+      EXPECT_EQ(simulation.spawn("late",
+                                 [&](Core& late) {
+                                   EXPECT_EQ(late.now(), at_ns(10));
+                                   late.advance(ns(5));
+                                   late.await_turn();
+                                   if (late.id().index() > 70) note(late);
+                                 }),
+                CoreId(static_cast<std::uint32_t>(2 + i)));
+    EXPECT_TRUE(core.has_turn());
+    note(core);
+    core.advance(ns(6));
+    core.await_turn();
+    note(core);
+  });
+  simulation.spawn("second", [&](Core& core) {
+    core.advance(ns(10));
+    core.await_turn();
+    note(core);
+  });
+  const RunResult result = simulation.run();
+  EXPECT_EQ(order, "first second late first ");
+  EXPECT_EQ(result.end, at_ns(16));
+  EXPECT_TRUE(result.status.ok());
 }
 
 TEST(Simulation, SK2OwnWorkTakesNoTurn) {
@@ -315,6 +351,58 @@ TEST(Simulation, SK5MissingStacksEndTheRun) {
   EXPECT_EQ(result.status.code(), Code::no_memory);
 }
 
+// While it lives, this process gets so many further bytes of addresses.
+class AddressLimit {
+ public:
+  explicit AddressLimit(std::uint64_t bytes) {
+    std::uint64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    getrlimit(RLIMIT_AS, &before_);
+    rlimit limit = before_;
+    limit.rlim_cur = pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) + bytes;
+    setrlimit(RLIMIT_AS, &limit);
+  }
+  ~AddressLimit() { setrlimit(RLIMIT_AS, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST(Simulation, SK5AMissingStackOfACoreThatIsSpawnedInATurnEndsTheRun) {
+  constexpr std::size_t stack = std::size_t{1} << 30;
+  Simulation simulation({.stack_bytes = stack});
+  std::uint64_t spawned = 0;
+  simulation.spawn("core", [&](Core& core) {
+    while (true) {
+      core.await_turn();
+      simulation.spawn("another", [](Core&) {});
+      ++spawned;
+    }
+  });
+  const AddressLimit limit(2 * stack + stack / 2);
+  const RunResult result = simulation.run();
+  EXPECT_EQ(result.ending, Ending::no_memory);
+  EXPECT_EQ(result.status.code(), Code::no_memory);
+  EXPECT_EQ(spawned, 1u);
+}
+
+TEST(Simulation, SK5AMissingStackInADestructorThatUnwindsIsNoCore) {
+  constexpr std::size_t stack = std::size_t{1} << 30;
+  struct Spawns {
+    Simulation& simulation;
+    ~Spawns() noexcept(false) {
+      EXPECT_EQ(simulation.spawn("another", [](Core&) {}), no_core);
+    }
+  };
+  Simulation simulation({.stack_bytes = stack});
+  simulation.spawn("core", [&](Core&) {
+    const Spawns at_the_end{simulation};
+    throw std::runtime_error("an error");
+  });
+  const AddressLimit limit(stack + stack / 2);
+  EXPECT_EQ(simulation.run().ending, Ending::no_memory);
+}
+
 TEST(Simulation, SK6UnfinishedProgramsAreUnwoundAndTheirCallsDoNothing) {
   struct Guard {
     Simulation& simulation;
@@ -329,6 +417,7 @@ TEST(Simulation, SK6UnfinishedProgramsAreUnwoundAndTheirCallsDoNothing) {
       core.post(ns(1), [](Time) {});
       core.note(1);
       simulation.wake(word_size);
+      EXPECT_EQ(simulation.spawn("nothing", [](Core&) { FAIL(); }), no_core);
     }
   };
   auto held = std::make_shared<int>();
@@ -408,8 +497,18 @@ TEST(SimulationDeathTest, MisuseStopsTheProcess) {
                  s.at(Time() - ns(1), [](Time) {});
                }),
                "an event for -0.001000 us");
-  EXPECT_DEATH(run([](Simulation& s, Core&) { s.spawn("late", [](Core&) {}); }),
-               "spawn\\(\"late\"\\) after run");
+  EXPECT_DEATH(run([](Simulation& s, Core& core) {
+                 core.advance(ns(5));
+                 s.spawn("hasty", [](Core&) {});
+               }),
+               "calls spawn\\(\\) without having the turn");
+  EXPECT_DEATH(
+      {
+        Simulation simulation;
+        simulation.run();
+        simulation.spawn("late", [](Core&) {});
+      },
+      "spawn\\(\"late\"\\) after run");
 }
 
 }  // namespace

@@ -21,6 +21,11 @@ TEST(TurnTree, W1TheEarliestWinsAndTheSmallestNumberAmongEquals) {
     TurnTree tree(entrants);
     std::vector<Time> times(entrants, Time::never());
     for (int step = 0; step < 3000; ++step) {
+      if (random.one_in(100)) {
+        entrants += static_cast<std::uint32_t>(random.below(3));
+        times.resize(entrants, Time::never());
+        tree.grow(entrants);
+      }
       const auto who = static_cast<std::uint32_t>(random.below(entrants));
       const Time when =
           random.one_in(4) ? Time::never() : at(static_cast<std::int64_t>(random.below(50)));
