@@ -63,7 +63,8 @@ class Protocol : public ::testing::Test {
       here.poll([&](const Message& m) { return call.take(m, reach_); });
     }
   }
-  static void run_all(Service& service, testing::NotingReach& reach) {
+  template <Reach R>
+  static void run_all(Service& service, R& reach) {
     if (Status status = service.fetch(reach); !status.ok())
       return service.end(reach, Service::refusal(status));
     for (std::uint64_t n = 0; n < service.range().count(); ++n)
@@ -156,6 +157,52 @@ TEST_F(Protocol, BringsAnArrayThatEndsTheRequest) {
     EXPECT_EQ(call.completion().reason, ExitReason::done) << call.completion().text;
     EXPECT_EQ(all, 321);
   }
+}
+
+void halve(InArray<double> from, InOutArray<double> both, OutArray<float> to) {
+  for (std::size_t i = 0; i < from.size(); ++i) both[i] += from[i] / 2;
+  for (float& value : to) value = 7;
+}
+
+// Large arrays by the engine, the small one from memory to memory; where the family's site has no
+// engine the family fails.
+TEST_F(Protocol, CopiesByAnEngineWhereTheMachineHasOne) {
+  for (const bool there : {true, false}) {
+    const std::vector<double> from{1, 3, 5};
+    std::vector<double> both{10, 20, 30};
+    std::vector<float> to(3);
+    InArray<double> p0(from);
+    InOutArray<double> p1(both);
+    OutArray<float> p2(to);
+    const std::array<Piece, 3> pieces{Parameter<InArray<double>>::piece(p0),
+                                      Parameter<InOutArray<double>>::piece(p1),
+                                      Parameter<OutArray<float>>::piece(p2)};
+    testing::EngineReach engine{{.direct = true, .shows = true}, 3 * sizeof(double)};
+    Call call({.opener = 0, .peer = 1, .number = 4},
+              {.function = &remote<&halve>.entry(), .carriage = Carriage::engine}, pieces);
+    call.open(engine);
+    call.ask_sync();
+    converse(
+        call, [&](Service& s) { there ? run_all(s, engine) : run_all(s, reach_); }, 10, 4096);
+    EXPECT_EQ(engine.done, there ? "engine-get engine-get engine-put put " : "");
+    EXPECT_EQ(call.completion().reason, there ? ExitReason::done : ExitReason::failed);
+    EXPECT_EQ(call.completion().text, there ? "" : "this site has no engine that copies");
+    EXPECT_EQ(both,
+              there ? (std::vector<double>{10.5, 21.5, 32.5}) : (std::vector<double>{10, 20, 30}));
+    EXPECT_EQ(to, std::vector<float>(3, there ? 7 : 0));
+  }
+}
+
+TEST_F(Protocol, GoesFromMemoryToMemoryWhereThereIsNoEngine) {
+  const std::vector<std::int64_t> values(2);
+  InArray<std::int64_t> array(values);
+  const auto way = [&] {
+    return way_of(Carriage::engine, Parameter<InArray<std::int64_t>>::piece(array), 1, reach_);
+  };
+  reach_ = {.direct = true, .shows = true};
+  EXPECT_EQ(way(), Way::direct);
+  reach_.direct = false;
+  EXPECT_EQ(way(), Way::messages);
 }
 
 TEST_F(Protocol, SendsFewBytesOfAnArrayWithTheRequest) {

@@ -9,6 +9,7 @@
 //   buffer  each array apart, in messages of the link's size (shots)
 //   remap   the address alone, of memory that the other site can be shown; of other memory as
 //           direct
+//   engine  as direct, copied by an engine of the machine beside its cores; without one as direct
 //   best    few bytes in the block, shown memory by address, the rest as direct
 //
 // Invariants: CRG1 a block that does not fit its description is found out by its reader, which
@@ -28,12 +29,14 @@
 
 namespace tombolo::svp {
 
-enum class Carriage : std::uint32_t { best, stream, direct, buffer, remap };
-inline constexpr std::string_view carriage_names[] = {"best", "stream", "direct", "buffer",
-                                                      "remap"};
+enum class Carriage : std::uint32_t { best, stream, direct, buffer, remap, engine };
+inline constexpr std::string_view carriage_names[] = {"best",   "stream", "direct",
+                                                      "buffer", "remap",  "engine"};
+inline constexpr Carriage last_carriage = Carriage::engine;
 
 // Of one array.
-enum class Way : std::uint32_t { inside, messages, direct, address };
+enum class Way : std::uint32_t { inside, messages, direct, address, engine };
+inline constexpr Way last_way = Way::engine;
 
 // An argument on its way. `address` is the creator's.
 struct Routed {
@@ -49,8 +52,11 @@ template <Reach R>
 Way way_of(Carriage carriage, const Piece& piece, Site there, R& reach) {
   if (!piece.form->array || carriage == Carriage::stream) return Way::inside;
   if (carriage == Carriage::buffer) return Way::messages;
-  const bool by_address =
-      carriage != Carriage::direct && reach.can_show(there, piece.at, piece.bytes());
+  if constexpr (CopiesByEngine<R>)
+    if (carriage == Carriage::engine && reach.engine_copies(there, piece.at, piece.bytes()))
+      return Way::engine;
+  const bool may_show = carriage == Carriage::best || carriage == Carriage::remap;
+  const bool by_address = may_show && reach.can_show(there, piece.at, piece.bytes());
   if (by_address) return Way::address;
   if (carriage == Carriage::best && piece.bytes() <= few_bytes) return Way::inside;
   return reach.copies(there) ? Way::direct : Way::messages;
@@ -145,7 +151,7 @@ class BlockReader {
     std::uint64_t way = 0;
     block_.take(routed.piece.count);
     block_.take(routed.address);
-    if (!block_.take(way) || way > static_cast<std::uint32_t>(Way::address)) return false;
+    if (!block_.take(way) || way > static_cast<std::uint32_t>(last_way)) return false;
     routed.way = static_cast<Way>(way);
     return true;
   }

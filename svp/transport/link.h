@@ -126,6 +126,18 @@ concept Reach = requires(R& reach, Site site, std::uint64_t address, void* to, c
   { reach.unmap(site, address, to, bytes, bool{}) } -> std::same_as<void>;
 };
 
+// Where the machine has an engine that copies between the memories of two sites while their cores
+// do other work. An address is one of the named site.
+template <class R>
+concept CopiesByEngine = Reach<R> && requires(R& reach, Site site, std::uint64_t address, void* to,
+                                              const void* from, std::size_t bytes) {
+  // At the creator: whether this array is to go so.
+  { reach.engine_copies(site, from, bytes) } -> std::same_as<bool>;
+  // Where the family runs; they return when the bytes are there.
+  { reach.engine_get(site, address, to, bytes) } -> std::same_as<Status>;
+  { reach.engine_put(site, address, from, bytes) } -> std::same_as<Status>;
+};
+
 // No memory of another site is reached; arrays travel in messages.
 struct NoReach {
   static bool copies(Site) { return false; }

@@ -224,7 +224,7 @@ class Service {
     if (function->digest != head.digest)
       return Status::unsupported("the description of " + std::string(function->name) +
                                  " is another one here: all sites run the same program");
-    if (carriage_ > Carriage::remap) return Status::unsupported("no such way for data to travel");
+    if (carriage_ > last_carriage) return Status::unsupported("no such way for data to travel");
     frame_ = function->frame(*function);
     if (!function->channels.empty())
       channels_ =
@@ -282,17 +282,36 @@ class Service {
 
   template <Reach R>
   Status fetch_one(Routed& routed, R& reach) {
-    const Site creator = channel_.peer;
     if (routed.way == Way::address) {
-      routed.piece.at = reach.map(creator, routed.address, routed.piece.bytes());
+      routed.piece.at = reach.map(channel_.peer, routed.address, routed.piece.bytes());
       mapped_ = true;
       if (routed.piece.at == nullptr && routed.piece.bytes() != 0)
         return Status::out_of_range("memory of the creator cannot be reached at its address");
-    } else if (routed.way == Way::direct && goes_in(routed.piece.form->flow)) {
-      return reach.get(creator, routed.address, routed.piece.at, routed.piece.bytes());
+    } else if (goes_in(routed.piece.form->flow)) {
+      return get(routed, reach);
     }
     return {};
   }
+  // Of arrays that go from memory to memory; of others nothing.
+  template <Reach R>
+  Status get(Routed& routed, R& reach) {
+    if (routed.way == Way::direct)
+      return reach.get(channel_.peer, routed.address, routed.piece.at, routed.piece.bytes());
+    if (routed.way != Way::engine) return {};
+    if constexpr (CopiesByEngine<R>)
+      return reach.engine_get(channel_.peer, routed.address, routed.piece.at, routed.piece.bytes());
+    return no_engine();
+  }
+  template <Reach R>
+  Status put(const Routed& routed, R& reach) {
+    if (routed.way == Way::direct)
+      return reach.put(channel_.peer, routed.address, routed.piece.at, routed.piece.bytes());
+    if (routed.way != Way::engine) return {};
+    if constexpr (CopiesByEngine<R>)
+      return reach.engine_put(channel_.peer, routed.address, routed.piece.at, routed.piece.bytes());
+    return no_engine();
+  }
+  static Status no_engine() { return Status::unsupported("this site has no engine that copies"); }
   template <Reach R>
   Status give_back(R& reach, bool output) {
     Status first;
@@ -300,8 +319,7 @@ class Service {
       const bool out = comes_out(routed.piece.form->flow);
       if (routed.way == Way::address && mapped_ && routed.piece.at != nullptr)
         reach.unmap(channel_.peer, routed.address, routed.piece.at, routed.piece.bytes(), out);
-      if (routed.way != Way::direct || !out || !output || !first.ok()) continue;
-      first = reach.put(channel_.peer, routed.address, routed.piece.at, routed.piece.bytes());
+      if (out && output && first.ok()) first = put(routed, reach);
     }
     return first;
   }

@@ -87,4 +87,20 @@ struct NotingReach {
 };
 static_assert(Reach<NotingReach>);
 
+// One with an engine for arrays of at least so many bytes.
+struct EngineReach : NotingReach {
+  std::size_t least_bytes = 0;
+
+  bool engine_copies(Site, const void*, std::size_t bytes) const { return bytes >= least_bytes; }
+  Status engine_get(Site site, std::uint64_t address, void* to, std::size_t bytes) {
+    done += "engine-";
+    return get(site, address, to, bytes);
+  }
+  Status engine_put(Site site, std::uint64_t address, const void* from, std::size_t bytes) {
+    done += "engine-";
+    return put(site, address, from, bytes);
+  }
+};
+static_assert(CopiesByEngine<EngineReach>);
+
 }  // namespace tombolo::svp::testing
