@@ -90,9 +90,18 @@ Ticket CopyClient::submit(CoreId copy_core, const CopyCommand& command, CoreId n
   return {copy_core, tail + 1};
 }
 
-void CopyClient::wait(const Ticket& ticket) {
+bool CopyClient::is_done(const Ticket& ticket) {
   const View done = done_word(cpu_.chip(), cpu_.id(), ticket.copy_core);
-  while (cpu_.load<std::uint64_t>(done) < ticket.number) cpu_.compute(cpu_.timing().loop);
+  return cpu_.load<std::uint64_t>(done) >= ticket.number;
+}
+
+void CopyClient::wait(const Ticket& ticket) {
+  while (!is_done(ticket)) cpu_.compute(cpu_.timing().loop);
+}
+
+std::uint64_t CopyClient::buffer_bytes(const Chip& chip) {
+  const std::uint64_t bytes = done_offset + chip.cores() * sizeof(std::uint64_t);
+  return (bytes + line_size - 1) / line_size * line_size;
 }
 
 // ---- Copy core ----------------------------------------------------------------------------------

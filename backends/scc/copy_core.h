@@ -74,9 +74,13 @@ class CopyClient {
     return submit(copy_core, command, cpu_.id());
   }
   // On the core that hears of it.
+  bool is_done(const Ticket& ticket);
   void wait(const Ticket& ticket);
   // Lets the copy core's program end when it has done the commands before.
   void stop(CoreId copy_core) { submit(copy_core, {.method = CopyMethod::stop}); }
+
+  // The first bytes of each core's buffer, which are copy cores' and their senders'.
+  static std::uint64_t buffer_bytes(const Chip& chip);
 
  private:
   Cpu& cpu_;

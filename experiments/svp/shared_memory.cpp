@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "experiments/svp/data_buffer.h"
+#include "experiments/svp/divided_copy.h"
 
 namespace tombolo::experiments {
 
@@ -66,36 +67,14 @@ void SharedMemory::copy_mapped(CoreId owner, Address from, View to, std::uint64_
 
 // ---- Copy cores ---------------------------------------------------------------------------------
 
-scc::SystemAddress SharedMemory::look_up(CoreId core, Address at) {
-  const LutEntry entry =
-      system_.cpu().read_lut(core, static_cast<std::uint32_t>(at.byte() / chip_.page_bytes()));
-  return {entry.device, entry.offset + at.byte() % chip_.page_bytes()};
-}
-
-// Equal parts of whole lines; all pages of a core's private memory lie one after the other, so that
-// no part needs a second command at the end of a page.
 void SharedMemory::copy_by_cores(CoreId owner, Address from, View to, std::uint64_t bytes) {
-  constexpr std::uint64_t line = 32;
   scc::Cpu& cpu = system_.cpu();
   // Dirty lines of this array would overwrite the bytes that come, and clean ones hide them.
   if (care_.refresh) flush();
-  const scc::SystemAddress source = look_up(owner, from);
-  const scc::SystemAddress target = look_up(cpu.id(), to.first);
-  const std::uint64_t part =
-      (bytes / copy_cores_.size() + line) / line * line;  // the last one is the smallest
   scc::CopyClient client(cpu);
-  std::vector<scc::Ticket> tickets;
-  std::uint64_t done = 0;
-  for (const CoreId core : copy_cores_) {
-    const std::uint64_t n = std::min(part, bytes - done);
-    if (n == 0) break;
-    tickets.push_back(client.submit(core, {.from = {source.controller, source.offset + done},
-                                           .to = {target.controller, target.offset + done},
-                                           .bytes = static_cast<std::uint32_t>(n),
-                                           .method = scc::CopyMethod::memcpy}));
-    done += n;
-  }
-  for (const scc::Ticket& ticket : tickets) client.wait(ticket);
+  for (const scc::Ticket& ticket :
+       submit_divided(cpu, copy_cores_, {owner, from}, {cpu.id(), to.first}, bytes))
+    client.wait(ticket);
 }
 
 void SharedMemory::stop_copy_cores() {

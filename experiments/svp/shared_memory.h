@@ -50,7 +50,6 @@ class SharedMemory {
                    std::uint64_t bytes);
   void copy_by_cores(simulator::CoreId owner, simulator::Address from, scc::View to,
                      std::uint64_t bytes);
-  scc::SystemAddress look_up(simulator::CoreId core, simulator::Address at);
 
   scc::Chip& chip_;
   Linux& system_;
