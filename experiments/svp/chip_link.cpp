@@ -10,12 +10,6 @@ using scc::View;
 using simulator::Address;
 using simulator::CoreId;
 
-namespace {
-
-constexpr std::size_t line_bytes = 32;
-
-}  // namespace
-
 // ---- Memory -------------------------------------------------------------------------------------
 
 std::byte* ChipMemory::allocate(scc::Cpu& cpu, std::size_t bytes) {
@@ -51,14 +45,14 @@ void ChipMemory::load(scc::Cpu& cpu, void* to, std::size_t bytes) {
 
 // ---- Messages -----------------------------------------------------------------------------------
 
-std::size_t ChipLink::most_bytes() const { return cpu_.chip().mpb_bytes() - line_bytes; }
+std::size_t ChipLink::most_bytes() const { return cpu_.chip().mpb_bytes() - data_at_; }
 
 View ChipLink::head_of(svp::Site site) const {
   return {cpu_.chip().mpb(CoreId(site)), MemoryType::ncm};
 }
 
 View ChipLink::data_of(svp::Site site) const {
-  return {cpu_.chip().mpb(CoreId(site)) + line_bytes, MemoryType::mpbt_wb};
+  return {cpu_.chip().mpb(CoreId(site)) + data_at_, MemoryType::mpbt_wb};
 }
 
 void ChipLink::lock(svp::Site site) {
@@ -159,20 +153,38 @@ void ChipReach::write_there(std::uint64_t address, const std::byte* from, std::s
   cpu_.wait_for_writes();
 }
 
+Status ChipReach::check_there(svp::Site site, std::uint64_t address, std::size_t bytes) const {
+  if (is_there(site, address, bytes)) return {};
+  return Status::out_of_range("an array of the creator is no memory of its core");
+}
+
 Status ChipReach::get(svp::Site site, std::uint64_t address, void* to, std::size_t bytes) {
   if (bytes == 0) return {};
-  if (!is_there(site, address, bytes))
-    return Status::out_of_range("an array of the creator is no memory of its core");
+  TOMBOLO_TRY(check_there(site, address, bytes));
   read_there(address, static_cast<std::byte*>(to), bytes);
   return {};
 }
 
 Status ChipReach::put(svp::Site site, std::uint64_t address, const void* from, std::size_t bytes) {
   if (bytes == 0) return {};
-  if (!is_there(site, address, bytes))
-    return Status::out_of_range("an array of the creator is no memory of its core");
+  TOMBOLO_TRY(check_there(site, address, bytes));
   write_there(address, static_cast<const std::byte*>(from), bytes);
   return {};
+}
+
+Status ChipReach::engine_get(svp::Site site, std::uint64_t address, void* to, std::size_t bytes) {
+  TOMBOLO_TRY(check_there(site, address, bytes));
+  const auto place = memory_.place(reinterpret_cast<const void*>(address));
+  const Status status = engine_.get({place.owner, place.view.first}, to, bytes);
+  return status.code() == Code::no_memory ? get(site, address, to, bytes) : status;
+}
+
+Status ChipReach::engine_put(svp::Site site, std::uint64_t address, const void* from,
+                             std::size_t bytes) {
+  TOMBOLO_TRY(check_there(site, address, bytes));
+  const auto place = memory_.place(reinterpret_cast<const void*>(address));
+  const Status status = engine_.put({place.owner, place.view.first}, from, bytes);
+  return status.code() == Code::no_memory ? put(site, address, from, bytes) : status;
 }
 
 void* ChipReach::map(svp::Site site, std::uint64_t address, std::size_t bytes) {

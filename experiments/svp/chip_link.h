@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the chip as svp/transport/link.h sees it, so that Call and Service run on simulated
 // cores unchanged: a link over the message passing buffers, and a reach of memory of other
-// cores through the lookup table.
+// cores through the lookup table, or by copy cores (chip_engine.h).
 //
 // The bytes that functions work on are the host's. Those that can be shown to other cores lie in
 // ChipMemory, which has each a place in the simulated memory of a core: the stores of a program
@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "backends/scc/cpu.h"
+#include "experiments/svp/chip_engine.h"
 #include "svp/transport/link.h"
 
 namespace tombolo::experiments {
@@ -55,7 +56,9 @@ class ChipLink {
  public:
   static constexpr bool one_mailbox = true;
 
-  explicit ChipLink(scc::Cpu& cpu) : cpu_(cpu) {}
+  // The data of a message come behind so many bytes of a core's buffer: in the first line is the
+  // head, and the others may have another use.
+  ChipLink(scc::Cpu& cpu, std::uint64_t data_at) : cpu_(cpu), data_at_(data_at) {}
 
   svp::Site self() const { return cpu_.id().index(); }
   svp::Site sites() const { return cpu_.chip().cores(); }
@@ -95,6 +98,7 @@ class ChipLink {
   void leave_buffer(bool taken);
 
   scc::Cpu& cpu_;
+  std::uint64_t data_at_;
   std::vector<std::byte> received_;
 };
 static_assert(svp::HasOneMailbox<ChipLink>);
@@ -107,9 +111,8 @@ class ChipReach {
     bool refresh = true;
   };
 
-  ChipReach(scc::Cpu& cpu, ChipMemory& memory, Care care)
-      : cpu_(cpu), memory_(memory), care_(care) {}
-  ChipReach(scc::Cpu& cpu, ChipMemory& memory) : ChipReach(cpu, memory, Care()) {}
+  ChipReach(scc::Cpu& cpu, ChipMemory& memory, ChipEngine& engine, Care care)
+      : cpu_(cpu), memory_(memory), engine_(engine), care_(care) {}
 
   // As the creator's: the arrays of a family that it is about to open are all memory of the chip,
   // and it publishes and refreshes them itself.
@@ -117,6 +120,13 @@ class ChipReach {
   bool copies(svp::Site) const { return may_copy_; }
   Status get(svp::Site site, std::uint64_t address, void* to, std::size_t bytes);
   Status put(svp::Site site, std::uint64_t address, const void* from, std::size_t bytes);
+
+  bool engine_copies(svp::Site, const void*, std::size_t bytes) const {
+    return may_copy_ && engine_.takes(bytes);
+  }
+  // Without a room as get() and put(): the creator has published the array for these as well.
+  Status engine_get(svp::Site site, std::uint64_t address, void* to, std::size_t bytes);
+  Status engine_put(svp::Site site, std::uint64_t address, const void* from, std::size_t bytes);
 
   bool can_show(svp::Site, const void* from, std::size_t bytes) {
     return memory_.find(from, bytes) != nullptr;
@@ -127,6 +137,7 @@ class ChipReach {
   void unmap(svp::Site site, std::uint64_t address, void* at, std::size_t bytes, bool written);
 
  private:
+  Status check_there(svp::Site site, std::uint64_t address, std::size_t bytes) const;
   bool is_there(svp::Site site, std::uint64_t address, std::size_t bytes) const;
   void read_there(std::uint64_t address, std::byte* to, std::size_t bytes);
   void write_there(std::uint64_t address, const std::byte* from, std::size_t bytes);
@@ -137,10 +148,11 @@ class ChipReach {
 
   scc::Cpu& cpu_;
   ChipMemory& memory_;
+  ChipEngine& engine_;
   Care care_;
   bool may_copy_ = false;
   std::map<void*, std::unique_ptr<std::byte[]>> mapped_;
 };
-static_assert(svp::Reach<ChipReach>);
+static_assert(svp::CopiesByEngine<ChipReach>);
 
 }  // namespace tombolo::experiments

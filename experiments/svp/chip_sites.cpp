@@ -2,105 +2,49 @@
 #include "experiments/svp/chip_sites.h"
 
 #include <algorithm>
-#include <exception>
 #include <utility>
 
 #include "svp/scheduler/blocked.h"
-#include "svp/scheduler/scope.h"
 #include "svp/scheduler/worker.h"
 
 namespace tombolo::experiments {
 
+using simulator::Address;
 using simulator::CoreId;
 using svp::ExitReason;
 
-// ---- A family that is served --------------------------------------------------------------------
+namespace {
 
-// From its request until its channel is closed.
-class ServedOnChip {
- public:
-  explicit ServedOnChip(const svp::VirtualChannel& channel) : service_(channel) {}
-
-  bool take(const svp::Message& message) { return service_.take(message); }
-  bool stopped() const { return end_.reason != ExitReason::done || service_.kill_asked(); }
-  bool may_begin() const { return !begun_ && service_.ready(); }
-  void begin() { begun_ = true; }
-  // All threads, one after the other, up to the end of the family.
-  void run(ChipSite& site);
-  // True: the completion has been sent.
-  bool advance(ChipSite& site) { return service_.advance(site.link()); }
-
-  [[noreturn]] void break_with(std::int64_t value) {
-    stop({.reason = ExitReason::broken, .value = value});
-    throw svp::Stopped{};
-  }
-
- private:
-  // CST3.
-  void stop(const svp::Completion& end) {
-    if (!stopped()) end_ = end;
-  }
-  void run_threads(ChipSite& site);
-  void run_guarded(ChipSite& site);
-
-  svp::Service service_;
-  svp::Completion end_;
-  bool begun_ = false;
-};
-
-void ServedOnChip::run(ChipSite& site) {
-  if (!stopped()) {
-    if (const Status status = service_.fetch(site.reach()); !status.ok())
-      end_ = svp::Service::refusal(status);
-    else
-      run_guarded(site);
-  }
-  if (end_.reason == ExitReason::done && service_.kill_asked()) end_.reason = ExitReason::killed;
-  service_.end(site.reach(), end_);
+// Behind the copy cores' part of a buffer, where there are some.
+std::uint64_t message_data(const scc::Chip& chip, const ChipSitesShape& shape) {
+  constexpr std::uint64_t line_bytes = 32;
+  return shape.copy_cores.empty() ? line_bytes : scc::CopyClient::buffer_bytes(chip);
 }
 
-void ServedOnChip::run_guarded(ChipSite& site) {
-  bool all = false;
-  try {
-    run_threads(site);
-    all = true;
-  } catch (const svp::Stopped&) {
-    // end_ or the kill says why.
-  } catch (const svp::NumberedFailure& failure) {
-    stop({.reason = ExitReason::failed, .value = failure.value, .text = failure.what()});
-  } catch (const std::exception& error) {
-    stop({.reason = ExitReason::failed, .value = 0, .text = error.what()});
-  } catch (const simulator::Cancelled&) {
-    throw;
-  } catch (...) {
-    stop({.reason = ExitReason::failed,
-          .value = 0,
-          .text = "an exception that is no std::exception"});
-  }
-  for (svp::FamilyEnd* const channel : service_.channels()) channel->end(!all || stopped());
+// A fibre waits there for its core. Physical addresses are smaller, so no program stores there.
+Address word_of(CoreId core, std::size_t fibre) {
+  return Address((std::uint64_t{1} << 48) + (std::uint64_t{core.index()} << 24) + fibre * 8);
 }
 
-void ServedOnChip::run_threads(ChipSite& site) {
-  const svp::Range& range = service_.range();
-  const std::uint64_t count = range.count();
-  const auto channels = service_.channels();
-  if (count == 0)
-    for (svp::FamilyEnd* const channel : channels) channel->pass_on();
-  for (std::uint64_t n = 0; n != count && !stopped(); ++n) {
-    const svp::Index index = range.index(n);
-    for (svp::FamilyEnd* const channel : channels) channel->begin(index, n == 0, n + 1 == count);
-    service_.frame().call(index);
-    if (n + 1 != count) site.pass();
-  }
-}
+}  // namespace
 
 // ---- A family elsewhere -------------------------------------------------------------------------
 
-void OpenFamily::create(svp::Site peer, const svp::CallPlan& plan,
+void OpenFamily::create_here(OwnOnChip& family) {
+  TOMBOLO_CHECK(
+      !family.is_exclusive() || here_.running_family() == nullptr ||
+          !here_.running_family()->within_exclusive(),
+      "create at an exclusive place, from within a family of that place: neither could end");
+  own_ = &family;
+  here_.queue(family);
+}
+
+void OpenFamily::create(const ChipPlace& place, svp::CallPlan plan,
                         std::span<const svp::Piece> pieces, std::span<svp::ParentEnd* const> ends) {
-  TOMBOLO_CHECK(peer != here_.link().self() && peer < here_.sites(),
-                "create: by core {} at core {}: a place is another core of the sites",
-                here_.link().self(), peer);
+  const svp::Site peer = place.site;
+  TOMBOLO_CHECK(peer < here_.sites(), "create: by core {} at core {} of {}", here_.link().self(),
+                peer, here_.sites());
+  plan.place = place.is_exclusive ? svp::exclusive_place : svp::default_place;
   pieces_ = pieces;
   ends_ = ends;
   call_.emplace(here_.open(peer), plan, pieces);
@@ -118,8 +62,9 @@ void OpenFamily::create(svp::Site peer, const svp::CallPlan& plan,
 }
 
 bool OpenFamily::may_copy(const svp::CallPlan& plan, svp::Site peer) const {
-  return plan.carriage == svp::Carriage::direct &&
-         std::ranges::all_of(pieces_, [&](const svp::Piece& piece) {
+  const bool wanted =
+      plan.carriage == svp::Carriage::direct || plan.carriage == svp::Carriage::engine;
+  return wanted && std::ranges::all_of(pieces_, [&](const svp::Piece& piece) {
            return !piece.form->array || piece.bytes() == 0 ||
                   here_.reach().can_show(peer, piece.at, piece.bytes());
          });
@@ -127,7 +72,7 @@ bool OpenFamily::may_copy(const svp::CallPlan& plan, svp::Site peer) const {
 
 void OpenFamily::publish_copied() {
   for (const svp::Piece& piece : pieces_)
-    if (piece.form->array) here_.reach().publish(piece.at, piece.bytes());
+    if (piece.form->array && piece.bytes() != 0) here_.reach().publish(piece.at, piece.bytes());
 }
 
 void OpenFamily::refresh_copied() {
@@ -158,28 +103,40 @@ bool OpenFamily::take(const svp::Message& message) {
   });
 }
 
-const svp::Completion& OpenFamily::sync() {
+void OpenFamily::kill() {
+  if (own_ != nullptr)
+    own_->ask_kill();
+  else
+    call_->ask_kill();
+}
+
+void OpenFamily::ask_sync() {
+  if (own_ != nullptr) return own_->close_parent();
   look_at_channels();  // CLL4
   call_->ask_sync();
-  const auto ended = [this] { return call_->ended(); };
-  const bool stopped = !here_.wait(ended, true);
+}
+
+const svp::Completion& OpenFamily::sync() {
+  ask_sync();
+  const auto over = [this] { return ended(); };
+  const bool stopped = !here_.wait(over, true);
   if (stopped) {
-    call_->ask_kill();
-    here_.wait(ended, false);
+    kill();
+    here_.wait(over, false);
   }
   if (copied_) refresh_copied();
   for (svp::ParentEnd* const end : ends_)
-    end->close_last(call_->completion().reason != ExitReason::done || stopped);
+    end->close_last(stopped || completion().reason != ExitReason::done);
   if (stopped) throw svp::Stopped{};
-  return call_->completion();
+  return completion();
 }
 
 void OpenFamily::leave() {
-  if (!call_->ended() && here_.goes_on()) {
-    call_->ask_kill();
-    call_->ask_sync();
+  if (!ended() && here_.goes_on()) {
+    kill();
+    ask_sync();
     try {
-      here_.wait([this] { return call_->ended(); }, false);
+      here_.wait([this] { return ended(); }, false);
     } catch (const simulator::Cancelled&) {
       // Not through a destructor: the next call of the kernel throws it again.
     }
@@ -190,21 +147,19 @@ void OpenFamily::leave() {
 
 // ---- A site -------------------------------------------------------------------------------------
 
-ChipSite::ChipSite(ChipSites& all, scc::Chip& chip, CoreId core, ChipMemory& memory,
-                   ChipReach::Care care, std::uint32_t families_at_a_time)
+ChipSite::ChipSite(ChipSites& all, CoreId core)
     : all_(all),
-      chip_(chip),
-      cpu_(chip.cpu(core)),
-      memory_(memory),
-      link_(cpu_),
-      reach_(cpu_, memory, care),
-      fibres_(families_at_a_time + 1) {
+      chip_(all.chip_),
+      cpu_(chip_.cpu(core)),
+      memory_(all.memory_),
+      link_(cpu_, message_data(chip_, all.shape_)),
+      engine_(cpu_, all.shape_.copy_cores, all.shape_.room_bytes, all.shape_.engine_care,
+              [this](const Ready& ready) { return wait(ready, false); }),
+      reach_(cpu_, memory_, engine_, all.shape_.care),
+      fibres_(1) {
   running_ = &fibres_.front();
-  // Stores to the buffer wake a fibre too early; it looks again.
-  for (std::size_t n = 0; n < fibres_.size(); ++n) fibres_[n].word = chip.mpb(core) + (n + 1) * 8;
+  running_->word = word_of(core, 0);
 }
-
-ChipSite::~ChipSite() = default;
 
 std::uint32_t ChipSite::sites() const { return static_cast<std::uint32_t>(all_.sites_.size()); }
 
@@ -218,6 +173,7 @@ void ChipSite::run(const std::function<void(ChipSite&)>* creator) {
   fibres_[0].core = &cpu_.fibre();
   if (creator != nullptr) {
     (*creator)(*this);
+    for (const CoreId core : all_.shape_.copy_cores) scc::CopyClient(cpu_).stop(core);
     cpu_.fibre().await_turn();
     all_.done_ = true;
   }
@@ -231,54 +187,89 @@ void ChipSite::run_families(Fibre& fibre, simulator::Core& core) {
     core.wait_until(fibre.word, "a family", [&] { return running_ == &fibre || ended_; });
     if (running_ != &fibre) return;
     fibre.family->run(*this);
+    if (exclusive_ == fibre.family) exclusive_ = nullptr;
     fibre.family = nullptr;
     hand_over(fibres_.front());
   }
 }
 
 void ChipSite::work() {
+  TOMBOLO_CHECK(!std::exchange(working_, true), "core {}: its program waits within its own work",
+                cpu_.id().index());
   for (OpenFamily* const call : calls_) call->advance();
   const bool any = link_.poll([this](const svp::Message& message) { return take(message); });
   std::erase_if(served_, [this](const auto& family) { return family->advance(*this); });
   const bool begun = begin_families();
   bool went_on = false;
   for (std::size_t n = 1; n < fibres_.size(); ++n) {
-    if (fibres_[n].family == nullptr || !fibres_[n].may_run()) continue;
-    hand_over(fibres_[n]);
+    Fibre& fibre = fibres_[n];
+    if (fibre.family == nullptr || fibre.core == nullptr || !fibre.may_run()) continue;
+    hand_over(fibre);
     went_on = true;
   }
   if (!any && !begun && !went_on) (void)link_.wait();
+  working_ = false;
 }
 
 bool ChipSite::take(const svp::Message& message) {
   for (OpenFamily* const call : calls_)
     if (call->take(message)) return true;
   for (const auto& family : served_)
-    if (family->take(message)) return true;
+    if (family->take(message)) {
+      queue_if_ready(*family);
+      return true;
+    }
   if (!svp::Service::begins(message)) return true;  // CLL5
   served_.push_back(std::make_unique<ServedOnChip>(message.channel));
-  return served_.back()->take(message);
+  const bool taken = served_.back()->take(message);
+  queue_if_ready(*served_.back());
+  return taken;
+}
+
+void ChipSite::queue_if_ready(ServedOnChip& family) {
+  if (family.becomes_ready()) queue_.push_back(&family);
 }
 
 bool ChipSite::begin_families() {
   bool any = false;
-  for (const auto& family : served_) {
-    if (!family->may_begin()) continue;
-    if (family->stopped()) {  // it blocks nowhere
-      family->begin();
-      family->run(*this);
-      any = true;
+  for (std::size_t n = 0; n < queue_.size();) {
+    ChipThreads& family = *queue_[n];
+    if (family.is_exclusive() && exclusive_ != nullptr && !family.stopped()) {  // CST3
+      ++n;
       continue;
     }
-    const auto free = std::find_if(fibres_.begin() + 1, fibres_.end(),
-                                   [](const Fibre& fibre) { return fibre.family == nullptr; });
-    if (free == fibres_.end()) continue;
-    family->begin();
-    free->family = family.get();
-    free->may_run = [] { return true; };
+    queue_.erase(queue_.begin() + static_cast<std::ptrdiff_t>(n));
+    begin(family);
     any = true;
   }
   return any;
+}
+
+void ChipSite::begin(ChipThreads& family) {
+  if (family.stopped()) return family.run(*this);  // CHT2
+  if (family.is_exclusive()) exclusive_ = &family;
+  give_fibre(family);
+}
+
+void ChipSite::give_fibre(ChipThreads& family) {
+  const auto free = std::find_if(fibres_.begin() + 1, fibres_.end(),
+                                 [](const Fibre& fibre) { return fibre.family == nullptr; });
+  Fibre& fibre = free != fibres_.end() ? *free : add_fibre();
+  fibre.family = &family;
+  fibre.may_run = [] { return true; };
+}
+
+// It begins in its own turn, and gets the core after that.
+ChipSite::Fibre& ChipSite::add_fibre() {
+  const std::size_t n = fibres_.size();
+  Fibre& added = fibres_.emplace_back();
+  added.word = word_of(cpu_.id(), n);
+  cpu_.fibre().await_turn();
+  const CoreId fibre = chip_.simulation().spawn(
+      fmt::format("cpu {} family {}", cpu_.id().index(), n),
+      [this, &added](simulator::Core& core) { run_families(added, core); });
+  if (fibre != simulator::no_core) all_.note_fibre(fibre, *this);
+  return added;
 }
 
 void ChipSite::hand_over(Fibre& next) {
@@ -332,11 +323,13 @@ void ChipSite::end_fibres() {
 
 // ---- All sites ----------------------------------------------------------------------------------
 
-ChipSites::ChipSites(scc::Chip& chip, std::uint32_t n, ChipReach::Care care, std::uint32_t families)
-    : chip_(chip) {
-  for (std::uint32_t core = 0; core < n; ++core)
-    sites_.push_back(
-        std::make_unique<ChipSite>(*this, chip, CoreId(core), memory_, care, families));
+ChipSites::ChipSites(scc::Chip& chip, const ChipSitesShape& shape) : chip_(chip), shape_(shape) {
+  for (const CoreId core : shape.copy_cores)
+    TOMBOLO_CHECK(core.index() >= shape.sites && core.index() < chip.cores(),
+                  "sites: core {} is one of {} sites, or none of the chip, and cannot copy",
+                  core.index(), shape.sites);
+  for (std::uint32_t core = 0; core < shape.sites; ++core)
+    sites_.push_back(std::make_unique<ChipSite>(*this, CoreId(core)));
 }
 
 bool ChipSites::block(const svp::Blocked& blocked) {
@@ -350,6 +343,12 @@ bool ChipSites::stopped() {
   return here.stopped();
 }
 
+void ChipSites::note_fibre(CoreId fibre, ChipSite& site) {
+  TOMBOLO_CHECK(fibre.index() < chip_.simulation().cores(), "sites: no fibre {}", fibre.index());
+  of_fibres_.resize(std::max<std::size_t>(of_fibres_.size(), fibre.index() + std::size_t{1}));
+  of_fibres_[fibre.index()] = &site;
+}
+
 simulator::RunResult ChipSites::run(const std::function<void(ChipSite&)>& creator) {
   TOMBOLO_CHECK(svp::Worker::here() == nullptr, "sites: run by a thread of a family");  // SRR1
   for (const auto& site : sites_) {
@@ -358,14 +357,11 @@ simulator::RunResult ChipSites::run(const std::function<void(ChipSite&)>& creato
                 [&, creates](scc::Cpu&) { site->run(creates ? &creator : nullptr); });
     of_fibres_.push_back(site.get());
   }
+  for (const CoreId core : shape_.copy_cores) {
+    chip_.start(core, [](scc::Cpu& cpu) { scc::CopyCore(cpu).serve(); });
+    of_fibres_.push_back(nullptr);
+  }
   TOMBOLO_CHECK(chip_.simulation().cores() == of_fibres_.size(), "sites: other programs run");
-  for (const auto& site : sites_)
-    for (std::size_t n = 1; n < site->fibres_.size(); ++n) {
-      chip_.simulation().spawn(
-          fmt::format("cpu {} family {}", site->cpu().id().index(), n),
-          [&site, n](simulator::Core& core) { site->run_families(site->fibres_[n], core); });
-      of_fibres_.push_back(site.get());
-    }
   const Entered entered(*this);
   return chip_.run();
 }

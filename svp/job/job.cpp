@@ -34,7 +34,6 @@ namespace tombolo::svp {
 namespace {
 
 constexpr std::size_t carriages = std::size(carriage_names);
-constexpr std::uint32_t exclusive_number = 1;
 // Where none of the usual mappings of a program lie, nor a sanitizer's, nor virtual shared memory.
 constexpr std::uint64_t first_address = std::uint64_t{0x3000} << 32;
 
@@ -318,7 +317,7 @@ Status Job::State::start_exchange() {
 
 void Job::State::name_places() {
   for (Site site = 0; site < sites(); ++site)
-    for (const std::uint32_t number : {0u, exclusive_number})
+    for (const std::uint32_t number : {default_place, exclusive_place})
       remote.push_back(std::make_unique<RemotePlaces>(site, number));
 }
 
@@ -349,7 +348,7 @@ Place Job::exclusive(unsigned process) const {
                 processes());
   if (process == rank()) return state_->exclusive;
   const auto carriage = static_cast<std::size_t>(state_->settings.carriage);
-  return state_->remote[std::size_t{2} * process + exclusive_number]->places[carriage]->name();
+  return state_->remote[std::size_t{2} * process + exclusive_place]->places[carriage]->name();
 }
 
 std::vector<Place> Job::places() const {

@@ -45,6 +45,10 @@
 
 namespace tombolo::svp {
 
+// Numbers of a site's places.
+inline constexpr std::uint32_t default_place = 0;
+inline constexpr std::uint32_t exclusive_place = 1;
+
 // In front of the block of a request.
 struct RequestHead {
   std::uint64_t function = 0;
