@@ -19,7 +19,6 @@ namespace {
 host::Access access_of(FrameState state) {
   switch (state) {
     case FrameState::readable:
-    case FrameState::returning:
       return host::Access::readable;
     case FrameState::writable:
     case FrameState::left:
@@ -88,7 +87,6 @@ Status FaultPages::create(const Shape& shape, const Options& options,
 Status FaultPages::prepare(const Options& options) {
   in_place_ = options.frames != nullptr;
   TOMBOLO_TRY(frames_.create(shape_));
-  TOMBOLO_TRY(eviction_.create(shape_));
   twins_ = host::ZeroMemory(std::size_t{shape_.cached_pages} * shape_.page_bytes);
   changes_ = host::ZeroMemory(std::size_t{shape_.cached_pages} * sizeof(FrameTable::Slot));
   if (!twins_ || !changes_)
@@ -143,26 +141,13 @@ bool FaultPages::on_fault(const host::Fault& fault) {
 
 Status FaultPages::serve(Page page, host::FaultKind kind) {
   const Frame* const frame = cached_frame(page);
-  const bool rests = frame != nullptr && frame->state == FrameState::resting;
-  const bool write = kind == host::FaultKind::store ||
-                     (kind == host::FaultKind::unknown && frame != nullptr && !rests);
+  const bool write =
+      kind == host::FaultKind::store || (kind == host::FaultKind::unknown && frame != nullptr);
   if (allows(frame, write)) return open_again(*frame);
   times_restored_ = 0;
-  TOMBOLO_TRY(obtain(page, write));
+  TOMBOLO_TRY(miss(page, write));
   note_miss(page);
   return {};
-}
-
-Status FaultPages::obtain(Page page, bool write) {
-  wake(page);
-  return allows(cached_frame(page), write) ? Status() : miss(page, write);
-}
-
-// If it rests.
-void FaultPages::wake(Page page) {
-  Frame* const frame = cached_frame(page);
-  if (frame != nullptr && frame->state == FrameState::resting)
-    eviction_.wake(*frame, [this](Frame& each) { become(each, FrameState::returning); });
 }
 
 Status FaultPages::miss(Page page, bool write) {
@@ -179,6 +164,10 @@ void FaultPages::note_miss(Page page) {
   if (at == missed_.end()) at = missed_.begin();
   std::rotate(at, at + 1, missed_.end());
   missed_.back() = page;
+}
+
+bool FaultPages::missed_lately(Page page) const {
+  return std::ranges::find(missed_, page) != missed_.end();
 }
 
 // The kernel has closed it (DFP1).
@@ -224,7 +213,7 @@ Status FaultPages::open_pages(Page first, Page count, bool write) {
   const RuntimeCall call(*this);
   for (Page page = first; page < first + count; ++page) {
     if (!handler_->may_access(reinterpret_cast<const void*>(range_of(page).low))) break;
-    TOMBOLO_TRY(obtain(page, write));
+    if (!allows(cached_frame(page), write)) TOMBOLO_TRY(miss(page, write));
   }
   return {};
 }
@@ -255,18 +244,17 @@ void FaultPages::install_run(Page first, std::span<const std::byte> bytes, bool 
   for (Page done = 0; done < count;) {
     const auto rest = bytes.subspan(done * shape_.page_bytes);
     const bool has_memory = frames_.find(first + done) != nullptr || by_alias;
-    done += has_memory
-                ? install_with_memory(first + done, rest.first(shape_.page_bytes), for_stores)
-                : install_new(first + done, rest, for_stores);
+    done += has_memory ? install_with_memory(first + done, rest.first(shape_.page_bytes))
+                       : install_new(first + done, rest, for_stores);
   }
 }
 
 // One page, which has its memory still, or gets it by the first store. The number of pages.
-Page FaultPages::install_with_memory(Page page, std::span<const std::byte> bytes, bool for_stores) {
+Page FaultPages::install_with_memory(Page page, std::span<const std::byte> bytes) {
   Frame& frame = frame_for(page);
   copy(bytes, bytes_of(frame));
   frame.note = {};
-  become(frame, eviction_.arrive(frame, for_stores || for_store_));
+  become(frame, FrameState::readable);
   return 1;
 }
 
@@ -283,7 +271,7 @@ Page FaultPages::install_new(Page first, std::span<const std::byte> bytes, bool 
     Frame& frame = *frames_.find(page);
     frame.note = {};
     frame.view = access;
-    become(frame, eviction_.arrive(frame, for_stores || for_store_));
+    become(frame, FrameState::readable);
   }
   return count;
 }
@@ -325,7 +313,9 @@ void FaultPages::make_twin(Page page) { copy(frame(page), twin(page)); }
 
 std::vector<Page> FaultPages::cached() const {
   std::vector<Page> pages;
-  for (const FrameState state : cached_states) frames_.append_pages(state, pages);
+  frames_.append_pages(FrameState::readable, pages);
+  frames_.append_pages(FrameState::writable, pages);
+  frames_.append_pages(FrameState::left, pages);
   std::ranges::sort(pages);
   return pages;
 }
@@ -338,21 +328,20 @@ std::vector<Page> FaultPages::written() const {
 }
 
 // DFP3. Three pages at most are passed over.
-Page FaultPages::victim() {
-  const Frame* const frame = eviction_.victim(missed_);
-  TOMBOLO_CHECK(frame != nullptr, "page store: no page is cached that could be given up");
-  return proposed_ = frame->page;
-}
-
-void FaultPages::invalidate(Page page) {
-  Frame& frame = at(page);
-  Frame* rests = nullptr;
-  if (std::exchange(proposed_, no_page) == page)
-    rests = eviction_.give_up(frame);
-  else
-    eviction_.drop(frame);
-  become(frame, FrameState::dropped);
-  if (rests != nullptr) become(*rests, FrameState::resting);
+Page FaultPages::victim() const {
+  using Order = std::array<FrameState, 3>;
+  constexpr Order clean_first{FrameState::readable, FrameState::writable, FrameState::left};
+  constexpr Order clean_last{FrameState::writable, FrameState::left, FrameState::readable};
+  const bool enough_clean = frames_.count(FrameState::readable) >= capacity_ / 4;
+  const Frame* any = nullptr;
+  for (const FrameState state : enough_clean ? clean_first : clean_last)
+    for (const Frame* frame = frames_.oldest(state); frame != nullptr;
+         frame = frames_.newer(*frame)) {
+      if (!missed_lately(frame->page)) return frame->page;
+      if (any == nullptr) any = frame;
+    }
+  TOMBOLO_CHECK(any != nullptr, "page store: no page is cached that could be given up");
+  return any->page;
 }
 
 // ---- The view -----------------------------------------------------------------------------------

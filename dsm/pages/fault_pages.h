@@ -31,15 +31,18 @@
 //                  ones. It is full() before that, by the pages that are given back at once. A slot
 //                  belongs to one frame for ever, whose page changes only while it is not cached
 //                  (DST3).
-//             DFP3 victim() is the page that eviction.h says, but none of the pages of the last
-//                  three misses, as long as there are others. An instruction that needs four
+//             DFP3 victim() is the page that has been readable for longest if a quarter of the
+//                  pages that fit are readable, or all that are cached; else the one that has been
+//                  writable for longest, pages that are left to the program last. So a thread that
+//                  has written all of its cache can read a stream beside that. But it is none of
+//                  the pages of the
+//                  last three misses, as long as there are others. An instruction that needs four
 //                  pages at once gets them: otherwise two that are clean could push each other out
-//                  of a cache of written pages for ever. So four pages are the least capacity. A
-//                  page that rests is opened by its next access, and that closes none.
+//                  of a cache of written pages for ever. So four pages are the least capacity.
 //             DFP4 a forked child has no view. It may create a store of its own at the address; the
 //                  copy of its parent's object does nothing when it is destroyed.
-// Memory: that of the cached pages and of the twins of those that were ever written, 52 bytes for
-// each; for each page of the shape that was touched 8 bytes, and 16 of page tables.
+// Memory: that of the cached pages and of the twins of those that were ever written, 44 bytes for
+// each; for each page of the shape that was touched 4 bytes, and 16 of page tables.
 // Thread safety: one thread for each store: the one that creates it, uses its view and destroys it.
 #pragma once
 
@@ -51,7 +54,6 @@
 #include <vector>
 
 #include "base/status.h"
-#include "dsm/pages/eviction.h"
 #include "dsm/pages/frame_table.h"
 #include "dsm/pages/miss_handler.h"
 #include "dsm/protocol/page_store.h"
@@ -130,7 +132,7 @@ class FaultPages : private host::FaultTarget {
     return at(page).note;
   }
   void install_run(Page first, std::span<const std::byte> bytes, bool for_stores);
-  void invalidate(Page page);
+  void invalidate(Page page) { become(at(page), FrameState::dropped); }
 
   bool writable(Page page) const { return is_writable(at(page).state); }
   void allow_writes(Page page) { become(at(page), FrameState::writable); }
@@ -153,12 +155,10 @@ class FaultPages : private host::FaultTarget {
 
   bool full() const { return room() == 0; }
   Page room() const {
-    Page room = capacity_;
-    for (const FrameState state : cached_states) room -= frames_.count(state);
-    return room;
+    return capacity_ - frames_.count(FrameState::readable) - frames_.count(FrameState::writable) -
+           frames_.count(FrameState::left);
   }
-  // The page that it has proposed, and that is invalidated next, is given up for others.
-  Page victim();
+  Page victim() const;
 
  private:
   class Closing;
@@ -167,18 +167,16 @@ class FaultPages : private host::FaultTarget {
   explicit FaultPages(const Shape& shape)
       : shape_(shape),
         reclaimed_(std::min(shape.cached_pages / 16, most_reclaimed)),
-        capacity_(shape.cached_pages - reclaimed_),
-        eviction_(frames_, capacity_, shape_) {}
+        capacity_(shape.cached_pages - reclaimed_) {}
   Status prepare(const Options& options);
 
   bool on_fault(const host::Fault& fault) override;
   Status serve(Page page, host::FaultKind kind);
   Status open_again(const Frame& frame);
   void must(Page page, const Status& status);
-  Status obtain(Page page, bool write);
   Status miss(Page page, bool write);
-  void wake(Page page);
   void note_miss(Page page);
+  bool missed_lately(Page page) const;
 
   Status open_pages(Page first, Page count, bool write);
   Page opened(Page first, Page count, bool write) const;
@@ -203,11 +201,10 @@ class FaultPages : private host::FaultTarget {
     return state == FrameState::writable || state == FrameState::left;
   }
   static bool allows(const Frame* frame, bool write) {
-    return frame != nullptr && frame->state != FrameState::resting &&
-           (!write || is_writable(frame->state));
+    return frame != nullptr && (!write || is_writable(frame->state));
   }
 
-  Page install_with_memory(Page first, std::span<const std::byte> bytes, bool for_stores);
+  Page install_with_memory(Page first, std::span<const std::byte> bytes);
   Page install_new(Page first, std::span<const std::byte> bytes, bool for_stores);
   Frame& frame_for(Page page);
   void reclaim();
@@ -222,9 +219,6 @@ class FaultPages : private host::FaultTarget {
   }
 
   static constexpr Page no_page = ~Page{0};
-  static constexpr std::array cached_states{FrameState::readable, FrameState::returning,
-                                            FrameState::resting, FrameState::writable,
-                                            FrameState::left};
 
   const Shape shape_;
   const FrameTable::Slot reclaimed_;  // frames at once; 0: 1
@@ -233,8 +227,6 @@ class FaultPages : private host::FaultTarget {
   std::unique_ptr<host::GuardedMemory> memory_;
   MissHandler* handler_ = nullptr;
   FrameTable frames_;
-  Eviction eviction_;
-  Page proposed_ = no_page;   // the last victim(), until a page is invalidated
   host::ZeroMemory twins_;    // by slot
   host::ZeroMemory changes_;  // slots of frames that are `changing`
   std::uint32_t changes_count_ = 0;

@@ -5,8 +5,6 @@
 //   unused     of no page, and without memory
 //   dropped    not cached: the page may come again, and its memory is the next to be given up
 //   readable, writable, left (to the program)
-//   returning  readable, and to be given up late (eviction.h)
-//   resting    likewise, but closed until its next access
 //
 // Each operation takes a few loads and stores, whatever the number of pages. Nothing is allocated
 // after create(), so that all of it may be called in a signal handler, but for the lists of pages.
@@ -14,7 +12,7 @@
 // Invariants: DFR1 a slot that is used is in the list of its frame's state, oldest first: by the
 //                  time at which it came to that state.
 //             DFR2 slots are used in ascending order, and one that is used stays so.
-// Memory: 4 bytes for each page of the shape and 48 for each frame, where they are touched.
+// Memory: 4 bytes for each page of the shape and 40 for each frame, where they are touched.
 // Thread safety: one thread at a time.
 #pragma once
 
@@ -29,15 +27,7 @@
 
 namespace tombolo::dsm {
 
-enum class FrameState : std::uint8_t {
-  unused,
-  dropped,
-  readable,
-  returning,
-  resting,
-  writable,
-  left
-};
+enum class FrameState : std::uint8_t { unused, dropped, readable, writable, left };
 
 struct Frame {
   Page page = 0;
@@ -48,7 +38,6 @@ struct Frame {
   // Slots of the same state, from 1; 0: none.
   std::uint32_t older = 0;
   std::uint32_t newer = 0;
-  std::uint32_t since = 0;  // see eviction.h
 };
 
 class FrameTable {
@@ -77,7 +66,6 @@ class FrameTable {
   // Of the state, and the next one in order of age; null if there is none.
   Frame* oldest(FrameState state) { return at(list(state).oldest); }
   const Frame* oldest(FrameState state) const { return at(list(state).oldest); }
-  Frame* newer(const Frame& frame) { return at(frame.newer); }
   const Frame* newer(const Frame& frame) const { return at(frame.newer); }
 
   // A new one in the next slot, for no page yet.
@@ -137,7 +125,7 @@ class FrameTable {
 
   host::ZeroMemory index_;   // by page, its slot; from 1
   host::ZeroMemory frames_;  // by slot
-  std::array<List, static_cast<std::size_t>(FrameState::left) + 1> lists_{};
+  std::array<List, 5> lists_{};
   Slot used_ = 0;
 };
 
