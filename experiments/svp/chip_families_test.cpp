@@ -305,6 +305,27 @@ TEST_F(ChipFamilies, ThatWaitForEverEndWithTheRun) {
   EXPECT_NE(status.message().find("limit"), std::string::npos) << status.message();
 }
 
+void begins() { ++begun; }
+
+// By a request of a creator with other sources.
+TEST_F(ChipFamilies, OfAPlaceThatThereIsNotFail) {
+  run([](ChipSite& here) {
+    svp::Call call(here.open(1),
+                   {.function = &svp::Remote<&begins>::entry(), .place = svp::exclusive_place + 1},
+                   {});
+    call.open(here.reach());
+    call.ask_sync();
+    while (!call.ended()) {
+      call.advance(here.link());
+      here.link().poll([&](const svp::Message& m) { return call.take(m, here.reach()); });
+      EXPECT_TRUE(here.link().wait().ok());
+    }
+    EXPECT_EQ(call.completion().reason, ExitReason::failed);
+    EXPECT_EQ(call.completion().text, "there is no such place on a core");
+    EXPECT_EQ(begun, 0);
+  });
+}
+
 void creates_at_its_own_place(Index, svp::In<bool> between) {
   ChipSite& here = ChipSite::here();
   const svp::Site self = here.link().self();
