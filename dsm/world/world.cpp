@@ -104,6 +104,7 @@ void World::start(const HostThreads& host, AtEnd at_end, std::unique_ptr<Program
   world->at_end_ = at_end;
   world->kind_ = std::move(kind);
   world->job_ = job;
+  world->environment_ = environ;
   world->agree_with_others();
   all.step(world->make_memory());
   all.step(world->make_bases());
@@ -354,8 +355,9 @@ void World::end_team() {
 }
 
 // No page of the memory can be fetched once the job is finished: the rest of exit() on this stack,
-// and with the program's streams, is to find its pages open.
+// and with the program's streams, is to find its pages open. Open MPI's end reads the environment.
 void World::keep_stack_open() {
+  environ = environment_;
   constexpr std::size_t above = std::size_t{64} << 10;
   constexpr std::size_t below = std::size_t{128} << 10;
   std::fflush(nullptr);
@@ -459,6 +461,7 @@ void World::exit_at_once(int status) {
 // On a stack of its own: the caller's is of the program's memory, which ends.
 void World::leave() {
   ends_ = true;
+  environ = environment_;  // the host MPI's end reads it, when no page can be fetched any more
   const OffStackMemory::Stack stack;
   if (has_run_) std::fflush(stdout);
   host::call_on(stack.memory(), [this] {

@@ -216,8 +216,9 @@ class World {
   std::unique_ptr<ProgramMemories> kind_;
   std::unique_ptr<WorldLayout> layout_;
   std::span<std::byte> memory_;
-  std::span<std::byte> bases_;  // private memory of each process, for the C library's threads
-  OneSided* job_ = nullptr;     // null: the processes are forked
+  std::span<std::byte> bases_;    // private memory of each process, for the C library's threads
+  OneSided* job_ = nullptr;       // null: the processes are forked
+  char** environment_ = nullptr;  // at the start, where no page of the memory is
   std::unique_ptr<ServerTeam> team_;
   LaunchedServers* launched_ = nullptr;  // the team, if a launcher has started the processes
   std::unique_ptr<LaunchedCalls> launched_calls_;
