@@ -528,7 +528,7 @@ def test_options_become_settings(monkeypatch, tmp_path):
     assert {name for name in plain if name.startswith("TOMBOLO_DSM")} == set()
 
 
-@pytest.mark.parametrize(("text", "servers"), [("", 0), ("3", 3), ("-1", 0), ("some", 0)])
+@pytest.mark.parametrize(("text", "servers"), [("", 0), ("3", 3), ("-1", 0), ("some", 0), ("5000", 0)])
 def test_memory_servers_that_the_environment_asks_for_are_started_by_a_launcher(text, servers, monkeypatch):
     monkeypatch.setenv("TOMBOLO_DSM_SERVERS", text)
     assert dsm.memory_servers(None) == servers

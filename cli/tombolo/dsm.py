@@ -10,6 +10,7 @@ from tombolo.errors import UserError
 
 LAUNCHER = "tombolo-dsm"
 LIBRARY = "libtombolo_dsm.so"
+MOST_SERVERS = 4096  # memory servers
 
 
 @dataclass(frozen=True)
@@ -52,10 +53,12 @@ def mpi_job(choice: Choice, mpi: str | None, threads: int, program: list[str]) -
 
 
 def memory_servers(asked: int | None) -> int:
-    """Those that a launcher has to start besides the threads: `asked` for, or by the environment. Of a number that is
-    not understood there the program tells."""
+    """Those that a launcher has to start besides the threads: `asked` for, or by the environment. Of a number there that
+    the program does not take it tells."""
     text = os.environ.get("TOMBOLO_DSM_SERVERS", "")
-    return asked if asked is not None else int(text) if text.isdecimal() else 0
+    if asked is None:
+        asked = int(text) if text.isdecimal() else 0
+    return asked if asked <= MOST_SERVERS else 0
 
 
 def usable_mpi(key: str | None) -> mpis.Mpi:

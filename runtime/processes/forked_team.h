@@ -34,7 +34,7 @@ namespace tombolo::runtime {
 
 struct ForkedTeamPlan {
   int most = 1;  // members, which have the ranks below it
-  // Of a member, by rank, for messages; in the keeper's process.
+  // Of a member, by rank, for messages; in the keeper's process, and in one that calls add().
   std::function<std::string(int)> naming;
   std::function<void(int)> member;  // by rank; the member leaves the team when it returns
   // In the starter, by a signal's handler: a member ends the program with that status. Null:
