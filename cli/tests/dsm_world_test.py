@@ -119,6 +119,11 @@ def test_memory_servers_hold_more_than_all_caches_and_run_no_thread(machine):
     assert min(held) >= 1024 and max(held) < 1100, "striped over both"
 
 
+def test_a_program_without_threads_has_no_memory_servers():
+    outcome = ours(["true"], processes=2, heap="4MiB", cache="1MiB", transport="window", servers=2, stats="text")
+    assert re.findall(r"stats (\w+=\d)", outcome.stderr) == ["rank=0"]
+
+
 def test_pages_of_one_thread_stay_in_place():
     """In 100 rounds of two threads that each store to 16 pages, and read one of the other's."""
     done = ours([compiled("own_pages_check"), 2, 100], processes=3, heap="64MiB", transport="window", stats="text")

@@ -79,7 +79,7 @@ void InheritedMemories::note_counts(bool /*thread_has_ended*/) {
   if (records_ != nullptr) records_->note();
 }
 
-void InheritedMemories::tell_counts() {
+void InheritedMemories::tell_counts(Thread /*memory_servers*/) {
   if (records_ == nullptr) return;
   const std::array facts{runtime::Counters::Fact{"machine", "coherent"},
                          runtime::Counters::Fact{"transport", "map"}};

@@ -27,7 +27,7 @@ class InheritedMemories final : public ProgramMemories {
   Status make(const MemoryPlan& plan) override;
   Status enter(Thread thread, std::unique_ptr<ProgramMemory>& out) override;
   void note_counts(bool thread_has_ended) override;
-  void tell_counts() override;
+  void tell_counts(Thread memory_servers) override;
   Observer observer() override;
 
  private:

@@ -128,28 +128,29 @@ Observer PagedMemories::observer() {
 }
 
 // Of each memory server, the pages that have memory by now in its region.
-std::vector<std::uint64_t> PagedMemories::held_pages() const {
+std::vector<std::uint64_t> PagedMemories::held_pages(Thread memory_servers) const {
   const machine::Attachment at =
       shared_->attachment(surroundings(plan_.threads), settings_.options);
   std::vector<std::uint64_t> held;
-  for (machine::Home home = plan_.threads; home < shape_.cores(); ++home)
-    held.push_back(resident_pages(at.data[home].memory, shape_.pages_per_home()));
+  for (Thread i = 0; i < memory_servers; ++i)
+    held.push_back(resident_pages(at.data[plan_.threads + i].memory, shape_.pages_per_home()));
   return held;
 }
 
 // On a stack of its own, as each call of the memory: to find the lines of the source it starts
 // other programs.
-void PagedMemories::tell_counts() {
+void PagedMemories::tell_counts(Thread memory_servers) {
   if (records_ == nullptr) return;
   const OffStackMemory::Stack stack;
   if (!stack) return;
-  host::call_on(stack.memory(), [this] {
+  host::call_on(stack.memory(), [this, memory_servers] {
     const host::CallsPass of_the_runtime;
     const std::array facts{
         runtime::Counters::Fact{"machine", std::string(name(settings_.options.machine))},
         runtime::Counters::Fact{"transport", "window"},
         runtime::Counters::Fact{"protocol", "regional"}};
-    records_->tell(facts, reinterpret_cast<std::uint64_t>(plan_.at.data()), held_pages());
+    records_->tell(facts, reinterpret_cast<std::uint64_t>(plan_.at.data()),
+                   held_pages(memory_servers));
   });
 }
 

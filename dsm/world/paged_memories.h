@@ -25,7 +25,7 @@ class PagedMemories final : public ProgramMemories {
     runtime::Options options;
     WantedRecords records{};
     std::optional<std::uint64_t> cache_bytes{};  // of each thread
-    Thread memory_servers = 0;
+    Thread memory_servers = 0;                   // as ProgramMemories
     // As MissHandler::fail().
     void (*give_up)(const Status&) = nullptr;
   };
@@ -39,13 +39,13 @@ class PagedMemories final : public ProgramMemories {
   Thread memory_servers() const override { return settings_.memory_servers; }
   std::uint64_t open_at_once() const override { return *settings_.cache_bytes / 4; }
   void note_counts(bool thread_has_ended) override;
-  void tell_counts() override;
+  void tell_counts(Thread memory_servers) override;
   Observer observer() override;
 
  private:
   Status make_homes();
   bool can_lie_in_place() const;
-  std::vector<std::uint64_t> held_pages() const;
+  std::vector<std::uint64_t> held_pages(Thread memory_servers) const;
 
   Settings settings_;
   MemoryPlan plan_;

@@ -40,16 +40,16 @@ class ProgramMemories {
   // ones.
   virtual bool has_pages() const { return false; }
   // Processes without a thread that are the homes of all of it (003 section 5.3), numbered behind
-  // those of the threads; 0: those of the threads are.
+  // those of the threads. 0: the processes of the threads are the homes.
   virtual Thread memory_servers() const { return 0; }
   // Where it has pages: as many bytes are open at once for a system call, at least.
   virtual std::uint64_t open_at_once() const { return 0; }
 
   // Where counts are wanted: those of this process up to now, and its hottest pages at the end of a
   // thread, for the first process to tell. At the end, when the others have ended, it tells those
-  // of all, and writes the trace.
+  // of all, and writes the trace. `memory_servers`: so many processes of these were there.
   virtual void note_counts(bool /*thread_has_ended*/) {}
-  virtual void tell_counts() {}
+  virtual void tell_counts(Thread /*memory_servers*/) {}
   // The records of this process, after enter(): for waits that the memory does not see.
   virtual Observer observer() { return {}; }
 };

@@ -44,7 +44,7 @@ Status RemoteMemories::enter(Thread thread, std::unique_ptr<ProgramMemory>& out)
   OneSidedCore::Attachment at;
   at.self = thread;
   at.cores = shape_.cores();
-  at.waiting = machine::WaitPolicy::for_host(std::max(at.cores, runtime::processes_here()),
+  at.waiting = machine::WaitPolicy::for_host(std::max(shape_.threads, runtime::processes_here()),
                                              runtime::processors_for(runtime::processes_here()));
   at.job = &job_;
   return make_cached_memory<OneSidedCore>(plan_, shape_, std::move(at), settings_.give_up,
@@ -55,7 +55,7 @@ Observer RemoteMemories::observer() {
   return {.timed = settings_.statistics != runtime::Statistics::off};
 }
 
-void RemoteMemories::tell_counts() {
+void RemoteMemories::tell_counts(Thread /*memory_servers*/) {
   if (settings_.statistics == runtime::Statistics::off || !has_thread()) return;
   using runtime::Counters;
   const std::array facts{Counters::Fact{"rank", std::to_string(job_.rank())},

@@ -34,7 +34,7 @@ class RemoteMemories final : public ProgramMemories {
   Thread memory_servers() const override { return settings_.memory_servers; }
   std::uint64_t open_at_once() const override { return settings_.cache_bytes / 4; }
   // Of this process alone; not in a memory server, which counts nothing.
-  void tell_counts() override;
+  void tell_counts(Thread memory_servers) override;
   Observer observer() override;
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the processes of a program's threads, its *servers*, and how one of them reaches the
-// others: however these came to be (forked_servers.h, launched_servers.h). The first process is
-// server 0.
+// Purpose: the processes of a program's threads, its *servers*, and its memory servers, and how one
+// of them reaches the others: however these came to be (forked_servers.h, launched_servers.h). The
+// first process is server 0.
 //
 // Invariants: SVT1 a process that ends before the program does ends the program, after one message.
 // Thread safety: the thread that runs the program in each process.

@@ -107,7 +107,7 @@ void World::start(const HostThreads& host, AtEnd at_end, std::unique_ptr<Program
   world->environment_ = environ;
   world->agree_with_others();
   all.step(world->make_memory());
-  all.step(world->make_bases());
+  all.step(world->holds_memory() ? Status() : world->make_bases());
   all.step(world->start_launched_team());
   const auto thread = static_cast<Thread>(job == nullptr ? 0 : job->rank());
   all.step(world->holds_memory() ? Status() : world->enter(thread));
@@ -346,7 +346,7 @@ void World::end_team() {
   if (the_world->job_ != nullptr) the_world->keep_stack_open();
   Inside inside;
   if (the_world->team_) the_world->team_->end();
-  the_world->kind_->tell_counts();
+  the_world->tell_counts();
   if (the_world->job_ == nullptr) return;
   // The rest of the program's end is the C library's and the host MPI's.
   inside.for_ever();
@@ -404,8 +404,10 @@ void World::end_others() {
   ends_ = true;
   const Inside inside;
   if (team_) team_->end();
-  kind_->tell_counts();
+  tell_counts();
 }
+
+void World::tell_counts() { kind_->tell_counts(team_ ? layout_->memory_servers : 0); }
 
 bool World::is_in_a_child() const {
   const host::CallsPass of_the_runtime;
@@ -467,7 +469,7 @@ void World::leave() {
   host::call_on(stack.memory(), [this] {
     const Inside inside;
     const host::CallsPass of_the_runtime;
-    kind_->tell_counts();
+    tell_counts();
     team_->leave();
     host_.exit(0);
   });

@@ -102,15 +102,17 @@ class World {
   bool is_server() const;
   // In such a process: runs threads until the program ends.
   [[noreturn]] void serve();
-  // Whether this process, of several that were launched, is a memory server.
+  // Whether this process, of several that were launched, is a memory server. A forked one knows
+  // its rank instead, and has no use for this object.
   bool holds_memory() const;
-  // In such a process: until the program ends.
+  // In a launched memory server: waits until the program ends.
   [[noreturn]] void hold_memory();
   bool is_first() const { return process_->running == ThreadTable::first_thread; }
   // Whether the end of the program has begun in this process.
   bool ends() const { return ends_; }
 
-  // As ThreadTable::create(). The first call forks the keeper of the processes, if they are forked.
+  // As ThreadTable::create(). The first call forks the keeper of the processes and the memory
+  // servers, if they are forked: EAGAIN if it cannot.
   int create(Task task, ThreadHandle& out);
   // Sends the signal to the thread. ESRCH if it does not exist.
   int signal(ThreadHandle thread, int number);
@@ -189,6 +191,7 @@ class World {
   Status start_launched_team();
   int start_server(Thread server);
   void tell_of_refusal();
+  void tell_counts();
   bool process_of(ThreadHandle thread, Thread& server);
   [[noreturn]] void serve(Thread server);
   [[noreturn]] void be_member(int rank);
