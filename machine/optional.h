@@ -110,6 +110,20 @@ concept DefersStores = requires(C& core) {
   { core.settle() } -> std::same_as<void>;
 };
 
+// A fence whose price one side pays for both (asymmetric fences, P1202). Where one core does
+// fence_light() and another fence_heavy(), they order as two calls of fence(): of a core that
+// stores, does fence_light(), and loads, and one that stores, does fence_heavy(), and loads, one
+// sees the other's store. Two heavy ones order as well, two light ones nothing.
+// fences_asymmetrically(): whether the host allows it; the same for as long as the process lives.
+// Where it is false, neither may be called.
+// Without it, or where the host does not: an algorithm that pays for atomic operations.
+template <class C>
+concept FencesAsymmetrically = requires(C& core) {
+  { core.fences_asymmetrically() } -> std::same_as<bool>;
+  { core.fence_light() } -> std::same_as<void>;
+  { core.fence_heavy() } -> std::same_as<void>;
+};
+
 // ---- Threads ------------------------------------------------------------------------------------
 
 // several_threads(): from now on several threads of this process use the core, at once or in turn:
@@ -185,6 +199,7 @@ struct Extras {
   bool keeps_views_apart = false;
   bool stores_alone = false;
   bool defers_stores = false;
+  bool fences_asymmetrically = false;
   bool is_told_of_threads = false;
   bool wants_shared_memory = false;
   bool evicts_at_random = false;
@@ -203,6 +218,7 @@ inline constexpr Extras extras_of{.publishes_written = PublishesWritten<C>,
                                   .keeps_views_apart = KeepsViewsApart<C>,
                                   .stores_alone = StoresAlone<C>,
                                   .defers_stores = DefersStores<C>,
+                                  .fences_asymmetrically = FencesAsymmetrically<C>,
                                   .is_told_of_threads = IsToldOfThreads<C>,
                                   .wants_shared_memory = WantsSharedMemory<C>,
                                   .evicts_at_random = EvictsAtRandom<C>,

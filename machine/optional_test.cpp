@@ -67,6 +67,12 @@ struct Deferring : Example {
   void settle() { ++settled; }
   int settled = 0;
 };
+struct Asymmetric : Example {
+  using Example::Example;
+  static bool fences_asymmetrically() { return true; }
+  void fence_light() {}
+  void fence_heavy() { fence(); }
+};
 struct Threaded : Example {
   using Example::Example;
   void several_threads() {}
@@ -115,6 +121,7 @@ TEST(Optional, EachIsRecognised) {
   expect_extras<Ranged>({.views_ranges = true});
   expect_extras<Alone>({.stores_alone = true});
   expect_extras<Deferring>({.defers_stores = true});
+  expect_extras<Asymmetric>({.fences_asymmetrically = true});
   expect_extras<Threaded>({.is_told_of_threads = true});
   expect_extras<Telling>({.tells_losses = true});
   expect_extras<Sited>({.names_sites = true});
@@ -133,6 +140,12 @@ struct CannotClose : Example {
   const Telling::Findings& findings() const { return none; }
   Telling::Findings none;
 };
+// It does not say whether its host allows them.
+struct FencesBlindly : Example {
+  using Example::Example;
+  void fence_light() {}
+  void fence_heavy() { fence(); }
+};
 struct NoRoomForShared : Example {
   using Example::Example;
   static std::size_t shared_bytes(std::span<const DataRegion>) { return 8; }
@@ -144,6 +157,7 @@ struct PublishesOneHome : Example {
 TEST(Optional, NearMissesAreNot) {
   expect_extras<HasViews>({});
   expect_extras<CannotClose>({});
+  expect_extras<FencesBlindly>({});
   expect_extras<NoRoomForShared>({});
   expect_extras<PublishesOneHome>({});
 }

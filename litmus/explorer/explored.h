@@ -99,9 +99,15 @@ class Explored : public ExploredBase {
         {.kind = Operation::Kind::atomic, .word = word, .compares = true, .expected = expected},
         [=](std::uint64_t old) { return old == expected ? desired : old; });
   }
+
+  static bool fences_asymmetrically() { return true; }
+  // Nothing: the explored machine has no compiler that moves stores or loads.
+  void fence_light() {}
+  void fence_heavy() { run_.fence_all(self()); }
 };
 static_assert(machine::Core<Explored>);
-static_assert(machine::extras_of<Explored> == machine::Extras{.has_no_views = true});
+static_assert(machine::extras_of<Explored> ==
+              machine::Extras{.has_no_views = true, .fences_asymmetrically = true});
 
 // The register of a home is the first word of its sync block.
 class ExploredRegisters : public ExploredBase {

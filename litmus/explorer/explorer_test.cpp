@@ -47,7 +47,7 @@ class RandomProgram final : public Program {
     const machine::DataPlace place{0, random.below(2) * line_bytes + random.below(2) * 8};
     const auto saw = [&](std::uint64_t v) { seen_[core.self()] += fmt::format("{} ", v); };
     std::uint64_t v = value;
-    switch (random.below(13)) {
+    switch (random.below(14)) {
       case 0:
         return saw(core.load(word));
       case 1:
@@ -77,6 +77,8 @@ class RandomProgram final : public Program {
       case 10:
         return (void)core.pause(1).ok();
       case 11:
+        return core.fence_heavy();
+      case 12:
         if (core.load(word) == 0) (void)core.pause(1).ok();
         return saw(core.load(word));
       default:

@@ -29,7 +29,7 @@ void one_operation(Actor& core, Random& random, bool cached, unsigned number) {
   const auto line = static_cast<unsigned>(random.below(2));
   const auto unit = static_cast<unsigned>(random.below(2));
   const std::uint64_t v = 1 + random.below(2);
-  switch (random.below(9)) {
+  switch (random.below(10)) {
     case 0:
       core.load(word);
       break;
@@ -51,6 +51,9 @@ void one_operation(Actor& core, Random& random, bool cached, unsigned number) {
       break;
     case 7:
       core.pause();
+      break;
+    case 8:
+      core.fence_all();  // always a step, with another core
       break;
     default:
       if (cached)
@@ -156,6 +159,7 @@ const Bodies::Body add0 = [](Actor& core) { core.add(0, 1); };
 const Bodies::Body add1 = [](Actor& core) { core.add(1, 1); };
 const Bodies::Body store0 = [](Actor& core) { core.store(0, 1), core.load(1); };
 const Bodies::Body store1 = [](Actor& core) { core.store(1, 1), core.load(1); };
+const Bodies::Body fences_all = [](Actor& core) { core.fence_all(), core.load(1); };
 const Bodies::Body fails0 = [](Actor& core) { core.change(0, 1, 2); };
 const Bodies::Body works0 = [](Actor& core) { core.change(0, 0, 2); };
 const Bodies::Body await0 = [](Actor& core) { core.await(0, 0); };
@@ -194,6 +198,12 @@ const Pair pairs[] = {
     {"store that leaves, and a change of its word",
      [](Actor& core) { core.load(1), core.store(1, 2), core.pause(); },
      [](Actor& core) { core.swap(1, 2), core.load(0); }, "0", "s0", "1", true},
+    {"fence of a core, and its step, which may store", fences_all, load0, "", "0", "1", true},
+    {"fences of each other", fences_all, fences_all, "", "0", "1", true},
+    {"fence of a core, and its store that leaves", fences_all, store1, "", "0", "s1", false},
+    {"store that leaves, and a fence behind it",
+     [](Actor& core) { core.store(0, 1), core.load(1), core.fence_all(); }, load0, "0", "s0", "1",
+     true},
     {"reads", read0, read0, "", "0v0", "1v0", false},
     {"read and refresh", read0, refresh0, "", "0v0", "1", false},
     {"read and publish", read0, publish0, "1v0", "0v0", "1", true},

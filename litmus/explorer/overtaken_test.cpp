@@ -60,6 +60,26 @@ TEST(Overtaken, DrainsAndPublishesComeBeforeWhatTheyHoldBack) {
       << "once";
 }
 
+// On a machine that has them.
+TEST(Overtaken, DrainsAndPublishesComeBeforeAsymmetricFences) {
+  class Asymmetric : public machine::testing::Forwarding<RecordedCore> {
+   public:
+    using Forwarding::Forwarding;
+    static bool fences_asymmetrically() { return true; }
+    void fence_light() {}
+    void fence_heavy() { fence(); }
+  };
+  const auto after = [](auto&& operation) {
+    Recorder recorder({.cores = 2, .sync_bytes = 64, .data_bytes = 192});
+    Overtaken<Asymmetric> core(recorder.attachment(0));
+    core.publish(line, 8);
+    operation(core);
+    return recorder.take();
+  };
+  EXPECT_EQ(after([](auto& core) { core.fence_light(); }), "0:publish(1,0,8)");
+  EXPECT_EQ(after([](auto& core) { core.fence_heavy(); }), "0:publish(1,0,8) 0:fence");
+}
+
 TEST(Overtaken, ReadsAndWritesOvertakeThem) {
   std::uint64_t v = 0;
   EXPECT_EQ(order_before([&](Core& core) {

@@ -106,6 +106,7 @@ void Run::restart() {
   for (CoreState& core : cores_) {
     core.own.clear();
     core.history = 0;
+    core.new_stores = 0;
     core.looks.clear();
     core.waited.clear();
     core.unnotified.clear();
@@ -168,6 +169,8 @@ bool Run::may_step(const CoreState& core) const {
     case Kind::atomic:
     case Kind::fence:
       return core.own.stores().empty();
+    case Kind::fence_other:
+      return core.own.stores().empty() && cores_[core.next.other].old_stores() == 0;
     case Kind::wait:
       return core.next.holds(core.next.predicate, core.own.visible(core.next.word));
     case Kind::pause:
@@ -206,11 +209,11 @@ bool Run::is_private_now(const CoreState& core) const {
   return (core.next.kind == Kind::fence || core.next.kind == Kind::drain) && may_step(core);
 }
 
-// It may step, or waits only for its own stores and write-throughs to leave.
+// It may step, or waits only for stores and write-throughs to leave.
 bool Run::could_go_on(const CoreState& core) const {
   const Kind kind = core.next.kind;
-  return !core.ended &&
-         (kind == Kind::atomic || kind == Kind::fence || kind == Kind::drain || may_step(core));
+  return !core.ended && (kind == Kind::atomic || kind == Kind::fence || kind == Kind::fence_other ||
+                         kind == Kind::drain || may_step(core));
 }
 
 // Whether a step of this core is within the bound on preemptions.
@@ -299,6 +302,7 @@ void Run::apply(const Transition& transition) {
     case Transition::Kind::step_with_age:
       woken_ = !may_step(core);
       if (bounds_.preemptions != no_bound && !is_private_now(core)) pass_turn(core);
+      core.new_stores = 0;
       run_fibre(core);
       break;
     case Transition::Kind::leave_buffer:
@@ -306,6 +310,7 @@ void Run::apply(const Transition& transition) {
         say(fmt::format("its store of {} to {} reaches memory", core.own.stores().front().value,
                         word_name(core.own.stores().front().word)));
       if (core.own.oldest_store_to_memory()) core.saw_change = true;
+      core.new_stores = std::min(core.new_stores, core.own.stores().size());
       break;
     case Transition::Kind::settle:
       core.own.settle(transition.index);
@@ -340,6 +345,7 @@ std::uint64_t Run::key() const {
     if (!core.ended) {
       key = mix(mix(key, static_cast<std::uint64_t>(core.next.kind)), core.next.mask);
       key = mix(mix(key, core.next.word), core.next.line);
+      key = mix(key, core.next.other);
     }
     key = mix(key, core.saw_change ? 1 : 0);
     for (const Look& look : core.looks)
@@ -406,7 +412,8 @@ bool Run::dependent_in_one_core(const Transition& a, const Transition& b) const 
   if (next.kind == Kind::pause) return true;
   switch (b.kind) {
     case Transition::Kind::leave_buffer:
-      return next.kind == Kind::atomic || next.kind == Kind::fence;
+      return next.kind == Kind::atomic || next.kind == Kind::fence ||
+             next.kind == Kind::fence_other;
     case Transition::Kind::settle:
       return next.kind == Kind::drain ||
              (is_data(next.kind) && next.line == b.index / units_per_line);
@@ -424,10 +431,17 @@ bool Run::is_forced(const Transition& transition) const {
   return transition.is_step() && is_private_now(cores_[transition.core]);
 }
 
+// Whether the step waits for the other core's stores: each step of that core makes some of these.
+bool Run::fences(const Transition& transition, Home other) const {
+  const Operation& next = cores_[transition.core].next;
+  return transition.is_step() && next.kind == Kind::fence_other && next.other == other;
+}
+
 bool Run::dependent(const Transition& a, const Transition& b) const {
   // After the one, another core may be able to step, and the other is not possible any more.
   if (wakes(a) || wakes(b)) return true;
   if (a.core == b.core) return dependent_in_one_core(a, b);
+  if ((b.is_step() && fences(a, b.core)) || (a.is_step() && fences(b, a.core))) return true;
   bool conflict = false;
   each_object(a, [&](std::size_t object, bool changes) {
     each_object(b, [&](std::size_t other, bool other_changes) {
@@ -443,7 +457,7 @@ void Run::remember(CoreState& core, std::uint64_t saw, std::uint64_t gave) {
   const Operation& next = core.next;
   const std::uint64_t what = saw + (static_cast<std::uint64_t>(next.kind) << 56);
   core.history = mix(core.history, what);
-  const std::uint64_t where = mix(mix(next.word, next.line), next.mask);
+  const std::uint64_t where = mix(mix(next.word + next.other, next.line), next.mask);
   core.round = mix(mix(mix(core.round, what), where), gave);
   if (next.kind != Kind::load) core.last_was_load = false;
 }
@@ -500,6 +514,7 @@ void Run::store(Home self, std::size_t word, std::uint64_t v) {
   const auto believed = look != nullptr ? std::optional(look->value) : std::nullopt;
   look_at_word(core, word, believed.value_or(v), v);
   core.own.stores().push_back({.word = word, .value = v, .believed = believed});
+  ++core.new_stores;
   note_change(core, word);
   if (telling()) say(fmt::format("stores {} to {}: in its buffer", v, word_name(word)));
 }
@@ -520,6 +535,17 @@ void Run::fence(Home self) {
   stop(self, {.kind = Kind::fence});
   remember(cores_[self], 0);
   if (telling()) say("fence: its store buffer is empty");
+}
+
+void Run::fence_all(Home self) {
+  if (cores_.size() == 1) return fence(self);
+  for (const CoreState& other : cores_) {
+    if (other.self == self) continue;
+    stop(self, {.kind = Kind::fence_other, .other = other.self});
+    remember(cores_[self], 0);
+    if (telling())
+      say(fmt::format("fence of core {}: its earlier stores are in memory", other.self));
+  }
 }
 
 void Run::finish_wait(Home self, std::size_t word) {
@@ -634,6 +660,9 @@ void Run::write(Home self, DataPlace place, const std::byte* in, std::size_t byt
 
 void Run::write_through(Home self, DataPlace place, const std::byte* in, std::size_t bytes) {
   CoreState& core = cores_[self];
+  // A write-through stops or not by the time at which earlier ones settle; which stores a fence of
+  // this core waits for must follow from the core's history alone (RU2).
+  core.new_stores = 0;
   each_line(place, bytes, [&](auto line, auto offset, auto count, auto done) {
     const LineBytes line_of_bytes = placed(offset, in + done, count);
     for (std::size_t unit = offset / unit_bytes; unit * unit_bytes < offset + count; ++unit) {
@@ -707,6 +736,8 @@ std::string Run::operation_name(const Operation& operation) const {
       return "atomic on " + word_name(operation.word);
     case Kind::fence:
       return "fence";
+    case Kind::fence_other:
+      return fmt::format("fence of core {}", operation.other);
     case Kind::wait:
       return fmt::format("wait for {}, which holds {}", word_name(operation.word),
                          memory_.load(operation.word));

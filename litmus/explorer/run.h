@@ -14,7 +14,8 @@
 // of a line that a read or the fetch of a write sees (R1); when a written line is evicted, within
 // `Bounds::evictions`, taking its stale neighbours along (R1, R2); when and in which order
 // write-throughs reach memory before drain. Fences, atomics and drain wait for the operations that
-// they order.
+// they order; a fence of another core, for the stores of that core from before its last step: that
+// fence may have been before those that follow the step, which are in the buffer at once.
 //
 // Loops that wait would make runs endless. A core that pauses goes on only when something that it
 // has looked at since its last pause is different now, or was before a store of its own came over
@@ -62,6 +63,7 @@ struct Operation {
     store,
     atomic,
     fence,
+    fence_other,  // of the core `other`, and the own one
     wait,
     pause,  // sync words
     read,
@@ -73,6 +75,7 @@ struct Operation {
   };
   Kind kind = Kind::pause;
   std::size_t word = 0;
+  machine::Home other = 0;
   std::uint32_t line = 0;
   LineMask mask = 0;      // of the line
   bool compares = false;  // an atomic that changes nothing unless it finds `expected`
@@ -126,6 +129,8 @@ class Run {
     return old;
   }
   void fence(machine::Home core);
+  // Then of each other core, one after the other.
+  void fence_all(machine::Home core);
   template <class Predicate>
   void wait(machine::Home core, std::size_t word, Predicate& predicate) {
     note_wait(core, word);
@@ -155,12 +160,14 @@ class Run {
   };
   struct CoreState {
     explicit CoreState(Memory& memory) : own(memory) {}
+    std::size_t old_stores() const { return own.stores().size() - new_stores; }
     PrivateMemory own;
     std::unique_ptr<host::Fibre> fibre;
     Run* run = nullptr;
     machine::Home self = 0;
     bool ended = true;
     Operation next;
+    std::size_t new_stores = 0;  // in its buffer, since its last step or write-through
     std::uint64_t history = 0;
     std::vector<Look> looks;       // since its last pause
     bool saw_change = false;       // some of them differed from the one before
@@ -210,6 +217,7 @@ class Run {
   void pass_turn(const CoreState& core);
   bool is_private_now(const CoreState& core) const;
   bool may_be_woken(const CoreState& core) const;
+  bool fences(const Transition& transition, machine::Home other) const;
   bool wakes(const Transition& transition) const;
   void add_steps(CoreState& core, std::vector<Transition>& choices);
   void add_own_steps(CoreState& core, std::vector<Transition>& choices);

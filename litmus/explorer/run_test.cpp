@@ -83,6 +83,32 @@ TEST(Steered, FenceWithAnEmptyBufferIsNoStep) {
   EXPECT_TRUE(one.run.ended());
 }
 
+TEST(Steered, FenceOfAllWaitsForTheStoresOfEachCore) {
+  const auto stores = [](unsigned word) {
+    return [=](Actor& core) { core.store(word, 1), core.load(0), core.load(1); };
+  };
+  Steered three({[](Actor& core) { core.store(0, 1), core.fence_all(), core.load(1); }, stores(1),
+                 stores(2)});
+  EXPECT_EQ(three.now(), "s0 1 s1 2 s2") << "its own store comes first";
+  EXPECT_EQ(three.after("s0"), "0 1 s1 2 s2") << "the others' may come behind their fences";
+  EXPECT_EQ(three.after("1"), "1 s1 2 s2") << "one behind which its core has gone on may not";
+  EXPECT_EQ(three.run.where_everybody_is(),
+            "core 0: fence of core 1; core 1: load word 0:8; core 2: load word 0:0");
+  EXPECT_EQ(three.after("s1"), "0 1 2 s2");
+  EXPECT_EQ(three.after("2"), "0 1 2 s2") << "one core after the other";
+  EXPECT_EQ(three.after("0"), "1 2 s2");
+  EXPECT_EQ(three.after("s2"), "0 1 2");
+  EXPECT_EQ(three.after("0"), "0 1 2");
+  EXPECT_EQ(three.run.where_everybody_is(),
+            "core 0: load word 0:8; core 1: load word 0:8; core 2: load word 0:8");
+}
+
+TEST(Steered, FenceOfAllWithoutOthersIsAFence) {
+  Steered one({[](Actor& core) { core.store(0, 1), core.fence_all(), core.load(1); }});
+  EXPECT_EQ(one.now(), "s0");
+  EXPECT_EQ(one.run.where_everybody_is(), "core 0: fence");
+}
+
 TEST(Steered, WaitLastsUntilItsValueIsSeen) {
   Steered two({[](Actor& core) { core.await(0, 2); },
                [](Actor& core) { core.add(0, 1), core.add(0, 1), core.add(0, 1); }});

@@ -104,6 +104,22 @@ TEST(Schedules, WithAFenceHaveStoreBeforeLoad) {
   EXPECT_EQ(coverage.longest, 6u) << "a fence is a step";
 }
 
+// Where the other core has no fence.
+TEST(Schedules, WithAFenceOfAllHaveStoreBeforeLoadInBoth) {
+  const auto store_and_load = [](unsigned own, bool fences) {
+    return [=](Actor& core) {
+      core.store(own, 1);
+      if (fences) core.fence_all();
+      core.saw(core.load(1 - own));
+    };
+  };
+  const Coverage coverage = explored({store_and_load(0, true), store_and_load(1, false)}, plain);
+  EXPECT_TRUE(coverage.within_bounds());
+  EXPECT_EQ(coverage.outcomes.size(), 3u) << "one sees the other";
+  EXPECT_EQ(explored({store_and_load(0, true), store_and_load(1, false)}, {}).outcomes.size(), 3u);
+  EXPECT_EQ(explored({store_and_load(0, false), store_and_load(1, false)}, {}).outcomes.size(), 4u);
+}
+
 TEST(Schedules, OfStoresKeepTheOrderOfTheirCore) {
   const auto stores = [](std::uint64_t v) {
     return [=](Actor& core) {
@@ -197,7 +213,7 @@ TEST(Bound, OnPreemptionsCountsTurnsThatAreTaken) {
   EXPECT_EQ(orders({3, 3}, 5), interleavings({3, 3}));
 }
 
-// A core that waits only for its own stores or writes to leave could go on: to take its turn
+// A core that waits only for stores or writes to leave could go on: to take its turn
 // counts.
 TEST(Bound, OnPreemptionsIsNotEvadedByAFence) {
   const auto fenced = [](Actor& core) {
@@ -215,6 +231,12 @@ TEST(Bound, OnPreemptionsIsNotEvadedByAFence) {
   expect_executions(explored({fenced, adds(1, 1)}, bounds), 1);
   expect_executions(explored({drained, adds(1, 1)}, bounds), 1);
   expect_executions(explored({fenced, adds(1, 1)}, plain), 3);
+  const auto fences_all = [](Actor& core) {
+    core.store(0, 1);
+    core.fence_all();
+    core.saw(core.load(1));
+  };
+  expect_executions(explored({fences_all, adds(1, 1)}, bounds), 1);
 }
 
 // A core that waits for another could not: to go on instead of it does not count.

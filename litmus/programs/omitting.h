@@ -13,7 +13,7 @@
 
 namespace tombolo::litmus {
 
-enum class Omit : std::uint8_t { publish, refresh, drain, fence, wait, notify };
+enum class Omit : std::uint8_t { publish, refresh, drain, fence, fence_heavy, wait, notify };
 
 template <machine::Core C, Omit What, unsigned Every = 1, unsigned Which = 0>
 class Omitting : public machine::testing::Forwarding<C> {
@@ -32,6 +32,9 @@ class Omitting : public machine::testing::Forwarding<C> {
   }
   void fence() {
     if (!omits(Omit::fence)) Base::fence();
+  }
+  void fence_heavy() requires machine::FencesAsymmetrically<C> {
+    if (!omits(Omit::fence_heavy)) Base::fence_heavy();
   }
   template <class Predicate>
   Status wait_until(typename Base::Word word, Predicate&& predicate) {

@@ -78,6 +78,11 @@ class Forwarding {
     core_.store_alone(word, v);
   }
   void settle() requires DefersStores<C> { core_.settle(); }
+  bool fences_asymmetrically() requires FencesAsymmetrically<C> {
+    return core_.fences_asymmetrically();
+  }
+  void fence_light() requires FencesAsymmetrically<C> { core_.fence_light(); }
+  void fence_heavy() requires FencesAsymmetrically<C> { core_.fence_heavy(); }
   void several_threads() requires IsToldOfThreads<C> { core_.several_threads(); }
   void set_site(std::uint64_t site) requires NamesSites<C> { core_.set_site(site); }
   void hand_back() requires KeepsViewsApart<C> { core_.hand_back(); }

@@ -39,6 +39,7 @@ class Actor {
     return core_.compare_exchange(at(word), expected, desired);
   }
   void fence() { core_.fence(); }
+  void fence_all() { core_.fence_heavy(); }
   void pause() { (void)core_.pause(1).ok(); }
   void notify(machine::Home home) { core_.notify(home); }
   void await(unsigned word, std::uint64_t v) {
