@@ -115,6 +115,7 @@ Pool::Pool(const PoolSettings& settings) : settings_(settings), number_(next_num
 
 void Pool::start() {
   refuse_threads_in_processes();
+  (void)Worker::Core::fences_asymmetrically();  // dear where it is asked first behind more threads
   (void)host::tell_faults(&Worker::explain_fault).ok();  // without it, faults are as ever
   Pools& pools = Pools::here();
   const std::lock_guard lock(pools.mutex);
