@@ -71,7 +71,7 @@ class BiasedTurnsProgram final : public Program {
     for (const auto& all : ran_) positions.insert(all.begin(), all.end());
     for (const auto& [turn, position] : positions)
       if (const auto [at, is_new] = by_position.emplace(position, turn); !is_new)
-        run.fail(fmt::format("turns: families {} and {} ran at a time, as number {}", turn,
+        run.fail(fmt::format("lost or stale data: families {} and {} both ran as number {}", turn,
                              at->second, position));
     std::size_t given_up = 0;
     for (const auto& all : given_up_) given_up += all.size();
