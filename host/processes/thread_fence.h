@@ -8,9 +8,11 @@
 namespace tombolo::host {
 
 // Whether fence_threads() may be called: the kernel knows the call, and allows it. The first one of
-// a process tells the kernel; best before its first thread starts, since the kernel takes some
-// milliseconds where there are several.
+// a process tells the kernel, which takes some milliseconds where the process has several threads.
 bool can_fence_threads();
+
+// Asks can_fence_threads() if the process has one thread: before it starts others.
+void ask_early_for_thread_fences();
 
 // Each thread of the process passes a full fence between the call and its return. Stops the program
 // if the kernel, which has allowed the call before, refuses it.

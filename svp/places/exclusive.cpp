@@ -8,8 +8,6 @@
 
 namespace tombolo::svp {
 
-Exclusive::Exclusive() : biases_(Worker::Core::fences_asymmetrically() ? 0 : most_biases) {}
-
 Exclusive::~Exclusive() {
   const std::uint64_t last = last_.load();
   TOMBOLO_CHECK(last == 0 || (Queue::is_biased(last) && !Queue::is_in(inside_[newest_].load())),
@@ -54,6 +52,7 @@ Turn* Exclusive::leave_to_next(Turn& turn) {
 }
 
 std::uint64_t Exclusive::next_bias(const Worker& worker) {
+  if (biases_ == 0 && !Worker::Core::fences_asymmetrically()) biases_ = most_biases;
   if (biases_ == most_biases) return 0;
   newest_ = biases_++;
   next_row_ *= row_factor;

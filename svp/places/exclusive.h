@@ -45,7 +45,7 @@ struct QueuedTurn : Turn {
 
 class Exclusive {
  public:
-  Exclusive();
+  Exclusive() = default;
   ~Exclusive();
   Exclusive(const Exclusive&) = delete;
   Exclusive& operator=(const Exclusive&) = delete;
@@ -180,7 +180,7 @@ class Exclusive {
   alignas(64) std::atomic<const Scope*> serving_{nullptr};
   std::atomic<std::uint64_t> inside_[most_biases]{};
   std::uint32_t newest_ = 0;  // bias
-  std::uint32_t biases_;      // that the place has had
+  std::uint32_t biases_ = 0;  // that the place has had; most_biases: it may have none
   // Families that `alone_` has created and run, without another one's between.
   std::uint32_t in_row_ = 0;
   std::uint32_t next_row_ = first_row;  // for the next bias

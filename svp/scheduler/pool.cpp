@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "host/faults/fault_router.h"
+#include "host/processes/thread_fence.h"
 #include "machine/place.h"
 #include "runtime/options/svp_options.h"
 #include "runtime/processes/processors_here.h"
@@ -115,7 +116,7 @@ Pool::Pool(const PoolSettings& settings) : settings_(settings), number_(next_num
 
 void Pool::start() {
   refuse_threads_in_processes();
-  (void)Worker::Core::fences_asymmetrically();  // dear where it is asked first behind more threads
+  host::ask_early_for_thread_fences();
   (void)host::tell_faults(&Worker::explain_fault).ok();  // without it, faults are as ever
   Pools& pools = Pools::here();
   const std::lock_guard lock(pools.mutex);
