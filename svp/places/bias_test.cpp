@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -364,6 +365,25 @@ TEST_F(Bias, IsNotUsedUpWhereAnotherTurnComesFirst) {
 }
 
 using BiasDeathTest = Bias;
+
+// In a program that has not asked the kernel yet.
+TEST(NoBiasDeathTest, IsThereWhereTheKernelRefusesFences) {
+  ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
+  EXPECT_EXIT(
+      {
+        const host::testing::Answering answering([](const host::testing::Call& call) {
+          return call.number == SYS_membarrier ? host::testing::refuse(ENOSYS)
+                                               : host::testing::pass(call);
+        });
+        LookedAt place;
+        LocalPlace worker(1);
+        constexpr unsigned most = 2 * Exclusive::first_row;
+        bool never = false;
+        create(worker, [&] { never = place.passes_before_bias(most) == most; }).sync();
+        std::_Exit(never ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
 
 TEST_F(BiasDeathTest, APlaceEndsAfterTheFamilyInside) {
   ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
