@@ -298,7 +298,7 @@ def test_a_killed_process_ends_all_of_them(which, by, transport):
     os.kill({"first": started.pid, "keeper": keeper, "thread": thread}[which], by)
     _, told = started.communicate(timeout=10)
     assert started.returncode != 0
-    assert told.count("tombolo: ") == (by == signal.SIGKILL), "the user who ends the program needs no line about it"
+    assert told.count("tombolo: ") == (by == signal.SIGKILL), "a line tells of SIGKILL, none of SIGTERM"
     if by == signal.SIGKILL and which != "keeper":
         killed = thread if which == "thread" else started.pid
         assert f"(process {killed}) was killed by signal 9" in told

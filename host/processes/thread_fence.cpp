@@ -58,9 +58,8 @@ void fence_threads() {
   // A forked child may have to register again.
   const bool again = errno == EPERM && ask();
   TOMBOLO_CHECK(again,
-                "membarrier: the kernel allowed it when families began, and refuses it now ({}): a "
-                "filter of system calls, if there is one, has to come before the first family, or "
-                "to allow it",
+                "membarrier: the kernel allowed it before, and refuses it now ({}): a filter of "
+                "system calls that is set while families run has to allow it",
                 std::strerror(errno));
 }
 

@@ -89,7 +89,7 @@ TEST_F(ThreadFenceDeathTest, StopsTheProgramWhereTheKernelBeginsToRefuse) {
         });
         fence_threads();
       },
-      "membarrier: the kernel allowed it when families began, and refuses it now");
+      "membarrier: the kernel allowed it before, and refuses it now");
 }
 
 TEST(ThreadFence, IsThereInAForkedChild) {
