@@ -327,7 +327,7 @@ def test_a_host_of_memory_servers_lends_its_memory(on_two):
     outcome = on_two_hosts(command, TOMBOLO_DSM_SERVERS="2")
     assert (outcome.returncode, outcome.stdout) == (0, "0 wrong\n"), outcome.stderr
     sent = int(re.search(r"TX:.*\n\s*(\d+)", outcome.stderr)[1])
-    assert sent > 1_200_000, "each page went to its home, on the other host: of four homes half were here"
+    assert sent > 1_200_000, "all pages go to the other host; without memory servers half of them would stay here"
 
 
 def test_a_program_that_others_have_built_packs_a_file_on_two_hosts(on_two, tmp_path):
