@@ -83,6 +83,45 @@ def test_memory_servers_run_no_thread(mpi):
     assert outcome.returncode == 8
 
 
+# So much of it that the change does not travel with the end of the thread: main's pages are old.
+CHANGED_ENVIRONMENT = """
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+extern char** environ;
+static void* turn_round(void* array) {
+  char **low = array, **high = array;
+  while (*high != NULL) ++high;
+  while (low < --high) {
+    char* const first = *low;
+    *low++ = *high;
+    *high = first;
+  }
+  return NULL;
+}
+int main(void) {
+  pthread_t thread;
+  char name[16];
+  for (int i = 0; i < 500; ++i) {
+    snprintf(name, sizeof name, "MADE_%d", i);
+    setenv(name, "here", 1);
+  }
+  pthread_create(&thread, NULL, turn_round, environ);
+  pthread_join(thread, NULL);
+  return 3;
+}
+"""
+
+
+@pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
+def test_the_mpi_ends_behind_an_environment_that_another_thread_has_changed(mpi, tmp_path):
+    if mpis.find(mpi) is None:
+        pytest.skip(f"{mpi} is not installed here")
+    outcome = launched([compiled_text(tmp_path, "changed.c", CHANGED_ENVIRONMENT)], 2, mpi)
+    assert outcome.returncode == 3, outcome.stderr
+    assert "tombolo: " not in outcome.stderr
+
+
 def test_the_first_process_says_how_many_memory_servers_there_are():
     job = dsm_world.mpi_job([str(compiled("own_pages_check")), "2", "2", "10"], 5, "48MiB", "4MiB", "text", "mpich")
     at = job.argv.index("-n")
