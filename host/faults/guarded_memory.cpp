@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -35,6 +36,7 @@ Status refused(const char* call, std::uint64_t bytes) {
 Status make_file(std::uint64_t bytes, Descriptor& out) {
   Descriptor file(memfd_create("tombolo:pages", MFD_CLOEXEC));
   if (!file.valid()) return refused("memfd_create", bytes);
+  if (fchmod(file.get(), 0600) != 0) return refused("fchmod of a memfd", bytes);  // HGM3
   rlimit limit{};
   if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes > limit.rlim_cur)  // else SIGXFSZ ends us
     return Status::no_memory(fmt::format("{}: {} bytes; files may have {} here (ulimit -f)", what,

@@ -16,6 +16,7 @@
 //                  page table (swapped it out, say), or there were too many mappings. Then change()
 //                  from `closed` to the page's access makes it right.
 //             HGM2 a forked child has neither the view nor the alias: an access there ends it.
+//             HGM3 only the process's user can open the file of the pages.
 // Resources: two descriptors at most. 8 bytes of page table for each page that was open.
 // Thread safety: one thread at a time; the program's thread does not use pages that are changed.
 #pragma once

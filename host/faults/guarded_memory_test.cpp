@@ -8,6 +8,8 @@
 #include <linux/userfaultfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,6 +21,21 @@
 #include "host/memory/page.h"
 #include "host/memory/testing/memory.h"
 #include "host/memory/testing/system_calls.h"
+
+namespace {
+
+// The file of the last memory that was made.
+int last_file = -1;
+
+}  // namespace
+
+// In the place of the C library's: the file stays open for the test.
+extern "C" int memfd_create(const char* name, unsigned flags) noexcept {
+  const auto file = static_cast<int>(syscall(SYS_memfd_create, name, flags));
+  if (last_file >= 0) close(last_file);
+  last_file = dup(file);
+  return file;
+}
 
 namespace tombolo::host {
 namespace {
@@ -82,6 +99,13 @@ class GuardedMemoryTest : public ::testing::TestWithParam<FaultMechanism> {
  private:
   int ends_[2] = {-1, -1};
 };
+
+// HGM3
+TEST_P(GuardedMemoryTest, IsOfTheUserAlone) {
+  struct stat shape = {};
+  ASSERT_EQ(fstat(last_file, &shape), 0);
+  EXPECT_EQ(shape.st_mode & 07777, 0600u);
+}
 
 TEST_P(GuardedMemoryTest, IsClosedAndEmptyAtFirst) {
   EXPECT_EQ(memory->mechanism(), GetParam());

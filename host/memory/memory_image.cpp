@@ -109,6 +109,8 @@ Status MemoryImage::open() {
   Descriptor file(static_cast<int>(syscall(SYS_memfd_create, "tombolo-image", MFD_CLOEXEC)));
   if (!file.valid())
     return Status::unsupported(fmt::format("memfd_create: {}", std::strerror(errno)));
+  if (fchmod(file.get(), 0600) != 0)  // MI6
+    return Status::unsupported(fmt::format("fchmod of a memfd: {}", std::strerror(errno)));
   struct stat shape = {};
   if (ftruncate(file.get(), image_bytes) != 0 || fstat(file.get(), &shape) != 0)
     return Status::unsupported(fmt::format("a file for all memory: {}", std::strerror(errno)));

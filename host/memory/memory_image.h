@@ -19,6 +19,7 @@
 //                 that another process copies there, which with `hold` it is told (EFAULT).
 //             MI5 between the copy of a page and its replacement nothing is stored to memory of the
 //                 program but the stack: a caller that moves pages of the stack runs on another.
+//             MI6 only the process's user can open the file.
 // Thread safety: none of its own; OwnMemory uses it under its lock.
 #pragma once
 

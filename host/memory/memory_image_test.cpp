@@ -113,6 +113,13 @@ class MemoryImageTest : public ::testing::Test {
   MemoryImage image_;
 };
 
+// MI6
+TEST_F(MemoryImageTest, IsOfTheUserAlone) {
+  struct stat shape = {};
+  ASSERT_EQ(fstat(image_.name().descriptor, &shape), 0);
+  EXPECT_EQ(shape.st_mode & 07777, 0600u);
+}
+
 TEST_F(MemoryImageTest, KeepsContentsThereAndBack) {
   Plain plain(4);
   const auto expected = [](std::uint64_t i) { return static_cast<char>(i % 251 + 1); };
