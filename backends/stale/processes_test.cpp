@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the machine `stale` between processes, and with regions far larger than their used part:
 // the ways in which MPI windows use it.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <string>
 #include <thread>
 
+#include "backends/stale/settler.h"
 #include "backends/stale/stale.h"
 #include "host/processes/shared_fork.h"
+#include "host/processes/testing/held_loader.h"
+#include "host/segments/descriptor.h"
 
 namespace tombolo::stale {
 namespace {
@@ -190,21 +194,6 @@ TEST(StaleProcesses, AComputingProcessKeepsNoStore) {
   EXPECT_TRUE(in_processes(2, body));
 }
 
-// Until all threads but this one sleep. One that begins may hold the lock of the address
-// sanitizer's allocator, for which a child would wait for ever.
-void wait_for_sleeping_threads() {
-  const std::string self = std::to_string(gettid());
-  for (bool all_sleep = false; !all_sleep;) {
-    all_sleep = true;
-    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-      std::string id, name, state;
-      std::ifstream(task.path() / "stat") >> id >> name >> state;
-      all_sleep = all_sleep && (id == self || state == "S");
-    }
-    if (!all_sleep) std::this_thread::yield();
-  }
-}
-
 // A child of a process that has cores may end as it likes, and may have cores of its own, which
 // keep no store. `start` forks.
 void fork_from_a_process_with_cores(pid_t (*start)()) {
@@ -217,7 +206,6 @@ void fork_from_a_process_with_cores(pid_t (*start)()) {
   const std::uint64_t value = 5;
   ASSERT_TRUE(core->write_through({0, 0}, &value, 8).ok());
   core->store(core->word({0, 128}), 1);
-  wait_for_sleeping_threads();
   const bool good = in_processes(
       1,
       [&](Home) {
@@ -245,6 +233,63 @@ TEST(StaleProcesses, AChildThatWasForkedPastTheCLibraryDoesSoToo) {
   fork_from_a_process_with_cores([] { return host::fork_sharing_files(SIGCHLD); });
 }
 
+// A core whose settling takes the dynamic linker's lock, and holds it as long as a test likes.
+class CoreThatLoads final : public Settleable {
+ public:
+  void settle() override {}
+  bool settle_if_free() override {
+    if (!done_) library_.load();
+    done_ = true;
+    return true;
+  }
+  const host::testing::SlowLibrary& library() const { return library_; }
+
+ private:
+  host::testing::SlowLibrary library_;
+  bool done_ = false;  // by the helper alone
+};
+
+// SE6: the child looks up a symbol, for which it would wait for ever.
+void fork_while_the_helper_holds_a_lock(pid_t (*start)()) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the thread sanitizer allows no threads in the child of a process with threads";
+#endif
+  CoreThatLoads core;
+  ASSERT_TRUE(settler::add(core));
+  // It begins before, which takes the lock. Until the fork, if that does not wait for the helper.
+  host::Descriptor writer;
+  std::atomic<bool> is_held{false};
+  std::atomic<bool> forked{false};
+  std::thread ends([&] {
+    while (!is_held) std::this_thread::yield();
+    for (int i = 0; i < 1000 && !forked; ++i) usleep(1000);
+    writer.reset(-1);
+  });
+  settler::arm();
+  writer = core.library().writer();
+  is_held = true;
+  const pid_t child = start();
+  if (child == 0) {
+    alarm(20);
+    (void)dlsym(RTLD_DEFAULT, "getpid");
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0) << "the child was ended by the alarm";
+  forked = true;
+  ends.join();
+  settler::remove(core);
+}
+
+TEST(StaleProcesses, AForkedChildFindsNoLockThatTheHelperHeld) {
+  fork_while_the_helper_holds_a_lock([] { return fork(); });
+}
+
+TEST(StaleProcesses, AChildThatWasForkedPastTheCLibraryFindsNoneEither) {
+  fork_while_the_helper_holds_a_lock([] { return host::fork_sharing_files(SIGCHLD); });
+}
+
 std::ptrdiff_t threads_of_this_process() {
   const std::filesystem::directory_iterator threads("/proc/self/task");
   return std::distance(begin(threads), end(threads));
@@ -258,7 +303,6 @@ void expect_threads_of_a_child(pid_t (*start)(), std::ptrdiff_t wanted) {
   const Job job(1, 4096);
   const Job other(1, 4096);
   const Core core(job.attach(0, 1, 0));
-  wait_for_sleeping_threads();
   const bool good = in_processes(
       1,
       [&](Home) {

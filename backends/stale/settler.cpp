@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/stale/settler.h"
 
-#include <pthread.h>
-#include <signal.h>
+#include <fmt/format.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -11,8 +10,13 @@
 #include <condition_variable>
 #include <mutex>
 #include <new>
+#include <string>
 #include <thread>
 #include <vector>
+
+#include "host/processes/no_signals.h"
+#include "host/processes/shared_fork.h"
+#include "host/processes/start_thread.h"
 
 namespace tombolo::stale::settler {
 namespace {
@@ -20,10 +24,13 @@ namespace {
 constexpr auto period = std::chrono::microseconds(500);
 
 struct State {
-  std::mutex mutex;  // guards cores, running
+  std::mutex
+      mutex;  // guards cores, running, has_begun; the thread has it but where it sleeps (SE6)
   std::condition_variable wake;
+  std::condition_variable begun;
   std::vector<Settleable*> cores;
   bool running = false;
+  bool has_begun = false;
   long process = syscall(SYS_getpid);
   // seq_cst on both: either arm() sees that the thread rests, or the thread sees that it is armed.
   std::atomic<bool> armed{false};
@@ -33,56 +40,83 @@ struct State {
 // Storage that is never destroyed (SE2) and can be constructed anew in a forked child (SE3).
 alignas(State) unsigned char storage[sizeof(State)];
 
+State& state();
+
+bool is_here(const State& s) { return s.process == syscall(SYS_getpid); }
+
+// SE6. A child that was forked past the C library may fork, too: the state is its parent's (SE5).
+void before_fork() {
+  if (State& s = state(); is_here(s)) s.mutex.lock();
+}
+void after_fork() {
+  if (State& s = state(); is_here(s)) s.mutex.unlock();
+}
+
 State& state() {
   static State* const the_state = [] {
-    pthread_atfork(nullptr, nullptr, [] { new (storage) State; });
+    host::around_forks(&before_fork, &after_fork, [] { new (storage) State; });
     return new (storage) State;
   }();
   return *std::launder(the_state);
 }
 
 void work(State& s) {
+  std::unique_lock lock(s.mutex);
+  s.has_begun = true;
+  s.begun.notify_one();
   for (;;) {
-    {
-      std::unique_lock lock(s.mutex);
-      s.resting = true;
-      s.wake.wait(lock, [&] { return s.armed.load(); });
-      s.resting = false;
-    }
-    std::this_thread::sleep_for(period);
+    s.resting = true;
+    s.wake.wait(lock, [&] { return s.armed.load(); });
+    s.resting = false;
+    s.wake.wait_for(lock, period);
     s.armed = false;
-    const std::lock_guard lock(s.mutex);
     for (Settleable* core : s.cores)
       if (!core->settle_if_free()) s.armed = true;
   }
 }
 
-// The program's signals are not for this thread.
-void start(State& s) {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread(work, std::ref(s)).detach();
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+// SE7
+void tell(const Status& why) {
+  static constinit std::atomic<bool> told{false};
+  if (told.exchange(true)) return;
+  const std::string line = fmt::format(
+      "tombolo: {}; the cores of this process defer no store, so fewer of the orders that the "
+      "machine allows are tried\n",
+      why.message());
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+}
+
+// False: there is no thread to be had.
+bool start(State& s, std::unique_lock<std::mutex>& lock) {
+  std::thread thread;
+  const Status started = host::start_thread(
+      "that settles stores on stale", [&s] { work(s); }, thread);
+  if (!started.ok()) {
+    tell(started);
+    return false;
+  }
+  thread.detach();
   s.running = true;
+  s.begun.wait(lock, [&] { return s.has_begun; });  // SE6
+  return true;
 }
 
 }  // namespace
 
 bool add(Settleable& core) {
   State& s = state();
-  // SE5
-  if (s.process != syscall(SYS_getpid)) return false;
-  const std::lock_guard lock(s.mutex);
-  if (!s.running) start(s);
+  if (!is_here(s)) return false;  // SE5
+  const host::NoSignals none;     // not for the thread, either
+  std::unique_lock lock(s.mutex);
+  if (!s.running && !start(s, lock)) return false;
   s.cores.push_back(&core);
   return true;
 }
 
 void remove(Settleable& core) {
   State& s = state();
-  if (s.process != syscall(SYS_getpid)) return;
+  if (!is_here(s)) return;
+  const host::NoSignals none;
   const std::lock_guard lock(s.mutex);
   std::erase(s.cores, &core);
 }
@@ -91,6 +125,7 @@ void arm() {
   State& s = state();
   if (s.armed.exchange(true)) return;
   if (!s.resting) return;
+  const host::NoSignals none;
   const std::lock_guard lock(s.mutex);
   s.wake.notify_one();
 }

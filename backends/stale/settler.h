@@ -12,6 +12,11 @@
 //                 helper: a thread of the C library begins by reading the program's locale, which
 //                 may lie in pages that only the child's own thread can open. Its cores do not
 //                 defer.
+//             SE6 at a fork the thread sleeps, or waits for the registry's lock, which the forking
+//                 thread has then: it holds no lock that the child would find held for ever, as
+//                 those of the dynamic linker and of an allocator. So it has begun when the first
+//                 core is there: a thread that begins may hold some.
+//             SE7 where the host gives no thread, that is told once, and cores do not defer.
 // Thread safety: yes.
 #pragma once
 
@@ -27,7 +32,7 @@ class Settleable {
 
 namespace settler {
 
-// False: there is no helper, and the core is not to defer stores (SE5).
+// False: there is no helper, and the core is not to defer stores (SE5, SE7).
 bool add(Settleable& core);
 void remove(Settleable& core);
 // Something was deferred: it will be settled within some milliseconds.

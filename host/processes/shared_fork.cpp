@@ -6,7 +6,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
+#include <cerrno>
 #include <cstddef>
+
+#include "base/check.h"
 
 namespace tombolo::host {
 namespace {
@@ -26,9 +31,31 @@ pid_t* own_number() {
   return found;
 }
 
+struct AroundFork {
+  std::atomic<void (*)()> before{nullptr};
+  std::atomic<void (*)()> after{nullptr};
+};
+constinit std::array<AroundFork, 8> around;
+constinit std::atomic<std::size_t> count_around{0};
+
+// `before` and `after` come one with the other, or not at all.
+void call_around(std::atomic<void (*)()> AroundFork::*which) {
+  for (AroundFork& each : around)
+    if (void (*const handler)() = (each.*which).load(); handler != nullptr) handler();
+}
+
 }  // namespace
 
+void around_forks(void (*before)(), void (*after)(), void (*in_child)()) {
+  const std::size_t at = count_around++;
+  TOMBOLO_CHECK(at < around.size(), "handlers of forks: there is room for {}", around.size());
+  around[at].after = after;
+  around[at].before = before;
+  TOMBOLO_CHECK(pthread_atfork(before, after, in_child) == 0, "pthread_atfork: no memory");
+}
+
 pid_t fork_sharing_files(int signal) {
+  call_around(&AroundFork::before);
   pid_t* const number = own_number();
   unsigned long flags = CLONE_FILES | CLONE_FS | static_cast<unsigned long>(signal);
   if (number != nullptr) flags |= CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID;
@@ -37,6 +64,10 @@ pid_t fork_sharing_files(int signal) {
 #else
   const long child = syscall(SYS_clone, flags, nullptr, nullptr, number, nullptr);
 #endif
+  if (child == 0) return 0;
+  const int error = errno;
+  call_around(&AroundFork::after);
+  errno = error;
   return static_cast<pid_t>(child);
 }
 

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "host/processes/process.h"
+#include "host/processes/testing/held_loader.h"
 #include "runtime/collective/collective.h"
 
 namespace tombolo::runtime {
@@ -100,6 +101,17 @@ TEST(Launcher, ProcessesMeet) {
     const Status ended = ran(of_members("meet", size));
     EXPECT_TRUE(ended.ok()) << size << ": " << ended.message();
   }
+}
+
+// The rule of host/processes/shared_fork.h: it looks up nothing between fork and exec.
+TEST(Launcher, ProcessesStartBesideAThreadThatHoldsTheLinkersLock) {
+  alarm(60);  // start() waits for them to become the program
+  host::testing::HeldLoader held;
+  Launcher launcher;
+  ASSERT_TRUE(Launcher::start(of_members("meet", 3), launcher).ok());
+  held.release();
+  EXPECT_TRUE(launcher.wait().ok());
+  alarm(0);
 }
 
 TEST(Launcher, OneThatLeavesIsNoticedByAll) {

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the dynamic linker's lock, held by another thread of the test: a child that is forked
+// meanwhile waits for ever in each call that takes it.
+//
+//   HeldLoader held;                       // from here on
+//   ... fork() ...
+//   held.release();                        // or the end of its life
+//
+// The thread loads a library from a FIFO, and waits there for the library's first byte.
+// Thread safety: one thread, but for load().
+#pragma once
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "base/check.h"
+#include "host/segments/descriptor.h"
+
+namespace tombolo::host::testing {
+
+// The FIFO. load() returns, with the lock given back, once its writer has been closed.
+class SlowLibrary {
+ public:
+  SlowLibrary() : path_(fmt::format("/tmp/tombolo-slow-library-{}", getpid())) {
+    unlink(path_.c_str());
+    TOMBOLO_CHECK(mkfifo(path_.c_str(), 0600) == 0, "test: no FIFO {}", path_);
+  }
+  ~SlowLibrary() { unlink(path_.c_str()); }
+  SlowLibrary(const SlowLibrary&) = delete;
+  SlowLibrary& operator=(const SlowLibrary&) = delete;
+
+  void load() const {
+    TOMBOLO_CHECK(dlopen(path_.c_str(), RTLD_NOW) == nullptr, "test: {} is a library", path_);
+  }
+  // The writer, when a thread is in load().
+  Descriptor writer() const {
+    for (;;) {
+      Descriptor file(open(path_.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));
+      if (file.valid()) return file;
+      std::this_thread::yield();
+    }
+  }
+
+ private:
+  std::string path_;
+};
+
+class HeldLoader {
+ public:
+  HeldLoader() : thread_([this] { library_.load(); }), writer_(library_.writer()) {}
+  ~HeldLoader() { release(); }
+  HeldLoader(const HeldLoader&) = delete;
+  HeldLoader& operator=(const HeldLoader&) = delete;
+  void release() {
+    writer_.reset(-1);
+    if (thread_.joinable()) thread_.join();
+  }
+
+ private:
+  SlowLibrary library_;
+  std::thread thread_;
+  Descriptor writer_;
+};
+
+}  // namespace tombolo::host::testing
