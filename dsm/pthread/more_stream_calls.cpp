@@ -82,9 +82,8 @@ TOMBOLO_PTHREAD_CALL int putw(int word, FILE* stream) {
 // these to those below.
 TOMBOLO_PTHREAD_CALL int old_vfscanf(FILE* stream, const char* format, va_list arguments) {
   const Held held(stream);
-  static constinit std::atomic<void*> found{nullptr};
-  void* const call = tombolo::dsm::next_function(found, "vfscanf");
-  return reinterpret_cast<decltype(&old_vfscanf)>(call)(stream, format, arguments);
+  return reinterpret_cast<decltype(&old_vfscanf)>(TOMBOLO_NEXT("vfscanf"))(stream, format,
+                                                                           arguments);
 }
 TOMBOLO_PTHREAD_CALL int old_fscanf(FILE* stream, const char* format, ...) {
   va_list arguments;

@@ -4,8 +4,6 @@
 //
 // A program's code looks at the first byte of the guard before it calls: that is a load without a
 // call, or with tombolo-c++ an atomic operation.
-#include <dlfcn.h>
-
 #include "dsm/pthread/calls.h"
 #include "dsm/threads/instrumented_code.h"
 
@@ -25,13 +23,13 @@ constexpr tombolo::dsm::AtomicChange made{.kind = tombolo::dsm::AtomicChange::Ki
 extern "C" __attribute__((visibility("hidden"))) char __bss_start[];
 extern "C" __attribute__((visibility("hidden"))) char _end[];
 
-// The C++ library's call, for variables of other libraries. Null for those of the runtime: the C++
-// library's looks at the program's variables, which may be closed; and one thread makes them.
-template <class Call>
-Call* of_the_library(const char* name, const void* guard) {
-  if (guard >= __bss_start && guard < _end) return nullptr;
-  return reinterpret_cast<Call*>(dlsym(RTLD_NEXT, name));
-}
+// The C++ library's call is for variables of other libraries. It looks at the program's variables,
+// which may be closed; and one thread makes those of the runtime.
+bool is_of_the_runtime(const void* guard) { return guard >= __bss_start && guard < _end; }
+
+// The C++ library's call, or null: for the runtime's own variables, and where there is none.
+#define OF_THE_LIBRARY(Call, name, guard) \
+  (is_of_the_runtime(guard) ? nullptr : reinterpret_cast<Call>(TOMBOLO_NEXT(name)))
 
 }  // namespace
 
@@ -39,7 +37,7 @@ Call* of_the_library(const char* name, const void* guard) {
 TOMBOLO_PTHREAD_CALL int __cxa_guard_acquire(long long* guard) {
   Pthreads* const own = pthreads_for(guard);
   if (own == nullptr) {
-    auto* const host = of_the_library<int(long long*)>("__cxa_guard_acquire", guard);
+    auto* const host = OF_THE_LIBRARY(int (*)(long long*), "__cxa_guard_acquire", guard);
     return host != nullptr ? host(guard) : done(guard) == 0;
   }
   const int error = own->mutexes.lock(guard, MutexKind::checked);
@@ -56,7 +54,8 @@ TOMBOLO_PTHREAD_CALL void __cxa_guard_release(long long* guard) {
     // The thread that finds it so by an atomic operation has all stores to the variable.
     tombolo::dsm::change_atomically(guard, 1, made);
     own->mutexes.unlock(guard, MutexKind::checked);
-  } else if (auto* const host = of_the_library<void(long long*)>("__cxa_guard_release", guard)) {
+  } else if (auto* const host =
+                 OF_THE_LIBRARY(void (*)(long long*), "__cxa_guard_release", guard)) {
     host(guard);
   } else {
     done(guard) = 1;
@@ -68,6 +67,6 @@ TOMBOLO_PTHREAD_CALL void __cxa_guard_abort(long long* guard) {
   Pthreads* const own = pthreads_for(guard);
   if (own != nullptr)
     own->mutexes.unlock(guard, MutexKind::checked);
-  else if (auto* const host = of_the_library<void(long long*)>("__cxa_guard_abort", guard))
+  else if (auto* const host = OF_THE_LIBRARY(void (*)(long long*), "__cxa_guard_abort", guard))
     host(guard);
 }
