@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/processes/forked_team.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sched.h>
 #include <signal.h>
@@ -9,19 +10,22 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
-#include <fstream>
-#include <sstream>
-#include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 
 #include "base/check.h"
 #include "host/interrupts/reserved_signal.h"
 #include "host/memory/other_stack.h"
 #include "host/processes/shared_fork.h"
+#include "host/segments/descriptor.h"
 
 namespace tombolo::runtime {
 namespace {
@@ -44,9 +48,18 @@ constexpr std::int32_t refused = -2;
 // Of an exit that was asked for: statuses are smaller.
 constexpr std::int32_t at_once = 1 << 16;
 
-void tell(const std::string& sentence) {
-  const std::string line = "tombolo: " + sentence + "\n";
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+// Allocates nothing: in the keeper (TEM6), and in a handler of a signal.
+template <class... Parts>
+void tell(fmt::format_string<Parts...> sentence, Parts&&... parts) {
+  std::array<char, 512> line;
+  const std::size_t room = line.size() - 1;
+  char* end = fmt::format_to_n(line.data(), room, "tombolo: ").out;
+  end =
+      fmt::format_to_n(end, line.data() + room - end, sentence, std::forward<Parts>(parts)...).out;
+  end = std::min(end, line.data() + room);
+  *end++ = '\n';
+  [[maybe_unused]] const ssize_t written =
+      write(STDERR_FILENO, line.data(), static_cast<std::size_t>(end - line.data()));
 }
 
 // Not by the program's language: its texts may be in memory that the keeper does not have.
@@ -75,8 +88,12 @@ struct ForkedTeam::Page {
 class ForkedTeam::Keeper {
  public:
   // All signals are blocked. `mask`: those that members have blocked.
-  Keeper(const ForkedTeamPlan& plan, Page& page, pid_t starter, const sigset_t& mask)
-      : plan_(plan), page_(page), starter_(starter), mask_(mask) {}
+  Keeper(const ForkedTeam& team, const sigset_t& mask)
+      : plan_(team.plan_),
+        names_(team.names_),
+        page_(team.page()),
+        starter_(team.starter_),
+        mask_(mask) {}
 
   [[noreturn]] void run() {
     prctl(PR_SET_PDEATHSIG, wake);  // TEM1
@@ -140,8 +157,8 @@ class ForkedTeam::Keeper {
   }
 
   [[noreturn]] void have_killed(int rank, pid_t pid, int signal) {
-    tell(fmt::format("{} (process {}) was killed by signal {} ({}); the program ends",
-                     plan_.naming(rank), pid, signal, description_of(signal)));
+    tell("{} (process {}) was killed by signal {} ({}); the program ends",
+         names_[static_cast<std::size_t>(rank)], pid, signal, description_of(signal));
     kill_members();
     kill(starter_, signal);
     // It may handle that one, or block it.
@@ -156,26 +173,29 @@ class ForkedTeam::Keeper {
   [[noreturn]] void end_after_starter() {
     kill_members();
     if (page_.ending.load() == 0 && signal_of_starter() == SIGKILL)
-      tell(fmt::format(
+      tell(
           "the first process of this program (process {}) was killed by signal {} ({}); "
           "the program ends",
-          starter_, SIGKILL, description_of(SIGKILL)));
+          starter_, SIGKILL, description_of(SIGKILL));
     _exit(1);
   }
 
   // That has ended it, while its parent has not collected it; else 0. The keeper is no parent of
   // it, and has no descriptor that the program could not close.
   int signal_of_starter() const {
-    std::ifstream file(fmt::format("/proc/{}/stat", starter_));
-    std::string text;
-    std::getline(file, text);
+    std::array<char, 64> path{};
+    fmt::format_to_n(path.data(), path.size() - 1, "/proc/{}/stat", starter_);
+    const host::Descriptor file(open(path.data(), O_RDONLY | O_CLOEXEC));
+    std::array<char, 1024> text{};
+    const ssize_t bytes = read(file.get(), text.data(), text.size() - 1);
+    if (bytes <= 0) return 0;
+    std::string_view fields(text.data(), static_cast<std::size_t>(bytes));
+    fields.remove_prefix(std::min(fields.size(), fields.rfind(')') + 1));
     constexpr int fields_between = 49;  // from the state, behind the name, to the status: proc(5)
-    std::istringstream fields(text.substr(text.rfind(')') + 1));
-    std::string skipped;
-    for (int i = 0; i < fields_between; ++i) fields >> skipped;
-    int status = 0;
-    fields >> status;
-    return fields && WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+    for (int i = 0; i < fields_between; ++i)  // a space is in front of each
+      fields.remove_prefix(std::min(fields.size(), fields.find(' ', 1)));
+    const int status = static_cast<int>(std::strtol(fields.data(), nullptr, 10));
+    return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   }
 
   void kill_members() {
@@ -191,6 +211,7 @@ class ForkedTeam::Keeper {
   }
 
   const ForkedTeamPlan& plan_;
+  const std::vector<std::string>& names_;  // of members
   Page& page_;
   pid_t starter_;
   sigset_t mask_;
@@ -207,6 +228,8 @@ Status ForkedTeam::start(ForkedTeamPlan plan, std::unique_ptr<ForkedTeam>& out) 
   TOMBOLO_TRY(host::Segment::create_anonymous(Page::bytes(plan.most), "team", team->segment_));
   team->segment_.seal();
   team->plan_ = std::move(plan);
+  for (int rank = 0; rank < team->plan_.most; ++rank)
+    team->names_.push_back(team->plan_.naming(rank));
   team->starter_ = getpid();
   the_team.store(team.get());
   team->starters_thread_ = static_cast<pid_t>(syscall(SYS_gettid));
@@ -234,7 +257,7 @@ void ForkedTeam::start_keeper() {
   const pid_t child = host::fork_sharing_files(notice);
   if (child == 0) {
     is_starters_thread = false;
-    Keeper(plan_, page(), starter_, mask).run();
+    Keeper(*this, mask).run();
   }
   page().keeper.store(child);
   // One that has ended before was not known by its number.
@@ -259,7 +282,8 @@ Status ForkedTeam::add(int rank) {
   }
   std::int32_t failed = refused;
   if (!member.compare_exchange_strong(failed, absent)) return {};
-  return Status::io(fmt::format("fork of {}: {}; see ulimit -u", plan_.naming(rank),
+  return Status::io(fmt::format("fork of {}: {}; see ulimit -u",
+                                names_[static_cast<std::size_t>(rank)],
                                 std::strerror(page().fork_error.load())));
 }
 

@@ -16,6 +16,8 @@
 //                  thread that called start(), whatever signals it blocks or waits for.
 //             TEM5 a starter that is killed by SIGKILL is named, unless its parent has collected it
 //                 before the keeper looks.
+//             TEM6 the keeper holds to the rule of host/processes/shared_fork.h as long as it
+//                 lives, whatever another thread of the starter held when it was forked.
 // Thread safety: one thread at a time in each process. TEM1 holds as long as the thread that called
 // start() lives.
 #pragma once
@@ -26,6 +28,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "host/segments/segment.h"
@@ -34,7 +37,7 @@ namespace tombolo::runtime {
 
 struct ForkedTeamPlan {
   int most = 1;  // members, which have the ranks below it
-  // Of a member, by rank, for messages; in the keeper's process, and in one that calls add().
+  // Of a member, by rank, for messages; asked at the start.
   std::function<std::string(int)> naming;
   std::function<void(int)> member;  // by rank; the member leaves the team when it returns
   // In the starter, by a signal's handler: a member ends the program with that status. Null:
@@ -79,6 +82,7 @@ class ForkedTeam {
   static void on_signal(int signal, siginfo_t* info, void* context);
 
   ForkedTeamPlan plan_;
+  std::vector<std::string> names_;  // of members
   host::Segment segment_;
   pid_t starter_ = 0;
   pid_t starters_thread_ = 0;

@@ -12,11 +12,34 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstddef>
+#include <cstdlib>
 #include <functional>
+#include <new>
 #include <string>
 #include <thread>
 
 #include "host/processes/process.h"
+#include "host/processes/shared_fork.h"
+
+namespace {
+
+// Of the allocator: as another thread holds it at a fork (TEM6). It is given back in that process.
+std::atomic<bool> allocator_is_held{false};
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+  while (allocator_is_held) std::this_thread::yield();
+  void* const block = std::malloc(bytes);
+  if (block == nullptr) throw std::bad_alloc();
+  return block;
+}
+void operator delete(void* block) noexcept {
+  while (allocator_is_held) std::this_thread::yield();
+  std::free(block);
+}
+void operator delete(void* block, std::size_t) noexcept { operator delete(block); }
 
 namespace tombolo::runtime {
 namespace {
@@ -148,6 +171,46 @@ TEST(ForkedTeam, AKilledMemberEndsTheStarterAlike) {
     EXPECT_EQ(WTERMSIG(status), signal);
     EXPECT_TRUE(all_end(1));
   }
+}
+
+// A team whose keeper finds the allocator held for ever, as its members do.
+std::unique_ptr<ForkedTeam> started_beside_a_held_allocator(std::function<void(int)> member) {
+  static const pid_t starter = getpid();
+  host::around_forks([] { allocator_is_held = true; },
+                     [] { allocator_is_held = getpid() != starter; }, nullptr);
+  return started(std::move(member));
+}
+
+// TEM6
+TEST(ForkedTeam, AKeeperWhoseAllocatorWasHeldTellsOfAKilledMember) {
+  const int status = status_of([] {
+    const auto team = started_beside_a_held_allocator([](int rank) {
+      if (rank == 1) raise(SIGKILL);
+      stay(rank);
+    });
+    expect(team->add(0).ok(), __LINE__);
+    wait_for(1);
+    expect(team->add(1).ok(), __LINE__);
+    alarm(20);
+    for (;;) pause();
+  });
+  EXPECT_EQ(status, SIGKILL);
+  EXPECT_TRUE(all_end(1));
+}
+
+// TEM6: it looks how the starter has ended.
+TEST(ForkedTeam, AKeeperWhoseAllocatorWasHeldEndsWithTheStarter) {
+  const int status = status_of([] {
+    const auto team = started_beside_a_held_allocator([](int rank) {
+      board().pids[1] = getppid();
+      stay(rank);
+    });
+    expect(team->add(0).ok(), __LINE__);
+    wait_for(1);
+    raise(SIGKILL);
+  });
+  EXPECT_EQ(status, SIGKILL);
+  EXPECT_TRUE(all_end(2));
 }
 
 TEST(ForkedTeam, AStarterThatHandlesTheSignalEndsNevertheless) {
