@@ -421,7 +421,7 @@ void OwnMemory::become_child() {
                 "fork: no memory for the child's own copy of memory that windows use, or the "
                 "kernel does not tell which it is");
   for (RangeSet* set : {&in_image_, &may_stay_, &mixed_, &kept_, &spare_, &allocated_})
-    set->clear();
+    set->abandon();  // another thread may have held the allocator's lock at the fork
   image_.abandon();  // blocks_ stay: the child may free memory that its parent allocated
 }
 

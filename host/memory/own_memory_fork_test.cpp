@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -20,6 +21,7 @@
 #include <cstring>
 #include <functional>
 #include <memory>
+#include <new>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -31,6 +33,26 @@
 #include "host/memory/testing/own_memories.h"
 #include "host/memory/testing/system_calls.h"
 #include "host/memory/write_hold.h"
+
+namespace {
+
+// Of an allocator that has no handlers of its own for forks: as another thread holds it at one, and
+// gives it back in the parent.
+constinit std::atomic<bool> allocator_is_held{false};
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+  while (allocator_is_held) sched_yield();
+  void* const block = std::malloc(bytes);
+  if (block == nullptr) throw std::bad_alloc();
+  return block;
+}
+void operator delete(void* block) noexcept {
+  while (allocator_is_held) sched_yield();
+  std::free(block);
+}
+void operator delete(void* block, std::size_t) noexcept { operator delete(block); }
 
 namespace tombolo::host {
 namespace {
@@ -205,7 +227,7 @@ constinit std::atomic<const std::function<void()>*> at_the_fork{nullptr};
       [] {
         if (const auto* const call = at_the_fork.load()) (*call)();
       },
-      nullptr, nullptr);
+      [] { allocator_is_held = false; }, nullptr);
 }
 
 // As in_child(), with `call` just before the kernel forks.
@@ -274,6 +296,24 @@ int status_in_time(pid_t process) {
   kill(process, SIGKILL);  // it may block all other signals
   (void)status_of(process);
   return 300;
+}
+
+// The child's handlers free nothing, and allocate nothing.
+TEST_F(OwnMemoryForkTest, AChildWhoseAllocatorWasHeldHasItsOwnMemory) {
+  auto use = own_memory().enter(variables, sizeof variables);
+  ASSERT_FALSE(own_memory().share(use).empty());
+  variables[0] = 1;
+  const std::function<void()> hold = [] { allocator_is_held = true; };
+  at_the_fork = &hold;
+  const pid_t child = has_own_image() ? forked_aside(::fork) : ::fork();
+  volatile char& first = variables[0];
+  if (child == 0) {
+    first = 9;
+    _exit(first);
+  }
+  at_the_fork = nullptr;
+  EXPECT_EQ(status_in_time(child), 9);
+  EXPECT_EQ(first, 1);
 }
 
 // In a program of its own without other threads, but for those that it starts.

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <new>
 #include <vector>
 
 #include "host/memory/address_space.h"
@@ -16,6 +17,8 @@ class RangeSet {
   void add(const AddressRange& range);
   void remove(const AddressRange& range);
   void clear() { ends_.clear(); }
+  // Empty, too, without a call of the allocator: its memory is lost.
+  void abandon() { new (&ends_) std::map<std::uint64_t, std::uint64_t>; }
 
   bool overlaps(const AddressRange& range) const { return !parts(range).empty(); }
   // The parts of `within` that are in the set, by address; and those that are not.
