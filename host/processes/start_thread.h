@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: starts a thread of the runtime, where a host that has none left is an error and no
-// exception that ends the program.
+// Purpose: starts a thread of the runtime. Where the host has none left, that is an error with a
+// remedy in its text, and not an exception of the C++ library's that ends the program.
 // Thread safety: yes.
 #pragma once
 
@@ -15,9 +15,21 @@
 
 namespace tombolo::host {
 
-// What the user can do where there is none.
+// The remedy, for the user.
 inline constexpr std::string_view no_thread_advice =
     "see ulimit -u and the limit of processes of this container or session (pids.max)";
+
+// Thrown where an interface has no other way. Its text is the sentence.
+class NoThread : public std::system_error {
+ public:
+  explicit NoThread(Status why)
+      : std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again)),
+        why_(std::move(why)) {}
+  const char* what() const noexcept override { return why_.message().c_str(); }
+
+ private:
+  Status why_;
+};
 
 // `purpose` is said behind "thread": "that takes messages". Errors: io (no thread is to be had).
 template <class Body>

@@ -17,6 +17,7 @@
 #include "host/processes/host_identity.h"
 #include "host/processes/process.h"
 #include "host/processes/processors.h"
+#include "host/processes/start_thread.h"
 #include "runtime/collective/shared_memory.h"
 #include "runtime/engines/chosen_core.h"
 #include "runtime/host_mpi/launched.h"
@@ -398,19 +399,28 @@ constexpr std::chrono::milliseconds quiet_interval{10};
 }  // namespace
 
 int Job::run_program(const std::function<int(Job&)>& program) {
-  default_pool();  // here: its failure is for the caller
   std::mutex mutex;
   std::condition_variable ended;
   bool over = false;
   int result = 0;
   Exit exit;
-  std::thread thread([&] {
-    auto family = create(Place(), [&] { result = program(*this); });
-    exit = family.sync();
-    const std::lock_guard lock(mutex);
-    over = true;
-    ended.notify_all();
-  });
+  std::exception_ptr error;  // of the pool
+  std::thread thread;  // before the workers': where the host has few threads, they do with fewer
+  const Status started = host::start_thread(
+      "for the first family of the program",
+      [&] {
+        try {
+          auto family = create(Place(), [&] { result = program(*this); });
+          exit = family.sync();
+        } catch (...) {
+          error = std::current_exception();
+        }
+        const std::lock_guard lock(mutex);
+        over = true;
+        ended.notify_all();
+      },
+      thread);
+  if (!started.ok()) throw host::NoThread(started);
   std::unique_lock lock(mutex);
   while (!over) {
     const bool busy = state_->exchange != nullptr && state_->exchange->is_busy();
@@ -422,6 +432,7 @@ int Job::run_program(const std::function<int(Job&)>& program) {
   lock.unlock();
   thread.join();
   if (state_->exchange != nullptr) state_->exchange->end();
+  if (error) std::rethrow_exception(error);
   exit.rethrow();
   return exit.reason == ExitReason::broken ? static_cast<int>(exit.value) : result;
 }
@@ -456,6 +467,9 @@ int run(const std::function<int(Job&)>& program) {
       result = job->run_program(program);
     else
       job->serve();
+  } catch (const host::NoThread& lack) {
+    std::fprintf(stderr, "tombolo: %s\n", lack.what());
+    result = 1;
   } catch (...) {
     error = std::current_exception();
   }

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <exception>
 
+#include "host/processes/start_thread.h"
 #include "svp/language/program.h"
 
 namespace tombolo::svp::language {
@@ -21,9 +22,7 @@ int failed(const Exit& exit) {
   return EXIT_FAILURE;
 }
 
-}  // namespace
-
-int run(void (*program)(long index, int argc, char** argv), int argc, char** argv) {
+int run_family(void (*program)(long index, int argc, char** argv), int argc, char** argv) {
   auto family = svp::create([&] { program(0, argc, argv); });
   const Exit exit = family.sync();
   switch (exit.reason) {
@@ -37,6 +36,17 @@ int run(void (*program)(long index, int argc, char** argv), int argc, char** arg
       return failed(exit);
   }
   return EXIT_FAILURE;
+}
+
+}  // namespace
+
+int run(void (*program)(long index, int argc, char** argv), int argc, char** argv) {
+  try {
+    return run_family(program, argc, argv);
+  } catch (const host::NoThread& lack) {
+    std::fprintf(stderr, "tombolo: %s\n", lack.what());
+    return EXIT_FAILURE;
+  }
 }
 
 }  // namespace tombolo::svp::language

@@ -72,7 +72,8 @@ class OwnedRecord {
 
 class LocalPlace {
  public:
-  // 0: a worker for each processor. Throws std::bad_alloc, std::system_error.
+  // 0: a worker for each processor. As many as the host has threads for, if it has
+  // one at all. Throws std::bad_alloc, host::NoThread.
   explicit LocalPlace(unsigned workers = 0) : LocalPlace(PoolSettings{.workers = workers}) {}
   explicit LocalPlace(const PoolSettings& settings) : pool_(settings), record_(&pool_, nullptr) {}
 

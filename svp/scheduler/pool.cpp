@@ -11,8 +11,10 @@
 #include <cstring>
 #include <new>
 #include <string_view>
+#include <utility>
 
 #include "host/faults/fault_router.h"
+#include "host/processes/start_thread.h"
 #include "host/processes/thread_fence.h"
 #include "machine/place.h"
 #include "runtime/options/svp_options.h"
@@ -83,6 +85,15 @@ void refuse_threads_in_processes() {
   std::_Exit(1);
 }
 
+// VPO3
+void tell_of_fewer(unsigned workers, unsigned wanted, const Status& why) {
+  static constinit std::atomic<bool> told{false};
+  if (told.exchange(true)) return;
+  std::fprintf(stderr,
+               "tombolo: %s; families run on %u workers instead of %u (TOMBOLO_SVP_WORKERS)\n",
+               why.message().c_str(), workers, wanted);
+}
+
 }  // namespace
 
 Pool::Block::~Block() {
@@ -90,9 +101,46 @@ Pool::Block::~Block() {
 }
 
 Pool::Pool(const PoolSettings& settings) : settings_(settings), number_(next_number()) {
-  const std::uint32_t processors = runtime::processors_for(1 + settings_.neighbours);
-  if (settings_.workers == 0) settings_.workers = processors;
+  if (settings_.workers == 0) settings_.workers = runtime::processors_for(1 + settings_.neighbours);
   if (settings_.stack_bytes == 0) settings_.stack_bytes = stack_bytes_wanted();
+  refuse_threads_in_processes();
+  host::ask_early_for_thread_fences();
+  (void)host::tell_faults(&Worker::explain_fault).ok();  // without it, faults are as ever
+  try {
+    start_threads();
+    make_workers();
+    begin();
+  } catch (...) {
+    open_gate(Gate::given_up);
+    for (std::thread& thread : threads_) thread.join();
+    throw;
+  }
+}
+
+// VPO3: the layout of the workers' memory, and whom each asks for tasks, come from their number.
+void Pool::start_threads() {
+  threads_.reserve(settings_.workers);
+  for (unsigned i = 0; i < settings_.workers; ++i) {
+    std::thread thread;
+    const Status started = host::start_thread(
+        "for a worker of families",
+        [this, i] {
+          gate_.wait(Gate::closed);
+          if (gate_.load() == Gate::open) workers_[i]->work();
+        },
+        thread);
+    if (!started.ok() && threads_.empty()) throw host::NoThread(started);
+    if (!started.ok()) {
+      tell_of_fewer(i, settings_.workers, started);
+      break;
+    }
+    threads_.push_back(std::move(thread));
+  }
+  settings_.workers = static_cast<unsigned>(threads_.size());
+}
+
+void Pool::make_workers() {
+  const std::uint32_t processors = runtime::processors_for(1 + settings_.neighbours);
   waiting_ = machine::WaitPolicy::for_host(settings_.workers + settings_.neighbours, processors);
   const machine::Home workers = settings_.workers;
   machine::SyncLayout sync(Worker::Core::reserved_sync_bytes(workers));
@@ -111,24 +159,19 @@ Pool::Pool(const PoolSettings& settings) : settings_(settings), number_(next_num
     at.waiting = waiting_;
     workers_.push_back(std::make_unique<Worker>(*this, at, layout));
   }
-  start();
 }
 
-void Pool::start() {
-  refuse_threads_in_processes();
-  host::ask_early_for_thread_fences();
-  (void)host::tell_faults(&Worker::explain_fault).ok();  // without it, faults are as ever
+void Pool::begin() {
   Pools& pools = Pools::here();
   const std::lock_guard lock(pools.mutex);
-  pools.all.reserve(pools.all.size() + 1);
-  try {
-    for (const auto& worker : workers_) threads_.emplace_back([&worker] { worker->work(); });
-  } catch (...) {
-    stop();
-    throw;
-  }
-  for (std::uint64_t i = 0; i < pools.alarms; ++i) workers_[0]->alarm().raise();
   pools.all.push_back(this);
+  for (std::uint64_t i = 0; i < pools.alarms; ++i) workers_[0]->alarm().raise();
+  open_gate(Gate::open);
+}
+
+void Pool::open_gate(Gate how) {
+  gate_.store(how);
+  gate_.notify_all();
 }
 
 void Pool::stop() {

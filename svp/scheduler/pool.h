@@ -6,6 +6,8 @@
 //                 last one that its workers wait for elsewhere.
 //             VPO2 an alarm is raised in all pools of the process: a family's descendants may be in
 //                 any of them.
+//             VPO3 where the host has fewer threads than workers were asked for, the pool has as
+//                 many workers as there are threads, and that is told once.
 // Thread safety: yes, but for constructor and destructor.
 #pragma once
 
@@ -30,7 +32,7 @@ struct PoolSettings {
 
 class Pool {
  public:
-  // Throws std::bad_alloc, std::system_error (no thread can be started).
+  // Throws std::bad_alloc, host::NoThread (the host has no thread at all).
   explicit Pool(const PoolSettings& settings);
   ~Pool();
   Pool(const Pool&) = delete;
@@ -89,7 +91,11 @@ class Pool {
     std::byte* at = nullptr;
     ~Block();
   };
-  void start();
+  enum class Gate : std::uint8_t { closed, open, given_up };
+  void start_threads();
+  void make_workers();
+  void begin();
+  void open_gate(Gate how);
   void stop();
 
   PoolSettings settings_;
@@ -99,6 +105,7 @@ class Pool {
   Block data_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::vector<std::thread> threads_;
+  std::atomic<Gate> gate_{Gate::closed};  // in front of the threads, until the workers are made
   std::mutex mutex_;
   Task* first_ = nullptr;
   Task* last_ = nullptr;

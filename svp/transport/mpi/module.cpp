@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "host/mpi/host.h"
+#include "host/processes/start_thread.h"
 #include "svp/transport/mpi/host_messages.h"
 
 namespace tombolo::svp {
@@ -322,13 +323,17 @@ class Messages final : public HostMessages {
   static void within_limit(End&& end) {
     constexpr int looks = 1000;
     std::atomic<bool> ended{false};
-    std::thread watch([&ended] {
-      for (int i = 0; i < looks && !ended; ++i) usleep(10'000);
-      if (!ended) give_up();
-    });
-    end();
+    std::thread watch;
+    const Status watched = tombolo::host::start_thread(
+        "that watches the end of the host MPI",
+        [&ended] {
+          for (int i = 0; i < looks && !ended; ++i) usleep(10'000);
+          if (!ended) give_up();
+        },
+        watch);
+    end();  // which nearly always returns
     ended = true;
-    watch.join();
+    if (watched.ok()) watch.join();
   }
   [[noreturn]] static void give_up() {
     std::fflush(nullptr);

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: a host with few threads left, also for the root user, whom no limit of the kernel holds.
+// To be included by one file of a test: it defines pthread_create(), which the C++ library calls.
+// Thread safety: yes.
+#pragma once
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include <atomic>
+#include <cerrno>
+
+namespace tombolo::host::testing {
+
+// How many can be started from now on; below zero: as many as the host has.
+inline constinit std::atomic<int> threads_left{-1};
+
+class FewThreads {
+ public:
+  explicit FewThreads(int number) { threads_left = number; }
+  ~FewThreads() { threads_left = -1; }
+  FewThreads(const FewThreads&) = delete;
+  FewThreads& operator=(const FewThreads&) = delete;
+};
+
+}  // namespace tombolo::host::testing
+
+extern "C" __attribute__((visibility("default"))) int pthread_create(
+    pthread_t* thread, const pthread_attr_t* attributes, void* (*function)(void*),
+    void* argument) noexcept {
+  using tombolo::host::testing::threads_left;
+  static const auto create =
+      reinterpret_cast<decltype(&pthread_create)>(dlsym(RTLD_NEXT, "pthread_create"));
+  for (int left = threads_left; left >= 0;) {
+    if (left == 0) return EAGAIN;
+    if (threads_left.compare_exchange_weak(left, left - 1)) break;
+  }
+  return create(thread, attributes, function, argument);
+}
