@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dsm/world/call_service.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <string>
-#include <system_error>
 #include <thread>
 #include <utility>
+
+#include "host/processes/start_thread.h"
 
 namespace tombolo::dsm {
 namespace {
 
 // A call that is never answered would let its caller wait for ever.
 void start(std::function<void()> serve) {
-  try {
-    std::thread(std::move(serve)).detach();
-  } catch (const std::system_error& error) {
-    const std::string text = fmt::format(
-        "tombolo: no thread for the system calls of another process: {}\n", error.what());
-    [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
-    _exit(EXIT_FAILURE);
-  }
+  std::thread thread;
+  const Status started =
+      host::start_thread("for the system calls of another process", std::move(serve), thread);
+  if (started.ok()) return thread.detach();
+  const std::string text = "tombolo: " + started.message() + "\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+  _exit(EXIT_FAILURE);
 }
 
 }  // namespace

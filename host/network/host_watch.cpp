@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "host/processes/no_signals.h"
+#include "host/processes/start_thread.h"
 
 namespace tombolo::host {
 namespace {
@@ -176,21 +177,27 @@ void HostWatch::greet(Guest& guest, std::span<const int> members) {
   peers_.push_back({.member = member, .socket = std::move(socket)});
 }
 
-void HostWatch::begin(Lost lost) {
-  if (peers_.empty()) return;
+Status HostWatch::begin(Lost lost) {
+  if (peers_.empty()) return {};
   lost_ = std::move(lost);
+  has_begun_ = true;
   const NoSignals none;  // they are the program's threads'
-  thread_ = std::thread([this] { watch(); });
+  return start_thread(
+      "that watches the other hosts", [this] { watch(); }, thread_);
 }
 
 void HostWatch::end() {
-  if (!thread_.joinable()) return;
+  if (!has_begun_) return;
+  has_begun_ = false;
   ends_ = true;
   for (const Peer& peer : peers_) {
     (void)send(peer.socket.get(), &goodbye, sizeof goodbye, MSG_NOSIGNAL);
     shutdown(peer.socket.get(), SHUT_WR);
   }
-  thread_.join();
+  if (thread_.joinable())
+    thread_.join();
+  else
+    watch();
   peers_.clear();
 }
 

@@ -71,7 +71,8 @@ class HostWatch {
 
   // For the center, members; for a member, the number `center`.
   static constexpr int center = -1;
-  void begin(Lost lost);
+  // Errors: io (the host has no thread): nothing is told, and end() is called all the same.
+  Status begin(Lost lost);
   // By all together. Nothing is told any more.
   void end();
 
@@ -100,6 +101,7 @@ class HostWatch {
   Invitation invitation_;
   std::vector<Peer> peers_;
   Lost lost_;
+  bool has_begun_ = false;
   std::atomic<bool> ends_{false};
   std::thread thread_;
 };

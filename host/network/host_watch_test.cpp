@@ -21,6 +21,8 @@
 #include <utility>
 #include <vector>
 
+#include "host/processes/testing/few_threads.h"
+
 namespace tombolo::host {
 namespace {
 
@@ -60,7 +62,7 @@ class Losses {
   std::vector<std::pair<int, Loss>> told_;
 };
 
-class HostWatchTest : public testing::Test {
+class HostWatchTest : public ::testing::Test {
  protected:
   HostWatchTest() {
     EXPECT_TRUE(center.invite(invitation).ok());
@@ -124,7 +126,7 @@ void wait_for_ever(HostWatch&) {
 // To the end of the program: it says goodbye when the center has.
 void stay(HostWatch& watch) {
   Losses own;
-  watch.begin(own.teller());
+  if (!watch.begin(own.teller()).ok()) _exit(2);
   watch.end();
   if (!own.all().empty()) _exit(3);
 }
@@ -133,8 +135,29 @@ TEST_F(HostWatchTest, TellsNothingOfMembersThatLeaveTogether) {
   const pid_t one = member(1, stay);
   const pid_t other = member(7, stay);
   EXPECT_EQ(take({1, 7}), (std::vector{1, 7}));
-  center.begin(losses.teller());
+  EXPECT_TRUE(center.begin(losses.teller()).ok());
   usleep(50'000);  // they say goodbye before the center does
+  center.end();
+  EXPECT_EQ(status_of(one), 0);
+  EXPECT_EQ(status_of(other), 0);
+  EXPECT_TRUE(losses.all().empty());
+}
+
+// It says goodbye all the same, and waits for theirs.
+TEST_F(HostWatchTest, TellsNothingWhereTheHostHasNoThread) {
+  const auto stay_without = [](HostWatch& watch) {
+    const testing::FewThreads left(0);
+    Losses own;
+    if (watch.begin(own.teller()).ok()) _exit(4);
+    watch.end();
+  };
+  const pid_t one = member(1, stay_without);
+  const pid_t other = member(7, stay);
+  EXPECT_EQ(take({1, 7}), (std::vector{1, 7}));
+  {
+    const testing::FewThreads left(0);
+    EXPECT_FALSE(center.begin(losses.teller()).ok());
+  }
   center.end();
   EXPECT_EQ(status_of(one), 0);
   EXPECT_EQ(status_of(other), 0);
@@ -145,7 +168,7 @@ TEST_F(HostWatchTest, TellsWhichMemberHasEndedAndGoesOn) {
   const pid_t one = member(1, wait_for_ever);
   const pid_t other = member(2, wait_for_ever);
   EXPECT_EQ(take({1, 2}).size(), 2u);
-  center.begin(losses.teller());
+  EXPECT_TRUE(center.begin(losses.teller()).ok());
   kill(other, SIGKILL);
   EXPECT_EQ(losses.wait_for(1), (std::vector{std::pair(2, Loss::end)}));
   kill(one, SIGKILL);
@@ -156,7 +179,7 @@ TEST_F(HostWatchTest, TellsWhichMemberHasEndedAndGoesOn) {
 TEST_F(HostWatchTest, TellsAMemberOfTheCentersEnd) {
   const pid_t one = member(1, [](HostWatch& watch) {
     Losses own;
-    watch.begin(own.teller());
+    if (!watch.begin(own.teller()).ok()) _exit(2);
     const auto told = own.wait_for(1);
     watch.end();
     _exit(told.size() == 1 && told[0] == std::pair(HostWatch::center, Loss::end) ? 0 : 4);
@@ -174,7 +197,7 @@ TEST_F(HostWatchTest, TellsNothingOfAProcessThatDoesNotRun) {
   const pid_t stopped = member(1, stay);
   EXPECT_EQ(take({1}), std::vector{1});
   kill(stopped, SIGSTOP);
-  center.begin(losses.teller());
+  EXPECT_TRUE(center.begin(losses.teller()).ok());
   usleep(std::chrono::microseconds(short_limit + milliseconds(1500)).count());
   EXPECT_TRUE(losses.all().empty());
   kill(stopped, SIGCONT);
@@ -197,7 +220,7 @@ TEST_F(HostWatchTest, TakesNoStranger) {
   const pid_t twice = member(3, wait_for_ever, 2);
   const pid_t right_one = member(4, wait_for_ever);
   EXPECT_EQ(take({3, 4}), (std::vector{3, 4}));
-  center.begin(losses.teller());
+  EXPECT_TRUE(center.begin(losses.teller()).ok());
   for (const pid_t each : {stranger, unexpected, twice}) {
     kill(each, SIGKILL);
     EXPECT_EQ(status_of(each), SIGKILL);
@@ -210,7 +233,7 @@ TEST_F(HostWatchTest, TakesNoStranger) {
 
 TEST_F(HostWatchTest, WaitsForAMemberNotForEver) {
   EXPECT_TRUE(center.take(std::vector{1}, milliseconds(20)).empty());
-  center.begin(losses.teller());
+  EXPECT_TRUE(center.begin(losses.teller()).ok());
   center.end();
 }
 
@@ -218,7 +241,7 @@ TEST_F(HostWatchTest, IsJoinedByAnyOfItsAddresses) {
   invitation.addresses = {address("240.0.0.1"), address("127.0.0.1")};
   const pid_t one = member(1, stay);
   EXPECT_EQ(take({1}), std::vector{1});
-  center.begin(losses.teller());
+  EXPECT_TRUE(center.begin(losses.teller()).ok());
   center.end();
   EXPECT_EQ(status_of(one), 0);
 }

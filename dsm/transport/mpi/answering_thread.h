@@ -23,7 +23,7 @@ namespace tombolo::dsm {
 
 class AnsweringThread {
  public:
-  // Together.
+  // Together. Ends the process, with a message, where the host has no thread.
   explicit AnsweringThread(MPI_Comm comm);
   AnsweringThread(const AnsweringThread&) = delete;
   AnsweringThread& operator=(const AnsweringThread&) = delete;
@@ -37,6 +37,7 @@ class AnsweringThread {
   void listen(OneSided::Listener* listener) { listener_ = listener; }
 
  private:
+  [[noreturn]] static void end_without(const Status& why);
   void look();
   void receive();
   bool has_message();

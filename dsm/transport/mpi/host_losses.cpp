@@ -36,9 +36,12 @@ HostLosses::HostLosses(MPI_Comm comm) {
     if (!places_[rank].is_on_host_of(places_[0])) elsewhere.push_back(static_cast<int>(rank));
   if (elsewhere.empty()) return;
   connect(comm, elsewhere);
-  watch_.begin([this](int member, HostWatch::Loss how) {
+  const Status watched = watch_.begin([this](int member, HostWatch::Loss how) {
     lost(member == HostWatch::center ? 0 : member, how);
   });
+  if (!watched.ok())
+    tell(fmt::format("tombolo: rank {}: {}: if a host is lost, only the host MPI notices\n", rank_,
+                     watched.message()));
 }
 
 void HostLosses::learn_places(MPI_Comm comm) {

@@ -24,6 +24,7 @@
 #include "dsm/transport/mpi/shared_room.h"
 #include "host/mpi/host.h"
 #include "host/processes/processors.h"
+#include "host/processes/start_thread.h"
 #include "machine/waiting.h"
 
 namespace tombolo::dsm {
@@ -152,13 +153,17 @@ class HostOneSided final : public OneSided {
   void finalize() {
     constexpr int looks = 3000;
     std::atomic<bool> ended{false};
-    std::thread watch([this, &ended] {
-      for (int i = 0; i < looks && !ended; ++i) usleep(10'000);
-      if (!ended) leave();
-    });
-    TOMBOLO_HOST(Finalize)();
+    std::thread watch;
+    const Status watched = tombolo::host::start_thread(
+        "that watches the end of the host MPI",
+        [this, &ended] {
+          for (int i = 0; i < looks && !ended; ++i) usleep(10'000);
+          if (!ended) leave();
+        },
+        watch);
+    TOMBOLO_HOST(Finalize)();  // which nearly always returns
     ended = true;
-    watch.join();
+    if (watched.ok()) watch.join();
   }
   [[noreturn]] void leave() const {
     std::fflush(nullptr);
