@@ -19,6 +19,7 @@
 #include "backends/stale/settler.h"
 #include "backends/stale/stale.h"
 #include "host/processes/shared_fork.h"
+#include "host/processes/testing/few_threads.h"
 #include "host/processes/testing/held_loader.h"
 #include "host/segments/descriptor.h"
 
@@ -243,13 +244,15 @@ class CoreThatLoads final : public Settleable {
     return true;
   }
   const host::testing::SlowLibrary& library() const { return library_; }
+  bool done() const { return done_; }
 
  private:
   host::testing::SlowLibrary library_;
-  bool done_ = false;  // by the helper alone
+  std::atomic<bool> done_{false};
 };
 
-// SE6: the child looks up a symbol, for which it would wait for ever.
+// SE6: the child looks up a symbol, for which it would wait for ever, but where the C library's
+// fork has begun the linker's lock anew; and it finds the helper's work done.
 void fork_while_the_helper_holds_a_lock(pid_t (*start)()) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the thread sanitizer allows no threads in the child of a process with threads";
@@ -272,11 +275,11 @@ void fork_while_the_helper_holds_a_lock(pid_t (*start)()) {
   if (child == 0) {
     alarm(20);
     (void)dlsym(RTLD_DEFAULT, "getpid");
-    _exit(0);
+    _exit(core.done() ? 0 : 1);
   }
   int status = 0;
   waitpid(child, &status, 0);
-  EXPECT_EQ(status, 0) << "the child was ended by the alarm";
+  EXPECT_EQ(status, 0) << "14: the child was ended by the alarm";
   forked = true;
   ends.join();
   settler::remove(core);
@@ -315,6 +318,28 @@ void expect_threads_of_a_child(pid_t (*start)(), std::ptrdiff_t wanted) {
       },
       start);
   EXPECT_TRUE(good);
+}
+
+// SE7: the stores of a core are seen at once.
+TEST(StaleProcesses, WithoutAThreadForTheHelperCoresDoNotDefer) {
+  const Job job(1, 4096);
+  EXPECT_TRUE(in_processes(1, [&](Home) {
+    const host::testing::FewThreads left(0);
+    ::testing::internal::CaptureStderr();
+    for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+      Core mine(job.attach(0, seed, 0));
+      for (std::uint64_t value = 1; value <= 32; ++value) {
+        mine.store(mine.word({0, 128}), value);
+        const auto* const word = reinterpret_cast<std::atomic<std::uint64_t>*>(job.sync.at() + 128);
+        if (word->load() != value) return false;
+      }
+    }
+    return ::testing::internal::GetCapturedStderr() ==
+           "tombolo: the host has no thread that settles stores on stale: Resource temporarily "
+           "unavailable; see ulimit -u and the limit of processes of this container or session "
+           "(pids.max); the cores of this process defer no store, so fewer of the orders that the "
+           "machine allows are tried\n";
+  }));
 }
 
 // SE1: the thread that the next test must not find is there where a helper is.
