@@ -121,12 +121,12 @@ nightly-svp: build/$(PRESET)/build.ninja ## 10,000 random programs of families, 
 	@$(if $(SVP_OF_PROCESSES),build/$(PRESET)/svp/$(SVP_OF_PROCESSES) --first $(FIRST) --programs 2500)
 
 .PHONY: rebuilt-programs
-rebuilt-programs: env native compiler ## pigz, pbzip2, zstd, xz and lbzip2 from Debian's sources, compiled with tombolo-cc, beside Pthreads.
+rebuilt-programs: env native compiler ## pigz, pbzip2, zstd, xz and lbzip2 from Debian's sources, compiled by 'tombolo dsm cc', beside Pthreads.
 	@[ "$(SYSTEM_PACKAGES)" = skip ] || tools/system_packages.sh requirements/system-programs.txt
 	@.env/cli/bin/python tools/rebuilt_programs.py || [ $$? = 77 ]
 
 .PHONY: compiler-versions
-compiler-versions: env-test native compiler ## The plugin of tombolo-cc with each version of LLVM that Debian has: built and tested.
+compiler-versions: env-test native compiler ## The plugin of 'tombolo dsm cc' with each version of LLVM that Debian has: built and tested.
 	@[ "$(SYSTEM_PACKAGES)" = skip ] || tools/system_packages.sh requirements/system-compilers.txt
 	@tools/compiler_versions.py || [ $$? = 77 ]
 

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from store_instrumentation_test import ROOT, plugin  # noqa: F401
 from tombolo import compilers, libraries
+from tombolo.app import made
 from tombolo.errors import UserError
+from typer.testing import CliRunner
 
 BIN = ROOT / "dsm" / "compiler" / "bin"
 HELLO = "#include <stdio.h>\n#include <pthread.h>\nlong x; pthread_mutex_t m;\n" \
@@ -126,6 +128,37 @@ def test_cmake_takes_it_as_its_compiler(plugin, folder):  # noqa: F811
         done = subprocess.run(step, capture_output=True, text=True, env={**os.environ, **compiler})
         assert done.returncode == 0 and "warning" not in done.stderr.lower(), done.stdout + done.stderr
     assert subprocess.run(["b/hello"], capture_output=True, text=True).stdout == "4\n"
+
+
+OURS = ("--tombolo-stores=static", "--tombolo-stores=page", "--tombolo-report[=FILE]", "--tombolo-begins=NAME", "--help")
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("-O2", "--help", "a.c")])
+@pytest.mark.parametrize(("name", "clang"), [("cc", "clang"), ("cxx", "clang++")])
+def test_help_is_about_our_options(name, clang, arguments, tmp_path, monkeypatch):
+    """And it needs neither the plugin nor clang."""
+    monkeypatch.setenv("TOMBOLO_LIB_DIR", str(tmp_path))
+    shown = quiet(*arguments, name=name)
+    assert all(option in shown for option in OURS) and len(shown.splitlines()) < 25
+    assert shown.splitlines()[-1].endswith(f"--help-hidden, or {clang} --help")
+
+
+@pytest.mark.parametrize("way", ["the checkout's command", "the package's entry point"])
+@pytest.mark.parametrize(
+    ("words", "ours"), [("dsm cc", OURS), ("dsm c++", OURS), ("svp compile", ("--emit-cpp", "--show", "cc --help"))]
+)
+def test_the_command_shows_the_same_help(words, ours, way):
+    if way == "the checkout's command":
+        done = subprocess.run([ROOT / "tombolo", *words.split(), "--help"], capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+        shown = done.stdout
+    else:
+        shown = CliRunner().invoke(made(), [*words.split(), "--help"]).output
+    assert f"tombolo {words} " in shown and all(option in shown for option in ours)
+
+
+def test_all_options_of_clang_are_a_word_away(plugin):  # noqa: F811
+    assert len(quiet("--help-hidden").splitlines()) > 1000
 
 
 def test_without_clang_it_says_how_to_get_it(tmp_path, monkeypatch):

@@ -1,13 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tombolo-cc` and `tombolo-c++`: clang with store instrumentation for virtual shared memory.
 
-They take clang's arguments, and these of their own:
-
-    --tombolo-stores=static|full|page   which stores are recorded [default: static]
-    --tombolo-report[=FILE]             the fate of each store: text on standard error, or a line of JSON
-                                        for each source, added to FILE
-    --tombolo-begins=NAME               a function of yours that begins a span, as pthread_mutex_lock does
-    --tombolo-ends=NAME                 a function of yours that ends one
+They take clang's arguments, and some of their own (HELP). A checkout calls them `./tombolo dsm cc` and
+`./tombolo dsm c++`.
 
 A compiler is started for each source: nothing is imported here that a compilation does not need.
 """
@@ -22,10 +17,27 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tombolo import hints, libraries
+from tombolo import hints, libraries, paths
 from tombolo.errors import UserError
 
 VARIANTS = ("static", "full", "page")
+HELP = """\
+Usage: {name} [OPTIONS] [OPTIONS OF CLANG] FILE...
+
+Compiles a Pthreads program for virtual shared memory, by {clang}: stores in spans (under locks) are
+recorded, and atomic operations call the runtime. The program also runs under Pthreads as usual.
+
+  --tombolo-stores=static   record the stores that may be in a span, by an analysis of each source (default)
+  --tombolo-stores=full     record each store of a thread that is in a span
+  --tombolo-stores=page     record none: what changes travels by whole pages
+  --tombolo-report[=FILE]   tell the fate of each store: text on standard error, or a line of JSON
+                            for each source, added to FILE
+  --tombolo-begins=NAME     the function NAME of yours begins a span, as pthread_mutex_lock does
+  --tombolo-ends=NAME       the function NAME of yours ends a span, as pthread_mutex_unlock does
+  --help                    show this text
+
+All other options are those of {clang}. To see them: {name} --help-hidden, or {clang} --help
+"""
 # With one of these clang links nothing.
 ENDS_EARLIER = re.compile(
     r"-[cSEM]|-MM|-fsyntax-only|--?version|--?help(-hidden)?|-dump(machine|version)|--?print-.*"
@@ -65,8 +77,16 @@ def cxx() -> None:
     main("clang++", "tombolo-c++", sys.argv[1:])
 
 
+def called(language: str) -> str:
+    """The name by which a user calls the compiler of `cc` or `c++`."""
+    return f"./tombolo dsm {language}" if paths.checkout() else f"tombolo-{language}"
+
+
 def main(compiler: str, name: str, arguments: Sequence[str]) -> None:
     """Becomes clang."""
+    if "--help" in arguments:
+        print(HELP.format(name=name, clang=compiler), end="")
+        sys.exit(0)
     try:
         command = command_line(compiler, arguments)
     except UserError as error:

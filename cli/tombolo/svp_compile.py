@@ -3,12 +3,13 @@
 
     tombolo-svpc [OPTIONS] FILE.c... [-o PROGRAM]
 
-It takes the options of a C compiler; of its own there are
+It takes the options of a C compiler, and these:
 
     --emit-cpp   write the C and the C++ of each FILE to FILE.svp.i and FILE.svp.cpp, and compile nothing
     --show       print the commands before they run
+    --help       show this text
 
-$CC and $CXX name other compilers than cc and c++.
+$CC and $CXX name other compilers than cc and c++. To see the C compiler's options: cc --help
 """
 
 import hashlib
@@ -69,7 +70,7 @@ def main(name: str, arguments: Sequence[str]) -> None:
 
 def compile_all(name: str, arguments: Sequence[str]) -> int:
     """The exit status; mistakes of a program were printed."""
-    if not arguments or arguments[0] in ("-h", "--help"):
+    if not arguments or arguments[0] == "-h" or "--help" in arguments:
         print(__doc__.replace("tombolo-svpc", name).strip())
         return 0 if arguments else 2
     request = parsed(list(arguments))

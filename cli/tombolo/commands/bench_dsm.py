@@ -33,7 +33,7 @@ def dsm(
         bool,
         typer.Option(
             "--programs",
-            help="As programs of Pthreads: unchanged, and compiled by tombolo-cc (static, full, page).",
+            help="As programs of Pthreads: unchanged, and compiled by tombolo dsm cc (static, full, page).",
         ),
     ] = False,
     again: Annotated[

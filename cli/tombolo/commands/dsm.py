@@ -11,6 +11,8 @@ from tombolo import compilers, dsm, dsm_atomics, dsm_progress, dsm_world, mpis, 
 from tombolo.errors import UserError
 
 app = typer.Typer(help="Programs on virtual shared memory.", no_args_is_help=True)
+# A compiler takes all options itself, --help too.
+OF_A_COMPILER = {"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []}
 
 
 @app.callback()
@@ -172,17 +174,13 @@ def flags() -> None:
 
 # `python -m tombolo` calls the compilers itself, without this module: these are for the list of
 # commands, and for callers of the application.
-@app.command(
-    "cc", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
-)
+@app.command("cc", context_settings=OF_A_COMPILER)
 def cc(arguments: Annotated[list[str] | None, typer.Argument(metavar="ARGS...")] = None) -> None:
     """Compile a Pthreads program in C: clang, with the stores under locks recorded."""
     compilers.main("clang", "tombolo dsm cc", arguments or [])
 
 
-@app.command(
-    "c++", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
-)
+@app.command("c++", context_settings=OF_A_COMPILER)
 def cxx(arguments: Annotated[list[str] | None, typer.Argument(metavar="ARGS...")] = None) -> None:
     """Compile a Pthreads program in C++: clang++, with the stores under locks recorded."""
     compilers.main("clang++", "tombolo dsm c++", arguments or [])

@@ -11,6 +11,8 @@ from tombolo import mpis, programs, settings, svp, svp_compile
 from tombolo.errors import UserError
 
 app = typer.Typer(help="Programs of families of threads (SVP).", no_args_is_help=True)
+# A compiler takes all options itself, --help too.
+OF_A_COMPILER = {"ignore_unknown_options": True, "allow_interspersed_args": False, "help_option_names": []}
 
 
 @app.callback()
@@ -89,9 +91,7 @@ def flags(
 
 
 # `python -m tombolo` calls the compiler itself: this is for the list of commands.
-@app.command(
-    "compile", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
-)
+@app.command("compile", context_settings=OF_A_COMPILER)
 def compile_(arguments: Annotated[list[str] | None, typer.Argument(metavar="ARGS...")] = None) -> None:
     """Compile a program in the language of families: C99 with thread, shared, create and sync."""
     svp_compile.main("tombolo svp compile", arguments or [])
