@@ -4,7 +4,6 @@ import platform
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import tombolo
@@ -60,15 +59,15 @@ def test_doctor_says_how_page_caches_close_their_pages(monkeypatch):
 
 
 def test_doctor_names_what_threads_in_processes_lack(monkeypatch):
-    abouts = ("own system calls caught", "fixed addresses", "disassembler")
+    abouts = ("own system calls caught", "fixed addresses", "decoder")
     monkeypatch.setattr(probes, "caught_calls", lambda: "")
     monkeypatch.setattr(probes, "fixed_addresses", lambda: "")
-    monkeypatch.setattr(doctor, "shutil", SimpleNamespace(which=lambda name: f"/bin/{name}"))
+    monkeypatch.setattr(doctor, "find_spec", lambda name: name)
     rows = [row for about in abouts for row in rows_about(about)]
     assert [(row.state, row.hint) for row in rows] == [("yes", "")] * 3
     monkeypatch.setattr(probes, "caught_calls", lambda: "Invalid argument")
     monkeypatch.setattr(probes, "fixed_addresses", lambda: "Operation not permitted")
-    monkeypatch.setattr(doctor, "shutil", SimpleNamespace(which=lambda name: None))
+    monkeypatch.setattr(doctor, "find_spec", lambda name: None)
     rows = [row for about in abouts for row in rows_about(about)]
     assert [row.state for row in rows] == ["no"] * 3
     assert all(row.hint for row in rows)

@@ -235,7 +235,7 @@ def test_atomic_instructions_are_refused_by_name(tmp_path):
         dsm_atomics.check(plain(tmp_path, COUNTER))
     text = str(refused.value)
     assert "count_up (plain+0x" in text and "take (plain+0x" in text
-    for way in ("tombolo-cc", "--transport map", "--atomics ignore"):
+    for way in ("./tombolo dsm cc", "--transport map", "--atomics ignore"):
         assert way in text
 
 

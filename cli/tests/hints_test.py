@@ -63,8 +63,8 @@ def works(command: str) -> bool:
             return make_has(target)
         case ["pip", "install", "."]:
             return True
-        case ["pip", "install", requirement]:
-            return requirement in requirements("*.txt")
+        case ["pip", "install", *needs]:
+            return set(needs) <= requirements("*.txt")
         case [setting, "pip", "install", "."]:
             variable, _, value = setting.partition("=")
             return value == "1" and wheel_offers(variable)

@@ -4,18 +4,19 @@
 Where each process caches pages, such an instruction changes the process's own copy: two threads that
 count by it lose counts. Programs that `tombolo-cc` has compiled call the runtime instead. Instructions
 with a lock are seen, and exchanges with memory. A flag that is loaded and stored has neither.
+
+Instructions are decoded, not read as text: names of the program, such as `lock`, do not matter.
 """
 
 import itertools
 import json
 import re
-import shutil
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tombolo import paths
+from tombolo import compilers, hints, paths
 from tombolo.errors import UserError
 
 # Their locks are called by Pthreads' names, and their own variables are private to each process.
@@ -23,15 +24,10 @@ SYSTEM = re.compile(
     r"(ld-linux.*|linux-vdso|libc|libm|libmvec|libpthread|libdl|librt|libresolv|libutil|libanl|libnss_.*"
     r"|libstdc\+\+|libgcc_s|libtombolo_.*)\.so.*"
 )
-SECTION = re.compile(r"Disassembly of section (\S+):")
-SYMBOL = re.compile(r"[0-9a-f]+ <(.+)>:$")
-LOCKED = re.compile(r"\s*([0-9a-f]+):\t.*?(\block\b.*|\bxchg\b.*\(.*)$")
-# On the stack pointer: a fence, as compilers make it.
-FENCE = re.compile(r"lock (or|add)[bwlq]?\s+\$0x0,(-?0x[0-9a-f]+)?\(%[re]sp\)")
 # Of dsm/compiler/default_calls.c: its atomic operations are calls.
 REBUILT = "tombolo_calls"
 MOST = 100  # places of one module
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -60,9 +56,9 @@ def check(program: Path) -> None:
     raise UserError(
         f"{program.name} has atomic instructions: {named}{more}. With transport window each process has its "
         "own copy of a page, and threads that count or wait by such instructions lose updates: a program that "
-        "is not rebuilt has to synchronize by Pthreads alone. Compile it with tombolo-cc or tombolo-c++, run it "
-        "with --transport map, or, if no two of its threads use them on the same variable, with "
-        "--atomics ignore"
+        f"is not rebuilt has to synchronize by Pthreads alone. Compile it with {compilers.called('cc')} or "
+        f"{compilers.called('c++')}, run it with --transport map, or, if no two of its threads use them on the "
+        "same variable, with --atomics ignore"
     )
 
 
@@ -104,33 +100,18 @@ def _keep(file: Path, content: dict) -> None:
 
 
 def _look(module: Path) -> Iterator[Place]:
-    disassembler = shutil.which("objdump")
-    if disassembler is None:
+    try:
+        from tombolo.machine_code import Binary
+    except ImportError as error:
         raise UserError(
-            "objdump of binutils is not here, by which a program's atomic instructions are looked for; "
-            "--atomics ignore does not look"
-        )
-    if REBUILT in subprocess.run([disassembler, "-h", str(module)], capture_output=True, text=True).stdout:
+            f"the decoder by which a program's atomic instructions are looked for is missing ({error}): "
+            f"{hints.DECODER}; --atomics ignore does not look"
+        ) from error
+    try:
+        binary = Binary(module)
+    except ValueError:
+        return  # as `ldd` of this host cannot start it either
+    if binary.has_section(REBUILT):
         return
-    command = [disassembler, "-d", "-w", "-C", "--no-show-raw-insn", str(module)]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(command, text=True, errors="replace", **pipes) as running:
-        yield from itertools.islice(_places(module, running.stdout), MOST)
-        running.terminate()
-
-
-def _places(module: Path, lines: Iterable[str]) -> Iterator[Place]:
-    function = section = ""
-    for line in lines:
-        if match := SYMBOL.match(line):
-            function = match[1]
-        elif match := SECTION.match(line):
-            section = match[1]
-        elif ("lock" in line or "xchg" in line) and (match := LOCKED.match(line)):
-            if not FENCE.match(match[2]):
-                yield Place(str(module), _name(function, section), int(match[1], 16))
-
-
-def _name(function: str, section: str) -> str:
-    """Of a file without symbols objdump names the section, or the nearest symbol that other files use."""
-    return "" if function == section or "@" in function else function
+    for function, address in itertools.islice(binary.atomic_instructions(), MOST):
+        yield Place(str(module), function, address)

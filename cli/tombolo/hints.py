@@ -29,10 +29,7 @@ MPIS = {
 LIBRARY = Hint("built when it is first needed, or now: {}", "make native")
 EXPERIMENTS = Hint("built when they are first needed, or now: {}", "make scc")
 COMPILER = Hint("on Debian: {}", "apt-get install clang llvm-dev")
-DISASSEMBLER = Hint(
-    "programs that were not rebuilt are looked through with it; on Debian: {}",
-    "apt-get install binutils",
-)
+DECODER = Hint("{}  (or: {})", "make env", "pip install iced-x86>=1.21 lief>=0.16")
 PARSER = Hint("{}  (or: {})", "make env", "pip install libclang>=18")
 # Of an installed package.
 LIBRARY_OF_PACKAGE = Hint("in the source tree: {}", "pip install .")

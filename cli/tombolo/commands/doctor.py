@@ -5,6 +5,7 @@ import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 
 from rich.table import Table
 
@@ -195,12 +196,12 @@ def _threaded_programs() -> Iterator[Finding]:
         f"personality: {lack}" if lack else "personality",
         "threads on several hosts (`--transport mpi`) need it: allow personality() in the container" if lack else "",
     )
-    disassembler = shutil.which("objdump")
+    lack = next((name for name in ("iced_x86", "lief") if find_spec(name) is None), "")
     yield Finding(
-        "disassembler",
-        "yes" if disassembler else "no",
-        disassembler or "objdump",
-        "" if disassembler else hints.DISASSEMBLER,
+        "decoder",
+        "no" if lack else "yes",
+        f"{lack} of Python is not there" if lack else "atomic instructions of programs that were not rebuilt are found",
+        hints.DECODER if lack else "",
     )
 
 
