@@ -43,6 +43,35 @@ void count_up(Index i, InOutArray<std::uint8_t> bytes) { bytes[static_cast<std::
 void rank_of(Out<unsigned> rank) { *rank = Job::here().rank(); }
 void nothing() {}
 
+// Each parameter that comes back, by its name alone.
+void assign(In<int> by, Out<std::int64_t> result, InOut<std::int64_t> count, const Out<double> last,
+            OutArray<int> to, InOutArray<int> sums) {
+  result = by;
+  count = count + by;
+  last = 0.5 * by;
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    to[i] = by;
+    sums[i] += by;
+  }
+}
+int assignments(Job& job) {
+  for (unsigned process = 0; process < job.processes(); ++process) {
+    for (std::size_t way = 0; way < std::size(carriage_names); ++way) {
+      std::int64_t result = 0;
+      std::int64_t count = 30;
+      double last = 0;
+      std::vector<int> to(3);
+      std::vector<int> sums{1, 2, 3};
+      auto family = create(job.place(process, static_cast<Carriage>(way)), remote<&assign>, 12,
+                           result, count, last, to, sums);
+      EXPECT_HERE(family.sync().done());
+      EXPECT_HERE(result == 12 && count == 42 && last == 6);
+      EXPECT_HERE(to == std::vector<int>(3, 12) && sums == (std::vector<int>{13, 14, 15}));
+    }
+  }
+  return failures;
+}
+
 // By all ways, at all places, to arrays in shared memory and elsewhere.
 int data(Job& job) {
   for (const std::size_t n : {std::size_t{1}, std::size_t{100}, std::size_t{40000}}) {
@@ -551,7 +580,8 @@ const testing::Parts parts{
     {"ends", &ends},           {"many", &kill_of_many},    {"deaths", &deaths},
     {"main", &main_dies},      {"creator", &creator_dies}, {"mistakes", &mistakes},
     {"other", &other_program}, {"memory", &shared_memory}, {"break", &breaks_itself},
-    {"throw", &throws_itself}, {"wakes", &wakes},          {"consecutive", &consecutive}};
+    {"throw", &throws_itself}, {"wakes", &wakes},          {"consecutive", &consecutive},
+    {"assign", &assignments}};
 
 // ---- The tests ----------------------------------------------------------------------------------
 
@@ -560,6 +590,9 @@ INSTANTIATE_TEST_SUITE_P(On, Jobs, testing::machines(), testing::name_of);
 
 TEST_P(Jobs, BringDataThereAndBack) {
   for (const int size : {1, 2, 4}) EXPECT_EQ(ran("data", size), 0) << size;
+}
+TEST_P(Jobs, BringBackWhatIsAssignedToParameters) {
+  for (const int size : {1, 3}) EXPECT_EQ(ran("assign", size), 0) << size;
 }
 TEST_P(Jobs, Nest) {
   for (const int size : {1, 2, 4}) EXPECT_EQ(ran("nested", size), 0) << size;

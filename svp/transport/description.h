@@ -8,8 +8,9 @@
 //   }
 //
 // Input goes there with the create, output comes back with the sync; nothing else of the creator's
-// memory is there. An argument that a parameter cannot be made of does not compile, nor does a
-// parameter that is not described.
+// memory is there. An output stands for the creator's variable: `sum = 3` stores 3 there, as
+// `*sum = 3` does. An assignment that the creator would not see does not compile, nor do an
+// argument that a parameter cannot be made of and a parameter that is not described.
 //
 // Invariants: DSC1 elements are plain bytes: trivially copyable, and neither pointers nor a
 //                 Place. Within a class these are not found.
@@ -45,11 +46,13 @@ concept Portable =
 
 // ---- Parameters ---------------------------------------------------------------------------------
 
-// A value of the creator.
+// A value of the creator. It cannot be assigned to: the creator would not see that.
 template <Portable T>
 class In {
  public:
   In(T value) : value_(value) {}  // NOLINT: an argument is the value
+  In(const In&) = default;
+  In& operator=(const In&) = delete;  // an input: nothing comes back to the creator
   operator const T&() const { return value_; }
   const T& operator*() const { return value_; }
   const T* operator->() const { return &value_; }
@@ -60,12 +63,19 @@ class In {
 
 namespace detail {
 
+// A parameter that stands for a variable of the creator. Threads may have it as a constant: its
+// assignments change the variable, and none makes it stand for another one.
 template <Portable T>
 class Variable {
  public:
   Variable(T& variable) : at_(&variable) {}  // NOLINT: an argument is the creator's variable
   T& operator*() const { return *at_; }
   T* operator->() const { return at_; }
+
+ protected:
+  Variable(const Variable&) = default;
+  Variable& operator=(const Variable&) = delete;
+  ~Variable() = default;
 
  private:
   T* at_;
@@ -75,31 +85,50 @@ class Variable {
 
 // A variable of the creator that gets its value from the family.
 template <Portable T>
-struct Out : detail::Variable<T> {
+class Out : public detail::Variable<T> {
+ public:
   using detail::Variable<T>::Variable;
+  Out(const Out&) = default;
+  const Out& operator=(const T& value) const { return **this = value, *this; }
+  const Out& operator=(const Out& other) const { return *this = *other; }
 };
 // One that goes there and comes back.
 template <Portable T>
-struct InOut : detail::Variable<T> {
+class InOut : public detail::Variable<T> {
+ public:
   using detail::Variable<T>::Variable;
+  InOut(const InOut&) = default;
+  const InOut& operator=(const T& value) const { return **this = value, *this; }
+  const InOut& operator=(const InOut& other) const { return *this = *other; }
+  operator const T&() const { return **this; }
 };
 
-// Elements that lie one after the other in the creator's memory.
+// Elements that lie one after the other in the creator's memory. An array is not assigned as a
+// whole: the parameter would only be a view of other elements. std::ranges::copy stores them.
 template <Portable T>
-struct InArray : std::span<const T> {
+class InArray : public std::span<const T> {
+ public:
   using std::span<const T>::span;
   InArray(std::span<const T> elements) : std::span<const T>(elements) {}  // NOLINT: as those
+  InArray(const InArray&) = default;
+  InArray& operator=(const InArray&) = delete;  // an input: nothing comes back to the creator
 };
 // All of it comes back: threads write each element.
 template <Portable T>
-struct OutArray : std::span<T> {
+class OutArray : public std::span<T> {
+ public:
   using std::span<T>::span;
   OutArray(std::span<T> elements) : std::span<T>(elements) {}  // NOLINT: as those
+  OutArray(const OutArray&) = default;
+  OutArray& operator=(const OutArray&) = delete;  // stores no element: assign to elements
 };
 template <Portable T>
-struct InOutArray : std::span<T> {
+class InOutArray : public std::span<T> {
+ public:
   using std::span<T>::span;
   InOutArray(std::span<T> elements) : std::span<T>(elements) {}  // NOLINT: as those
+  InOutArray(const InOutArray&) = default;
+  InOutArray& operator=(const InOutArray&) = delete;  // stores no element: assign to elements
 };
 
 // ---- Their form ---------------------------------------------------------------------------------

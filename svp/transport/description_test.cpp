@@ -7,8 +7,11 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <concepts>
 #include <limits>
+#include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "svp/places/place.h"
@@ -54,6 +57,53 @@ static_assert(!ThreadFunction<decltype(&by_value)>);
 static_assert(!ThreadFunction<decltype(&of_the_parents_side)>);
 static_assert(!Portable<Place>);  // a name of this process
 static_assert(!Portable<int*> && !Portable<std::vector<int>> && !Portable<const int>);
+
+// Whether a thread may assign such a value to its parameter, which it may have as a constant.
+template <class P, class Value>
+inline constexpr bool assigns = std::is_assignable_v<P&, Value>;
+static_assert(assigns<Out<int>, int> && assigns<const Out<int>, int&> &&
+              assigns<Out<int>, Out<int>&>);
+static_assert(assigns<InOut<int>, int> && assigns<const InOut<int>, int&> &&
+              assigns<InOut<int>, InOut<int>>);
+static_assert(assigns<Out<int>, InOut<int>> && assigns<Out<int>, In<int>> &&
+              assigns<InOut<int>, In<int>>);
+static_assert(std::convertible_to<InOut<int>, int>);
+// It would be lost.
+static_assert(!assigns<In<int>, int> && !assigns<In<int>, In<int>> && !assigns<In<int>, Out<int>>);
+using Ints = std::vector<int>&;
+static_assert(!assigns<InArray<int>, Ints> && !assigns<InArray<int>, InArray<int>>);
+static_assert(!assigns<OutArray<int>, Ints> && !assigns<OutArray<int>, OutArray<int>&>);
+static_assert(!assigns<OutArray<int>, std::span<int>> && !assigns<InOutArray<int>, std::span<int>>);
+static_assert(!assigns<InOutArray<int>, Ints> && !assigns<InOutArray<int>, InOutArray<int>>);
+static_assert(!assigns<Global<int>, int> && !assigns<Global<int>, Global<int>&>);
+static_assert(!assigns<SharedEnd<int>, int> && !assigns<SharedEnd<int>, SharedEnd<int>&>);
+static_assert(!assigns<SharedEnd<int>, Shared<int>&> && !assigns<Shared<int>, int>);
+
+TEST(Parameters, StoreWhatIsAssignedInTheCreatorsVariable) {
+  int first = 1;
+  int second = 2;
+  const Out<int> out(first);
+  InOut<int> both(second);
+  out = 7;
+  EXPECT_EQ(first, 7);
+  const int value = 8;
+  out = both = value;
+  EXPECT_EQ(first, 8);
+  EXPECT_EQ(second, 8);
+  both = both + 1;
+  EXPECT_EQ(second, 9);
+  int another = 3;
+  both = another;  // a variable, which it does not stand for from now on
+  another = 4;
+  EXPECT_EQ(both, 3);
+  out = InOut<int>(another);
+  EXPECT_EQ(first, 4);
+  Out<int> third(another);
+  third = Out<int>(second);
+  third = 5;
+  EXPECT_EQ(second, 3);
+  EXPECT_EQ(another, 5);
+}
 
 TEST(Descriptions, AreToldApartByTheirDigests) {
   EXPECT_EQ(remote<&scale>.entry().digest, remote<&same_as_scale>.entry().digest);
