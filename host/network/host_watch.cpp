@@ -5,7 +5,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -61,37 +60,25 @@ bool is_connected(int socket) {
   return getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &bytes) == 0 && error == 0;
 }
 
-void begin_to_connect(std::span<const NetworkAddress> addresses, std::uint16_t port,
-                      std::vector<Descriptor>& out) {
-  const std::vector<NetworkAddress> own = own_addresses();
-  for (const NetworkAddress& address : addresses) {
-    if (address.family == 0) break;
-    // As a bridge of containers, which each host has by the same address.
-    if (std::ranges::find(own, address) != own.end()) continue;
-    Descriptor made(new_socket(static_cast<int>(address.family)));
-    if (!made.valid()) continue;
-    const SocketAddress to = with_port(address, port);
-    if (connect(made.get(), to.get(), to.bytes) == 0 || errno == EINPROGRESS)
-      out.push_back(std::move(made));
-  }
+// Receives up to `until` bytes of a message. False: the other end has closed, or there is an error.
+template <class Message>
+bool receive(int socket, Message& message, std::size_t& bytes, std::size_t until) {
+  auto* const at = reinterpret_cast<std::byte*>(&message) + bytes;
+  const ssize_t came = recv(socket, at, until - bytes, 0);
+  if (came > 0) bytes += static_cast<std::size_t>(came);
+  return came > 0 || (came < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-// The first of them that is connected; those that fail are left out.
-Descriptor first_connected(std::vector<Descriptor> sockets, milliseconds patience) {
-  while (!sockets.empty()) {
-    std::vector<pollfd> wanted;
-    for (const Descriptor& each : sockets)
-      wanted.push_back({.fd = each.get(), .events = POLLOUT, .revents = 0});
-    const int ready = poll(wanted.data(), wanted.size(), static_cast<int>(patience.count()));
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) break;
-    for (std::size_t i = sockets.size(); i-- > 0;) {
-      if (wanted[i].revents == 0) continue;
-      if (is_connected(sockets[i].get())) return std::move(sockets[i]);
-      sockets.erase(sockets.begin() + static_cast<std::ptrdiff_t>(i));
-    }
-  }
-  return Descriptor();
+// A new connection has room for the few bytes of a message.
+template <class Message>
+bool say(int socket, const Message& message) {
+  return send(socket, &message, sizeof message, MSG_NOSIGNAL) ==
+         static_cast<ssize_t>(sizeof message);
+}
+
+int milliseconds_until(std::chrono::steady_clock::time_point end) {
+  const auto left = std::chrono::ceil<milliseconds>(end - std::chrono::steady_clock::now());
+  return static_cast<int>(std::max(left, milliseconds(0)).count());
 }
 
 }  // namespace
@@ -113,69 +100,157 @@ Status HostWatch::invite(Invitation& out) {
   std::vector<NetworkAddress> own = own_addresses();
   own.resize(std::min(own.size(), Invitation::most));
   std::ranges::copy(own, out.addresses.begin());
-  if (getrandom(out.secret.data(), out.secret.size(), 0) < 0) return failed("getrandom");
+  const auto secret = random_bytes();
+  if (!secret) return failed("getrandom");
+  out.secret = *secret;
   invitation_ = out;
   return {};
 }
 
-Status HostWatch::join(const Invitation& invitation, int member) {
-  std::vector<Descriptor> sockets;
-  begin_to_connect(invitation.addresses, invitation.port, sockets);
-  Peer peer{.member = center, .socket = first_connected(std::move(sockets), usual_patience)};
-  if (!peer.socket.valid()) return Status::io("no address of the other host can be reached by TCP");
-  be_watched(peer.socket.get());
-  const Hello hello{.secret = invitation.secret, .member = member};
-  if (send(peer.socket.get(), &hello, sizeof hello, MSG_NOSIGNAL) != sizeof hello)
-    return failed("send");
-  peers_.push_back(std::move(peer));
-  return {};
+// ---- A member -----------------------------------------------------------------------------------
+
+std::vector<HostWatch::Candidate> HostWatch::begin_to_connect(const Invitation& invitation) {
+  const std::vector<NetworkAddress> own = own_addresses();
+  std::vector<Candidate> made;
+  for (const NetworkAddress& address : invitation.addresses) {
+    if (address.family == 0) break;
+    // As a bridge of containers, which each host has by the same address.
+    if (std::ranges::find(own, address) != own.end()) continue;
+    Descriptor socket(new_socket(static_cast<int>(address.family)));
+    const auto nonce = random_bytes();
+    if (!socket.valid() || !nonce) continue;
+    const SocketAddress to = with_port(address, invitation.port);
+    if (connect(socket.get(), to.get(), to.bytes) != 0 && errno != EINPROGRESS) continue;
+    made.push_back({.socket = std::move(socket), .nonce = *nonce, .answer = {}});
+  }
+  return made;
+}
+
+Status HostWatch::join(const Invitation& invitation, int member, milliseconds patience) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  std::vector<Candidate> candidates = begin_to_connect(invitation);
+  while (!candidates.empty()) {
+    std::vector<pollfd> wanted;
+    for (const Candidate& each : candidates) {
+      const short events = each.has_said_hello ? POLLIN : POLLOUT;
+      wanted.push_back({.fd = each.socket.get(), .events = events, .revents = 0});
+    }
+    const int ready = poll(wanted.data(), wanted.size(), milliseconds_until(end));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0) break;
+    for (std::size_t i = 0; i < candidates.size(); ++i) {
+      if (wanted[i].revents == 0 || !meet(candidates[i], invitation, member)) continue;
+      be_watched(candidates[i].socket.get());
+      peers_.push_back({.member = center, .socket = std::move(candidates[i].socket)});
+      return {};
+    }
+    std::erase_if(candidates, [](const Candidate& each) { return !each.socket.valid(); });
+  }
+  return Status::io(
+      "no address of the other host can be reached by TCP, or strangers answer there");
+}
+
+// HWT4: true once the center has proven itself. A candidate without a socket is done with.
+bool HostWatch::meet(Candidate& candidate, const Invitation& invitation, int member) {
+  Descriptor socket = std::move(candidate.socket);
+  if (!candidate.has_said_hello) {
+    const Hello hello{.nonce = candidate.nonce, .member = member};
+    if (!is_connected(socket.get()) || !say(socket.get(), hello)) return false;
+    candidate.has_said_hello = true;
+    candidate.socket = std::move(socket);
+    return false;
+  }
+  const Answer& answer = candidate.answer;
+  if (!receive(socket.get(), candidate.answer, candidate.bytes, sizeof answer)) return false;
+  if (candidate.bytes == sizeof answer) {
+    const Challenge challenge{
+        .of_center = answer.nonce, .of_member = candidate.nonce, .member = member};
+    if (!proves(answer.proof, invitation.secret, ProvingRole::center, challenge)) return false;
+    if (!say(socket.get(), proof_of(invitation.secret, ProvingRole::member, challenge)))
+      return false;
+  }
+  candidate.socket = std::move(socket);
+  return candidate.bytes == sizeof answer;
+}
+
+// ---- The center ---------------------------------------------------------------------------------
+
+void HostWatch::serve(milliseconds time) {
+  const auto end = std::chrono::steady_clock::now() + time;
+  int left = milliseconds_until(end);
+  while (serve_once(milliseconds(left)) && left > 0) left = milliseconds_until(end);
 }
 
 std::vector<int> HostWatch::take(std::span<const int> members, milliseconds patience) {
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point end = Clock::now() + patience;
-  std::vector<Guest> guests;
-  while (peers_.size() < members.size()) {
-    std::vector<pollfd> wanted = {{.fd = listener_.get(), .events = POLLIN, .revents = 0}};
-    for (const Guest& guest : guests)
-      wanted.push_back({.fd = guest.socket.get(), .events = POLLIN, .revents = 0});
-    // All of them have come before, and their words are under way.
-    const auto left = std::chrono::ceil<milliseconds>(end - Clock::now()).count();
-    const int ready =
-        poll(wanted.data(), wanted.size(), static_cast<int>(std::max<decltype(left)>(left, 0)));
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) break;
-    for (std::size_t i = 0; i < guests.size(); ++i)
-      if (wanted[i + 1].revents != 0) greet(guests[i], members);
-    std::erase_if(guests, [](const Guest& guest) { return !guest.socket.valid(); });
-    if (wanted[0].revents == 0) continue;
-    Descriptor came(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (came.valid())
-      guests.push_back({.socket = std::move(came), .hello = {}});
-    else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-      break;  // it would stay the first of the queue
-  }
+  const auto end = std::chrono::steady_clock::now() + patience;
+  const auto has_come = [&](int member) {
+    return std::ranges::find(peers_, member, &Peer::member) != peers_.end();
+  };
+  // The last words of members are under way. Strangers that keep coming do not prolong it.
+  int left = milliseconds_until(end);
+  while (!std::ranges::all_of(members, has_come) && serve_once(milliseconds(left)) && left > 0)
+    left = milliseconds_until(end);
   listener_.reset(-1);
+  guests_.clear();
+  std::erase_if(peers_, [&](const Peer& peer) {
+    return std::ranges::find(members, peer.member) == members.end();
+  });
   std::vector<int> taken;
   for (const Peer& peer : peers_) taken.push_back(peer.member);
   return taken;
 }
 
+// False: nothing came in that time, or no connection can be accepted.
+bool HostWatch::serve_once(milliseconds time) {
+  std::vector<pollfd> wanted = {{.fd = listener_.get(), .events = POLLIN, .revents = 0}};
+  for (const Guest& guest : guests_)
+    wanted.push_back({.fd = guest.socket.get(), .events = POLLIN, .revents = 0});
+  const int ready = poll(wanted.data(), wanted.size(), static_cast<int>(time.count()));
+  if (ready < 0 && errno == EINTR) return true;
+  if (ready <= 0) return false;
+  for (std::size_t i = 0; i < guests_.size(); ++i)
+    if (wanted[i + 1].revents != 0) greet(guests_[i]);
+  std::erase_if(guests_, [](const Guest& guest) { return !guest.socket.valid(); });
+  if (wanted[0].revents == 0) return true;
+  Descriptor came(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  const auto nonce = random_bytes();
+  if (came.valid() && nonce)
+    guests_.push_back({.socket = std::move(came), .nonce = *nonce, .words = {}});
+  else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+    return false;  // it would stay the first of the queue
+  return true;
+}
+
+Challenge HostWatch::challenge_of(const Guest& guest) const {
+  const Hello& hello = guest.words.hello;
+  return {.of_center = guest.nonce, .of_member = hello.nonce, .member = hello.member};
+}
+
 // HWT4. A guest without a socket is done with.
-void HostWatch::greet(Guest& guest, std::span<const int> members) {
-  auto* const at = reinterpret_cast<std::byte*>(&guest.hello) + guest.bytes;
-  const ssize_t came = recv(guest.socket.get(), at, sizeof guest.hello - guest.bytes, 0);
-  if (came < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (came > 0) guest.bytes += static_cast<std::size_t>(came);
-  if (came > 0 && guest.bytes < sizeof guest.hello) return;
+void HostWatch::greet(Guest& guest) {
   Descriptor socket = std::move(guest.socket);
-  const int member = guest.hello.member;
-  if (came <= 0 || guest.hello.secret != invitation_.secret) return;
-  if (std::ranges::find(members, member) == members.end()) return;
+  const bool had_said_hello = guest.bytes >= sizeof(Hello);
+  const std::size_t until = had_said_hello ? sizeof guest.words : sizeof(Hello);
+  if (!receive(socket.get(), guest.words, guest.bytes, until)) return;
+  if (!had_said_hello && guest.bytes == sizeof(Hello)) {
+    const Answer answer{
+        .nonce = guest.nonce,
+        .proof = proof_of(invitation_.secret, ProvingRole::center, challenge_of(guest))};
+    if (!say(socket.get(), answer)) return;
+  }
+  if (guest.bytes < sizeof guest.words) {
+    guest.socket = std::move(socket);
+    return;
+  }
+  const int member = guest.words.hello.member;
+  if (!proves(guest.words.proof, invitation_.secret, ProvingRole::member, challenge_of(guest)))
+    return;
   if (std::ranges::find(peers_, member, &Peer::member) != peers_.end()) return;
   be_watched(socket.get());
   peers_.push_back({.member = member, .socket = std::move(socket)});
 }
+
+// ---- Both ---------------------------------------------------------------------------------------
 
 Status HostWatch::begin(Lost lost) {
   if (peers_.empty()) return {};

@@ -6,9 +6,18 @@
 //
 //   one process (the center)                    each member, on another host
 //   invite(invitation)          ------------>   join(invitation, 3)
+//   serve() meanwhile           <----------->
 //   take(members)               ------------>   (told whether it was taken, else leave())
 //   begin(lost)                                 begin(lost)
 //   end()                                       end()
+//
+// The invitation travels by a way that strangers do not read, as the host MPI's. Seen from a
+// member, an address of it may be a stranger's: private addresses are given more than once. So both
+// ends prove that they know its secret (host/network/secret_proof.h), which is not sent:
+//
+//   member:  its nonce and number
+//   center:  its nonce, and the center's proof
+//   member:  the member's proof
 //
 // Invariants: HWT1 a host that answers no probe is told within the limit, and a process whose
 //                  kernel answers is not.
@@ -16,7 +25,10 @@
 //                  has ended.
 //             HWT3 end() waits for the goodbyes of all that are still there: a connection that is
 //                  closed with a goodbye unread may take its own along.
-//             HWT4 a connection counts once it has brought the invitation's secret.
+//             HWT4 a connection counts once its other end has proven itself: for a member the
+//                  center, for the center the member.
+//             HWT5 a stranger that says nothing keeps neither end from others, and holds each up
+//                  for its patience at most.
 // Costs: a descriptor for each member, and a thread that sleeps.
 // Thread safety: one thread; `lost` is called by the watch's own.
 #pragma once
@@ -33,6 +45,7 @@
 
 #include "base/status.h"
 #include "host/network/addresses.h"
+#include "host/network/secret_proof.h"
 #include "host/segments/descriptor.h"
 
 namespace tombolo::host {
@@ -44,7 +57,7 @@ class HostWatch {
   // Trivially copyable, so that processes can tell it to each other.
   struct Invitation {
     static constexpr std::size_t most = 32;
-    std::array<std::byte, 16> secret{};
+    Secret secret{};
     std::array<NetworkAddress, most> addresses{};  // an unused one has family 0
     std::uint16_t port = 0;
   };
@@ -60,12 +73,16 @@ class HostWatch {
   // Errors: io.
   Status invite(Invitation& out);
   static constexpr std::chrono::milliseconds usual_patience{3000};
+  // Answers members, for so long at most; call it again until all have returned from join().
+  void serve(std::chrono::milliseconds time);
   // Those of `members` whose connections come; each has returned from join() ok.
   std::vector<int> take(std::span<const int> members,
                         std::chrono::milliseconds patience = usual_patience);
 
-  // Waits for a connection for `usual_patience` at most. Errors: io (no address can be reached).
-  Status join(const Invitation& invitation, int member);
+  // Waits for the center's proof for `patience` at most. Errors: io (no address can be reached, or
+  // strangers alone).
+  Status join(const Invitation& invitation, int member,
+              std::chrono::milliseconds patience = usual_patience);
   // It was not taken.
   void leave() { peers_.clear(); }
 
@@ -83,22 +100,45 @@ class HostWatch {
     bool has_left = false;
   };
   struct Hello {
-    std::array<std::byte, 16> secret{};
+    Nonce nonce{};
     std::int32_t member = 0;
   };
+  struct Answer {
+    Nonce nonce{};
+    Proof proof{};
+  };
+  // The center's record of a connection that may be a member's.
   struct Guest {
+    struct Words {
+      Hello hello;
+      Proof proof{};
+    };
     Descriptor socket;
-    Hello hello;
+    Nonce nonce{};  // the center's
+    Words words;
+    std::size_t bytes = 0;
+  };
+  // A member's record of a connection that may be the center's.
+  struct Candidate {
+    Descriptor socket;
+    Nonce nonce{};  // the member's
+    bool has_said_hello = false;
+    Answer answer;
     std::size_t bytes = 0;
   };
   void be_watched(int socket) const;
-  void greet(Guest& guest, std::span<const int> members);
+  bool serve_once(std::chrono::milliseconds time);
+  void greet(Guest& guest);
+  Challenge challenge_of(const Guest& guest) const;
+  static std::vector<Candidate> begin_to_connect(const Invitation& invitation);
+  static bool meet(Candidate& candidate, const Invitation& invitation, int member);
   void watch();
   void look(Peer& peer);
 
   std::chrono::seconds limit_;
   Descriptor listener_;
   Invitation invitation_;
+  std::vector<Guest> guests_;
   std::vector<Peer> peers_;
   Lost lost_;
   bool has_begun_ = false;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: a member that ends without a goodbye is told of, and one that is stopped, leaves or is a
-// stranger is not. Members are children of the test, over the loopback device. That a host which
+// stranger is not; and that strangers, at either end, learn no secret and are refused. Members are
+// children of the test, over the loopback device. That a host which
 // answers no more is told of is cli/tests/dsm_hosts_test.py's.
 // Thread safety: -
 #include "host/network/host_watch.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -13,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
@@ -74,19 +77,20 @@ class HostWatchTest : public ::testing::Test {
 
   // A child that has joined when this returns; it does `then`, and ends with status 0 if all went
   // well.
-  pid_t member(int number, const std::function<void(HostWatch&)>& then, int times = 1) {
+  pid_t member(int number, const std::function<void(HostWatch&)>& then) {
     std::array<int, 2> joined{};
-    EXPECT_EQ(pipe(joined.data()), 0);
+    EXPECT_EQ(pipe2(joined.data(), O_NONBLOCK), 0);
     const pid_t made = child([&] {
       HostWatch watch(short_limit);
-      for (int i = 0; i < times; ++i)
-        if (!watch.join(invitation, number).ok()) _exit(2);
+      if (!watch.join(invitation, number).ok()) _exit(2);
       if (write(joined[1], "j", 1) != 1) _exit(2);
       then(watch);
     });
     close(joined[1]);  // a child that does not join ends, and so does the read
     char byte = 0;
-    EXPECT_EQ(read(joined[0], &byte, 1), 1);
+    ssize_t came = -1;
+    while ((came = read(joined[0], &byte, 1)) < 0 && errno == EAGAIN) center.serve(milliseconds(1));
+    EXPECT_EQ(came, 1);
     close(joined[0]);
     return made;
   }
@@ -189,6 +193,7 @@ TEST_F(HostWatchTest, TellsAMemberOfTheCentersEnd) {
     if (center.take(std::vector{1}).size() != 1) _exit(5);
     kill(getpid(), SIGKILL);
   });
+  center.leave();  // its copy in the test
   EXPECT_EQ(status_of(killed), SIGKILL);
   EXPECT_EQ(status_of(one), 0);
 }
@@ -205,28 +210,19 @@ TEST_F(HostWatchTest, TellsNothingOfAProcessThatDoesNotRun) {
   EXPECT_EQ(status_of(stopped), 0);
 }
 
-TEST_F(HostWatchTest, TakesNoStranger) {
-  const Invitation right = invitation;
-  invitation.secret[3] ^= std::byte{1};
-  const pid_t stranger = member(4, wait_for_ever);
-  invitation = right;
+TEST_F(HostWatchTest, TakesOnlyMembersThatItExpectsAndEachOnce) {
   const pid_t unexpected = member(2, wait_for_ever);
-  const pid_t silent = child([this] {
-    const int made = socket(AF_INET, SOCK_STREAM, 0);
-    const SocketAddress to = with_port(invitation.addresses[0], invitation.port);
-    if (connect(made, to.get(), to.bytes) != 0) _exit(2);
-  });
-  EXPECT_EQ(status_of(silent), 0);
-  const pid_t twice = member(3, wait_for_ever, 2);
-  const pid_t right_one = member(4, wait_for_ever);
+  const pid_t twice = member(3, wait_for_ever);
+  const pid_t second = member(3, wait_for_ever);
+  const pid_t other = member(4, wait_for_ever);
   EXPECT_EQ(take({3, 4}), (std::vector{3, 4}));
   EXPECT_TRUE(center.begin(losses.teller()).ok());
-  for (const pid_t each : {stranger, unexpected, twice}) {
+  for (const pid_t each : {unexpected, second, twice}) {
     kill(each, SIGKILL);
     EXPECT_EQ(status_of(each), SIGKILL);
   }
   EXPECT_EQ(losses.wait_for(1), (std::vector{std::pair(3, Loss::end)}));
-  kill(right_one, SIGKILL);
+  kill(other, SIGKILL);
   EXPECT_EQ(losses.wait_for(2), (std::vector{std::pair(3, Loss::end), std::pair(4, Loss::end)}));
   center.end();
 }
@@ -239,6 +235,200 @@ TEST_F(HostWatchTest, WaitsForAMemberNotForEver) {
 
 TEST_F(HostWatchTest, IsJoinedByAnyOfItsAddresses) {
   invitation.addresses = {address("240.0.0.1"), address("127.0.0.1")};
+  const pid_t one = member(1, stay);
+  EXPECT_EQ(take({1}), std::vector{1});
+  EXPECT_TRUE(center.begin(losses.teller()).ok());
+  center.end();
+  EXPECT_EQ(status_of(one), 0);
+}
+
+// ---- Strangers ----------------------------------------------------------------------------------
+
+using Bytes = std::vector<std::byte>;
+
+// In the form of host_watch.h: a nonce and a number, a nonce and a proof, and a proof.
+constexpr std::size_t hello_bytes = 20;
+constexpr std::size_t answer_bytes = 32;
+constexpr std::size_t proof_bytes = 16;
+
+// All of them, or as many as come before the other end closes or is silent for some seconds.
+Bytes receive(int socket, std::size_t bytes) {
+  const timeval patience{.tv_sec = 5, .tv_usec = 0};
+  EXPECT_EQ(setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
+  Bytes all(bytes);
+  const ssize_t came = recv(socket, all.data(), bytes, MSG_WAITALL);
+  all.resize(static_cast<std::size_t>(std::max<ssize_t>(came, 0)));
+  return all;
+}
+void say(int socket, const Bytes& bytes) {
+  (void)send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+}
+bool contains(const Bytes& all, const Secret& secret) {
+  return std::ranges::search(all, secret).begin() != all.end();
+}
+
+Descriptor connected(const char* to, std::uint16_t port) {
+  Descriptor made(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const SocketAddress at = with_port(address(to), port);
+  EXPECT_EQ(connect(made.get(), at.get(), at.bytes), 0);
+  return made;
+}
+
+// A process that listens where members look for the center.
+class ListenerOfAStranger {
+ public:
+  explicit ListenerOfAStranger(const char* at, std::uint16_t port = 0)
+      : socket_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const SocketAddress own = with_port(address(at), port);
+    EXPECT_EQ(bind(socket_.get(), own.get(), own.bytes), 0);
+    EXPECT_EQ(listen(socket_.get(), 8), 0);
+    const timeval patience{.tv_sec = 5, .tv_usec = 0};
+    EXPECT_EQ(setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience), 0);
+    sockaddr_in bound{};
+    socklen_t bytes = sizeof bound;
+    EXPECT_EQ(getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&bound), &bytes), 0);
+    port_ = ntohs(bound.sin_port);
+  }
+  std::uint16_t port() const { return port_; }
+  Descriptor accepted() const { return Descriptor(accept(socket_.get(), nullptr, nullptr)); }
+
+ private:
+  Descriptor socket_;
+  std::uint16_t port_ = 0;
+};
+
+class HostWatchOfStrangersTest : public HostWatchTest {
+ protected:
+  // The center's answer to these words.
+  Bytes answer_to(int socket, const Bytes& hello) {
+    say(socket, hello);
+    for (int i = 0; i < 20; ++i) center.serve(milliseconds(1));
+    return receive(socket, answer_bytes);
+  }
+  // Whether a member joins this stranger, which does `as` with its connection. All that the member
+  // has said is without the secret.
+  bool joins(const ListenerOfAStranger& stranger, const std::function<void(int, Bytes)>& as) {
+    const pid_t listens = child([&] {
+      const Descriptor one = stranger.accepted();
+      const Bytes hello = receive(one.get(), hello_bytes);
+      if (hello.size() != hello_bytes || contains(hello, invitation.secret)) _exit(2);
+      as(one.get(), hello);
+      if (!receive(one.get(), proof_bytes).empty()) _exit(3);
+    });
+    Invitation to_stranger = invitation;
+    to_stranger.port = stranger.port();
+    HostWatch watch(short_limit);
+    const bool joined = watch.join(to_stranger, 1, milliseconds(2000)).ok();
+    EXPECT_EQ(status_of(listens), 0) << "it has the secret or a proof";
+    return joined;
+  }
+};
+
+TEST_F(HostWatchOfStrangersTest, AMemberGoesOnFromOneThatIsMute) {
+  // The stranger has the earlier address; a forwarder stands for the center at the later one.
+  const ListenerOfAStranger forwarder("127.0.0.1");
+  const ListenerOfAStranger mute("127.0.0.2", forwarder.port());
+  const pid_t forwards = child([&] {
+    const Descriptor from = forwarder.accepted();
+    const Descriptor to = connected("127.0.0.1", invitation.port);
+    say(to.get(), receive(from.get(), hello_bytes));
+    say(from.get(), receive(to.get(), answer_bytes));
+    say(to.get(), receive(from.get(), proof_bytes));
+  });
+  invitation.addresses = {address("127.0.0.2"), address("127.0.0.1")};
+  const std::uint16_t port = std::exchange(invitation.port, forwarder.port());
+  const pid_t joined = member(1, [](HostWatch&) {});
+  invitation.port = port;
+  EXPECT_EQ(take({1}), std::vector{1});
+  EXPECT_EQ(status_of(forwards), 0);
+  EXPECT_EQ(status_of(joined), 0);
+}
+
+TEST_F(HostWatchOfStrangersTest, AMemberWaitsForAMuteOneNotForEver) {
+  const ListenerOfAStranger mute("127.0.0.1");
+  invitation.port = mute.port();
+  HostWatch watch;
+  EXPECT_FALSE(watch.join(invitation, 1, milliseconds(50)).ok());
+}
+
+TEST_F(HostWatchOfStrangersTest, AMemberRefusesItsOwnWordsSentBack) {
+  const ListenerOfAStranger stranger("127.0.0.1");
+  EXPECT_FALSE(joins(stranger, [](int socket, Bytes hello) {
+    hello.resize(answer_bytes);
+    say(socket, hello);
+  }));
+}
+
+TEST_F(HostWatchOfStrangersTest, AMemberRefusesAnAnswerToAnother) {
+  Bytes hello(hello_bytes);
+  hello[16] = std::byte{1};  // the same member's number, another nonce
+  const Descriptor asks = connected("127.0.0.1", invitation.port);
+  const Bytes recorded = answer_to(asks.get(), hello);
+  ASSERT_EQ(recorded.size(), answer_bytes);
+  EXPECT_FALSE(contains(recorded, invitation.secret));
+  const ListenerOfAStranger stranger("127.0.0.1");
+  EXPECT_FALSE(joins(stranger, [&](int socket, const Bytes&) { say(socket, recorded); }));
+}
+
+TEST_F(HostWatchOfStrangersTest, AMemberOfAnotherInvitationIsRefusedAndRefuses) {
+  const Invitation right = invitation;
+  invitation.secret[3] ^= std::byte{1};
+  const pid_t other = child([&] {
+    HostWatch watch(short_limit);
+    _exit(watch.join(invitation, 4, milliseconds(2000)).ok() ? 1 : 0);
+  });
+  for (int i = 0; i < 50; ++i) center.serve(milliseconds(2));
+  invitation = right;
+  EXPECT_EQ(status_of(other), 0);
+  EXPECT_TRUE(center.take(std::vector{4}, milliseconds(50)).empty());
+}
+
+TEST_F(HostWatchOfStrangersTest, TheCenterRefusesItsOwnProofSentBack) {
+  const Descriptor stranger = connected("127.0.0.1", invitation.port);
+  Bytes hello(hello_bytes);
+  hello[16] = std::byte{1};
+  const Bytes answer = answer_to(stranger.get(), hello);
+  ASSERT_EQ(answer.size(), answer_bytes);
+  say(stranger.get(), Bytes(answer.begin() + 16, answer.end()));
+  EXPECT_TRUE(center.take(std::vector{1}, milliseconds(50)).empty());
+}
+
+TEST_F(HostWatchOfStrangersTest, TheCenterRefusesTheWordsOfAnEarlierMember) {
+  // A forwarder has recorded them, and kept the last ones back.
+  const ListenerOfAStranger forwarder("127.0.0.1");
+  std::array<int, 2> recorded{};
+  ASSERT_EQ(pipe(recorded.data()), 0);
+  const pid_t forwards = child([&] {
+    const Descriptor from = forwarder.accepted();
+    const Descriptor to = connected("127.0.0.1", invitation.port);
+    const Bytes hello = receive(from.get(), hello_bytes);
+    say(to.get(), hello);
+    say(from.get(), receive(to.get(), answer_bytes));
+    const Bytes proof = receive(from.get(), proof_bytes);
+    if (write(recorded[1], hello.data(), hello.size()) < 0) _exit(2);
+    if (write(recorded[1], proof.data(), proof.size()) < 0) _exit(2);
+  });
+  const std::uint16_t port = std::exchange(invitation.port, forwarder.port());
+  const pid_t one = member(1, [](HostWatch&) {});
+  invitation.port = port;
+  EXPECT_EQ(status_of(one), 0);
+  EXPECT_EQ(status_of(forwards), 0);
+  Bytes words(hello_bytes + proof_bytes);
+  ASSERT_EQ(read(recorded[0], words.data(), words.size()), static_cast<ssize_t>(words.size()));
+  EXPECT_FALSE(contains(words, invitation.secret));
+  const Descriptor stranger = connected("127.0.0.1", invitation.port);
+  EXPECT_EQ(answer_to(stranger.get(), Bytes(words.begin(), words.begin() + hello_bytes)).size(),
+            answer_bytes);
+  say(stranger.get(), Bytes(words.begin() + hello_bytes, words.end()));
+  EXPECT_TRUE(center.take(std::vector{1}, milliseconds(50)).empty());
+  close(recorded[0]);
+  close(recorded[1]);
+}
+
+TEST_F(HostWatchOfStrangersTest, TheCenterTakesMembersBesideMuteOnes) {
+  const Descriptor mute = connected("127.0.0.1", invitation.port);
+  const Descriptor half = connected("127.0.0.1", invitation.port);
+  say(half.get(), Bytes(hello_bytes - 1));
   const pid_t one = member(1, stay);
   EXPECT_EQ(take({1}), std::vector{1});
   EXPECT_TRUE(center.begin(losses.teller()).ok());

@@ -61,7 +61,14 @@ void HostLosses::connect(MPI_Comm comm, const std::vector<int>& elsewhere) {
   from_first(comm, &invitation);
   const char mine = is_elsewhere && watch_.join(invitation, rank_).ok() ? 1 : 0;
   std::vector<char> joined(places_.size());
-  TOMBOLO_HOST(Allgather)(&mine, 1, MPI_BYTE, joined.data(), 1, MPI_BYTE, comm);
+  MPI_Request all_have_tried = MPI_REQUEST_NULL;
+  TOMBOLO_HOST(Iallgather)
+  (&mine, 1, MPI_BYTE, joined.data(), 1, MPI_BYTE, comm, &all_have_tried);
+  for (int done = 0; rank_ == 0 && done == 0;) {
+    watch_.serve(milliseconds(2));
+    TOMBOLO_HOST(Test)(&all_have_tried, &done, MPI_STATUS_IGNORE);
+  }
+  TOMBOLO_HOST(Wait)(&all_have_tried, MPI_STATUS_IGNORE);
   std::vector<char> taken(places_.size());
   if (rank_ == 0) {
     std::vector<int> members;
