@@ -4,6 +4,7 @@
 #
 #   JOBS=n                 parallel compilations (default: all processors)
 #   SYSTEM_PACKAGES=skip   leave the system's packages alone
+#   QUIET=                 show each step of a build
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
@@ -13,6 +14,7 @@ MAKEFLAGS += --no-print-directory
 JOBS ?= $(shell nproc)
 SYSTEM_PACKAGES ?= install
 PRESET ?= release
+QUIET ?= --quiet
 TOMBOLO := ./tombolo
 PYTEST := .env/cli/bin/python -m pytest -q --durations=15 -rsfE
 NATIVE := tombolo-settings tombolo-dsm tombolo-svp tombolo_dsm tombolo_dsm_mpich tombolo_dsm_openmpi tombolo_pthread tombolo_families tombolo_svp_c tombolo_svp_mpich tombolo_svp_openmpi tombolo_mpi_mpich tombolo_mpi_openmpi tombolo_mpi_abi
@@ -93,12 +95,12 @@ bench-svp: env-test ## Families beside oneTBB, two OpenMPs, Rayon and goroutines
 
 .PHONY: bench-heap
 bench-heap: build/release/build.ninja ## The heap of programs on virtual shared memory beside the C library's: times, and memory at the peak.
-	@cmake --build build/release -j $(JOBS) --target dsm_allocator_memory_heap_bench -- --quiet
+	@cmake --build build/release -j $(JOBS) --target dsm_allocator_memory_heap_bench -- $(QUIET)
 	@build/release/dsm/allocator/dsm_allocator_memory_heap_bench
 
 .PHONY: bench-simulator
 bench-simulator: build/release/build.ninja ## How many memory operations the simulator runs in a second.
-	@cmake --build build/release -j $(JOBS) --target backends_scc_scc_bench simulator_kernel_bench -- --quiet
+	@cmake --build build/release -j $(JOBS) --target backends_scc_scc_bench simulator_kernel_bench -- $(QUIET)
 	@build/release/simulator/simulator_kernel_bench
 	@build/release/backends/scc/backends_scc_scc_bench
 
@@ -116,7 +118,7 @@ SVP_OF_PROCESSES = $(if $(filter tsan,$(PRESET)),,svp_job_random_test)
 .PHONY: nightly-svp
 nightly-svp: FIRST ?= $(shell date +%s)
 nightly-svp: build/$(PRESET)/build.ninja ## 10,000 random programs of families, and 10,000 of several processes, by new seeds: make nightly-svp FIRST=1 PRESET=tsan (the first alone).
-	@cmake --build build/$(PRESET) -j $(JOBS) --target svp_family_random_test $(SVP_OF_PROCESSES) -- --quiet
+	@cmake --build build/$(PRESET) -j $(JOBS) --target svp_family_random_test $(SVP_OF_PROCESSES) -- $(QUIET)
 	@build/$(PRESET)/svp/svp_family_random_test --first $(FIRST) --programs 3334
 	@$(if $(SVP_OF_PROCESSES),build/$(PRESET)/svp/$(SVP_OF_PROCESSES) --first $(FIRST) --programs 2500)
 
@@ -182,21 +184,21 @@ system: ## The Debian packages that building and testing need.
 	@tools/system_packages.sh requirements/system-demo.txt requirements/system-test.txt
 
 native: build/release/build.ninja ## The libraries to preload.
-	@cmake --build build/release -j $(JOBS) --target $(NATIVE) -- --quiet
+	@cmake --build build/release -j $(JOBS) --target $(NATIVE) -- $(QUIET)
 
 scc: build/release/build.ninja ## The experiments on the simulated SCC.
-	@cmake --build build/release -j $(JOBS) --target tombolo-scc -- --quiet
+	@cmake --build build/release -j $(JOBS) --target tombolo-scc -- $(QUIET)
 
 svp-bench: build/release/build.ninja ## The benchmarks of families, beside oneTBB where that is.
-	@cmake --build build/release -j $(JOBS) --target tombolo-svp-bench tombolo-svp-remote-bench tombolo-svp tombolo-svp-ping-pong-mpich tombolo-svp-ping-pong-openmpi -- --quiet
+	@cmake --build build/release -j $(JOBS) --target tombolo-svp-bench tombolo-svp-remote-bench tombolo-svp tombolo-svp-ping-pong-mpich tombolo-svp-ping-pong-openmpi -- $(QUIET)
 
 # Configured anew: LLVM may have come since.
 compiler: build/release/build.ninja ## The plugin of clang for tombolo-cc; needs clang and llvm-dev.
 	@cmake --preset release --log-level=WARNING >/dev/null
-	@cmake --build build/release -j $(JOBS) --target tombolo_stores tombolo_dsm_calls -- --quiet
+	@cmake --build build/release -j $(JOBS) --target tombolo_stores tombolo_dsm_calls -- $(QUIET)
 
 build: build/$(PRESET)/build.ninja ## All programs of one preset: make build PRESET=tsan.
-	@cmake --build build/$(PRESET) -j $(JOBS) -- --quiet
+	@cmake --build build/$(PRESET) -j $(JOBS) -- $(QUIET)
 
 # A build folder that came from another checkout, as a copy or a link, holds files made from that
 # one's sources: it is made anew, and a linked one is left to its owner. Compared is the folder of the

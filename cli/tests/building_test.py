@@ -2,13 +2,14 @@
 """Missing parts of a checkout are built when a command needs them; `make` is a stand-in."""
 
 import os
+import pty
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from tombolo import building, libraries, paths
+from tombolo import building, host, libraries, paths
 from tombolo.commands import doctor
 from tombolo.errors import UserError
 
@@ -17,7 +18,7 @@ MAKES = """
 echo compiling
 mkdir -p build/release/mpi build/release/experiments
 echo "CMAKE_HOME_DIRECTORY:INTERNAL=$PWD" > build/release/CMakeCache.txt
-touch build/release/mpi/libtombolo_mpi_mpich.so
+touch build/release/mpi/libtombolo_mpi_mpich.so build/release/mpi/libtombolo_mpi_openmpi.so
 printf '#!/bin/sh\\n' > build/release/experiments/tombolo-scc
 chmod +x build/release/experiments/tombolo-scc
 """
@@ -51,17 +52,23 @@ def test_a_missing_part_is_built_once_and_said_so_in_one_line(checkout, capfd):
     assert libraries.need("mpich") == checkout / "build/release/mpi/libtombolo_mpi_mpich.so"
     assert libraries.need_program("tombolo-scc").name == "tombolo-scc"
     libraries.need("mpich")
-    assert made(checkout) == ["native NATIVE=tombolo_mpi_mpich"]
+    assert made(checkout) == ["native QUIET= NATIVE=tombolo_mpi_mpich"]
     said = capfd.readouterr()
     assert said.out == ""  # may be read by a program, as with `tombolo env`
+    minutes = -(-building.PROCESSOR_MINUTES // host.cores())
     assert said.err.splitlines() == [
-        "building libtombolo_mpi_mpich.so (make native: cmake, some minutes) ..."
+        "building libtombolo_mpi_mpich.so (make native: the first time, up to about "
+        f"{minutes} minutes on {host.cores()} processors) ..."
     ]
+    (checkout / "build/release/build.ninja").touch()
+    (checkout / "build/release/mpi/libtombolo_mpi_openmpi.so").unlink()
+    libraries.need("openmpi")
+    assert capfd.readouterr().err == "building libtombolo_mpi_openmpi.so (make native: some minutes) ...\n"
 
 
 def test_a_program_is_built_by_its_own_target(checkout):
     libraries.need_program("tombolo-scc")
-    assert made(checkout) == ["scc"]
+    assert made(checkout) == ["scc QUIET="]
 
 
 def test_a_build_that_fails_shows_the_end_of_its_output(checkout):
@@ -72,6 +79,60 @@ def test_a_build_that_fails_shows_the_end_of_its_output(checkout):
     assert first.startswith("tombolo-scc cannot be built: `make scc` ended with status 2")
     assert len(lines) == building.LINES_SHOWN
     assert lines[-1] == "error: no such header" and "99" in lines
+
+
+STEPS = "echo '[1/40] Building a'; echo a.cpp: warning; echo '[40/40] Linking b'; echo ${NINJA_STATUS-none} >> made"
+
+
+def test_the_steps_are_shown_on_one_line_of_a_terminal(checkout):
+    make_that(checkout, STEPS + MAKES)
+    ask = (
+        "from pathlib import Path; from tombolo import libraries, paths; "
+        f"paths.checkout = lambda: Path({str(checkout)!r})\nlibraries.need('mpich')"
+    )
+    master, slave = pty.openpty()
+    env = {**os.environ, "PYTHONPATH": str(CLI), "NINJA_STATUS": "other"}
+    with os.fdopen(master, "rb", buffering=0) as terminal:
+        subprocess.run([sys.executable, "-c", ask], env=env, stderr=slave, check=True)
+        os.close(slave)
+        text = terminal.read(4096).decode()
+    first, steps = text.split("\r\n")
+    assert first.startswith("building libtombolo_mpi_mpich.so")
+    assert steps.split("\r")[1:] == [
+        "[1/40] libtombolo_mpi_mpich.so\x1b[K", "[40/40] libtombolo_mpi_mpich.so\x1b[K", "\x1b[K",
+    ]  # fmt: skip
+    assert made(checkout)[1] == building.NINJA_STATUS.strip()
+
+
+def test_elsewhere_a_line_now_and_then_tells_how_far_it_is(checkout, capfd, monkeypatch):
+    clock = iter(range(0, 1000, 12))
+    monkeypatch.setattr(building.time, "monotonic", lambda: next(clock))
+    make_that(checkout, "for i in 1 2 10 20 30; do echo \"[$i/40] Building\"; done" + MAKES)
+    libraries.need("mpich")
+    assert capfd.readouterr().err.splitlines()[1:] == [
+        "[2/40] libtombolo_mpi_mpich.so, about 8 minutes left",
+        "[20/40] libtombolo_mpi_mpich.so, about 48 s left",
+    ]
+
+
+def test_what_is_up_to_date_is_asked_of_make_and_not_spoken_of(checkout, capfd):
+    make_that(checkout, "echo 'ninja: no work to do.'")
+    libraries.refresh("native", "svp-bench")
+    assert made(checkout) == ["native QUIET=", "svp-bench QUIET="]
+    assert capfd.readouterr().err == ""
+    make_that(checkout, "echo '[1/1] Linking'")
+    libraries.refresh("native")
+    assert capfd.readouterr().err.startswith("building what is measured (make native: ")
+    make_that(checkout, FAILS)
+    with pytest.raises(UserError, match="what is measured cannot be built"):
+        libraries.refresh("native")
+
+
+def test_the_makefile_shows_the_steps_where_it_is_told_to():
+    told = ["make", "-C", CLI.parent, "-n", "native", "-o", "build/release/build.ninja"]
+    for settings, quiet in (([], True), (["QUIET="], False)):
+        done = subprocess.run([*told, *settings], capture_output=True, text=True, check=True)
+        assert (" -- --quiet" in done.stdout) == quiet, done.stdout
 
 
 def test_a_build_that_makes_nothing_is_an_error(checkout):

@@ -38,6 +38,17 @@ def need(abi: str) -> Path:
     )
 
 
+def refresh(*targets: str) -> None:
+    """Makes anew, in a checkout, the measured libraries and programs whose sources have changed: only make knows
+    which. Does nothing where another folder is named."""
+    root = paths.checkout()
+    if root is None or _named():
+        return
+    with building.alone(root):
+        for target in targets:
+            building.build("what is measured", root, target, only_if_needed=True)
+
+
 def hint() -> Hint:
     """The remedy for a missing library."""
     return _hint(hints.LIBRARY, hints.LIBRARY_OF_PACKAGE)

@@ -11,7 +11,7 @@ from pathlib import Path
 from tombolo import host, paths, progress
 from tombolo.console import paragraph
 from tombolo.errors import UserError
-from tombolo.scc import catalogue, native, statistics
+from tombolo.scc import catalogue, chips, native, statistics
 from tombolo.scc.native import Point, Setting
 from tombolo.scc.pool import Failure, Interrupted, Outcome, Pool
 from tombolo.scc.store import Done, Key, Store
@@ -66,6 +66,7 @@ def run(
 
     An interrupt keeps the finished points, says how to go on and ends the command.
     """
+    chips.load(setting.chip)  # refused before anything is built
     program = native.locate()
     of_all = (p for name in choose(program, names) for p in native.plan(program, name, setting))
     planned = [point for point in of_all if wanted(point)]

@@ -118,7 +118,8 @@ def environment() -> dict[str, str]:
 
 
 def locate() -> Path:
-    """The program, built if a checkout has none."""
+    """The program, built if a checkout has none, or one of older sources: its points are those of a build."""
+    libraries.refresh("scc")
     return libraries.need_program(NAME)
 
 
