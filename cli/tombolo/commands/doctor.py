@@ -62,7 +62,11 @@ def _mpis() -> Iterator[Finding]:
         if mpi is None:
             yield Finding(key, "no", "not found", mpis.HINTS[key])
         elif mpi.mpicc is None:
-            yield Finding(key, "partly", f"{mpi.label}, no compiler wrapper", mpis.HINTS[key])
+            what = f"{mpi.label} runs programs, and compiles none: its mpicc is not here"
+            yield Finding(key, "partly", what, mpis.HINTS[key])
+        elif lack := mpis.lack_of_headers(mpi):
+            what = f"{mpi.label} runs programs, and compiles none: {lack}"
+            yield Finding(key, "partly", what, mpis.HINTS[key])
         else:
             yield Finding(key, "yes", f"{mpi.label}, {paths.shown(mpi.launcher)}")
 
