@@ -319,7 +319,8 @@ def test_a_trace_that_cannot_be_written_is_refused_at_the_start(false_sharing):
         (["--transport", "best", "true"], "'best' is not a value of TOMBOLO_DSM_TRANSPORT"),
         (["--protocol", "none", "true"], "'none' is not a value of TOMBOLO_DSM_PROTOCOL"),
         (["--machine", "best", "true"], "'best' is not a machine"),
-        (["no-such-program"], "'no-such-program' is not a program"),
+        (["no-such-program"], "no folder of PATH has a program 'no-such-program'"),
+        (["--memory", "some", "true"], "--memory: 'some' is not a size"),
     ],
 )
 def test_requests_that_cannot_be_met_are_refused_by_name(words, told):
@@ -332,9 +333,7 @@ def test_requests_that_cannot_be_met_are_refused_by_name(words, told):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--machine", "stale"], "transport map needs a coherent machine"),
         (["--cache", "0"], "cache of 0 bytes is too small"),
-        (["--memory", "some"], "TOMBOLO_DSM_MEMORY is 'some'"),
         (["--memory", "8TiB"], "bytes"),
         (["--memory", "0"], "see TOMBOLO_DSM_MEMORY and --memory"),
         (["--servers", "1", "--cache", "1GiB"], "they serve transport window: give --transport window"),
@@ -345,6 +344,27 @@ def test_settings_that_cannot_be_are_refused_once(sums, words, told):
     assert done.returncode == 1
     assert told in done.stderr
     assert done.stderr.count("\n") == 1, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("environment", "told"),
+    [
+        ({"TOMBOLO_MACHINE": "stale"}, "transport map needs a coherent machine"),
+        ({"TOMBOLO_DSM_MEMORY": "some"}, "TOMBOLO_DSM_MEMORY is 'some'"),
+    ],
+)
+def test_settings_of_the_environment_that_cannot_be_are_refused_once(sums, environment, told):
+    argv = [*COMMAND, "dsm", "run", "-n", "3", str(sums)]
+    done = subprocess.run(argv, capture_output=True, text=True, env=os.environ | environment, timeout=60)
+    assert done.returncode == 1
+    assert told in done.stderr
+    assert done.stderr.count("\n") == 1, done.stderr
+
+
+def test_a_machine_of_cached_pages_is_refused_where_there_are_none(sums):
+    done = run("-n", 3, "--machine", "stale", sums)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--machine has no effect here: it is for --transport window" in done.stderr
 
 
 def test_a_refusal_is_told_also_where_the_message_has_to_wait(sums):

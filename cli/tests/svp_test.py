@@ -191,7 +191,7 @@ def test_several_processes_find_each_other(workers):
 
 def test_options_between_processes_need_several(workers):
     for option in (["--machine", "coherent"], ["--seed", "3"]):
-        assert f"{option[0]}: one process" in told("run", *option, str(workers))
+        assert f"{option[0]} has no effect here: one process" in told("run", *option, str(workers))
     assert "is not a machine" in told("run", "-n", "2", "--machine", "nowhere", str(workers))
     assert "no_program" in told("run", "no_program")
 

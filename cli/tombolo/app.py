@@ -9,17 +9,21 @@ from importlib import import_module
 
 import typer
 
-from tombolo import __version__
+from tombolo import __version__, options
 from tombolo.errors import UserError
 
 COMMANDS = ("doctor", "run", "env", "build", "demo", "bench", "conformance", "scc", "dsm", "svp")
 GROUPS = ("bench", "scc", "dsm", "svp")
-SETTINGS = {"run": {"ignore_unknown_options": True, "allow_interspersed_args": False}}
+SETTINGS = {"run": options.OF_PROGRAMS}
+WIDTH = 120  # of the help, where the terminal has it
 
 
 def made(commands: tuple[str, ...] = COMMANDS) -> typer.Typer:
     app = typer.Typer(
-        help="One-sided MPI programs over memory without cache coherence.",
+        help="Shared memory for programs on hardware without cache coherence: windows of MPI programs (run), virtual "
+        "shared memory for threaded programs (dsm), and families of threads (svp).",
+        context_settings={"max_content_width": WIDTH},
+        rich_markup_mode=None,  # which takes "[default: ...]" for markup, and drops it
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -35,7 +39,7 @@ def made(commands: tuple[str, ...] = COMMANDS) -> typer.Typer:
 
 
 def version(
-    show: bool = typer.Option(False, "--version", help="Print the version and end."),
+    show: bool = typer.Option(False, "--version", help="The version is printed, and nothing else is done."),
 ) -> None:
     if show:
         print(f"tombolo {__version__}")

@@ -57,12 +57,17 @@ def examples() -> dict[str, Path]:
     return {path.stem: path for path in found if path.parent.name != "svp"}  # those have no MPI
 
 
-def example(mpi: Mpi, name: str) -> Path:
+def source_of(name: str) -> Path:
+    """The source of an example; a UserError for a name that is none."""
     known = examples()
     if name not in known:
         raise UserError(f"there is no example '{name}'; there are: {', '.join(known)}")
+    return known[name]
+
+
+def example(mpi: Mpi, name: str) -> Path:
     # Reports of `stale` name lines.
-    return compiled(mpi, known[name], paths.home() / "build" / "examples", ["-g"])
+    return compiled(mpi, source_of(name), paths.home() / "build" / "examples", ["-g"])
 
 
 def benchmark(mpi: Mpi, name: str) -> Path:

@@ -25,6 +25,18 @@ class Choice:
     stats: str | None = None  # text or json
     trace: str | None = None  # a path
     servers: int | None = None  # memory servers
+    seed: int | None = None
+    evictions: int | None = None
+    pool: str | None = None
+
+    def of_machine(self) -> dict[str, str]:
+        """The settings that single machines read."""
+        given = {
+            "TOMBOLO_SEED": self.seed,
+            "TOMBOLO_EVICTIONS": self.evictions,
+            "TOMBOLO_POOL": self.pool,
+        }
+        return {name: str(value) for name, value in given.items() if value is not None}
 
     def environment(self) -> dict[str, str]:
         given = {
@@ -37,7 +49,8 @@ class Choice:
             "TOMBOLO_DSM_TRACE": self.trace,
             "TOMBOLO_DSM_SERVERS": self.servers,
         }
-        return {name: str(value) for name, value in given.items() if value is not None}
+        set_ones = {name: str(value) for name, value in given.items() if value is not None}
+        return set_ones | self.of_machine()
 
 
 def command(threads: int, program: list[str]) -> list[str]:

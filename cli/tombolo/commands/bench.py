@@ -11,13 +11,15 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from tombolo import host, libraries, load, measure, mpis, paths, records, settings
+from tombolo import host, libraries, load, measure, mpis, options, paths, records, settings
 from tombolo import starvation as starving
 from tombolo.commands import bench_curves, bench_dsm, bench_svp
 from tombolo.console import console, paragraph
 from tombolo.errors import UserError
 from tombolo.measure import Campaign, Contestant, Sample, Target
 from tombolo.mpis import Mpi
+
+STOCK_MPIS = f"This stock MPI is measured, or several are: {options.MPIS}. [default: all that are here]"
 
 app = typer.Typer(help="Measurements against the stock MPIs of this host.", no_args_is_help=True)
 
@@ -34,65 +36,86 @@ def bench() -> None:
 
 @app.command("one-sided")
 def one_sided(
-    ranks: Annotated[int, typer.Option(help="Number of processes: 2 or 8 have targets.")] = 2,
-    rows: Annotated[str | None, typer.Option(help="Regular expression on row names.")] = None,
+    ranks: Annotated[
+        int | None,
+        typer.Option(
+            help="The rows of so many processes are measured; there are some of 2 and of 8. [default: 2]", min=2
+        ),
+    ] = None,
+    rows: Annotated[
+        str | None, typer.Option(help="Only rows are measured whose names match this regular expression.")
+    ] = None,
     machine: Annotated[
-        list[str] | None, typer.Option(help="Repeatable [default: coherent]")
+        list[str] | None,
+        typer.Option(help=f"Tombolo runs on this machine, or on several: {options.MACHINES}. [default: coherent]"),
     ] = None,
-    mpi: Annotated[
-        list[str] | None, typer.Option(help="Stock MPIs; repeatable [default: all found]")
-    ] = None,
+    mpi: Annotated[list[str] | None, typer.Option(help=STOCK_MPIS)] = None,
     under: Annotated[
         list[str] | None,
         typer.Option(
-            help="MPIs that Tombolo runs in front of [default: those stock MPIs that are not the "
-            "distribution's]"
+            help=f"Tombolo runs in front of this MPI, or of several: {options.MPIS}. [default: those stock MPIs that "
+            "are not the distribution's]"
         ),
     ] = None,
-    rounds: Annotated[int, typer.Option(help="How often each contestant has its turn.")] = 3,
-    samples: Annotated[int, typer.Option(help="Of each rank and row, at most.")] = 10000,
+    rounds: Annotated[int, typer.Option(help="Each contestant has its turn so often.", min=1)] = 3,
+    samples: Annotated[int, typer.Option(help="Each rank takes at most so many samples for a row.", min=1)] = 10000,
     budget: Annotated[
-        float | None, typer.Option(help="Seconds for a row, about [default: 0.5, loaded 2]")
+        float | None,
+        typer.Option(help="A row takes about so many seconds. [default: 0.5, with --loaded 2]", metavar="SECONDS"),
     ] = None,
     loaded: Annotated[
-        bool, typer.Option(help="Beside busy loops, twice as many as processors; rounds per second, too.")
+        bool,
+        typer.Option(
+            help="Busy loops run beside, twice as many as processors, and operations per second are told as well."
+        ),
     ] = False,
     batch: Annotated[
-        int, typer.Option(help="Operations in a sample: finer than the clock.", min=1)
+        int, typer.Option(help="A sample has so many operations, to be finer than the clock.", min=1)
     ] = 1,
     every: Annotated[
         bool,
-        typer.Option("--all", help="All rows: of 2 and 8 ranks, each without and beside busy loops."),
+        typer.Option(
+            "--all", help="All rows are measured: of 2 and of 8 ranks, each without and beside busy loops."
+        ),
     ] = False,
     strict: Annotated[
         bool,
         typer.Option(
-            help="Fail where a row is behind a stock MPI, or misses its target or its aim for a memcpy."
+            help="The status is 1 where a row is behind a stock MPI, or misses its target or its aim for a memcpy."
         ),
     ] = False,
 ) -> None:
     """Medians of one-sided operations: stock MPIs and Tombolo in turn, rounds times."""
+    if every:
+        options.check_unused({"--ranks": ranks, "--loaded": loaded}, "--all measures every number and both hosts")
+    ranks = ranks or 2
+    options.check_pattern("--rows", rows)
+    options.check_seconds("--budget", budget)
     machines = machine or ["coherent"]
     for name in machines:
         settings.check_machine(name)
     stock = [mpis.need(key) for key in mpi] if mpi else [m for m in mpis.found() if m.mpicc]
     hosts = [mpis.need(key) for key in under] if under else fronted(stock)
+    if not any(rows_of(count, machines, rows, beside, batch) for count, beside in conditions(ranks, loaded, every)):
+        raise UserError(f"no row for {ranks} ranks on {', '.join(machines)} matches")
+    libraries.refresh("native")
     for each in hosts:
         libraries.need(each.kind)
     plan = Plan(stock, hosts, machines, rounds, samples, budget, batch)
     behind = []
-    measured = False
     for count, beside in conditions(ranks, loaded, every):
-        wanted = measure.pick(measure.targets(), count, machines, rows, beside)
-        if batch > 1:
-            wanted = [row for row in wanted if row.program == "one_sided"]
-        if wanted:
+        if wanted := rows_of(count, machines, rows, beside, batch):
             behind += measure_rows(plan, count, beside, wanted)
-            measured = True
-    if not measured:
-        raise UserError(f"no row for {ranks} ranks on {', '.join(machines)} matches")
     if strict and behind:
         raise typer.Exit(1)
+
+
+def rows_of(
+    ranks: int, machines: list[str], pattern: str | None, loaded: bool, batch: int
+) -> list[Target]:
+    """Those to measure; the other programs have no batches."""
+    wanted = measure.pick(measure.targets(), ranks, machines, pattern, loaded)
+    return [row for row in wanted if batch == 1 or row.program == "one_sided"]
 
 
 def conditions(ranks: int, loaded: bool, every: bool) -> list[tuple[int, bool]]:
@@ -125,14 +148,14 @@ class Plan:
 
     def options(self, ranks: int, loaded: bool) -> list[str]:
         seconds = self.budget or (2 if loaded else 0.5)
-        options = ["--samples", str(self.samples), "--budget-s", str(seconds)]
+        words = ["--samples", str(self.samples), "--budget-s", str(seconds)]
         if ranks <= host.cores():
-            options.append("--pin")
+            words.append("--pin")
         if loaded:
-            options.append("--whole-budget")
+            words.append("--whole-budget")
         if self.batch > 1:
-            options += ["--batch", str(self.batch)]
-        return options
+            words += ["--batch", str(self.batch)]
+        return words
 
 
 def measure_rows(plan: Plan, ranks: int, loaded: bool, wanted: list[Target]) -> list[str]:
@@ -142,8 +165,7 @@ def measure_rows(plan: Plan, ranks: int, loaded: bool, wanted: list[Target]) -> 
     name = f"one-sided-{ranks}"
     writer = records.Writer(name, ranks=ranks, rounds=plan.rounds, busy_loops=loops)
     programs = {row.name: row.program for row in wanted}
-    options = plan.options(ranks, loaded)
-    campaign = Campaign(ranks, options, writer.write, console.print, programs)
+    campaign = Campaign(ranks, plan.options(ranks, loaded), writer.write, console.print, programs)
     ids = list(dict.fromkeys(row.id for row in wanted))
     with load.busy_loops(loops) if loops else nullcontext():
         measure_in_turn(campaign, ids, entries, plan.rounds)
@@ -176,28 +198,37 @@ def measure_in_turn(
 
 @app.command("starvation")
 def starvation(
-    ranks: Annotated[int, typer.Option(help="One writer, and readers.", min=2)] = 8,
-    machine: Annotated[str, typer.Option(help="Of docs/settings.md.")] = "coherent",
-    mpi: Annotated[
-        list[str] | None, typer.Option(help="Stock MPIs; repeatable [default: all found]")
-    ] = None,
-    under: Annotated[str, typer.Option(help="The MPI that Tombolo runs in front of.")] = "mpich",
-    stock: Annotated[bool, typer.Option(help="Measure the stock MPIs as well.")] = True,
-    rounds: Annotated[int, typer.Option(help="Requests of the writer.")] = 200,
-    samples: Annotated[int, typer.Option(help="Of each rank, for the quartiles.")] = 1000,
-    budget: Annotated[float, typer.Option(help="Seconds for each part of a run, at most.")] = 5,
+    ranks: Annotated[int, typer.Option(help="One process writes, and all others read.", min=2)] = 8,
+    machine: Annotated[
+        str, typer.Option(help=f"Tombolo runs on this machine: {options.MACHINES}.")
+    ] = "coherent",
+    mpi: Annotated[list[str] | None, typer.Option(help=STOCK_MPIS)] = None,
+    under: Annotated[
+        str, typer.Option(help=f"Tombolo runs in front of this MPI: {options.MPIS}.")
+    ] = "mpich",
+    stock: Annotated[bool, typer.Option(help="The stock MPIs are measured as well.")] = True,
+    rounds: Annotated[int, typer.Option(help="The writer asks for the lock so often.", min=1)] = 200,
+    samples: Annotated[int, typer.Option(help="Each rank takes so many samples for the quartiles.", min=1)] = 1000,
+    budget: Annotated[
+        float, typer.Option(help="Each part of a run takes at most so many seconds.", metavar="SECONDS")
+    ] = 5,
 ) -> None:
     """Does a writer get in among readers, and how evenly are locks served? Every lock scheme."""
+    if not stock:
+        options.check_unused({"--mpi": mpi}, "with --no-stock no stock MPI is measured")
+    options.check_seconds("--budget", budget)
+    options.check_processes(ranks, "--ranks")
     settings.check_machine(machine)
     front = mpis.need(under)
+    libraries.refresh("native")
     libraries.need(front.kind)
     stocks = [mpis.need(key) for key in mpi] if mpi else [m for m in mpis.found() if m.mpicc]
     writer = records.Writer(f"starvation-{ranks}", ranks=ranks, machine=machine)
     entries = starving.contestants(front, stocks if stock else [])
     for entry in entries:
         console.print(entry.label)
-        options = ["--rounds", str(rounds), "--samples", str(samples)]
-        starving.run(entry, ranks, machine, options, budget)
+        words = ["--rounds", str(rounds), "--samples", str(samples)]
+        starving.run(entry, ranks, machine, words, budget)
         if entry.failure:
             paragraph(f"{entry.label}: {entry.failure}", style="red")
         for row in entry.rows.values():

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from tombolo import curves, host, libraries, measure, mpis, paths, records, settings
+from tombolo import curves, host, libraries, measure, mpis, options, paths, records, settings
 from tombolo.console import console, paragraph
 from tombolo.errors import UserError
 from tombolo.measure import Campaign, Contestant
@@ -18,41 +18,62 @@ Entries = Sequence[Contestant | curves.Recorded]
 
 def bench_curves(
     ranks: Annotated[
-        list[int] | None, typer.Option(help="Repeatable [default: 2, 4, 8, 16]")
+        list[int] | None,
+        typer.Option(help="Jobs of so many processes are measured, or of several numbers. [default: 2 4 8 16]", min=2),
     ] = None,
     rows: Annotated[
-        list[str] | None, typer.Option(help=f"Repeatable: {', '.join(curves.ROWS)} [default: all]")
+        list[str] | None,
+        typer.Option(help=f"Only this row is measured, or several are: {', '.join(curves.ROWS)}. [default: all]"),
     ] = None,
-    machine: Annotated[str, typer.Option(help="Of docs/settings.md.")] = "coherent",
+    machine: Annotated[
+        str | None, typer.Option(help=f"Tombolo runs on this machine: {options.MACHINES}. [default: coherent]")
+    ] = None,
     mpi: Annotated[
-        list[str] | None, typer.Option(help="Stock MPIs; repeatable [default: all found]")
+        list[str] | None,
+        typer.Option(help=f"This stock MPI is measured, or several are: {options.MPIS}. [default: all that are here]"),
     ] = None,
-    rounds: Annotated[int, typer.Option(help="How often each contestant has its turn.")] = 3,
-    budget: Annotated[float, typer.Option(help="Seconds for a row, about.")] = 0.3,
+    rounds: Annotated[
+        int | None, typer.Option(help="Each contestant has its turn so often. [default: 3]", min=1)
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(help="A row takes about so many seconds. [default: 0.3]", metavar="SECONDS")
+    ] = None,
     kept: Annotated[
         Path | None,
-        typer.Option("--records", help="Tells and draws these, maybe of another host; measures nothing."),
+        typer.Option(
+            "--records",
+            help="Nothing is measured; the records in this file, maybe of another host, are told and drawn.",
+        ),
     ] = None,
 ) -> None:
     """Mean times of operations by the number of ranks: stock MPIs and Tombolo in turn."""
     if kept is not None:
+        of_measuring = {
+            "--ranks": ranks, "--rows": rows, "--machine": machine, "--mpi": mpi, "--rounds": rounds,
+            "--budget": budget,
+        }  # fmt: skip
+        options.check_unused(of_measuring, "with --records nothing is measured")
         campaigns, names, entries, context = curves.kept(kept)
         tell(campaigns, names, entries)
         draw(campaigns, names, entries, paths.results() / kept.name, context["cores"])
         return
+    machine, rounds, budget = machine or "coherent", rounds or 3, 0.3 if budget is None else budget
+    options.check_seconds("--budget", budget)
     settings.check_machine(machine)
     numbers = sorted(set(ranks or [2, 4, 8, 16]))
     names = rows or list(curves.ROWS)
     for name in names:
         if name not in curves.ROWS:
             raise UserError(f"no row {name}: {', '.join(curves.ROWS)}")
+    options.check_processes(max(numbers), "--ranks")
     stock = [mpis.need(key) for key in mpi] if mpi else [m for m in mpis.found() if m.mpicc]
     hosts = [each for each in stock if each.key == each.kind] or stock
+    libraries.refresh("native")
     for each in hosts:
         libraries.need(each.kind)
     writer = records.Writer("curves", ranks=numbers, rounds=rounds)
     entries = measure.contestants(stock, hosts, [machine], max(numbers))
-    campaigns = {n: Campaign(n, options(n, budget), writer.write, console.print) for n in numbers}
+    campaigns = {n: Campaign(n, words(n, budget), writer.write, console.print) for n in numbers}
     for number in range(1, rounds + 1):
         for count, campaign in campaigns.items():
             console.print(f"round {number}: {count} ranks")
@@ -85,7 +106,7 @@ def draw(
         console.print(f"plot: {paths.shown(out)}")
 
 
-def options(ranks: int, budget: float) -> list[str]:
+def words(ranks: int, budget: float) -> list[str]:
     """As `bench one-sided`: ranks that have a processor each are bound to it."""
     pinned = ["--pin"] if ranks <= host.cores() else []
     return ["--samples", "10000", "--budget-s", str(budget), *pinned]

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from tombolo import dsm_bench, paths, progress, records, settings
+from tombolo import dsm_bench, libraries, options, paths, progress, records, settings
 from tombolo.console import console, paragraph
 from tombolo.dsm_bench import Contestant, Kernel, Measured, Spread
 from tombolo.errors import UserError
@@ -18,39 +18,54 @@ MET = {True: "[green]{} met[/]", False: "[red]{} not met[/]", None: "{}"}
 
 
 def dsm(
-    quick: Annotated[bool, typer.Option("--quick", help="One round, and small sizes where these measure the same.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="There is one round, with small sizes where these measure the same.")
+    ] = False,
     lines: Annotated[
-        Path | None, typer.Option("--json", help="Write a line for each result; -: stdout.")
+        Path | None,
+        typer.Option("--json", help="A line for each result is written to this file; - is standard output."),
     ] = None,
-    threads: Annotated[int, typer.Option("-n", help="Number of threads.", min=1)] = 2,
-    rounds: Annotated[int, typer.Option(help="How often each has its turn.", min=1)] = 3,
+    threads: Annotated[
+        int, typer.Option("-n", help="Each program has so many threads.", min=1, max=options.MOST_PROCESSES)
+    ] = 2,
+    rounds: Annotated[
+        int | None, typer.Option(help="Each contestant has its turn so often. [default: 3]", min=1)
+    ] = None,
     machine: Annotated[
         list[str] | None,
-        typer.Option(help="Of the transport window; repeatable [default: coherent]"),
+        typer.Option(
+            help=f"The transport window is on this machine, or on several: {options.MACHINES}. [default: coherent]"
+        ),
     ] = None,
-    rows: Annotated[list[str] | None, typer.Option("--row", help="Only these programs.")] = None,
+    rows: Annotated[
+        list[str] | None, typer.Option("--row", help="Only this program is measured, or several are.")
+    ] = None,
     programs: Annotated[
         bool,
         typer.Option(
             "--programs",
-            help="As programs of Pthreads: unchanged, and compiled by tombolo dsm cc (static, full, page).",
+            help="Programs of Pthreads are measured, unchanged and compiled by tombolo dsm cc (static, full, page).",
         ),
     ] = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Pthreads twice in each round: the host's own spread.")
+        bool, typer.Option("--again", help="Pthreads has two turns in each round, which shows the host's own spread.")
     ] = False,
 ) -> None:
     """Seconds of kernels with each transport, and ratios to Pthreads in the same round."""
+    if quick:
+        options.check_unused({"--rounds": rounds}, "--quick has one round")
+    kernels = chosen(rows, programs)
     for name in machine or []:
         settings.check_machine(name)
-    kernels = chosen(rows, programs)
+    options.check_processes(threads)
+    libraries.refresh("native")
     entries = (dsm_bench.programs if programs else dsm_bench.contestants)(machine or ["coherent"])
     if again:
         entries = [*entries, Contestant(dsm_bench.PTHREADS, made=dsm_bench.AGAIN)]
     writer = records.Writer("dsm", threads=threads, quick=quick)
     all_measured = []
     silent = str(lines) == "-"
-    pieces = [Piece(kernel, n + 1) for kernel in kernels for n in range(1 if quick else rounds)]
+    pieces = [Piece(kernel, n + 1) for kernel in kernels for n in range(1 if quick else rounds or 3)]
     with nullcontext() if silent else progress.watcher(pieces) as watcher:
         for kernel in kernels:
             own = [piece for piece in pieces if piece.kernel is kernel]

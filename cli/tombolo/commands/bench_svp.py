@@ -7,28 +7,45 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from tombolo import host, paths, records, svp_bench
+from tombolo import host, libraries, mpis, options, paths, records, svp_bench
 from tombolo.console import console, paragraph
 from tombolo.svp_bench import Row
 
 
 def svp(
-    quick: Annotated[bool, typer.Option("--quick", help="Small sizes, and one round.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="There is one round, with small sizes.")] = False,
     lines: Annotated[
-        Path | None, typer.Option("--json", help="Write a line for each result; -: stdout.")
+        Path | None,
+        typer.Option("--json", help="A line for each result is written to this file; - is standard output."),
     ] = None,
     workers: Annotated[
         list[int] | None,
-        typer.Option(help="Repeatable [default: 1, and all processors]", min=1),
+        typer.Option(
+            help="Programs have so many workers, or several numbers in turn. [default: 1, and one for each processor]",
+            min=1,
+            max=1024,
+        ),
     ] = None,
-    rounds: Annotated[int, typer.Option(help="How often each has its turn.", min=1)] = 5,
-    strict: Annotated[bool, typer.Option(help="Fail where a goal is not reached.")] = False,
+    rounds: Annotated[
+        int | None, typer.Option(help="Each contestant has its turn so often. [default: 5]", min=1)
+    ] = None,
+    strict: Annotated[bool, typer.Option(help="The status is 1 where a goal is not reached.")] = False,
     mpi: Annotated[
         str | None,
-        typer.Option(help="Instead, families that only this MPI joins, beside its own ping-pong."),
+        typer.Option(
+            help="Families that only this MPI joins are measured instead, beside its own ping-pong: "
+            f"{options.MPIS}."
+        ),
     ] = None,
 ) -> None:
     """Nanoseconds of a task: families, and each other run-time that is here."""
+    options.check_text(mpi=mpi)
+    if mpi:
+        mpis.need(mpi)
+        options.check_unused({"--workers": workers, "--rounds": rounds}, "with --mpi one worker has one round")
+    if quick:
+        options.check_unused({"--rounds": rounds}, "--quick has one round")
+    libraries.refresh("native", "svp-bench")
     counts = [1] if mpi else list(dict.fromkeys(workers or [1, host.cores()]))
     silent = str(lines) == "-"
     say = (lambda text: None) if silent else console.print
@@ -38,7 +55,7 @@ def svp(
         rows = svp_bench.ping_pong(mpi, quick)
     else:
         entries, absent = svp_bench.contestants()
-        rows = svp_bench.measure(entries, counts, 1 if quick else rounds, quick, say)
+        rows = svp_bench.measure(entries, counts, 1 if quick else rounds or 5, quick, say)
         absent += svp_bench.absent_of(rows)
     told = [each for row in rows for each in svp_bench.results(row)]
     for each in told:

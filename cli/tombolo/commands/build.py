@@ -6,15 +6,18 @@ from typing import Annotated
 
 import typer
 
-from tombolo import compile, mpis, paths
+from tombolo import compile, mpis, options, paths
 
 
 def build(
-    sources: Annotated[list[Path], typer.Argument(metavar="SOURCE.c...", exists=True)],
+    sources: Annotated[list[Path], typer.Argument(metavar="SOURCE.c...", exists=True, dir_okay=False)],
     mpi: Annotated[
-        list[str] | None, typer.Option(help="Repeatable [default: every MPI with a compiler]")
+        list[str] | None, typer.Option(
+            help=f"The program is compiled for this MPI, or for several: {options.MPIS}. [default: every MPI with a "
+            "compiler]"
+        ),
     ] = None,
-    into: Annotated[Path, typer.Option(help="Gets one folder for each MPI.")] = Path("build/own"),
+    into: Annotated[Path, typer.Option(help="This folder gets one folder for each MPI.")] = Path("build/own"),
 ) -> None:
     """Compile single-file C programs with each MPI's mpicc."""
     chosen = [mpis.need(key) for key in mpi] if mpi else [m for m in mpis.found() if m.mpicc]

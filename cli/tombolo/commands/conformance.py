@@ -13,7 +13,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from tombolo import libraries, mpis, paths, records, settings
+from tombolo import libraries, mpis, options, paths, records, settings
 from tombolo.commands import forests
 from tombolo.console import console, paragraph
 from tombolo.errors import UserError
@@ -40,53 +40,114 @@ class Subject:
 
 
 def conformance(
-    mpi: Annotated[str, typer.Option(help="One of " + ", ".join(mpis.KEYS))] = "mpich",
+    mpi: Annotated[
+        str, typer.Option(help=f"The tests run under this MPI: {options.MPIS}.")
+    ] = "mpich",
     machine: Annotated[
         list[str] | None,
-        typer.Option(help="coherent, flushed, stale or stock; repeatable [default: all of the claim]"),
+        typer.Option(
+            help="The tests run on this machine, or on several, or under the MPI alone: "
+            f"{options.MACHINES} | stock. [default: all of the claim]"
+        ),
     ] = None,
     seed: Annotated[
-        list[int] | None, typer.Option(help="Seeds for stale; repeatable [default: 1 2 3; of petsc 1]")
+        list[int] | None,
+        typer.Option(
+            help="The machine stale draws its evictions from this number, or from several in turn. [default: 1 2 3, of "
+            "petsc 1]",
+            min=0,
+            max=options.LARGEST,
+        ),
     ] = None,
     stock: Annotated[
-        bool | None, typer.Option("--stock/--no-stock", help="Run the stock MPI first.")
+        bool | None, typer.Option("--stock/--no-stock", help="The MPI alone runs the tests first.")
     ] = None,
     slice: Annotated[
-        str | None, typer.Option(help="K/N: every Nth test from the Kth; quick: a short list of MPICH's.")
+        str | None,
+        typer.Option(help="Every Nth test runs from the Kth on (K/N), or a short list of MPICH's tests (quick)."),
     ] = None,
-    only: Annotated[str | None, typer.Option(help="Regular expression on the test's name.")] = None,
+    only: Annotated[
+        str | None, typer.Option(help="Only tests run whose names match this regular expression.")
+    ] = None,
     suite: Annotated[
-        str, typer.Option(help="mpich, mpi4py, petsc, or folders of MPICH's tests, comma-separated.")
+        str,
+        typer.Option(help="The tests are mpich, mpi4py, petsc, or folders of MPICH's tests, comma-separated."),
     ] = "mpich",
     ranks: Annotated[
         list[int] | None,
-        typer.Option("--ranks", "-n", min=1, help="Of mpi4py and petsc; repeatable [default: 2 3 4; petsc 2]"),
+        typer.Option(
+            "--ranks",
+            "-n",
+            min=1,
+            help="The tests of mpi4py and petsc have so many processes, or several numbers in turn. [default: 2 3 4, of "
+            "petsc 2]",
+        ),
     ] = None,
-    rounds: Annotated[int, typer.Option(min=1, help="Of petsc: how often each has its turn.")] = 3,
-    jobs: Annotated[int, typer.Option(help="Of MPICH's: tests at a time.")] = 1,
-    limit: Annotated[float, typer.Option(help="Seconds that a test may take; ten times as many on stale.")] = 60,
-    verbose: Annotated[bool, typer.Option(help="Show the output of failing tests.")] = False,
-    build_only: Annotated[bool, typer.Option(help="Fetch and build the programs, then end.")] = False,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, help="Each setting of petsc has its turn so often. [default: 3]")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(min=1, help="So many of MPICH's tests run at a time. [default: 1]")
+    ] = None,
+    limit: Annotated[
+        float,
+        typer.Option(help="A test may take so many seconds, and ten times as many on stale.", metavar="SECONDS"),
+    ] = 60,
+    verbose: Annotated[bool, typer.Option(help="The output of failing tests is shown.")] = False,
+    build_only: Annotated[bool, typer.Option(help="The programs are fetched and built, and not run.")] = False,
 ) -> None:
     """Run test suites of others; fail when a test passes under the stock MPI and not under us."""
+    check(suite, slice, only, ranks, rounds, jobs, limit)
     seeds = tuple(seed or ((1,) if suite == "petsc" else DEFAULT_SEEDS))
     whole = {"mpi4py": mpi4py.MACHINES, "petsc": petsc.MACHINES}.get(suite, MACHINES)
     runs = settings_for(machine, seeds, stock, whole)
+    options.check_readers([setting.machine for setting in runs], {"--seed": seed})
     kind = mpis.find(petsc.MPI) if suite == "petsc" else mpis.need(mpi)
     if kind and not build_only and any(setting.choice for setting in runs):
+        libraries.refresh("native")
         libraries.need(kind.kind)  # before the first test rather than in its time
     if suite == "petsc":
         if not build_only:
-            forests.show(mpi, runs, tuple(ranks or (2,)), rounds, limit)
+            forests.show(mpi, runs, tuple(ranks or (2,)), rounds or 3, limit)
         return
     if suite == "mpi4py":
         choice = mpi4py.Choice(only, sliced(slice))
         subject = mpi4py_subject(mpis.need(mpi), tuple(ranks or mpi4py.RANKS), choice, limit, build_only)
     else:
         folders = suite_build.FOLDERS if suite == "mpich" else tuple(suite.split(","))
-        subject = mpich_subject(mpis.need(mpi), folders, slice, only, limit, jobs, build_only)
+        subject = mpich_subject(mpis.need(mpi), folders, slice, only, limit, jobs or 1, build_only)
     if subject:
         judged(subject, runs, verbose)
+
+
+def check(
+    suite: str,
+    slice_: str | None,
+    only: str | None,
+    ranks: list[int] | None,
+    rounds: int | None,
+    jobs: int | None,
+    limit: float,
+) -> None:
+    """A UserError for an option that the suite does not read, or whose value is none, before a suite is fetched."""
+    options.check_seconds("--limit", limit)
+    options.check_pattern("--only", only)
+    if slice_ is not None and (slice_ != "quick" or suite == "mpi4py"):
+        testlist.slice_of(slice_)
+    of_others = {"--rounds": rounds, "--ranks": ranks, "--jobs": jobs, "--slice": slice_, "--only": only}
+    read = {"petsc": ("--rounds", "--ranks"), "mpi4py": ("--ranks", "--slice", "--only")}
+    known = read.get(suite, ("--jobs", "--slice", "--only"))
+    unread = {name: value for name, value in of_others.items() if name not in known}
+    options.check_unused(unread, f"the suite {suite} does not read it")
+    if suite not in (*read, "mpich"):
+        for folder in suite.split(","):
+            if not folder or folder not in suite_build.FOLDERS:
+                raise UserError(
+                    f"'{folder}' is no suite; there are mpich, mpi4py, petsc, and the folders "
+                    f"{', '.join(suite_build.FOLDERS)}"
+                )
+    for count in ranks or []:
+        options.check_processes(count, "--ranks")
 
 
 def mpich_subject(

@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from tombolo import compile, hints, mpis, paths, processes, records, settings
+from tombolo import compile, hints, libraries, mpis, options, paths, processes, records, settings
 from tombolo import host as here
 from tombolo.commands.bench import number
 from tombolo.console import console, paragraph
@@ -104,30 +104,49 @@ class Tally:
 def demo(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[EXAMPLE]...", help="Run these as --examples does."),
+        typer.Argument(metavar="[EXAMPLE]...", help="These examples are run, as by --examples."),
     ] = None,
     examples: Annotated[
-        bool, typer.Option("--examples", help="Run all examples on each machine instead.")
+        bool, typer.Option("--examples", help="All examples are run on each machine instead.")
     ] = False,
     mpi: Annotated[
-        list[str] | None, typer.Option(help="Repeatable [default: the wheels that are here]")
+        list[str] | None,
+        typer.Option(
+            help=f"The MPI is this one, or several in turn: {options.MPIS}. [default: the wheels that are here]"
+        ),
     ] = None,
     machine: Annotated[
-        list[str] | None, typer.Option(help="Of --examples; repeatable [default: all]")
+        list[str] | None,
+        typer.Option(help=f"The examples run on this machine, or on several: {options.MACHINES}. [default: all]"),
     ] = None,
-    ranks: Annotated[int, typer.Option("-n", help="Of --examples: number of processes.")] = 2,
-    rounds: Annotated[int, typer.Option(help="How often each MPI has its turn.", min=1)] = 3,
-    limit: Annotated[float, typer.Option(help="Seconds that one example may take.")] = 120,
+    ranks: Annotated[
+        int | None, typer.Option("-n", help="The examples have so many processes. [default: 2]", min=1)
+    ] = None,
+    rounds: Annotated[
+        int | None, typer.Option(help="Each MPI has its turn so often. [default: 3]", min=1)
+    ] = None,
+    limit: Annotated[float, typer.Option(help="One example may take so many seconds.", metavar="SECONDS")] = 120,
 ) -> None:
     """Where Tombolo helps, beside the stock MPIs; or the examples, everywhere."""
+    if examples or names:
+        options.check_unused({"--rounds": rounds}, "examples have one turn")
+    else:
+        options.check_unused({"--machine": machine, "-n": ranks}, "it is for --examples")
+    options.check_seconds("--limit", limit)
+    for name in names or []:
+        compile.source_of(name)
+    for name in machine or []:
+        settings.check_machine(name)
+    options.check_processes(ranks or 2)
     chosen = [mpis.need(key) for key in mpi] if mpi else [m for k in WHEELS if (m := mpis.find(k))]
     if not chosen:
         raise UserError(f"no MPI found; to have one: {mpis.HINTS['mpich']}")
+    libraries.refresh("native")
     if examples or names:
         machines = machine or list(settings.machines())
-        run_examples(names or list(compile.examples()), chosen, machines, ranks, limit)
+        run_examples(names or list(compile.examples()), chosen, machines, ranks or 2, limit)
     else:
-        show(chosen, rounds, limit)
+        show(chosen, rounds or 3, limit)
 
 
 # --- Where Tombolo helps --------------------------------------------------------------------------

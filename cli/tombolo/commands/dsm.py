@@ -3,12 +3,16 @@
 
 import os
 import sys
+from dataclasses import replace
 from typing import Annotated
 
 import typer
 
-from tombolo import compilers, dsm, dsm_atomics, dsm_progress, dsm_world, mpis, programs, settings
+from tombolo import compilers, dsm, dsm_atomics, dsm_progress, dsm_world, mpis, options, programs, settings
 from tombolo.errors import UserError
+
+TRANSPORT = "TOMBOLO_DSM_TRANSPORT"
+PROTOCOL = "TOMBOLO_DSM_PROTOCOL"
 
 app = typer.Typer(help="Programs on virtual shared memory.", no_args_is_help=True)
 # A compiler takes all options itself, --help too.
@@ -20,99 +24,156 @@ def main() -> None:
     """Programs on virtual shared memory."""
 
 
-@app.command(
-    "run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
-)
+@app.command("run", context_settings=options.OF_PROGRAMS)
 def run(
     command: Annotated[list[str], typer.Argument(metavar="PROGRAM [ARGS]...")],
     threads: Annotated[
         int | None,
-        typer.Option("-n", help="Number of threads [default: 2]; a Pthreads program may have some more.", min=1),
+        typer.Option(
+            "-n",
+            help="The program has so many threads; one of Pthreads may have some more. [default: 2]",
+            min=1,
+            max=options.MOST_PROCESSES,
+        ),
     ] = None,
     transport: Annotated[
         str | None,
         typer.Option(
-            help="map | window | mpi: the same pages, a cache for each, also between hosts [default: map]"
+            help="The threads map the same pages (map), or have a cache of pages each on one host (window) or also "
+            f"between hosts (mpi): {settings.names(TRANSPORT)}. [default: map]"
         ),
     ] = None,
     machine: Annotated[
-        str | None, typer.Option(help="Of docs/settings.md; any with window [default: coherent]")
+        str | None,
+        typer.Option(
+            help=f"The memory is on this machine: {options.MACHINES}; one but coherent needs the transport window. "
+            f"{options.MACHINE_DEFAULT}"
+        ),
     ] = None,
+    seed: options.Seed = None,
+    evictions: options.Evictions = None,
+    pool: options.Pool = None,
     protocol: Annotated[
-        str | None, typer.Option(help="window: regional | sequential [default: regional]")
+        str | None,
+        typer.Option(help=f"Cached pages are consistent by this protocol: {settings.names(PROTOCOL)}. [default: regional]"),
     ] = None,
     servers: Annotated[
         int | None,
-        typer.Option(help="window, mpi: memory servers besides the threads [default: 0]", min=0),
+        typer.Option(
+            help="So many memory servers hold the memory, besides the threads, with the transports window and mpi. "
+            "[default: 0]",
+            min=0,
+            max=dsm.MOST_SERVERS,
+        ),
     ] = None,
     mpi: Annotated[
         str | None,
-        typer.Option(help="mpi: " + " | ".join(mpis.KEYS) + " [default: the first that is here]"),
+        typer.Option(
+            help=f"The launcher of this MPI starts the threads of the transport mpi: {options.MPIS}. [default: the "
+            "first that is here]"
+        ),
     ] = None,
     memory: Annotated[
-        str | None, typer.Option(help="Of the program, such as 512MiB [default: 1GiB]")
+        str | None,
+        typer.Option(help="The threads share so much memory, such as 512MiB. [default: 1GiB]", metavar="SIZE"),
     ] = None,
     cache: Annotated[
-        str | None, typer.Option(help="window: of each thread [default: 256MiB]")
+        str | None,
+        typer.Option(help="Each thread caches so much of it, where it caches pages. [default: 256MiB]", metavar="SIZE"),
     ] = None,
-    stats: Annotated[bool, typer.Option(help="Say at the end how often pages moved.")] = False,
+    stats: options.Stats = False,
     atomics: Annotated[
-        str,
-        typer.Option(help="window, Pthreads programs: refuse | ignore atomic instructions in them."),
-    ] = "refuse",
+        str | None,
+        typer.Option(
+            help="A program of Pthreads with atomic instructions is refused where threads cache pages, or they are "
+            "ignored: refuse | ignore. [default: refuse]"
+        ),
+    ] = None,
     trace: Annotated[
-        str | None, typer.Option(help="Write a trace of faults, pages and waits; Perfetto opens it.")
+        str | None,
+        typer.Option(
+            help="A trace of faults, pages and waits is written to this file; Perfetto opens it.", metavar="PATH"
+        ),
     ] = None,
     progress: Annotated[
         float | None,
         typer.Option(
             metavar="SECONDS",
-            help="A line on standard error in so many seconds; 0: none [default: "
-            f"{dsm_progress.EVERY_SECONDS} where that is a terminal, else none]",
+            help="A line on standard error tells the progress in so many seconds; 0 stands for none. [default: "
+            f"{dsm_progress.EVERY_SECONDS} where that is a terminal, else 0]",
             min=0,
         ),
     ] = None,
-    show: Annotated[bool, typer.Option(help="Print the command line instead of running it.")] = False,
+    show: options.Show = False,
 ) -> None:
     """Run PROGRAM in one process for each thread: one that calls tombolo/dsm.h, or Pthreads alone.
 
     A Pthreads program runs as it is.
     """
+    options.check_text(mpi=mpi, pool=pool, trace=trace)
+    options.check_size("--memory", memory)
+    options.check_size("--cache", cache)
+    if progress:
+        options.check_seconds("--progress", progress)
+    program = programs.locate(command[0])
+    dsm_world.check_is_no_script(program)
+    programs.check_is_without_mpi(program, "tombolo dsm run")
     if machine is not None:
         settings.check_machine(machine)
-    settings.check_choice("TOMBOLO_DSM_TRANSPORT", transport)
-    settings.check_choice("TOMBOLO_DSM_PROTOCOL", protocol)
-    if atomics not in ("refuse", "ignore"):
+    settings.check_choice(TRANSPORT, transport)
+    settings.check_choice(PROTOCOL, protocol)
+    if atomics not in (None, "refuse", "ignore"):
         raise UserError(f"--atomics {atomics}: there are refuse and ignore")
     if mpi is not None:
         mpis.need(mpi)
-    program = programs.locate(command[0])
-    dsm_world.check_is_no_script(program)
-    told = "text" if stats else None
-    if dsm_world.is_unchanged(program):
-        chosen = transport or os.environ.get("TOMBOLO_DSM_TRANSPORT") or "map"
+    chosen = transport or os.environ.get(TRANSPORT) or "map"
+    settings.check_choice(TRANSPORT, chosen)
+    unchanged = not programs.calls_dsm(program)
+    if unchanged:
         check_of_pthreads(program.name, chosen, machine, protocol, cache, servers, trace)
         dsm_world.check(str(program))
-        if chosen != "map" and atomics == "refuse":
-            dsm_atomics.check(program)
-        if chosen == "mpi":
-            words = [str(program), *command[1:]]
-            job = dsm_world.mpi_job(words, threads, memory, cache, told, mpi, servers)
-            start(job.argv, job.env, show, progress)
-            return
-        most = dsm_world.processes(threads)
-        environment = dsm_world.environment(
-            most, memory, transport, machine, cache, told, trace, servers
-        )
-        start(command, environment, show, progress, str(program))
-        return
-    choice = dsm.Choice(transport, protocol, machine, memory, cache, told, trace, servers)
-    if transport == "mpi":
-        job = dsm.mpi_job(choice, mpi, threads or 2, [str(program), *command[1:]])
+    else:
+        options.check_unused({"--atomics": atomics}, f"{program.name} calls tombolo/dsm.h")
+    of_machine = {"--seed": seed, "--evictions": evictions, "--pool": pool}
+    check_of_transport(chosen, machine, of_machine, mpi, atomics)
+    if unchanged and chosen != "map" and atomics != "ignore":
+        dsm_atomics.check(program)
+    if not show and (chosen == "mpi" or not unchanged):
+        options.check_processes((threads or 2) + dsm.memory_servers(servers))
+    told = "text" if stats else None
+    choice = dsm.Choice(transport, protocol, machine, memory, cache, told, trace, servers, seed, evictions, pool)
+    words = [str(program), *command[1:]]
+    if unchanged and chosen == "mpi":
+        job = dsm_world.mpi_job(words, threads, memory, cache, told, mpi, servers)
         start(job.argv, job.env, show, progress)
-        return
-    argv = dsm.command(threads or 2, [str(program), *command[1:]])
-    start(argv, dsm.environment(choice), show, progress)
+    elif unchanged:
+        most = dsm_world.processes(threads)
+        environment = dsm_world.environment(most, memory, transport, machine, cache, told, trace, servers)
+        start(command, environment | choice.of_machine(), show, progress, str(program))
+    elif chosen == "mpi":
+        job = dsm.mpi_job(replace(choice, transport=chosen), mpi, threads or 2, words)
+        start(job.argv, job.env, show, progress)
+    else:
+        start(dsm.command(threads or 2, words), dsm.environment(choice), show, progress)
+
+
+def check_of_transport(
+    transport: str,
+    machine: str | None,
+    of_machine: dict[str, object],
+    mpi: str | None,
+    atomics: str | None,
+) -> None:
+    """A UserError for an option that this transport does not read."""
+    if transport == "window":
+        options.check_readers([settings.machine(machine)], of_machine)
+    else:
+        other = None if machine == settings.machines()[0] else machine
+        options.check_unused({"--machine": other, **of_machine}, "it is for --transport window")
+    if transport == "map":
+        options.check_unused({"--atomics": atomics}, "all threads map the same pages, as a Pthreads program does")
+    if transport != "mpi":
+        options.check_unused({"--mpi": mpi}, "it is for --transport mpi")
 
 
 def check_of_pthreads(
@@ -163,7 +224,7 @@ def start(
     every = dsm_progress.EVERY_SECONDS if progress is None and sys.stderr.isatty() else progress
     if every:
         dsm_progress.begin(every)
-    os.execvpe(file or argv[0], argv, environment)
+    programs.start(argv, environment, file)
 
 
 @app.command("flags")

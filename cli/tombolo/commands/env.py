@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from tombolo import libraries, mpis
+from tombolo import libraries, mpis, options
 
 
 def env(
-    mpi: Annotated[str, typer.Option(help=" | ".join(mpis.KEYS))] = "mpich",
+    mpi: Annotated[str, typer.Option(help=f"The lines are for this MPI: {options.MPIS}.")] = "mpich",
 ) -> None:
     """Print MPICC=, MPIEXEC= and TOMBOLO_PRELOAD= lines, for eval in a shell."""
     chosen = mpis.need(mpi)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from tombolo import hints, libraries, paths, records
+from tombolo import hints, libraries, options, paths, records
 from tombolo.console import console, paragraph
 from tombolo.errors import UserError
 from tombolo.scc import (
@@ -22,14 +22,16 @@ from tombolo.scc.verdicts import Deviation, Verdict
 
 app = typer.Typer(help="The papers' experiments on the simulated SCC.", no_args_is_help=True)
 
-Quick = Annotated[bool, typer.Option("--quick", help="A small set of points.")]
-Chip = Annotated[str, typer.Option(help="A chip by name, or a TOML file of its parameters.")]
-Seed = Annotated[int, typer.Option(help="Of the programs' random choices.")]
-Jobs = Annotated[int | None, typer.Option(min=1, help="Processes at once [default: processors]")]
-Fresh = Annotated[bool, typer.Option("--fresh", help="Measure all points again.")]
-All = Annotated[bool, typer.Option("--all", help="Every number of the papers in the table.")]
+Quick = Annotated[bool, typer.Option("--quick", help="The set of points is a small one.")]
+Chip = Annotated[str, typer.Option(help="The chip is called so, or is described by this TOML file.")]
+Seed = Annotated[
+    int, typer.Option(help="The programs draw their random choices from this number.", min=0, max=options.LARGEST)
+]
+Jobs = Annotated[int | None, typer.Option(min=1, help="So many processes run at once. [default: one for each processor]")]
+Fresh = Annotated[bool, typer.Option("--fresh", help="All points are measured again.")]
+All = Annotated[bool, typer.Option("--all", help="The table has every number of the papers.")]
 Strict = Annotated[
-    bool, typer.Option("--strict", help="Fail where a claim does not hold or a reason is missing.")
+    bool, typer.Option("--strict", help="The status is 1 where a claim does not hold or a reason is missing.")
 ]
 STYLES = {True: "green", False: "red", None: "dim"}
 
@@ -74,7 +76,7 @@ def run(
     quick: Quick = False,
     chip: Chip = chips.DEFAULT,
     lines: Annotated[
-        Path | None, typer.Option("--json", help="Write the values beside the papers'; -: stdout.")
+        Path | None, typer.Option("--json", help="The values are written to this file beside the papers'; - is standard output.")
     ] = None,
     seed: Seed = 1,
     jobs: Jobs = None,
@@ -130,10 +132,10 @@ def report_command(
 def baseline_command(
     quick: Quick = False,
     write: Annotated[
-        bool, typer.Option("--write", help="Keep the verdicts as the ones to compare with.")
+        bool, typer.Option("--write", help="The verdicts are kept as the ones to compare with.")
     ] = False,
     other_builds: Annotated[
-        bool, typer.Option("--other-builds", help="Take points that only other builds have measured.")
+        bool, typer.Option("--other-builds", help="Points that only other builds have measured count as well.")
     ] = False,
 ) -> None:
     """Compare the verdicts of earlier measurements with those in the source tree."""
@@ -183,10 +185,10 @@ def _compare_values(now: kept_values.Values, file: Path, write_of: list[str] | N
 def sensitivity_command(
     quick: Quick = False,
     variants: Annotated[
-        list[str] | None, typer.Option("--variant", help="This one; may be given again [default: all]")
+        list[str] | None, typer.Option("--variant", help="This variant is measured, or several are. [default: all]")
     ] = None,
     write: Annotated[
-        bool, typer.Option("--write", help="Keep the table, which the report shows.")
+        bool, typer.Option("--write", help="The table is kept, and the report shows it.")
     ] = False,
     jobs: Jobs = None,
 ) -> None:

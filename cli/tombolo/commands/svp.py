@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tombolo svp`: programs of families of threads (SVP)."""
 
-import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tombolo import mpis, programs, settings, svp, svp_compile
+from tombolo import hints, options, programs, settings, svp, svp_compile
 from tombolo.errors import UserError
+
+TRANSPORT = "TOMBOLO_SVP_TRANSPORT"
+MOST_WORKERS = 1024  # of a place: runtime/options/svp_options.h
 
 app = typer.Typer(help="Programs of families of threads (SVP).", no_args_is_help=True)
 # A compiler takes all options itself, --help too.
@@ -20,71 +23,102 @@ def main() -> None:
     """Programs of families of threads (SVP)."""
 
 
-@app.command(
-    "run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
-)
+@app.command("run", context_settings=options.OF_PROGRAMS)
 def run(
     command: Annotated[list[str], typer.Argument(metavar="PROGRAM [ARGS]...")],
     processes: Annotated[
-        int, typer.Option("-n", help="Number of processes; the others hold remote places.", min=1)
+        int,
+        typer.Option(
+            "-n",
+            help="The program has so many processes, of which all but the first hold remote places.",
+            min=1,
+            max=options.MOST_PROCESSES,
+        ),
     ] = 1,
     workers: Annotated[
         int | None,
-        typer.Option(help="Of the default place [default: one for each processor]", min=1),
+        typer.Option(
+            help="The default place has so many workers. [default: one for each processor]", min=1, max=MOST_WORKERS
+        ),
     ] = None,
     transport: Annotated[
-        str | None, typer.Option(help="Between processes; see docs/settings.md.")
+        str | None,
+        typer.Option(help=f"Arrays travel between processes in this way: {settings.names(TRANSPORT)}. [default: best]"),
     ] = None,
     machine: Annotated[
-        str | None, typer.Option(help="Between processes: of docs/settings.md [default: coherent]")
+        str | None,
+        typer.Option(
+            help=f"The memory between processes is on this machine: {options.MACHINES}. {options.MACHINE_DEFAULT}"
+        ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Of stale's random evictions.", min=0)] = None,
-    stats: Annotated[
-        bool, typer.Option(help="Say at the end how families ran, and how often workers waited.")
-    ] = False,
+    seed: options.Seed = None,
+    stats: options.Stats = False,
     trace: Annotated[
         Path | None,
-        typer.Option(help="Write a trace of families, places and channels; Perfetto opens it."),
+        typer.Option(help="A trace of families, places and channels is written to this file; Perfetto opens it."),
     ] = None,
     mpi: Annotated[
         str | None,
-        typer.Option(help="Start the processes by its launcher: " + " | ".join(mpis.KEYS)),
+        typer.Option(help=f"The launcher of this MPI starts the processes: {options.MPIS}."),
     ] = None,
-    show: Annotated[bool, typer.Option(help="Print the command line instead of running it.")] = False,
+    show: options.Show = False,
 ) -> None:
     """Run PROGRAM, whose families run on the processors of this host.
 
     Under mpiexec, each process of which calls this command, they run in all its processes.
     """
+    options.check_text(mpi=mpi)
     among_others = svp.started_by_an_mpi()
     if among_others and (processes > 1 or mpi):
         raise UserError("the launcher of an MPI has started this process, and its -n says how many there are")
-    between = {"--transport": transport, "--machine": machine, "--seed": seed}
-    alone = processes == 1 and not among_others
-    for name in (name for name, value in between.items() if value is not None and alone):
-        raise UserError(f"{name}: one process shares its memory with no other; ask for more with -n")
-    if machine is not None:
-        settings.check_machine(machine)
-    settings.check_choice("TOMBOLO_SVP_TRANSPORT", transport)
+    if processes == 1 and not among_others:
+        between = {"--transport": transport, "--machine": machine, "--seed": seed, "--mpi": mpi}
+        options.check_unused(between, "one process shares its memory with no other; ask for more with -n")
     program = programs.locate(command[0])
+    settings.check_choice(TRANSPORT, transport)
+    where = settings.machine(machine)
+    options.check_readers([where], {"--seed": seed})
+    if not show:
+        options.check_processes(processes)
+    tell_of_no_families(program, command[1:], processes)
     told = "text" if stats else None
     choice = svp.Choice(workers, transport, machine, seed, told, trace and str(trace.absolute()))
     whole = [str(program), *command[1:]]
-    argv, env = svp.command(processes, whole), svp.environment(choice)
-    if mpi is not None and processes > 1:
+    if mpi is not None:
         job = svp.mpi_job(choice, mpi, processes, whole)
         argv, env = job.argv, job.env
+    else:
+        argv, env = svp.command(processes, whole), svp.environment(choice)
     if show:
         print(" ".join(argv))
         return
     if trace is not None and processes > 1:
         raise typer.Exit(svp.run_traced(argv, env, processes, trace))
-    os.execvpe(argv[0], argv, env)
+    programs.start(argv, env)
+
+
+def tell_of_no_families(program: Path, arguments: list[str], processes: int) -> None:
+    """A UserError for a program that is another command's, and a warning for one without the runtime of
+    families, unless an argument names one that has it: a program such as env may start one that this command
+    does not see, and of a script that is not known at all."""
+    if not programs.is_elf(program) or programs.has_families(program):
+        return
+    programs.check_is_without_mpi(program, "tombolo svp run")
+    if programs.calls_dsm(program):
+        raise UserError(f"{program} calls tombolo/dsm.h and has no families: {hints.RUN_SHARED}")
+    if any(programs.is_of_families(word) for word in arguments):
+        return
+    each = "it runs as without this command" if processes == 1 else f"each of {processes} processes does all of its work"
+    print(
+        f"tombolo: {program.name} is not linked to the runtime of families: unless it starts a program, or loads a "
+        f"library, that has families, {each}",
+        file=sys.stderr,
+    )
 
 
 @app.command("flags")
 def flags(
-    c: Annotated[bool, typer.Option("--c", help="For a C compiler, and tombolo/svp.h.")] = False,
+    c: Annotated[bool, typer.Option("--c", help="The options are for a C compiler, and tombolo/svp.h.")] = False,
 ) -> None:
     """Print the options for a C++ compiler that a program with svp/svp.h needs."""
     print(" ".join(svp.flags_of_c() if c else svp.flags()))
