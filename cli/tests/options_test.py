@@ -20,7 +20,7 @@ MPI = "mpich"
 
 
 class Built(Exception):
-    """Something would have been built or looked for by make."""
+    """Something would have been built, or started."""
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +29,19 @@ def own_environment(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     for name in options.OF_OTHER_HOSTS:
         monkeypatch.delenv(name, raising=False)
+
+
+REALLY_START = programs.start
+
+
+@pytest.fixture(autouse=True)
+def no_program_in_the_place_of_the_tests(monkeypatch):
+    """One that is not refused would replace this process, and end with success."""
+
+    def start(argv: list[str], *_, **__) -> None:
+        raise Built(f"started: {argv}")
+
+    monkeypatch.setattr(programs, "start", start)
 
 
 @pytest.fixture
@@ -186,6 +199,7 @@ def test_a_number_that_means_nothing_is_refused_by_the_name_of_its_option(unbuil
         (["conformance", "--slice", "3/2"], "a slice is `quick`"),
         (["conformance", "--suite", "mpi4py", "--slice", "quick"], "a slice is `quick` (of MPICH's tests)"),
         (["conformance", "--suite", "rma,"], "'' is no suite"),
+        (["conformance", "--suite", "petsc", "--mpi", "lam"], "the distribution's PETSc is linked to"),
         (["conformance", "--limit", "0"], "--limit 0: that is no number of seconds"),
         (["conformance", "--machine", "wet"], "'wet' is not a machine"),
         (["demo", "nothing"], "there is no example 'nothing'"),
@@ -427,7 +441,8 @@ def test_each_wrong_kind_of_program_is_told_what_to_do(unbuilt, scripts, program
         assert "is no ELF program, but a script or the like" in told("dsm", "run", each)
 
 
-def test_a_file_that_the_kernel_does_not_start_is_an_error_in_a_sentence(scripts):
+def test_a_file_that_the_kernel_does_not_start_is_an_error_in_a_sentence(monkeypatch, scripts):
+    monkeypatch.setattr(programs, "start", REALLY_START)
     _, text = scripts
     assert told("svp", "run", text) == (
         f"{text} cannot be started: it is neither an ELF program of this processor nor a script with its "
@@ -457,7 +472,8 @@ def with_library(folder: Path, soname: str) -> Path:
 def test_programs_of_the_other_interfaces_are_sent_to_their_commands(unbuilt, tmp_path):
     shared = with_library(tmp_path, "libtombolo_dsm.so")
     for command in ("run", "svp run", "svp run -n 2"):
-        assert "start it with `tombolo dsm run`" in told(*command.split(), shared)
+        assert "calls tombolo/dsm.h" in (sentence := told(*command.split(), shared))
+        assert "start it with `tombolo dsm run`" in sentence
     assert "--atomics has no effect here: linked calls tombolo/dsm.h" in told("dsm", "run", "--atomics", "ignore", shared)
     assert "start it with `tombolo svp run`" in told("run", with_library(tmp_path, "libtombolo_svp_c.so"))
 

@@ -106,7 +106,7 @@ def test_a_failure_counts_where_the_stock_mpi_is_right(campaign, capsys, stock, 
 
 def test_another_mpi_than_that_of_petsc_is_refused():
     with pytest.raises(UserError, match="openmpi-apt"):
-        forests.show("openmpi", [STOCK], (2,), 1, 10)
+        forests.check_mpi("openmpi")
 
 
 def test_petsc_is_asked_for_where_it_is_missing(monkeypatch, tmp_path):

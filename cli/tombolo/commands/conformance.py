@@ -102,13 +102,15 @@ def conformance(
     whole = {"mpi4py": mpi4py.MACHINES, "petsc": petsc.MACHINES}.get(suite, MACHINES)
     runs = settings_for(machine, seeds, stock, whole)
     options.check_readers([setting.machine for setting in runs], {"--seed": seed})
+    if suite == "petsc":
+        forests.check_mpi(mpi)
     kind = mpis.find(petsc.MPI) if suite == "petsc" else mpis.need(mpi)
     if kind and not build_only and any(setting.choice for setting in runs):
         libraries.refresh("native")
         libraries.need(kind.kind)  # before the first test rather than in its time
     if suite == "petsc":
         if not build_only:
-            forests.show(mpi, runs, tuple(ranks or (2,)), rounds or 3, limit)
+            forests.show(runs, tuple(ranks or (2,)), rounds or 3, limit)
         return
     if suite == "mpi4py":
         choice = mpi4py.Choice(only, sliced(slice))

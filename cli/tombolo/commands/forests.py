@@ -16,10 +16,14 @@ from tombolo.suite.runner import Setting
 STOCK = Setting("stock")
 
 
-def show(mpi: str, settings: list[Setting], ranks: tuple[int, ...], turns: int, limit: float) -> None:
-    """Runs every kind of star forest under every setting, and the stock MPI in any case."""
+def check_mpi(mpi: str) -> None:
+    """A UserError for one that PETSc is not linked to."""
     if mpi not in ("mpich", petsc.MPI):  # mpich: the default of the other suites
         raise UserError(f"the distribution's PETSc is linked to {petsc.MPI}, not to {mpi}")
+
+
+def show(settings: list[Setting], ranks: tuple[int, ...], turns: int, limit: float) -> None:
+    """Runs every kind of star forest under every setting, and the stock MPI in any case."""
     chosen, library = mpis.need(petsc.MPI), petsc.need()
     settings = list(dict.fromkeys([STOCK, *settings]))
     writer = records.Writer("conformance-petsc", mpi=chosen.label, petsc=str(library.folder))
