@@ -58,8 +58,8 @@ def test_a_row_that_grows_faster_or_is_behind_is_told(ours, says):
 
 
 def test_ranks_with_a_processor_each_are_bound():
-    assert "--pin" in bench_curves.options(host.cores(), 1)
-    assert "--pin" not in bench_curves.options(host.cores() + 1, 1)
+    assert "--pin" in bench_curves.arguments(host.cores(), 1)
+    assert "--pin" not in bench_curves.arguments(host.cores() + 1, 1)
 
 
 def table_of(output: str) -> str:

@@ -73,7 +73,7 @@ def bench_curves(
         libraries.need(each.kind)
     writer = records.Writer("curves", ranks=numbers, rounds=rounds)
     entries = measure.contestants(stock, hosts, [machine], max(numbers))
-    campaigns = {n: Campaign(n, words(n, budget), writer.write, console.print) for n in numbers}
+    campaigns = {n: Campaign(n, arguments(n, budget), writer.write, console.print) for n in numbers}
     for number in range(1, rounds + 1):
         for count, campaign in campaigns.items():
             console.print(f"round {number}: {count} ranks")
@@ -106,7 +106,7 @@ def draw(
         console.print(f"plot: {paths.shown(out)}")
 
 
-def words(ranks: int, budget: float) -> list[str]:
+def arguments(ranks: int, budget: float) -> list[str]:
     """As `bench one-sided`: ranks that have a processor each are bound to it."""
     pinned = ["--pin"] if ranks <= host.cores() else []
     return ["--samples", "10000", "--budget-s", str(budget), *pinned]
