@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import typer
-from tombolo import building, host, libraries, mpis, options, paths, programs, settings
+from tombolo import building, host, libraries, mpis, options, paths, programs, records, settings
 from tombolo.app import made
 from tombolo.commands import svp as svp_command
 from tombolo.errors import UserError
@@ -512,19 +512,21 @@ def test_families_in_a_library_of_the_program_count(tmp_path):
         "conformance --suite mpi4py", "scc run gats", "scc figures --quick",
     ],
 )  # fmt: skip
-def test_what_is_measured_is_brought_up_to_date_by_make(monkeypatch, tmp_path, words):
+def test_what_is_measured_is_brought_up_to_date_by_make(monkeypatch, words):
     """Also where all of it is there, as a source may have changed since."""
 
     def build(what: str, root: Path, target: str, *_, only_if_needed: bool) -> None:
         assert only_if_needed
         raise Built(target)
 
+    def measure(*_, **__) -> None:
+        pytest.fail("nothing was brought up to date before it was used")
+
     if mpis.find(MPI) is None:
         pytest.skip("needs MPICH: make env")
-    there = mpis.need(MPI)  # also where nothing is built
     monkeypatch.delenv("TOMBOLO_LIB_DIR", raising=False)
-    monkeypatch.setattr(libraries, "find", lambda abi: tmp_path)
-    monkeypatch.setattr(libraries, "find_program", lambda name: there.launcher)
+    for module, name in ((libraries, "need"), (libraries, "need_program"), (records, "Writer")):
+        monkeypatch.setattr(module, name, measure)
     monkeypatch.setattr(settings, "choices", lambda variable: ("coherent", "flushed", "stale"))
     monkeypatch.setattr(building, "build", build)
     with pytest.raises(Built, match="scc" if "scc" in words else "native"):
