@@ -3,6 +3,7 @@
 
 import ast
 import re
+import shlex
 import shutil
 import subprocess
 import tomllib
@@ -58,7 +59,7 @@ def wheel_offers(variable: str) -> bool:
 
 def works(command: str) -> bool:
     """Whether the command is of a known form and names existing things."""
-    match command.split():
+    match shlex.split(command):
         case ["make", target]:
             return make_has(target)
         case ["pip", "install", "."]:

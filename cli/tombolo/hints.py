@@ -29,8 +29,8 @@ MPIS = {
 LIBRARY = Hint("built when it is first needed, or now: {}", "make native")
 EXPERIMENTS = Hint("built when they are first needed, or now: {}", "make scc")
 COMPILER = Hint("on Debian: {}", "apt-get install clang llvm-dev")
-DECODER = Hint("{}  (or: {})", "make env", "pip install iced-x86>=1.21 lief>=0.16")
-PARSER = Hint("{}  (or: {})", "make env", "pip install libclang>=18")
+DECODER = Hint("{}  (or: {})", "make env", "pip install 'iced-x86>=1.21,<2' 'lief>=0.16,<1'")
+PARSER = Hint("{}  (or: {})", "make env", "pip install 'libclang>=18,<19'")
 # Of an installed package.
 LIBRARY_OF_PACKAGE = Hint("in the source tree: {}", "pip install .")
 EXPERIMENTS_OF_PACKAGE = Hint(
@@ -60,7 +60,7 @@ STRICT_OVERCOMMIT = Hint(
     "virtual shared memory counts as used when it is reserved: {}, or a small --memory",
     "sysctl vm.overcommit_memory=0",
 )
-MPI4PY = Hint("{}  (or, in the environment of the MPI: {})", "make env-test", "pip install mpi4py>=4.0")
+MPI4PY = Hint("{}  (or, in the environment of the MPI: {})", "make env-test", "pip install 'mpi4py>=4.0'")
 PETSC = Hint("{}  (or: {})", "make petsc", "apt-get install python3-petsc4py python3-mpi4py")
 TOOLS = Hint("{}", "make system")
 
