@@ -195,7 +195,7 @@ def has_llvm() -> bool:
 def need_plugin() -> Path:
     if plugin := find_plugin():
         return plugin
-    if not has_llvm():
+    if libraries.are_built_on_demand() and not has_llvm():
         raise UserError(f"the plugin of clang needs LLVM to be built: {hints.COMPILER}")
     return libraries.need_compiler(find_plugin)
 

@@ -31,8 +31,22 @@ EXPERIMENTS = Hint("built when they are first needed, or now: {}", "make scc")
 COMPILER = Hint("on Debian: {}", "apt-get install clang llvm-dev")
 DECODER = Hint("{}  (or: {})", "make env", "pip install 'iced-x86>=1.21,<2' 'lief>=0.16,<1'")
 PARSER = Hint("{}  (or: {})", "make env", "pip install 'libclang>=18,<19'")
-# Of an installed package.
-LIBRARY_OF_PACKAGE = Hint("in the source tree: {}", "pip install .")
+# Hints of an installed package. A part that needs a library is left out where that was missing.
+LIBRARY_OF_PACKAGE = Hint(
+    "each package has it, so this one is damaged; to install it again, in the source tree: {}", "pip install ."
+)
+FAMILIES_OF_PACKAGE = Hint(
+    "it is left out of a package that is built without Boost.Context; on Debian: {}; then install again, "
+    "in the source tree: {}",
+    "apt-get install libboost-context-dev",
+    "pip install .",
+)
+COMPILER_OF_PACKAGE = Hint(
+    "it is left out of a package that is built without LLVM's development files; on Debian: {}; then install "
+    "again, in the source tree: {}",
+    "apt-get install clang llvm-dev",
+    "pip install .",
+)
 EXPERIMENTS_OF_PACKAGE = Hint(
     "a package has the experiments only if asked for: in the source tree, {}; "
     "on Debian that needs: {}",

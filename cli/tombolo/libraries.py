@@ -80,7 +80,8 @@ def find_program(name: str) -> Path | None:
     """A program of ours: beside the libraries, or where the checkout builds it."""
     for folder in _folders(PROGRAMS[name][0]):
         program = folder / name
-        if program.is_file() and (name.endswith(".a") or os.access(program, os.X_OK)):
+        # A library need not be executable: those that CMake installs on Debian are not.
+        if program.is_file() and (program.suffix or os.access(program, os.X_OK)):
             return program
     return None
 
@@ -94,8 +95,9 @@ def need_program(name: str) -> Path:
 
 def program_hint(name: str) -> Hint:
     """The remedy for a missing program."""
-    if PROGRAMS[name][1] == "native":
-        return hint()
+    folder, target = PROGRAMS[name]
+    if target == "native":
+        return _hint(hints.LIBRARY, hints.FAMILIES_OF_PACKAGE if folder == "svp" else hints.LIBRARY_OF_PACKAGE)
     return _hint(hints.EXPERIMENTS, hints.EXPERIMENTS_OF_PACKAGE)
 
 
@@ -106,9 +108,17 @@ def compiler_folders() -> list[Path]:
 
 def need_compiler(find_plugin: Callable[[], Path | None]) -> Path:
     """The plugin, built if it is not there; else a UserError with a hint."""
-    return find_plugin() or _made(
-        "the plugin of clang", find_plugin, _hint(hints.COMPILER, hints.LIBRARY_OF_PACKAGE), "compiler"
-    )
+    return find_plugin() or _made("the plugin of clang", find_plugin, compiler_hint(), "compiler")
+
+
+def compiler_hint() -> Hint:
+    """The remedy for a missing plugin of clang, which may have been left out of a package."""
+    return _hint(hints.COMPILER, hints.COMPILER_OF_PACKAGE)
+
+
+def are_built_on_demand() -> bool:
+    """Whether a missing one is built here: in a checkout, unless another folder is named."""
+    return paths.checkout() is not None and not _named()
 
 
 def _named() -> str | None:
@@ -135,7 +145,7 @@ def _made(
 ) -> Path:
     """Built in a checkout, unless another folder is named; commands of one checkout take turns."""
     root = paths.checkout()
-    if root is None or _named():
+    if root is None or not are_built_on_demand():
         (folder,) = folders()
         raise UserError(f"{name} is not in {paths.shown(folder)}: {advice}")
     with building.alone(root):

@@ -5,6 +5,8 @@ import os
 import re
 from pathlib import Path
 
+from tombolo.errors import UserError
+
 PACKAGE = Path(__file__).resolve().parent
 DATA = PACKAGE / "data"
 BUILD = "build/release"
@@ -40,7 +42,10 @@ def home() -> Path:
         return Path(named).resolve()
     if root := checkout():
         return root
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    try:
+        cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    except RuntimeError:
+        raise UserError("this user has no home folder for results that are kept: name a folder by TOMBOLO_HOME") from None
     return Path(cache) / "tombolo"
 
 

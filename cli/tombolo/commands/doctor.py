@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 from rich.table import Table
 
-from tombolo import compilers, dsm, dsm_world, hints, host, libraries, mpis, paths, probes
+from tombolo import compilers, dsm, dsm_world, hints, host, libraries, mpis, paths, probes, svp
 from tombolo.console import console
 from tombolo.errors import UserError
 from tombolo.scc import native
@@ -53,7 +53,8 @@ def findings() -> Iterator[Finding]:
     yield from _threaded_programs()
     yield _flushes()
     yield _dax()
-    yield _tools()
+    if paths.checkout():
+        yield _tools()
 
 
 def _mpis() -> Iterator[Finding]:
@@ -79,7 +80,8 @@ def _libraries() -> Iterator[Finding]:
             yield Finding(name, "yes", paths.shown(library))
         else:
             yield Finding(name, "no", "not there", libraries.hint())
-    for name in (native.NAME, dsm.LAUNCHER, dsm.LIBRARY, dsm_world.LIBRARY):
+    programs = (native.NAME, dsm.LAUNCHER, dsm.LIBRARY, dsm_world.LIBRARY, svp.LAUNCHER, svp.ARCHIVE, svp.LIBRARY_OF_C)
+    for name in programs:
         program = libraries.find_program(name)
         if program:
             yield Finding(name, "yes", paths.shown(program))
@@ -91,7 +93,8 @@ def _libraries() -> Iterator[Finding]:
 def _compiler() -> Finding:
     about, plugin = "tombolo dsm cc", compilers.find_plugin()
     if plugin is None:
-        hint = libraries.hint() if compilers.has_llvm() else hints.COMPILER
+        can_be_built = libraries.are_built_on_demand() and compilers.has_llvm()
+        hint = libraries.hint() if can_be_built else libraries.compiler_hint()
         return Finding(about, "no", "the plugin of clang is not there", hint)
     try:
         clang = compilers.clang_of(plugin, "clang")
