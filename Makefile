@@ -159,9 +159,13 @@ page-test: env-test ## The report's page in a browser: phone, desk, paper; insta
 	@$(PYTEST) cli/tests/scc_page_test.py
 
 .PHONY: wheel
-wheel: env-test ## The command and its libraries as one wheel, in dist/.
+wheel: .env/cli.stamp .env/system-wheel.stamp ## The command and its libraries as one wheel, in dist/.
 	@.env/cli/bin/python -m pip wheel --quiet --no-deps --wheel-dir dist .
 	@ls dist/*.whl
+
+.PHONY: package-test
+package-test: env-test build/release/build.ninja ## The wheel, installed, runs programs of each interface.
+	@tools/check_package.py
 
 .PHONY: clean
 clean: ## Removes the build folders; keeps the environments and the fetched test programs.

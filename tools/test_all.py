@@ -74,6 +74,7 @@ SECTIONS = (
     Section("clang-tidy", "tools/check_tidy.py", 30, after="build", beside="python tests"),
     Section("demo", "./tombolo demo", 6, after="build"),
     Section("examples", "./tombolo demo --examples", 12, after="build"),
+    Section("package", "tools/check_package.py", 6, after="build"),
     Section("experiments", "./tombolo scc figures --quick --fresh && ./tombolo scc baseline --quick", 10, after="build"),
     Section("conformance", f"./tombolo {CONFORMANCE}", 10, after="conformance build"),
     Section("asan", cases("asan"), 10, after="asan build"),

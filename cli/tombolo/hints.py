@@ -29,7 +29,7 @@ MPIS = {
 LIBRARY = Hint("built when it is first needed, or now: {}", "make native")
 EXPERIMENTS = Hint("built when they are first needed, or now: {}", "make scc")
 COMPILER = Hint("on Debian: {}", "apt-get install clang llvm-dev")
-DECODER = Hint("{}  (or: {})", "make env", "pip install 'iced-x86>=1.21,<2' 'lief>=0.16,<1'")
+DECODER = Hint("{}  (or: {})", "make env", "pip install 'iced-x86>=1.21,<2' 'lief>=1,<2'")
 PARSER = Hint("{}  (or: {})", "make env", "pip install 'libclang>=18,<19'")
 # Hints of an installed package. A part that needs a library is left out where that was missing.
 LIBRARY_OF_PACKAGE = Hint(
