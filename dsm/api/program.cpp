@@ -174,7 +174,7 @@ Status Program::open_trace() {
   if (path.empty()) return {};
   std::error_code error;
   trace_ = runtime::TraceFile(std::filesystem::absolute(path, error), runtime::dsm_trace_option);
-  return rank_here == 0 ? trace_.create() : Status();
+  return rank_here == 0 ? trace_.check() : Status();
 }
 
 // By the first of the processes that know a cause. None leaves before it has told: the launcher
@@ -265,8 +265,7 @@ std::vector<runtime::Counters::Row> Program::hottest_pages() {
                  memory().page_bytes());
 }
 
-// One after the other, in the order of their numbers. A trace that cannot be written fails nothing
-// else.
+// A trace that cannot be written fails nothing else.
 void Program::write_trace() {
   const std::uint64_t mine = server_->trace()->first();
   std::vector<std::uint64_t> all(static_cast<std::size_t>(exchange_->size()));
@@ -275,22 +274,42 @@ void Program::write_trace() {
   if (!written.ok()) say(fmt::format("rank {}: {}", rank_here, written.message()));
 }
 
+// One after the other, in the order of their numbers, to the file that process 0 has begun. Each
+// has the Status of its own part; the trace is written if all have succeeded.
 Status Program::write_trace_in_turn(std::uint64_t zero) {
-  Status written;
   const int size = exchange_->size();
+  Status written = rank_here == 0 ? trace_.begin() : Status();
+  const std::uint64_t mine = trace_.draft();
+  std::vector<std::uint64_t> drafts(static_cast<std::size_t>(size));
+  gather_for_trace(&mine, drafts.data(), sizeof mine);
+  if (drafts[0] == 0) return written;
   for (int turn = 0; turn < size; ++turn) {
-    if (turn == rank_here) {
-      std::string text = turn == 0 ? runtime::TraceFile::head() : "";
-      text += server_->trace()->lines(static_cast<Thread>(turn), zero);
-      if (turn == size - 1)
-        text += runtime::TraceFile::end(fmt::format("{} threads on virtual shared memory", size));
-      written = trace_.append(text);
-    }
-    const char done = 1;
+    if (turn == rank_here) written = write_own_part(drafts[0], zero);
+    const char failed = written.ok() ? 0 : 1;
     std::vector<char> all(static_cast<std::size_t>(size));
-    must(exchange_->gather(&done, all.data(), sizeof done));
+    gather_for_trace(&failed, all.data(), sizeof failed);
+    if (std::ranges::find(all, 1) == all.end()) continue;
+    trace_.drop();
+    return written;
   }
-  return written;
+  return rank_here == 0 ? trace_.replace() : Status();
+}
+
+// A part of the trace that process 0 has begun is not left behind where a process has died.
+void Program::gather_for_trace(const void* mine, void* everyones, std::size_t bytes) {
+  const Status told = exchange_->gather(mine, everyones, bytes);
+  if (!told.ok()) trace_.drop();
+  must(told);
+}
+
+Status Program::write_own_part(std::uint64_t draft, std::uint64_t zero) {
+  const int size = exchange_->size();
+  if (rank_here != 0) TOMBOLO_TRY(trace_.join(draft));
+  std::string text = rank_here == 0 ? runtime::TraceFile::head() : "";
+  text += server_->trace()->lines(static_cast<Thread>(rank_here), zero);
+  if (rank_here == size - 1)
+    text += runtime::TraceFile::end(fmt::format("{} threads on virtual shared memory", size));
+  return trace_.append(text);
 }
 
 }  // namespace tombolo::dsm

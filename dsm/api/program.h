@@ -76,6 +76,8 @@ class Program {
   void write_counters(const std::vector<runtime::Counters::Row>& pages);
   void write_trace();
   Status write_trace_in_turn(std::uint64_t zero);
+  Status write_own_part(std::uint64_t draft, std::uint64_t zero);
+  void gather_for_trace(const void* mine, void* everyones, std::size_t bytes);
 
   // Locks and words: of the program's user, then the runtime's own.
   static constexpr Lock most_mutexes = 1024;

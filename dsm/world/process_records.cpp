@@ -57,7 +57,7 @@ Status ProcessRecords::start_trace() {
   std::error_code error;
   file_ = runtime::TraceFile(std::filesystem::absolute(wanted_.trace, error),
                              runtime::dsm_trace_option);
-  TOMBOLO_TRY(file_.create());
+  TOMBOLO_TRY(file_.check());
   TOMBOLO_TRY(host::Segment::create_anonymous(bytes_of_traces, "trace", traces_));
   traces_.seal();
   return {};
@@ -180,7 +180,7 @@ std::vector<std::string> ProcessRecords::lines(std::span<const Counters::Fact> f
   return lines;
 }
 
-Status ProcessRecords::write_trace() const {
+Status ProcessRecords::write_trace() {
   std::vector<Thread> entered;
   std::uint64_t zero = Trace::now();
   for (Thread i = 0; i < processes_; ++i) {
@@ -188,11 +188,13 @@ Status ProcessRecords::write_trace() const {
     entered.push_back(i);
     zero = std::min(zero, Trace(trace_of(i)).first());
   }
+  TOMBOLO_TRY(file_.begin());
   TOMBOLO_TRY(file_.append(runtime::TraceFile::head()));
   for (const Thread i : entered)
     TOMBOLO_TRY(file_.append(Trace(trace_of(i)).lines(i, zero, "process")));
-  return file_.append(
-      runtime::TraceFile::end(fmt::format("a program in {} processes", entered.size())));
+  TOMBOLO_TRY(file_.append(
+      runtime::TraceFile::end(fmt::format("a program in {} processes", entered.size()))));
+  return file_.replace();
 }
 
 }  // namespace tombolo::dsm

@@ -76,7 +76,7 @@ class ProcessRecords {
   std::string line(std::string_view name, std::uint64_t number, const runtime::Counters& counts,
                    std::span<const runtime::Counters::Fact> facts,
                    std::span<const runtime::Counters::Table> tables = {}) const;
-  Status write_trace() const;
+  Status write_trace();
   void say(const std::string& line) const;
 
   WantedRecords wanted_;

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "svp/records/process_records.h"
 
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
-#include <utility>
+#include <vector>
 
 #include "runtime/host_mpi/launched.h"
 #include "runtime/options/options.h"
@@ -54,13 +59,22 @@ ProcessRecords::ProcessRecords()
       remote_bytes_(counters().counter("remote_bytes")) {
   const std::string path = path_of_trace();
   traced_ = !path.empty();
-  if (!traced_) return;
+  if (traced_) begin_trace(path);
+}
+
+void ProcessRecords::begin_trace(const std::string& path) {
+  owner_ = getpid();
   trace_ = runtime::TraceFile(path, runtime::svp_trace_option);
-  Status opened = trace_.create();
-  if (opened.ok()) opened = trace_.append(runtime::TraceFile::head());
-  if (opened.ok()) return;
-  say(opened.message());
-  std::_Exit(1);
+  Status fits = trace_.check();
+  lines_.reset(std::tmpfile());
+  if (fits.ok() && lines_ == nullptr)
+    fits = Status::io(fmt::format("no file for the lines of the trace {}: tmpfile: {}", path,
+                                  std::strerror(errno)));
+  if (!fits.ok()) {
+    say(fits.message());
+    std::_Exit(1);
+  }
+  std::setvbuf(lines_.get(), nullptr, _IONBF, 0);  // a fork would write its copy of the buffer
 }
 
 void ProcessRecords::add(const WorkerCounts& counts) {
@@ -75,14 +89,29 @@ void ProcessRecords::add(const WorkerCounts& counts) {
 // A trace that cannot be written fails nothing else.
 void ProcessRecords::add(const FamilyTrace& trace) {
   const std::lock_guard lock(mutex_);
+  if (lines_ == nullptr || getpid() != owner_) return;
   const std::string lines = trace.lines(tracks_);
-  if (const Status written = trace_.append(lines); !written.ok()) say(written.message());
+  if (std::fwrite(lines.data(), 1, lines.size(), lines_.get()) == lines.size()) return;
+  say(fmt::format("there is no trace: a temporary file for its lines: {}", std::strerror(errno)));
+  lines_.reset();
+}
+
+Status ProcessRecords::write_trace() {
+  TOMBOLO_TRY(trace_.begin());
+  TOMBOLO_TRY(trace_.append(runtime::TraceFile::head()));
+  std::rewind(lines_.get());
+  std::vector<char> part(std::size_t{1} << 16);
+  while (const std::size_t read = std::fread(part.data(), 1, part.size(), lines_.get()))
+    TOMBOLO_TRY(trace_.append({part.data(), read}));
+  if (std::ferror(lines_.get()) != 0)
+    return Status::io("there is no trace: a temporary file for its lines cannot be read");
+  TOMBOLO_TRY(trace_.append(runtime::TraceFile::end("families, process " + rank())));
+  return trace_.replace();
 }
 
 ProcessRecords::~ProcessRecords() {
-  if (traced_) {
-    const Status written = trace_.append(runtime::TraceFile::end("families, process " + rank()));
-    if (!written.ok()) say(written.message());
+  if (lines_ != nullptr && getpid() == owner_) {
+    if (const Status written = write_trace(); !written.ok()) say(written.message());
   }
   const runtime::Options options = runtime::read_environment();
   if (options.statistics == runtime::Statistics::off) return;

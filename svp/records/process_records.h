@@ -16,7 +16,12 @@
 // Thread safety: yes.
 #pragma once
 
+#include <sys/types.h>
+
+#include <cstdio>
+#include <memory>
 #include <mutex>
+#include <string>
 
 #include "runtime/counters/counters.h"
 #include "runtime/records/trace_file.h"
@@ -50,6 +55,8 @@ class ProcessRecords {
 
  private:
   ProcessRecords();
+  void begin_trace(const std::string& path);
+  Status write_trace();
 
   runtime::Counter& created_;
   runtime::Counter& inlined_;
@@ -63,9 +70,12 @@ class ProcessRecords {
   runtime::Counter& remote_creates_;
   runtime::Counter& remote_bytes_;
   bool traced_ = false;
+  pid_t owner_ = 0;  // a fork of it has no trace
   std::mutex mutex_;
-  std::uint32_t tracks_ = 0;  // written to the trace
+  std::uint32_t tracks_ = 0;  // in the lines
   runtime::TraceFile trace_;
+  // The lines up to the end, in a file without a name.
+  std::unique_ptr<std::FILE, int (*)(std::FILE*)> lines_{nullptr, &std::fclose};
 };
 
 }  // namespace tombolo::svp
