@@ -202,6 +202,16 @@ int main(int n, char** v) {
 """
 
 
+def test_a_report_that_cannot_be_written_is_told_with_its_path(plugin, tmp_path):  # noqa: F811
+    source = tmp_path / "reported.c"
+    source.write_text(REPORTED)
+    for path, why in (("/dev/full", "No space left on device"), ("/nowhere/report", "No such file or directory")):
+        words = ["-O0", "-c", f"--tombolo-report={path}"]
+        argv = compilers.command_line("clang", [*words, str(source), "-o", str(tmp_path / "reported.o")])
+        done = subprocess.run(argv, capture_output=True, text=True)
+        assert done.returncode == 1 and done.stderr.startswith(f"error: tombolo: {path}: {why}\n"), done.stderr
+
+
 def test_the_report_says_what_became_of_each_store(plugin, tmp_path):  # noqa: F811
     source = tmp_path / "reported.c"
     source.write_text(REPORTED)

@@ -35,10 +35,13 @@ void write(const Report& report, const llvm::Module& module) {
   std::error_code error;
   // Compilers that run at once add whole lines.
   llvm::raw_fd_ostream out(report_to, error, llvm::sys::fs::OF_Append);
-  if (error)
-    module.getContext().emitError("tombolo: " + report_to + ": " + error.message());
-  else
+  if (!error) {
     out << report.json(module.getSourceFileName());
+    out.close();
+    error = out.error();
+    out.clear_error();  // else the stream ends the compiler, without the path
+  }
+  if (error) module.getContext().emitError("tombolo: " + report_to + ": " + error.message());
 }
 
 struct StorePass : llvm::PassInfoMixin<StorePass> {
