@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from full_disk import expect_the_trace_of_before, full_disk  # noqa: F401: a fixture
 from dsm_world_test import installed
 from tombolo import dsm, dsm_bench, libraries, paths
 from tombolo.app import made
@@ -307,9 +308,20 @@ def test_a_trace_has_the_nested_events_of_all_threads(false_sharing, how, tmp_pa
 
 def test_a_trace_that_cannot_be_written_is_refused_at_the_start(false_sharing):
     done = run("-n", 2, "--trace", "/nowhere/trace.json", false_sharing)
-    assert done.returncode == 1
-    assert "/nowhere/trace.json cannot be written: open" in done.stderr
-    assert done.stderr.count("\n") == 1
+    why = "a new file in /nowhere: No such file or directory"
+    assert (done.returncode, done.stderr) == (2, f"tombolo: /nowhere/trace.json cannot be written: {why}\n")
+    by_itself = run("-n", 2, false_sharing, TOMBOLO_DSM_TRACE="/nowhere/trace.json")
+    assert by_itself.returncode == 1
+    assert "/nowhere/trace.json cannot be written: open" in by_itself.stderr
+    assert by_itself.stderr.count("\n") == 1
+
+
+def test_a_trace_on_a_full_disk_is_told_once(false_sharing, locked_sums, full_disk):  # noqa: F811
+    for program, status in ((false_sharing, 0), (locked_sums, 3)):
+        done = run("-n", 3, "--trace", full_disk / "trace.json", program)
+        assert done.returncode == status, done.stderr
+        assert done.stderr.count("No space left on device") == done.stderr.count("\n") == 1
+        expect_the_trace_of_before(full_disk)
 
 
 @pytest.mark.parametrize(
@@ -509,7 +521,7 @@ def test_a_pthreads_program_writes_a_trace_of_all_its_processes(locked_sums, how
         assert all(each["dur"] >= 0 for each in own) and nested(own)
         if how[-1] == "window":
             assert {"fetch", "write fault", "lock wait"} <= {each["name"] for each in own}
-    refused = run(*how, "--trace", "/nowhere/trace.json", locked_sums)
+    refused = run(*how, locked_sums, TOMBOLO_DSM_TRACE="/nowhere/trace.json")
     assert refused.returncode == 1 and "/nowhere/trace.json cannot be written: open" in refused.stderr
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from full_disk import expect_the_trace_of_before, full_disk  # noqa: F401: a fixture
 from tombolo import host, libraries, paths, svp
 from tombolo.app import made
 from typer.testing import CliRunner
@@ -391,8 +392,43 @@ def test_a_trace_tells_families_of_other_processes(remote, tmp_path):
 
 def test_a_trace_that_cannot_be_written_is_told_at_once(events):
     done = run("--trace", "/nowhere/trace", events)
-    assert done.returncode == 1
-    assert done.stderr == (
-        "tombolo: the trace /nowhere/trace cannot be written: open: No such file or directory; see "
-        "TOMBOLO_SVP_TRACE and --trace\n"
+    assert done.returncode == 2
+    why = "a new file in /nowhere: No such file or directory"
+    assert done.stderr == f"tombolo: /nowhere/trace cannot be written: {why}\n"
+    by_itself = run(events, TOMBOLO_SVP_TRACE="/nowhere/trace")
+    assert by_itself.returncode == 1
+    assert by_itself.stderr == (
+        "tombolo: the trace /nowhere/trace cannot be written: open of a new file in its folder: No such file or "
+        "directory; see TOMBOLO_SVP_TRACE and --trace\n"
     )
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_full_disk_is_told_and_leaves_the_trace_of_before(remote, events, full_disk, processes):  # noqa: F811
+    words = [events] if processes == 1 else [remote, 1]
+    done = run("-n", processes, "--trace", full_disk / "trace.json", *words)
+    assert "cannot be written: " in done.stderr and "No space left on device" in done.stderr
+    assert "Traceback" not in done.stderr and (processes == 1 or done.returncode != 0)
+    expect_the_trace_of_before(full_disk)
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_program_that_is_killed_leaves_the_trace_of_before(compile_cpp, tmp_path, processes):
+    killed = compile_cpp("killed", REMOTE.replace("return array[0]", "std::abort(); return array[0]"))
+    alone = compile_cpp("aborts", EVENTS.replace("all.sync().rethrow();", "all.sync().rethrow(); std::abort();"))
+    (tmp_path / "trace.json").write_text("of before")
+    words = [alone] if processes == 1 else [killed, 1]
+    done = run("-n", processes, "--trace", tmp_path / "trace.json", *words)
+    assert done.returncode != 0
+    assert [path.name for path in tmp_path.iterdir()] == ["trace.json"]
+    assert (tmp_path / "trace.json").read_text() == "of before"
+    assert processes == 1 or "trace.json is not written: no p" in done.stderr
+
+
+def test_a_fork_of_a_traced_program_writes_no_trace(compile_cpp, tmp_path):
+    forks = "if (fork() == 0) std::exit(0);\n  wait(nullptr);\n  return 0;"
+    text = "#include <sys/wait.h>\n#include <unistd.h>\n#include <cstdlib>\n" + EVENTS.replace("return 0;", forks)
+    trace = tmp_path / "trace.json"
+    done = run("--trace", trace, compile_cpp("forks", text))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len([event for event in spans(trace) if event["name"] == "family"]) >= 17

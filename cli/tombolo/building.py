@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tombolo import host
+from tombolo import files, host
 from tombolo.errors import UserError
 
 LINES_SHOWN = 30
@@ -106,7 +106,8 @@ def build(what: str, root: Path, target: str, *settings: str, only_if_needed: bo
 @contextmanager
 def alone(root: Path) -> Iterator[None]:
     """While no other command builds in this checkout."""
-    (root / "build").mkdir(exist_ok=True)
-    with (root / "build" / ".lock").open("w") as lock:
+    lock_file = files.folder(root / "build") / ".lock"
+    files.append(lock_file, "")  # is there from here on
+    with lock_file.open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from tombolo import paths
+from tombolo import files, paths
 from tombolo.errors import UserError
 from tombolo.mpis import Mpi, compiler, root_may_launch
 
@@ -21,20 +21,21 @@ def compiled(mpi: Mpi, source: Path, into: Path, options: Sequence[str] = ()) ->
     target = into / mpi.key / source.stem
     wrapper = compiler(mpi)
     inputs = _digest(source, wrapper, options)
-    made_from = target.with_name(f"{source.stem}.inputs")
+    made_from = target.with_name(f".{source.stem}.inputs")  # hidden: a program may have a file of inputs
     if target.is_file() and made_from.is_file() and made_from.read_text() == inputs:
         return target
-    target.parent.mkdir(parents=True, exist_ok=True)
-    made_from.unlink(missing_ok=True)
-    done = subprocess.run(
-        [wrapper, *FLAGS, *options, source, "-o", target, "-lm"],
-        capture_output=True,
-        text=True,
-        env=root_may_launch(),
-    )
-    if done.returncode != 0:
-        raise UserError(f"{paths.shown(source)} does not compile with {mpi.label}:\n{done.stderr}")
-    made_from.write_text(inputs)
+    files.folder(target.parent)
+    with files.replaced(target) as fresh:
+        done = subprocess.run(
+            [wrapper, *FLAGS, *options, source, "-o", fresh, "-lm"],
+            capture_output=True,
+            text=True,
+            env=root_may_launch(),
+        )
+        if done.returncode != 0:
+            raise UserError(f"{paths.shown(source)} does not compile with {mpi.label}:\n{done.stderr}")
+        made_from.unlink(missing_ok=True)
+    files.write(made_from, inputs)
     return target
 
 

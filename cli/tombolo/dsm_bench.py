@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from tombolo import compilers, dsm, dsm_world, libraries, paths
+from tombolo import compilers, dsm, dsm_world, files, libraries, paths
 from tombolo.errors import UserError
 
 FLAGS = ["-O3", "-march=native", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-pthread"]
@@ -174,7 +174,7 @@ def compiled(kind: str) -> Path:
         raise UserError("the kernels are in the source tree; run this from a checkout")
     source = root / "bench/dsm/kernels.c"
     target = paths.home() / "build/bench/dsm" / kind
-    target.parent.mkdir(parents=True, exist_ok=True)
+    files.folder(target.parent)
     copies = ["-DPTHREADS", "-DCOPIES"]
     options = {PTHREADS: copies, CLANG: copies, "shared": []}.get(kind, ["-DPTHREADS"])
     libraries_of_it = dsm.flags() if kind == "shared" else []

@@ -11,7 +11,7 @@ matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402
 
 from tombolo import curves as scaling  # noqa: E402
-from tombolo import dsm_bench, svp_bench  # noqa: E402
+from tombolo import dsm_bench, files, svp_bench  # noqa: E402
 from tombolo.measure import Campaign, Contestant, Target  # noqa: E402
 
 # Told apart without colour too (Okabe and Ito's palette and distinct marks).
@@ -132,8 +132,7 @@ def curves(
     figure.supxlabel("ranks")
     figure.supylabel("microseconds (mean)")
     figure.suptitle(f"One-sided operations by the number of ranks, {subtitle}")
-    figure.savefig(path, dpi=140)
-    pyplot.close(figure)
+    _save(figure, path)
 
 
 def _axes(titles: list[str]) -> tuple:
@@ -170,5 +169,10 @@ def _goal(axes, row: int, value: float, label: str | None) -> None:
 
 def _write(figure, axes, path: Path) -> None:
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
-    figure.savefig(path, dpi=140)
+    _save(figure, path)
+
+
+def _save(figure, path: Path) -> None:
+    with files.replaced(path) as fresh:
+        figure.savefig(fresh, dpi=140)
     pyplot.close(figure)

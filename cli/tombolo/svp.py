@@ -3,17 +3,20 @@
 
 import json
 import os
+import signal
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from tombolo import launch, libraries, mpis, paths
+from tombolo import files, launch, libraries, mpis, paths
 from tombolo.errors import UserError
 
 LAUNCHER = "tombolo-svp"  # of processes that find each other
 ARCHIVE = "libtombolo_families.a"
 LIBRARY_OF_C = "libtombolo_svp_c.so"
 FLAGS = "tombolo_families.flags"
+GRACE_SECONDS = 2  # for a launcher that is asked to end
 
 
 @dataclass(frozen=True)
@@ -65,30 +68,71 @@ def environment(choice: Choice) -> dict[str, str]:
     return inherited | choice.environment()
 
 
-def run_traced(argv: list[str], env: dict[str, str], processes: int, trace: Path) -> int:
-    """Runs the processes, and makes one trace of theirs. The status of the command."""
-    parts = [trace.with_name(f"{trace.name}.{rank}") for rank in range(processes)]
-    status = subprocess.run(argv, env=env).returncode
-    written = [part for part in parts if part.is_file()]
+class Parts:
+    """The traces of several processes, in a folder of this run alone, and the one that is made of them. The
+    folder is beside that one: processes of other hosts see it where they see the trace."""
+
+    def __init__(self, trace: Path, processes: int) -> None:
+        self._trace, self._folder = trace, files.beside(trace.absolute())
+        self.path = self._folder / "trace"  # of the processes' setting: each puts its number behind
+        self._parts = [self.path.with_name(f"trace.{rank}") for rank in range(processes)]
+
+    def run(self, argv: list[str], env: dict[str, str]) -> int:
+        """Runs the processes, and makes the trace. The status of the command."""
+        with files.own_folder(self._folder):
+            status = ended(argv, env)
+            there = [part for part in self._parts if part.is_file()]
+            if len(there) == len(self._parts):
+                merge(there, self._trace)
+                return status
+            why = self._why_none(bool(there))
+        print(f"tombolo: the trace {paths.shown(self._trace)} is not written: {why}", file=sys.stderr)
+        return status or 1
+
+    def _why_none(self, some: bool) -> str:
+        if not some:
+            return "no process has left its part; one that runs families leaves it when it exits"
+        missing = [str(rank) for rank, part in enumerate(self._parts) if not part.is_file()]
+        return f"no part of process {', '.join(missing)}, which was ended before its exit or could not write it"
+
+
+def ended(argv: list[str], env: dict[str, str]) -> int:
+    """Runs a command as a shell does, and returns its status. It does not go on without this one."""
+    running = None
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, files.ENDING)  # one that comes now is taken below
     try:
-        merge(written, trace)
+        try:
+            running = subprocess.Popen(
+                argv, env=env, preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        status = running.wait()
     except OSError as mistake:
-        raise UserError(f"the trace {trace} cannot be written: {mistake.strerror}") from None
-    for part in written:
-        part.unlink()
+        raise UserError(f"{argv[0]} does not start: {mistake.strerror}") from None
+    except BaseException:
+        if running:
+            _stop(running)
+        raise
     return status if status >= 0 else 128 - status
 
 
+def _stop(running: subprocess.Popen) -> None:
+    running.terminate()
+    try:
+        running.wait(GRACE_SECONDS)
+    except subprocess.TimeoutExpired:
+        running.kill()
+        running.wait()
+
+
 def merge(parts: list[Path], trace: Path) -> None:
-    """The events of all parts, each as a process of its own; a part that is cut off is left out."""
+    """The events of all parts, each as a process of its own."""
     events = []
     for number, part in enumerate(parts):
-        try:
-            found = json.loads(part.read_text())["traceEvents"]
-        except ValueError:
-            continue
+        found = json.loads(part.read_text())["traceEvents"]
         events += [event | {"pid": number + 1} for event in found]
-    trace.write_text(json.dumps({"displayTimeUnit": "ns", "traceEvents": events}))
+    files.write(trace, json.dumps({"displayTimeUnit": "ns", "traceEvents": events}))
 
 
 def include() -> Path:

@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from tombolo import launch, libraries, mpis, paths
+from tombolo import files, launch, libraries, mpis, paths
 from tombolo.errors import UserError
 
 PROGRAM = "tombolo-svp-bench"
@@ -217,7 +217,7 @@ def _source(name: str) -> Path:
 
 
 def _built(argv: list, folder: Path, program: Path) -> Path:
-    program.parent.mkdir(parents=True, exist_ok=True)
+    files.folder(program.parent)
     done = subprocess.run(argv, cwd=folder, capture_output=True, text=True)
     if done.returncode != 0 or not program.is_file():
         line = (done.stderr.strip().splitlines() or ["no message"])[-1]

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tombolo import hints, paths, svp
+from tombolo import files, hints, paths, svp
 from tombolo.errors import UserError
 
 HEADER = "tombolo/svp_program.h"
@@ -61,6 +61,7 @@ def svpc() -> None:
 
 def main(name: str, arguments: Sequence[str]) -> None:
     """Compiles, and ends the process."""
+    files.end_in_order()
     try:
         sys.exit(compile_all(name, arguments))
     except UserError as error:
@@ -167,10 +168,10 @@ def emitted(request: Request) -> int:
         translation = translated(request, source)
         folder = request.output or source.parent
         if request.output:
-            folder.mkdir(parents=True, exist_ok=True)
+            files.folder(folder)
         for text, suffix in ((translation.c, ".svp.i"), (translation.cpp, ".svp.cpp")):
             path = folder / f"{source.stem}{suffix}"
-            path.write_text(text, encoding="latin-1")
+            files.write(path, text, encoding="latin-1")
             print(path)
     return 0
 
@@ -189,10 +190,8 @@ def built(request: Request, folder: Path) -> int:
     objects = [str(path) for job in jobs for path in job.objects]
     output = request.output or Path("a.out")
     both = [o for o in request.options if o.startswith(OF_BOTH_LANGUAGES)]
-    run(
-        request,
-        [*compiler("CXX"), *both, *objects, *request.objects, *request.linking, *_flags(compiling=False), "-o", output],
-    )
+    inputs = [*objects, *request.objects, *request.linking, *_flags(compiling=False)]
+    run(request, [*compiler("CXX"), *both, *inputs], output)
     return 0
 
 
@@ -210,8 +209,8 @@ class _Source:
         request = self.request
         translation = translated(request, self.source)
         c, cpp = Path(f"{self.base}.i"), Path(f"{self.base}.cpp")
-        c.write_text(translation.c, encoding="latin-1")
-        cpp.write_text(translation.cpp, encoding="latin-1")
+        files.write(c, translation.c, encoding="latin-1")
+        files.write(cpp, translation.cpp, encoding="latin-1")
         both = [o for o in request.options if o.startswith(OF_BOTH_LANGUAGES)]
         for command in (
             [*compiler("CC"), *standard(request), *FOR_C, *request.options, "-x", "cpp-output", "-c", c]
@@ -226,7 +225,7 @@ class _Source:
         return next((status for status in [p.wait() for p in self.running] if status), 0)
 
     def join(self, output: Path) -> None:
-        run(self.request, [*compiler("CC"), "-r", "-nostdlib", *self.objects, "-o", output])
+        run(self.request, [*compiler("CC"), "-r", "-nostdlib", *self.objects], output)
 
 
 def translated(request: Request, source: Path):
@@ -276,11 +275,13 @@ def compiler(variable: str) -> list[str]:
     return shlex.split(os.environ.get(variable, "")) or [{"CC": "cc", "CXX": "c++"}[variable]]
 
 
-def run(request: Request, command: Sequence) -> None:
-    shown(request, command)
-    status = subprocess.run(command).returncode
-    if status:
-        raise CompilerFailed(status)
+def run(request: Request, command: Sequence, output: Path) -> None:
+    """Replaces the output when the command has ended well."""
+    shown(request, [*command, "-o", output])
+    with files.replaced(output) as fresh:
+        status = subprocess.run([*command, "-o", fresh]).returncode
+        if status:
+            raise CompilerFailed(status)
 
 
 def shown(request: Request, command: Sequence) -> None:

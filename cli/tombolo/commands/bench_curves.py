@@ -8,12 +8,13 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from tombolo import curves, host, libraries, measure, mpis, options, paths, records, settings
+from tombolo import curves, files, host, libraries, measure, mpis, options, paths, records, settings
 from tombolo.console import console, paragraph
 from tombolo.errors import UserError
 from tombolo.measure import Campaign, Contestant
 
 Entries = Sequence[Contestant | curves.Recorded]
+SUFFIXES = (".png", ".svg")
 
 
 def bench_curves(
@@ -53,6 +54,8 @@ def bench_curves(
             "--budget": budget,
         }  # fmt: skip
         options.check_unused(of_measuring, "with --records nothing is measured")
+        if kept.suffix in SUFFIXES:
+            raise UserError(f"{kept} ends as a picture that is drawn of its records: give it another name")
         campaigns, names, entries, context = curves.kept(kept)
         tell(campaigns, names, entries)
         draw(campaigns, names, entries, paths.results() / kept.name, context["cores"])
@@ -99,8 +102,8 @@ def draw(
 ) -> None:
     from tombolo import plot  # matplotlib is slow to load
 
-    beside.parent.mkdir(parents=True, exist_ok=True)
-    for suffix in (".png", ".svg"):
+    files.folder(beside.parent)
+    for suffix in SUFFIXES:
         out = beside.with_suffix(suffix)
         plot.curves(campaigns, names, entries, out, f"{cores} processors")
         console.print(f"plot: {paths.shown(out)}")

@@ -57,6 +57,7 @@ def dsm(
     kernels = chosen(rows, programs)
     for name in machine or []:
         settings.check_machine(name)
+    records.check_lines(lines)
     options.check_processes(threads)
     libraries.refresh("native")
     entries = (dsm_bench.programs if programs else dsm_bench.contestants)(machine or ["coherent"])

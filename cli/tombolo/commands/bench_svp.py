@@ -45,6 +45,7 @@ def svp(
         options.check_unused({"--workers": workers, "--rounds": rounds}, "with --mpi one worker has one round")
     if quick:
         options.check_unused({"--rounds": rounds}, "--quick has one round")
+    records.check_lines(lines)
     libraries.refresh("native", "svp-bench")
     counts = [1] if mpi else list(dict.fromkeys(workers or [1, host.cores()]))
     silent = str(lines) == "-"

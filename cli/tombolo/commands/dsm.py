@@ -4,11 +4,12 @@
 import os
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tombolo import compilers, dsm, dsm_atomics, dsm_progress, dsm_world, mpis, options, programs, settings
+from tombolo import compilers, dsm, dsm_atomics, dsm_progress, dsm_world, files, mpis, options, programs, settings
 from tombolo.errors import UserError
 
 TRANSPORT = "TOMBOLO_DSM_TRANSPORT"
@@ -120,6 +121,8 @@ def run(
     programs.check_is_without_mpi(program, "tombolo dsm run")
     if machine is not None:
         settings.check_machine(machine)
+    if trace is not None and transport != "mpi":  # else the first process may be on another host
+        files.check(Path(trace))
     settings.check_choice(TRANSPORT, transport)
     settings.check_choice(PROTOCOL, protocol)
     if atomics not in (None, "refuse", "ignore"):

@@ -83,6 +83,7 @@ def run(
     fresh: Fresh = False,
 ) -> None:
     """Measure the points of experiments that are not measured yet."""
+    records.check_lines(lines)
     ended = campaign.run(experiments, Setting(quick, seed, chip), jobs, fresh)
     results = ended.store.load()
     known = catalogue.load()

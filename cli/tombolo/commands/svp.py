@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tombolo import hints, options, programs, settings, svp, svp_compile
+from tombolo import files, hints, options, programs, settings, svp, svp_compile
 from tombolo.errors import UserError
 
 TRANSPORT = "TOMBOLO_SVP_TRANSPORT"
@@ -82,7 +82,11 @@ def run(
         options.check_processes(processes)
     tell_of_no_families(program, command[1:], processes)
     told = "text" if stats else None
-    choice = svp.Choice(workers, transport, machine, seed, told, trace and str(trace.absolute()))
+    if trace is not None:
+        files.check(trace)
+    parts = svp.Parts(trace, processes) if trace is not None and processes > 1 else None
+    path = parts.path if parts else trace and trace.absolute()
+    choice = svp.Choice(workers, transport, machine, seed, told, path and str(path))
     whole = [str(program), *command[1:]]
     if mpi is not None:
         job = svp.mpi_job(choice, mpi, processes, whole)
@@ -92,8 +96,8 @@ def run(
     if show:
         print(" ".join(argv))
         return
-    if trace is not None and processes > 1:
-        raise typer.Exit(svp.run_traced(argv, env, processes, trace))
+    if parts is not None:
+        raise typer.Exit(parts.run(argv, env))
     programs.start(argv, env)
 
 

@@ -13,6 +13,7 @@ from matplotlib.lines import Line2D  # noqa: E402
 from matplotlib.patches import Patch  # noqa: E402
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator  # noqa: E402
 
+from tombolo import files  # noqa: E402
 from tombolo.scc.catalogue import Experiment, Figure, Number, same  # noqa: E402
 from tombolo.scc.verdicts import Measured, Sample  # noqa: E402
 
@@ -63,8 +64,9 @@ def picture(experiment: Experiment, figure: Figure, measured: Measured, narrow: 
 
 def save(drawn, stem: Path) -> None:
     """Writes STEM.png and STEM.svg and frees the figure."""
-    drawn.savefig(stem.with_suffix(".png"), dpi=DPI)
-    stem.with_suffix(".svg").write_bytes(svg(drawn, stem.name))
+    with files.replaced(stem.with_suffix(".png")) as fresh:
+        drawn.savefig(fresh, dpi=DPI)
+    files.write(stem.with_suffix(".svg"), svg(drawn, stem.name))
     pyplot.close(drawn)
 
 

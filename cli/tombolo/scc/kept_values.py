@@ -6,7 +6,7 @@ import csv
 import io
 from pathlib import Path
 
-from tombolo import paths
+from tombolo import files, paths
 from tombolo.errors import UserError
 from tombolo.scc import store
 from tombolo.scc.catalogue import Catalogue
@@ -42,8 +42,8 @@ def save(values: Values, file: Path) -> None:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
     writer.writerows((*place, *cells) for place, cells in values.items())
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(text.getvalue())
+    files.folder(file.parent)
+    files.write(file, text.getvalue())
 
 
 def load(file: Path) -> Values:

@@ -3,6 +3,7 @@
 
 from pathlib import Path
 
+from tombolo import files
 from tombolo.scc import chips, figure_data, page, sensitivity_table, statistics, store, verdicts
 from tombolo.scc.catalogue import Catalogue, Experiment, same
 from tombolo.scc.native import Setting
@@ -42,12 +43,12 @@ def gather(catalogue: Catalogue, results: store.Results, setting: Setting) -> Re
 
 def write(report: Report, results: store.Results, where: Path) -> Path:
     """Draws the figures as PNG and SVG and writes the page; returns its path."""
-    where.mkdir(parents=True, exist_ok=True)
+    files.folder(where)
     for section in report.sections:
         measured = Measured(section.experiment, results.lines(section.experiment.name))
         section.pictures = _pictures(section.experiment, measured, where)
     path = where / "index.html"
-    path.write_text(page.render(report))
+    files.write(path, page.render(report))
     return path
 
 
@@ -66,7 +67,7 @@ def _pictures(experiment: Experiment, measured: Measured, where: Path) -> list[P
         rows = figure_data.rows(experiment, figure, measured)
         texts = figure_data.as_csv(rows), figure_data.as_json(figure, rows)
         for suffix, text in zip((".csv", ".json"), texts, strict=True):
-            stem.with_suffix(suffix).write_text(text)
+            files.write(stem.with_suffix(suffix), text)
         made.append(Picture(figure, stem.with_suffix(".svg"), narrow.with_suffix(".svg"), *texts))
     return made
 

@@ -8,6 +8,7 @@ varied ones only: no list says to which points a parameter can matter, as none c
 import json
 from dataclasses import dataclass
 
+from tombolo import files
 from tombolo.errors import UserError
 from tombolo.scc import baseline, campaign, chips, report, store
 from tombolo.scc.baseline import Judgements
@@ -87,15 +88,15 @@ def chip_file(variant: Variant) -> str:
     if not variant.parameter:
         return chips.DEFAULT
     section, key = variant.parameter.split(".")
-    folder = store.folder() / "sensitivity"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = files.folder(store.folder() / "sensitivity")
     base = folder / f"{chips.DEFAULT}.toml"  # a base is found in the same folder
-    base.write_text((chips.folder() / f"{chips.DEFAULT}.toml").read_text())
+    files.write(base, (chips.folder() / f"{chips.DEFAULT}.toml").read_bytes())
     value = value_of(variant, chips.load(chips.DEFAULT))
     path = folder / f"{variant.name.replace(' ', '-')}.toml"
-    path.write_text(
+    files.write(
+        path,
         f'name = "{path.stem}"\ntitle = "The SCC, but: {variant.name}"\nbase = "{chips.DEFAULT}"\n\n'
-        f"[{section}]\n{key} = {{ value = {json.dumps(value)}, source = \"Varied\" }}\n"
+        f"[{section}]\n{key} = {{ value = {json.dumps(value)}, source = \"Varied\" }}\n",
     )
     return str(path)
 

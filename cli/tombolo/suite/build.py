@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from tombolo import host, paths
+from tombolo import files, host, paths
 from tombolo.errors import UserError
 from tombolo.mpis import Mpi, compiler, root_may_launch
 from tombolo.suite import source
@@ -25,7 +25,7 @@ def build(mpi: Mpi, say: Callable[[str], None]) -> Path:
     if stamp.is_file() and stamp.read_text().strip() == mpi.label:
         return where
     suite = source.fetch()
-    where.mkdir(parents=True, exist_ok=True)
+    files.folder(where)
     say(f"configuring MPICH's test programs for {mpi.label}")
     configure = [
         str(suite / "configure"),
@@ -44,7 +44,7 @@ def build(mpi: Mpi, say: Callable[[str], None]) -> Path:
         _step(["make", "-C", part, jobs], where, part)
     for part in FOLDERS:
         _step(["make", "-C", part, "-k", jobs], where, part, may_fail=True)
-    stamp.write_text(mpi.label + "\n")
+    files.write(stamp, mpi.label + "\n")
     return where
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tombolo import hints, paths, processes, stats
+from tombolo import files, hints, paths, processes, stats
 from tombolo.errors import UserError
 from tombolo.launch import job
 from tombolo.mpis import Mpi
@@ -83,7 +83,7 @@ def fetch(python: Path, version: str, say: Callable[[str], None]) -> Path:
     tests = into / f"mpi4py-{version}" / "test"
     if tests.is_dir():
         return tests
-    into.mkdir(parents=True, exist_ok=True)
+    files.folder(into)
     say(f"fetching the source distribution of mpi4py {version}")
     with tempfile.TemporaryDirectory(dir=into) as fresh:
         pip = [python, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
@@ -115,8 +115,7 @@ def modules(folder: Path) -> tuple[str, ...]:
 def memory(tests: Tests) -> Path:
     """The folder for the verdicts of the stock MPI."""
     folder = tests.folder.parents[1] / f"{tests.mpi.key}-{tests.mpi.version}"
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
+    return files.folder(folder)
 
 
 # --- Running --------------------------------------------------------------------------------------

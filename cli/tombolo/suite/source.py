@@ -9,9 +9,10 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
-from tombolo import paths
+from tombolo import files, paths
 from tombolo.errors import UserError
 
 SYSTEM_SOURCES = Path("/etc/apt")
@@ -29,22 +30,30 @@ def fetch() -> Path:
         return have
     if shutil.which("apt-get") is None:
         raise UserError("the test programs come from Debian's source package, and apt-get is not here")
-    folder().mkdir(parents=True, exist_ok=True)
-    _download(folder())
+    _download(files.folder(folder()))
     archives = sorted(folder().glob("mpich_*.orig.tar.*"))
     archives = [a for a in archives if not a.name.endswith(".asc")]
     if not archives:
         raise UserError(f"apt-get brought no mpich_*.orig.tar.* into {folder()}")
-    _call(["tar", "xf", archives[-1].name, "--wildcards", "mpich-*/test/mpi"], folder())
-    suite = unpacked()
-    if suite is None:
-        raise UserError(f"{archives[-1].name} holds no test/mpi with a configure script")
-    modernize(suite / "dtpools" / "src")
-    return suite
+    return unpack(archives[-1])
 
 
-def unpacked() -> Path | None:
-    for configure in sorted(folder().glob("mpich-*/test/mpi/configure")):
+def unpack(archive: Path) -> Path:
+    """The suite of an archive in our folder, beside it; it appears there when it is complete."""
+    with tempfile.TemporaryDirectory(dir=archive.parent) as between:
+        _call(["tar", "xf", str(archive), "--wildcards", "mpich-*/test/mpi"], Path(between))
+        suite = unpacked(Path(between))
+        if suite is None:
+            raise UserError(f"{archive.name} holds no test/mpi with a configure script")
+        modernize(suite / "dtpools" / "src")
+        root = suite.parents[1]
+        shutil.rmtree(archive.parent / root.name, ignore_errors=True)  # one without a configure script
+        root.rename(archive.parent / root.name)
+    return archive.parent / suite.relative_to(between)
+
+
+def unpacked(within: Path | None = None) -> Path | None:
+    for configure in sorted((within or folder()).glob("mpich-*/test/mpi/configure")):
         return configure.parent
     return None
 
@@ -75,12 +84,12 @@ def source_entries(system: Path) -> dict[str, str]:
 def _download(into: Path) -> None:
     apt = paths.cache() / "apt"
     for part in ("sources.list.d", "lists/partial", "cache/archives/partial"):
-        (apt / part).mkdir(parents=True, exist_ok=True)
+        files.folder(apt / part)
     entries = source_entries(SYSTEM_SOURCES)
     if not entries:
         raise UserError(f"no package source found in {SYSTEM_SOURCES}")
     for name, text in entries.items():
-        (apt / "sources.list.d" / name).write_text(text)
+        files.write(apt / "sources.list.d" / name, text)
     get = ["apt-get", "-qq"]
     for setting in (
         "Dir::Etc::sourcelist=/dev/null",
