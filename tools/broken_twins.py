@@ -88,6 +88,11 @@ import family_twins
 from twin_text import blank_comments, closing
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "cli"))
+
+from tombolo import files  # noqa: E402
+from tombolo.errors import UserError  # noqa: E402
+
 # Parts of dsm/ whose tests start processes, and need more libraries.
 ABOVE_PROTOCOLS = ("api", "compiler", "pthread", "servers", "world")
 LAYERS = ("base", "machine", "host", "backends", "sync", "windows", "runtime", "dsm", "svp")
@@ -686,16 +691,24 @@ def report(outcome, lines):
     end = "not judged" if outcome.not_judged else "caught" if outcome.caught_by else "SURVIVED"
     print(f"{end:10} {outcome.seconds:6.1f} s  {twin.name}  {outcome.caught_by or outcome.not_judged}",
           flush=True)
-    if lines:
-        record = {"kind": twin.kind, "file": twin.path, "line": twin.line,
-                  "statement": twin.statement, "caught_by": outcome.caught_by or None,
-                  "not_judged": outcome.not_judged or None,
-                  "seconds": round(outcome.seconds, 1)}
-        print(json.dumps(record), file=lines, flush=True)
+    record = {"kind": twin.kind, "file": twin.path, "line": twin.line, "statement": twin.statement,
+              "caught_by": outcome.caught_by or None, "not_judged": outcome.not_judged or None,
+              "seconds": round(outcome.seconds, 1)}
+    lines.append(json.dumps(record) + "\n")
 
 
 def main():
     options = parse_options()
+    try:
+        if options.json:
+            files.check(pathlib.Path(options.json))
+        return run_and_report(options)
+    except UserError as error:
+        print(f"broken_twins: {error}", file=sys.stderr)
+        return 2
+
+
+def run_and_report(options):
     number, of = options.slice
     twins = [t for t in find_twins(options.folders) if options.only.search(t.name)][number::of]
     print(f"slice {number + 1}/{of}: {len(twins)} twins", file=sys.stderr)
@@ -704,7 +717,7 @@ def main():
             print(twin.name)
         return 0
     outcomes = []
-    lines = open(options.json, "w") if options.json else None
+    lines = []
     with tempfile.TemporaryDirectory(prefix="broken_twins.") as scratch:
         try:
             for outcome in run_all(twins, options, scratch):
@@ -717,6 +730,8 @@ def main():
             print(f"broken_twins: the unchanged tree does not build:\n{error.stderr}",
                   file=sys.stderr)
             return 2
+    if options.json:
+        files.write(pathlib.Path(options.json), "".join(lines))
     for kind in KINDS:
         print_rate(kind, [outcome for outcome in outcomes if outcome.twin.kind == kind])
     print_rate("all", outcomes)

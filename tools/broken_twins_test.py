@@ -240,7 +240,7 @@ def test_twins_that_are_not_judged_are_counted(capsys, ends, status, said):
     assert broken_twins.exit_status(outcomes) == status
     broken_twins.print_rate("all", outcomes)
     assert capsys.readouterr().out == f"all: {said}\n"
-    broken_twins.report(outcomes[-1], None)
+    broken_twins.report(outcomes[-1], [])
     assert capsys.readouterr().out.startswith({"c": "caught ", "s": "SURVIVED ", "n": "not judged "}[ends[-1]])
 
 
@@ -264,3 +264,32 @@ def test_children_of_a_program_end_with_it(tmp_path, end):
                 return
         time.sleep(0.1)
     raise AssertionError("the child runs on")
+
+
+def twins_reported_to(path, monkeypatch, outcomes):
+    monkeypatch.setattr("sys.argv", ["broken_twins.py", "--json", str(path)])
+    monkeypatch.setattr(broken_twins, "find_twins", lambda _: [])
+    monkeypatch.setattr(broken_twins, "run_all", lambda *_: outcomes())
+    return broken_twins.main()
+
+
+def test_lines_replace_those_of_before_when_all_twins_have_been_tried(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "twins.jsonl"
+    path.write_text("of before")
+    twin = types.SimpleNamespace(kind="removal", path="a.h", line=1, statement="b();", name="removal: a.h:1: b();")
+
+    def stopped(error):
+        yield broken_twins.Outcome(twin, "a_test", 1.0)
+        raise error
+
+    for error in (KeyboardInterrupt(), RuntimeError("no twins today")):
+        try:
+            assert twins_reported_to(path, monkeypatch, lambda e=error: stopped(e)) == 2
+        except KeyboardInterrupt:
+            pass
+        assert path.read_text() == "of before" and [each.name for each in tmp_path.iterdir()] == [path.name]
+    assert twins_reported_to(path, monkeypatch, lambda: iter([broken_twins.Outcome(twin, "a_test", 1.0)])) == 0
+    assert '"caught_by": "a_test"' in path.read_text()
+    capsys.readouterr()
+    assert twins_reported_to(tmp_path, monkeypatch, lambda: pytest.fail("twins are tried")) == 2
+    assert capsys.readouterr().err == f"broken_twins: {tmp_path} cannot be written: Is a directory\n"
