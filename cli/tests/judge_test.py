@@ -65,11 +65,11 @@ def test_stock_verdicts_are_remembered(tmp_path):
 def test_a_run_that_is_killed_leaves_the_verdicts_that_were_there(tmp_path, monkeypatch):
     judge.StockVerdicts(tmp_path).learn(verdict("good", "passed", "stock"))
 
-    def killed(path, text):
+    def killed(path, content):
         with path.open("w"):
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("pathlib.Path.write_text", killed)
+    monkeypatch.setattr("pathlib.Path.write_bytes", killed)
     with pytest.raises(KeyboardInterrupt):
         judge.StockVerdicts(tmp_path).learn(verdict("other", "passed", "stock"))
     assert judge.StockVerdicts(tmp_path).passes == {"rma/good:2": True}

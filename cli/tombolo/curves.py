@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from tombolo import records
 from tombolo.errors import UserError
 from tombolo.measure import Campaign, Contestant
 
@@ -20,6 +21,7 @@ ROWS = {
     "fetch_and_op_rank0_flush": "fetch_and_op + flush, all ranks to rank 0",
 }
 FLAVOR = "allocate"
+TIMES = ("median", "q1", "q3", "mean")  # of a record
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,9 @@ class Curve:
     @property
     def growth(self) -> float | None:
         """From the fewest ranks to the most."""
-        return self.times[max(self.times)] / self.times[min(self.times)] if len(self.times) > 1 else None
+        if len(self.times) < 2 or not self.times[min(self.times)]:
+            return None
+        return self.times[max(self.times)] / self.times[min(self.times)]
 
 
 @dataclass(frozen=True)
@@ -50,23 +54,31 @@ def kept(path: Path) -> tuple[dict[int, Campaign], list[str], list[Recorded], di
     """Of a file of this command: the measurements by number of ranks, the rows, the contestants, and
     the facts about the run."""
     try:
-        context, *records = [json.loads(line) for line in path.read_text().splitlines()]
+        # A full disk may have cut off the last line.
+        context, *measured = [json.loads(line) for line in path.read_text().splitlines(True) if line[-1] == "\n"]
+        records.check_numbers(context, "cores")
+        records.check_numbers(dict(enumerate(context["ranks"])), *range(len(context["ranks"])))
         campaigns = {
             n: Campaign(n, [], lambda record: None, lambda text: None) for n in sorted(context["ranks"])
         }
         rows, entries = {}, {}
-        for record in records:
-            entry = Recorded(record["contestant"])
+        for record in measured:
+            entry = Recorded(str(record["contestant"]))
             entries[entry] = None
             rows[record["row"]] = None
             if record["kind"] == "broken":
                 for campaign in campaigns.values():
                     campaign.broken.add((entry, (record["row"], FLAVOR)))
             else:
+                records.check_numbers(record, *TIMES)
                 campaigns[record["ranks"]].store(record["round"], entry, record)
-    except (OSError, ValueError, KeyError, TypeError) as mistake:
+    except OSError as mistake:
+        raise UserError(f"{path} cannot be read: {mistake.strerror}") from None
+    except (ValueError, KeyError, TypeError) as mistake:
         raise UserError(f"{path} holds no records of `bench curves`: {mistake!r}") from None
     names = [name for name in ROWS if name in rows]
+    if not names:
+        raise UserError(f"{path} holds no records of `bench curves`: no row was measured")
     return campaigns, names, list(entries), context
 
 

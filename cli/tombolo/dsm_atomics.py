@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tombolo import compilers, hints, paths
+from tombolo import compilers, files, hints, paths
 from tombolo.errors import UserError
 
 # Their locks are called by Pthreads' names, and their own variables are private to each process.
@@ -77,7 +77,10 @@ def places_in(module: Path) -> list[Place]:
     try:
         kept = json.loads(known.read_text())
         if kept["of"] == made_from:
-            return [Place(**place) for place in kept["places"]]
+            places = [Place(**place) for place in kept["places"]]
+            types = [(type(each.module), type(each.function), type(each.address)) for each in places]
+            if all(each == (str, str, int) for each in types):
+                return places
     except (OSError, ValueError, KeyError, TypeError):
         pass
     found = list(_look(module))
@@ -93,9 +96,9 @@ def _identity(module: Path) -> list:
 
 def _keep(file: Path, content: dict) -> None:
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(json.dumps(content))
-    except OSError:
+        files.folder(file.parent)
+        files.write(file, json.dumps(content))
+    except UserError:
         pass  # then the next run looks again
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from tombolo import paths
+from tombolo import files, paths
 from tombolo.errors import UserError
 from tombolo.scc.native import Setting
 from tombolo.scc.page import Report
@@ -54,7 +54,10 @@ def judgements(report: Report) -> Judgements:
 def load(file: Path) -> Judgements:
     try:
         lines = json.loads(file.read_text())
-        return {name: Judgement(*words) for name, words in lines.items()}
+        found = {name: Judgement(*words) for name, words in lines.items()}
+        if any(not isinstance(text, str) for each in found.values() for text in (each.word, each.found)):
+            raise ValueError("a verdict is no text")
+        return found
     except (OSError, ValueError, TypeError, AttributeError) as mistake:
         raise UserError(f"{paths.shown(file)}: {mistake}") from None
 
@@ -62,8 +65,8 @@ def load(file: Path) -> Judgements:
 def save(found: Judgements, file: Path) -> None:
     """A line for each, so that a change of one is a change of its line."""
     entries = (f"{json.dumps(k)}: {json.dumps([j.word, j.found])}" for k, j in found.items())
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("{\n" + ",\n".join(entries) + "\n}\n")
+    files.folder(file.parent)
+    files.write(file, "{\n" + ",\n".join(entries) + "\n}\n")
 
 
 def merged(before: Judgements, now: Judgements, experiments: list[str]) -> Judgements:

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from tombolo import paths
+from tombolo import files, paths, records
 from tombolo.errors import UserError
 from tombolo.scc import chips
 
@@ -62,6 +62,12 @@ def load(file: Path) -> Table:
             Outcome(**{**each, "flips": [Flip(*flip) for flip in each["flips"]]})
             for each in told["outcomes"]
         ]
+        for outcome in outcomes:
+            records.check_numbers(vars(outcome), "points", "judged")
+        texts = [told["points"], told["chip"], *(text for each in outcomes for text in (each.variant, each.change))]
+        texts += [text for each in outcomes for flip in each.flips for text in vars(flip).values()]
+        if any(not isinstance(text, str) for text in texts):
+            raise ValueError("a name, a change or a verdict is no text")
         return Table(told["points"], told["chip"], outcomes)
     except (OSError, ValueError, TypeError, KeyError) as mistake:
         raise UserError(f"{paths.shown(file)}: {mistake}") from None
@@ -84,5 +90,5 @@ def save(table: Table, file: Path) -> None:
         start = json.dumps(head)[:-1]
         parts.append(f'{start}, "flips": [\n{flips}\n]}}' if flips else f'{start}, "flips": []}}')
     head = json.dumps({"points": table.points, "chip": table.chip})[:-1]
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(f'{head}, "outcomes": [\n' + ",\n".join(parts) + "\n]}\n")
+    files.folder(file.parent)
+    files.write(file, f'{head}, "outcomes": [\n' + ",\n".join(parts) + "\n]}\n")

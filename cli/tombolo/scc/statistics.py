@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import mean
 
+from tombolo import files, records
 from tombolo.errors import UserError
 from tombolo.scc import native, store
 from tombolo.scc.native import Setting
@@ -87,13 +88,19 @@ def measure(program: Path, experiment: str, point: str, setting: Setting) -> lis
 
 def read(line: dict) -> Run:
     try:
+        records.check_numbers(line, "columns", "rows", "end_us")
+        for each in (*line["parts"], *line["cores"]):
+            records.check_numbers(each, *(name for name in each if name != "part"))
+        parts = tuple(Part(**each) for each in line["parts"])
+        if any(not part.name for part in parts):  # of a link, by the number of a direction
+            raise ValueError("a part has no name")
         return Run(
             line["experiment"], line["statistics"], line["chip"], line["columns"], line["rows"],
             line["end_us"],
-            tuple(Part(**each) for each in line["parts"]),
+            parts,
             tuple(Core(**each) for each in line["cores"]),
         )  # fmt: skip
-    except (KeyError, TypeError) as mistake:
+    except (KeyError, TypeError, ValueError, IndexError) as mistake:
         raise UserError(f"statistics that this command cannot read: {mistake}") from None
 
 
@@ -124,18 +131,10 @@ def save(runs: list[Run], within: Path) -> Path:
 
     shown = longest(runs)
     at = within / f"{shown.experiment}-{shown.point}"
-    within.mkdir(parents=True, exist_ok=True)
-    _write(at.with_name(f"{at.name}.svg"), chip_picture.svg(shown))
-    text = json.dumps([asdict(run) for run in runs], indent=1) + "\n"
-    _write(at.with_name(f"{at.name}.json"), text.encode())
+    files.folder(within)
+    files.write(at.with_name(f"{at.name}.svg"), chip_picture.svg(shown))
+    files.write(at.with_name(f"{at.name}.json"), json.dumps([asdict(run) for run in runs], indent=1) + "\n")
     return at
-
-
-def _write(file: Path, content: bytes) -> None:
-    """An interrupt leaves the file of before, or none."""
-    part = file.with_name(f"{file.name}.part")
-    part.write_bytes(content)
-    part.replace(file)
 
 
 def saved(setting: Setting, builds: set[str]) -> list[tuple[Run | None, Path]]:
@@ -161,7 +160,7 @@ def summary(run: Run) -> list[tuple[str, str, str, str]]:
     for kind in KINDS:
         if parts := run.of(kind):
             busiest, served = parts[0], sum(p.served for p in parts)
-            wait = sum(p.mean_wait_ns * p.served for p in parts) / served
+            wait = sum(p.mean_wait_ns * p.served for p in parts) / served if served else 0.0
             rows.append((busiest.name, f"{busiest.utilisation:.0%}", f"{busiest.mean_wait_ns:.0f} ns",
                          f"{wait:.0f} ns"))  # fmt: skip
     return rows

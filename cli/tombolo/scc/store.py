@@ -6,12 +6,12 @@ point without that line does not count. One that ended in a deadlock has a line 
 """
 
 import json
-import os
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tombolo import paths, records
+from tombolo import files, paths, records
+from tombolo.errors import UserError
 from tombolo.scc import native
 from tombolo.scc.native import Setting
 from tombolo.scc.uses import Use
@@ -122,14 +122,8 @@ class Store:
         return {"time": now, "commit": self._commit}
 
     def _append(self, lines: list[dict]) -> None:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        text = "".join(json.dumps(line) + "\n" for line in lines)
-        if _torn(self.path):
-            text = "\n" + text
-        with self.path.open("a") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+        files.folder(self.path.parent)
+        files.append(self.path, "".join(json.dumps(line) + "\n" for line in lines), sync=True)
 
 
 def newest(setting: Setting) -> Results:
@@ -137,16 +131,53 @@ def newest(setting: Setting) -> Results:
     return read(sorted(folder().glob(f"{setting.label}-*.jsonl"), key=lambda p: p.stat().st_mtime))
 
 
-def read(paths: list[Path]) -> Results:
-    """The lines of the files; those that are no JSON, left by a crash, are passed over."""
+def read(kept: list[Path]) -> Results:
+    """The lines of the files; those that are no JSON, left by a crash, are passed over. A UserError for one
+    that tells no number where it should."""
     results = Results()
-    for path in paths:
+    for path in kept:
         pending: dict[Key, list[dict]] = {}
         build = path.stem.rpartition("-")[2]
-        for text in path.read_text(errors="replace").splitlines():
+        for number, text in enumerate(_text(path).splitlines(), 1):
             record = native.parse(text) or {}
+            try:
+                _check(record)
+            except (KeyError, ValueError, TypeError, AttributeError) as mistake:
+                why = f"it has no {mistake}" if isinstance(mistake, KeyError) else mistake
+                what = f"{paths.shown(path)}, line {number}: a record that this command cannot read: {why}"
+                raise UserError(f"{what}; without the line, its point is measured again") from None
             _take(results, pending, record, build)
     return results
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace")
+    except OSError as mistake:
+        raise UserError(f"{paths.shown(path)} cannot be read: {mistake.strerror}") from None
+
+
+def _check(record: dict) -> None:
+    """An exception where a record does not tell what `_take` and the report need."""
+    kind = record.get("kind")
+    if kind not in ("sample", "done", "deadlock"):
+        return
+    texts = ["experiment", "point"] + (["series", "unit"] if kind == "sample" else [])
+    texts += [each for each in ("time", "chip", "chip_digest") if each in record]
+    texts += [each for each in ("commit", "note") if record.get(each) is not None]
+    for each in texts:
+        if not isinstance(record[each], str):
+            raise ValueError(f"{each} is {json.dumps(record[each])}, which is no text")
+    if kind == "sample":
+        quartiles = [each for each in ("quartile1", "quartile3") if record.get(each) is not None]
+        records.check_numbers(record, "value", *quartiles)
+        if not isinstance(record["x"], str):
+            records.check_numbers(record, "x")
+    if kind == "done":
+        if type(record["lines"]) is not int or record["lines"] < 0:
+            raise ValueError(f"lines is {json.dumps(record['lines'])}, which is no count")
+        for figures in (record.get("use") or {}).values():
+            records.check_numbers(figures, *figures)
 
 
 def _take(results: Results, pending: dict[Key, list[dict]], record: dict, build: str) -> None:
@@ -171,13 +202,3 @@ def _take(results: Results, pending: dict[Key, list[dict]], record: dict, build:
             if key not in results.done or results.done[key].time <= time:
                 results.done.pop(key, None)
                 results.deadlocks[key] = time
-
-
-def _torn(path: Path) -> bool:
-    """Whether a file ends in the middle of a line."""
-    try:
-        with path.open("rb") as file:
-            file.seek(-1, os.SEEK_END)
-            return file.read(1) != b"\n"
-    except OSError:
-        return False

@@ -6,7 +6,7 @@ import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tombolo import paths
+from tombolo import files, paths
 from tombolo.suite.runner import Setting, Verdict
 
 
@@ -82,13 +82,14 @@ class StockVerdicts:
     def __init__(self, build: Path) -> None:
         self._path = build / "stock.json"
         self.passes: dict[str, bool] = {}
-        if self._path.is_file():
-            self.passes = json.loads(self._path.read_text())
+        try:
+            told = json.loads(self._path.read_text())
+        except (OSError, ValueError):
+            return  # none yet, or damaged: the stock MPI is asked again
+        if isinstance(told, dict):
+            self.passes = {test: passes for test, passes in told.items() if isinstance(passes, bool)}
 
     def learn(self, verdict: Verdict) -> None:
         """One pass is enough: a busy host must not excuse us by making the stock MPI time out."""
         self.passes[verdict.test] = verdict.passed or self.passes.get(verdict.test, False)
-        # Killed in between, the run leaves the former file.
-        fresh = self._path.with_suffix(".new")
-        fresh.write_text(json.dumps(self.passes, indent=1))
-        fresh.replace(self._path)
+        files.write(self._path, json.dumps(self.passes, indent=1))
