@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tombolo import files, hints, paths, svp
+from tombolo import files, hints, svp
 from tombolo.errors import UserError
 
 HEADER = "tombolo/svp_program.h"
