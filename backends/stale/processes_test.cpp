@@ -2,6 +2,7 @@
 // Purpose: the machine `stale` between processes, and with regions far larger than their used part:
 // the ways in which MPI windows use it.
 #include <dlfcn.h>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -19,6 +20,7 @@
 #include "backends/stale/settler.h"
 #include "backends/stale/stale.h"
 #include "host/processes/shared_fork.h"
+#include "host/processes/start_thread.h"
 #include "host/processes/testing/few_threads.h"
 #include "host/processes/testing/held_loader.h"
 #include "host/segments/descriptor.h"
@@ -334,11 +336,13 @@ TEST(StaleProcesses, WithoutAThreadForTheHelperCoresDoNotDefer) {
         if (word->load() != value) return false;
       }
     }
-    return ::testing::internal::GetCapturedStderr() ==
-           "tombolo: the host has no thread that settles stores on stale: Resource temporarily "
-           "unavailable; see ulimit -u and the limit of processes of this container or session "
-           "(pids.max); the cores of this process defer no store, so fewer of the orders that the "
-           "machine allows are tried\n";
+    const std::string sentence = fmt::format(
+        "tombolo: the host has no thread that settles stores on stale: Resource temporarily "
+        "unavailable; {}; the cores of this process defer no store, so fewer of the orders that "
+        "the "
+        "machine allows are tried\n",
+        host::no_thread_advice);
+    return ::testing::internal::GetCapturedStderr() == sentence;
   }));
 }
 

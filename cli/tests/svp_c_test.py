@@ -92,10 +92,11 @@ def test_a_program_returns_the_number_of_its_end(processes_check, end, status):
     assert run(launcher, 2, processes_check, end).returncode == status
 
 
-def test_a_program_whose_workers_get_no_memory_returns_1_with_a_message(processes_check):
+def test_a_program_whose_threads_get_no_memory_returns_1_with_a_message(processes_check):
     done = run(processes_check, "no memory")
     assert (done.returncode, done.stdout) == (1, ""), done.stderr
-    assert done.stderr == "tombolo: svp_run: std::bad_alloc\n"
+    cause = "the host has no thread for the first family of the program: Resource temporarily unavailable"
+    assert done.stderr.startswith(f"tombolo: {cause}; see ulimit -u and -v"), done.stderr
 
 
 @pytest.mark.parametrize("name", MISTAKES_OF_PROCESSES)

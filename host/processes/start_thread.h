@@ -15,9 +15,10 @@
 
 namespace tombolo::host {
 
-// The remedy, for the user.
+// The remedy, for the user. The C library gives one error for too many threads and for no memory
+// for a stack.
 inline constexpr std::string_view no_thread_advice =
-    "see ulimit -u and the limit of processes of this container or session (pids.max)";
+    "see ulimit -u and -v, and the limits of this container or session (pids.max, memory.max)";
 
 // Thrown where an interface has no other way. Its text is the sentence.
 class NoThread : public std::system_error {

@@ -3,6 +3,7 @@
 // Thread safety: -
 #include "svp/scheduler/pool.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -38,13 +39,11 @@ TEST(FewThreadsTest, APoolHasAsManyWorkersAsThereAreThreadsAndTellsItOnce) {
     CaptureStderr();
     LocalPlace place(4);
     const std::string said = GetCapturedStderr();
-    EXPECT_EQ(
-        said,
-        first ? "tombolo: the host has no thread for a worker of families: Resource temporarily "
-                "unavailable; see ulimit -u and the limit of processes of this container or "
-                "session (pids.max); families run on 2 workers instead of 4 "
-                "(TOMBOLO_SVP_WORKERS)\n"
-              : "");
+    const std::string sentence = fmt::format(
+        "tombolo: the host has no thread for a worker of families: Resource temporarily "
+        "unavailable; {}; families run on 2 workers instead of 4 (TOMBOLO_SVP_WORKERS)\n",
+        host::no_thread_advice);
+    EXPECT_EQ(said, first ? sentence : "");
     EXPECT_EQ(place.workers(), 2u);
     EXPECT_EQ(sum_of_many(place), 999 * 500);
   }
