@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: a name for the MPI_COMM_WORLD of this process, which all of its processes on this host
+// form alike before they initialize the MPI, from the environment that the launcher gives them.
+//
+//   WorldName world = world_name();  // the initialization unsets variables: in front of it
+//
+// Launchers that serve PMIx are known (those of Open MPI, srun), and those that serve PMI over a
+// socket (MPICH's, srun).
+// Thread safety: as getenv. Nothing else may use the socket of PMI meanwhile.
+#pragma once
+
+#include <string>
+
+namespace tombolo::runtime {
+
+struct WorldName {
+  std::string name;      // empty: not known
+  int rank = 0;          // of this process there
+  int here = 1;          // so many of its processes are on this host
+  std::string launcher;  // MPICH's, the same for worlds that its processes spawn; else empty
+  int spawned = 0;       // MPICH's launcher started so many processes for an MPI_Comm_spawn
+};
+
+WorldName world_name();
+
+}  // namespace tombolo::runtime

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the processes of one world form the same name for it, and those of another world a
+// different one, under each launcher; MPICH's, which is asked, is played by a child.
+// Thread safety: -
+#include "runtime/host_mpi/world_name.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+namespace tombolo::runtime {
+namespace {
+
+class World : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (const char* name :
+         {"PMIX_NAMESPACE", "PMIX_RANK", "PMIX_SERVER_TMPDIR", "PMI_FD", "PMI_RANK", "PMI_SIZE",
+          "PMI_SPAWNED", "HYDI_CONTROL_FD", "MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"})
+      unsetenv(name);
+  }
+  void TearDown() override {
+    for (const int end : ends_) close(end);
+    for (const pid_t child : children_) waitpid(child, nullptr, 0);
+  }
+
+  // Two ends of a socket, as a launcher makes them.
+  std::pair<int, int> socket_of_launcher() {
+    int ends[2] = {-1, -1};
+    EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
+    ends_.insert(ends_.end(), {ends[0], ends[1]});
+    setenv("PMI_FD", std::to_string(ends[0]).c_str(), 1);
+    return {ends[0], ends[1]};
+  }
+
+  // A child that gives one answer after the other.
+  void answer(int end, const std::vector<std::string>& answers) {
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    children_.push_back(child);
+    if (child != 0) return;
+    for (const std::string& each : answers) {
+      char c = 0;
+      while (read(end, &c, 1) == 1 && c != '\n') {
+      }
+      (void)!write(end, each.data(), each.size());
+    }
+    _exit(0);
+  }
+
+ private:
+  std::vector<int> ends_;
+  std::vector<pid_t> children_;
+};
+
+TEST_F(World, HasNoNameWithoutALauncher) {
+  EXPECT_EQ(world_name().name, "");
+  setenv("PMI_FD", "12345", 1);  // none that is open
+  setenv("PMI_RANK", "1", 1);
+  EXPECT_EQ(world_name().name, "");
+}
+
+TEST_F(World, IsNamedByPmixAlikeAtAllRanks) {
+  setenv("PMIX_SERVER_TMPDIR", "/tmp/launcher.1", 1);
+  setenv("PMIX_NAMESPACE", "job@1", 1);
+  setenv("PMIX_RANK", "0", 1);
+  setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "3", 1);
+  const WorldName first = world_name();
+  setenv("PMIX_RANK", "2", 1);
+  const WorldName third = world_name();
+  EXPECT_NE(first.name, "");
+  EXPECT_EQ(first.name, third.name);
+  EXPECT_EQ(first.rank, 0);
+  EXPECT_EQ(third.rank, 2);
+  EXPECT_EQ(third.here, 3);
+  setenv("PMIX_NAMESPACE", "job@2", 1);
+  EXPECT_NE(world_name().name, first.name);
+}
+
+TEST_F(World, IsNamedByTheLaunchersProcess) {
+  socket_of_launcher();
+  setenv("PMI_RANK", "1", 1);
+  const WorldName second = world_name();
+  EXPECT_NE(second.name.find(std::to_string(getpid())), std::string::npos) << second.name;
+  EXPECT_EQ(second.rank, 1);
+  EXPECT_EQ(second.launcher, "");
+  setenv("HYDI_CONTROL_FD", "7", 1);
+  EXPECT_NE(world_name().launcher, "");
+  EXPECT_EQ(world_name().spawned, 0);
+}
+
+TEST_F(World, ThatIsSpawnedIsNamedByItsKeysToo) {
+  setenv("HYDI_CONTROL_FD", "7", 1);
+  setenv("PMI_RANK", "0", 1);
+  setenv("PMI_SIZE", "2", 1);
+  setenv("PMI_SPAWNED", "1", 1);
+  answer(socket_of_launcher().second,
+         {"cmd=response_to_init rc=0\n", "cmd=my_kvsname rc=0 kvsname=kvs_1_1\n"});
+  const WorldName one = world_name();
+  answer(socket_of_launcher().second,
+         {"cmd=response_to_init rc=0\n", "cmd=my_kvsname kvsname=kvs_1_2 rc=0\n"});
+  const WorldName other = world_name();
+  EXPECT_TRUE(one.name.ends_with(" kvs_1_1")) << one.name;
+  EXPECT_TRUE(other.name.ends_with(" kvs_1_2")) << other.name;
+  EXPECT_EQ(one.spawned, 2);
+  EXPECT_EQ(one.launcher, other.launcher);
+}
+
+TEST_F(World, ThatIsSpawnedByAnotherLauncherHasNoName) {
+  socket_of_launcher();
+  setenv("PMI_RANK", "0", 1);
+  setenv("PMI_SPAWNED", "1", 1);
+  EXPECT_EQ(world_name().name, "");
+}
+
+}  // namespace
+}  // namespace tombolo::runtime
