@@ -5,6 +5,8 @@
 // Thread safety: see host.h.
 #include "host/mpi/host.h"
 
+#include <cstdio>
+#include <cstdlib>
 #include <mutex>
 #include <string>
 
@@ -89,6 +91,13 @@ Status check_host() {
       fmt::format("this libtombolo_mpi was built for {}, but the program's MPI library has the "
                   "handles of {}; preload the library built for it",
                   text(ours), text(found)));
+}
+
+void need_host() {
+  static const Status fits = check_host();
+  if (fits.ok()) return;
+  std::fprintf(stderr, "tombolo: %s\n", fits.message().c_str());
+  std::_Exit(1);
 }
 
 }  // namespace tombolo::mpi

@@ -47,6 +47,9 @@ Function require(Function function, const char* name) {
 // Ok if the MPI of this process has the handle ABI this library was compiled for; else an error
 // that names the MPI found and the library to preload instead. May be called before MPI_Init.
 Status check_host();
+// Stops the process with that error: handles of another kind would be mistaken, by us and then by
+// the host.
+void need_host();
 
 }  // namespace tombolo::mpi
 

@@ -56,6 +56,11 @@ int PMPI_Win_get_group(MPI_Win win, MPI_Group* group) {
   return REAL(PMPI_Win_get_group)(win, group);
 }
 
+int PMPI_Comm_group(MPI_Comm of, MPI_Group* group) {
+  ++groups;
+  return REAL(PMPI_Comm_group)(of, group);
+}
+
 int PMPI_Group_free(MPI_Group* group) {
   --groups;
   return REAL(PMPI_Group_free)(group);

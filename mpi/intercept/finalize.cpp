@@ -2,6 +2,7 @@
 #include "mpi/datatypes/type_info.h"
 #include "mpi/intercept/intercept.h"
 #include "mpi/windows/findings.h"
+#include "mpi/windows/members.h"
 
 using namespace tombolo::mpi;
 
@@ -11,5 +12,6 @@ TOMBOLO_MPI_CALL int MPI_Finalize() {
   job().print_stats();
   release_type_info();
   Team::end_all();
+  forget_members();
   return host().Finalize();
 }

@@ -23,6 +23,7 @@
 #include "host/processes/taken_output.h"
 #include "mpi/windows/findings.h"
 #include "mpi/windows/job.h"
+#include "mpi/windows/members.h"
 #include "mpi/windows/mpi_exchange.h"
 #include "mpi/windows/mpi_window.h"
 #include "runtime/collective/collective.h"
@@ -112,9 +113,10 @@ Contribution describe(const Creation& creation) {
 // By the memory that the communicator's processes share, if they do, else by the host's calls.
 class CommunicatorExchange {
  public:
-  explicit CommunicatorExchange(MPI_Comm comm)
+  // `team`: the communicator's.
+  CommunicatorExchange(MPI_Comm comm, std::shared_ptr<Team> team)
       : by_calls_(comm),
-        team_(Team::of(comm)),
+        team_(std::move(team)),
         by_memory_(team_ != nullptr ? team_->meet(by_calls_) : nullptr) {}
 
   const std::shared_ptr<Team>& team() const { return team_; }
@@ -168,8 +170,8 @@ host::OwnMemory::Moving moving() {
 
 class Creator {
  public:
-  explicit Creator(const Creation& creation)
-      : c_(creation), exchange_(creation.comm), all_(exchange_) {}
+  Creator(const Creation& creation, std::shared_ptr<Team> team)
+      : c_(creation), exchange_(creation.comm, std::move(team)), all_(exchange_) {}
 
   // As create_window(): false if the window is the host's to create.
   bool run(int& result);
@@ -514,19 +516,21 @@ bool Creator::run(int& result) {
 }  // namespace
 
 bool create_window(const Creation& creation, int& result) {
-  // Handles of another kind would be mistaken, by us and then by the host.
-  static const Status fits = check_host();
-  if (!fits.ok()) {
-    std::fprintf(stderr, "tombolo: %s\n", fits.message().c_str());
-    std::_Exit(1);
-  }
+  need_host();
   // Wrong arguments get the host's own error; so does an intercommunicator.
   if (creation.win == nullptr || creation.bytes < 0 || creation.disp_unit <= 0) return false;
   if (creation.comm == MPI_COMM_NULL) return false;
   if (has_own_memory(creation.flavor) && creation.base_out == nullptr) return false;
   int inter = 0;
   if (host().Comm_test_inter(creation.comm, &inter) != MPI_SUCCESS || inter != 0) return false;
-  return Creator(creation).run(result);
+  std::shared_ptr<Team> team = Team::of(creation.comm);
+  // One without would wait for the others in the host's creation, and they for it here.
+  if (team == nullptr && !all_have_tombolo(creation.comm)) {
+    job().count_forwarded("processes without Tombolo, or of a program started apart",
+                          !has_own_memory(creation.flavor));
+    return false;
+  }
+  return Creator(creation, std::move(team)).run(result);
 }
 
 namespace {

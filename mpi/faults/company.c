@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Windows of processes some of which may run without the library: of one world, or brought together
+// by MPI_Comm_spawn, by a port or by a socket. Whichever have it, the sums are right and none waits
+// for ever. Beside them there are windows of the processes that all have it or all lack it, and of
+// each world. None is over the program's own memory: Open MPI makes no such window of processes of
+// two worlds, or of one process.
+//
+//   company world
+//   company spawn first|last once|twice COMMAND...      children are the first or the last ranks
+//   company multiple first|last once COMMAND...
+//   company port server|client FILE
+//   company join
+#include "mpi/faults/check.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+enum { times = 100 };
+
+// All add to all.
+static void add_up(MPI_Win win, const long* base, int n) {
+  const long one = 1;
+  MPI_Win_fence(0, win);
+  for (int i = 0; i < times; ++i)
+    for (int r = 0; r < n; ++r) MPI_Accumulate(&one, 1, MPI_LONG, r, 0, 1, MPI_LONG, MPI_SUM, win);
+  MPI_Win_fence(0, win);
+  EXPECT(*base == (long)times * n, "%ld of %ld", *base, (long)times * n);
+}
+
+static void use(MPI_Comm comm) {
+  MPI_Win win;
+  int n = 0;
+  long* base = NULL;
+  MPI_Comm_size(comm, &n);
+  for (int again = 0; again < 2; ++again) {
+    MPI_Win_allocate(sizeof *base, sizeof *base, MPI_INFO_NULL, comm, &base, &win);
+    *base = 0;
+    add_up(win, base, n);
+    MPI_Win_free(&win);
+  }
+}
+
+// Windows of the merged communicator, of a duplicate, and of the own side of it.
+static void use_merged(MPI_Comm inter, int high) {
+  MPI_Comm all, copy, side;
+  MPI_Intercomm_merge(inter, high, &all);
+  use(all);
+  MPI_Comm_dup(all, &copy);
+  use(copy);
+  MPI_Comm_split(all, high, 0, &side);
+  use(side);
+  use(MPI_COMM_WORLD);
+  MPI_Comm_free(&side);
+  MPI_Comm_free(&copy);
+  MPI_Comm_free(&all);
+}
+
+static void world(void) {
+  MPI_Comm alike;
+  use(MPI_COMM_WORLD);
+  MPI_Comm_split(MPI_COMM_WORLD, getenv("LD_PRELOAD") != NULL, 0, &alike);
+  use(alike);
+  MPI_Comm_free(&alike);
+  use(MPI_COMM_SELF);
+}
+
+static void parents(char** argv) {
+  const int multiple = strcmp(argv[1], "multiple") == 0;
+  const int children_first = strcmp(argv[2], "first") == 0;
+  const int spawns = strcmp(argv[3], "twice") == 0 ? 2 : 1;
+  for (int i = 0; i < spawns; ++i) {
+    MPI_Comm inter;
+    if (multiple) {
+      char* commands[] = {argv[4], argv[4]};
+      char** arguments[] = {argv + 5, argv + 5};
+      const int each[] = {1, 1};
+      const MPI_Info infos[] = {MPI_INFO_NULL, MPI_INFO_NULL};
+      MPI_Comm_spawn_multiple(2, commands, arguments, each, infos, ranks - 1, MPI_COMM_WORLD,
+                              &inter, MPI_ERRCODES_IGNORE);
+    } else {
+      MPI_Comm_spawn(argv[4], argv + 5, 2, MPI_INFO_NULL, ranks - 1, MPI_COMM_WORLD, &inter,
+                     MPI_ERRCODES_IGNORE);
+    }
+    use_merged(inter, children_first);
+    MPI_Comm_disconnect(&inter);
+  }
+}
+
+static void children(MPI_Comm inter, int first) {
+  use_merged(inter, !first);
+  MPI_Comm_disconnect(&inter);
+}
+
+// The server tells the port by the file.
+static void port(int server, const char* file) {
+  char name[MPI_MAX_PORT_NAME] = "";
+  MPI_Comm inter;
+  if (server) {
+    if (rank == 0) {
+      char made[4096];
+      MPI_Open_port(MPI_INFO_NULL, name);
+      snprintf(made, sizeof made, "%s.made", file);
+      FILE* out = fopen(made, "w");
+      fputs(name, out);
+      fclose(out);
+      rename(made, file);
+    }
+    MPI_Comm_accept(name, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter);
+  } else {
+    FILE* in = NULL;
+    while (rank == 0 && (in = fopen(file, "r")) == NULL) pause_ms(10);
+    if (in != NULL) {
+      EXPECT(fgets(name, sizeof name, in) != NULL);
+      fclose(in);
+    }
+    MPI_Comm_connect(name, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter);
+  }
+  use_merged(inter, server);
+  MPI_Comm_disconnect(&inter);
+}
+
+// Ranks 0 and 1 by a socket.
+static void join(void) {
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+  socklen_t bytes = sizeof address;
+  MPI_Comm inter = MPI_COMM_NULL;
+  int end = socket(AF_INET, SOCK_STREAM, 0);
+  if (rank == 0) {
+    EXPECT(bind(end, (struct sockaddr*)&address, bytes) == 0 && listen(end, 1) == 0 &&
+           getsockname(end, (struct sockaddr*)&address, &bytes) == 0);
+    MPI_Send(&address, sizeof address, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+    end = accept(end, NULL, NULL);
+  } else {
+    MPI_Recv(&address, sizeof address, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    EXPECT(connect(end, (struct sockaddr*)&address, bytes) == 0);
+  }
+  MPI_Comm_join(end, &inter);
+  EXPECT(inter != MPI_COMM_NULL);
+  if (inter != MPI_COMM_NULL) use_merged(inter, rank);
+}
+
+int main(int argc, char** argv) {
+  MPI_Comm parent;
+  begin(&argc, &argv);
+  MPI_Comm_get_parent(&parent);
+  if (parent != MPI_COMM_NULL)
+    children(parent, strcmp(argv[argc - 1], "first") == 0);
+  else if (strcmp(argv[1], "world") == 0)
+    world();
+  else if (strcmp(argv[1], "port") == 0)
+    port(strcmp(argv[2], "server") == 0, argv[3]);
+  else if (strcmp(argv[1], "join") == 0)
+    join();
+  else
+    parents(argv);
+  return end();
+}

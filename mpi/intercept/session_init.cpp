@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mpi/intercept/intercept.h"
+#include "mpi/windows/members.h"
+
+using namespace tombolo::mpi;
+
+#if TOMBOLO_HAVE_SESSIONS
+TOMBOLO_MPI_CALL int MPI_Session_init(MPI_Info info, MPI_Errhandler handler, MPI_Session* session) {
+  announce_process();
+  return TOMBOLO_HOST(Session_init)(info, handler, session);
+}
+#endif

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: whether all processes of a communicator have Tombolo. One that has not goes straight to
+// the host MPI's own creation of a window, so that the others must not wait for its answer: they
+// know beforehand, from facts that it has no part in.
+//
+// A process with Tombolo leaves a mark on its host before it initializes the MPI. The host MPI's
+// initialization lets none return before all of the world on one host have begun it, so that a
+// process of a world whose mark is missing has no Tombolo. Processes of other worlds are known by
+// their parents' and children's agreement (spawning.h).
+//
+// Invariants: WT1 each of the groups that are kept holds processes with Tombolo only, and is kept
+//                 by all its members. So where the members of a communicator are all in such a
+//                 group, all of them know it, and else none finds one.
+//             WT2 the answer for a communicator never changes.
+// Thread safety: any thread; announce_process() before all else.
+#pragma once
+
+#include "host/mpi/mpi_header.h"
+#include "runtime/host_mpi/world_name.h"
+
+namespace tombolo::mpi {
+
+// In front of the MPI's initialization. Calls no MPI.
+void announce_process();
+// The name of the world, as it was in front of the initialization.
+const runtime::WorldName& own_world();
+
+// Of an intracommunicator; local. Cheap when it is asked again.
+bool all_have_tombolo(MPI_Comm comm);
+// Both groups of an intercommunicator, of which all processes have agreed.
+void note_all_have_tombolo(MPI_Comm inter);
+
+// In front of MPI_Finalize.
+void forget_members();
+
+}  // namespace tombolo::mpi
