@@ -122,6 +122,30 @@ def test_spawned_processes_run_on_the_machine_of_their_parents(key):
     assert outcome.stderr.count('"machine":"flushed"') == 4, outcome.stderr
 
 
+@pytest.mark.parametrize("preload", [True, False])
+@pytest.mark.parametrize("name", ["env", "PMIX_ENVAR"])
+@pytest.mark.parametrize("key", ["openmpi", "openmpi-apt"])
+def test_the_environment_that_a_program_gives_its_children_holds(key, name, preload):
+    """So does a line for LD_PRELOAD, by which they have no Tombolo."""
+    if key == "openmpi-apt" and name != "env":
+        pytest.skip("Open MPI 4 does not know the key")
+    value = "COMPANY=here" if preload else "COMPANY=here\nLD_PRELOAD="
+    outcome = processes.run(prepare(key, spawn(key, "last", []), INFO_KEY=name, INFO_VALUE=value), LIMIT)
+    assert outcome.status == 0, outcome.stderr
+    assert outcome.stdout.count("COMPANY is here") == 2, outcome
+    told = stats.total(outcome.stderr)
+    expected = (4 * 4 * WINDOWS, 0) if preload else (2 * 2 * WINDOWS, 2 * 2 * WINDOWS)
+    assert (told.served, told.forwarded) == expected, told
+
+
+@pytest.mark.parametrize("key", ["openmpi"])
+def test_settings_that_find_no_room_in_the_environment_of_children_are_named(key):
+    outcome = processes.run(prepare(key, spawn(key, "last", []), TOMBOLO_POOL="/" + 300 * "p"), LIMIT)
+    assert outcome.status == 0, outcome.stderr
+    assert outcome.stderr.count("the children do not get TOMBOLO_POOL,") == 1, outcome.stderr
+    assert stats.total(outcome.stderr).served == 4 * 4 * WINDOWS, outcome.stderr
+
+
 @pytest.mark.parametrize("place", ["first", "last"])
 @pytest.mark.parametrize("key", SPAWNS)
 def test_windows_with_spawned_processes_without_tombolo_are_the_mpis(key, place):

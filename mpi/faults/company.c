@@ -10,6 +10,9 @@
 //   company multiple first|last once COMMAND...
 //   company port server|client FILE
 //   company join
+//
+// Parents give children the environment INFO_VALUE by the info key INFO_KEY, if both variables are
+// set. Children say what they have as COMPANY.
 #include "mpi/faults/check.h"
 
 #include <arpa/inet.h>
@@ -65,6 +68,14 @@ static void world(void) {
   use(MPI_COMM_SELF);
 }
 
+static MPI_Info info_of_children(void) {
+  MPI_Info info = MPI_INFO_NULL;
+  if (getenv("INFO_KEY") == NULL || getenv("INFO_VALUE") == NULL) return info;
+  MPI_Info_create(&info);
+  MPI_Info_set(info, getenv("INFO_KEY"), getenv("INFO_VALUE"));
+  return info;
+}
+
 static void parents(char** argv) {
   const int multiple = strcmp(argv[1], "multiple") == 0;
   const int children_first = strcmp(argv[2], "first") == 0;
@@ -79,8 +90,10 @@ static void parents(char** argv) {
       MPI_Comm_spawn_multiple(2, commands, arguments, each, infos, ranks - 1, MPI_COMM_WORLD,
                               &inter, MPI_ERRCODES_IGNORE);
     } else {
-      MPI_Comm_spawn(argv[4], argv + 5, 2, MPI_INFO_NULL, ranks - 1, MPI_COMM_WORLD, &inter,
+      MPI_Info info = info_of_children();
+      MPI_Comm_spawn(argv[4], argv + 5, 2, info, ranks - 1, MPI_COMM_WORLD, &inter,
                      MPI_ERRCODES_IGNORE);
+      if (info != MPI_INFO_NULL) MPI_Info_free(&info);
     }
     use_merged(inter, children_first);
     MPI_Comm_disconnect(&inter);
@@ -88,6 +101,7 @@ static void parents(char** argv) {
 }
 
 static void children(MPI_Comm inter, int first) {
+  if (getenv("COMPANY") != NULL) printf("COMPANY is %s\n", getenv("COMPANY"));
   use_merged(inter, !first);
   MPI_Comm_disconnect(&inter);
 }
