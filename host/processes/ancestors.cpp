@@ -8,7 +8,9 @@
 #include <fstream>
 
 namespace tombolo::host {
+namespace {
 
+// 0 if there is none.
 int parent_of(int process) {
   std::ifstream stat(fmt::format("/proc/{}/stat", process));
   std::string line;
@@ -21,6 +23,8 @@ int parent_of(int process) {
     return 0;
   return parent;
 }
+
+}  // namespace
 
 std::vector<std::string> programs_of_ancestors() {
   std::vector<std::string> programs;

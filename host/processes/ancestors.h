@@ -13,7 +13,4 @@ namespace tombolo::host {
 // those outside of this process's namespace of processes.
 std::vector<std::string> programs_of_ancestors();
 
-// The number of the process that has started `process`, as it is now; 0 if that is not known.
-int parent_of(int process);
-
 }  // namespace tombolo::host

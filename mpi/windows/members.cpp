@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <mutex>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +30,7 @@ struct Members {
   host::MarkLookup marks;  // from the start: without it this process has no mark either
   std::vector<MPI_Group> groups;
   bool announced = false;
+  bool has_world = false;
   bool looked = false;
   int key = MPI_KEYVAL_INVALID;
 };
@@ -79,14 +82,16 @@ void look_at_world(Members& all) {
   host().Group_free(&world);
 }
 
+// By ranks: MPICH makes no difference of groups of which one is a session's.
 bool is_part_of(MPI_Group part, MPI_Group whole) {
-  MPI_Group rest = MPI_GROUP_NULL;
   int size = 0;
-  if (host().Group_difference(part, whole, &rest) != MPI_SUCCESS) return false;
-  const bool known = host().Group_size(rest, &size) == MPI_SUCCESS && size == 0;
-  // The call may return the predefined one.
-  if (rest != MPI_GROUP_EMPTY) host().Group_free(&rest);
-  return known;
+  if (host().Group_size(part, &size) != MPI_SUCCESS) return false;
+  std::vector<int> ranks(static_cast<std::size_t>(size));
+  std::vector<int> there(ranks.size(), MPI_UNDEFINED);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return host().Group_translate_ranks(part, size, ranks.data(), whole, there.data()) ==
+             MPI_SUCCESS &&
+         std::find(there.begin(), there.end(), MPI_UNDEFINED) == there.end();
 }
 
 bool is_known(Members& all, MPI_Comm comm) {
@@ -110,12 +115,19 @@ void announce_process() {
     (void)all.mark.take(mark_of(all.world, all.world.rank));
 }
 
+void note_world() {
+  Members& all = members();
+  const std::lock_guard guard(all.mutex);
+  all.has_world = true;
+}
+
 const runtime::WorldName& own_world() { return members().world; }
 
 bool all_have_tombolo(MPI_Comm comm) {
-  if (!job().has_world()) return true;
   Members& all = members();
   const std::lock_guard guard(all.mutex);
+  // Open MPI says that MPI is initialized where a session is.
+  if (!job().has_world() || (all.announced && !all.has_world)) return true;
   if (all.key == MPI_KEYVAL_INVALID)
     host().Comm_create_keyval(copied_to_duplicates, not_destroyed, &all.key, nullptr);
   void* value = nullptr;

@@ -22,6 +22,8 @@ namespace tombolo::mpi {
 
 // In front of the MPI's initialization. Calls no MPI.
 void announce_process();
+// Behind MPI_Init, without which there is no MPI_COMM_WORLD: not by a session alone.
+void note_world();
 // The name of the world, as it was in front of the initialization.
 const runtime::WorldName& own_world();
 

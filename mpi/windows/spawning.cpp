@@ -249,7 +249,9 @@ int initialize(const std::function<int()>& call) {
   announce_process();
   prepare_for_parents();
   const int result = call();
-  if (result == MPI_SUCCESS && check_host().ok()) meet_parents();
+  if (result != MPI_SUCCESS) return result;
+  note_world();
+  if (check_host().ok()) meet_parents();
   return result;
 }
 

@@ -10,8 +10,6 @@
 #include <string_view>
 
 #include "base/options.h"
-#include "host/processes/ancestors.h"
-#include "host/processes/process.h"
 #include "runtime/processes/processes_here.h"
 
 namespace tombolo::runtime {
@@ -32,29 +30,18 @@ std::optional<int> number_of(const Option& option) {
   return static_cast<int>(*number);
 }
 
-std::string named(int pid) {
-  const host::ProcessName process = host::process_named(pid);
-  return fmt::format("{} {}", process.pid, process.started);
-}
-
-// The process that has made the socket of PMI; 0 if the kernel does not tell.
-int other_end(int socket) {
-  ucred peer{};
-  socklen_t bytes = sizeof peer;
-  return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &bytes) == 0 ? peer.pid : 0;
-}
-
 // A line of PMI 1 and the answer to it; empty if there is none.
 std::string ask(int socket, std::string_view line) {
-  if (write(socket, line.data(), line.size()) != static_cast<ssize_t>(line.size())) return {};
+  if (send(socket, line.data(), line.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(line.size()))
+    return {};
   std::string answer;
   for (char c = 0; answer.size() < 4096 && read(socket, &c, 1) == 1; answer += c)
     if (c == '\n') return answer;
   return {};
 }
 
-// One process of MPICH's launcher may serve several worlds, which it tells apart by their stores of
-// keys. It answers the MPI's own greeting afterwards as if there had been none.
+// The store of keys, which is the world's own. The launcher answers the MPI's own greeting later as
+// if there had been none.
 std::string key_store(int socket) {
   constexpr std::string_view before = "kvsname=";
   if (ask(socket, "cmd=init pmi_version=1 pmi_subversion=1\n").empty()) return {};
@@ -65,19 +52,25 @@ std::string key_store(int socket) {
   return answer.substr(start, answer.find_first_of(" \n", start) - start);
 }
 
-void name_by_pmi(WorldName& world, int socket, int rank) {
-  const int server = other_end(socket);
-  if (server == 0) return;
-  world.rank = rank;
-  const bool spawned = is_set(pmi_spawned);
-  if (is_set(hydra_control)) {
-    world.launcher = named(host::parent_of(server));
-    world.spawned = spawned ? number_of(pmi_size).value_or(0) : 0;
+// A store is called "kvs_PROCESS_WORLD_NUMBER_HOST", by the launcher's first process and its host.
+std::string launcher_of(const std::string& store) {
+  std::size_t end = 0;
+  std::size_t process_end = 0;
+  for (int part = 0; part < 4; ++part) {
+    end = store.find('_', end == 0 ? 0 : end + 1);
+    if (end == std::string::npos) return {};
+    if (part == 1) process_end = end;
   }
-  if (!spawned)
-    world.name = fmt::format("pmi {}", named(server));
-  else if (const std::string store = is_set(hydra_control) ? key_store(socket) : ""; !store.empty())
-    world.name = fmt::format("pmi {} {}", named(server), store);
+  return store.substr(0, process_end) + store.substr(end);
+}
+
+void name_by_pmi(WorldName& world, int socket, int rank) {
+  const std::string store = key_store(socket);
+  if (store.empty()) return;
+  world.name = "pmi " + store;
+  world.rank = rank;
+  world.launcher = launcher_of(store);
+  world.spawned = is_set(pmi_spawned) ? number_of(pmi_size).value_or(0) : 0;
 }
 
 }  // namespace
@@ -89,7 +82,7 @@ WorldName world_name() {
     world.rank = *rank;
     world.name = fmt::format("pmix {} {}", text_of(pmix_folder), text_of(pmix_namespace));
   } else if (const auto socket = number_of(pmi_socket), by_pmi = number_of(pmi_rank);
-             socket && by_pmi) {
+             socket && by_pmi && is_set(hydra_control)) {
     name_by_pmi(world, *socket, *by_pmi);
   }
   return world;

@@ -4,8 +4,7 @@
 //
 //   WorldName world = world_name();  // the initialization unsets variables: in front of it
 //
-// Launchers that serve PMIx are known (those of Open MPI, srun), and those that serve PMI over a
-// socket (MPICH's, srun).
+// Launchers that serve PMIx are known (those of Open MPI, srun), and MPICH's own, which is asked.
 // Thread safety: as getenv. Nothing else may use the socket of PMI meanwhile.
 #pragma once
 

@@ -60,6 +60,7 @@ class World : public ::testing::Test {
 
 TEST_F(World, HasNoNameWithoutALauncher) {
   EXPECT_EQ(world_name().name, "");
+  setenv("HYDI_CONTROL_FD", "7", 1);
   setenv("PMI_FD", "12345", 1);  // none that is open
   setenv("PMI_RANK", "1", 1);
   EXPECT_EQ(world_name().name, "");
@@ -82,39 +83,32 @@ TEST_F(World, IsNamedByPmixAlikeAtAllRanks) {
   EXPECT_NE(world_name().name, first.name);
 }
 
-TEST_F(World, IsNamedByTheLaunchersProcess) {
-  socket_of_launcher();
+TEST_F(World, IsNamedByMpichsLaunchersKeys) {
+  const auto asked = [this](const char* store) {
+    answer(socket_of_launcher().second, {"cmd=response_to_init rc=0\n", store});
+    return world_name();
+  };
+  setenv("HYDI_CONTROL_FD", "7", 1);
   setenv("PMI_RANK", "1", 1);
-  const WorldName second = world_name();
-  EXPECT_NE(second.name.find(std::to_string(getpid())), std::string::npos) << second.name;
-  EXPECT_EQ(second.rank, 1);
-  EXPECT_EQ(second.launcher, "");
-  setenv("HYDI_CONTROL_FD", "7", 1);
-  EXPECT_NE(world_name().launcher, "");
-  EXPECT_EQ(world_name().spawned, 0);
-}
-
-TEST_F(World, ThatIsSpawnedIsNamedByItsKeysToo) {
-  setenv("HYDI_CONTROL_FD", "7", 1);
-  setenv("PMI_RANK", "0", 1);
   setenv("PMI_SIZE", "2", 1);
+  const WorldName first = asked("cmd=my_kvsname kvsname=kvs_47_0_11_here rc=0\n");
+  EXPECT_EQ(first.name, "pmi kvs_47_0_11_here");
+  EXPECT_EQ(first.rank, 1);
+  EXPECT_EQ(first.spawned, 0);
   setenv("PMI_SPAWNED", "1", 1);
-  answer(socket_of_launcher().second,
-         {"cmd=response_to_init rc=0\n", "cmd=my_kvsname rc=0 kvsname=kvs_1_1\n"});
-  const WorldName one = world_name();
-  answer(socket_of_launcher().second,
-         {"cmd=response_to_init rc=0\n", "cmd=my_kvsname kvsname=kvs_1_2 rc=0\n"});
-  const WorldName other = world_name();
-  EXPECT_TRUE(one.name.ends_with(" kvs_1_1")) << one.name;
-  EXPECT_TRUE(other.name.ends_with(" kvs_1_2")) << other.name;
-  EXPECT_EQ(one.spawned, 2);
-  EXPECT_EQ(one.launcher, other.launcher);
+  const WorldName spawned = asked("cmd=my_kvsname rc=0 kvsname=kvs_47_1_12_here\n");
+  EXPECT_EQ(spawned.name, "pmi kvs_47_1_12_here");
+  EXPECT_EQ(spawned.spawned, 2);
+  EXPECT_EQ(spawned.launcher, first.launcher);
+  EXPECT_NE(asked("cmd=my_kvsname kvsname=kvs_48_0_11_here\n").launcher, first.launcher);
+  EXPECT_NE(asked("cmd=my_kvsname kvsname=kvs_47_0_11_there\n").launcher, first.launcher);
+  EXPECT_EQ(asked("cmd=my_kvsname kvsname=another\n").launcher, "");
+  EXPECT_EQ(asked("cmd=my_kvsname rc=1\n").name, "");
 }
 
-TEST_F(World, ThatIsSpawnedByAnotherLauncherHasNoName) {
+TEST_F(World, HasNoNameUnderAnotherLauncherWithASocket) {
   socket_of_launcher();
   setenv("PMI_RANK", "0", 1);
-  setenv("PMI_SPAWNED", "1", 1);
   EXPECT_EQ(world_name().name, "");
 }
 
