@@ -54,13 +54,17 @@ def test_the_program_of_another_checkout_is_not_taken_though_it_is_newer(mpi, tm
     assert compile.compiled(mpi, second, tmp_path / "build").read_text() == "second"
 
 
-def test_a_mistake_is_shown_with_the_path_and_leaves_nothing_that_counts_as_made(mpi, tmp_path):
+def test_a_mistake_is_shown_with_the_path_and_leaves_the_program_of_before(mpi, tmp_path):
     source = checkout(tmp_path / "first", "fine")
-    compile.compiled(mpi, source, tmp_path / "build")
+    program = compile.compiled(mpi, source, tmp_path / "build")
+    (program.parent / "a.inputs").write_text("the user's")
     source.write_text("mistake")
     for _ in range(2):
         with pytest.raises(UserError, match="a.c does not compile with MPICH"):
             compile.compiled(mpi, source, tmp_path / "build")
+        assert program.read_text() == "fine"
     source.write_text("fine")
     compile.compiled(mpi, source, tmp_path / "build")
-    assert runs(mpi) == 4
+    assert runs(mpi) == 3  # it is the one of before
+    assert (program.parent / "a.inputs").read_text() == "the user's"
+    assert sorted(path.name for path in program.parent.iterdir()) == [".a.inputs", "a", "a.inputs"]
