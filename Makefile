@@ -111,10 +111,10 @@ broken-twins: env-test build ## Removes, exchanges or shortens each publish, ref
 
 .PHONY: nightly-dsm
 nightly-dsm: build ## 10,000 random programs on virtual shared memory, by new seeds: make nightly-dsm FIRST=1.
-	@build/$(PRESET)/dsm/dsm_servers_random_programs_test --first $(or $(FIRST),$(shell date +%s)) --programs 1250
+	@build/$(PRESET)/dsm/dsm_memory_random_programs_test --first $(or $(FIRST),$(shell date +%s)) --programs 1250
 
 # The thread sanitizer refuses the address that the processes of a job agree on.
-SVP_OF_PROCESSES = $(if $(filter tsan,$(PRESET)),,svp_job_random_test)
+SVP_OF_PROCESSES = $(if $(filter tsan,$(PRESET)),,svp_remote_random_test)
 .PHONY: nightly-svp
 nightly-svp: FIRST ?= $(shell date +%s)
 nightly-svp: build/$(PRESET)/build.ninja ## 10,000 random programs of families, and 10,000 of several processes, by new seeds: make nightly-svp FIRST=1 PRESET=tsan (the first alone).

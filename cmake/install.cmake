@@ -44,20 +44,19 @@ tombolo_install_targets(tombolo_mpi_mpich tombolo_mpi_openmpi tombolo_mpi_abi to
 # Virtual shared memory: the libraries that programs are linked to or run with, the header, and the
 # launcher.
 tombolo_install_targets(tombolo_dsm tombolo_pthread tombolo-dsm tombolo_dsm_mpich tombolo_dsm_openmpi)
-install(DIRECTORY ${CMAKE_SOURCE_DIR}/dsm/api/include DESTINATION tombolo)
+# The one folder that users' programs include.
+install(DIRECTORY ${CMAKE_BINARY_DIR}/include/tombolo DESTINATION tombolo/include)
+if(TOMBOLO_BUILT STREQUAL "")
+  add_dependencies(tombolo_wheel tombolo_public_headers)
+endif()
 # The compiler of threaded programs, where LLVM is.
 if(TARGET tombolo_stores)
   tombolo_install_targets(tombolo_stores tombolo_dsm_calls)
 endif()
-# Families of threads, where Boost.Context is: the archive, and all headers that svp/svp.h includes.
+# Families of threads, where Boost.Context is: the archive.
 if(TARGET tombolo_families)
   tombolo_install_targets(tombolo_families tombolo_svp_c tombolo-svp tombolo_svp_mpich tombolo_svp_openmpi)
   install(FILES ${CMAKE_BINARY_DIR}/svp/tombolo_families.flags DESTINATION tombolo/lib)
-  install(DIRECTORY ${CMAKE_SOURCE_DIR}/svp/api/include DESTINATION tombolo)
-  foreach(folder base machine host backends runtime svp)
-    install(DIRECTORY ${CMAKE_SOURCE_DIR}/${folder} DESTINATION tombolo/include
-            FILES_MATCHING PATTERN "*.h" PATTERN testing EXCLUDE)
-  endforeach()
 endif()
 if(TOMBOLO_WITH_SCC)
   if(NOT TARGET tombolo-scc)

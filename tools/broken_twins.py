@@ -34,7 +34,7 @@ unrenewed    In dsm/allocator/, a renewal of pages between two users is left out
 guard        A lock that keeps threads of one process apart in windows/ is removed. (Those of
              sync/ are left to tests with many threads and to the thread sanitizer.) In dsm/threads/
              and dsm/transport/, an object that keeps interrupts away, or the program from its view.
-call         In dsm/threads/ and dsm/transport/paged_memory.h, a call on a part of the object, or on
+call         In dsm/threads/ and dsm/memory/paged_memory.h, a call on a part of the object, or on
              its memory (CALLED below), is left out.
 bound        There, a comparison includes its bound or excludes it, against the source.
 condition    A condition that keeps kinds of windows apart is left out: promises are kept where the
@@ -93,8 +93,10 @@ sys.path.insert(0, str(ROOT / "cli"))
 from tombolo import files  # noqa: E402
 from tombolo.errors import UserError  # noqa: E402
 
-# Parts of dsm/ whose tests start processes, and need more libraries.
-ABOVE_PROTOCOLS = ("api", "compiler", "pthread", "servers", "world")
+# Parts of dsm/ whose tests start processes, and need more libraries: folders and names of files.
+ABOVE_PROTOCOLS = {"api", "compiler", "memory", "objects", "arena_heap", "class_heap", "heap", "keys", "private_heap",
+                   "process_records", "runtime_hooks", "thread_table"}
+JUDGED_IN_MEMORY = {"mapped_memory", "paged_memory"}
 LAYERS = ("base", "machine", "host", "backends", "sync", "windows", "runtime", "dsm", "svp")
 CALL = re.compile(
     r"\bcore_?\s*\.\s*(?:publish|refresh|drain|fence|renew_pieces)\s*\("
@@ -120,7 +122,7 @@ VIEW = re.compile(
     r"|(?<=[{] )copy\s*\("
     r"|\bstd::rotate\s*\("
 )
-# The calls of objects of dsm/threads/ and dsm/transport/paged_memory.h on their parts.
+# The calls of objects of dsm/threads/ and dsm/memory/paged_memory.h on their parts.
 CALLED = re.compile(
     r"\bmemory_\s*\.\s*(?:tell|learn|release|pause|paused_enough|fetch_add)\s*\("
     r"|\bbackoff_\s*\.\s*reset\s*\(|\btrace_->add\s*\("
@@ -175,7 +177,7 @@ GUARD = re.compile(
 # Their sources are linked to the tests that include their headers.
 PARTS_BY_HEADER = ("runtime/counters", "runtime/findings", "dsm/pages", "dsm/records", "dsm/threads")
 # These need more libraries; no test here uses them.
-NOT_COPIED = {"host": ("mpi",), "svp": ("module.cpp", "ping_pong_main.cpp", "bench", "api", "language")}
+NOT_COPIED = {"host": ("mpi",), "svp": ("module", "bench", "svp.cpp", "language")}
 MACHINE_LIST = re.compile(r"using AllMachines\s*=[^;]*;")
 INCLUDE = re.compile(r'(?m)^ *#include "([^"]+)"')  # always from the root
 FLAGS = ("-std=c++20", "-O1", "-w")
@@ -225,6 +227,14 @@ class NotJudged(Exception):
     """A test that fails with a twin fails without it, too, now and then."""
 
 
+def is_above_protocols(source):
+    """`source`: a path of a source or a test, relative to the root."""
+    name = source.stem.removesuffix("_test")
+    if source.parts[0] != "dsm" or name in JUDGED_IN_MEMORY:
+        return False
+    return bool(ABOVE_PROTOCOLS & {*source.parts[:-1], name})
+
+
 def find_twins(folders):
     twins = []
     for folder in folders:
@@ -234,7 +244,7 @@ def find_twins(folders):
                 continue
             if {"testing", "broken"} & set(relative.parts):
                 continue
-            if relative.parts[0] == "dsm" and relative.parts[1] in ABOVE_PROTOCOLS:
+            if is_above_protocols(relative):
                 continue
             if relative.parts[0] == "svp" and not family_twins.is_judged(relative):
                 continue
@@ -492,7 +502,7 @@ class Bench:
         self.library = tree.sources(("base", "host", "backends", "windows", *PARTS_BY_HEADER), ())
         self.of_families = tree.sources(("svp", "runtime", "host/fibres"), ())
         tests = [t for t in tree.sources(("sync", "windows", "dsm", "svp", *MACHINES), ("_test",))
-                 if options.tests.search(str(t)) and not self.is_above_protocols(t)]
+                 if options.tests.search(str(t)) and not is_above_protocols(t)]
         self.inputs = {source: tree.includes(source)
                        for source in {*self.library, *self.of_families, *tests}}
         changed = {t.path for t in twins}
@@ -502,10 +512,6 @@ class Bench:
         self.unchanged = tree
         self.passes = set()  # (test program, one of its tests) that the unchanged tree passes
         self.asking = threading.Lock()
-
-    @staticmethod
-    def is_above_protocols(source):
-        return source.parts[0] == "dsm" and source.parts[1] in ABOVE_PROTOCOLS
 
     def new_tree(self):
         return Tree(tempfile.mkdtemp(dir=self.scratch), self.scratch / "objects", self.options)

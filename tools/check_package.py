@@ -79,7 +79,7 @@ STEPS = {
         alone("tombolo/dsm.h", "c++", "tombolo dsm flags"),
         alone("tombolo/svp.h", "cc", "tombolo svp flags --c"),
         alone("tombolo/svp.h", "c++", "tombolo svp flags --c"),
-        alone("svp/svp.h", "c++", "tombolo svp flags"),
+        alone("tombolo/svp.hpp", "c++", "tombolo svp flags"),
         # Windows.
         Step('eval "$(tombolo env)" && $MPICC -O2 examples/work_queue/work_queue.c -o queue && $MPICC -g examples/unlocked_store/unlocked_store.c -o store'),
         Step("tombolo run -n 2 --stats ./queue", ("^RESULT ok .*", "windows.*")),

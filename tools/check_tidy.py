@@ -26,7 +26,7 @@ FOLDERS = (
 )  # fmt: skip
 APART = ("experiments",)  # each has functions of the same names
 AT_A_TIME = 4
-HEADERS = r"/(base|machine|simulator|backends|sync|windows|dsm|svp|mpi)/|\.cpp$"
+HEADERS = r"/(base|machine|simulator|backends|sync|windows|dsm|pthreads|svp|mpi)/|\.cpp$"
 NOISE = ("warnings generated", "warning generated", "Suppressed ", "Use -header-filter")
 
 

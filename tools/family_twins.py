@@ -15,21 +15,21 @@ Left out, with the reason:
   end; of capacities and quarters (COSTS): room is made, or told of, a step earlier or later;
 - `off by one` of a word, or of entries that are words: a byte less is in the same line;
 - the fences of slumber.h, and the steps of turns.h, biased_turns.h, alarm.h and handover.h: tests
-  with threads find them by luck alone. The explorer finds all of them (litmus/programs/families.cpp has a twin each),
+  with threads find them by luck alone. The explorer finds all of them (litmus/programs/families/families.cpp has a twin each),
   but for the fences of the compiler in biased_turns.h, whose order a test of the steps asks for;
 - the orders of atomic operations, which the processors of this host keep in any case, and locks
   within a process: the thread sanitizer judges those;
 - `check` of the run-time itself ("family: ..."): a caller cannot bring it about, and the twins of
   the counts that it looks at fall by it;
 - `notify` and bells: without them messages wait for the end of a bounded sleep;
-- svp/api, svp/language and svp/transport/mpi, whose tests start programs.
+- svp/api, svp/language and svp/links/mpi, whose tests start programs.
 """
 
 import re
 
 from twin_text import closing, line_at
 
-FOLDERS = ("family", "job", "places", "scheduler", "transport")
+FOLDERS = ("channels", "family", "links", "places", "remote", "scheduler", "range.h")
 NOT_JUDGED = ("mpi", "link.h", "slumber.h")  # link.h: a contract
 STATEMENT = r"(?:(?<=    )|(?<=[;{)] ))"  # at its beginning
 TOLD = re.compile(

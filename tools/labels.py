@@ -1,16 +1,12 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Checks the labels of invariants: each is defined once in the repository, and exists where named.
 
-    tools/labels.py [ROOT]      prints `file:line: sentence` for each break; exit status 1
-
 A file head defines a label in its first comment, `Invariants: AB1 text` or, on a later line, `AB2 text`.
 Its letters belong to that file alone. Only the contract's rules, R1 to R6, have a single letter.
-tools/tidy.py runs this as well.
+tools/tidy.py runs it.
 """
 
 import re
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -68,16 +64,3 @@ def unknown(
         for match in REFERENCE.finditer(line)
         if match[1] in owners and match[0] not in labels
     ]
-
-
-def main() -> int:
-    import tidy
-
-    root = Path(sys.argv[1] if len(sys.argv) > 1 else Path(__file__).parent.parent).resolve()
-    problems = check({path: (root / path).read_text() for path in tidy.files(root)})
-    print("\n".join(problems) or "labels: each is defined once")
-    return 1 if problems else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -19,11 +19,11 @@
 
 #include "backends/stale/settler.h"
 #include "backends/stale/stale.h"
+#include "host/descriptor.h"
 #include "host/processes/shared_fork.h"
 #include "host/processes/start_thread.h"
 #include "host/processes/testing/few_threads.h"
 #include "host/processes/testing/held_loader.h"
-#include "host/segments/descriptor.h"
 
 namespace tombolo::stale {
 namespace {

@@ -16,7 +16,7 @@ from tombolo import dsm_world, paths
 from tombolo.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
-CHECKS = ROOT / "dsm" / "pthread" / "checks"
+CHECKS = ROOT / "pthreads" / "checks"
 LIMIT = 60
 TOO_MANY = (
     "tombolo: pthread_create: there is room for {} threads at once, the first one included: give a larger -n "

@@ -33,7 +33,7 @@ PARTS = r"""
 #include <numeric>
 #include <stdexcept>
 #include <string>
-#include "svp/svp.h"
+#include "tombolo/svp.hpp"
 using namespace tombolo::svp;
 
 #define CHECK(condition) \

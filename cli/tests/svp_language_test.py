@@ -68,7 +68,7 @@ def built(tmp_path_factory) -> dict[Path, Program]:
     families = folder / "families.cpp"
     included = ((stem, f'#include "{folder / stem}.svp.cpp"') for stem in sources)
     families.write_text(
-        '#include "svp/language/program.h"\n'
+        '#include "tombolo/detail/svp/language/program.h"\n'
         + "".join(f"namespace of_{stem} {{\n{line}\n}}\n" for stem, line in included)
     )
     command = ["c++", *TOGETHER, *svp_compile._flags(compiling=True), "-c", families]

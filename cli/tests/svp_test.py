@@ -18,7 +18,7 @@ COMMAND = [sys.executable, "-P", str(Path(svp.__file__).parent / "__main__.py")]
 WORKERS = r"""
 #include <cstdio>
 #include <cstdlib>
-#include "svp/svp.h"
+#include "tombolo/svp.hpp"
 namespace svp = tombolo::svp;
 
 int main(int argc, char** argv) {
@@ -42,7 +42,7 @@ int main(int argc, char** argv) {
 EVENTS = r"""
 #include <atomic>
 #include <stdexcept>
-#include "svp/svp.h"
+#include "tombolo/svp.hpp"
 namespace svp = tombolo::svp;
 
 int main() {
@@ -81,7 +81,7 @@ int main() {
 # Families at process 1 with an array of so many elements, and at the creator's place.
 REMOTE = r"""
 #include <cstdlib>
-#include "svp/svp.h"
+#include "tombolo/svp.hpp"
 namespace svp = tombolo::svp;
 
 void first(svp::InOutArray<long> array) { array[0] += 1; }
@@ -337,7 +337,7 @@ def test_spans_of_a_stack_lie_one_in_the_other(events, tmp_path):
 
 def test_one_worker_that_blocks_tells_the_read_and_the_write(events, tmp_path):
     source = """
-#include "svp/svp.h"
+#include "tombolo/svp.hpp"
 namespace svp = tombolo::svp;
 int main() {
   svp::LocalPlace place(1);

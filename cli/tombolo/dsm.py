@@ -5,7 +5,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from tombolo import launch, libraries, mpis, paths
+from tombolo import launch, libraries, mpis
 from tombolo.errors import UserError
 
 LAUNCHER = "tombolo-dsm"
@@ -99,16 +99,7 @@ def environment(choice: Choice) -> dict[str, str]:
     return os.environ | choice.environment() | {"LD_LIBRARY_PATH": found}
 
 
-def include() -> Path:
-    """The folder that holds tombolo/dsm.h."""
-    root = paths.checkout()
-    folder = root / "dsm/api/include" if root else paths.PACKAGE / "include"
-    if not (folder / "tombolo/dsm.h").is_file():
-        raise UserError(f"tombolo/dsm.h is not in {paths.shown(folder)}")
-    return folder
-
-
 def flags() -> list[str]:
     """For a C compiler, behind the sources."""
     folder = libraries.need_program(LIBRARY).parent
-    return [f"-I{include()}", f"-L{folder}", f"-Wl,-rpath,{folder}", "-ltombolo_dsm"]
+    return [f"-I{libraries.include('tombolo/dsm.h')}", f"-L{folder}", f"-Wl,-rpath,{folder}", "-ltombolo_dsm"]

@@ -121,6 +121,18 @@ def are_built_on_demand() -> bool:
     return paths.checkout() is not None and not _named()
 
 
+def include(header: str) -> Path:
+    """The one folder that users' programs include, in which `header` is; built with the libraries."""
+    if paths.checkout():
+        need_program("libtombolo_dsm.so")
+        folder = (paths.built() or paths.checkout() / paths.BUILD) / "include"
+    else:
+        folder = paths.PACKAGE / "include"
+    if not (folder / header).is_file():
+        raise UserError(f"{header} is not in {paths.shown(folder)}")
+    return folder
+
+
 def _named() -> str | None:
     return os.environ.get("TOMBOLO_LIB_DIR") or None
 

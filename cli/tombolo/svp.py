@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from tombolo import files, launch, libraries, mpis, paths
+from tombolo import files, launch, libraries, mpis
 from tombolo.errors import UserError
 
 LAUNCHER = "tombolo-svp"  # of processes that find each other
@@ -135,27 +135,15 @@ def merge(parts: list[Path], trace: Path) -> None:
     files.write(trace, json.dumps({"displayTimeUnit": "ns", "traceEvents": events}))
 
 
-def include() -> Path:
-    """The folder that holds svp/svp.h and the headers that it includes."""
-    folder = paths.checkout() or paths.PACKAGE / "include"
-    if not (folder / "svp/svp.h").is_file():
-        raise UserError(f"svp/svp.h is not in {paths.shown(folder)}")
-    return folder
-
-
 def flags() -> list[str]:
     """For a C++ compiler, behind the sources."""
     archive = libraries.need_program(ARCHIVE)
     more = (archive.parent / FLAGS).read_text().split()
     modules = f"-Wl,-rpath,{archive.parent}"  # for processes of other hosts
-    return ["-std=c++20", f"-I{include()}", str(archive), *more, modules]
+    return ["-std=c++20", f"-I{libraries.include('tombolo/svp.hpp')}", str(archive), *more, modules]
 
 
 def flags_of_c() -> list[str]:
     """For a C compiler, behind the sources."""
-    root = paths.checkout()
-    headers = root / "svp/api/include" if root else paths.PACKAGE / "include"
-    if not (headers / "tombolo/svp.h").is_file():
-        raise UserError(f"tombolo/svp.h is not in {paths.shown(headers)}")
     folder = libraries.need_program(LIBRARY_OF_C).parent
-    return [f"-I{headers}", f"-L{folder}", f"-Wl,-rpath,{folder}", "-ltombolo_svp_c"]
+    return [f"-I{libraries.include('tombolo/svp.h')}", f"-L{folder}", f"-Wl,-rpath,{folder}", "-ltombolo_svp_c"]

@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tombolo import files, hints, svp
+from tombolo import files, hints, libraries, svp
 from tombolo.errors import UserError
 
 HEADER = "tombolo/svp_program.h"
@@ -248,7 +248,7 @@ def preprocessed(request: Request, source: Path) -> str:
     """A character for each byte."""
     chosen = [o for o in request.options if o.startswith(OF_PREPROCESSING)]
     command = [*compiler("CC"), "-E", "-x", "c", *standard(request), *chosen, *request.preprocessing]
-    command += ["-isystem", language_include(), "-include", HEADER, source]
+    command += ["-isystem", libraries.include(HEADER), "-include", HEADER, source]
     shown(request, command)
     done = subprocess.run(command, stdout=subprocess.PIPE)
     if done.returncode:
@@ -259,11 +259,6 @@ def preprocessed(request: Request, source: Path) -> str:
 def _flags(compiling: bool) -> list[str]:
     """Those of a program of families, for the one or the other step."""
     return [flag for flag in svp.flags() if flag.startswith(("-std", "-I", "-D")) == compiling]
-
-
-def language_include() -> Path:
-    """The folder that holds tombolo/svp_program.h."""
-    return svp.include() / "svp/language/include"
 
 
 def standard(request: Request) -> list[str]:

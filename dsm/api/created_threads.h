@@ -15,8 +15,8 @@
 // Thread safety: as ProgramMemory.
 #pragma once
 
-#include "dsm/pthread/keys.h"
-#include "dsm/world/thread_table.h"
+#include "dsm/threads/keys.h"
+#include "dsm/threads/thread_table.h"
 
 namespace tombolo::dsm {
 

@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "dsm/servers/settings.h"
+#include "dsm/memory/settings.h"
 #include "dsm/transport/mpi/one_sided.h"
 #include "runtime/collective/socket_exchange.h"
 

@@ -17,11 +17,11 @@
 
 #include "base/check.h"
 #include "dsm/records/hot_pages.h"
+#include "dsm/threads/runtime_hooks.h"
 #include "dsm/transport/mpi/end_together.h"
-#include "dsm/world/must.h"
-#include "host/faults/alternate_stack.h"
 #include "host/faults/fault_router.h"
 #include "host/processes/process.h"
+#include "host/stacks/alternate_stack.h"
 #include "runtime/counters/counters.h"
 #include "runtime/findings/call_sites.h"
 #include "runtime/options/dsm_options.h"
@@ -82,7 +82,7 @@ Program::Program(Start start) : start_(start) {
   memory_here = {low, low + memory().memory().size()};
   must(host::ensure_alternate_stack());  // a stack that overflows cannot hold a handler
   must(host::tell_faults(explain_fault));
-  memory_has_failed = &Program::give_up;
+  runtime_hooks.memory_has_failed = &Program::give_up;
   keys_.emplace(memory(), first_of_keys, Keys::Numbers{&runtime::code_place, &runtime::address_of});
   if (start_ == Start::first) start_threads();
 }

@@ -18,7 +18,7 @@
 #include "dsm/api/collective_blocks.h"
 #include "dsm/api/created_threads.h"
 #include "dsm/api/job.h"
-#include "dsm/servers/compute_server.h"
+#include "dsm/memory/compute_server.h"
 #include "runtime/counters/counters.h"
 #include "runtime/records/trace_file.h"
 

@@ -5,8 +5,8 @@
 
 #include <llvm/Support/AtomicOrdering.h>
 
-#include "dsm/compiler/messages.h"
-#include "dsm/compiler/span_calls.h"
+#include "dsm/compiler/analysis/messages.h"
+#include "dsm/compiler/analysis/span_calls.h"
 
 namespace tombolo::dsm::compiler {
 

@@ -3,8 +3,8 @@
 // Thread safety: see flag_loops.h.
 #include "dsm/compiler/flag_loops.h"
 
-#include "dsm/compiler/messages.h"
-#include "dsm/compiler/span_calls.h"
+#include "dsm/compiler/analysis/messages.h"
+#include "dsm/compiler/analysis/span_calls.h"
 
 namespace tombolo::dsm::compiler {
 

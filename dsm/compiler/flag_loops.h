@@ -9,7 +9,7 @@
 // Thread safety: plain functions.
 #pragma once
 
-#include "dsm/compiler/private_memory.h"
+#include "dsm/compiler/analysis/private_memory.h"
 
 namespace tombolo::dsm::compiler {
 

@@ -3,9 +3,9 @@
 // Thread safety: see instrumentation.h.
 #include "dsm/compiler/instrumentation.h"
 
+#include "dsm/compiler/analysis/loop_ranges.h"
 #include "dsm/compiler/atomics.h"
 #include "dsm/compiler/flag_loops.h"
-#include "dsm/compiler/loop_ranges.h"
 #include "dsm/compiler/versions.h"
 
 namespace tombolo::dsm::compiler {

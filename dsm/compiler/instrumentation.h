@@ -13,11 +13,11 @@
 // Thread safety: one thread for each object.
 #pragma once
 
-#include "dsm/compiler/entries.h"
-#include "dsm/compiler/private_memory.h"
+#include "dsm/compiler/analysis/entries.h"
+#include "dsm/compiler/analysis/private_memory.h"
+#include "dsm/compiler/analysis/runs.h"
 #include "dsm/compiler/records.h"
 #include "dsm/compiler/report.h"
-#include "dsm/compiler/runs.h"
 
 namespace tombolo::dsm::compiler {
 

@@ -7,7 +7,7 @@
 // Thread safety: plain functions.
 #pragma once
 
-#include "dsm/compiler/stores.h"
+#include "dsm/compiler/analysis/stores.h"
 
 namespace tombolo::dsm::compiler {
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "dsm/compiler/llvm.h"
+#include "dsm/compiler/analysis/llvm.h"
 
 namespace tombolo::dsm::compiler {
 

@@ -9,7 +9,7 @@
 // Thread safety: plain functions.
 #pragma once
 
-#include "dsm/compiler/llvm.h"
+#include "dsm/compiler/analysis/llvm.h"
 
 namespace tombolo::dsm::compiler {
 

@@ -9,9 +9,9 @@
 
 #include "base/check.h"
 #include "dsm/protocol/page_diff.h"
-#include "host/faults/alternate_stack.h"
 #include "host/memory/memory_room.h"
 #include "host/memory/page.h"
+#include "host/stacks/alternate_stack.h"
 
 namespace tombolo::dsm {
 namespace {

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "dsm/world/inherited_memory.h"
+#include "dsm/memory/inherited_memory.h"
 
 namespace tombolo::dsm::testing {
 

@@ -22,7 +22,7 @@
 #include <string>
 #include <vector>
 
-#include "dsm/servers/compute_server.h"
+#include "dsm/memory/compute_server.h"
 #include "runtime/processes/launcher.h"
 
 // In a process of a program.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the steps of a condition variable in their order, and threads that come between them.
-// Programs on several threads are those of dsm/servers/compute_server_test.cpp.
+// Programs on several threads are those of dsm/memory/compute_server_test.cpp.
 // Thread safety: -
 #include "dsm/threads/condition.h"
 

@@ -6,7 +6,7 @@
 
 #include "dsm/compiler/runtime_calls.h"
 #include "dsm/threads/atomic_change.h"
-#include "dsm/world/must.h"
+#include "dsm/threads/runtime_hooks.h"
 
 namespace tombolo::dsm {
 namespace {
@@ -79,7 +79,7 @@ std::uint64_t change_atomically(void* address, std::size_t bytes, const AtomicCh
   for (bool done = false;;) {
     served.check(memory->try_change(lock, address, bytes, change, old, done));
     if (done) break;
-    if (between_looks != nullptr) between_looks();
+    runtime_hooks.between_looks();
     served.check(memory->pause());
   }
   memory->paused_enough();

@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "svp/svp.h"
+#include <tombolo/svp.hpp>
 
 namespace kernels {
 

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "svp/svp.h"
+#include <tombolo/svp.hpp>
 
 namespace svp = tombolo::svp;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the families of matrix.cpp and tree.cpp. Their thread functions are plain functions,
-// which run in this process, in others, and on any site that knows svp/transport/function.h. The
+// which run in this process, in others, and on any site that knows svp/remote/function.h. The
 // parts that create the families are templates over the creator:
 //
 //   creator.create(place, range, svp::remote<&f>, args...)   a family, behind a pointer
@@ -16,7 +16,7 @@
 #include <span>
 #include <vector>
 
-#include "svp/transport/function.h"
+#include "svp/remote/function.h"
 
 namespace kernels {
 

@@ -11,7 +11,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "svp/svp.h"
+#include <tombolo/svp.hpp>
 
 namespace svp = tombolo::svp;
 

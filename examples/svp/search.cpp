@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "svp/svp.h"
+#include <tombolo/svp.hpp>
 
 namespace svp = tombolo::svp;
 

@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include <tombolo/svp.hpp>
 #include "examples/svp/at_processes.h"
 #include "examples/svp/kernels.h"
-#include "svp/svp.h"
 
 namespace svp = tombolo::svp;
 

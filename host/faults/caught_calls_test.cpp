@@ -13,10 +13,10 @@
 #include <thread>
 #include <vector>
 
-#include "host/faults/alternate_stack.h"
 #include "host/faults/fault_router.h"
 #include "host/faults/guarded_memory.h"
 #include "host/memory/page.h"
+#include "host/stacks/alternate_stack.h"
 
 namespace tombolo::host {
 namespace {

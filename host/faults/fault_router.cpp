@@ -16,8 +16,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "host/faults/instruction.h"
 #include "host/faults/signal_chain.h"
-#include "host/interrupts/instruction.h"
 
 namespace tombolo::host {
 namespace {

@@ -20,11 +20,11 @@
 #include <thread>
 #include <vector>
 
-#include "host/faults/alternate_stack.h"
 #include "host/faults/guarded_memory.h"
 #include "host/faults/signal_chain.h"
 #include "host/memory/page.h"
 #include "host/memory/testing/memory.h"
+#include "host/stacks/alternate_stack.h"
 
 namespace tombolo::host {
 namespace {

@@ -11,11 +11,11 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "host/descriptor.h"
 #include "host/faults/protected_memory.h"
 #include "host/faults/userfault_memory.h"
 #include "host/memory/page.h"
 #include "host/memory/raw_calls.h"
-#include "host/segments/descriptor.h"
 
 #ifndef MAP_FIXED_NOREPLACE
 #define MAP_FIXED_NOREPLACE 0x100000

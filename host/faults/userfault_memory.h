@@ -16,8 +16,8 @@
 // Thread safety: that of guarded_memory.h.
 #pragma once
 
+#include "host/descriptor.h"
 #include "host/faults/guarded_memory.h"
-#include "host/segments/descriptor.h"
 
 namespace tombolo::host {
 

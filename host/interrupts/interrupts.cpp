@@ -11,8 +11,8 @@
 #include <cstring>
 #include <utility>
 
+#include "host/faults/instruction.h"
 #include "host/faults/signal_chain.h"
-#include "host/interrupts/instruction.h"
 
 namespace tombolo::host {
 namespace {

@@ -25,9 +25,9 @@
 #include <vector>
 
 #include "base/status.h"
+#include "host/descriptor.h"
 #include "host/interrupts/interrupt_gate.h"
 #include "host/processes/process.h"
-#include "host/segments/descriptor.h"
 
 namespace tombolo::host {
 

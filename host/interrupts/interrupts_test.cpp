@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "host/faults/alternate_stack.h"
+#include "host/stacks/alternate_stack.h"
 
 namespace tombolo::host {
 namespace {

@@ -12,8 +12,8 @@
 #include <charconv>
 #include <cstring>
 
+#include "host/descriptor.h"
 #include "host/memory/raw_calls.h"
-#include "host/segments/descriptor.h"
 
 namespace tombolo::host {
 namespace {

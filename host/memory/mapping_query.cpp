@@ -13,7 +13,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "host/segments/descriptor.h"
+#include "host/descriptor.h"
 
 namespace tombolo::host {
 namespace {

@@ -8,8 +8,8 @@
 
 #include <vector>
 
+#include "host/descriptor.h"
 #include "host/memory/testing/fake_host.h"
-#include "host/segments/descriptor.h"
 
 namespace tombolo::host {
 namespace {

@@ -19,11 +19,11 @@
 #include <thread>
 #include <type_traits>
 
-#include "host/memory/memory_image.h"
-#include "host/memory/own_memory.h"
+#include "host/images/memory_image.h"
+#include "host/images/own_memory.h"
+#include "host/images/testing/own_memories.h"
 #include "host/memory/page.h"
 #include "host/memory/testing/memory.h"
-#include "host/memory/testing/own_memories.h"
 #include "host/memory/testing/system_calls.h"
 
 namespace tombolo::host {

@@ -44,9 +44,9 @@
 #include <vector>
 
 #include "base/status.h"
+#include "host/descriptor.h"
 #include "host/network/addresses.h"
 #include "host/network/secret_proof.h"
-#include "host/segments/descriptor.h"
 
 namespace tombolo::host {
 

@@ -17,7 +17,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "host/segments/descriptor.h"
+#include "host/descriptor.h"
 
 namespace tombolo::host {
 

@@ -17,7 +17,7 @@
 // Invariants: SFO1 the C library of the child takes the child's number for its own, as after a
 //                  fork() of its own. Handlers of pthread_atfork() are not called.
 // Limits: the program's own threads are its matter, as with fork(). The child runs on the caller's
-// stack: where that lies in shared memory, call it on another one (host/memory/other_stack.h).
+// stack: where that lies in shared memory, call it on another one (host/stacks/other_stack.h).
 // Thread safety: fork_sharing_files() by one thread at a time; around_forks() by any.
 #pragma once
 

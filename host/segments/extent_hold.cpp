@@ -12,7 +12,7 @@
 #include <mutex>
 #include <utility>
 
-#include "host/segments/descriptor.h"
+#include "host/descriptor.h"
 
 namespace tombolo::host {
 namespace {

@@ -33,8 +33,8 @@
 #include <string>
 
 #include "base/status.h"
+#include "host/descriptor.h"
 #include "host/processes/host_identity.h"
-#include "host/segments/descriptor.h"
 #include "host/segments/extent_hold.h"
 
 namespace tombolo::host {

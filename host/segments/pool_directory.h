@@ -14,7 +14,7 @@
 #include <string>
 
 #include "base/status.h"
-#include "host/segments/descriptor.h"
+#include "host/descriptor.h"
 
 namespace tombolo::host {
 

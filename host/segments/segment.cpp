@@ -16,11 +16,11 @@
 
 #include "base/check.h"
 #include "base/rounding.h"
+#include "host/descriptor.h"
 #include "host/memory/memory_grants.h"
 #include "host/memory/memory_room.h"
 #include "host/memory/page.h"
 #include "host/options.h"
-#include "host/segments/descriptor.h"
 #include "host/segments/lost_memory.h"
 #include "host/segments/pool.h"
 #include "host/segments/pool_directory.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "mpi/intercept/intercept.h"
-#include "mpi/windows/spawning.h"
+#include "mpi/processes/spawning.h"
 
 using namespace tombolo::mpi;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi/datatypes/type_info.h"
 #include "mpi/intercept/intercept.h"
+#include "mpi/processes/members.h"
 #include "mpi/windows/findings.h"
-#include "mpi/windows/members.h"
 
 using namespace tombolo::mpi;
 

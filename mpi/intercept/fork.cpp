@@ -4,7 +4,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
-#include "host/memory/own_memory.h"
+#include "host/images/own_memory.h"
 #include "mpi/intercept/intercept.h"
 
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi/intercept/intercept.h"
-#include "mpi/windows/spawning.h"
+#include "mpi/processes/spawning.h"
 
 using namespace tombolo::mpi;
 

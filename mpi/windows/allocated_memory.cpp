@@ -4,11 +4,11 @@
 #include <charconv>
 #include <string_view>
 
+#include "host/images/own_memory.h"
 #include "host/memory/large_blocks.h"
-#include "host/memory/own_memory.h"
 #include "host/memory/page.h"
 #include "host/mpi/host.h"
-#include "mpi/windows/job.h"
+#include "mpi/processes/job.h"
 #include "runtime/engines/engines.h"
 
 namespace tombolo::mpi {

@@ -24,8 +24,8 @@
 #include <vector>
 
 #include "base/status.h"
+#include "host/images/own_memory.h"
 #include "host/memory/address_space.h"
-#include "host/memory/own_memory.h"
 
 namespace tombolo::mpi {
 

@@ -17,13 +17,13 @@
 #include <utility>
 #include <vector>
 
+#include "host/images/own_memory.h"
 #include "host/memory/foreign_memory.h"
-#include "host/memory/own_memory.h"
 #include "host/mpi/host.h"
 #include "host/processes/taken_output.h"
+#include "mpi/processes/job.h"
+#include "mpi/processes/members.h"
 #include "mpi/windows/findings.h"
-#include "mpi/windows/job.h"
-#include "mpi/windows/members.h"
 #include "mpi/windows/mpi_exchange.h"
 #include "mpi/windows/mpi_window.h"
 #include "runtime/collective/collective.h"

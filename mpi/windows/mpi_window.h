@@ -24,10 +24,10 @@
 #include <vector>
 
 #include "host/mpi/mpi_header.h"
+#include "mpi/processes/job.h"
 #include "mpi/windows/attached.h"
 #include "mpi/windows/handle_table.h"
 #include "mpi/windows/host_progress.h"
-#include "mpi/windows/job.h"
 #include "mpi/windows/progress_pace.h"
 #include "mpi/windows/team.h"
 #include "runtime/collective/shared_memory.h"

@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "host/mpi/host.h"
-#include "mpi/windows/job.h"
+#include "mpi/processes/job.h"
 
 namespace tombolo::mpi {
 namespace {

@@ -20,8 +20,8 @@
 #include <string_view>
 #include <vector>
 
-#include "host/memory/own_memory.h"
-#include "host/memory/peer_image.h"
+#include "host/images/own_memory.h"
+#include "host/images/peer_image.h"
 #include "host/processes/process.h"
 #include "host/processes/processors.h"
 #include "host/segments/segment.h"

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "host/segments/descriptor.h"
+#include "host/descriptor.h"
 
 namespace tombolo::runtime {
 

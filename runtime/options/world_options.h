@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the settings of an unchanged program whose threads run in processes. They are declared
-// here since the table lists them; dsm/world/ reads them.
+// here since the table lists them; pthreads/program/ reads them.
 // Thread safety: constants.
 #pragma once
 

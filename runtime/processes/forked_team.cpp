@@ -22,10 +22,10 @@
 #include <utility>
 
 #include "base/check.h"
+#include "host/descriptor.h"
 #include "host/interrupts/reserved_signal.h"
-#include "host/memory/other_stack.h"
 #include "host/processes/shared_fork.h"
-#include "host/segments/descriptor.h"
+#include "host/stacks/other_stack.h"
 
 namespace tombolo::runtime {
 namespace {

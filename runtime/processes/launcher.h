@@ -29,7 +29,7 @@
 
 #include "base/options.h"
 #include "base/status.h"
-#include "host/segments/descriptor.h"
+#include "host/descriptor.h"
 #include "runtime/collective/socket_exchange.h"
 #include "runtime/processes/end_board.h"
 

@@ -28,7 +28,7 @@
 
 #include "base/options.h"
 #include "base/status.h"
-#include "host/segments/descriptor.h"
+#include "host/descriptor.h"
 
 namespace tombolo::runtime {
 

@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "svp/api/include/tombolo/svp.h"
-#include "svp/family/global.h"
-#include "svp/family/shared.h"
+#include "svp/channels/global.h"
+#include "svp/channels/shared.h"
 
 namespace tombolo::svp {
 

@@ -17,9 +17,9 @@
 
 #include "base/check.h"
 #include "svp/api/c_family.h"
-#include "svp/places/distributed.h"
-#include "svp/places/remote_place.h"
-#include "svp/transport/function.h"
+#include "svp/remote/distributed.h"
+#include "svp/remote/function.h"
+#include "svp/remote/remote_place.h"
 
 namespace tombolo::svp {
 

@@ -16,7 +16,7 @@
 #include "svp/api/c_channels.h"
 #include "svp/api/c_family.h"
 #include "svp/api/c_remote.h"
-#include "svp/svp.h"
+#include "svp/api/include/tombolo/svp.hpp"
 
 namespace tombolo::svp {
 namespace {

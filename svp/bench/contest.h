@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "svp/svp.h"
+#include "svp/api/include/tombolo/svp.hpp"
 
 namespace tombolo::svp::bench {
 

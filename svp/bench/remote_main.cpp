@@ -36,7 +36,7 @@
 #include "machine/waiting.h"
 #include "runtime/engines/engines.h"
 #include "runtime/options/options.h"
-#include "svp/svp.h"
+#include "svp/api/include/tombolo/svp.hpp"
 
 namespace tombolo::svp {
 namespace {

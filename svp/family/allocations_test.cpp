@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "svp/svp.h"
+#include "svp/api/include/tombolo/svp.hpp"
 
 #if !defined(__SANITIZE_THREAD__)
 namespace {

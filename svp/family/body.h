@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "svp/family/range.h"
+#include "svp/range.h"
 
 namespace tombolo::svp {
 

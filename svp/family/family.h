@@ -17,8 +17,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "svp/exit.h"
 #include "svp/family/body.h"
-#include "svp/family/exit.h"
 #include "svp/family/family_base.h"
 #include "svp/family/threads.h"
 #include "svp/places/place.h"

@@ -17,7 +17,7 @@
 #include <exception>
 #include <memory>
 
-#include "svp/family/exit.h"
+#include "svp/exit.h"
 #include "svp/family/surroundings.h"
 #include "svp/scheduler/pool.h"
 #include "svp/scheduler/scope.h"

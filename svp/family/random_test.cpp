@@ -12,7 +12,7 @@
 
 #include <cstdio>
 
-#include "svp/svp.h"
+#include "svp/api/include/tombolo/svp.hpp"
 #include "svp/testing/random_choices.h"
 #include "svp/testing/random_program.h"
 

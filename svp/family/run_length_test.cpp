@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "svp/svp.h"
+#include "svp/api/include/tombolo/svp.hpp"
 
 namespace tombolo::svp {
 namespace {

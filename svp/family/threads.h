@@ -30,8 +30,8 @@
 #include "base/check.h"
 #include "svp/family/body.h"
 #include "svp/family/family_base.h"
-#include "svp/family/range.h"
 #include "svp/family/run_length.h"
+#include "svp/range.h"
 #include "svp/scheduler/open_range.h"
 
 namespace tombolo::svp {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the families of a program in the language of families, over svp/svp.h. tombolo-svpc
-// writes a function for each create of a program, which constructs a Created<...> in the program's
-// variable of type `family`; the threads themselves are functions in C.
+// Purpose: the families of a program in the language of families, over
+// svp/api/include/tombolo/svp.hpp. tombolo-svpc writes a function for each create of a program,
+// which constructs a Created<...> in the program's variable of type `family`; the threads
+// themselves are functions in C.
 //
 //   struct step : language::Thread<svp_thread_step, 8, 8, int> {
 //     static constexpr std::array<const char*, 1> shared_names{"sum"};
@@ -30,8 +31,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "svp/api/include/tombolo/svp.hpp"
 #include "svp/language/include/tombolo/svp_program.h"
-#include "svp/svp.h"
 
 // Of a shared parameter's type.
 struct svp_end_operations {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "host/memory/testing/system_calls.h"
-#include "svp/svp.h"
+#include "svp/api/include/tombolo/svp.hpp"
 
 namespace tombolo::svp {
 

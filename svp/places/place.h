@@ -10,7 +10,7 @@
 // A Place is a name of one of these, to be stored and handed on. A place may be created at from
 // anywhere, and ends after the last family that was created there was synced.
 //
-// Places of other processes: svp/job/job.h.
+// Places of other processes: svp/remote/job.h.
 //
 // Invariants: PC1 a name of a place that has ended is found out: its record has another generation.
 // Thread safety: yes, but for the constructors and destructors of LocalPlace and ExclusivePlace.
@@ -25,7 +25,7 @@
 
 namespace tombolo::svp {
 
-struct RemoteRecord;  // svp/places/remote_place.h
+struct RemoteRecord;  // svp/remote/remote_place.h
 
 // Of a place, or of one that has ended; never freed.
 struct PlaceRecord {

@@ -20,7 +20,7 @@
 
 #include "base/status.h"
 #include "host/memory/zero_memory.h"
-#include "svp/family/range.h"
+#include "svp/range.h"
 
 namespace tombolo::svp {
 

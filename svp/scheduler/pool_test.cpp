@@ -12,8 +12,8 @@
 
 #include "host/processes/start_thread.h"
 #include "host/processes/testing/few_threads.h"
+#include "svp/api/include/tombolo/svp.hpp"
 #include "svp/language/program.h"
-#include "svp/svp.h"
 
 namespace tombolo::svp {
 namespace {

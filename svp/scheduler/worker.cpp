@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/random.h"
-#include "host/faults/alternate_stack.h"
+#include "host/stacks/alternate_stack.h"
 #include "svp/records/process_records.h"
 #include "svp/scheduler/pool.h"
 #include "svp/scheduler/reception.h"

@@ -23,8 +23,8 @@
 #include <thread>
 #include <vector>
 
+#include "svp/api/include/tombolo/svp.hpp"
 #include "svp/scheduler/pool.h"
-#include "svp/svp.h"
 
 namespace tombolo::svp {
 namespace {

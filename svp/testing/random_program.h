@@ -10,7 +10,7 @@
 #include <stdexcept>
 
 #include "base/random.h"
-#include "svp/svp.h"
+#include "svp/api/include/tombolo/svp.hpp"
 
 namespace tombolo::svp::testing {
 

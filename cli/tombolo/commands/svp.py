@@ -124,7 +124,7 @@ def tell_of_no_families(program: Path, arguments: list[str], processes: int) -> 
 def flags(
     c: Annotated[bool, typer.Option("--c", help="The options are for a C compiler, and tombolo/svp.h.")] = False,
 ) -> None:
-    """Print the options for a C++ compiler that a program with svp/svp.h needs."""
+    """Print the options for a C++ compiler that a program with tombolo/svp.hpp needs."""
     print(" ".join(svp.flags_of_c() if c else svp.flags()))
 
 

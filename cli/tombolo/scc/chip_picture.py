@@ -11,7 +11,7 @@ from matplotlib.colors import Normalize  # noqa: E402
 from matplotlib.patches import Rectangle  # noqa: E402
 
 from tombolo.scc import draw  # noqa: E402
-from tombolo.scc.statistics import Part, Run  # noqa: E402
+from tombolo.scc.simulated import Part, Run  # noqa: E402
 
 COLORS = "YlOrRd"  # its darkness alone tells the order
 TILE, BUFFER, BANK = 0.56, 0.22, 0.09

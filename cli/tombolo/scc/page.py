@@ -10,7 +10,7 @@ from tombolo.scc.catalogue import Experiment, Figure
 from tombolo.scc.chips import Parameter
 from tombolo.scc.markup import data_uri, details, table
 from tombolo.scc.sensitivity_table import Table
-from tombolo.scc.statistics import Run
+from tombolo.scc.simulated import Run
 from tombolo.scc.verdicts import NO_MEASUREMENT, Deviation, Verdict
 
 STYLE = """

@@ -7,7 +7,7 @@ from pathlib import Path
 from tombolo import hints, paths
 from tombolo.scc import statistics
 from tombolo.scc.markup import data_uri, details, table
-from tombolo.scc.statistics import Run
+from tombolo.scc.simulated import Run
 
 
 def render(saved: list[tuple[Run | None, Path]]) -> str:

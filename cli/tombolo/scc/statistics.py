@@ -3,7 +3,7 @@
 cores spent their time: as the native program tells it, as JSON and as a picture of the chip."""
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from statistics import mean
 
@@ -11,64 +11,8 @@ from tombolo import files, records
 from tombolo.errors import UserError
 from tombolo.scc import native, store
 from tombolo.scc.native import Setting
+from tombolo.scc.simulated import Core, Part, Run
 from tombolo.scc.uses import CORES, COUNTS, GOT, KINDS, OF_PARTS, SHARES, Use
-
-DIRECTIONS = ("east", "west", "south", "north")  # of links, by number
-
-
-@dataclass(frozen=True)
-class Part:
-    part: str  # one of KINDS
-    x: int
-    y: int
-    number: int  # of a bank, of a register's core on its tile, or a link's direction
-    served: int
-    utilisation: float
-    mean_wait_ns: float
-
-    @property
-    def name(self) -> str:
-        names = {"bank": str, "register": str, "link": DIRECTIONS.__getitem__}
-        number = f" {names[self.part](self.number)}" if self.part in names else ""
-        return f"{self.part}{number} at ({self.x}, {self.y})"
-
-
-@dataclass(frozen=True)
-class Core:
-    core: int
-    x: int
-    y: int
-    loads_that_left: int
-    stores_that_left: int
-    tests: int
-    tests_failed: int
-    reading: float  # shares of the run: waiting for loads, for the write before, for registers
-    writing: float
-    testing: float
-
-    @property
-    def working(self) -> float:
-        """The rest: work in the first level, in the second, and pauses."""
-        return 1 - self.reading - self.writing - self.testing
-
-
-@dataclass(frozen=True)
-class Run:
-    """One simulation of a point."""
-
-    experiment: str
-    point: str
-    chip: str
-    columns: int
-    rows: int
-    end_us: float
-    parts: tuple[Part, ...]
-    cores: tuple[Core, ...]
-
-    def of(self, kind: str) -> list[Part]:
-        """The parts of a kind, the busiest first."""
-        return sorted((p for p in self.parts if p.part == kind), key=lambda p: -p.utilisation)
-
 
 def folder(setting: Setting, build: str) -> Path:
     """Of those of a chip and of a build of the program, by its digest: as results are kept apart."""

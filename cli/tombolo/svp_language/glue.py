@@ -9,7 +9,7 @@ from tombolo.svp_language import tree
 from tombolo.svp_language.program import Thread
 from tombolo.svp_language.writer import CreateFunction, Writer, layout
 
-HEAD = '#include "svp/language/program.h"\n\nnamespace language = tombolo::svp::language;\n'
+HEAD = '#include "tombolo/detail/svp/language/program.h"\n\nnamespace language = tombolo::svp::language;\n'
 NUMBERS = {
     TypeKind.BOOL: "bool", TypeKind.CHAR_U: "char", TypeKind.CHAR_S: "char", TypeKind.SCHAR: "signed char",
     TypeKind.UCHAR: "unsigned char", TypeKind.SHORT: "short", TypeKind.USHORT: "unsigned short",

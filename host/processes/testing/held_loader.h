@@ -21,7 +21,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "host/segments/descriptor.h"
+#include "host/descriptor.h"
 
 namespace tombolo::host::testing {
 

@@ -5,7 +5,7 @@
 // Thread safety: as WriteOnce.
 #pragma once
 
-#include "svp/family/write_once.h"
+#include "svp/channels/write_once.h"
 
 namespace tombolo::svp::broken {
 

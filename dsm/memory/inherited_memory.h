@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the memory of a program on one coherent host, whose processes have inherited it by a
+// fork: all map the same pages, so that synchronization moves nothing and only waits.
+//
+// Invariants: IHM1 pause() sleeps on the word that was loaded last, if it still has the value that
+//                  it had then: each store to it ends the sleep. At most `longest_sleep` at a
+//                  time, for loops that look at something else besides.
+//             IHM2 a lock is 0 when free, 1 when held, 2 when held and processes may sleep on it.
+// Limits: it looks after no other process: the team that forked them does (TEM1, TEM2).
+// Thread safety: InheritedMemory as ProgramMemory.
+#pragma once
+
+#include <atomic>
+#include <utility>
+
+#include "dsm/memory/program_memories.h"
+#include "dsm/records/process_records.h"
+#include "dsm/threads/waited.h"
+#include "host/segments/segment.h"
+
+namespace tombolo::dsm {
+
+class InheritedMemories final : public ProgramMemories {
+ public:
+  explicit InheritedMemories(WantedRecords records = {}) : wanted_(std::move(records)) {}
+
+  Status make(const MemoryPlan& plan) override;
+  Status enter(Thread thread, std::unique_ptr<ProgramMemory>& out) override;
+  void note_counts(bool thread_has_ended) override;
+  void tell_counts(Thread memory_servers) override;
+  Observer observer() override;
+
+ private:
+  WantedRecords wanted_;
+  MemoryPlan plan_;
+  host::Segment runtime_;                    // words and locks
+  std::unique_ptr<ProcessRecords> records_;  // null: none are wanted
+};
+
+class InheritedMemory final : public ProgramMemory {
+ public:
+  using Word = std::atomic<std::uint64_t>;
+  using Count = std::atomic<std::uint32_t>;
+
+  // The parts of the memory of the runtime, which all processes share.
+  struct Parts {
+    Word* words;
+    Count* locks;
+    Count* sleepers;  // on words of the same remainder
+  };
+  static std::size_t bytes_for(const MemoryPlan& plan);
+  static Parts parts_at(std::byte* memory, const MemoryPlan& plan);
+
+  InheritedMemory(Thread self, const MemoryPlan& plan, Parts parts, const Observer& observer = {})
+      : self_(self), plan_(plan), parts_(parts), waited_(observer) {}
+
+  Thread self() const override { return self_; }
+  Thread threads() const override { return plan_.threads; }
+  std::span<std::byte> memory() const override { return plan_.at; }
+  std::size_t page_bytes() const override;
+  void record(const void*, std::size_t) override {}
+
+  WordIndex words() const override { return plan_.words; }
+  std::uint64_t load(WordIndex word) override;
+  void store(WordIndex word, std::uint64_t value) override;
+  std::uint64_t exchange(WordIndex word, std::uint64_t value) override;
+  std::uint64_t fetch_add(WordIndex word, std::uint64_t value) override;
+  std::uint64_t compare_exchange(WordIndex word, std::uint64_t expected,
+                                 std::uint64_t desired) override;
+
+  Lock locks() const override { return plan_.locks; }
+  Status acquire(Lock lock) override;
+  Status try_acquire(Lock lock, bool& taken) override;
+  Status release(Lock lock) override;
+  // Operations on words order all that is stored here.
+  Status hand_over(Lock) override { return {}; }
+  // unsupported: the number of threads of such a program changes.
+  Status barrier() override;
+  Status reduce(std::uint64_t& value, Combine combine) override;
+
+  Status pause() override;
+  void paused_enough() override { pauses_ = 0; }
+  Status close() override { return {}; }
+
+ private:
+  Word& at(WordIndex word) const;
+  Count& sleepers_on(WordIndex word) const;
+  void changed(WordIndex word) const;
+  Count& lock_at(Lock lock) const;
+  void wait_for(Count& lock) const;
+
+  Thread self_;
+  MemoryPlan plan_;
+  Parts parts_;
+  Waited waited_;
+  WordIndex looked_at_ = 0;  // IHM1
+  std::uint64_t seen_ = 0;
+  std::uint32_t pauses_ = 0;
+};
+
+}  // namespace tombolo::dsm

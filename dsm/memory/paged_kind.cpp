@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the transport `window` on each machine: pages have homes in the regions of all threads.
+#include <utility>
+
+#include "dsm/memory/memory_kind.h"
+#include "dsm/memory/paged_memory.h"
+#include "dsm/memory/process_interrupter.h"
+#include "dsm/pages/fault_pages.h"
+#include "dsm/protocol/regional.h"
+#include "dsm/protocol/sequential.h"
+#include "dsm/transport/core_transport.h"
+#include "dsm/transport/counting.h"
+#include "runtime/engines/attachment.h"
+#include "runtime/engines/chosen_core.h"
+
+namespace tombolo::dsm {
+namespace {
+
+template <machine::Core C, template <class, class> class Protocol>
+class PagedKind final : public MemoryKind {
+  using Memory = PagedMemory<Counting<CoreTransport<C>>, FaultPages, Protocol>;
+
+ public:
+  Sizes sizes(const Shape& shape, WordIndex words, Thread self) const override {
+    const auto layout = Memory::take(shape, words);
+    return {.sync_bytes = layout.sync_bytes,
+            .data_bytes = CoreTransport<C>::data_bytes(shape, self)};
+  }
+  Status make(Parts parts, std::unique_ptr<ProgramMemory>& out) const override {
+    std::unique_ptr<FaultPages> pages;
+    FaultPages::Options options{.address = parts.range.data(), .replace = true};
+    if (parts.shape.in_place)
+      options.frames = parts.attachment.data[parts.attachment.self].memory +
+                       CoreTransport<C>::exposed_at(parts.shape);
+    TOMBOLO_TRY(FaultPages::create(parts.shape, options, pages));
+    auto memory = std::make_unique<Memory>(
+        runtime::attachment_of<C>(std::move(parts.attachment), std::move(parts.particulars)),
+        Memory::take(parts.shape, parts.words), parts.shape, std::move(pages), parts.give_up,
+        parts.observer);
+    if constexpr (Memory::interrupted)
+      TOMBOLO_TRY(memory->interrupt_by(std::make_unique<ProcessInterrupter>(parts.processes)));
+    out = std::move(memory);
+    return {};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<MemoryKind> paged_kind(runtime::MachineChoice machine, ProtocolKind protocol) {
+  std::unique_ptr<MemoryKind> kind;
+  runtime::with_core(machine, [&]<class C>() {
+    if (protocol == ProtocolKind::sequential)
+      kind = std::make_unique<PagedKind<C, Sequential>>();
+    else
+      kind = std::make_unique<PagedKind<C, Regional>>();
+  });
+  return kind;
+}
+
+}  // namespace tombolo::dsm

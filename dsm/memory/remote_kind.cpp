@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: the transport `mpi`: pages have homes at processes of other hosts.
+#include <utility>
+
+#include "dsm/memory/memory_kind.h"
+#include "dsm/memory/paged_memory.h"
+#include "dsm/pages/fault_pages.h"
+#include "dsm/protocol/regional.h"
+#include "dsm/transport/core_transport.h"
+#include "dsm/transport/counting.h"
+#include "dsm/transport/mpi/one_sided_core.h"
+
+namespace tombolo::dsm {
+namespace {
+
+class RemoteKind final : public MemoryKind {
+  using Transport = CoreTransport<OneSidedCore>;
+  using Memory = PagedMemory<Counting<Transport>, FaultPages, Regional>;
+
+ public:
+  Sizes sizes(const Shape& shape, WordIndex words, Thread self) const override {
+    return {.sync_bytes = Memory::take(shape, words).sync_bytes,
+            .data_bytes = Transport::data_bytes(shape, self)};
+  }
+
+  Status make(Parts parts, std::unique_ptr<ProgramMemory>& out) const override {
+    std::unique_ptr<FaultPages> pages;
+    TOMBOLO_TRY(
+        FaultPages::create(parts.shape, {.address = parts.range.data(), .replace = true}, pages));
+    OneSidedCore::Attachment attachment{std::move(parts.attachment), parts.one_sided};
+    out = std::make_unique<Memory>(std::move(attachment), Memory::take(parts.shape, parts.words),
+                                   parts.shape, std::move(pages), parts.give_up, parts.observer);
+    return {};
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<MemoryKind> remote_kind() { return std::make_unique<RemoteKind>(); }
+
+}  // namespace tombolo::dsm

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dsm/memory/remote_memories.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "dsm/memory/cached_memory.h"
+#include "dsm/transport/mpi/one_sided_core.h"
+#include "host/memory/fixed_range.h"
+#include "runtime/counters/counters.h"
+#include "runtime/processes/processes_here.h"
+#include "runtime/processes/processors_here.h"
+
+namespace tombolo::dsm {
+namespace {
+
+using Memory = CachedMemory<OneSidedCore>;
+
+}  // namespace
+
+Status RemoteMemories::make(const MemoryPlan& plan) {
+  plan_ = plan;
+  Agreement(&job_).step(prepare());
+  return job_.make(Memory::take(shape_, plan_.words).sync_bytes,
+                   CoreTransport<OneSidedCore>::data_bytes(shape_, self()));
+}
+
+Status RemoteMemories::prepare() {
+  TOMBOLO_TRY(shape_of_caches(plan_, settings_.cache_bytes, shape_));
+  shape_.servers = settings_.memory_servers;
+  if (!has_thread()) return {};
+  TOMBOLO_TRY(can_cache_pages());
+  // That nothing else lies there, before the host MPI is asked for memory; enter() takes the place.
+  host::FixedRange behind;
+  const std::span<std::byte> rest = plan_.at.subspan(plan_.filled);
+  return host::FixedRange::reserve(reinterpret_cast<std::uint64_t>(rest.data()), rest.size(),
+                                   behind);
+}
+
+Status RemoteMemories::enter(Thread thread, std::unique_ptr<ProgramMemory>& out) {
+  OneSidedCore::Attachment at;
+  at.self = thread;
+  at.cores = shape_.cores();
+  at.waiting = machine::WaitPolicy::for_host(std::max(shape_.threads, runtime::processes_here()),
+                                             runtime::processors_for(runtime::processes_here()));
+  at.job = &job_;
+  return make_cached_memory<OneSidedCore>(plan_, shape_, std::move(at), settings_.give_up,
+                                          observer(), out);
+}
+
+Observer RemoteMemories::observer() {
+  return {.timed = settings_.statistics != runtime::Statistics::off};
+}
+
+void RemoteMemories::tell_counts(Thread /*memory_servers*/) {
+  if (settings_.statistics == runtime::Statistics::off || !has_thread()) return;
+  using runtime::Counters;
+  const std::array facts{Counters::Fact{"rank", std::to_string(job_.rank())},
+                         Counters::Fact{"transport", "mpi"},
+                         Counters::Fact{"protocol", "regional"}};
+  const Counters& counts = runtime::counters();
+  const std::string line =
+      "tombolo: stats " +
+      (settings_.statistics == runtime::Statistics::json ? counts.as_json(facts)
+                                                         : counts.as_text(facts)) +
+      "\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+}  // namespace tombolo::dsm

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mpi/processes/members.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "host/mpi/host.h"
+#include "host/processes/process_mark.h"
+#include "mpi/processes/job.h"
+#include "runtime/processes/processes_here.h"
+
+namespace tombolo::mpi {
+namespace {
+
+std::string mark_of(const runtime::WorldName& world, int rank) {
+  return fmt::format("{} rank {}", world.name, rank);
+}
+
+// Never destroyed: windows may be made while the destructors of a program's static objects run.
+struct Members {
+  std::mutex mutex;
+  runtime::WorldName world;
+  host::ProcessMark mark;
+  host::MarkLookup marks;  // from the start: without it this process has no mark either
+  std::vector<MPI_Group> groups;
+  bool announced = false;
+  bool has_world = false;
+  bool looked = false;
+  int key = MPI_KEYVAL_INVALID;
+};
+Members& members() {
+  static auto& all = *new Members;
+  return all;
+}
+
+// Values of the attribute.
+char yes;
+char no;
+
+int copied_to_duplicates(MPI_Comm, int, void*, void* value, void* copy, int* copied) {
+  *static_cast<void**>(copy) = value;
+  *copied = 1;
+  return MPI_SUCCESS;
+}
+int not_destroyed(MPI_Comm, int, void*, void*) { return MPI_SUCCESS; }
+
+// The ranks of the world that have a mark; all of them where the launcher does not name the world,
+// or where some are on other hosts, whose marks are not seen here.
+std::vector<int> marked_ranks(const Members& all, int size) {
+  const bool visible = !all.world.name.empty() && all.world.here == size;
+  std::vector<int> ranks;
+  for (int rank = 0; rank < size; ++rank)
+    if (!visible || (all.marks.ok() && all.marks.is_taken(mark_of(all.world, rank))))
+      ranks.push_back(rank);
+  return ranks;
+}
+
+void look_at_world(Members& all) {
+  if (all.looked) return;
+  all.looked = true;
+  // The MPI was initialized by another way than through this library. The others find no mark of
+  // this process, and it must find none either.
+  if (!all.announced) {
+    all.world.name = "not announced";
+    all.world.here = static_cast<int>(runtime::processes_here());
+  }
+  int size = 0;
+  MPI_Group world = MPI_GROUP_NULL;
+  MPI_Group marked = MPI_GROUP_NULL;
+  host().Comm_size(MPI_COMM_WORLD, &size);
+  if (host().Comm_group(MPI_COMM_WORLD, &world) != MPI_SUCCESS) return;
+  const std::vector<int> ranks = marked_ranks(all, size);
+  if (host().Group_incl(world, static_cast<int>(ranks.size()), ranks.data(), &marked) ==
+      MPI_SUCCESS)
+    all.groups.push_back(marked);
+  host().Group_free(&world);
+}
+
+// By ranks: MPICH makes no difference of groups of which one is a session's.
+bool is_part_of(MPI_Group part, MPI_Group whole) {
+  int size = 0;
+  if (host().Group_size(part, &size) != MPI_SUCCESS) return false;
+  std::vector<int> ranks(static_cast<std::size_t>(size));
+  std::vector<int> there(ranks.size(), MPI_UNDEFINED);
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return host().Group_translate_ranks(part, size, ranks.data(), whole, there.data()) ==
+             MPI_SUCCESS &&
+         std::find(there.begin(), there.end(), MPI_UNDEFINED) == there.end();
+}
+
+bool is_known(Members& all, MPI_Comm comm) {
+  look_at_world(all);
+  MPI_Group group = MPI_GROUP_NULL;
+  if (host().Comm_group(comm, &group) != MPI_SUCCESS) return false;
+  bool known = false;
+  for (const MPI_Group whole : all.groups) known = known || is_part_of(group, whole);
+  host().Group_free(&group);
+  return known;
+}
+
+}  // namespace
+
+void announce_process() {
+  Members& all = members();
+  const std::lock_guard guard(all.mutex);
+  if (std::exchange(all.announced, true)) return;
+  all.world = runtime::world_name();
+  if (!all.world.name.empty() && all.marks.ok())
+    (void)all.mark.take(mark_of(all.world, all.world.rank));
+}
+
+void note_world() {
+  Members& all = members();
+  const std::lock_guard guard(all.mutex);
+  all.has_world = true;
+}
+
+const runtime::WorldName& own_world() { return members().world; }
+
+bool all_have_tombolo(MPI_Comm comm) {
+  Members& all = members();
+  const std::lock_guard guard(all.mutex);
+  // Open MPI says that MPI is initialized where a session is.
+  if (!job().has_world() || (all.announced && !all.has_world)) return true;
+  if (all.key == MPI_KEYVAL_INVALID)
+    host().Comm_create_keyval(copied_to_duplicates, not_destroyed, &all.key, nullptr);
+  void* value = nullptr;
+  int found = 0;
+  if (all.key != MPI_KEYVAL_INVALID &&
+      host().Comm_get_attr(comm, all.key, static_cast<void*>(&value), &found) == MPI_SUCCESS &&
+      found != 0)
+    return value == &yes;
+  const bool known = is_known(all, comm);
+  if (all.key != MPI_KEYVAL_INVALID) host().Comm_set_attr(comm, all.key, known ? &yes : &no);
+  return known;
+}
+
+void note_all_have_tombolo(MPI_Comm inter) {
+  Members& all = members();
+  const std::lock_guard guard(all.mutex);
+  MPI_Group local = MPI_GROUP_NULL;
+  MPI_Group remote = MPI_GROUP_NULL;
+  MPI_Group both = MPI_GROUP_NULL;
+  if (host().Comm_group(inter, &local) != MPI_SUCCESS) return;
+  if (host().Comm_remote_group(inter, &remote) == MPI_SUCCESS) {
+    if (host().Group_union(local, remote, &both) == MPI_SUCCESS) all.groups.push_back(both);
+    host().Group_free(&remote);
+  }
+  host().Group_free(&local);
+}
+
+void forget_members() {
+  Members& all = members();
+  const std::lock_guard guard(all.mutex);
+  for (MPI_Group& group : all.groups) host().Group_free(&group);
+  all.groups.clear();
+}
+
+}  // namespace tombolo::mpi

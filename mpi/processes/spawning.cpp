@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mpi/processes/spawning.h"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/options.h"
+#include "host/mpi/host.h"
+#include "host/processes/process_mark.h"
+#include "mpi/processes/job.h"
+#include "mpi/processes/members.h"
+#include "runtime/options/table.h"
+
+namespace tombolo::mpi {
+namespace {
+
+constexpr int tag = 0x7b1;  // no other message can be there yet
+constexpr Option preload{.variable = "LD_PRELOAD"};
+constexpr Option offer_of_parents{.variable = "TOMBOLO_SPAWNED_BY"};  // the root's mark
+
+// Of MPICH's launcher, which gives children nothing that names their parents: a name for their
+// number. One such spawn at a time has it.
+std::string offer_by_number(const std::string& launcher, int processes) {
+  return fmt::format("spawn {} {}", launcher, processes);
+}
+std::string answer_to(const std::string& offer) { return offer + " child"; }
+
+// --- The children's environment -----------------------------------------------------------------
+
+constexpr const char* old_key = "env";  // Open MPI 5 takes it with a warning
+
+// Open MPI's info key for it; null where the launcher hands its environment on by itself.
+const char* environment_key() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING + 1> text{};
+  int length = 0;
+  host().Get_library_version(text.data(), &length);
+  const std::string_view version(text.data());
+  constexpr std::string_view name = "Open MPI v";
+  if (!version.starts_with(name)) return nullptr;
+  return std::atoi(text.data() + name.size()) >= 5 ? "PMIX_ENVAR" : old_key;
+}
+
+// The program's own lines come first, and a line of its own for LD_PRELOAD holds.
+std::string lines_for(const std::string& programs, const std::string& offer) {
+  std::string lines = programs;
+  std::string left_out;
+  const auto add = [&](const std::string& variable, const std::string& value) {
+    const std::string line = fmt::format("{}{}={}", lines.empty() ? "" : "\n", variable, value);
+    if (value.empty() || value.find('\n') != std::string::npos) return;
+    if (lines.size() + line.size() < MPI_MAX_INFO_VAL)
+      lines += line;
+    else
+      left_out += " " + variable;
+  };
+  if (programs.find("LD_PRELOAD=") == std::string::npos)
+    add(std::string(preload.variable), text_of(preload));
+  add(std::string(offer_of_parents.variable), offer);
+  for (const runtime::OptionRow& row : runtime::option_table())
+    if (row.reader == runtime::Reader::library && !row.option.variable.empty())
+      add(std::string(row.option.variable), text_of(row.option));
+  if (!left_out.empty())
+    job().reports().own_once(fmt::format(
+        "MPI_Comm_spawn: the children do not get{}, since Open MPI takes {} characters of "
+        "environment for them; give them to the launcher's own environment",
+        left_out, MPI_MAX_INFO_VAL - 1));
+  return lines;
+}
+
+// The infos of a spawn, each with the environment.
+class Infos {
+ public:
+  Infos(std::span<const MPI_Info> given, const std::string& offer)
+      : infos_(given.begin(), given.end()) {
+    const char* const key = environment_key();
+    if (key == nullptr) return;
+    for (MPI_Info& info : infos_) {
+      MPI_Info made = MPI_INFO_NULL;
+      const bool none = info == MPI_INFO_NULL;
+      if ((none ? host().Info_create(&made) : host().Info_dup(info, &made)) != MPI_SUCCESS)
+        continue;
+      std::array<char, MPI_MAX_INFO_VAL + 1> programs{};
+      int found = 0;
+      host().Info_get(made, key, MPI_MAX_INFO_VAL, programs.data(), &found);
+      if (found == 0) {
+        host().Info_get(made, old_key, MPI_MAX_INFO_VAL, programs.data(), &found);
+        if (found != 0) host().Info_delete(made, old_key);
+      }
+      host().Info_set(made, key, lines_for(found != 0 ? programs.data() : "", offer).c_str());
+      info = made;
+      made_.push_back(made);
+    }
+  }
+  ~Infos() {
+    for (MPI_Info& info : made_) host().Info_free(&info);
+  }
+  Infos(const Infos&) = delete;
+  Infos& operator=(const Infos&) = delete;
+
+  const MPI_Info* get() const { return infos_.data(); }
+
+ private:
+  std::vector<MPI_Info> infos_;
+  std::vector<MPI_Info> made_;
+};
+
+// --- The parents --------------------------------------------------------------------------------
+
+std::string random_offer() {
+  std::uint64_t random = 0;
+  if (getrandom(&random, sizeof random, 0) != sizeof random) return {};
+  return fmt::format("{:016x}", random);
+}
+
+// The mark of the parents' root while children start.
+class Offer {
+ public:
+  explicit Offer(std::span<const int> processes) {
+    const std::string& launcher = own_world().launcher;
+    if (environment_key() != nullptr)
+      name_ = random_offer();
+    else if (!launcher.empty() && all_have_tombolo(MPI_COMM_WORLD))
+      name_ = offer_by_number(launcher, sum(processes));
+    if (name_.empty()) return;
+    // Another spawn of as many children has it until they have started: all that take part in that
+    // one are there already.
+    while (mark_.take(name_) == host::Taken::by_another) usleep(1000);
+  }
+
+  std::string name() const { return mark_.held() ? name_ : ""; }
+  // With all children connected: whether all of them, and so all on both sides, have Tombolo.
+  bool accepted(MPI_Comm inter) const {
+    if (!mark_.held() || !host::MarkLookup().is_taken(answer_to(name_))) return false;
+    int all = 0;
+    return host().Send(nullptr, 0, MPI_INT, 0, tag, inter) == MPI_SUCCESS &&
+           host().Recv(&all, 1, MPI_INT, 0, tag, inter, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
+           all != 0;
+  }
+
+ private:
+  static int sum(std::span<const int> processes) {
+    int all = 0;
+    for (const int each : processes) all += each;
+    return all;
+  }
+
+  std::string name_;
+  host::ProcessMark mark_;
+};
+
+int spawn_with_tombolo(const Spawning& s, bool is_root,
+                       const std::function<int(const MPI_Info*)>& call) {
+  int met = 0;
+  int result = MPI_SUCCESS;
+  // None waits for the offer's name while another of this spawn is in another one.
+  host().Barrier(s.comm);
+  if (is_root) {
+    const Offer offer(s.processes);
+    const Infos infos(s.infos, offer.name());
+    result = call(infos.get());
+    met = result == MPI_SUCCESS && *s.inter != MPI_COMM_NULL && offer.accepted(*s.inter) ? 1 : 0;
+    host().Bcast(&met, 1, MPI_INT, s.root, s.comm);
+  } else {
+    result = call(s.infos.data());
+    host().Bcast(&met, 1, MPI_INT, s.root, s.comm);
+  }
+  if (met != 0 && result == MPI_SUCCESS) note_all_have_tombolo(*s.inter);
+  return result;
+}
+
+}  // namespace
+
+int spawn(const Spawning& s, const std::function<int(const MPI_Info*)>& call) {
+  need_host();
+  int rank = 0;
+  int inter = 0;
+  // Wrong arguments get the host's own error.
+  if (s.comm == MPI_COMM_NULL || s.inter == nullptr ||
+      host().Comm_test_inter(s.comm, &inter) != MPI_SUCCESS || inter != 0 ||
+      host().Comm_rank(s.comm, &rank) != MPI_SUCCESS)
+    return call(s.infos.data());
+  const bool is_root = rank == s.root;
+  if (all_have_tombolo(s.comm)) return spawn_with_tombolo(s, is_root, call);
+  if (!is_root) return call(s.infos.data());
+  return call(Infos(s.infos, "").get());
+}
+
+// --- The children -------------------------------------------------------------------------------
+
+namespace {
+
+struct Child {
+  std::string offer;
+  host::ProcessMark answer;
+};
+Child& child() {
+  static auto& the_child = *new Child;
+  return the_child;
+}
+
+// At the first child, whether all parents have Tombolo: they are told of the children.
+bool parents_answer(MPI_Comm parents, bool all_children) {
+  Child& c = child();
+  if (!c.answer.held() || !host::MarkLookup().is_taken(c.offer)) return false;
+  MPI_Status root;
+  const int all = all_children ? 1 : 0;
+  if (host().Recv(nullptr, 0, MPI_INT, MPI_ANY_SOURCE, tag, parents, &root) != MPI_SUCCESS)
+    return false;
+  c.answer.drop();  // before the next spawn can look for a mark of this name
+  return host().Send(&all, 1, MPI_INT, root.MPI_SOURCE, tag, parents) == MPI_SUCCESS;
+}
+
+void prepare_for_parents() {
+  const runtime::WorldName& world = own_world();
+  Child& c = child();
+  if (world.rank != 0) return;
+  c.offer = text_of(offer_of_parents);
+  if (c.offer.empty() && !world.launcher.empty() && world.spawned > 0)
+    c.offer = offer_by_number(world.launcher, world.spawned);
+  if (!c.offer.empty()) (void)c.answer.take(answer_to(c.offer));
+}
+
+void meet_parents() {
+  MPI_Comm parents = MPI_COMM_NULL;
+  int rank = 0;
+  if (host().Comm_get_parent(&parents) == MPI_SUCCESS && parents != MPI_COMM_NULL) {
+    const bool all_children = all_have_tombolo(MPI_COMM_WORLD);
+    host().Comm_rank(MPI_COMM_WORLD, &rank);
+    int met = rank == 0 && parents_answer(parents, all_children) ? 1 : 0;
+    if (all_children) {
+      host().Bcast(&met, 1, MPI_INT, 0, MPI_COMM_WORLD);
+      if (met != 0) note_all_have_tombolo(parents);
+    }
+  }
+  child().answer.drop();
+}
+
+}  // namespace
+
+int initialize(const std::function<int()>& call) {
+  announce_process();
+  prepare_for_parents();
+  const int result = call();
+  if (result != MPI_SUCCESS) return result;
+  note_world();
+  if (check_host().ok()) meet_parents();
+  return result;
+}
+
+}  // namespace tombolo::mpi

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+// Purpose: stands in front of the C library's function that calls main(): the program's world is
+// made after its libraries and before its own constructors, and main() runs on a stack in it.
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/single_threaded.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "dsm/memory/agreement.h"
+#include "dsm/memory/cached_memory.h"
+#include "dsm/memory/inherited_memory.h"
+#include "dsm/memory/paged_memories.h"
+#include "dsm/memory/remote_memories.h"
+#include "dsm/memory/settings.h"
+#include "dsm/threads/instrumented_code.h"
+#include "dsm/threads/runtime_hooks.h"
+#include "dsm/transport/mpi/load.h"
+#include "host/faults/fault_router.h"
+#include "host/memory/loaded_modules.h"
+#include "host/processes/fixed_addresses.h"
+#include "pthreads/calls/calls.h"
+#include "pthreads/hosts/launched_servers.h"
+#include "pthreads/program/world_layout.h"
+#include "runtime/engines/chosen_core.h"
+#include "runtime/options/dsm_options.h"
+#include "runtime/options/options.h"
+
+extern "C" int __libc_start_main(int (*main)(int, char**, char**), int argc, char** argv,
+                                 void (*init)(), void (*fini)(), void (*loader_fini)(),
+                                 void* stack_end);
+
+// The runtime's own: the program's may lie in its memory, whose pages the runtime closes.
+char __libc_single_threaded = 0;
+
+namespace tombolo::dsm {
+namespace {
+
+void at_thread_end() {
+  Pthreads& own = *pthreads();
+  own.keys.destroy_values();
+  own.robust_mutexes.owner_ends();
+  own.cancel_enabled = true;
+  flush_output();
+}
+
+// A page cannot be had: by a handler of a signal.
+void give_up(const Status& why) {
+  const std::string line = "tombolo: " + why.message() + "\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+  _exit(EXIT_FAILURE);
+}
+
+// Nothing: as is usual for so many threads.
+std::optional<std::uint64_t> cache_of(const Settings& settings) {
+  if (!is_set(runtime::dsm_cache_option)) return std::nullopt;
+  return settings.cache_bytes;
+}
+
+Status refuse_sequential(const Settings& settings) {
+  if (settings.protocol != ProtocolKind::sequential) return {};
+  return Status::unsupported(
+      "protocol sequential is not there for programs of Pthreads with transport window: other "
+      "threads would take pages away that a system call of the program is using; use regional, "
+      "or transport map, where all stores are seen at once");
+}
+
+// Of cached pages, where there are none.
+Status refuse_settings_of_pages(const Settings& settings, const runtime::Options& options) {
+  if (settings.servers != 0)
+    return Status::bad_configuration(
+        "transport map has no use for memory servers: all processes map the same pages; see "
+        "TOMBOLO_DSM_SERVERS and --transport window");
+  if (!runtime::served({options.machine, options.native_atomics}).traits().coherent)
+    return Status::bad_configuration(
+        fmt::format("transport map needs a coherent machine, and {} is none; see TOMBOLO_MACHINE "
+                    "and --transport window",
+                    name(options.machine)));
+  for (const Option* option : {&runtime::dsm_cache_option, &runtime::dsm_protocol_option})
+    if (is_set(*option))
+      return Status::bad_configuration(
+          fmt::format("{} is of pages that processes cache, and with transport map all map the "
+                      "same pages; see TOMBOLO_DSM_TRANSPORT and --transport window",
+                      option->variable));
+  return {};
+}
+
+Status choose_kind(const Settings& settings, std::unique_ptr<ProgramMemories>& out) {
+  runtime::Options options = runtime::read_environment();
+  WantedRecords records{.statistics = options.statistics,
+                        .trace = text_of(runtime::dsm_trace_option)};
+  if (!options.complaints.empty()) return Status::bad_configuration(options.complaints.front());
+  if (settings.transport == TransportKind::map) {
+    TOMBOLO_TRY(refuse_settings_of_pages(settings, options));
+    out = std::make_unique<InheritedMemories>(std::move(records));
+    return {};
+  }
+  TOMBOLO_TRY(refuse_sequential(settings));
+  out = std::make_unique<PagedMemories>(PagedMemories::Settings{.options = std::move(options),
+                                                                .records = std::move(records),
+                                                                .cache_bytes = cache_of(settings),
+                                                                .memory_servers = settings.servers,
+                                                                .give_up = &give_up});
+  return {};
+}
+
+// ---- Between hosts ------------------------------------------------------------------------------
+
+Status check_for_hosts(const Settings& settings, const runtime::Options& options) {
+  if (!options.complaints.empty()) return Status::bad_configuration(options.complaints.front());
+  TOMBOLO_TRY(refuse_sequential(settings));
+  if (is_set(runtime::dsm_trace_option))
+    return Status::unsupported(
+        "a trace of a program of Pthreads with transport mpi: its processes are on several hosts; "
+        "see TOMBOLO_DSM_TRACE and --trace");
+  return {};
+}
+
+// As the first process has them: addresses go from process to process.
+void check_addresses(OneSided& job, const std::vector<host::LoadedModule>& modules) {
+  const Agreement all(&job);
+  std::string firsts = host::text_of(modules);
+  all.take_from_first(firsts);
+  const std::string differs = host::difference(modules, host::modules_in(firsts));
+  std::array<char, 64> name{};
+  gethostname(name.data(), name.size() - 1);
+  all.step(differs.empty()
+               ? Status()
+               : Status::bad_configuration(fmt::format(
+                     "process {} on host {} is not as process 0: {}. All processes need the same "
+                     "files, and kernels that lay out their addresses alike",
+                     job.rank(), name.data(), differs)));
+}
+
+// The C++ library's streams, which a constructor of the program makes: it does not run here.
+void make_library_streams() {
+  using Make = void(void*);
+  static char object;
+  auto* const make = reinterpret_cast<Make*>(dlsym(RTLD_DEFAULT, "_ZNSt8ios_base4InitC1Ev"));
+  if (make != nullptr) make(&object);
+}
+
+// More memory servers than processes are refused later.
+Thread threads_of(const OneSided& job, const Settings& settings) {
+  const auto processes = static_cast<Thread>(job.size());
+  return processes - std::min(settings.servers, processes - 1);
+}
+
+// The processes of the launcher's job; each as far as it goes without another one.
+OneSided* join(char** arguments, const Settings& settings, const Status& understood,
+               std::unique_ptr<ProgramMemories>& kind) {
+  const Agreement alone(nullptr);
+  alone.step(host::have_fixed_addresses(arguments));
+  const std::vector<host::LoadedModule> modules = host::loaded_modules();
+  World::runtime_starts_threads();
+  // The host MPI's threads leave the program's signals alone.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::unique_ptr<OneSided> job;
+  const Status joined = load_one_sided(job);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  alone.step(joined);
+  runtime::Options options = runtime::read_environment();
+  Agreement(job.get()).step(understood);
+  Agreement(job.get()).step(check_for_hosts(settings, options));
+  check_addresses(*job, modules);
+  if (job->rank() != 0) make_library_streams();
+  RemoteMemories::Settings chosen{
+      .statistics = options.statistics,
+      .cache_bytes = cache_of(settings).value_or(usual_cache_bytes(threads_of(*job, settings))),
+      .memory_servers = settings.servers,
+      .give_up = &give_up};
+  Agreement(job.get()).take_from_first(chosen.cache_bytes);
+  Agreement(job.get()).take_from_first(chosen.memory_servers);
+  kind = std::make_unique<RemoteMemories>(*job, chosen);
+  return job.release();  // to the end of the process
+}
+
+// A copy in the heap, behind which a null pointer is.
+char** in_heap(char** texts) {
+  Heap& heap = World::here()->heap();
+  std::size_t count = 0;
+  std::size_t bytes = 0;
+  for (; texts[count] != nullptr; ++count) bytes += std::strlen(texts[count]) + 1;
+  const std::size_t head = (count + 1) * sizeof(char*);
+  auto* const block =
+      static_cast<char*>(heap.allocate(head + bytes, alignof(std::max_align_t), false));
+  if (block == nullptr) return texts;
+  auto** const pointers = reinterpret_cast<char**>(block);
+  char* to = block + head;
+  for (std::size_t i = 0; i < count; ++i) {
+    pointers[i] = to;
+    to = std::strcpy(to, texts[i]) + std::strlen(texts[i]) + 1;
+  }
+  pointers[count] = nullptr;
+  return pointers;
+}
+
+// The kernel has put them where this process alone has them.
+void share_arguments(char**& arguments) {
+  arguments = in_heap(arguments);
+  environ = in_heap(environ);
+  if (arguments[0] == nullptr) return;
+  program_invocation_name = arguments[0];
+  char* const folder = std::strrchr(arguments[0], '/');
+  program_invocation_short_name = folder == nullptr ? arguments[0] : folder + 1;
+}
+
+// Null for memory that all processes map.
+ProgramMemory* cached_memory_of(const void* address) {
+  World* const world = World::here();
+  const bool caches = world != nullptr && world->layout().has_pages && world->owns(address);
+  return caches ? &world->memory() : nullptr;
+}
+
+constinit std::span<const std::byte> memory_of_the_program;
+
+// In the handler of a fault.
+const char* explain_fault(const void* address) {
+  const auto* const at = static_cast<const std::byte*>(address);
+  const std::span<const std::byte> all = memory_of_the_program;
+  if (at < all.data() || at >= all.data() + all.size())
+    return "; it was never in the memory that the program's threads share";
+  return "; in the memory that the program's threads share no page is there: a stack may be too "
+         "small";
+}
+
+void tell_of_faults() {
+  memory_of_the_program = World::here()->memory().memory();
+  const World::Inside inside;
+  (void)host::tell_faults(&explain_fault).ok();  // without it, faults are as ever
+}
+
+// Its parts that were compiled with store instrumentation.
+void serve_program() {
+  const WorldLayout& layout = World::here()->layout();
+  serve_instrumented_code({.memory_of = &cached_memory_of,
+                           .first_lock = layout.atomics(),
+                           .locks = WorldLayout::atomic_locks,
+                           .check = &must});
+  runtime_hooks.spans_have_changed = &tell_instrumented_code;
+}
+
+// In the first process it returns.
+void start_world(char** arguments) {
+  const World::HostThreads host{
+      .create = TOMBOLO_HOST(pthread_create),
+      .join = TOMBOLO_HOST(pthread_join),
+      .create_key = TOMBOLO_HOST(pthread_key_create),
+      .set_specific = TOMBOLO_HOST(pthread_setspecific),
+      .exit = TOMBOLO_HOST(exit),
+      .flush = &flush_streams,
+      .single_threaded = static_cast<char*>(dlsym(RTLD_DEFAULT, "__libc_single_threaded"))};
+  const Agreement alone(nullptr);
+  Settings settings;
+  const Status understood = read_settings(settings);
+  std::unique_ptr<ProgramMemories> kind;
+  World::Launched launched;
+  if (settings.transport == TransportKind::mpi)
+    launched = {.job = join(arguments, settings, understood, kind),
+                .make_team = [](OneSided& job) -> std::unique_ptr<LaunchedTeam> {
+                  return std::make_unique<LaunchedServers>(job);
+                }};
+  else
+    alone.step(understood.ok() ? choose_kind(settings, kind) : understood);
+  World::start(host, &at_thread_end, std::move(kind), launched);
+  World& world = *World::here();
+  if (world.holds_memory()) world.hold_memory();
+  runtime_hooks.cancellation_point = &end_if_cancelled;
+  serve_program();
+  tell_of_faults();
+  if (world.is_server()) world.serve();
+}
+
+// On the program's stack, where the runtime's calls are told from the program's.
+void prepare_program(char**& arguments) {
+  if (World::here()->is_launched()) share_arguments(arguments);
+  // Programs that it starts are no part of it.
+  unsetenv("LD_PRELOAD");
+}
+
+struct Program {
+  int (*main)(int, char**, char**);
+  int argc;
+  char** argv;
+  void (*init)();
+  void (*fini)();
+  void (*loader_fini)();
+  void* stack_end;
+};
+
+}  // namespace
+}  // namespace tombolo::dsm
+
+TOMBOLO_PTHREAD_CALL int __libc_start_main(int (*main)(int, char**, char**), int argc, char** argv,
+                                           void (*init)(), void (*fini)(), void (*loader_fini)(),
+                                           void* stack_end) {
+  using tombolo::dsm::Program;
+  tombolo::dsm::start_world(argv);
+  Program program{main, argc, argv, init, fini, loader_fini, stack_end};
+  const auto call = [](void* object) {
+    Program& p = *static_cast<Program*>(object);
+    tombolo::dsm::prepare_program(p.argv);
+    TOMBOLO_HOST(__libc_start_main)
+    (p.main, p.argc, p.argv, p.init, p.fini, p.loader_fini, p.stack_end);
+  };
+  tombolo::dsm::World::here()->run_on_first_stack(call, &program);
+  std::abort();  // it does not return
+}
