@@ -14,9 +14,8 @@ Left out, with the reason:
 - `edge` of a loop over all sites or of a range that is known not to be empty: it reads behind the
   end; of capacities and quarters (COSTS): room is made, or told of, a step earlier or later;
 - `off by one` of a word, or of entries that are words: a byte less is in the same line;
-- the fences of slumber.h, and the steps of turns.h, biased_turns.h, alarm.h and handover.h: tests
-  with threads find them by luck alone. The explorer finds all of them (litmus/programs/families/families.cpp has a twin each),
-  but for the fences of the compiler in biased_turns.h, whose order a test of the steps asks for;
+- the fences of slumber.h, and the steps of turns.h, alarm.h and handover.h: tests with threads find
+  them by luck alone. The explorer finds all of them (litmus/programs/families/families.cpp has a twin each);
 - the orders of atomic operations, which the processors of this host keep in any case, and locks
   within a process: the thread sanitizer judges those;
 - `check` of the run-time itself ("family: ..."): a caller cannot bring it about, and the twins of

@@ -3,20 +3,16 @@
 
 #include "base/check.h"
 #include "machine/waiting.h"
-#include "svp/places/default_place.h"
 #include "svp/scheduler/pool.h"
 
 namespace tombolo::svp {
 
 Exclusive::~Exclusive() {
-  const std::uint64_t last = last_.load();
-  TOMBOLO_CHECK(last == 0 || (Queue::is_biased(last) && !Queue::is_in(inside_[newest_].load())),
-                "an exclusive place ends before its families are synced");
+  TOMBOLO_CHECK(last_.load() == 0, "an exclusive place ends before its families are synced");
 }
 
 bool Exclusive::enter(QueuedTurn& turn, const Scope* creator) {
-  const auto words = [this](std::uint64_t last) { return words_of((last % alignof(Worker)) >> 1); };
-  if (Queue::enter(core_, &last_, number_of(turn), words, link_of, claim_of) == 0) return true;
+  if (Queue::enter(core_, &last_, number_of(turn), link_of, claim_of) == 0) return true;
   // A family that runs is in the queue: its descendants never find that empty.
   refuse_within_itself(creator);
   return false;
@@ -36,37 +32,6 @@ void Exclusive::await(Worker::Core::Word link) {
   static constexpr machine::WaitPolicy soon{.polls = 200};
   machine::Waiter waiter(soon, nullptr);
   while (link->load(std::memory_order_acquire) == 0) (void)waiter.step().ok();  // has no hook
-}
-
-Turn* Exclusive::leave(Turn& turn) {
-  // Another worker's, or of a creator that did not wait, or behind another one.
-  in_row_ = 0;
-  if (is_inside(turn)) return leave_by_bias(turn, newest_);  // BTU4
-  if (Queue::leave_alone(core_, &last_, number_of(turn), link_of)) return nullptr;
-  return leave_to_next(turn);
-}
-
-Turn* Exclusive::leave_to_next(Turn& turn) {
-  return turn_of(Queue::leave_to_next(core_, &last_, number_of(turn), link_of, claim_of,
-                                      &Exclusive::await, &Exclusive::drop));
-}
-
-std::uint64_t Exclusive::next_bias(const Worker& worker) {
-  if (biases_ == 0 && !Worker::Core::fences_asymmetrically()) biases_ = most_biases;
-  if (biases_ == most_biases) return 0;
-  newest_ = biases_++;
-  next_row_ *= row_factor;
-  return biased_to(worker, newest_);
-}
-
-// Another turn has come before the place was biased.
-void Exclusive::take_back_bias() {
-  --biases_;
-  next_row_ /= row_factor;
-}
-
-void Exclusive::delegate(const QueuedTurn& turn) {
-  (turn.pool == nullptr ? default_pool() : *turn.pool).delegate(*turn.task);
 }
 
 void Exclusive::run(const Turn& turn, Worker& worker) {

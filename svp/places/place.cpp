@@ -100,8 +100,7 @@ void AtPlace::begin_elsewhere(Task& task, const Scope& scope, Worker* worker) {
   TOMBOLO_CHECK(record_ == nullptr || record_->remote == nullptr,
                 "create: at a place of another process, where a function object does not exist: "
                 "name a thread function by remote<>");
-  if (is_exclusive() && !record_->exclusive->enter_if_empty(own_))
-    return queue(task, scope, worker);
+  if (is_exclusive() && !enter()) return queue(task, scope, worker);
   Pool* const own = record_ == nullptr ? nullptr : record_->pool;
   Pool& pool = own == nullptr ? default_pool() : *own;
   if (worker != nullptr)
@@ -110,13 +109,13 @@ void AtPlace::begin_elsewhere(Task& task, const Scope& scope, Worker* worker) {
 }
 
 void AtPlace::queue(Task& task, const Scope& scope, Worker* worker) {
-  Pool* const own = record_->pool != nullptr || worker == nullptr ? record_->pool : &worker->pool();
-  queued_ = new QueuedTurn(own);
+  queued_ = new QueuedTurn;
   queued_->task = &task;
   task.queued = 1;
   if (!record_->exclusive->enter(*queued_, scope.parent())) return;
   // Those before it have ended meanwhile.
-  Exclusive::delegate(*queued_);
+  Pool* const own = record_->pool != nullptr || worker == nullptr ? record_->pool : &worker->pool();
+  (own == nullptr ? default_pool() : *own).delegate(task);
 }
 
 void AtPlace::leave_queue(Task& task) {

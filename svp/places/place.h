@@ -122,7 +122,7 @@ class AtPlace {
   void begin(Task& task, const Scope& scope, Worker* worker) {
     if (worker == nullptr || !runs_here(*worker)) [[unlikely]]
       return begin_elsewhere(task, scope, worker);
-    if (is_exclusive() && !record_->exclusive->enter_if_empty(own_, *worker)) [[unlikely]]
+    if (is_exclusive() && !enter()) [[unlikely]]
       return queue(task, scope, worker);
     worker->offer(task);
   }
@@ -153,6 +153,8 @@ class AtPlace {
     if (record_ == nullptr || record_->pool == &worker.pool()) return true;
     return record_->pool == nullptr && record_->remote == nullptr;
   }
+  // False: others are there.
+  bool enter() { return record_->exclusive->enter_if_empty(own_); }
   void begin_elsewhere(Task& task, const Scope& scope, Worker* worker);
   void queue(Task& task, const Scope& scope, Worker* worker);
 

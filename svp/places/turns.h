@@ -59,44 +59,37 @@ struct Turns {
       return 0;
     return leave_to_next(core, last, turn, link, claim, await, drop);
   }
-  // The same in two steps. False: others are in the queue. `then`: its word from now on, without a
-  // turn: 0, or a bias (biased_turns.h).
-  template <class Link>
-  static bool leave_alone(C& core, Word last, Number turn, Link&& link, Number then = 0) {
-    return core.load(link(turn)) == 0 && core.compare_exchange(last, turn, then) == turn;
-  }
-  // Apart: a queue with others in it is rare, and its creators' code is to be short.
-  template <class Link, class Claim, class Await, class Drop>
-  [[gnu::noinline]] static Number leave_to_next(C& core, Word last, Number turn, Link&& link,
-                                                Claim&& claim, Await&& await, Drop&& drop) {
-    return first_wanted(core, last, linked_behind(core, turn, link, await), link, claim, await,
-                        drop);
-  }
 
- protected:
-  // The first turn from `next` on that was not given up, and is taken; 0: the queue is empty.
-  template <class Link, class Claim, class Await, class Drop>
-  static Number first_wanted(C& core, Word last, Number next, Link& link, Claim& claim,
-                             Await& await, Drop& drop) {
-    while (next != 0 && core.exchange(claim(next), 1) != 0) {
-      const Number given_up = next;
-      next = next_behind(core, last, given_up, link, await);
-      drop(given_up);
-    }
-    return next;
-  }
+ protected:  // for a broken twin
   template <class Link, class Await>
   static Number next_behind(C& core, Word last, Number turn, Link& link, Await& await) {
     return leave_alone(core, last, turn, link) ? 0 : linked_behind(core, turn, link, await);
   }
 
  private:
+  // False: others are in the queue.
+  template <class Link>
+  static bool leave_alone(C& core, Word last, Number turn, Link& link) {
+    return core.load(link(turn)) == 0 && core.compare_exchange(last, turn, 0) == turn;
+  }
   template <class Link, class Await>
   static Number linked_behind(C& core, Number turn, Link& link, Await& await) {
     const Word next = link(turn);
     if (const Number linked = core.load(next); linked != 0) return linked;
     await(next);  // another core is between its exchange and its link
     return core.load(next);
+  }
+  // Apart: a queue with others in it is rare, and its creators' code is to be short.
+  template <class Link, class Claim, class Await, class Drop>
+  [[gnu::noinline]] static Number leave_to_next(C& core, Word last, Number turn, Link link,
+                                                Claim claim, Await await, Drop drop) {
+    Number next = linked_behind(core, turn, link, await);
+    while (next != 0 && core.exchange(claim(next), 1) != 0) {
+      const Number given_up = next;
+      next = next_behind(core, last, given_up, link, await);
+      drop(given_up);
+    }
+    return next;
   }
 };
 

@@ -15,7 +15,6 @@
 
 #include "host/faults/fault_router.h"
 #include "host/processes/start_thread.h"
-#include "host/processes/thread_fence.h"
 #include "machine/place.h"
 #include "runtime/options/svp_options.h"
 #include "runtime/processes/processors_here.h"
@@ -104,7 +103,6 @@ Pool::Pool(const PoolSettings& settings) : settings_(settings), number_(next_num
   if (settings_.workers == 0) settings_.workers = runtime::processors_for(1 + settings_.neighbours);
   if (settings_.stack_bytes == 0) settings_.stack_bytes = stack_bytes_wanted();
   refuse_threads_in_processes();
-  host::ask_early_for_thread_fences();
   (void)host::tell_faults(&Worker::explain_fault).ok();  // without it, faults are as ever
   try {
     start_threads();

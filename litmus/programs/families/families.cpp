@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "litmus/explorer/explored.h"
 #include "litmus/programs/families/alarm_program.h"
-#include "litmus/programs/families/biased_turns_program.h"
 #include "litmus/programs/families/channel_program.h"
 #include "litmus/programs/families/deque_program.h"
 #include "litmus/programs/families/inbox_program.h"
@@ -21,9 +20,7 @@
 #include "svp/links/mailbox_link.h"
 #include "svp/links/ring_link.h"
 #include "svp/places/broken/careless_turns.h"
-#include "svp/places/broken/hasty_bias.h"
 #include "svp/places/broken/hasty_turns.h"
-#include "svp/places/broken/late_leave.h"
 #include "svp/places/broken/unclaimed_turns.h"
 #include "svp/remote/broken/eager_service.h"
 #include "svp/remote/broken/hasty_call.h"
@@ -74,17 +71,6 @@ template <class C, class Turns = svp::Turns<C>>
 ExploredProgram stopped_turns(const std::string& name, const std::string& about,
                               machine::Home cores) {
   return turns<C, Turns>(name, about, cores, 1, TurnsOrder::left_before_told, TurnsEnd::stopped);
-}
-
-template <class C, class Turns = svp::BiasedTurns<C>>
-ExploredProgram biased_turns(const std::string& name, const std::string& about, machine::Home cores,
-                             unsigned rounds, BiasedEnd end = BiasedEnd::run_by_its_core,
-                             const Bounds& bounds = {}) {
-  return {
-      .name = name, .about = about, .bounds = bounds, .cores = cores, .make = [=](machine::Home n) {
-        return std::unique_ptr<Program>(
-            std::make_unique<BiasedTurnsProgram<C, Turns>>(n, rounds, end));
-      }};
 }
 
 template <class C, class Channel = svp::WriteOnce<C>>
@@ -173,17 +159,6 @@ std::vector<ExploredProgram> family_programs() {
       turns<Explored>("families/exclusive-of-three", "three cores, a family each", 3, 1),
       stopped_turns<Explored>("families/exclusive-stopped",
                               "three cores, a family each, which are stopped behind others", 3),
-      biased_turns<Explored>("families/exclusive-biased",
-                             "two families of the core that the place is biased to, one of another",
-                             2, 2),
-      biased_turns<Explored>("families/exclusive-biased-of-three",
-                             "one of that core, and one each of two others", 3, 1),
-      biased_turns<Explored>("families/exclusive-biased-stolen",
-                             "two of that core, which another one runs, and one of a third", 3, 2,
-                             BiasedEnd::run_by_another),
-      biased_turns<Explored>("families/exclusive-biased-stopped",
-                             "one of that core, and one each of two others, stopped behind others",
-                             3, 1, BiasedEnd::stopped, {.evictions = 0}),
       channel<Explored>("families/channel", "core 0 writes, core 1 reads", 2, written),
       channel<Explored>("families/channel-of-two", "core 0 writes, two cores read", 3, written,
                         {.evictions = 0, .preemptions = 2}),
@@ -240,7 +215,6 @@ std::vector<ExploredProgram> broken_family_programs() {
   using NoWait = Omitting<Explored, Omit::wait>;
   using NoAtomics = Divided<Explored>;
   using NoFence = Omitting<Explored, Omit::fence>;
-  using NoHeavyFence = Omitting<Explored, Omit::fence_heavy>;
   const std::string exclusive = "families/exclusive/";
   const std::string of_channel = "families/channel/";
   using enum ChannelScript;
@@ -268,22 +242,6 @@ std::vector<ExploredProgram> broken_family_programs() {
       broken(turns<Explored>(exclusive + "told-before-left",
                              "a creator goes on before its turn was left", 2, 2,
                              TurnsOrder::told_before_left)),
-      broken(biased_turns<NoHeavyFence>("families/exclusive-biased/no-heavy-fence",
-                                        "the bias is taken away without a fence of its core", 2,
-                                        1)),
-      broken(biased_turns<NoPublish>("families/exclusive-biased/no-publish",
-                                     "families leave unpublished", 2, 1)),
-      broken(biased_turns<NoRefresh>("families/exclusive-biased/no-refresh",
-                                     "memory is not refreshed", 2, 1)),
-      broken(biased_turns<NoAtomics>("families/exclusive-biased/divided-atomics",
-                                     "atomics are a load and a store", 2, 1)),
-      broken(biased_turns<Explored, svp::broken::HastyBias<Explored>>(
-          "families/exclusive-biased/hasty",
-          "a turn enters by a bias without a look whether it was taken away", 2, 1)),
-      broken(biased_turns<Explored, svp::broken::LateLeave<Explored>>(
-          "families/exclusive-biased-stolen/late-leave",
-          "a turn that waits is taken without a look for a later one inside", 3, 2,
-          BiasedEnd::run_by_another)),
       broken(
           deque<NoPublish>("families/deque/no-publish", "tasks are shared unpublished", 2, {1}, 1)),
       broken(deque<NoRefresh>("families/deque/no-refresh", "tasks and results are not refreshed", 2,

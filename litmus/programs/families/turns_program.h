@@ -17,7 +17,6 @@
 
 #include "litmus/explorer/program.h"
 #include "litmus/explorer/run.h"
-#include "litmus/programs/families/exclusive_family.h"
 #include "svp/places/turns.h"
 #include "svp/scheduler/handover.h"
 
@@ -140,7 +139,15 @@ class TurnsProgram final : public Program {
         await_others(own);
     }
     void await_others(Number own) {
-      sync_family(core, run, own, state(own), result(own));
+      const Status status =
+          core.wait_until(state(own), [](std::uint64_t v) { return v == Hand::done_value; });
+      if (!status.ok()) run.fail(status.message());
+      std::uint64_t seen = 0;
+      core.refresh(result(own), sizeof seen);
+      (void)core.read(result(own), &seen, sizeof seen).ok();
+      if (seen != own)
+        run.fail(fmt::format("lost or stale data: after the sync of family {} its creator sees {}",
+                             own, seen));
       core.store(link(own), gone);  // the turn may lie in a frame that the creator leaves now
     }
     void serve(Number first) {
@@ -153,7 +160,16 @@ class TurnsProgram final : public Program {
         if (order == TurnsOrder::left_before_told) tell(done, first);
       }
     }
-    void run_one(Number turn) { run_family(core, turn, count(), result(turn), ran); }
+    void run_one(Number turn) {
+      std::uint64_t value = 0;
+      core.refresh(count(), sizeof value);
+      (void)core.read(count(), &value, sizeof value).ok();
+      ran.emplace_back(turn, ++value);
+      (void)core.write(count(), &value, sizeof value).ok();
+      core.publish(count(), sizeof value);
+      (void)core.write(result(turn), &turn, sizeof turn).ok();
+      core.publish(result(turn), sizeof turn);
+    }
     Number leave(Number turn) {
       return Turns::leave(
           core, last(), turn, [this](Number of) { return link(of); },
