@@ -52,7 +52,7 @@ slurm-test: env-test native ## Programs on virtual shared memory, and of familie
 
 .PHONY: hosts-test
 hosts-test: env-test native ## Pthreads programs between hosts, with the long tests: two hundred runs beside six loops among them.
-	@TOMBOLO_HOSTS_TEST=1 $(PYTEST) cli/tests/dsm_world_hosts_test.py
+	@TOMBOLO_HOSTS_TEST=1 $(PYTEST) cli/tests/dsm_pthreads_hosts_test.py
 
 .PHONY: lint
 lint: env-test build/release/build.ninja ## Layers, style, formatter, clang-tidy.

@@ -14,7 +14,7 @@ Left out, with the reason:
 - `edge` of a loop over all sites or of a range that is known not to be empty: it reads behind the
   end; of capacities and quarters (COSTS): room is made, or told of, a step earlier or later;
 - `off by one` of a word, or of entries that are words: a byte less is in the same line;
-- the fences of slumber.h, and the steps of turns.h, alarm.h and handover.h: tests with threads find
+- the fences of sleep_handshake.h, and the steps of turns.h, alarm.h and handover.h: tests with threads find
   them by luck alone. The explorer finds all of them (litmus/programs/families/families.cpp has a twin each);
 - the orders of atomic operations, which the processors of this host keep in any case, and locks
   within a process: the thread sanitizer judges those;
@@ -29,7 +29,7 @@ import re
 from twin_text import closing, line_at
 
 FOLDERS = ("channels", "family", "links", "places", "remote", "scheduler", "range.h")
-NOT_JUDGED = ("mpi", "link.h", "slumber.h")  # link.h: a contract
+NOT_JUDGED = ("mpi", "link.h", "sleep_handshake.h")  # link.h: a contract
 STATEMENT = r"(?:(?<=    )|(?<=[;{)] ))"  # at its beginning
 TOLD = re.compile(
     r"\b(?:open->|open\.)?call(?:->|\.)(?:ask_kill|ask_sync)\s*\((?=\)|reach_\))"

@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "cli"))
 
-from tombolo import compilers, dsm_world, paths  # noqa: E402
+from tombolo import compilers, dsm_pthreads, paths  # noqa: E402
 
 MACHINES = ("coherent", "flushed", "stale")
 SKIPPED = 77
@@ -231,7 +231,7 @@ def same(name: str, program: Path, data: Path) -> bool:
     right = bool(expected)
     print(f"{name}: {len(expected)} bytes under Pthreads, {seconds:.2f} s")
     for transport, machine in [("map", "coherent"), *(("window", machine) for machine in MACHINES)]:
-        env = dsm_world.environment(
+        env = dsm_pthreads.environment(
             PROCESSES, transport=transport, machine=machine, stats="json" if transport == "window" else None
         )
         output, seconds, told = run(command, env)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from dsm_test import COMMAND, TRANSPORTS, built, compile_c, run, sums  # noqa: F401
-from dsm_world_test import all_ended, compiled
+from dsm_pthreads_test import all_ended, compiled
 from tombolo import dsm, dsm_progress
 from tombolo.dsm import Choice
 

@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from dsm_world_test import CHECKS, LIMIT, installed, ours, run
+from dsm_pthreads_test import CHECKS, LIMIT, installed, ours, run
 from store_instrumentation_test import plugin  # noqa: F401
 from tombolo import compilers, dsm, dsm_atomics, libraries, paths
 from tombolo.errors import UserError
@@ -203,9 +203,9 @@ def test_nothing_is_told_unless_it_is_wanted():
 
 
 def compiled_check(name: str, *options: str) -> Path:
-    import dsm_world_test
+    import dsm_pthreads_test
 
-    return dsm_world_test.compiled(name, *options)
+    return dsm_pthreads_test.compiled(name, *options)
 
 
 COUNTER = """

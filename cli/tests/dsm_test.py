@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from full_disk import expect_the_trace_of_before, full_disk  # noqa: F401: a fixture
-from dsm_world_test import installed
+from dsm_pthreads_test import installed
 from tombolo import dsm, dsm_bench, libraries, paths
 from tombolo.app import made
 from tombolo.commands import bench_dsm

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tombolo import dsm_world, mpis
+from tombolo import dsm_pthreads, mpis
 
 LIMIT = 60
 
@@ -67,7 +67,7 @@ def test_a_process_that_the_others_would_wait_for_ends_with_a_sentence(left, lac
     program = compiled(PROGRAM, tmp_path / "program")
     monkeypatch.setenv("LD_PRELOAD", str(library))  # the runtime is put in front of it
     monkeypatch.setenv("THREADS_LEFT", str(left))
-    job = dsm_world.mpi_job([str(program)], 2, "48MiB", "4MiB", mpi="mpich")
+    job = dsm_pthreads.mpi_job([str(program)], 2, "48MiB", "4MiB", mpi="mpich")
     done = subprocess.run(job.argv, capture_output=True, text=True, timeout=LIMIT, env=job.env)
     if lacks is None:
         assert (done.returncode, done.stderr) == (0, "")

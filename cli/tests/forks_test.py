@@ -9,7 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from tombolo import dsm_world, launch, libraries
+from tombolo import dsm_pthreads, launch, libraries
 
 LIMIT = 60
 
@@ -106,7 +106,7 @@ def processes_of(program: Path) -> list[str]:
 
 
 def test_the_keeper_of_a_pthreads_program_looks_up_no_function(tmp_path):
-    done = run_beside_a_held_linker(tmp_path, THREADS_PROGRAM, dsm_world.environment(processes=2))
+    done = run_beside_a_held_linker(tmp_path, THREADS_PROGRAM, dsm_pthreads.environment(processes=2))
     assert (done.returncode, done.stderr) == (-signal.SIGTERM, "")
     for _ in range(100):
         if not processes_of(tmp_path / "program"):

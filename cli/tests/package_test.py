@@ -6,7 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tombolo import compilers, dsm, dsm_world, hints, libraries, paths, svp
+from tombolo import compilers, dsm, dsm_pthreads, hints, libraries, paths, svp
 from tombolo.commands import doctor
 from tombolo.errors import UserError
 
@@ -25,9 +25,9 @@ def package(tmp_path, monkeypatch) -> Path:
 
 
 def test_a_library_need_not_be_executable_but_a_program_must(package):
-    for name in (dsm.LIBRARY, dsm_world.LIBRARY, svp.ARCHIVE, dsm.LAUNCHER):
+    for name in (dsm.LIBRARY, dsm_pthreads.LIBRARY, svp.ARCHIVE, dsm.LAUNCHER):
         (package / name).touch(mode=0o644)
-    assert libraries.need_program(dsm_world.LIBRARY) == package / dsm_world.LIBRARY
+    assert libraries.need_program(dsm_pthreads.LIBRARY) == package / dsm_pthreads.LIBRARY
     assert libraries.find_program(dsm.LIBRARY) and libraries.find_program(svp.ARCHIVE)
     assert libraries.find_program(dsm.LAUNCHER) is None
 
@@ -52,7 +52,7 @@ def test_without_families_it_says_with_what_to_install_them_again(package):
 
 
 def test_a_package_that_lost_a_library_is_called_damaged(package):
-    for ask in (lambda: libraries.need("mpich"), dsm_world.library):
+    for ask in (lambda: libraries.need("mpich"), dsm_pthreads.library):
         with pytest.raises(UserError, match="is not in .*damaged.*: pip install ."):
             ask()
 

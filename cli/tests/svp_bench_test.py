@@ -75,7 +75,7 @@ def test_a_goal_that_is_not_reached_is_told(made, sentence):
     assert sentence in made.verdict()
 
 
-class Told(svp_bench.Contestant):
+class ChangeList(svp_bench.Contestant):
     """Lines of JSON without a program: each benchmark takes so many ns, by workers."""
 
     times = {1: {"tree T1": 100.0, "fib": 9.0}, 4: {"tree T1": 29.0, "fib": 3.0}}
@@ -88,7 +88,7 @@ class Told(svp_bench.Contestant):
 
 
 def test_the_efficiency_of_several_workers_is_told_and_judged():
-    rows = svp_bench.measure([Told("families", [])], [1, 4], 1, False, lambda text: None)
+    rows = svp_bench.measure([ChangeList("families", [])], [1, 4], 1, False, lambda text: None)
     by_title = {made.title: made for made in rows}
     tree = by_title["tree T1, 4 workers"]
     assert tree.efficiency == pytest.approx(100 / (4 * 29))
@@ -97,7 +97,7 @@ def test_the_efficiency_of_several_workers_is_told_and_judged():
     assert by_title["fib, 4 workers"].efficiency == pytest.approx(0.75)
     assert "efficiency" not in by_title["fib, 4 workers"].verdict()
     assert by_title["tree T1, 1 worker"].efficiency is None
-    alone = svp_bench.measure([Told("families", [])], [4], 1, False, lambda text: None)
+    alone = svp_bench.measure([ChangeList("families", [])], [4], 1, False, lambda text: None)
     assert [made.efficiency for made in alone] == [None, None]
 
 
@@ -121,7 +121,7 @@ def test_an_efficiency_is_judged_by_that_of_threads_that_share_nothing(each, fau
 
 def test_those_in_processes_of_their_own_run_once():
     told = []
-    entries = [Told("families", []), Told("families in another process", [], workers=1)]
+    entries = [ChangeList("families", []), ChangeList("families in another process", [], workers=1)]
     svp_bench.measure(entries, [4, 1], 1, False, told.append)
     assert [text.split(": ") for text in told] == [
         ["round 1, 4 workers", "families"],

@@ -58,14 +58,14 @@ static void scale(Index i, In<int> by, InArray<double> from, OutArray<double> to
 static int data(Job& job) {
   for (const std::size_t n : {1, 100, 40000})
     for (unsigned process = 0; process < job.processes(); ++process)
-      for (std::size_t way = 0; way < std::size(carriage_names); ++way) {
+      for (std::size_t way = 0; way < std::size(transport_names); ++way) {
         std::vector<double> from(n);
         std::iota(from.begin(), from.end(), 1.0);
         SharedArray<double> shared_from(n), shared_to(n);
         std::copy(from.begin(), from.end(), shared_from.begin());
         std::vector<double> to(n, -1);
         std::vector<int> count(n, 5), other(n, 7);
-        const Place place = job.place(process, static_cast<Carriage>(way));
+        const Place place = job.place(process, static_cast<Transport>(way));
         const Range range{.limit = static_cast<Index>(n)};
         auto plain = create(place, range, remote<&scale>, 3, from, to, count);
         auto shared = create(place, range, remote<&scale>, 4, std::span<const double>(shared_from),
@@ -147,7 +147,7 @@ static void reads(Global<long>& never) { never.read(); }
 // Values before and after the create, taken before and after the sync; a kill of a blocked thread.
 static int channels(Job& job) {
   for (unsigned process = 0; process < job.processes(); ++process) {
-    for (const Carriage way : {Carriage::best, Carriage::stream})
+    for (const Transport way : {Transport::best, Transport::stream})
       for (const bool early : {true, false}) {
         Global<long> start;
         Shared<long> sum(5);

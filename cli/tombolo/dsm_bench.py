@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from tombolo import compilers, dsm, dsm_world, files, libraries, paths
+from tombolo import compilers, dsm, dsm_pthreads, files, libraries, paths
 from tombolo.errors import UserError
 
 FLAGS = ["-O3", "-march=native", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-pthread"]
@@ -219,7 +219,7 @@ def run(kernel: Kernel, contestant: Contestant, threads: int, quick: bool) -> di
 def _world(contestant: Contestant, threads: int, cache: str) -> dict[str, str]:
     """Of a program of Pthreads whose threads are processes."""
     window = contestant.transport == "window"
-    return dsm_world.environment(
+    return dsm_pthreads.environment(
         max(threads, 2), MEMORY if window else MAPPED_MEMORY, contestant.transport,
         contestant.machine if window else None, cache if window else None,
     )  # fmt: skip
@@ -234,7 +234,7 @@ def contestants(machines: list[str]) -> list[Contestant]:
 def programs(machines: list[str]) -> list[Contestant]:
     """Pthreads, and its programs by each transport: unchanged, and compiled by tombolo-cc in each way."""
     libraries.refresh("compiler")
-    dsm_world.library()
+    dsm_pthreads.library()
     compilers.need_plugin()
     made = (UNCHANGED, *compilers.VARIANTS)
     ours = [replace(each, made=name) for each in _by_transport(machines) for name in made]

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "dsm/memory/usual_sizes.h"
+#include "dsm/memory/default_sizes.h"
 #include "host/faults/caught_calls.h"
 #include "host/memory/memory_room.h"
 
@@ -32,9 +32,9 @@ Status can_cache_pages() {
   return host::available(host::FaultMechanism::automatic);
 }
 
-std::uint64_t usual_cache_bytes(Thread threads) {
-  return usual_cache_bytes(host::memory_room().bytes, threads,
-                           fewest_cached_pages * host::page_bytes());
+std::uint64_t default_cache_bytes(Thread threads) {
+  return default_cache_bytes(host::memory_room().bytes, threads,
+                             fewest_cached_pages * host::page_bytes());
 }
 
 Status shape_of_caches(const MemoryPlan& plan, std::uint64_t cache_bytes, Shape& out) {

@@ -35,7 +35,7 @@ using CachedMemory = PagedMemory<Counting<CoreTransport<C>>, FaultPages, Regiona
 Status can_cache_pages();
 
 // A cache's, if its size is not given: those of all threads have memory.
-std::uint64_t usual_cache_bytes(Thread threads);
+std::uint64_t default_cache_bytes(Thread threads);
 
 // Errors: bad_configuration for a cache that is too small, and a memory that is too large.
 Status shape_of_caches(const MemoryPlan& plan, std::uint64_t cache_bytes, Shape& out);

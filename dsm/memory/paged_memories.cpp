@@ -55,7 +55,7 @@ Status PagedMemories::make(const MemoryPlan& plan) {
   if (!settings_.options.complaints.empty())
     return Status::bad_configuration(settings_.options.complaints.front());
   TOMBOLO_TRY(can_cache_pages());
-  if (!settings_.cache_bytes) settings_.cache_bytes = usual_cache_bytes(plan_.threads);
+  if (!settings_.cache_bytes) settings_.cache_bytes = default_cache_bytes(plan_.threads);
   TOMBOLO_TRY(shape_of_caches(plan_, *settings_.cache_bytes, shape_));
   shape_.servers = settings_.memory_servers;
   shape_.in_place = can_lie_in_place();

@@ -7,7 +7,7 @@
 #include <set>
 #include <string>
 
-#include "pthreads/program/world_layout.h"
+#include "pthreads/program/program_layout.h"
 
 namespace tombolo::dsm {
 namespace {
@@ -16,8 +16,8 @@ constinit Pthreads* of_this_process = nullptr;
 
 }  // namespace
 
-Pthreads::Pthreads(World& made)
-    : world(made),
+Pthreads::Pthreads(ThreadedProgram& made)
+    : program(made),
       mutexes(made.memory(), made.objects()),
       robust_mutexes(made.memory(), made.objects(), mutexes),
       conditions(made.memory(), made.objects(), mutexes),
@@ -29,16 +29,16 @@ Pthreads::Pthreads(World& made)
       waited(made.observer()) {}
 
 Pthreads* pthreads() {
-  World* const world = World::here();
-  return world == nullptr ? nullptr : &pthreads_of(*world);
+  ThreadedProgram* const program = ThreadedProgram::here();
+  return program == nullptr ? nullptr : &pthreads_of(*program);
 }
 
-Pthreads& pthreads_of(World& world) {
+Pthreads& pthreads_of(ThreadedProgram& program) {
   static constinit ProgramMemory* known = nullptr;
-  if (known != &world.memory()) {
+  if (known != &program.memory()) {
     // The objects that a fork has left here are the first process's.
-    known = &world.memory();
-    of_this_process = new Pthreads(world);
+    known = &program.memory();
+    of_this_process = new Pthreads(program);
   }
   return *of_this_process;
 }
@@ -53,8 +53,8 @@ int refuse(const char* call, const char* why) {
 
 void end_if_cancelled() {
   Pthreads* const own = pthreads();
-  if (own == nullptr || !own->cancel_enabled || own->world.is_first()) return;
-  if (own->world.threads().cancel_asked(own->world.self()))
+  if (own == nullptr || !own->cancel_enabled || own->program.is_first()) return;
+  if (own->program.threads().cancel_asked(own->program.self()))
     TOMBOLO_HOST(pthread_exit)(PTHREAD_CANCELED);
 }
 

@@ -18,15 +18,15 @@
 #include "dsm/threads/objects/semaphores.h"
 #include "dsm/threads/waited.h"
 #include "pthreads/calls/host_calls.h"
-#include "pthreads/program/world.h"
+#include "pthreads/program/threaded_program.h"
 
 namespace tombolo::dsm {
 
 // Of one process.
 struct Pthreads {
-  explicit Pthreads(World& made);
+  explicit Pthreads(ThreadedProgram& made);
 
-  World& world;
+  ThreadedProgram& program;
   Mutexes mutexes;
   RobustMutexes robust_mutexes;
   Conditions conditions;
@@ -41,12 +41,12 @@ struct Pthreads {
 
 // Those of this process; null before main, while libraries are set up.
 Pthreads* pthreads();
-Pthreads& pthreads_of(World& world);
+Pthreads& pthreads_of(ThreadedProgram& program);
 // Those of this process if the object at `address` is in the program's memory, else null: then it
 // is the C library's.
 inline Pthreads* pthreads_for(const void* address) {
-  World* const world = World::here();
-  return world != nullptr && world->owns(address) ? &pthreads_of(*world) : nullptr;
+  ThreadedProgram* const program = ThreadedProgram::here();
+  return program != nullptr && program->owns(address) ? &pthreads_of(*program) : nullptr;
 }
 
 inline MutexKind kind_of(const pthread_mutex_t* mutex) {

@@ -50,7 +50,7 @@ int waited(Pthreads& own, pthread_cond_t* condition, pthread_mutex_t* mutex,
 TOMBOLO_PTHREAD_CALL int pthread_cond_init(pthread_cond_t* condition,
                                            const pthread_condattr_t* attributes) noexcept {
   if (Pthreads* const own = pthreads_for(condition); own != nullptr)
-    own->world.objects().remove(condition);  // of one that was not destroyed
+    own->program.objects().remove(condition);  // of one that was not destroyed
   return TOMBOLO_HOST(pthread_cond_init)(condition, attributes);
 }
 

@@ -23,7 +23,7 @@
 #include "pthreads/calls/calls.h"
 
 using tombolo::dsm::refuse;
-using tombolo::dsm::World;
+using tombolo::dsm::ThreadedProgram;
 
 namespace {
 
@@ -72,9 +72,9 @@ int error_of(const char* file) {
 // `make` is the C library's call.
 template <class Looked, class Make>
 int become(const char* call, Looked&& looked, Make&& make) {
-  World* const world = World::here();
-  if (world == nullptr || world->is_in_a_child()) return make();
-  if (!world->is_first() || world->is_launched()) {
+  ThreadedProgram* const program = ThreadedProgram::here();
+  if (program == nullptr || program->is_in_a_child()) return make();
+  if (!program->is_first() || program->is_launched()) {
     errno = refuse(call,
                    "on several hosts, and in another thread than the first, this process is not "
                    "the one that would become the other program; posix_spawn and system are there");
@@ -84,8 +84,8 @@ int become(const char* call, Looked&& looked, Make&& make) {
     errno = error;
     return -1;
   }
-  if (!world->has_processes()) return make();
-  world->end_others();
+  if (!program->has_processes()) return make();
+  program->end_others();
   make();
   const std::string line =
       fmt::format("tombolo: {}: {}; the program's other threads have ended for it\n", call,

@@ -25,9 +25,9 @@ bool power_of_2(std::size_t n) { return n != 0 && (n & (n - 1)) == 0; }
 // Null and ENOMEM if there is none left.
 void* get(std::size_t bytes, std::size_t alignment, bool zero) {
   void* block = nullptr;
-  if (World* const world = World::here(); world != nullptr) {
-    const World::Busy busy(*world);
-    block = world->heap().allocate(bytes, alignment, zero);
+  if (ThreadedProgram* const program = ThreadedProgram::here(); program != nullptr) {
+    const ThreadedProgram::Busy busy(*program);
+    block = program->heap().allocate(bytes, alignment, zero);
   } else {
     // A library's constructor.
     block = PrivateHeap::allocate(bytes, alignment);
@@ -39,16 +39,16 @@ void* get(std::size_t bytes, std::size_t alignment, bool zero) {
 
 std::size_t usable(const void* block) {
   if (PrivateHeap::has(block)) return PrivateHeap::usable(block);
-  return World::here()->heap().usable(block);
+  return ThreadedProgram::here()->heap().usable(block);
 }
 
 void give_back(void* block) {
   if (block == nullptr) return;
   if (PrivateHeap::has(block)) return PrivateHeap::free(block);
-  World* const world = World::here();
-  if (world == nullptr) return;  // of the program, and this process's own part of it ends
-  const World::Busy busy(*world);
-  world->heap().free(block);
+  ThreadedProgram* const program = ThreadedProgram::here();
+  if (program == nullptr) return;  // of the program, and this process's own part of it ends
+  const ThreadedProgram::Busy busy(*program);
+  program->heap().free(block);
 }
 
 void* change(void* block, std::size_t bytes) {

@@ -13,10 +13,10 @@
 #include "host/memory/page.h"
 #include "host/memory/raw_calls.h"
 #include "pthreads/calls/calls.h"
-#include "pthreads/program/world_layout.h"
+#include "pthreads/program/program_layout.h"
 
 using tombolo::dsm::refuse;
-using tombolo::dsm::World;
+using tombolo::dsm::ThreadedProgram;
 using tombolo::host::AddressRange;
 
 namespace {
@@ -46,19 +46,19 @@ bool is_aligned(const void* at) {
   return reinterpret_cast<std::uint64_t>(at) % tombolo::host::page_bytes() == 0;
 }
 
-bool is_of_the_program(World& world, const AddressRange& range) {
-  const auto low = reinterpret_cast<std::uint64_t>(world.memory().memory().data());
-  return range.overlaps({low, low + world.memory().memory().size()});
+bool is_of_the_program(ThreadedProgram& program, const AddressRange& range) {
+  const auto low = reinterpret_cast<std::uint64_t>(program.memory().memory().data());
+  return range.overlaps({low, low + program.memory().memory().size()});
 }
 
 void give_back(const AddressRange& pages) {
   tombolo::host::raw::advise(reinterpret_cast<void*>(pages.low), pages.bytes(), MADV_REMOVE);
 }
 
-void unmap_here(World& world, const AddressRange& range) {
-  const World::Busy busy(world);
+void unmap_here(ThreadedProgram& program, const AddressRange& range) {
+  const ThreadedProgram::Busy busy(program);
   // Pages of this process alone could not be discarded without their homes.
-  world.mappings().unmap(range, world.layout().has_pages ? nullptr : &give_back);
+  program.mappings().unmap(range, program.layout().has_pages ? nullptr : &give_back);
 }
 
 bool fill(void* at, std::size_t bytes, int flags, int file, off_t offset) {
@@ -66,11 +66,11 @@ bool fill(void* at, std::size_t bytes, int flags, int file, off_t offset) {
          read_whole(file, offset, static_cast<std::byte*>(at), bytes);
 }
 
-void* map_here(World& world, std::size_t bytes, int flags, int file, off_t offset) {
+void* map_here(ThreadedProgram& program, std::size_t bytes, int flags, int file, off_t offset) {
   void* block = nullptr;
   {
-    const World::Busy busy(world);
-    block = world.mappings().map(in_pages(bytes));
+    const ThreadedProgram::Busy busy(program);
+    block = program.mappings().map(in_pages(bytes));
   }
   if (block == nullptr) {
     errno = ENOMEM;
@@ -78,21 +78,22 @@ void* map_here(World& world, std::size_t bytes, int flags, int file, off_t offse
   }
   if (fill(block, bytes, flags, file, offset)) return block;
   const int error = errno;
-  unmap_here(world, range_of(block, bytes));
+  unmap_here(program, range_of(block, bytes));
   errno = error;
   return MAP_FAILED;
 }
 
 // In the place of memory that is mapped already.
-void* map_again(World& world, void* at, std::size_t bytes, int flags, int file, off_t offset) {
+void* map_again(ThreadedProgram& program, void* at, std::size_t bytes, int flags, int file,
+                off_t offset) {
   if (!is_aligned(at)) {
     errno = EINVAL;
     return MAP_FAILED;
   }
   bool held = false;
   {
-    const World::Busy busy(world);
-    held = world.mappings().holds(range_of(at, bytes));
+    const ThreadedProgram::Busy busy(program);
+    held = program.mappings().holds(range_of(at, bytes));
   }
   if (!held) {
     errno = refuse("mmap at a fixed address",
@@ -100,7 +101,7 @@ void* map_again(World& world, void* at, std::size_t bytes, int flags, int file, 
                    "addresses it would be mapped in one process only");
     return MAP_FAILED;
   }
-  if (world.layout().has_pages)
+  if (program.layout().has_pages)
     std::memset(at, 0, in_pages(bytes));
   else
     give_back(range_of(at, bytes));
@@ -110,15 +111,15 @@ void* map_again(World& world, void* at, std::size_t bytes, int flags, int file, 
 // How a call of mmap() is served.
 enum class Service { by_the_heap, in_place, by_the_kernel, refused };
 
-Service service_of(World* world, const AddressRange& range, int access, int flags) {
-  if (world == nullptr || range.empty()) return Service::by_the_kernel;
+Service service_of(ThreadedProgram* program, const AddressRange& range, int access, int flags) {
+  if (program == nullptr || range.empty()) return Service::by_the_kernel;
   const bool is_anonymous = (flags & MAP_ANONYMOUS) != 0;
   // The processes that are forked later have it as it is.
-  const bool is_the_same_in_all = (access & PROT_WRITE) == 0 && !world->has_processes();
+  const bool is_the_same_in_all = (access & PROT_WRITE) == 0 && !program->has_processes();
   if (!is_anonymous && (flags & MAP_TYPE) != MAP_PRIVATE)
     return is_the_same_in_all ? Service::by_the_kernel : Service::refused;
   const bool is_fixed = (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0;
-  if (is_fixed && is_of_the_program(*world, range))
+  if (is_fixed && is_of_the_program(*program, range))
     // It is mapped: the kernel says so.
     return (flags & MAP_FIXED_NOREPLACE) != 0 ? Service::by_the_kernel : Service::in_place;
   if (!is_anonymous && is_the_same_in_all) return Service::by_the_kernel;
@@ -129,12 +130,12 @@ Service service_of(World* world, const AddressRange& range, int access, int flag
 
 TOMBOLO_PTHREAD_CALL void* mmap(void* at, std::size_t bytes, int access, int flags, int file,
                                 off_t offset) noexcept {
-  World* const world = World::here();
-  switch (service_of(world, range_of(at, bytes), access, flags)) {
+  ThreadedProgram* const program = ThreadedProgram::here();
+  switch (service_of(program, range_of(at, bytes), access, flags)) {
     case Service::by_the_heap:
-      return map_here(*world, bytes, flags, file, offset);
+      return map_here(*program, bytes, flags, file, offset);
     case Service::in_place:
-      return map_again(*world, at, bytes, flags, file, offset);
+      return map_again(*program, at, bytes, flags, file, offset);
     case Service::refused:
       errno = refuse("mmap", "a file that is shared would be mapped in one process only");
       return MAP_FAILED;
@@ -150,13 +151,14 @@ TOMBOLO_PTHREAD_CALL void* mmap64(void* at, std::size_t bytes, int access, int f
 }
 
 TOMBOLO_PTHREAD_CALL int munmap(void* at, std::size_t bytes) noexcept {
-  World* const world = World::here();
-  if (world == nullptr || !world->owns(at)) return static_cast<int>(syscall(SYS_munmap, at, bytes));
+  ThreadedProgram* const program = ThreadedProgram::here();
+  if (program == nullptr || !program->owns(at))
+    return static_cast<int>(syscall(SYS_munmap, at, bytes));
   if (bytes == 0 || !is_aligned(at)) {
     errno = EINVAL;
     return -1;
   }
-  unmap_here(*world, range_of(at, bytes));
+  unmap_here(*program, range_of(at, bytes));
   return 0;
 }
 
@@ -166,8 +168,8 @@ TOMBOLO_PTHREAD_CALL void* mremap(void* at, std::size_t had, std::size_t wanted,
   va_start(list, flags);
   void* const to = (flags & MREMAP_FIXED) != 0 ? va_arg(list, void*) : nullptr;
   va_end(list);
-  World* const world = World::here();
-  if (world == nullptr || !world->owns(at))
+  ThreadedProgram* const program = ThreadedProgram::here();
+  if (program == nullptr || !program->owns(at))
     return reinterpret_cast<void*>(syscall(SYS_mremap, at, had, wanted, flags, to));
   if ((flags & (MREMAP_FIXED | MREMAP_DONTUNMAP)) != 0) {
     errno = refuse("mremap to a fixed address", "memory of the program stays where it is");
@@ -175,11 +177,11 @@ TOMBOLO_PTHREAD_CALL void* mremap(void* at, std::size_t had, std::size_t wanted,
   }
   if (in_pages(wanted) <= in_pages(had)) {
     const auto low = reinterpret_cast<std::uint64_t>(at);
-    unmap_here(*world, {low + in_pages(wanted), low + in_pages(had)});
+    unmap_here(*program, {low + in_pages(wanted), low + in_pages(had)});
     return at;
   }
   void* const moved =
-      (flags & MREMAP_MAYMOVE) != 0 ? map_here(*world, wanted, MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
+      (flags & MREMAP_MAYMOVE) != 0 ? map_here(*program, wanted, MAP_ANONYMOUS, -1, 0) : MAP_FAILED;
   if (moved == MAP_FAILED) {
     errno = ENOMEM;
     return MAP_FAILED;
@@ -191,10 +193,10 @@ TOMBOLO_PTHREAD_CALL void* mremap(void* at, std::size_t had, std::size_t wanted,
 
 // Private memory is zero after it was discarded; memory that processes share is not.
 TOMBOLO_PTHREAD_CALL int madvise(void* at, std::size_t bytes, int advice) noexcept {
-  World* const world = World::here();
-  if (world != nullptr && world->owns(at) && advice == MADV_DONTNEED) {
+  ThreadedProgram* const program = ThreadedProgram::here();
+  if (program != nullptr && program->owns(at) && advice == MADV_DONTNEED) {
     // Pages of this process alone could not be discarded without their homes.
-    if (world->layout().has_pages) return std::memset(at, 0, bytes), 0;
+    if (program->layout().has_pages) return std::memset(at, 0, bytes), 0;
     advice = MADV_REMOVE;
   }
   return static_cast<int>(syscall(SYS_madvise, at, bytes, advice));

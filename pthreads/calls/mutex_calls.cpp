@@ -25,7 +25,7 @@ int taken(Pthreads& own, const pthread_mutex_t* mutex, int error) {
 TOMBOLO_PTHREAD_CALL int pthread_mutex_init(pthread_mutex_t* mutex,
                                             const pthread_mutexattr_t* attributes) noexcept {
   if (Pthreads* const own = pthreads_for(mutex); own != nullptr)
-    own->world.objects().remove(mutex);  // of one that was not destroyed
+    own->program.objects().remove(mutex);  // of one that was not destroyed
   // The kind is kept in the object.
   return TOMBOLO_HOST(pthread_mutex_init)(mutex, attributes);
 }
@@ -93,7 +93,7 @@ const void* address_of(const pthread_spinlock_t* lock) { return const_cast<const
 
 TOMBOLO_PTHREAD_CALL int pthread_spin_init(pthread_spinlock_t* lock, int shared) noexcept {
   if (Pthreads* const own = pthreads_for(address_of(lock)); own != nullptr)
-    own->world.objects().remove(address_of(lock));
+    own->program.objects().remove(address_of(lock));
   return TOMBOLO_HOST(pthread_spin_init)(lock, shared);
 }
 

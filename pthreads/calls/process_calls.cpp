@@ -18,10 +18,11 @@
 using tombolo::dsm::Pthreads;
 using tombolo::dsm::pthreads;
 using tombolo::dsm::refuse;
-using tombolo::dsm::World;
+using tombolo::dsm::ThreadedProgram;
 
 TOMBOLO_PTHREAD_CALL void exit(int status) noexcept {
-  if (World* const world = World::here(); world != nullptr) world->exit(status);
+  if (ThreadedProgram* const program = ThreadedProgram::here(); program != nullptr)
+    program->exit(status);
   TOMBOLO_HOST(exit)(status);
   __builtin_unreachable();
 }
@@ -35,15 +36,15 @@ void read_actions(const posix_spawn_file_actions_t* actions) {
   constexpr std::size_t words_of_one = 4;
   if (actions == nullptr || actions->__actions == nullptr) return;
   const auto* const words = reinterpret_cast<char* const*>(actions->__actions);
-  const World& world = *World::here();
+  const ThreadedProgram& program = *ThreadedProgram::here();
   for (std::size_t i = 0; i < static_cast<std::size_t>(actions->__used) * words_of_one; ++i)
-    if (char* const word = words[i]; world.owns(word)) tombolo::dsm::read_text(word);
+    if (char* const word = words[i]; program.owns(word)) tombolo::dsm::read_text(word);
 }
 
 // Another program gets descriptors of its parent. 0, or an error's number after one message.
 int refused_here(const char* call) {
-  World* const world = World::here();
-  if (world == nullptr || !world->is_server()) return 0;
+  ThreadedProgram* const program = ThreadedProgram::here();
+  if (program == nullptr || !program->is_server()) return 0;
   return refuse(call,
                 "in a thread on another host the new program would not have the program's "
                 "descriptors; the first thread can start it");
@@ -52,7 +53,7 @@ int refused_here(const char* call) {
 void read_all(const char* file, const posix_spawn_file_actions_t* actions,
               const posix_spawnattr_t* attributes, char* const* arguments,
               char* const* environment) {
-  if (World::here() == nullptr) return;
+  if (ThreadedProgram::here() == nullptr) return;
   tombolo::dsm::read_text(file);
   tombolo::dsm::read_texts(arguments);
   tombolo::dsm::read_texts(environment);
@@ -98,13 +99,13 @@ TOMBOLO_PTHREAD_CALL FILE* popen(const char* command, const char* mode) {
 }
 
 TOMBOLO_PTHREAD_CALL pid_t getpid() noexcept {
-  World* const world = World::here();
-  return world != nullptr ? world->process() : TOMBOLO_HOST(getpid)();
+  ThreadedProgram* const program = ThreadedProgram::here();
+  return program != nullptr ? program->process() : TOMBOLO_HOST(getpid)();
 }
 
 // The child would share the program's memory, not get a copy.
 TOMBOLO_PTHREAD_CALL pid_t fork() noexcept {
-  if (World::here() == nullptr) return TOMBOLO_HOST(fork)();
+  if (ThreadedProgram::here() == nullptr) return TOMBOLO_HOST(fork)();
   errno = refuse("fork",
                  "the child would change its parent's memory; posix_spawn, system and popen "
                  "are there");
@@ -112,14 +113,15 @@ TOMBOLO_PTHREAD_CALL pid_t fork() noexcept {
 }
 
 TOMBOLO_PTHREAD_CALL pid_t _Fork() noexcept {
-  return World::here() == nullptr ? TOMBOLO_HOST(_Fork)() : fork();
+  return ThreadedProgram::here() == nullptr ? TOMBOLO_HOST(_Fork)() : fork();
 }
 TOMBOLO_PTHREAD_CALL int daemon(int stays, int keeps) noexcept {
-  return World::here() == nullptr ? TOMBOLO_HOST(daemon)(stays, keeps) : fork();
+  return ThreadedProgram::here() == nullptr ? TOMBOLO_HOST(daemon)(stays, keeps) : fork();
 }
 TOMBOLO_PTHREAD_CALL int forkpty(int* file, char* name, const termios* modes,
                                  const winsize* size) noexcept {
-  return World::here() == nullptr ? TOMBOLO_HOST(forkpty)(file, name, modes, size) : fork();
+  return ThreadedProgram::here() == nullptr ? TOMBOLO_HOST(forkpty)(file, name, modes, size)
+                                            : fork();
 }
 
 namespace {
@@ -131,7 +133,7 @@ constinit const char* of_dlopen = nullptr;
 
 TOMBOLO_PTHREAD_CALL void* dlopen(const char* file, int flags) noexcept {
   Pthreads* const own = pthreads();
-  if (own != nullptr && file != nullptr && own->world.has_processes()) {
+  if (own != nullptr && file != nullptr && own->program.has_processes()) {
     const char* const why =
         "after the first pthread_create, and between hosts, a library would be loaded in one "
         "process only";
@@ -160,8 +162,8 @@ TOMBOLO_PTHREAD_CALL long syscall(long number, ...) noexcept {
   const long e = va_arg(list, long);
   const long f = va_arg(list, long);
   va_end(list);
-  World* const world = World::here();
-  if (number == SYS_futex && world != nullptr && world->owns(reinterpret_cast<const void*>(a)))
+  ThreadedProgram* const program = ThreadedProgram::here();
+  if (number == SYS_futex && program != nullptr && program->owns(reinterpret_cast<const void*>(a)))
     b &= ~long{FUTEX_PRIVATE_FLAG};
   return TOMBOLO_HOST(syscall)(number, a, b, c, d, e, f);
 }

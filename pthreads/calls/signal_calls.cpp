@@ -14,11 +14,11 @@
 using tombolo::dsm::is_withheld;
 using tombolo::dsm::refuse;
 using tombolo::dsm::signals_are_served;
-using tombolo::dsm::World;
+using tombolo::dsm::ThreadedProgram;
 
 namespace {
 
-bool is_of_another_thread() { return World::here() != nullptr && signals_are_served(); }
+bool is_of_another_thread() { return ThreadedProgram::here() != nullptr && signals_are_served(); }
 
 int by_errno(int error) {
   if (error == 0) return 0;
@@ -72,7 +72,7 @@ TOMBOLO_PTHREAD_CALL useconds_t ualarm(useconds_t first, useconds_t interval) no
 // Timers are each process's own.
 TOMBOLO_PTHREAD_CALL int timer_create(clockid_t clock, sigevent* event, timer_t* out) noexcept {
   const bool by_a_thread = event != nullptr && event->sigev_notify == SIGEV_THREAD;
-  if (World::here() != nullptr && by_a_thread)
+  if (ThreadedProgram::here() != nullptr && by_a_thread)
     return by_errno(refuse("timer_create with SIGEV_THREAD",
                            "the C library would run its function in a thread that is none of the "
                            "program; a thread that sleeps, or a signal, are there"));

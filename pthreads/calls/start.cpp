@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: stands in front of the C library's function that calls main(): the program's world is
-// made after its libraries and before its own constructors, and main() runs on a stack in it.
+// Purpose: stands in front of the C library's function that calls main(): the program's memory is
+// made after its libraries are loaded and before its own constructors run, and main() runs on a
+// stack in it.
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <signal.h>
@@ -32,7 +33,7 @@
 #include "host/processes/fixed_addresses.h"
 #include "pthreads/calls/calls.h"
 #include "pthreads/hosts/launched_servers.h"
-#include "pthreads/program/world_layout.h"
+#include "pthreads/program/program_layout.h"
 #include "runtime/engines/chosen_core.h"
 #include "runtime/options/dsm_options.h"
 #include "runtime/options/options.h"
@@ -163,7 +164,7 @@ OneSided* join(char** arguments, const Settings& settings, const Status& underst
   const Agreement alone(nullptr);
   alone.step(host::have_fixed_addresses(arguments));
   const std::vector<host::LoadedModule> modules = host::loaded_modules();
-  World::runtime_starts_threads();
+  ThreadedProgram::runtime_starts_threads();
   // The host MPI's threads leave the program's signals alone.
   sigset_t all;
   sigset_t before;
@@ -180,7 +181,7 @@ OneSided* join(char** arguments, const Settings& settings, const Status& underst
   if (job->rank() != 0) make_library_streams();
   RemoteMemories::Settings chosen{
       .statistics = options.statistics,
-      .cache_bytes = cache_of(settings).value_or(usual_cache_bytes(threads_of(*job, settings))),
+      .cache_bytes = cache_of(settings).value_or(default_cache_bytes(threads_of(*job, settings))),
       .memory_servers = settings.servers,
       .give_up = &give_up};
   Agreement(job.get()).take_from_first(chosen.cache_bytes);
@@ -191,7 +192,7 @@ OneSided* join(char** arguments, const Settings& settings, const Status& underst
 
 // A copy in the heap, behind which a null pointer is.
 char** in_heap(char** texts) {
-  Heap& heap = World::here()->heap();
+  Heap& heap = ThreadedProgram::here()->heap();
   std::size_t count = 0;
   std::size_t bytes = 0;
   for (; texts[count] != nullptr; ++count) bytes += std::strlen(texts[count]) + 1;
@@ -221,9 +222,9 @@ void share_arguments(char**& arguments) {
 
 // Null for memory that all processes map.
 ProgramMemory* cached_memory_of(const void* address) {
-  World* const world = World::here();
-  const bool caches = world != nullptr && world->layout().has_pages && world->owns(address);
-  return caches ? &world->memory() : nullptr;
+  ThreadedProgram* const program = ThreadedProgram::here();
+  const bool caches = program != nullptr && program->layout().has_pages && program->owns(address);
+  return caches ? &program->memory() : nullptr;
 }
 
 constinit std::span<const std::byte> memory_of_the_program;
@@ -239,24 +240,24 @@ const char* explain_fault(const void* address) {
 }
 
 void tell_of_faults() {
-  memory_of_the_program = World::here()->memory().memory();
-  const World::Inside inside;
+  memory_of_the_program = ThreadedProgram::here()->memory().memory();
+  const ThreadedProgram::Inside inside;
   (void)host::tell_faults(&explain_fault).ok();  // without it, faults are as ever
 }
 
 // Its parts that were compiled with store instrumentation.
 void serve_program() {
-  const WorldLayout& layout = World::here()->layout();
+  const ProgramLayout& layout = ThreadedProgram::here()->layout();
   serve_instrumented_code({.memory_of = &cached_memory_of,
                            .first_lock = layout.atomics(),
-                           .locks = WorldLayout::atomic_locks,
+                           .locks = ProgramLayout::atomic_locks,
                            .check = &must});
   runtime_hooks.spans_have_changed = &tell_instrumented_code;
 }
 
 // In the first process it returns.
-void start_world(char** arguments) {
-  const World::HostThreads host{
+void start_program(char** arguments) {
+  const ThreadedProgram::HostThreads host{
       .create = TOMBOLO_HOST(pthread_create),
       .join = TOMBOLO_HOST(pthread_join),
       .create_key = TOMBOLO_HOST(pthread_key_create),
@@ -268,7 +269,7 @@ void start_world(char** arguments) {
   Settings settings;
   const Status understood = read_settings(settings);
   std::unique_ptr<ProgramMemories> kind;
-  World::Launched launched;
+  ThreadedProgram::Launched launched;
   if (settings.transport == TransportKind::mpi)
     launched = {.job = join(arguments, settings, understood, kind),
                 .make_team = [](OneSided& job) -> std::unique_ptr<LaunchedTeam> {
@@ -276,18 +277,18 @@ void start_world(char** arguments) {
                 }};
   else
     alone.step(understood.ok() ? choose_kind(settings, kind) : understood);
-  World::start(host, &at_thread_end, std::move(kind), launched);
-  World& world = *World::here();
-  if (world.holds_memory()) world.hold_memory();
+  ThreadedProgram::start(host, &at_thread_end, std::move(kind), launched);
+  ThreadedProgram& program = *ThreadedProgram::here();
+  if (program.holds_memory()) program.hold_memory();
   runtime_hooks.cancellation_point = &end_if_cancelled;
   serve_program();
   tell_of_faults();
-  if (world.is_server()) world.serve();
+  if (program.is_server()) program.serve();
 }
 
 // On the program's stack, where the runtime's calls are told from the program's.
 void prepare_program(char**& arguments) {
-  if (World::here()->is_launched()) share_arguments(arguments);
+  if (ThreadedProgram::here()->is_launched()) share_arguments(arguments);
   // Programs that it starts are no part of it.
   unsetenv("LD_PRELOAD");
 }
@@ -309,7 +310,7 @@ TOMBOLO_PTHREAD_CALL int __libc_start_main(int (*main)(int, char**, char**), int
                                            void (*init)(), void (*fini)(), void (*loader_fini)(),
                                            void* stack_end) {
   using tombolo::dsm::Program;
-  tombolo::dsm::start_world(argv);
+  tombolo::dsm::start_program(argv);
   Program program{main, argc, argv, init, fini, loader_fini, stack_end};
   const auto call = [](void* object) {
     Program& p = *static_cast<Program*>(object);
@@ -317,6 +318,6 @@ TOMBOLO_PTHREAD_CALL int __libc_start_main(int (*main)(int, char**, char**), int
     TOMBOLO_HOST(__libc_start_main)
     (p.main, p.argc, p.argv, p.init, p.fini, p.loader_fini, p.stack_end);
   };
-  tombolo::dsm::World::here()->run_on_first_stack(call, &program);
+  tombolo::dsm::ThreadedProgram::here()->run_on_first_stack(call, &program);
   std::abort();  // it does not return
 }

@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "pthreads/calls/streams.h"
-#include "pthreads/program/world_layout.h"
+#include "pthreads/program/program_layout.h"
 
 extern "C" {
 void _IO_un_link(FILE*);
@@ -19,10 +19,10 @@ namespace {
 
 std::uint64_t name_of(FILE* stream) { return reinterpret_cast<std::uint64_t>(stream); }
 
-bool change_list(World& world, std::uint64_t from, std::uint64_t to) {
-  ProgramMemory& memory = world.memory();
-  const WordIndex first = world.layout().streams();
-  for (WordIndex word = first; word < first + WorldLayout::most_streams; ++word)
+bool change_list(ThreadedProgram& program, std::uint64_t from, std::uint64_t to) {
+  ProgramMemory& memory = program.memory();
+  const WordIndex first = program.layout().streams();
+  for (WordIndex word = first; word < first + ProgramLayout::most_streams; ++word)
     if (memory.load(word) == from && memory.compare_exchange(word, from, to) == from) return true;
   return false;
 }
@@ -33,7 +33,7 @@ FILE* opened(FILE* stream) {
   Pthreads* const own = stream != nullptr ? pthreads_for(stream) : nullptr;
   if (own == nullptr) return stream;
   __fsetlocking(stream, FSETLOCKING_BYCALLER);
-  if (change_list(own->world, 0, name_of(stream))) _IO_un_link(stream);
+  if (change_list(own->program, 0, name_of(stream))) _IO_un_link(stream);
   return stream;
 }
 
@@ -48,8 +48,8 @@ FILE* opened_again(FILE* stream) {
 void closes(FILE* stream) {
   Pthreads* const own = pthreads_for(stream);
   if (own == nullptr) return;
-  change_list(own->world, name_of(stream), 0);
-  own->world.objects().remove(stream);
+  change_list(own->program, name_of(stream), 0);
+  own->program.objects().remove(stream);
 }
 
 // exit() waits for no thread that waits in a call on a stream, as the C library's does not.
@@ -61,13 +61,13 @@ static void flush_if_free(FILE* stream) {
 }
 
 void flush_streams() {
-  World* const world = World::here();
-  if (world == nullptr) return;
-  const WordIndex first = world->layout().streams();
-  for (WordIndex word = first; word < first + WorldLayout::most_streams; ++word) {
-    auto* const stream = reinterpret_cast<FILE*>(world->memory().load(word));
+  ThreadedProgram* const program = ThreadedProgram::here();
+  if (program == nullptr) return;
+  const WordIndex first = program->layout().streams();
+  for (WordIndex word = first; word < first + ProgramLayout::most_streams; ++word) {
+    auto* const stream = reinterpret_cast<FILE*>(program->memory().load(word));
     if (stream == nullptr) continue;
-    if (world->ends())
+    if (program->ends())
       flush_if_free(stream);
     else
       std::fflush(stream);

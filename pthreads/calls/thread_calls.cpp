@@ -22,9 +22,9 @@ using tombolo::dsm::pthreads;
 using tombolo::dsm::refuse;
 using tombolo::dsm::signals_are_served;
 using tombolo::dsm::Task;
+using tombolo::dsm::ThreadedProgram;
 using tombolo::dsm::ThreadHandle;
 using tombolo::dsm::ThreadTable;
-using tombolo::dsm::World;
 
 namespace {
 
@@ -41,8 +41,8 @@ Task task_of(const pthread_attr_t* attributes, void* (*function)(void*), void* a
   std::size_t bytes = 0;
   pthread_attr_getstack(attributes, &stack, &bytes);
   // Without pthread_attr_setstack() the C library names an address that is no one's.
-  World* const world = World::here();
-  if (world->owns(stack)) task.stack = static_cast<std::byte*>(stack);
+  ThreadedProgram* const program = ThreadedProgram::here();
+  if (program->owns(stack)) task.stack = static_cast<std::byte*>(stack);
   pthread_attr_getstacksize(attributes, &bytes);
   task.stack_bytes = bytes;
   return task;
@@ -51,7 +51,7 @@ Task task_of(const pthread_attr_t* attributes, void* (*function)(void*), void* a
 // This thread's name in the C library, which its other calls want; false for another thread's.
 bool is_own(pthread_t thread, pthread_t& in_the_host) {
   Pthreads* const own = pthreads();
-  if (own != nullptr && thread != own->world.self()) return false;
+  if (own != nullptr && thread != own->program.self()) return false;
   in_the_host = TOMBOLO_HOST(pthread_self)();
   return true;
 }
@@ -65,7 +65,7 @@ int refuse_of_others(const char* call) {
 TOMBOLO_PTHREAD_CALL int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                                         void* (*function)(void*), void* argument) noexcept {
   Pthreads* const own = pthreads();
-  if (own == nullptr && World::is_of_the_runtime())
+  if (own == nullptr && ThreadedProgram::is_of_the_runtime())
     return TOMBOLO_HOST(pthread_create)(thread, attributes, function, argument);
   if (own == nullptr) {
     refuse("pthread_create", "a library calls it before main");
@@ -73,7 +73,7 @@ TOMBOLO_PTHREAD_CALL int pthread_create(pthread_t* thread, const pthread_attr_t*
   }
   flush_output();
   ThreadHandle made = 0;
-  const int error = own->world.create(task_of(attributes, function, argument), made);
+  const int error = own->program.create(task_of(attributes, function, argument), made);
   if (error == 0) *thread = made;
   return error;
 }
@@ -81,11 +81,11 @@ TOMBOLO_PTHREAD_CALL int pthread_create(pthread_t* thread, const pthread_attr_t*
 TOMBOLO_PTHREAD_CALL int pthread_join(pthread_t thread, void** value) {
   Pthreads* const own = pthreads();
   if (own == nullptr)
-    return World::is_of_the_runtime() ? TOMBOLO_HOST(pthread_join)(thread, value) : ESRCH;
+    return ThreadedProgram::is_of_the_runtime() ? TOMBOLO_HOST(pthread_join)(thread, value) : ESRCH;
   flush_output();
   end_if_cancelled();
   std::uint64_t result = 0;
-  const int error = own->world.threads().join(own->world.self(), thread, result);
+  const int error = own->program.threads().join(own->program.self(), thread, result);
   if (error == 0 && value != nullptr) *value = reinterpret_cast<void*>(result);
   return error;
 }
@@ -94,7 +94,7 @@ TOMBOLO_PTHREAD_CALL int pthread_tryjoin_np(pthread_t thread, void** value) noex
   Pthreads* const own = pthreads();
   if (own == nullptr) return ESRCH;
   std::uint64_t result = 0;
-  const int error = own->world.threads().try_join(own->world.self(), thread, result);
+  const int error = own->program.threads().try_join(own->program.self(), thread, result);
   if (error == 0 && value != nullptr) *value = reinterpret_cast<void*>(result);
   return error;
 }
@@ -107,7 +107,7 @@ TOMBOLO_PTHREAD_CALL int pthread_clockjoin_np(pthread_t thread, void** value, cl
   if (!deadline.valid()) return EINVAL;
   flush_output();
   int error = EBUSY;
-  tombolo::dsm::wait_until(own->world.memory(), [&] {
+  tombolo::dsm::wait_until(own->program.memory(), [&] {
     error = pthread_tryjoin_np(thread, value);
     return error != EBUSY || deadline.passed();
   });
@@ -122,18 +122,18 @@ TOMBOLO_PTHREAD_CALL int pthread_timedjoin_np(pthread_t thread, void** value,
 TOMBOLO_PTHREAD_CALL int pthread_detach(pthread_t thread) noexcept {
   Pthreads* const own = pthreads();
   if (own == nullptr)
-    return World::is_of_the_runtime() ? TOMBOLO_HOST(pthread_detach)(thread) : ESRCH;
-  return own->world.threads().detach(thread);
+    return ThreadedProgram::is_of_the_runtime() ? TOMBOLO_HOST(pthread_detach)(thread) : ESRCH;
+  return own->program.threads().detach(thread);
 }
 
 TOMBOLO_PTHREAD_CALL pthread_t pthread_self() noexcept {
-  World* const world = World::here();
-  return world == nullptr ? TOMBOLO_HOST(pthread_self)() : world->self();
+  ThreadedProgram* const program = ThreadedProgram::here();
+  return program == nullptr ? TOMBOLO_HOST(pthread_self)() : program->self();
 }
 
 TOMBOLO_PTHREAD_CALL void pthread_exit(void* value) {
   Pthreads* const own = pthreads();
-  if (own != nullptr && own->world.is_first()) own->world.first_thread_ends();
+  if (own != nullptr && own->program.is_first()) own->program.first_thread_ends();
   TOMBOLO_HOST(pthread_exit)(value);
   __builtin_unreachable();
 }
@@ -147,7 +147,7 @@ TOMBOLO_PTHREAD_CALL int pthread_kill(pthread_t thread, int signal) noexcept {
     tombolo::dsm::raise_withheld(signal);
     return 0;
   }
-  return own->world.signal(thread, signal);
+  return own->program.signal(thread, signal);
 }
 
 // ---- Cancellation: deferred, at the calls of this library that wait (waiting_calls.cpp) --------
@@ -157,8 +157,8 @@ TOMBOLO_PTHREAD_CALL int pthread_cancel(pthread_t thread) {
   if (own == nullptr) return ESRCH;
   if (thread == ThreadTable::first_thread)
     return refuse("pthread_cancel", "the program's first thread ends with the program");
-  const int error = own->world.threads().ask_cancel(thread);
-  if (error == 0) own->world.wake_up(thread);
+  const int error = own->program.threads().ask_cancel(thread);
+  if (error == 0) own->program.wake_up(thread);
   return error;
 }
 
@@ -171,7 +171,7 @@ TOMBOLO_PTHREAD_CALL int pthread_setcancelstate(int state, int* former) {
   if (former != nullptr)
     *former = own->cancel_enabled ? PTHREAD_CANCEL_ENABLE : PTHREAD_CANCEL_DISABLE;
   own->cancel_enabled = state == PTHREAD_CANCEL_ENABLE;
-  if (!own->world.is_first()) tombolo::host::restart_after_wake_ups(!own->cancel_enabled);
+  if (!own->program.is_first()) tombolo::host::restart_after_wake_ups(!own->cancel_enabled);
   return 0;
 }
 
@@ -210,7 +210,7 @@ TOMBOLO_PTHREAD_CALL int pthread_getattr_np(pthread_t thread, pthread_attr_t* ou
   Pthreads* const own = pthreads();
   if (error != 0 || own == nullptr) return error;
   // The C library's own stack of the thread is another one.
-  const std::span<std::byte> stack = own->world.stack();
+  const std::span<std::byte> stack = own->program.stack();
   return pthread_attr_setstack(out, stack.data(), stack.size());
 }
 

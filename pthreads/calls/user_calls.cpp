@@ -10,14 +10,14 @@
 #include "pthreads/calls/calls.h"
 
 using tombolo::dsm::refuse;
-using tombolo::dsm::World;
+using tombolo::dsm::ThreadedProgram;
 
 namespace {
 
 template <class Call>
 int for_all(const char* name, Call&& call) {
-  World* const world = World::here();
-  if (world == nullptr || !world->has_processes()) return call();
+  ThreadedProgram* const program = ThreadedProgram::here();
+  if (program == nullptr || !program->has_processes()) return call();
   errno = refuse(name,
                  "after the first pthread_create, and between hosts, the rights of one process "
                  "only would change");

@@ -7,8 +7,8 @@
 #include "backends/scc/options.h"
 #include "host/options.h"
 #include "runtime/options/dsm_options.h"
+#include "runtime/options/pthreads_options.h"
 #include "runtime/options/svp_options.h"
-#include "runtime/options/world_options.h"
 #include "sync/locks/families.h"
 
 namespace tombolo::runtime {

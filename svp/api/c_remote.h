@@ -126,8 +126,8 @@ class CRemoteFamily final : public FamilyBase {
     }
     range.check();
     Exchange::here()->open(
-        call_, at, {.function = &entry, .range = range, .place = at.place, .carriage = at.carriage},
-        pieces);
+        call_, at,
+        {.function = &entry, .range = range, .place = at.place, .transport = at.transport}, pieces);
     if (creator == nullptr) count_outside();
     if (creator != nullptr && creator->wanted() && creator->attend()) {
       (void)end();

@@ -176,11 +176,11 @@ void ways(const Job& job, const Choices& choices) {
     std::vector<std::int32_t> plain(bytes / 4);
     SharedArray<std::int32_t> shared(bytes / 4);
     std::vector<Measured> all;
-    for (const Carriage way :
-         {Carriage::stream, Carriage::direct, Carriage::buffer, Carriage::remap}) {
+    for (const Transport way :
+         {Transport::stream, Transport::direct, Transport::buffer, Transport::remap}) {
       const std::span<std::int32_t> data =
-          way == Carriage::remap ? std::span(shared.data(), shared.size()) : std::span(plain);
-      const auto name = carriage_names[static_cast<std::size_t>(way)];
+          way == Transport::remap ? std::span(shared.data(), shared.size()) : std::span(plain);
+      const auto name = transport_names[static_cast<std::size_t>(way)];
       all.push_back({.benchmark = fmt::format("remote, {}, {} bytes", name, bytes),
                      .runtime = ours,
                      .run = [&job, way, data] {

@@ -2,7 +2,7 @@
 #include "svp/channels/cell.h"
 
 #include "base/check.h"
-#include "svp/family/surroundings.h"
+#include "svp/family/external_threads.h"
 #include "svp/scheduler/worker.h"
 
 namespace tombolo::svp {
@@ -11,8 +11,8 @@ void no_value(const char* message) {
   Worker* const worker = Worker::here();
   if (worker != nullptr && worker->scope() != nullptr && worker->scope()->stopped())
     throw Stopped{};
-  Surroundings* const surroundings = worker == nullptr ? Surroundings::here() : nullptr;
-  if (surroundings != nullptr && surroundings->stopped()) throw Stopped{};
+  ExternalThreads* const threads = worker == nullptr ? ExternalThreads::here() : nullptr;
+  if (threads != nullptr && threads->stopped()) throw Stopped{};
   stop(__FILE__, __LINE__, "a value was written", message);
 }
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "machine/waiting.h"
-#include "svp/family/surroundings.h"
+#include "svp/family/external_threads.h"
 #include "svp/records/process_records.h"
 #include "svp/scheduler/pool.h"
 #include "svp/scheduler/worker.h"
@@ -28,7 +28,7 @@ class Delivery {
 // Until the event has come. False: the thread's family was stopped before.
 bool block(Worker* worker, Blocked& blocked) {
   if (worker != nullptr) return worker->block(blocked);
-  if (Surroundings* const surroundings = Surroundings::here()) return surroundings->block(blocked);
+  if (ExternalThreads* const threads = ExternalThreads::here()) return threads->block(blocked);
   ProcessRecords::here().blocked().add();
   Pool::wait_outside(blocked);
   return true;
@@ -64,7 +64,7 @@ bool Channel::wait_slowly() {
       !block(worker, blocked)) {
     const bool delivered = !Protocol::unlist(core(), words(), Blocked::number_of(blocked),
                                              Blocked::link_of, await_unlock);
-    // Those of surroundings have one thread of the system: the delivery is over.
+    // External threads share one thread of the system: the delivery is over.
     if (delivered && worker != nullptr) worker->await_delivery(blocked);
     throw Stopped{};
   }

@@ -191,7 +191,8 @@ inline void kill(FamilyBase& family) { family.kill(); }
 // By a thread of a family: ends the family with this value, and the thread.
 [[noreturn]] inline void break_family(std::int64_t value = 0) {
   FamilyBase* const family = this_family();
-  if (family == nullptr && Surroundings::here() != nullptr) Surroundings::here()->break_with(value);
+  if (family == nullptr && ExternalThreads::here() != nullptr)
+    ExternalThreads::here()->break_with(value);
   TOMBOLO_CHECK(family != nullptr, "break_family: outside of all families");
   family->break_with(value);
 }

@@ -18,7 +18,7 @@
 #include <memory>
 
 #include "svp/exit.h"
-#include "svp/family/surroundings.h"
+#include "svp/family/external_threads.h"
 #include "svp/scheduler/pool.h"
 #include "svp/scheduler/scope.h"
 #include "svp/scheduler/task.h"
@@ -115,8 +115,8 @@ class FamilyBase : public Task, public Scope {
 inline void checkpoint() {
   Worker* const worker = Worker::here();
   if (worker == nullptr) {
-    Surroundings* const surroundings = Surroundings::here();
-    if (surroundings != nullptr && surroundings->stopped()) throw Stopped{};
+    ExternalThreads* const threads = ExternalThreads::here();
+    if (threads != nullptr && threads->stopped()) throw Stopped{};
   } else if (worker->wanted() && worker->attend()) [[unlikely]] {
     throw Stopped{};
   }

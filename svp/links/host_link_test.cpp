@@ -82,7 +82,7 @@ struct Running {
         call({.opener = 0, .peer = 1, .number = number},
              {.function = &function,
               .range = {.limit = static_cast<Index>(n)},
-              .carriage = Carriage::buffer},
+              .transport = Transport::buffer},
              pieces) {
     if (refused) function.digest += 1;
   }
@@ -232,11 +232,11 @@ TEST(HostLink, KeepsMessagesThatAreNotTaken) {
 }
 
 TEST(HostLink, SyncsInAnyOrder) {
-  for (const Carriage carriage : {Carriage::stream, Carriage::buffer, Carriage::best})
+  for (const Transport transport : {Transport::stream, Transport::buffer, Transport::best})
     for (const std::size_t elements : {1u, 400u, 40000u}) {
       Sites sites(2);
       std::thread server([&] { testing::serve(sites[1], 2); });
-      testing::create_two_and_sync_the_second_first(sites[0], carriage, elements);
+      testing::create_two_and_sync_the_second_first(sites[0], transport, elements);
       server.join();
     }
 }

@@ -210,13 +210,13 @@ TYPED_TEST(Links, GiveBackAQuarterOfARing) {
 }
 
 TYPED_TEST(Links, SyncInAnyOrder) {
-  for (const Carriage carriage :
-       {Carriage::stream, Carriage::direct, Carriage::buffer, Carriage::remap, Carriage::best}) {
-    SCOPED_TRACE(carriage_names[static_cast<std::size_t>(carriage)]);
+  for (const Transport transport : {Transport::stream, Transport::direct, Transport::buffer,
+                                    Transport::remap, Transport::best}) {
+    SCOPED_TRACE(transport_names[static_cast<std::size_t>(transport)]);
     for (const std::size_t elements : {1u, 400u}) {
       const auto both = [&](auto& core, auto& link) {
         if (core.self() == 0)
-          testing::create_two_and_sync_the_second_first(link, carriage, elements);
+          testing::create_two_and_sync_the_second_first(link, transport, elements);
         else
           testing::serve(link, 2);
       };

@@ -11,7 +11,7 @@
 #include "runtime/options/svp_options.h"
 #include "runtime/processes/processors_here.h"
 #include "svp/places/default_place.h"
-#include "svp/scheduler/wanted_number.h"
+#include "svp/scheduler/number_setting.h"
 
 namespace tombolo::svp {
 namespace {
@@ -47,7 +47,7 @@ unsigned processes_here = 1;
 PoolSettings default_settings() {
   constexpr std::uint64_t most_workers = 1024;
   PoolSettings settings{.workers = static_cast<unsigned>(
-                            wanted_number(runtime::svp_workers_option, 1, most_workers, 0))};
+                            number_setting(runtime::svp_workers_option, 1, most_workers, 0))};
   // A launcher may have bound each process to its part; a container, all of them to the same.
   if (settings.workers == 0)
     settings.workers =

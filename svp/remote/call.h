@@ -39,9 +39,9 @@
 #include "base/check.h"
 #include "svp/exit.h"
 #include "svp/range.h"
-#include "svp/remote/carriage.h"
 #include "svp/remote/function.h"
 #include "svp/remote/notes.h"
+#include "svp/remote/transport.h"
 
 namespace tombolo::svp {
 
@@ -58,7 +58,7 @@ struct RequestHead {
   Index step = 1;
   std::uint64_t block = 0;
   std::uint32_t place = 0;  // of the other site's
-  std::uint16_t carriage = 0;
+  std::uint16_t transport = 0;
   std::uint16_t unasked = 0;      // 1: the completion may come before the request to sync
   std::uint64_t bytes = 0;        // of the head and the block
   std::uint64_t later_bytes = 0;  // of arrays, in messages after it
@@ -87,7 +87,7 @@ struct CallPlan {
   const FunctionEntry* function = nullptr;
   Range range{};
   std::uint32_t place = 0;
-  Carriage carriage = Carriage::best;
+  Transport transport = Transport::best;
   bool takes_unasked = false;  // the creator's site takes each message when it comes
 };
 
@@ -104,7 +104,7 @@ class Call {
 
   // Null, or an argument that this way of travelling has no form for.
   const Piece* unfit() const {
-    if (plan_.carriage != Carriage::stream) return nullptr;
+    if (plan_.transport != Transport::stream) return nullptr;
     for (const Routed& routed : pieces_)
       if (routed.piece.form->xdr == nullptr) return &routed.piece;
     return nullptr;
@@ -121,7 +121,7 @@ class Call {
   template <Reach R>
   void open(R& reach) {
     for (Routed& routed : pieces_) {
-      routed.way = way_of(plan_.carriage, routed.piece, channel_.peer, reach);
+      routed.way = way_of(plan_.transport, routed.piece, channel_.peer, reach);
       routed.address = reinterpret_cast<std::uintptr_t>(routed.piece.at);
       if (routed.way == Way::address) reach.publish(routed.piece.at, routed.piece.bytes());
     }
@@ -234,7 +234,7 @@ class Call {
     std::vector<One> of;
   };
 
-  bool encoded() const { return plan_.carriage == Carriage::stream; }
+  bool encoded() const { return plan_.transport == Transport::stream; }
 
   // Its block fits in the room that the call has in any case.
   bool has_short_answer() const {
@@ -251,7 +251,7 @@ class Call {
                      .step = plan_.range.step,
                      .block = plan_.range.block,
                      .place = plan_.place,
-                     .carriage = static_cast<std::uint16_t>(plan_.carriage),
+                     .transport = static_cast<std::uint16_t>(plan_.transport),
                      .unasked = static_cast<std::uint16_t>(unasked_ ? 1 : 0),
                      .bytes = block_.size(),
                      .later_bytes = bytes_in_messages(pieces_, Leg::there)};

@@ -35,7 +35,7 @@ struct NoXdr {
 void of_structures(InArray<NoXdr>) {}
 
 struct Way5 {
-  Carriage carriage;
+  Transport transport;
   std::size_t room;
   std::size_t most_bytes;
   std::size_t elements;
@@ -78,18 +78,18 @@ class Protocol : public ::testing::Test {
 class Ways : public Protocol, public ::testing::WithParamInterface<Way5> {};
 INSTANTIATE_TEST_SUITE_P(
     All, Ways,
-    ::testing::Values(Way5{Carriage::stream, 100, 4096, 10}, Way5{Carriage::stream, 1, 24, 1000},
-                      Way5{Carriage::direct, 100, 4096, 10}, Way5{Carriage::direct, 1, 24, 1000},
-                      Way5{Carriage::buffer, 100, 4096, 10}, Way5{Carriage::buffer, 1, 24, 1000},
-                      Way5{Carriage::buffer, 2, 8192, 0}, Way5{Carriage::stream, 2, 8192, 0},
-                      Way5{Carriage::remap, 100, 4096, 10}, Way5{Carriage::remap, 1, 24, 1000},
-                      Way5{Carriage::best, 2, 4096, 10}, Way5{Carriage::best, 2, 4096, 1000}));
+    ::testing::Values(Way5{Transport::stream, 100, 4096, 10}, Way5{Transport::stream, 1, 24, 1000},
+                      Way5{Transport::direct, 100, 4096, 10}, Way5{Transport::direct, 1, 24, 1000},
+                      Way5{Transport::buffer, 100, 4096, 10}, Way5{Transport::buffer, 1, 24, 1000},
+                      Way5{Transport::buffer, 2, 8192, 0}, Way5{Transport::stream, 2, 8192, 0},
+                      Way5{Transport::remap, 100, 4096, 10}, Way5{Transport::remap, 1, 24, 1000},
+                      Way5{Transport::best, 2, 4096, 10}, Way5{Transport::best, 2, 4096, 1000}));
 
 TEST_P(Ways, BringInputThereAndOutputBack) {
-  const auto [carriage, room, most_bytes, n] = GetParam();
+  const auto [transport, room, most_bytes, n] = GetParam();
   for (const auto& [direct, unasked] :
        {std::pair(false, false), std::pair(true, false), std::pair(true, true)}) {
-    reach_ = {.direct = direct, .shows = carriage == Carriage::remap};
+    reach_ = {.direct = direct, .shows = transport == Transport::remap};
     std::vector<double> from(n);
     std::iota(from.begin(), from.end(), 0.5);
     std::vector<std::int64_t> both(n, -7);
@@ -111,7 +111,7 @@ TEST_P(Ways, BringInputThereAndOutputBack) {
     Call call({.opener = 0, .peer = 1, .number = 5},
               {.function = &remote<&work>.entry(),
                .range = {.limit = static_cast<Index>(n)},
-               .carriage = carriage,
+               .transport = transport,
                .takes_unasked = unasked},
               pieces);
     ASSERT_EQ(call.unfit(), nullptr);
@@ -128,19 +128,19 @@ TEST_P(Ways, BringInputThereAndOutputBack) {
     if (n != 0) {
       EXPECT_EQ(last, from[n - 1]);
     }
-    if (carriage == Carriage::remap) {
+    if (transport == Transport::remap) {
       EXPECT_EQ(reach_.done,
                 "publish publish publish map map map unmap unmap-written unmap-written "
                 "refresh refresh ");
     }
-    if (carriage == Carriage::direct && direct) {
+    if (transport == Transport::direct && direct) {
       EXPECT_EQ(reach_.done, "get get put put ");
     }
   }
 }
 
 TEST_F(Protocol, BringsAnArrayThatEndsTheRequest) {
-  for (const Carriage carriage : {Carriage::stream, Carriage::best}) {
+  for (const Transport transport : {Transport::stream, Transport::best}) {
     const std::vector<std::int32_t> values{1, 20, 300};
     std::int64_t all = 0;
     Out<std::int64_t> p0(all);
@@ -148,7 +148,7 @@ TEST_F(Protocol, BringsAnArrayThatEndsTheRequest) {
     const std::array<Piece, 2> pieces{Parameter<Out<std::int64_t>>::piece(p0),
                                       Parameter<InArray<std::int32_t>>::piece(p1)};
     Call call({.opener = 0, .peer = 1, .number = 3},
-              {.function = &remote<&sum>.entry(), .range = {.limit = 1}, .carriage = carriage},
+              {.function = &remote<&sum>.entry(), .range = {.limit = 1}, .transport = transport},
               pieces);
     call.open(reach_);
     call.ask_sync();
@@ -179,7 +179,7 @@ TEST_F(Protocol, CopiesByAnEngineWhereTheMachineHasOne) {
                                       Parameter<OutArray<float>>::piece(p2)};
     testing::EngineReach engine{{.direct = true, .shows = true}, 3 * sizeof(double)};
     Call call({.opener = 0, .peer = 1, .number = 4},
-              {.function = &remote<&halve>.entry(), .carriage = Carriage::engine}, pieces);
+              {.function = &remote<&halve>.entry(), .transport = Transport::engine}, pieces);
     call.open(engine);
     call.ask_sync();
     converse(
@@ -197,7 +197,7 @@ TEST_F(Protocol, GoesFromMemoryToMemoryWhereThereIsNoEngine) {
   const std::vector<std::int64_t> values(2);
   InArray<std::int64_t> array(values);
   const auto way = [&] {
-    return way_of(Carriage::engine, Parameter<InArray<std::int64_t>>::piece(array), 1, reach_);
+    return way_of(Transport::engine, Parameter<InArray<std::int64_t>>::piece(array), 1, reach_);
   };
   reach_ = {.direct = true, .shows = true};
   EXPECT_EQ(way(), Way::direct);
@@ -209,7 +209,7 @@ TEST_F(Protocol, SendsFewBytesOfAnArrayWithTheRequest) {
   const auto way = [&](std::size_t elements) {
     const std::vector<std::int64_t> values(elements);
     InArray<std::int64_t> array(values);
-    return way_of(Carriage::best, Parameter<InArray<std::int64_t>>::piece(array), 1, reach_);
+    return way_of(Transport::best, Parameter<InArray<std::int64_t>>::piece(array), 1, reach_);
   };
   reach_.direct = true;
   EXPECT_EQ(way(few_bytes / 8), Way::inside);
@@ -261,9 +261,9 @@ void tell_array(OutArray<std::uint64_t>) {}
 
 // The answer has room in the call, comes in one message, and the creator's site takes it then.
 TEST_F(Protocol, WantsShortAnswersUnasked) {
-  const auto wants = [&](const auto& of, const Piece& piece, Carriage carriage, bool takes) {
+  const auto wants = [&](const auto& of, const Piece& piece, Transport transport, bool takes) {
     Call call({.opener = 0, .peer = 1, .number = 0},
-              {.function = &of.entry(), .carriage = carriage, .takes_unasked = takes},
+              {.function = &of.entry(), .transport = transport, .takes_unasked = takes},
               std::span<const Piece>(&piece, 1));
     call.open(reach_);
     testing::QueueLink here(post_, 0, 10, 4096);
@@ -286,18 +286,18 @@ TEST_F(Protocol, WantsShortAnswersUnasked) {
   const auto piece0 = Parameter<Out<Words<room>>>::piece(p0);
   const auto piece1 = Parameter<Out<Words<room + 1>>>::piece(p1);
   const auto piece2 = Parameter<OutArray<std::uint64_t>>::piece(p2);
-  EXPECT_TRUE(wants(remote<&tell_few>, piece0, Carriage::best, true));
-  EXPECT_FALSE(wants(remote<&tell_few>, piece0, Carriage::best, false));
-  EXPECT_FALSE(wants(remote<&tell_more>, piece1, Carriage::best, true));
-  EXPECT_TRUE(wants(remote<&tell_array>, piece2, Carriage::best, true));
-  EXPECT_FALSE(wants(remote<&tell_array>, piece2, Carriage::buffer, true));
+  EXPECT_TRUE(wants(remote<&tell_few>, piece0, Transport::best, true));
+  EXPECT_FALSE(wants(remote<&tell_few>, piece0, Transport::best, false));
+  EXPECT_FALSE(wants(remote<&tell_more>, piece1, Transport::best, true));
+  EXPECT_TRUE(wants(remote<&tell_array>, piece2, Transport::best, true));
+  EXPECT_FALSE(wants(remote<&tell_array>, piece2, Transport::buffer, true));
   // 4 bytes each in XDR.
   for (const std::size_t count : {2 * room, 2 * room + 1}) {
     std::vector<std::uint16_t> shorts(count);
     OutArray<std::uint16_t> p3(shorts);
     const auto piece3 = Parameter<OutArray<std::uint16_t>>::piece(p3);
-    EXPECT_TRUE(wants(remote<&tell_shorts>, piece3, Carriage::best, true));
-    EXPECT_EQ(wants(remote<&tell_shorts>, piece3, Carriage::stream, true), count == 2 * room);
+    EXPECT_TRUE(wants(remote<&tell_shorts>, piece3, Transport::best, true));
+    EXPECT_EQ(wants(remote<&tell_shorts>, piece3, Transport::stream, true), count == 2 * room);
   }
 }
 
@@ -356,7 +356,7 @@ TEST_F(Protocol, RefusesFunctionsThatAreNotThereOrDiffer) {
     InArray<std::int64_t> array(data);
     const std::array<Piece, 1> pieces{Parameter<InArray<std::int64_t>>::piece(array)};
     Call call({.opener = 0, .peer = 1, .number = 9},
-              {.function = function, .carriage = Carriage::buffer}, pieces);
+              {.function = function, .transport = Transport::buffer}, pieces);
     call.open(reach_);
     call.ask_sync();
     converse(
@@ -372,9 +372,9 @@ TEST_F(Protocol, RefusesDataThatDoNotFit) {
   std::vector<std::int64_t> data(100);
   InArray<std::int64_t> array(data);
   const std::array<Piece, 1> too_few{Parameter<InArray<std::int64_t>>::piece(array)};
-  for (const Carriage carriage : {Carriage::buffer, Carriage::stream, Carriage::best}) {
-    Call call({.opener = 0, .peer = 1, .number = 9}, {.function = &function, .carriage = carriage},
-              too_few);
+  for (const Transport transport : {Transport::buffer, Transport::stream, Transport::best}) {
+    Call call({.opener = 0, .peer = 1, .number = 9},
+              {.function = &function, .transport = transport}, too_few);
     call.open(reach_);
     call.ask_sync();
     converse(
@@ -395,7 +395,7 @@ TEST_F(Protocol, FailsWithoutMemoryForTheOutput) {
       Call call({.opener = 0, .peer = 1, .number = 3},
                 {.function = &remote<&fill>.entry(),
                  .range = {.limit = 1000},
-                 .carriage = Carriage::stream},
+                 .transport = Transport::stream},
                 pieces);
       call.open(reach_);
       call.ask_sync();
@@ -417,7 +417,7 @@ TEST_F(Protocol, FailsWithoutMemoryForTheInput) {
   if (!testing::memory_can_run_out) GTEST_SKIP() << "the sanitizer has operator new[]";
   const std::vector<std::int32_t> values(1000, 1);
   for (const std::size_t most_bytes : {24u, 4096u})
-    for (const Carriage carriage : {Carriage::stream, Carriage::buffer})
+    for (const Transport transport : {Transport::stream, Transport::buffer})
       for (const bool unasked : {false, true}) {
         std::int64_t all = 7;
         Out<std::int64_t> p0(all);
@@ -427,7 +427,7 @@ TEST_F(Protocol, FailsWithoutMemoryForTheInput) {
         Call call({.opener = 0, .peer = 1, .number = 3},
                   {.function = &remote<&sum>.entry(),
                    .range = {.limit = 1},
-                   .carriage = carriage,
+                   .transport = transport,
                    .takes_unasked = unasked},
                   pieces);
         call.open(reach_);
@@ -446,9 +446,9 @@ TEST_F(Protocol, KnowsTypesWithoutAFormInAStream) {
   std::vector<NoXdr> data(3);
   InArray<NoXdr> array(data);
   const std::array<Piece, 1> pieces{Parameter<InArray<NoXdr>>::piece(array)};
-  CallPlan plan{.function = &remote<&of_structures>.entry(), .carriage = Carriage::stream};
+  CallPlan plan{.function = &remote<&of_structures>.entry(), .transport = Transport::stream};
   EXPECT_EQ(Call({}, plan, pieces).unfit()->at, data.data());
-  plan.carriage = Carriage::best;
+  plan.transport = Transport::best;
   EXPECT_EQ(Call({}, plan, pieces).unfit(), nullptr);
 }
 

@@ -70,7 +70,7 @@ void add_up_by_others(Index i, In<int> levels, SharedEnd<std::int64_t>& sum) {
 
 int channels(Job& job) {
   for (unsigned process = 0; process < job.processes(); ++process)
-    for (const Carriage way : {Carriage::best, Carriage::stream})
+    for (const Transport way : {Transport::best, Transport::stream})
       for (const Index n : {0, 1, 3})
         for (int when = 0; when < 4; ++when) {
           const bool early = (when & 1) != 0;
@@ -89,7 +89,7 @@ int channels(Job& job) {
           EXPECT_HERE(sum.read() == expected);
         }
   for (unsigned process = 0; process < job.processes(); ++process)
-    for (const Carriage way : {Carriage::best, Carriage::stream}) {
+    for (const Transport way : {Transport::best, Transport::stream}) {
       Large numbers;
       std::iota(numbers.begin(), numbers.end(), 0);
       std::vector<std::int64_t> sums(100);
@@ -243,7 +243,7 @@ std::int64_t random_family(std::uint64_t seed, int levels, std::int64_t before) 
   const Range range{.limit = static_cast<Index>(random.below(4))};
   random = Random(seed + (std::uint64_t{1} << 40));
   const unsigned process = static_cast<unsigned>(random.below(job.processes()));
-  const auto way = static_cast<Carriage>(random.below(std::size(carriage_names)));
+  const auto way = static_cast<Transport>(random.below(std::size(transport_names)));
   Global<std::int64_t> plus;
   Shared<std::int64_t> sum;
   const bool early = random.one_in(2);
@@ -324,7 +324,7 @@ int mistakes(Job& job) {
   }
   if (which == "no form of a value") {
     Global<Pair> pair;
-    auto family = create(job.place(1, Carriage::stream), remote<&of_a_pair>, pair);
+    auto family = create(job.place(1, Transport::stream), remote<&of_a_pair>, pair);
   }
   return 0;
 }

@@ -119,7 +119,7 @@ class [[nodiscard]] DistributedFamily<Remote<f>, std::tuple<P...>, std::tuple<E.
     const CallPlan plan{.function = &Remote<f>::entry(),
                         .range = range,
                         .place = remote.place,
-                        .carriage = remote.carriage};
+                        .transport = remote.transport};
     Exchange::here()->open(*call_, remote, plan, pieces);
     if constexpr (sizeof...(E) != 0) listen();
   }

@@ -34,7 +34,7 @@
 namespace tombolo::svp {
 namespace {
 
-constexpr std::size_t carriages = std::size(carriage_names);
+constexpr std::size_t transports = std::size(transport_names);
 // Where none of the usual mappings of a program lie, nor a sanitizer's, nor virtual shared memory.
 constexpr std::uint64_t first_address = std::uint64_t{0x3000} << 32;
 
@@ -42,7 +42,7 @@ std::atomic<Job*> job_here{nullptr};
 
 // Of process 0 for all. Trivially copyable, to be broadcast.
 struct Settings {
-  Carriage carriage = Carriage::best;
+  Transport transport = Transport::best;
   std::uint64_t heap_bytes = 0;
   bool shares_hosts = true;  // processes of one host share memory
 };
@@ -65,8 +65,8 @@ std::string described(const Name& name) {
 Status read_settings(Settings& out) {
   const std::string transport = text_of(runtime::svp_transport_option);
   TOMBOLO_TRY(check(runtime::svp_transport_option, transport));
-  for (std::size_t i = 0; i < carriages; ++i)
-    if (transport == carriage_names[i]) out.carriage = static_cast<Carriage>(i);
+  for (std::size_t i = 0; i < transports; ++i)
+    if (transport == transport_names[i]) out.transport = static_cast<Transport>(i);
   std::string memory = text_of(runtime::svp_memory_option);
   if (memory.empty()) memory = runtime::svp_memory_option.initial;
   const auto mebibytes = number_in(memory);
@@ -81,12 +81,12 @@ Status read_settings(Settings& out) {
 
 // The places of other processes, each with all ways for arrays to travel.
 struct RemotePlaces {
-  std::array<RemoteRecord, carriages> records;
+  std::array<RemoteRecord, transports> records;
   std::vector<std::unique_ptr<OwnedRecord>> places;
 
   RemotePlaces(Site site, std::uint32_t number) {
-    for (std::size_t i = 0; i < carriages; ++i) {
-      records[i] = {.site = site, .place = number, .carriage = static_cast<Carriage>(i)};
+    for (std::size_t i = 0; i < transports; ++i) {
+      records[i] = {.site = site, .place = number, .transport = static_cast<Transport>(i)};
       places.push_back(std::make_unique<OwnedRecord>(nullptr, nullptr, &records[i]));
     }
   }
@@ -334,13 +334,13 @@ Job& Job::here() {
 unsigned Job::processes() const { return static_cast<unsigned>(state_->size); }
 unsigned Job::rank() const { return static_cast<unsigned>(state_->rank); }
 
-Place Job::place(unsigned process) const { return place(process, state_->settings.carriage); }
+Place Job::place(unsigned process) const { return place(process, state_->settings.transport); }
 
-Place Job::place(unsigned process, Carriage carriage) const {
+Place Job::place(unsigned process, Transport transport) const {
   TOMBOLO_CHECK(process < processes(), "place: there is no process {} of {}", process, processes());
   if (process == rank()) return {};
   return state_->remote[std::size_t{2} * process]
-      ->places[static_cast<std::size_t>(carriage)]
+      ->places[static_cast<std::size_t>(transport)]
       ->name();
 }
 
@@ -348,8 +348,8 @@ Place Job::exclusive(unsigned process) const {
   TOMBOLO_CHECK(process < processes(), "exclusive: there is no process {} of {}", process,
                 processes());
   if (process == rank()) return state_->exclusive;
-  const auto carriage = static_cast<std::size_t>(state_->settings.carriage);
-  return state_->remote[std::size_t{2} * process + exclusive_place]->places[carriage]->name();
+  const auto transport = static_cast<std::size_t>(state_->settings.transport);
+  return state_->remote[std::size_t{2} * process + exclusive_place]->places[transport]->name();
 }
 
 std::vector<Place> Job::places() const {
@@ -373,7 +373,7 @@ void Job::free(void* at) {
 Status Job::start(std::unique_ptr<Job>& out) {
   auto state = std::make_unique<State>();
   TOMBOLO_TRY(state->join());
-  if (state->exchange != nullptr) Reception::set(state->exchange);
+  if (state->exchange != nullptr) RemotePoller::set(state->exchange);
   state->name_places();
   out.reset(new Job(std::move(state)));
   return {};

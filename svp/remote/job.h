@@ -47,10 +47,10 @@ class Job {
   unsigned rank() const;
 
   // The default place of a process, which may be this one; its workers run the family. How arrays
-  // travel there: as TOMBOLO_SVP_TRANSPORT says, or `carriage`. Stops the program if there is no
+  // travel there: as TOMBOLO_SVP_TRANSPORT says, or `transport`. Stops the program if there is no
   // such process.
   Place place(unsigned process) const;
-  Place place(unsigned process, Carriage carriage) const;
+  Place place(unsigned process, Transport transport) const;
   // Of each process, one where one family runs at a time.
   Place exclusive(unsigned process) const;
   // The default places of all processes, by rank.

@@ -56,13 +56,13 @@ void assign(In<int> by, Out<std::int64_t> result, InOut<std::int64_t> count, con
 }
 int assignments(Job& job) {
   for (unsigned process = 0; process < job.processes(); ++process) {
-    for (std::size_t way = 0; way < std::size(carriage_names); ++way) {
+    for (std::size_t way = 0; way < std::size(transport_names); ++way) {
       std::int64_t result = 0;
       std::int64_t count = 30;
       double last = 0;
       std::vector<int> to(3);
       std::vector<int> sums{1, 2, 3};
-      auto family = create(job.place(process, static_cast<Carriage>(way)), remote<&assign>, 12,
+      auto family = create(job.place(process, static_cast<Transport>(way)), remote<&assign>, 12,
                            result, count, last, to, sums);
       EXPECT_HERE(family.sync().done());
       EXPECT_HERE(result == 12 && count == 42 && last == 6);
@@ -82,8 +82,8 @@ int data(Job& job) {
     SharedArray<std::int32_t> shared_count(n);
     std::copy(from.begin(), from.end(), shared_from.begin());
     for (unsigned process = 0; process < job.processes(); ++process) {
-      for (std::size_t way = 0; way < std::size(carriage_names); ++way) {
-        const Place place = job.place(process, static_cast<Carriage>(way));
+      for (std::size_t way = 0; way < std::size(transport_names); ++way) {
+        const Place place = job.place(process, static_cast<Transport>(way));
         std::vector<double> to(n, -1);
         std::vector<std::int32_t> count(n, 5);
         std::fill(shared_count.begin(), shared_count.end(), 7);
@@ -141,7 +141,7 @@ void local_sum(InArray<std::int64_t> numbers, Out<std::int64_t> sum) {
 }
 
 int nested(Job& job) {
-  for (const Carriage way : {Carriage::best, Carriage::buffer}) {
+  for (const Transport way : {Transport::best, Transport::buffer}) {
     SharedArray<std::int64_t> visits(job.processes());
     std::vector<std::int64_t> plain(job.processes());
     const int hops = 3 * static_cast<int>(job.processes()) - 1;
@@ -444,7 +444,7 @@ int mistakes(Job& job) {
   }
   if (which == "no form") {
     std::vector<Pair> pairs(3);
-    auto family = create(job.place(1, Carriage::stream), remote<&of_pairs>, pairs);
+    auto family = create(job.place(1, Transport::stream), remote<&of_pairs>, pairs);
     family.sync();
   }
   if (which == "step") {
@@ -517,7 +517,7 @@ int consecutive(Job& job) {
   constexpr std::size_t n = 1 << 19;
   std::int64_t other = 0;
   EXPECT_HERE(create(job.place(1), remote<&process_of>, other).sync().done());
-  for (const Carriage way : {Carriage::stream, Carriage::buffer}) {
+  for (const Transport way : {Transport::stream, Transport::buffer}) {
     std::vector<std::int64_t> from(n);
     std::iota(from.begin(), from.end(), 1);
     std::vector<std::int64_t> to(n, -1);
@@ -548,9 +548,9 @@ int consecutive(Job& job) {
 int told_in_each_of_many(Job& job) {
   constexpr int creates = 3000;
   for (int i = 0; i < creates; ++i) {
-    (void)Reception::here()->has_woken();
+    (void)RemotePoller::here()->has_woken();
     auto family = create(job.place(1), remote<&nothing>);
-    const bool woken = Reception::here()->has_woken();
+    const bool woken = RemotePoller::here()->has_woken();
     family.sync();
     if (!woken) return 0;
   }
@@ -558,15 +558,15 @@ int told_in_each_of_many(Job& job) {
   return 1;
 }
 
-// Told once, before the creator waits.
+// The message is told once, before the creator waits.
 int wakes(Job& job) {
   constexpr int tries = 2000;
   for (int i = 0; i < tries; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    (void)Reception::here()->has_woken();  // of the sync before
+    (void)RemotePoller::here()->has_woken();  // of the sync before
     auto family = create(job.place(1), remote<&nothing>);
-    const bool woken = Reception::here()->has_woken();
-    const bool again = Reception::here()->has_woken();
+    const bool woken = RemotePoller::here()->has_woken();
+    const bool again = RemotePoller::here()->has_woken();
     family.sync();
     EXPECT_HERE(!again);
     if (woken) return failures + told_in_each_of_many(job);

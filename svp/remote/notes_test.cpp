@@ -41,7 +41,7 @@ constexpr std::int64_t first = 7;
 // Of a creator and a family, one message after the other.
 class Conversation {
  public:
-  explicit Conversation(Carriage carriage = Carriage::best) : carriage_(carriage) {}
+  explicit Conversation(Transport transport = Transport::best) : transport_(transport) {}
 
   template <auto f>
   void open(Index threads = 1) {
@@ -52,7 +52,7 @@ class Conversation {
     call.emplace(
         VirtualChannel{.opener = 0, .peer = 1, .number = 4},
         CallPlan{
-            .function = &remote<f>.entry(), .range = {.limit = threads}, .carriage = carriage_},
+            .function = &remote<f>.entry(), .range = {.limit = threads}, .transport = transport_},
         pieces);
     call->open(reach);
   }
@@ -101,7 +101,7 @@ class Conversation {
     return all;
   }
 
-  Carriage carriage_;
+  Transport transport_;
   testing::QueueLink::Post post;
   testing::NotingReach reach;
   std::optional<Call> call;
@@ -110,12 +110,12 @@ class Conversation {
   bool closed = false;
 };
 
-class SizedNotes : public ::testing::TestWithParam<std::tuple<Carriage, int>> {
+class SizedNotes : public ::testing::TestWithParam<std::tuple<Transport, int>> {
  protected:
   Conversation one{std::get<0>(GetParam())};
 };
 INSTANTIATE_TEST_SUITE_P(All, SizedNotes,
-                         ::testing::Combine(::testing::Values(Carriage::best, Carriage::stream),
+                         ::testing::Combine(::testing::Values(Transport::best, Transport::stream),
                                             ::testing::Values(1, 7, 20, 4096)));
 
 TEST_P(SizedNotes, BringValuesThereAndTheLastOneBackWhenItIsWanted) {
@@ -276,12 +276,12 @@ TEST(NoteStreams, AreNoLongerThanAllTheirNotes) {
 }
 
 TEST(Notes, KnowValuesWithoutAFormInAStream) {
-  const CallPlan plan{.function = &remote<&of_structures>.entry(), .carriage = Carriage::stream};
+  const CallPlan plan{.function = &remote<&of_structures>.entry(), .transport = Transport::stream};
   EXPECT_TRUE(Call({}, plan, {}).has_unfit_channel());
   CallPlan other = plan;
-  other.carriage = Carriage::buffer;
+  other.transport = Transport::buffer;
   EXPECT_FALSE(Call({}, other, {}).has_unfit_channel());
-  other.carriage = Carriage::stream;
+  other.transport = Transport::stream;
   other.function = &remote<&add>.entry();
   EXPECT_FALSE(Call({}, other, {}).has_unfit_channel());
 }

@@ -115,7 +115,7 @@ class RandomThread {
  private:
   Place somewhere() {
     const auto process = static_cast<unsigned>(random_.below(job_.processes()));
-    return job_.place(process, static_cast<Carriage>(random_.below(std::size(carriage_names))));
+    return job_.place(process, static_cast<Transport>(random_.below(std::size(transport_names))));
   }
   Range some() {
     return {.limit = static_cast<Index>(random_.below(4)), .block = random_.below(3)};

@@ -8,15 +8,15 @@
 
 #include "svp/family/family_base.h"
 #include "svp/remote/call.h"
-#include "svp/remote/told.h"
-#include "svp/scheduler/reception.h"
+#include "svp/remote/change_list.h"
+#include "svp/scheduler/remote_poller.h"
 
 namespace tombolo::svp {
 
 struct RemoteRecord {
   Site site = 0;
   std::uint32_t place = 0;  // of that site: 0: its default place, 1: its exclusive one
-  Carriage carriage = Carriage::best;
+  Transport transport = Transport::best;
 };
 
 // The call of a family that runs in another process. It lies with the family.
@@ -29,12 +29,12 @@ struct OpenCall final : ChannelListener {
   std::span<ParentEnd* const> ends;
   std::optional<Call> call;  // the exchange's, as long as the family is not done
   bool unsent = false;
-  ToldLink<OpenCall> told;
+  ChangeLink<OpenCall> told;
 };
 
 // Where families go to other processes and come from them. Its families' tasks are done (as
 // Pool::finish_elsewhere) once the completion is here.
-class Exchange : public Reception {
+class Exchange : public RemotePoller {
  public:
   // Creates the family there. Stops the program if an argument cannot travel so. Throws
   // std::bad_alloc.
@@ -48,7 +48,7 @@ class Exchange : public Reception {
   virtual void forget(OpenCall& call) = 0;
 
   // Null: this process has no remote places.
-  static Exchange* here() { return static_cast<Exchange*>(Reception::here()); }
+  static Exchange* here() { return static_cast<Exchange*>(RemotePoller::here()); }
 };
 
 inline void OpenCall::channel_changed() noexcept { Exchange::here()->told(*this); }

@@ -12,8 +12,8 @@
 #include "svp/family/family_base.h"
 #include "svp/family/threads.h"
 #include "svp/places/place.h"
+#include "svp/remote/change_list.h"
 #include "svp/remote/service.h"
-#include "svp/remote/told.h"
 
 namespace tombolo::svp {
 
@@ -78,7 +78,7 @@ class ServedFamily final : public FamilyBase, public ChannelListener {
   bool over = false;      // the service has ended
   bool unsent = false;    // listed as such
   bool orphaned = false;  // its creator's process has ended
-  ToldLink<ServedFamily> told;
+  ChangeLink<ServedFamily> told;
 
  private:
   struct Body {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the part of the site where a remote family runs: takes the request, the data and the
-// parent's values of channels, has the family run by its surroundings, and sends the completion
+// parent's values of channels, has the family run by its threads, and sends the completion
 // with the output and the last thread's values once the creator has asked for it, or takes it
 // unasked.
 //
@@ -184,7 +184,7 @@ class Service {
     std::vector<One> of;
   };
 
-  bool encoded() const { return carriage_ == Carriage::stream; }
+  bool encoded() const { return transport_ == Transport::stream; }
 
   void take_request(std::span<const std::byte> bytes) {
     keep(bytes);
@@ -195,7 +195,7 @@ class Service {
     later_bytes_ = head.later_bytes;
     range_ = {.start = head.start, .limit = head.limit, .step = head.step, .block = head.block};
     place_ = head.place;
-    carriage_ = static_cast<Carriage>(head.carriage);
+    transport_ = static_cast<Transport>(head.transport);
     sync_asked_ = head.unasked != 0;  // also of one that there is no memory for, which throws below
     if (refused_.ok()) refused_ = understand(head);
     if (refused_.ok()) receiving_.begin(pieces_, Leg::there);
@@ -224,7 +224,7 @@ class Service {
     if (function->digest != head.digest)
       return Status::unsupported("the description of " + std::string(function->name) +
                                  " is another one here: all sites run the same program");
-    if (carriage_ > last_carriage) return Status::unsupported("no such way for data to travel");
+    if (transport_ > last_transport) return Status::unsupported("no such way for data to travel");
     frame_ = function->frame(*function);
     if (!function->channels.empty())
       channels_ =
@@ -349,7 +349,7 @@ class Service {
   Sending sending_;
   Range range_{};
   std::uint32_t place_ = 0;
-  Carriage carriage_ = Carriage::best;
+  Transport transport_ = Transport::best;
   std::uint64_t come_ = 0;  // bytes of the request
   std::uint64_t later_bytes_ = 0;
   Status refused_;

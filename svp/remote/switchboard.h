@@ -40,13 +40,13 @@ namespace tombolo::svp {
 template <Link L, Reach R>
 class Switchboard final : public Host {
  public:
-  // `places` of this site, by number. They, link and reach outlive it; `reception` is woken where
+  // `places` of this site, by number. They, link and reach outlive it; `poller` is woken where
   // pump() is due.
-  Switchboard(L& link, R& reach, std::vector<Place> places, Reception& reception)
+  Switchboard(L& link, R& reach, std::vector<Place> places, RemotePoller& poller)
       : link_(link),
         reach_(reach),
         places_(std::move(places)),
-        reception_(reception),
+        poller_(poller),
         ends_(link.sites()) {}
 
   // ---- Calls ------------------------------------------------------------------------------------
@@ -88,11 +88,11 @@ class Switchboard final : public Host {
 
   void told(OpenCall& open) noexcept {
     told_calls_.tell(open);
-    reception_.wake();
+    poller_.wake();
   }
   void told(ServedFamily& family) noexcept override {
     told_families_.tell(family);
-    reception_.wake();
+    poller_.wake();
   }
   void forget(OpenCall& open) {
     const std::lock_guard lock(mutex_);
@@ -384,15 +384,15 @@ class Switchboard final : public Host {
   L& link_;
   R& reach_;
   std::vector<Place> places_;
-  Reception& reception_;
+  RemotePoller& poller_;
   std::mutex mutex_;
   std::vector<OpenCall*> calls_;     // by number; null: none
   std::vector<std::uint32_t> free_;  // numbers
   std::map<Key, std::unique_ptr<ServedFamily>> served_;
   std::vector<OpenCall*> unsent_calls_;
   std::vector<ServedFamily*> unsent_families_;
-  Told<OpenCall> told_calls_;
-  Told<ServedFamily> told_families_;
+  ChangeList<OpenCall> told_calls_;
+  ChangeList<ServedFamily> told_families_;
   std::vector<std::string> ends_;  // of sites; empty: it runs
   std::uint64_t alarms_seen_ = 0;
   bool closed_ = false;

@@ -121,7 +121,7 @@ void writes_and_runs_on(SharedEnd<std::int64_t>& end) {
 }
 
 // Wakes no worker: the test pumps.
-class NoReception final : public Reception {
+class NoPoller final : public RemotePoller {
  public:
   bool poll() override { return false; }
   void wake() override { ++wakes; }
@@ -140,7 +140,7 @@ class Boards : public ::testing::Test {
    public:
     template <class R>
     Remote0(Boards& of, const R&, const Range& range, std::span<const Piece> pieces = {},
-            std::span<ParentEnd* const> ends = {}, Carriage way = Carriage::buffer,
+            std::span<ParentEnd* const> ends = {}, Transport way = Transport::buffer,
             bool stopped = false)
         : FamilyBase(nullptr), boards(of), call(*this, ends) {
       if (stopped) {
@@ -148,7 +148,7 @@ class Boards : public ::testing::Test {
         boards.here.pump();  // which looks for calls of stopped families
       }
       boards.here.open(call, {.site = 1},
-                       {.function = &R::entry(), .range = range, .place = 0, .carriage = way},
+                       {.function = &R::entry(), .range = range, .place = 0, .transport = way},
                        pieces);
     }
     bool done() const { return state.load() == Worker::Hand::done_value; }
@@ -181,10 +181,10 @@ class Boards : public ::testing::Test {
   SharedLink link_here{post, 0};
   SharedLink link_there{post, 1};
   NoReach reach;
-  NoReception reception;
+  NoPoller poller;
   LocalPlace place{3};  // a family that runs on has two threads
-  Board here{link_here, reach, {place}, reception};
-  Board there{link_there, reach, {place}, reception};
+  Board here{link_here, reach, {place}, poller};
+  Board there{link_there, reach, {place}, poller};
 };
 
 TEST_F(Boards, UseTheNumbersOfCallsAgain) {
@@ -246,7 +246,7 @@ TEST_F(Boards, PassKillsOnAtOnce) {
 }
 
 TEST_F(Boards, KillAFamilyThatWasStoppedBeforeItsCall) {
-  Remote0 family(*this, remote<&runs_on>, {}, {}, {}, Carriage::buffer, true);
+  Remote0 family(*this, remote<&runs_on>, {}, {}, {}, Transport::buffer, true);
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   until([&] { return family.call.call->is_answered() || std::chrono::steady_clock::now() > end; });
   EXPECT_TRUE(family.call.call->is_answered());
@@ -389,7 +389,7 @@ TEST_F(Boards, OpenNoCallWithoutMemoryForIt) {
   const std::array<Piece, 1> pieces{Parameter<InArray<std::int64_t>>::piece(array)};
   for (int i = 0; i < 2; ++i) {
     testing::most_array_bytes = 300;
-    EXPECT_THROW(Remote0(*this, remote<&of_array>, {}, pieces, {}, Carriage::stream),
+    EXPECT_THROW(Remote0(*this, remote<&of_array>, {}, pieces, {}, Transport::stream),
                  std::bad_alloc);
     testing::most_array_bytes = testing::any_bytes;
     EXPECT_EQ(here.open_calls(), 0u);
@@ -445,9 +445,9 @@ TEST_F(ChannelBoards, BringValuesWhenToldOfThem) {
   until([] { return running.load() == 1; });
   std::thread reader([this] { EXPECT_EQ(end.read(), 7); });
   until([this] { return end.last_channel().awaited(); });
-  const unsigned before = reception.wakes;
+  const unsigned before = poller.wakes;
   value.write(3);
-  EXPECT_GT(reception.wakes.load(), before);
+  EXPECT_GT(poller.wakes.load(), before);
   EXPECT_TRUE(here.has_arrivals());
   end.write(4);
   until([this] { return end.last_channel().settled(); });

@@ -19,7 +19,7 @@
 #include "runtime/options/svp_options.h"
 #include "runtime/processes/processors_here.h"
 #include "svp/records/process_records.h"
-#include "svp/scheduler/wanted_number.h"
+#include "svp/scheduler/number_setting.h"
 
 namespace tombolo::svp {
 namespace {
@@ -66,7 +66,7 @@ std::size_t stack_bytes_wanted() {
   constexpr std::uint64_t least = 16;
   constexpr std::uint64_t most = std::uint64_t{1} << 20;
   constexpr std::uint64_t unset = 256;
-  return static_cast<std::size_t>(wanted_number(runtime::svp_stack_option, least, most, unset)
+  return static_cast<std::size_t>(number_setting(runtime::svp_stack_option, least, most, unset)
                                   << 10);
 }
 

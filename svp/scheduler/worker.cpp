@@ -13,7 +13,7 @@
 #include "host/stacks/alternate_stack.h"
 #include "svp/records/process_records.h"
 #include "svp/scheduler/pool.h"
-#include "svp/scheduler/reception.h"
+#include "svp/scheduler/remote_poller.h"
 
 namespace tombolo::svp {
 
@@ -86,9 +86,9 @@ bool Worker::leap(const Task& task, unsigned& tries) {
   if (has_ready() || handed_on_ != nullptr) return false;
   // It may be the next at an exclusive place, for which others wait.
   if (task.slot == Deque::no_slot && pool_.has_delegated()) return false;
-  Reception* const reception = Reception::here();
-  if (reception != nullptr) reception->poll();
-  if (task.slot == Deque::no_slot) return look_away(task, reception, tries);
+  RemotePoller* const poller = RemotePoller::here();
+  if (poller != nullptr) poller->poll();
+  if (task.slot == Deque::no_slot) return look_away(task, poller, tries);
   machine::relax_processor();
   machine::Home taker = 0;
   const bool taken =
@@ -111,12 +111,12 @@ bool Worker::leap(const Task& task, unsigned& tries) {
   return false;
 }
 
-bool Worker::look_away(const Task& task, Reception* reception, unsigned& tries) {
-  if (tries == 0 && reception != nullptr && reception->has_woken()) give_way();
+bool Worker::look_away(const Task& task, RemotePoller* poller, unsigned& tries) {
+  if (tries == 0 && poller != nullptr && poller->has_woken()) give_way();
   const unsigned pauses = task.queued ? pauses_of_queued : pauses_of_far;
   for (unsigned i = 0; i < pauses; ++i) {
     machine::relax_processor();
-    if (reception != nullptr && reception->poll()) break;
+    if (poller != nullptr && poller->poll()) break;
   }
   return ++tries < far_tries;
 }
@@ -159,11 +159,11 @@ void Worker::finish(Task& task) {
 void Worker::run_from_loop(Task& task) {
   using Clock = std::chrono::steady_clock;
   from_loop_ = &task;
-  const bool measured = patience_.measures();
+  const bool measured = steal_backoff_.measures();
   const Clock::time_point start = measured ? Clock::now() : Clock::time_point();
   run_taken(task);
   from_loop_ = nullptr;
-  if (measured) patience_.worked(Clock::now() - start);
+  if (measured) steal_backoff_.worked(Clock::now() - start);
 }
 
 bool Worker::attend() {
@@ -401,7 +401,7 @@ void Worker::wake() {
   core_.fetch_add(signal_, 1);
   core_.notify(core_.self());
   if (number() != 0) return;
-  if (Reception* const reception = Reception::here()) reception->wake();
+  if (RemotePoller* const poller = RemotePoller::here()) poller->wake();
 }
 
 bool Worker::rouse() {
@@ -471,24 +471,24 @@ void Worker::work() {
 }
 
 void Worker::loop() {
-  std::optional<Vigil> vigil;
+  std::optional<IdleWait> idle_wait;
   for (;;) {
     if (wanted()) attend();
     Strand* const next = handed_on_ == nullptr ? next_ready() : nullptr;
     if (next != nullptr) {
       leave_to(*next);
-      vigil.reset();  // this stack has come back
+      idle_wait.reset();  // this stack has come back
     } else if (Task* const task = find_task()) {
       no_longer_idle();
-      vigil.reset();
+      idle_wait.reset();
       run_from_loop(*task);
     } else if (pool_.stopping()) {
       if (running_ == &*main_) break;
       std::erase(spare_, &*main_);
       leave_to(*main_);
     } else {
-      if (!vigil.has_value()) vigil.emplace(pool_.waiting(), awaited());
-      idle(*vigil);
+      if (!idle_wait.has_value()) idle_wait.emplace(pool_.waiting(), awaited());
+      idle(*idle_wait);
     }
   }
   no_longer_idle();
@@ -543,7 +543,7 @@ Task* Worker::find_task() {
   if (handed_on_ != nullptr) return std::exchange(handed_on_, nullptr);
   if (Task* const task = own_task()) return task;
   if (Task* const task = delegated_task()) return task;
-  return patience_.look() ? steal_from_any() : nullptr;
+  return steal_backoff_.look() ? steal_from_any() : nullptr;
 }
 
 void Worker::no_longer_idle() {
@@ -552,57 +552,57 @@ void Worker::no_longer_idle() {
   pool_.idle.fetch_sub(1);
 }
 
-void Worker::idle(Vigil& vigil) {
+void Worker::idle(IdleWait& idle_wait) {
   if (!is_idle_) {
     is_idle_ = true;
     pool_.idle.fetch_add(1);
   }
-  Reception* const reception = Reception::here();
-  if (reception != nullptr && reception->poll()) return;
-  if (reception != nullptr && std::exchange(has_slept_, false)) return give_way();
-  if (!vigil.wants_sleep()) {
-    const unsigned steps = patience_.is_quick() ? 1 : steps_between_looks;
-    for (unsigned i = 0; i < steps && (i == 0 || vigil.polls()); ++i) {
-      if (i != 0 && reception != nullptr && reception->poll()) return;
-      vigil.step();
+  RemotePoller* const poller = RemotePoller::here();
+  if (poller != nullptr && poller->poll()) return;
+  if (poller != nullptr && std::exchange(has_slept_, false)) return give_way();
+  if (!idle_wait.wants_sleep()) {
+    const unsigned steps = steal_backoff_.is_quick() ? 1 : steps_between_looks;
+    for (unsigned i = 0; i < steps && (i == 0 || idle_wait.polls()); ++i) {
+      if (i != 0 && poller != nullptr && poller->poll()) return;
+      idle_wait.step();
     }
     return;
   }
-  fall_asleep(number() == 0 ? reception : nullptr);
+  fall_asleep(number() == 0 ? poller : nullptr);
 }
 
-Vigil::For Worker::awaited() const {
-  // The others do not sleep at the reception.
-  const Reception* const reception = Reception::here();
-  const bool there = number() == 0 && reception != nullptr && reception->wakes_at_once();
-  return there ? Vigil::For::processes : Vigil::For::workers;
+IdleWait::For Worker::awaited() const {
+  // The others do not sleep at the poller.
+  const RemotePoller* const poller = RemotePoller::here();
+  const bool there = number() == 0 && poller != nullptr && poller->wakes_at_once();
+  return there ? IdleWait::For::processes : IdleWait::For::workers;
 }
 
-void Worker::fall_asleep(Reception* reception) {
+void Worker::fall_asleep(RemotePoller* poller) {
   free_spare_stacks();
   const std::uint64_t seen = core_.load(signal_);
-  const bool naps = patience_.sleeps(seen);
+  const bool naps = steal_backoff_.sleeps(seen);
   Rest::announce(core_, &asleep_);
   pool_.sleeping.fetch_add(1);
   if (!naps) pool_.hungry.fetch_add(1);
-  if (!has_something_to_do(naps)) sleep(seen, naps, reception);
+  if (!has_something_to_do(naps)) sleep(seen, naps, poller);
   if (!naps) pool_.hungry.fetch_sub(1);
   pool_.sleeping.fetch_sub(1);
   Rest::end(core_, &asleep_);
   has_slept_ = true;
-  patience_.wakes(core_.load(signal_));
+  steal_backoff_.wakes(core_.load(signal_));
 }
 
-void Worker::sleep(std::uint64_t seen, bool naps, Reception* reception) {
+void Worker::sleep(std::uint64_t seen, bool naps, RemotePoller* poller) {
   using Clock = std::chrono::steady_clock;
-  const Clock::time_point end = naps ? Clock::now() + Patience::nap : Clock::time_point::max();
+  const Clock::time_point end = naps ? Clock::now() + StealBackoff::nap : Clock::time_point::max();
   const auto signalled = [&](std::uint64_t v) {
     return v != seen || (naps && Clock::now() >= end);
   };
-  if (reception == nullptr)
+  if (poller == nullptr)
     (void)core_.wait_until(signal_, signalled).ok();  // as above
   else
-    reception->sleep([&] { return signalled(core_.load(signal_)); });
+    poller->sleep([&] { return signalled(core_.load(signal_)); });
 }
 
 bool Worker::has_something_to_do(bool naps) {

@@ -19,9 +19,9 @@
 //                 stacks for tasks that others have taken: memory is bounded by depth times
 //                 workers.
 //             WK4 a worker that sleeps has asked all others for entries, but for a nap of bounded
-//                 length (patience.h); those that share one, deliver, finish or raise an alarm
-//                 wake it. One that finishes does so only where the worker sleeps (slumber.h):
-//                 most poll.
+//                 length (steal_backoff.h); those that share one, deliver, finish or raise an alarm
+//                 wake it. One that finishes does so only where the worker sleeps
+//                 (sleep_handshake.h): most poll.
 // Thread safety: here() and the functions below "Any thread" by any thread; the rest by the
 // worker's thread.
 #pragma once
@@ -40,26 +40,26 @@
 #include "svp/scheduler/alarm.h"
 #include "svp/scheduler/blocked.h"
 #include "svp/scheduler/handover.h"
+#include "svp/scheduler/idle_wait.h"
 #include "svp/scheduler/inbox.h"
 #include "svp/scheduler/open_range.h"
-#include "svp/scheduler/patience.h"
-#include "svp/scheduler/slumber.h"
+#include "svp/scheduler/sleep_handshake.h"
 #include "svp/scheduler/split_deque.h"
+#include "svp/scheduler/steal_backoff.h"
 #include "svp/scheduler/strand.h"
 #include "svp/scheduler/task.h"
-#include "svp/scheduler/vigil.h"
 
 namespace tombolo::svp {
 
 class Pool;
-class Reception;
+class RemotePoller;
 
 class Worker {
  public:
   using Core = runtime::ThreadCore;
   using Deque = SplitDeque<Core>;
   using Hand = Handover<Core>;
-  using Rest = Slumber<Core>;
+  using Rest = SleepHandshake<Core>;
   using Mail = Inbox<Core>;
 
   struct Layout {
@@ -205,7 +205,7 @@ class Worker {
   void run_taken(Task& task);
   void run_from_loop(Task& task);
   bool leap(const Task& task, unsigned& tries);
-  static bool look_away(const Task& task, Reception* reception, unsigned& tries);
+  static bool look_away(const Task& task, RemotePoller* poller, unsigned& tries);
   bool may_park() const;
   bool divide_range();
   Task* steal_from(machine::Home victim);
@@ -230,11 +230,11 @@ class Worker {
   void leave_to(Strand& next);
 
   void no_longer_idle();
-  void idle(Vigil& vigil);
+  void idle(IdleWait& idle_wait);
   static void give_way();
-  Vigil::For awaited() const;
-  void fall_asleep(Reception* reception);
-  void sleep(std::uint64_t seen, bool naps, Reception* reception);
+  IdleWait::For awaited() const;
+  void fall_asleep(RemotePoller* poller);
+  void sleep(std::uint64_t seen, bool naps, RemotePoller* poller);
   bool has_something_to_do(bool naps);
 
   Core core_;
@@ -252,7 +252,7 @@ class Worker {
   std::size_t thread_guard_bytes_ = 0;
   bool is_idle_ = false;
   bool has_slept_ = false;  // since it gave way
-  Patience patience_;
+  StealBackoff steal_backoff_;
   const Task* from_loop_ = nullptr;  // until it asks, or ends: another one may get its memory
   Task* handed_on_ = nullptr;        // taken, for loop() on another stack
   std::uint64_t next_victim_;

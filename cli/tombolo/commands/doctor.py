@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 from rich.table import Table
 
-from tombolo import compilers, dsm, dsm_world, hints, host, libraries, mpis, paths, probes, svp
+from tombolo import compilers, dsm, dsm_pthreads, hints, host, libraries, mpis, paths, probes, svp
 from tombolo.console import console
 from tombolo.errors import UserError
 from tombolo.scc import native
@@ -80,7 +80,7 @@ def _libraries() -> Iterator[Finding]:
             yield Finding(name, "yes", paths.shown(library))
         else:
             yield Finding(name, "no", "not there", libraries.hint())
-    programs = (native.NAME, dsm.LAUNCHER, dsm.LIBRARY, dsm_world.LIBRARY, svp.LAUNCHER, svp.ARCHIVE, svp.LIBRARY_OF_C)
+    programs = (native.NAME, dsm.LAUNCHER, dsm.LIBRARY, dsm_pthreads.LIBRARY, svp.LAUNCHER, svp.ARCHIVE, svp.LIBRARY_OF_C)
     for name in programs:
         program = libraries.find_program(name)
         if program:

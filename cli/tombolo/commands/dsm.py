@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from tombolo import compilers, dsm, dsm_atomics, dsm_progress, dsm_world, files, mpis, options, programs, settings
+from tombolo import compilers, dsm, dsm_atomics, dsm_progress, dsm_pthreads, files, mpis, options, programs, settings
 from tombolo.errors import UserError
 
 TRANSPORT = "TOMBOLO_DSM_TRANSPORT"
@@ -117,7 +117,7 @@ def run(
     if progress:
         options.check_seconds("--progress", progress)
     program = programs.locate(command[0])
-    dsm_world.check_is_no_script(program)
+    dsm_pthreads.check_is_no_script(program)
     programs.check_is_without_mpi(program, "tombolo dsm run")
     if machine is not None:
         settings.check_machine(machine)
@@ -134,7 +134,7 @@ def run(
     unchanged = not programs.calls_dsm(program)
     if unchanged:
         check_of_pthreads(program.name, chosen, machine, protocol, cache, servers, trace)
-        dsm_world.check(str(program))
+        dsm_pthreads.check(str(program))
     else:
         options.check_unused({"--atomics": atomics}, f"{program.name} calls tombolo/dsm.h")
     of_machine = {"--seed": seed, "--evictions": evictions, "--pool": pool}
@@ -147,11 +147,11 @@ def run(
     choice = dsm.Choice(transport, protocol, machine, memory, cache, told, trace, servers, seed, evictions, pool)
     words = [str(program), *command[1:]]
     if unchanged and chosen == "mpi":
-        job = dsm_world.mpi_job(words, threads, memory, cache, told, mpi, servers)
+        job = dsm_pthreads.mpi_job(words, threads, memory, cache, told, mpi, servers)
         start(job.argv, job.env, show, progress)
     elif unchanged:
-        most = dsm_world.processes(threads)
-        environment = dsm_world.environment(most, memory, transport, machine, cache, told, trace, servers)
+        most = dsm_pthreads.processes(threads)
+        environment = dsm_pthreads.environment(most, memory, transport, machine, cache, told, trace, servers)
         start(command, environment | choice.of_machine(), show, progress, str(program))
     elif chosen == "mpi":
         job = dsm.mpi_job(replace(choice, transport=chosen), mpi, threads or 2, words)

@@ -25,10 +25,10 @@
 namespace tombolo::experiments {
 namespace {
 
-using svp::Carriage;
 using svp::ExitReason;
 using svp::Index;
 using svp::remote;
+using svp::Transport;
 
 constexpr std::uint32_t sites = 4;
 // The creator's core, which needs no message, and another one.
@@ -69,8 +69,8 @@ class ChipFamilies : public ::testing::Test {
   template <auto f, class... Args>
   static auto created(ChipSite& here, const ChipPlace& place, const svp::Range& range,
                       Args&&... args) {
-    return std::make_unique<FamilyOf<svp::Remote<f>>>(here, place, remote<f>, range, Carriage::best,
-                                                      std::forward<Args>(args)...);
+    return std::make_unique<FamilyOf<svp::Remote<f>>>(here, place, remote<f>, range,
+                                                      Transport::best, std::forward<Args>(args)...);
   }
 };
 
@@ -84,7 +84,7 @@ void add_up(Index i, svp::In<std::int64_t> by, svp::Global<std::int64_t>& start,
 using AddUp = svp::Remote<&add_up>;
 
 // At that place, with values that are written before the create and after it.
-void add_up_at(ChipSite& here, const ChipPlace& place, Carriage way, Index n, bool early,
+void add_up_at(ChipSite& here, const ChipPlace& place, Transport way, Index n, bool early,
                bool reads) {
   svp::Global<std::int64_t> start;
   svp::Shared<std::int64_t> sum;
@@ -107,11 +107,11 @@ TEST_F(ChipFamilies, HaveChannels) {
       for (int when = 0; when < 4; ++when) {
         const bool early = (when & 1) != 0;
         const bool reads = (when & 2) != 0;
-        for (const Carriage way : {Carriage::best, Carriage::stream, Carriage::direct})
+        for (const Transport way : {Transport::best, Transport::stream, Transport::direct})
           add_up_at(here, 1, way, n, early, reads);
-        add_up_at(here, 0, Carriage::best, n, early, reads);
-        add_up_at(here, ChipPlace::exclusive(0), Carriage::best, n, early, reads);
-        add_up_at(here, ChipPlace::exclusive(1), Carriage::best, n, early, reads);
+        add_up_at(here, 0, Transport::best, n, early, reads);
+        add_up_at(here, ChipPlace::exclusive(0), Transport::best, n, early, reads);
+        add_up_at(here, ChipPlace::exclusive(1), Transport::best, n, early, reads);
       }
   });
 }
@@ -169,7 +169,7 @@ void add_up_by_others(Index i, svp::In<int> levels, svp::SharedEnd<std::int64_t>
   svp::Shared<std::int64_t> part;
   FamilyOf<svp::Remote<&add_up_by_others>> family(here, (here.link().self() + 1) % sites,
                                                   remote<&add_up_by_others>, {.limit = 3},
-                                                  Carriage::best, *levels - 1, part);
+                                                  Transport::best, *levels - 1, part);
   part.write(sum.read());
   sum.write(part.read());
   family.sync();
@@ -190,7 +190,7 @@ void goes_deeper(svp::In<int> levels, svp::SharedEnd<std::int64_t>& depth) {
   if (levels == 0) return depth.write(depth.read() + 1);
   svp::Shared<std::int64_t> next(depth.read() + 1);
   FamilyOf<svp::Remote<&goes_deeper>> family(here, (here.link().self() + 1) % sites,
-                                             remote<&goes_deeper>, {}, Carriage::best, *levels - 1,
+                                             remote<&goes_deeper>, {}, Transport::best, *levels - 1,
                                              next);
   family.sync();
   depth.write(next.read());
@@ -229,7 +229,7 @@ void lets_take_a_turn(svp::In<svp::Site> site, svp::In<char> name, svp::Global<s
                       svp::SharedEnd<bool>& is_created) {
   svp::Global<std::int64_t> its_start;
   FamilyOf<TakesItsTurn> family(ChipSite::here(), ChipPlace::exclusive(*site), TakesItsTurn(), two,
-                                Carriage::best, *name, its_start);
+                                Transport::best, *name, its_start);
   is_created.write(true);
   its_start.write(start.read());
   family.sync();
@@ -249,7 +249,7 @@ TEST_F(ChipFamilies, OfAnExclusivePlaceRunInTheOrderOfTheirCreates) {
       EXPECT_TRUE(is_created.read());
       auto third = created<&takes_its_turn>(here, place, two, 'c', starts[2]);
       auto last = created<&takes_its_turn>(here, place, two, 'd', starts[3]);
-      add_up_at(here, site, Carriage::best, 2, true, false);  // keeps no other place's back
+      add_up_at(here, site, Transport::best, 2, true, false);  // keeps no other place's back
       for (const std::size_t n : {3, 1, 2, 0}) starts[n].write(1);
       for (auto* const family : {last.get(), third.get(), first.get()})
         EXPECT_EQ(family->sync().reason, ExitReason::done);
@@ -289,7 +289,7 @@ void goes_round(Index, svp::In<int> levels) {
   if (levels == 0) return;
   ChipSite& here = ChipSite::here();
   FamilyOf<svp::Remote<&goes_round>> next(here, ChipPlace::exclusive(3 - here.link().self()),
-                                          remote<&goes_round>, {}, Carriage::best, *levels - 1);
+                                          remote<&goes_round>, {}, Transport::best, *levels - 1);
   next.sync();
 }
 
@@ -331,18 +331,18 @@ void creates_at_its_own_place(Index, svp::In<bool> between) {
   const svp::Site self = here.link().self();
   if (between)
     FamilyOf<svp::Remote<&creates_at_its_own_place>>(here, self, remote<&creates_at_its_own_place>,
-                                                     {}, Carriage::best, false)
+                                                     {}, Transport::best, false)
         .sync();
   svp::Global<std::int64_t> start(1);
-  FamilyOf<TakesItsTurn>(here, ChipPlace::exclusive(self), TakesItsTurn(), two, Carriage::best, 'x',
-                         start)
+  FamilyOf<TakesItsTurn>(here, ChipPlace::exclusive(self), TakesItsTurn(), two, Transport::best,
+                         'x', start)
       .sync();
 }
 
 template <auto f, class... Args>
 void create_and_sync(const ChipPlace& place, Args&&... args) {
   (void)run_limited([&](ChipSite& here) {
-    FamilyOf<svp::Remote<f>>(here, place, remote<f>, {}, Carriage::best, args...).sync();
+    FamilyOf<svp::Remote<f>>(here, place, remote<f>, {}, Transport::best, args...).sync();
   });
 }
 
@@ -380,7 +380,7 @@ TEST_F(ChipFamilies, AreKilledWhileTheyBlock) {
       EXPECT_EQ(family->sync().reason, ExitReason::killed);
       EXPECT_THROW((void)end.read(), svp::NoValue);
       EXPECT_EQ(begun, 1);
-      add_up_at(here, site, Carriage::best, 2, true, false);
+      add_up_at(here, site, Transport::best, 2, true, false);
     });
 }
 
@@ -436,7 +436,7 @@ void waits_for_the_last(Index, svp::In<svp::Site> site) {
   svp::Global<std::int64_t> never;
   svp::Shared<std::int64_t> end(0);
   FamilyOf<svp::Remote<&reads_for_ever>> family(ChipSite::here(), *site, remote<&reads_for_ever>,
-                                                {}, Carriage::best, never, end);
+                                                {}, Transport::best, never, end);
   try {
     end.read();
   } catch (const svp::Stopped&) {
@@ -478,14 +478,14 @@ void grows(Index, svp::In<int> levels) {
   svp::Shared<std::int64_t> end(0);
   if (levels == 0) {
     FamilyOf<svp::Remote<&reads_for_ever>> leaf(here, (here.link().self() + 1) % sites,
-                                                remote<&reads_for_ever>, {}, Carriage::best, never,
+                                                remote<&reads_for_ever>, {}, Transport::best, never,
                                                 end);
     end.read();  // for ever, too; a sync would be a promise of no write
   }
   using Grows = svp::Remote<&grows>;
-  FamilyOf<Grows> one(here, (here.link().self() + 1) % sites, Grows(), {}, Carriage::best,
+  FamilyOf<Grows> one(here, (here.link().self() + 1) % sites, Grows(), {}, Transport::best,
                       *levels - 1);
-  FamilyOf<Grows> other(here, (here.link().self() + 2) % sites, Grows(), {}, Carriage::best,
+  FamilyOf<Grows> other(here, (here.link().self() + 2) % sites, Grows(), {}, Transport::best,
                         *levels - 1);
   one.sync();
   other.sync();
@@ -604,7 +604,7 @@ std::int64_t random_family(std::uint64_t seed, int levels, std::int64_t before) 
   ChipSite& here = ChipSite::here();
   ChipPlace place = static_cast<svp::Site>(random.below(sites));
   place.is_exclusive = levels == 0 && random.one_in(2);  // further families could make a circle
-  const auto way = static_cast<Carriage>(random.below(std::size(svp::carriage_names)));
+  const auto way = static_cast<Transport>(random.below(std::size(svp::transport_names)));
   svp::Global<std::int64_t> plus;
   svp::Shared<std::int64_t> sum;
   const bool early = random.one_in(2);

@@ -63,7 +63,7 @@ void OpenFamily::create(const ChipPlace& place, svp::CallPlan plan,
 
 bool OpenFamily::may_copy(const svp::CallPlan& plan, svp::Site peer) const {
   const bool wanted =
-      plan.carriage == svp::Carriage::direct || plan.carriage == svp::Carriage::engine;
+      plan.transport == svp::Transport::direct || plan.transport == svp::Transport::engine;
   return wanted && std::ranges::all_of(pieces_, [&](const svp::Piece& piece) {
            return !piece.form->array || piece.bytes() == 0 ||
                   here_.reach().can_show(peer, piece.at, piece.bytes());
@@ -164,7 +164,7 @@ ChipSite::ChipSite(ChipSites& all, CoreId core)
 std::uint32_t ChipSite::sites() const { return static_cast<std::uint32_t>(all_.sites_.size()); }
 
 ChipSite& ChipSite::here() {
-  auto* const all = static_cast<ChipSites*>(svp::Surroundings::here());
+  auto* const all = static_cast<ChipSites*>(svp::ExternalThreads::here());
   TOMBOLO_CHECK(all != nullptr, "ChipSite: this is no thread of a chip");
   return *all->of_fibres_.at(all->chip_.simulation().running()->id().index());
 }

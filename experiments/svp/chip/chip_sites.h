@@ -5,8 +5,8 @@
 //
 //   ChipSites sites(chip, {.sites = 5, .copy_cores = {CoreId(46)}});
 //   sites.run([&](ChipSite& here) {
-//     FamilyOf<Work> family(here, 3, Work(), {.limit = 10}, Carriage::remap, args...);
-//     FamilyOf<Work> in_turn(here, ChipPlace::exclusive(3), Work(), {}, Carriage::best, args...);
+//     FamilyOf<Work> family(here, 3, Work(), {.limit = 10}, Transport::remap, args...);
+//     FamilyOf<Work> in_turn(here, ChipPlace::exclusive(3), Work(), {}, Transport::best, args...);
 //     ...
 //     family.sync();
 //   });
@@ -46,7 +46,7 @@
 
 #include "experiments/svp/chip/chip_link.h"
 #include "experiments/svp/chip/chip_threads.h"
-#include "svp/family/surroundings.h"
+#include "svp/family/external_threads.h"
 #include "svp/remote/call.h"
 #include "svp/remote/channel_parameters.h"
 
@@ -70,7 +70,7 @@ struct ChipPlace {
 
 struct ChipSitesShape {
   std::uint32_t sites = 1;                         // cores 0 to sites - 1; the first creates
-  std::vector<simulator::CoreId> copy_cores = {};  // others; for Carriage::engine
+  std::vector<simulator::CoreId> copy_cores = {};  // others; for Transport::engine
   std::uint64_t room_bytes = ~std::uint64_t{0};    // of each core, for it; of public pages at most
   // For tests, which leave an operation out.
   ChipReach::Care care = {};
@@ -212,8 +212,8 @@ class ChipFamily<R, std::tuple<P...>, std::tuple<E...>> final : public OpenFamil
  public:
   template <class... Args>
   ChipFamily(ChipSite& here, const ChipPlace& place, R, const svp::Range& range,
-             svp::Carriage carriage, Args&&... args)
-      : ChipFamily(here, place, {.function = &R::entry(), .range = range, .carriage = carriage},
+             svp::Transport transport, Args&&... args)
+      : ChipFamily(here, place, {.function = &R::entry(), .range = range, .transport = transport},
                    std::index_sequence_for<P...>(), std::index_sequence_for<E...>(),
                    std::forward_as_tuple(std::forward<Args>(args)...)) {}
   ~ChipFamily() noexcept(false) { leave(); }
@@ -256,7 +256,7 @@ class ChipFamily<R, std::tuple<P...>, std::tuple<E...>> final : public OpenFamil
 template <class R>
 using FamilyOf = detail::ChipFamily<R, typename R::Data, typename R::ChannelEnds>;
 
-class ChipSites final : public svp::Surroundings {
+class ChipSites final : public svp::ExternalThreads {
  public:
   ChipSites(scc::Chip& chip, const ChipSitesShape& shape);
 

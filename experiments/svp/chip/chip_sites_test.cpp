@@ -24,7 +24,7 @@
 namespace tombolo::experiments {
 namespace {
 
-using svp::Carriage;
+using svp::Transport;
 
 constexpr std::uint32_t sites = 5;  // a creator and four others
 constexpr std::uint64_t size = 24;
@@ -48,11 +48,11 @@ std::string said_by(const std::string& example) {
 // A creator of kernels.h whose places are the other sites.
 struct OnSites {
   ChipSite& here;
-  Carriage carriage;
+  Transport transport;
 
   template <class Function, class... Args>
   auto create(unsigned place, const svp::Range& range, const Function& function, Args&&... args) {
-    return std::make_unique<FamilyOf<Function>>(here, place + 1, function, range, carriage,
+    return std::make_unique<FamilyOf<Function>>(here, place + 1, function, range, transport,
                                                 std::forward<Args>(args)...);
   }
   template <class Family>
@@ -68,7 +68,7 @@ struct Care {
   std::uint64_t room_bytes = ~std::uint64_t{0};
 };
 
-class ChipSitesTest : public ::testing::TestWithParam<Carriage> {
+class ChipSitesTest : public ::testing::TestWithParam<Transport> {
  protected:
   void run(const std::function<void(ChipSite&)>& creator, const Care& care = {}) {
     const Context context = test_context();
@@ -92,14 +92,14 @@ class ChipSitesTest : public ::testing::TestWithParam<Carriage> {
     here.memory().stored(here.cpu(), at, span.size_bytes());
     return span;
   }
-  std::string digest_of_product(Carriage carriage, const Care& care = {}) {
+  std::string digest_of_product(Transport transport, const Care& care = {}) {
     std::uint64_t digest = 0;
     run(
         [&](ChipSite& here) {
           const std::span<double> a = on_chip(here, elements(&kernels::left_element));
           const std::span<double> b = on_chip(here, elements(&kernels::right_element));
           const std::span<double> c = on_chip(here, std::vector<double>(size * size, -1.0));
-          OnSites creator{here, carriage};
+          OnSites creator{here, transport};
           kernels::multiply(creator, sites - 1, size, a, b, c);
           digest = kernels::digest_of(c);
         },
@@ -109,11 +109,11 @@ class ChipSitesTest : public ::testing::TestWithParam<Carriage> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Carriages, ChipSitesTest,
-                         ::testing::Values(Carriage::stream, Carriage::direct, Carriage::buffer,
-                                           Carriage::remap, Carriage::best, Carriage::engine),
-                         [](const auto& carriage) {
+                         ::testing::Values(Transport::stream, Transport::direct, Transport::buffer,
+                                           Transport::remap, Transport::best, Transport::engine),
+                         [](const auto& transport) {
                            return std::string(
-                               svp::carriage_names[static_cast<std::size_t>(carriage.param)]);
+                               svp::transport_names[static_cast<std::size_t>(transport.param)]);
                          });
 
 TEST_P(ChipSitesTest, AMultiplicationHasTheResultOfTheExample) {
@@ -133,9 +133,9 @@ TEST_P(ChipSitesTest, ATreeSearchHasTheResultOfTheExample) {
 }
 
 TEST_F(ChipSitesTest, WithoutPublishAtCreateOperandsAreStale) {
-  for (const Carriage carriage : {Carriage::remap, Carriage::direct, Carriage::engine})
-    EXPECT_NE(digest_of_product(carriage, {.of_creator = {.publish = false}}),
-              digest_of_product(carriage));
+  for (const Transport transport : {Transport::remap, Transport::direct, Transport::engine})
+    EXPECT_NE(digest_of_product(transport, {.of_creator = {.publish = false}}),
+              digest_of_product(transport));
 }
 
 void add_one(svp::InOutArray<std::uint32_t> values) {
@@ -158,20 +158,20 @@ std::uint64_t sum_of(std::span<const std::uint32_t> values) {
 }
 
 // The creator reads the array while the family has it, which leaves lines of it in its caches.
-std::uint64_t sum_after_a_look(ChipSite& here, Carriage carriage) {
+std::uint64_t sum_after_a_look(ChipSite& here, Transport transport) {
   const std::span<std::uint32_t> values = array_of(here, 0);
-  FamilyOf<AddOne> family(here, 1, AddOne(), svp::Range{}, carriage, values);
+  FamilyOf<AddOne> family(here, 1, AddOne(), svp::Range{}, transport, values);
   here.memory().load(here.cpu(), values.data(), values.size_bytes());
   family.sync();
   return sum_of(values);
 }
 
 TEST_F(ChipSitesTest, WithoutRefreshAtSyncOutputIsStale) {
-  for (const Carriage carriage : {Carriage::remap, Carriage::direct, Carriage::engine}) {
+  for (const Transport transport : {Transport::remap, Transport::direct, Transport::engine}) {
     std::uint64_t whole = 0;
     std::uint64_t broken = 0;
-    run([&](ChipSite& here) { whole = sum_after_a_look(here, carriage); });
-    run([&](ChipSite& here) { broken = sum_after_a_look(here, carriage); },
+    run([&](ChipSite& here) { whole = sum_after_a_look(here, transport); });
+    run([&](ChipSite& here) { broken = sum_after_a_look(here, transport); },
         {.of_creator = {.refresh = false}});
     EXPECT_EQ(whole, count);
     EXPECT_LT(broken, count);
@@ -180,11 +180,11 @@ TEST_F(ChipSitesTest, WithoutRefreshAtSyncOutputIsStale) {
 
 // Stores of threads at the creator's core go to another core as the creator's own do.
 TEST_F(ChipSitesTest, StoresAtTheCreatorsCoreAreInMemoryOfTheChip) {
-  for (const Carriage carriage : {Carriage::remap, Carriage::direct, Carriage::engine})
+  for (const Transport transport : {Transport::remap, Transport::direct, Transport::engine})
     run([&](ChipSite& here) {
       const std::span<std::uint32_t> values = array_of(here, 0);
-      FamilyOf<AddOne>(here, 0, AddOne(), svp::Range{}, carriage, values).sync();
-      FamilyOf<AddOne>(here, 1, AddOne(), svp::Range{}, carriage, values).sync();
+      FamilyOf<AddOne>(here, 0, AddOne(), svp::Range{}, transport, values).sync();
+      FamilyOf<AddOne>(here, 1, AddOne(), svp::Range{}, transport, values).sync();
       EXPECT_EQ(sum_of(values), 2 * count);
     });
 }
@@ -203,7 +203,7 @@ TEST_F(ChipSitesTest, WithoutRefreshOfTheRoomInputIsStale) {
         [&](ChipSite& here) {
           for (const std::uint32_t value : {1, 2}) {
             std::uint64_t sum = 0;
-            FamilyOf<SumUp> family(here, 1, SumUp(), svp::Range{}, Carriage::engine,
+            FamilyOf<SumUp> family(here, 1, SumUp(), svp::Range{}, Transport::engine,
                                    array_of(here, value), sum);
             family.sync();
             if (refresh || value == 1) {
@@ -222,7 +222,7 @@ TEST_F(ChipSitesTest, WithoutPublishOfTheRoomOutputIsStale) {
     run(
         [&](ChipSite& here) {
           const std::span<std::uint32_t> values = array_of(here, 6);
-          FamilyOf<AddOne> family(here, 1, AddOne(), svp::Range{}, Carriage::engine, values);
+          FamilyOf<AddOne> family(here, 1, AddOne(), svp::Range{}, Transport::engine, values);
           family.sync();
           if (publish) {
             EXPECT_EQ(sum_of(values), 7 * count);
@@ -253,10 +253,10 @@ TEST_F(ChipSitesTest, ACopyKeepsBackNoOtherFamily) {
     const std::span<std::uint32_t> twos = array_of(here, 2);
     std::uint64_t sum = 0;
     std::uint64_t other_sum = 0;
-    FamilyOf<BeginsWith> slow(here, 1, BeginsWith(), {}, Carriage::engine, 'a', many, 7u);
-    FamilyOf<BeginsWith> quick(here, 1, BeginsWith(), {}, Carriage::buffer, 'b', largest, ~0u);
-    FamilyOf<SumUp> adds(here, 1, SumUp(), {}, Carriage::engine, ones, sum);
-    FamilyOf<SumUp> adds_too(here, 1, SumUp(), {}, Carriage::engine, twos, other_sum);
+    FamilyOf<BeginsWith> slow(here, 1, BeginsWith(), {}, Transport::engine, 'a', many, 7u);
+    FamilyOf<BeginsWith> quick(here, 1, BeginsWith(), {}, Transport::buffer, 'b', largest, ~0u);
+    FamilyOf<SumUp> adds(here, 1, SumUp(), {}, Transport::engine, ones, sum);
+    FamilyOf<SumUp> adds_too(here, 1, SumUp(), {}, Transport::engine, twos, other_sum);
     quick.sync();
     slow.sync();
     adds.sync();
@@ -286,7 +286,7 @@ TEST_F(ChipSitesTest, ACopyIsOverBeforeAKilledFamilyEnds) {
       has_added = false;
       constexpr std::size_t many = 8 * count;
       const std::span<std::uint32_t> values = array_of(here, 1, many);
-      FamilyOf<AddOneAndSaySo> family(here, 1, AddOneAndSaySo(), {}, Carriage::engine, values);
+      FamilyOf<AddOneAndSaySo> family(here, 1, AddOneAndSaySo(), {}, Transport::engine, values);
       if (at_the_end) here.wait([] { return has_added; }, false);
       family.kill();
       const svp::Completion& completion = family.sync();
@@ -294,8 +294,8 @@ TEST_F(ChipSitesTest, ACopyIsOverBeforeAKilledFamilyEnds) {
           << completion.text;
       EXPECT_EQ(has_added, at_the_end);
       EXPECT_EQ(sum_of(values), at_the_end ? 2 * many : many);
-      FamilyOf<FindsNoRoomInUse>(here, 1, FindsNoRoomInUse(), {}, Carriage::best).sync();
-      FamilyOf<AddOne> next(here, 1, AddOne(), svp::Range{}, Carriage::engine, values);
+      FamilyOf<FindsNoRoomInUse>(here, 1, FindsNoRoomInUse(), {}, Transport::best).sync();
+      FamilyOf<AddOne> next(here, 1, AddOne(), svp::Range{}, Transport::engine, values);
       next.sync();
       EXPECT_EQ(sum_of(values), at_the_end ? 3 * many : 2 * many);
     });
@@ -305,7 +305,7 @@ TEST_F(ChipSitesTest, WithoutARoomTheCoreCopiesItself) {
   run(
       [&](ChipSite& here) {
         const std::span<std::uint32_t> values = array_of(here, 6);
-        FamilyOf<AddOne> family(here, 1, AddOne(), svp::Range{}, Carriage::engine, values);
+        FamilyOf<AddOne> family(here, 1, AddOne(), svp::Range{}, Transport::engine, values);
         const svp::Completion& completion = family.sync();
         EXPECT_EQ(completion.reason, svp::ExitReason::done) << completion.text;
         EXPECT_EQ(sum_of(values), 7 * count);
@@ -343,8 +343,8 @@ TEST_F(ChipSitesTest, FamiliesAreSyncedInEitherOrder) {
   std::vector<std::uint32_t> one(10, 1);
   std::vector<std::uint32_t> other(5000, 1);
   run([&](ChipSite& here) {
-    FamilyOf<AddOne> first(here, 1, AddOne(), svp::Range{}, Carriage::buffer, std::span(one));
-    FamilyOf<AddOne> second(here, 1, AddOne(), svp::Range{}, Carriage::buffer, std::span(other));
+    FamilyOf<AddOne> first(here, 1, AddOne(), svp::Range{}, Transport::buffer, std::span(one));
+    FamilyOf<AddOne> second(here, 1, AddOne(), svp::Range{}, Transport::buffer, std::span(other));
     second.sync();
     first.sync();
   });
@@ -360,11 +360,11 @@ using Copy = svp::Remote<&copy>;
 // One array is memory of the chip, and the other one is not.
 TEST_F(ChipSitesTest, DirectGoesInMessagesWhereAnArrayIsElsewhere) {
   const std::vector<double> values(ChipEngine::least_bytes, 1.5);
-  for (const Carriage carriage : {Carriage::direct, Carriage::engine}) {
+  for (const Transport transport : {Transport::direct, Transport::engine}) {
     std::vector<double> copies(values.size());
     run([&](ChipSite& here) {
       const std::span<double> from = on_chip(here, values);
-      FamilyOf<Copy> family(here, 1, Copy(), svp::Range{}, carriage, from, std::span(copies));
+      FamilyOf<Copy> family(here, 1, Copy(), svp::Range{}, transport, from, std::span(copies));
       EXPECT_EQ(family.sync().reason, svp::ExitReason::done);
     });
     EXPECT_EQ(copies, values);

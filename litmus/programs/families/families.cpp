@@ -7,7 +7,7 @@
 #include "litmus/programs/families/remote_channels_program.h"
 #include "litmus/programs/families/remote_kill_program.h"
 #include "litmus/programs/families/remote_program.h"
-#include "litmus/programs/families/slumber_program.h"
+#include "litmus/programs/families/sleep_program.h"
 #include "litmus/programs/families/turns_program.h"
 #include "litmus/programs/omitting.h"
 #include "litmus/programs/registry.h"
@@ -52,9 +52,10 @@ ExploredProgram alarm(const std::string& name, const std::string& about, machine
 }
 
 template <class Sleeper, class Waker = Sleeper>
-ExploredProgram slumber(const std::string& name, const std::string& about, machine::Home cores) {
+ExploredProgram sleep_handshake(const std::string& name, const std::string& about,
+                                machine::Home cores) {
   return {.name = name, .about = about, .cores = cores, .make = [](machine::Home n) {
-            return std::unique_ptr<Program>(std::make_unique<SlumberProgram<Sleeper, Waker>>(n));
+            return std::unique_ptr<Program>(std::make_unique<SleepProgram<Sleeper, Waker>>(n));
           }};
 }
 
@@ -150,10 +151,10 @@ std::vector<ExploredProgram> family_programs() {
                                 {1}, 1),
       alarm<Explored>("families/kill", "core 0 stops a family, core 1 blocks in it", 2),
       alarm<Explored>("families/kill-of-two", "the same with two cores that block", 3),
-      slumber<Explored>("families/sleep", "core 1 ends a task, of which core 0 waits for the end",
-                        2),
-      slumber<Explored>("families/sleep-of-two-tasks", "the same with two cores and a task of each",
-                        3),
+      sleep_handshake<Explored>("families/sleep",
+                                "core 1 ends a task, of which core 0 waits for the end", 2),
+      sleep_handshake<Explored>("families/sleep-of-two-tasks",
+                                "the same with two cores and a task of each", 3),
       turns<Explored>("families/exclusive", "two cores, two families each at one exclusive place",
                       2, 2),
       turns<Explored>("families/exclusive-of-three", "three cores, a family each", 3, 1),
@@ -219,11 +220,12 @@ std::vector<ExploredProgram> broken_family_programs() {
   const std::string of_channel = "families/channel/";
   using enum ChannelScript;
   return {
-      broken(slumber<NoFence, Explored>("families/sleep/no-fence-of-the-sleeper",
-                                        "its last look overtakes what it announces", 2)),
-      broken(slumber<Explored, NoFence>("families/sleep/no-fence-of-the-waker",
-                                        "its look overtakes the end of the task", 2)),
-      broken(slumber<NoNotify>("families/sleep/no-notify", "the sleeper is not woken (R6)", 2)),
+      broken(sleep_handshake<NoFence, Explored>("families/sleep/no-fence-of-the-sleeper",
+                                                "its last look overtakes what it announces", 2)),
+      broken(sleep_handshake<Explored, NoFence>("families/sleep/no-fence-of-the-waker",
+                                                "its look overtakes the end of the task", 2)),
+      broken(sleep_handshake<NoNotify>("families/sleep/no-notify", "the sleeper is not woken (R6)",
+                                       2)),
       broken(turns<NoPublish>(exclusive + "no-publish", "families leave unpublished", 2, 1)),
       broken(turns<NoRefresh>(exclusive + "no-refresh", "memory is not refreshed", 2, 1)),
       broken(turns<NoNotify>(exclusive + "no-notify", "creators are not woken (R6)", 2, 1)),

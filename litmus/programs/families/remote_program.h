@@ -129,7 +129,7 @@ class RemoteProgram final : public Program {
       calls.push_back(std::make_unique<svp::Call>(
           svp::VirtualChannel{.opener = 0, .peer = 1, .number = family},
           svp::CallPlan{.function = &svp::remote<&detail::of_a_variable>.entry(),
-                        .carriage = svp::Carriage::remap,
+                        .transport = svp::Transport::remap,
                         .takes_unasked = answers_ != Answers::asked},
           pieces));
       calls.back()->open(reach);

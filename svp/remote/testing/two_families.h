@@ -73,7 +73,7 @@ void sync(L& link, Call& call) {
 }
 
 template <class L>
-void create_two_and_sync_the_second_first(L& link, Carriage carriage, std::size_t elements) {
+void create_two_and_sync_the_second_first(L& link, Transport transport, std::size_t elements) {
   NoReach reach;
   std::array<std::vector<std::int32_t>, 2> from;
   std::array<std::vector<std::int32_t>, 2> to;
@@ -92,7 +92,7 @@ void create_two_and_sync_the_second_first(L& link, Carriage carriage, std::size_
         std::make_unique<Call>(VirtualChannel{.opener = 0, .peer = 1, .number = f},
                                CallPlan{.function = &remote<&count>.entry(),
                                         .range = {.limit = static_cast<Index>(elements)},
-                                        .carriage = carriage},
+                                        .transport = transport},
                                pieces));
     calls.back()->open(reach);
     while (!calls.back()->advance(link)) EXPECT_TRUE(link.wait().ok());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pthreads/program/world.h"
+#include "pthreads/program/threaded_program.h"
 
 #include <fmt/format.h>
 #include <langinfo.h>
@@ -33,14 +33,14 @@
 #include "pthreads/program/carried_signals.h"
 #include "pthreads/program/forked_servers.h"
 #include "pthreads/program/launched_team.h"
+#include "pthreads/program/program_layout.h"
 #include "pthreads/program/program_state.h"
-#include "pthreads/program/world_layout.h"
 
 namespace tombolo::dsm {
 namespace {
 
 // Never destroyed: the program's stack lies in its memory.
-constinit World* the_world = nullptr;
+constinit ThreadedProgram* the_program = nullptr;
 
 // Room for the C library's part of a thread: its descriptor, thread-local memory, and the calls
 // that end it.
@@ -54,8 +54,8 @@ std::byte* pointer(std::uint64_t address) { return reinterpret_cast<std::byte*>(
 
 // A stream of the C library is each process's own; its buffer, if it was used before, is the
 // program's, and would be written by all. Nothing is in it: it was flushed before the fork.
-void give_buffer(std::FILE* stream, const World& world) {
-  if (!world.owns(stream->_IO_buf_base)) return;
+void give_buffer(std::FILE* stream, const ThreadedProgram& program) {
+  if (!program.owns(stream->_IO_buf_base)) return;
   constexpr int no_buffer_to_free = 1;  // _IO_USER_BUF
   constexpr int by_line = 0x200;        // _IO_LINE_BUF
   constexpr int writes = 0x800;         // _IO_CURRENTLY_PUTTING
@@ -91,43 +91,43 @@ void tell(const std::string& sentence) { std::fprintf(stderr, "tombolo: %s\n", s
 
 }  // namespace
 
-World::World() = default;
-World::~World() = default;
+ThreadedProgram::ThreadedProgram() = default;
+ThreadedProgram::~ThreadedProgram() = default;
 
-void World::start(const HostThreads& host, AtEnd at_end, std::unique_ptr<ProgramMemories> kind,
-                  const Launched& launched) {
+void ThreadedProgram::start(const HostThreads& host, AtEnd at_end,
+                            std::unique_ptr<ProgramMemories> kind, const Launched& launched) {
   runtime_starts_threads();
   OneSided* const job = launched.job;
   const Agreement all(job);
-  auto* const world = new World();
-  world->host_ = host;
-  world->at_end_ = at_end;
-  world->kind_ = std::move(kind);
-  world->job_ = job;
-  world->make_team_ = launched.make_team;
-  world->environment_ = environ;
-  world->agree_with_others();
-  all.step(world->make_memory());
-  all.step(world->holds_memory() ? Status() : world->make_bases());
-  all.step(world->start_launched_team());
+  auto* const program = new ThreadedProgram();
+  program->host_ = host;
+  program->at_end_ = at_end;
+  program->kind_ = std::move(kind);
+  program->job_ = job;
+  program->make_team_ = launched.make_team;
+  program->environment_ = environ;
+  program->agree_with_others();
+  all.step(program->make_memory());
+  all.step(program->holds_memory() ? Status() : program->make_bases());
+  all.step(program->start_launched_team());
   const auto thread = static_cast<Thread>(job == nullptr ? 0 : job->rank());
-  all.step(world->holds_memory() ? Status() : world->enter(thread));
-  const bool has_key = host.create_key(&world->end_key_, &at_thread_end) == 0;
+  all.step(program->holds_memory() ? Status() : program->enter(thread));
+  const bool has_key = host.create_key(&program->end_key_, &at_thread_end) == 0;
   all.step(has_key ? Status() : Status::io("pthread_key_create: the C library has no key left"));
-  the_world = world;
-  served = the_world;
-  runtime_hooks.between_looks = &World::look_for_end;
-  runtime_hooks.runtime_begins = [] { ++the_world->busy_; };
-  runtime_hooks.runtime_ends = [] { --the_world->busy_; };
-  runtime_hooks.runtime_has_ended = [] { the_world->look_when_idle(); };
-  if (world->launched_ != nullptr) world->launched_->tell_end_to(&World::exit_asked);
-  if (!world->is_server()) std::atexit(&World::end_team);
+  the_program = program;
+  served = the_program;
+  runtime_hooks.between_looks = &ThreadedProgram::look_for_end;
+  runtime_hooks.runtime_begins = [] { ++the_program->busy_; };
+  runtime_hooks.runtime_ends = [] { --the_program->busy_; };
+  runtime_hooks.runtime_has_ended = [] { the_program->look_when_idle(); };
+  if (program->launched_ != nullptr) program->launched_->tell_end_to(&ThreadedProgram::exit_asked);
+  if (!program->is_server()) std::atexit(&ThreadedProgram::end_team);
 }
 
 // The layout of the first process is that of all.
-void World::agree_with_others() {
+void ThreadedProgram::agree_with_others() {
   const Agreement all(job_);
-  layout_ = std::make_unique<WorldLayout>();
+  layout_ = std::make_unique<ProgramLayout>();
   first_process_ = getpid();
   const auto launched = static_cast<Thread>(job_ == nullptr ? 0 : job_->size());
   all.step(lay_out(*kind_, launched, *layout_));
@@ -135,8 +135,8 @@ void World::agree_with_others() {
   all.take_from_first(first_process_);
 }
 
-Status World::make_memory() {
-  const WorldLayout& layout = *layout_;
+Status ThreadedProgram::make_memory() {
+  const ProgramLayout& layout = *layout_;
   memory_ = {pointer(layout.variables.low), layout.end() - layout.variables.low};
   Status made = kind_->make({.at = memory_,
                              .filled = layout.variables.bytes(),
@@ -154,14 +154,14 @@ Status World::make_memory() {
 }
 
 // WLL1
-std::vector<std::byte*> World::stack_ends() const {
+std::vector<std::byte*> ThreadedProgram::stack_ends() const {
   std::vector<std::byte*> pages = {pointer(layout_->variables.high)};
   for (Thread server = 0; server < layout_->servers; ++server)
-    pages.push_back(pointer(layout_->stacks() + server * WorldLayout::stack_bytes));
+    pages.push_back(pointer(layout_->stacks() + server * ProgramLayout::stack_bytes));
   return pages;
 }
 
-Status World::enter(Thread thread) {
+Status ThreadedProgram::enter(Thread thread) {
   own_process_ = static_cast<pid_t>(syscall(SYS_getpid));
   // The one that was inherited is the first thread's.
   static_cast<void>(process_.release());
@@ -180,7 +180,7 @@ Status World::enter(Thread thread) {
   return {};
 }
 
-Status World::make_heap(ProgramMemory& memory, std::unique_ptr<Heap>& out) const {
+Status ThreadedProgram::make_heap(ProgramMemory& memory, std::unique_ptr<Heap>& out) const {
   const std::span room(pointer(layout_->heap()), layout_->heap_bytes);
   if (!layout_->has_pages) {
     out = std::make_unique<ClassHeap>(memory, room, layout_->heap_words(), layout_->heap_locks());
@@ -192,7 +192,7 @@ Status World::make_heap(ProgramMemory& memory, std::unique_ptr<Heap>& out) const
   return {};
 }
 
-Status World::make_bases() {
+Status ThreadedProgram::make_bases() {
   const std::size_t bytes = base_bytes() * layout_->servers;
   // Between hosts at the same address in all (WLD2), far behind the memory.
   constexpr std::uint64_t between = std::uint64_t{1} << 30;
@@ -207,27 +207,27 @@ Status World::make_bases() {
   return {};
 }
 
-std::span<std::byte> World::stack_of(Thread server) const {
+std::span<std::byte> ThreadedProgram::stack_of(Thread server) const {
   const std::uint64_t page = host::page_bytes();
-  return {pointer(layout_->stacks() + server * WorldLayout::stack_bytes + page),
-          WorldLayout::stack_bytes - page};
+  return {pointer(layout_->stacks() + server * ProgramLayout::stack_bytes + page),
+          ProgramLayout::stack_bytes - page};
 }
 
-std::span<std::byte> World::base_of(Thread server) const {
+std::span<std::byte> ThreadedProgram::base_of(Thread server) const {
   return bases_.subspan(server * base_bytes(), base_bytes());
 }
 
-void World::run_on_first_stack(void (*function)(void*), void* object) {
+void ThreadedProgram::run_on_first_stack(void (*function)(void*), void* object) {
   const std::uint64_t page = host::page_bytes();
   process_->stack = {pointer(layout_->variables.high + page),
-                     WorldLayout::first_stack_bytes - page};
+                     ProgramLayout::first_stack_bytes - page};
   host::OtherStack stack(process_->stack);
   catch_calls();
   stack.run([=] { function(object); });
 }
 
 // Of the calling thread.
-void World::catch_calls() {
+void ThreadedProgram::catch_calls() {
   if (process_->calls == nullptr) return;
   const Inside inside;
   // Else a fault would end the process.
@@ -242,14 +242,14 @@ void World::catch_calls() {
 
 // ---- The first process ----------------------------------------------------------------------
 
-int World::create(Task task, ThreadHandle& out) {
+int ThreadedProgram::create(Task task, ThreadHandle& out) {
   if (!team_) {
     if (const Status status = start_team(); !status.ok()) {
       tell("no process for a thread: " + status.message());
       return EAGAIN;
     }
   }
-  if (task.stack == nullptr && task.stack_bytes > WorldLayout::stack_bytes) {
+  if (task.stack == nullptr && task.stack_bytes > ProgramLayout::stack_bytes) {
     task.stack =
         static_cast<std::byte*>(heap().allocate(task.stack_bytes, host::page_bytes(), false));
     if (task.stack == nullptr) return EAGAIN;
@@ -268,7 +268,7 @@ int World::create(Task task, ThreadHandle& out) {
 }
 
 // Once of the program, which may try again and again.
-void World::tell_of_refusal() {
+void ThreadedProgram::tell_of_refusal() {
   if (memory().exchange(layout_->refusal(), 1) != 0) return;
   const Inside inside;
   tell(
@@ -277,7 +277,7 @@ void World::tell_of_refusal() {
                   layout_->servers));
 }
 
-Status World::start_team() {
+Status ThreadedProgram::start_team() {
   if (!is_first())
     return Status::unsupported("the program's first thread has to create the second");
   std::fflush(nullptr);  // else the new processes would write it once more
@@ -293,9 +293,9 @@ Status World::start_team() {
   team_ = std::move(servers);  // before the fork
   Status started =
       forked.start({.most = static_cast<int>(layout_->servers + layout_->memory_servers),
-                    .naming = [](int rank) { return the_world->name_of_member(rank); },
-                    .member = [](int rank) { the_world->be_member(rank); },
-                    .exit_asked = &World::exit_asked});
+                    .naming = [](int rank) { return the_program->name_of_member(rank); },
+                    .member = [](int rank) { the_program->be_member(rank); },
+                    .exit_asked = &ThreadedProgram::exit_asked});
   for (Thread i = 0; i < layout_->memory_servers && started.ok(); ++i)
     started = team_->add(layout_->servers + i);
   if (!started.ok()) team_.reset();
@@ -303,13 +303,13 @@ Status World::start_team() {
 }
 
 // The compute servers first, whose rank 0 stays free, then the memory servers.
-std::string World::name_of_member(int rank) const {
+std::string ThreadedProgram::name_of_member(int rank) const {
   const auto number = static_cast<Thread>(rank);
   return number < layout_->servers ? fmt::format("compute server {}", number)
                                    : fmt::format("memory server {}", number - layout_->servers);
 }
 
-void World::be_member(int rank) {
+void ThreadedProgram::be_member(int rank) {
   const auto number = static_cast<Thread>(rank);
   if (number < layout_->servers) serve(number);
   // It holds the memory that was mapped before it was forked, until the keeper ends it.
@@ -318,7 +318,7 @@ void World::be_member(int rank) {
   for (;;) pause();
 }
 
-Status World::start_launched_team() {
+Status ThreadedProgram::start_launched_team() {
   if (job_ == nullptr) return {};
   std::unique_ptr<LaunchedTeam> servers = make_team_(*job_);
   TOMBOLO_TRY(servers->start());
@@ -331,7 +331,7 @@ Status World::start_launched_team() {
   return {};
 }
 
-int World::start_server(Thread server) {
+int ThreadedProgram::start_server(Thread server) {
   const Inside inside;
   const Status status = team_->add(server);
   if (status.ok()) return 0;
@@ -340,14 +340,14 @@ int World::start_server(Thread server) {
 }
 
 // At the end of the first process.
-void World::end_team() {
-  the_world->ends_ = true;
-  the_world->host_.flush();
-  if (the_world->job_ != nullptr) the_world->keep_stack_open();
+void ThreadedProgram::end_team() {
+  the_program->ends_ = true;
+  the_program->host_.flush();
+  if (the_program->job_ != nullptr) the_program->keep_stack_open();
   Inside inside;
-  if (the_world->team_) the_world->team_->end();
-  the_world->tell_counts();
-  if (the_world->job_ == nullptr) return;
+  if (the_program->team_) the_program->team_->end();
+  the_program->tell_counts();
+  if (the_program->job_ == nullptr) return;
   // The rest of the program's end is the C library's and the host MPI's.
   inside.for_ever();
   catching = false;
@@ -356,7 +356,7 @@ void World::end_team() {
 
 // No page of the memory can be fetched once the job is finished: the rest of exit() on this stack,
 // and with the program's streams, is to find its pages open. Open MPI's end reads the environment.
-void World::keep_stack_open() {
+void ThreadedProgram::keep_stack_open() {
   environ = environment_;
   constexpr std::size_t above = std::size_t{64} << 10;
   constexpr std::size_t below = std::size_t{128} << 10;
@@ -376,57 +376,57 @@ void World::keep_stack_open() {
   });
 }
 
-void World::look_for_end() {
-  World& world = *the_world;
-  world.kind_->note_counts(false);
-  if (world.ends_ || !world.team_ || (world.job_ == nullptr && !world.is_first())) return;
-  if (const int status = world.team_->asked_status(); status >= 0) world.end_here(status);
+void ThreadedProgram::look_for_end() {
+  ThreadedProgram& program = *the_program;
+  program.kind_->note_counts(false);
+  if (program.ends_ || !program.team_ || (program.job_ == nullptr && !program.is_first())) return;
+  if (const int status = program.team_->asked_status(); status >= 0) program.end_here(status);
 }
 
 // By the handler of a signal.
-void World::exit_asked(int status) {
-  if (the_world->ends_) return;
-  if (the_world->busy_ > 0) {
-    the_world->end_waits_ = true;
+void ThreadedProgram::exit_asked(int status) {
+  if (the_program->ends_) return;
+  if (the_program->busy_ > 0) {
+    the_program->end_waits_ = true;
     return;
   }
-  the_world->end_here(status);
+  the_program->end_here(status);
 }
 
-void World::end_here(int status) {
+void ThreadedProgram::end_here(int status) {
   if (is_server()) leave();
   if (team_->asked_at_once()) end_at_once(status);
   host_.exit(status);
   __builtin_unreachable();
 }
 
-void World::end_others() {
+void ThreadedProgram::end_others() {
   ends_ = true;
   const Inside inside;
   if (team_) team_->end();
   tell_counts();
 }
 
-void World::tell_counts() { kind_->tell_counts(team_ ? layout_->memory_servers : 0); }
+void ThreadedProgram::tell_counts() { kind_->tell_counts(team_ ? layout_->memory_servers : 0); }
 
-bool World::is_in_a_child() const {
+bool ThreadedProgram::is_in_a_child() const {
   const host::CallsPass of_the_runtime;
   return syscall(SYS_getpid) != own_process_;
 }
 
 // Without handlers of atexit(), and with streams as they are.
-void World::end_at_once(int status) {
+void ThreadedProgram::end_at_once(int status) {
   end_others();
   _exit(status);
 }
 
-void World::look_when_idle() {
+void ThreadedProgram::look_when_idle() {
   if (busy_ > 0 || !end_waits_) return;
   end_waits_ = false;
   look_for_end();
 }
 
-void World::exit(int status) {
+void ThreadedProgram::exit(int status) {
   if (is_first()) host_.exit(status);
   std::fflush(stdout);
   {
@@ -439,7 +439,7 @@ void World::exit(int status) {
 }
 
 // A process of several that were launched; not a forked one.
-void World::wait_for_end() {
+void ThreadedProgram::wait_for_end() {
   constexpr timespec between_ends{0, 1'000'000};
   for (;;) {
     look_for_end();
@@ -448,20 +448,20 @@ void World::wait_for_end() {
 }
 
 // In place of the kernel's call; returns in the first process, which then makes it.
-void World::exit_at_once(int status) {
-  World& world = *the_world;
-  if (!world.is_server()) {
-    world.ends_ = true;
+void ThreadedProgram::exit_at_once(int status) {
+  ThreadedProgram& program = *the_program;
+  if (!program.is_server()) {
+    program.ends_ = true;
     const Inside inside;
-    world.team_->end();
+    program.team_->end();
     return;
   }
-  world.team_->ask_exit(status);
-  world.wait_for_end();
+  program.team_->ask_exit(status);
+  program.wait_for_end();
 }
 
 // On a stack of its own: the caller's is of the program's memory, which ends.
-void World::leave() {
+void ThreadedProgram::leave() {
   ends_ = true;
   environ = environment_;  // the host MPI's end reads it, when no page can be fetched any more
   const OffStackMemory::Stack stack;
@@ -477,12 +477,12 @@ void World::leave() {
 }
 
 // False: it has ended, and was not joined.
-bool World::process_of(ThreadHandle thread, Thread& server) {
+bool ThreadedProgram::process_of(ThreadHandle thread, Thread& server) {
   server = thread == ThreadTable::first_thread ? 0 : threads().server_of(thread);
   return thread == ThreadTable::first_thread || server != 0;
 }
 
-int World::signal(ThreadHandle thread, int number) {
+int ThreadedProgram::signal(ThreadHandle thread, int number) {
   if (!threads().exists(thread)) return ESRCH;
   Thread server = 0;
   if (!process_of(thread, server) || number == 0) return 0;
@@ -490,7 +490,7 @@ int World::signal(ThreadHandle thread, int number) {
   return has_processes() ? team_->signal(server, number) : kill(getpid(), number);
 }
 
-void World::wake_up(ThreadHandle thread) {
+void ThreadedProgram::wake_up(ThreadHandle thread) {
   Thread server = 0;
   if (!threads().exists(thread) || !process_of(thread, server) || !has_processes()) return;
   const Busy busy(*this);
@@ -499,26 +499,26 @@ void World::wake_up(ThreadHandle thread) {
 
 // ---- The process of a server ----------------------------------------------------------------
 
-struct World::Run {
-  World& world;
+struct ThreadedProgram::Run {
+  ThreadedProgram& program;
   const Task& task;
   std::span<std::byte> stack;
   void* result = nullptr;
 };
 
-bool World::is_server() const { return job_ != nullptr && job_->rank() != 0; }
+bool ThreadedProgram::is_server() const { return job_ != nullptr && job_->rank() != 0; }
 
-void World::serve() {
+void ThreadedProgram::serve() {
   served = nullptr;
   serve(memory().self());
 }
 
-bool World::holds_memory() const {
+bool ThreadedProgram::holds_memory() const {
   return job_ != nullptr && static_cast<Thread>(job_->rank()) >= layout_->servers;
 }
 
 // No page of the program's is cached here, and none of its code runs.
-void World::hold_memory() {
+void ThreadedProgram::hold_memory() {
   served = nullptr;
   prctl(PR_SET_NAME, "tombolo-memory");
   block_all_but_faults();
@@ -531,7 +531,7 @@ void World::hold_memory() {
   }
 }
 
-void World::serve(Thread server) {
+void ThreadedProgram::serve(Thread server) {
   block_all_but_faults();
   if (job_ == nullptr) {
     must(enter(server));
@@ -555,7 +555,7 @@ void World::serve(Thread server) {
 
 // Before its first thread, whose creator's stores are seen by now: the program's variables are
 // among them, and such as `stdout`.
-void World::adopt_program() {
+void ThreadedProgram::adopt_program() {
   reinterpret_cast<const ProgramState*>(memory().load(layout_->state()))->adopt();
   write_by_line(stdout);
 }
@@ -571,9 +571,9 @@ void open_language() {
 
 }  // namespace
 
-void World::run(const Task& task, std::uint64_t& result) {
+void ThreadedProgram::run(const Task& task, std::uint64_t& result) {
   const Thread server = memory().self();
-  Run made{.world = *this, .task = task, .stack = stack_of(server)};
+  Run made{.program = *this, .task = task, .stack = stack_of(server)};
   if (task.stack != nullptr) made.stack = {task.stack, task.stack_bytes};
   process_->stack = made.stack;
   const std::span<std::byte> base = base_of(server);
@@ -583,7 +583,7 @@ void World::run(const Task& task, std::uint64_t& result) {
   pthread_t thread{};
   open_language();
   const NoCarriers while_it_runs;
-  const int error = host_.create(&thread, &attributes, &World::run_task, &made);
+  const int error = host_.create(&thread, &attributes, &ThreadedProgram::run_task, &made);
   TOMBOLO_CHECK(error == 0, "a thread of the C library in process {}: {}", getpid(),
                 std::strerror(error));
   pthread_attr_destroy(&attributes);
@@ -592,22 +592,22 @@ void World::run(const Task& task, std::uint64_t& result) {
   result = reinterpret_cast<std::uint64_t>(value);
 }
 
-void* World::run_task(void* object) {
+void* ThreadedProgram::run_task(void* object) {
   Run& made = *static_cast<Run*>(object);
-  made.world.host_.set_specific(made.world.end_key_, &made.world);
-  served = &made.world;
+  made.program.host_.set_specific(made.program.end_key_, &made.program);
+  served = &made.program;
   sigset_t mask;
   sigemptyset(&mask);
   std::memcpy(&mask, &made.task.signal_mask, sizeof made.task.signal_mask);
-  if (made.world.job_ != nullptr) sigdelset(&mask, SIGRTMAX);  // LNS2
-  must(serve_signals(mask, made.world.job_ == nullptr ? made.world.first_process_ : 0));
+  if (made.program.job_ != nullptr) sigdelset(&mask, SIGRTMAX);  // LNS2
+  must(serve_signals(mask, made.program.job_ == nullptr ? made.program.first_process_ : 0));
   must(host::serve_wake_ups());
   {
     const Inside inside;
     must(host::ensure_alternate_stack());  // for the fault of a stack that is too small
   }
   host::OtherStack stack(made.stack);
-  made.world.catch_calls();
+  made.program.catch_calls();
   stack.run([&] {
     let_signals_come();
     made.result = made.task.function(made.task.argument);
@@ -616,8 +616,8 @@ void* World::run_task(void* object) {
 }
 
 // Called by the C library at the end of the thread, after its cleanup handlers.
-void World::at_thread_end(void* world) {
-  World& ended = *static_cast<World*>(world);
+void ThreadedProgram::at_thread_end(void* program) {
+  ThreadedProgram& ended = *static_cast<ThreadedProgram*>(program);
   ended.at_end_();
   if (ended.is_first()) {
     ended.threads().wait_for_all();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the world of an unchanged threaded program whose threads run in processes: variables,
+// Purpose: an unchanged threaded program whose threads run in processes: variables,
 // heap and stacks lie in memory that all of them have at the same addresses; descriptors and the
 // working directory are shared; all else (variables of libraries, thread-local memory, handlers of
 // signals) is each process's own, and was copied when the first thread was created.
 //
-//   before main:       World::start()          then main runs on run_on_first_stack()
-//   between hosts:     World::start() in all processes; in the others serve() takes main's place
-//   pthread_create():  World::here()->create(...)
+//   before main:       ThreadedProgram::start()          then main runs on run_on_first_stack()
+//   between hosts:     ThreadedProgram::start() in all processes; in the others serve() takes
+//   main's place pthread_create():  ThreadedProgram::here()->create(...)
 //   in the process:    waits for a task, runs it in a thread of the C library, which so has its
 //                      own thread-local memory, waits for the next
 //   in a memory server: waits for the end of the program; its memory is the home of the program's,
@@ -43,9 +43,9 @@ namespace tombolo::dsm {
 class LaunchedTeam;
 class OneSided;
 class ProgramState;
-struct WorldLayout;
+struct ProgramLayout;
 
-class World {
+class ThreadedProgram {
  public:
   // The C library's own functions, in whose places those of pthreads/calls/ stand.
   struct HostThreads {
@@ -72,7 +72,7 @@ class World {
                     const Launched& launched);
   // The one that the calls of this thread serve. Null before start(), while the runtime itself
   // calls, and in threads that are not the program's: then all calls are the C library's.
-  static World* here() { return catching && host::calls_pass() ? nullptr : served; }
+  static ThreadedProgram* here() { return catching && host::calls_pass() ? nullptr : served; }
 
   // Whether a thread whose calls here() does not serve is none of the program: that of a library's
   // constructor would be.
@@ -134,7 +134,7 @@ class World {
   // The number of the first thread's process, on its host, which the program takes for its own.
   pid_t process() const { return first_process_; }
 
-  const WorldLayout& layout() const { return *layout_; }
+  const ProgramLayout& layout() const { return *layout_; }
 
   // As long as it lives this process's calls are the runtime's own, not the program's.
   class Inside {
@@ -147,13 +147,13 @@ class World {
     Inside& operator=(const Inside&) = delete;
 
    private:
-    World* served_;
+    ThreadedProgram* served_;
   };
 
   // While the first thread is busy in the runtime, another's exit() waits.
   class Busy {
    public:
-    explicit Busy(World& world) : world_(world) { ++world_.busy_; }
+    explicit Busy(ThreadedProgram& program) : world_(program) { ++world_.busy_; }
     ~Busy() {
       --world_.busy_;
       world_.look_when_idle();
@@ -162,7 +162,7 @@ class World {
     Busy& operator=(const Busy&) = delete;
 
    private:
-    World& world_;
+    ThreadedProgram& world_;
   };
 
  private:
@@ -179,12 +179,12 @@ class World {
   };
   struct Run;
 
-  static inline constinit thread_local World* served = nullptr;
+  static inline constinit thread_local ThreadedProgram* served = nullptr;
   static inline constinit thread_local bool catching = false;
   static inline constinit bool begun = false;
 
-  World();
-  ~World();
+  ThreadedProgram();
+  ~ThreadedProgram();
   void agree_with_others();
   Status make_memory();
   Status enter(Thread thread);
@@ -205,7 +205,7 @@ class World {
   std::span<std::byte> stack_of(Thread server) const;
   std::span<std::byte> base_of(Thread server) const;
   static void* run_task(void* run);
-  static void at_thread_end(void* world);
+  static void at_thread_end(void* program);
   static void exit_asked(int status);
   static void look_for_end();
   static void end_team();
@@ -221,7 +221,7 @@ class World {
   HostThreads host_;
   AtEnd at_end_ = nullptr;
   std::unique_ptr<ProgramMemories> kind_;
-  std::unique_ptr<WorldLayout> layout_;
+  std::unique_ptr<ProgramLayout> layout_;
   std::span<std::byte> memory_;
   std::span<std::byte> bases_;  // private memory of each process, for the C library's threads
   OneSided* job_ = nullptr;     // null: the processes are forked

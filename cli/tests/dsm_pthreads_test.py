@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tombolo import dsm_world, paths
+from tombolo import dsm_pthreads, paths
 from tombolo.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,7 +41,7 @@ def run(command: list, environment: dict[str, str] | None = None) -> subprocess.
 
 
 def ours(command: list, **settings) -> subprocess.CompletedProcess:
-    return run(command, dsm_world.environment(**settings))
+    return run(command, dsm_pthreads.environment(**settings))
 
 
 def processes_of(program: Path) -> list[int]:
@@ -168,7 +168,7 @@ def test_programs_that_others_have_built_write_the_same_bytes(program, arguments
     data = tmp_path / "data"
     data.write_bytes((ROOT / "dsm/pages/fault_pages.cpp").read_bytes() * 300)
     command = [program, *arguments.split(), str(data)]
-    settings = dsm_world.environment(processes=10, transport="window", machine=machine)
+    settings = dsm_pthreads.environment(processes=10, transport="window", machine=machine)
     expected = subprocess.run(command, capture_output=True, timeout=LIMIT, check=True)
     outcome = subprocess.run(command, capture_output=True, timeout=LIMIT, env=settings)
     assert outcome.stderr == expected.stderr
@@ -287,7 +287,7 @@ def test_a_killed_process_ends_all_of_them(which, by, transport):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=dsm_world.environment(transport=transport),
+        env=dsm_pthreads.environment(transport=transport),
     )
     assert started.stdout.readline() == "before\n"
     while len(found := processes_of(program)) < 3:
@@ -312,7 +312,7 @@ def parent(pid: int) -> int:
 
 def test_as_many_processes_as_there_may_be_are_for_those_that_compute():
     asked = [None, 1, 4, 4092, 4093, 4096, 5000]
-    assert [dsm_world.processes(threads) for threads in asked] == [None, 5, 8, 4096, 4096, 4096, 5000]
+    assert [dsm_pthreads.processes(threads) for threads in asked] == [None, 5, 8, 4096, 4096, 4096, 5000]
 
 
 # --- Refusals ------------------------------------------------------------------------------------
@@ -342,7 +342,7 @@ def test_a_setting_that_is_not_understood_is_an_error(setting, value):
     ],
 )
 def test_a_setting_that_programs_of_pthreads_do_not_have_is_refused_at_the_start(transport, variable, value, told):
-    settings = dsm_world.environment(transport=transport) | {variable: value}
+    settings = dsm_pthreads.environment(transport=transport) | {variable: value}
     outcome = run([compiled("threads_check"), "1", "1"], settings)
     assert outcome.returncode == 1
     assert outcome.stdout == ""
@@ -360,7 +360,7 @@ def test_sizes_that_need_more_memory_than_there_is_are_named(transport):
 
 @pytest.mark.parametrize("heap", [None, "4MiB"])
 def test_memory_is_the_heap_where_that_has_no_size_of_its_own(heap):
-    settings = dsm_world.environment(heap=heap) | {"TOMBOLO_DSM_MEMORY": "16TiB" if heap else "4MiB"}
+    settings = dsm_pthreads.environment(heap=heap) | {"TOMBOLO_DSM_MEMORY": "16TiB" if heap else "4MiB"}
     outcome = run([compiled("ends_check"), "full heap"], settings)
     assert outcome.stdout == "before\nCannot allocate memory\nthe program goes on\nat exit\n", outcome.stderr
 
@@ -419,7 +419,7 @@ def test_programs_whose_library_waits_by_itself_are_refused(tmp_path):
     linked = ["-Wl,--no-as-needed", tmp_path / "libgomp.so.1", f"-Wl,-rpath,{tmp_path}"]
     subprocess.run(["cc", source, "-o", program, *linked], check=True)
     with pytest.raises(UserError, match="OpenMP's threads of libgomp.so.1"):
-        dsm_world.check(str(program))
+        dsm_pthreads.check(str(program))
 
 
 def test_programs_that_cannot_be_served_are_named(tmp_path):
@@ -427,11 +427,11 @@ def test_programs_that_cannot_be_served_are_named(tmp_path):
     script.write_text("#!/bin/sh\n")
     script.chmod(0o755)
     with pytest.raises(UserError, match="is no ELF program, but a script or the like"):
-        dsm_world.check(str(script))
+        dsm_pthreads.check(str(script))
     with pytest.raises(UserError, match="gone cannot be read"):
-        dsm_world.check_is_no_script(tmp_path / "gone")
+        dsm_pthreads.check_is_no_script(tmp_path / "gone")
     with pytest.raises(UserError, match="no such program"):
-        dsm_world.check("no-such-program-here")
+        dsm_pthreads.check("no-such-program-here")
     with pytest.raises(UserError, match="linked statically"):
-        dsm_world.check(str(compiled("threads_check", "-static")))
-    dsm_world.check("true")
+        dsm_pthreads.check(str(compiled("threads_check", "-static")))
+    dsm_pthreads.check("true")

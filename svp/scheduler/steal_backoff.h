@@ -17,7 +17,7 @@
 
 namespace tombolo::svp {
 
-class Patience {
+class StealBackoff {
  public:
   using Duration = std::chrono::nanoseconds;
   // Looks that follow each other at once.

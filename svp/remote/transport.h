@@ -29,10 +29,10 @@
 
 namespace tombolo::svp {
 
-enum class Carriage : std::uint32_t { best, stream, direct, buffer, remap, engine };
-inline constexpr std::string_view carriage_names[] = {"best",   "stream", "direct",
-                                                      "buffer", "remap",  "engine"};
-inline constexpr Carriage last_carriage = Carriage::engine;
+enum class Transport : std::uint32_t { best, stream, direct, buffer, remap, engine };
+inline constexpr std::string_view transport_names[] = {"best",   "stream", "direct",
+                                                       "buffer", "remap",  "engine"};
+inline constexpr Transport last_transport = Transport::engine;
 
 // Of one array.
 enum class Way : std::uint32_t { inside, messages, direct, address, engine };
@@ -49,16 +49,16 @@ struct Routed {
 inline constexpr std::size_t few_bytes = 512;
 
 template <Reach R>
-Way way_of(Carriage carriage, const Piece& piece, Site there, R& reach) {
-  if (!piece.form->array || carriage == Carriage::stream) return Way::inside;
-  if (carriage == Carriage::buffer) return Way::messages;
+Way way_of(Transport transport, const Piece& piece, Site there, R& reach) {
+  if (!piece.form->array || transport == Transport::stream) return Way::inside;
+  if (transport == Transport::buffer) return Way::messages;
   if constexpr (CopiesByEngine<R>)
-    if (carriage == Carriage::engine && reach.engine_copies(there, piece.at, piece.bytes()))
+    if (transport == Transport::engine && reach.engine_copies(there, piece.at, piece.bytes()))
       return Way::engine;
-  const bool may_show = carriage == Carriage::best || carriage == Carriage::remap;
+  const bool may_show = transport == Transport::best || transport == Transport::remap;
   const bool by_address = may_show && reach.can_show(there, piece.at, piece.bytes());
   if (by_address) return Way::address;
-  if (carriage == Carriage::best && piece.bytes() <= few_bytes) return Way::inside;
+  if (transport == Transport::best && piece.bytes() <= few_bytes) return Way::inside;
   return reach.copies(there) ? Way::direct : Way::messages;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the guarantee of svp/scheduler/slumber.h: a worker that waits for tasks of others, and
-// sleeps while there is nothing to do, goes on when all are done. Core 0 waits, each other core
-// ends a task of it.
+// Purpose: the guarantee of svp/scheduler/sleep_handshake.h: a worker that waits for tasks of
+// others, and sleeps while there is nothing to do, goes on when all are done. Core 0 waits, each
+// other core ends a task of it.
 //
 // Invariants: GP1 of explorer/program.h: the outcome is that of memory alone.
 // Thread safety: as Program.
@@ -10,15 +10,15 @@
 #include "litmus/explorer/program.h"
 #include "litmus/explorer/run.h"
 #include "svp/scheduler/handover.h"
-#include "svp/scheduler/slumber.h"
+#include "svp/scheduler/sleep_handshake.h"
 
 namespace tombolo::litmus {
 
 // The machine as core 0 has it, and as the others do.
 template <class Sleeper, class Waker = Sleeper>
-class SlumberProgram final : public Program {
+class SleepProgram final : public Program {
  public:
-  explicit SlumberProgram(machine::Home cores) : cores_(cores) {}
+  explicit SleepProgram(machine::Home cores) : cores_(cores) {}
 
   MemoryShape shape() const override {
     machine::SyncLayout layout(Sleeper::reserved_sync_bytes(cores_));
@@ -67,20 +67,20 @@ class SlumberProgram final : public Program {
       };
       while (!done()) {
         const std::uint64_t seen = core.load(signal);
-        svp::Slumber<Sleeper>::announce(core, asleep);
+        svp::SleepHandshake<Sleeper>::announce(core, asleep);
         if (!done()) {
           const Status status =
               core.wait_until(signal, [seen](std::uint64_t now) { return now != seen; });
           if (!status.ok()) run.fail(status.message());
         }
-        svp::Slumber<Sleeper>::end(core, asleep);
+        svp::SleepHandshake<Sleeper>::end(core, asleep);
       }
     }
   }
   void end_task(Waker& core) {
     const Places at = places();
     svp::Handover<Waker>::finish(core, core.word(state(at, core.self())));
-    if (!svp::Slumber<Waker>::must_wake(core, core.word({0, at.asleep}))) return;
+    if (!svp::SleepHandshake<Waker>::must_wake(core, core.word({0, at.asleep}))) return;
     core.fetch_add(core.word({0, at.signal}), 1);
     core.notify(0);
   }

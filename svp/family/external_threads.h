@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: threads of families that no worker runs, in surroundings that have threads of their own
-// on one thread of the system, as the simulated cores of a chip have. A thread that blocks in a
-// channel, passes a checkpoint or breaks its family does so as they say.
+// Purpose: threads of families that no worker runs, but a scheduler outside of this run-time, on
+// one thread of the system: simulated cores of a chip run them so. Where such a thread blocks in a
+// channel, passes a checkpoint or breaks its family, that scheduler is called.
 //
-//   class Cores final : public Surroundings { ... };
-//   const Surroundings::Entered entered(cores);  // of this thread of the system, for the scope
+//   class Cores final : public ExternalThreads { ... };
+//   const ExternalThreads::Entered entered(cores);  // of this thread of the system, for the scope
 //
-// Invariants: SRR1 a thread of the system is in one of them at most, and is no worker.
+// Invariants: SRR1 a thread of the system has entered one such scheduler at most, and is no worker.
 // Thread safety: the thread of the system that has entered.
 #pragma once
 
@@ -17,19 +17,19 @@ namespace tombolo::svp {
 
 struct Blocked;
 
-class Surroundings {
+class ExternalThreads {
  public:
   // As long as this lives, this thread of the system is in them.
   class Entered {
    public:
-    explicit Entered(Surroundings& surroundings)
-        : before_(std::exchange(Surroundings::here_, &surroundings)) {}
-    ~Entered() { Surroundings::here_ = before_; }
+    explicit Entered(ExternalThreads& threads)
+        : before_(std::exchange(ExternalThreads::here_, &threads)) {}
+    ~Entered() { ExternalThreads::here_ = before_; }
     Entered(const Entered&) = delete;
     Entered& operator=(const Entered&) = delete;
 
    private:
-    Surroundings* before_;
+    ExternalThreads* before_;
   };
 
   // Blocks the running thread until the event has been delivered. False: its family was stopped
@@ -41,13 +41,13 @@ class Surroundings {
   [[noreturn]] virtual void break_with(std::int64_t value) = 0;
 
   // Null: workers run this thread's families.
-  static Surroundings* here() { return here_; }
+  static ExternalThreads* here() { return here_; }
 
  protected:
-  ~Surroundings() = default;
+  ~ExternalThreads() = default;
 
  private:
-  static inline thread_local Surroundings* here_ = nullptr;
+  static inline thread_local ExternalThreads* here_ = nullptr;
 };
 
 }  // namespace tombolo::svp

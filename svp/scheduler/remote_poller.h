@@ -12,9 +12,9 @@
 
 namespace tombolo::svp {
 
-class Reception {
+class RemotePoller {
  public:
-  virtual ~Reception() = default;
+  virtual ~RemotePoller() = default;
 
   // Takes messages that have come, and sends some that are due. True if it has brought forward
   // anything.
@@ -33,14 +33,14 @@ class Reception {
   }
 
   // Null: this process is alone.
-  static Reception* here() { return here_.load(std::memory_order_acquire); }
-  static void set(Reception* reception) { here_.store(reception, std::memory_order_release); }
+  static RemotePoller* here() { return here_.load(std::memory_order_acquire); }
+  static void set(RemotePoller* poller) { here_.store(poller, std::memory_order_release); }
 
  protected:
   virtual void sleep_unless(bool (*ready)(void*), void* on) = 0;
 
  private:
-  static constinit inline std::atomic<Reception*> here_{nullptr};
+  static constinit inline std::atomic<RemotePoller*> here_{nullptr};
 };
 
 }  // namespace tombolo::svp

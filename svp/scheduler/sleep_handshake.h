@@ -16,7 +16,7 @@
 namespace tombolo::svp {
 
 template <machine::Core C>
-struct Slumber {
+struct SleepHandshake {
   using Word = typename C::Word;
 
   // The sleeper: then it looks, and sleeps if there is nothing, until it is woken.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: a number that the user wants, of the environment.
+// Purpose: reads a number from an environment variable that the user may have set.
 // Thread safety: yes, as long as the environment does not change.
 #pragma once
 
@@ -15,8 +15,8 @@ namespace tombolo::svp {
 
 // `unset` where the option is not set. A number that is none ends the program: it would run, and
 // measure, another thing than was asked for.
-inline std::uint64_t wanted_number(const Option& option, std::uint64_t least, std::uint64_t most,
-                                   std::uint64_t unset) {
+inline std::uint64_t number_setting(const Option& option, std::uint64_t least, std::uint64_t most,
+                                    std::uint64_t unset) {
   const std::string text = text_of(option);
   if (text.empty()) return unset;
   const auto number = number_in(text);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: where the parts of a program's world lie: addresses of its memory, words and locks.
+// Purpose: where the parts of a program lie: addresses of its memory, words and locks.
 //
 //   memory:  | variables | the first thread's stack | stacks of the servers | heap |
 //
@@ -18,7 +18,7 @@
 
 namespace tombolo::dsm {
 
-struct WorldLayout {
+struct ProgramLayout {
   static constexpr std::uint64_t stack_bytes = std::uint64_t{8} << 20;
   static constexpr std::uint64_t first_stack_bytes = std::uint64_t{64} << 20;
 
@@ -69,6 +69,6 @@ struct WorldLayout {
 // From the settings and the running program. `launched`: so many processes have been started
 // together, the memory servers among them; 0: they are forked. Errors: bad_configuration,
 // unsupported.
-Status lay_out(const ProgramMemories& kind, Thread launched, WorldLayout& out);
+Status lay_out(const ProgramMemories& kind, Thread launched, ProgramLayout& out);
 
 }  // namespace tombolo::dsm

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from dsm_ends_test import memory_servers_of
 from dsm_hosts_test import CUT, GONE, LIMIT, LOST, OFF, environment, hosts, small_memory, wait_until_ended  # noqa: F401 (fixtures)
-from dsm_world_test import CHECKS, TOO_MANY, all_ended, compiled, installed, processes_of, run
-from tombolo import dsm_world, mpis
+from dsm_pthreads_test import CHECKS, TOO_MANY, all_ended, compiled, installed, processes_of, run
+from tombolo import dsm_pthreads, mpis
 
 SIZES = {"TOMBOLO_DSM_HEAP": "48MiB", "TOMBOLO_DSM_CACHE": "4MiB"}
 
@@ -34,7 +34,7 @@ def mpich():
 
 
 def launched(command: list, processes: int = 4, mpi: str = "mpich", **more) -> subprocess.CompletedProcess:
-    job = dsm_world.mpi_job([str(part) for part in command], processes, "48MiB", "4MiB", mpi=mpi, **more)
+    job = dsm_pthreads.mpi_job([str(part) for part in command], processes, "48MiB", "4MiB", mpi=mpi, **more)
     return subprocess.run(job.argv, capture_output=True, text=True, timeout=LIMIT, env=job.env)
 
 
@@ -123,7 +123,7 @@ def test_the_mpi_ends_behind_an_environment_that_another_thread_has_changed(mpi,
 
 
 def test_the_first_process_says_how_many_memory_servers_there_are():
-    job = dsm_world.mpi_job([str(compiled("own_pages_check")), "2", "2", "10"], 5, "48MiB", "4MiB", "text", "mpich")
+    job = dsm_pthreads.mpi_job([str(compiled("own_pages_check")), "2", "2", "10"], 5, "48MiB", "4MiB", "text", "mpich")
     at = job.argv.index("-n")
     launcher, given, command = job.argv[:at], job.argv[at + 2 : -4], job.argv[-4:]
     first = ["-n", "1", "-env", "TOMBOLO_DSM_SERVERS", "2", *command]
@@ -135,7 +135,7 @@ def test_the_first_process_says_how_many_memory_servers_there_are():
 
 def test_a_killed_memory_server_ends_the_program():
     program = compiled("ends_check")
-    job = dsm_world.mpi_job([str(program), "wait"], 3, "48MiB", "4MiB", mpi="mpich", servers=2)
+    job = dsm_pthreads.mpi_job([str(program), "wait"], 3, "48MiB", "4MiB", mpi="mpich", servers=2)
     assert job.argv[job.argv.index("-n") + 1] == "5", "memory servers besides"
     started = subprocess.Popen(job.argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=job.env)
     try:
@@ -312,7 +312,7 @@ int main() {
     ],
 )
 def test_what_is_not_there_is_told_once_at_the_start(setting, value, told):
-    job = dsm_world.mpi_job([str(compiled("ends_check")), "turns"], 3, mpi="mpich")
+    job = dsm_pthreads.mpi_job([str(compiled("ends_check")), "turns"], 3, mpi="mpich")
     done = subprocess.run(
         job.argv, capture_output=True, text=True, timeout=LIMIT, env=job.env | {setting: value}
     )
@@ -324,7 +324,7 @@ def test_what_is_not_there_is_told_once_at_the_start(setting, value, told):
 
 
 def test_a_host_without_room_in_its_shared_memory_is_named(small_memory):  # noqa: F811
-    job = dsm_world.mpi_job([str(compiled("ends_check")), "turns"], 3, "48MiB", "4MiB", mpi="mpich")
+    job = dsm_pthreads.mpi_job([str(compiled("ends_check")), "turns"], 3, "48MiB", "4MiB", mpi="mpich")
     done = subprocess.run([*small_memory, *job.argv], capture_output=True, text=True, timeout=LIMIT, env=job.env)
     assert done.returncode == 1
     lines = done.stderr.splitlines()
@@ -339,7 +339,7 @@ def test_a_host_without_room_in_its_shared_memory_is_named(small_memory):  # noq
 @pytest.fixture
 def on_two(hosts):  # noqa: F811
     """As `hosts`, for programs that the library is preloaded into."""
-    given = ["-genv", "LD_PRELOAD", str(dsm_world.library())]
+    given = ["-genv", "LD_PRELOAD", str(dsm_pthreads.library())]
 
     def command(program, *arguments, around=()):
         return hosts(*given, program, *arguments, around=around)

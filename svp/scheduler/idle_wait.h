@@ -5,8 +5,8 @@
 // that is given away for a time slice, it polls for about as long as a wake-up takes, and sleeps:
 // the kernel gives a thread that wakes up a processor sooner than one that has given it away.
 //
-//   Vigil vigil(policy, Vigil::For::processes);
-//   while (!found()) vigil.wants_sleep() ? sleep() : vigil.step();
+//   IdleWait idle_wait(policy, IdleWait::For::processes);
+//   while (!found()) idle_wait.wants_sleep() ? sleep() : idle_wait.step();
 //
 // Invariants: VGL1 for processes: while giving a processor away costs much, it wants to sleep after
 //                 `policy.polls / brief` polls, or once the cost has risen as soon as that.
@@ -20,17 +20,17 @@
 
 namespace tombolo::svp {
 
-class Vigil {
+class IdleWait {
  public:
   using Cost = machine::YieldCost;
   // Of which it waits for work: workers of this process, or of other hosts, which wake none; or
   // processes of this host. To wake a worker costs a creator of its process as much as a hundred
-  // families (patience.h).
+  // families (steal_backoff.h).
   enum class For : std::uint8_t { workers, processes };
   // With the usual policy: 250 polls, some ten microseconds.
   static constexpr std::uint32_t brief = 8;
 
-  Vigil(const machine::WaitPolicy& policy, For others, Cost& cost = Cost::here())
+  IdleWait(const machine::WaitPolicy& policy, For others, Cost& cost = Cost::here())
       : waiter_(policy, nullptr, cost),
         cost_(cost),
         others_(others),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pthreads/program/world_layout.h"
+#include "pthreads/program/program_layout.h"
 
 #include <fmt/format.h>
 
@@ -9,13 +9,13 @@
 #include <string_view>
 
 #include "base/rounding.h"
+#include "dsm/memory/default_sizes.h"
 #include "dsm/memory/settings.h"
-#include "dsm/memory/usual_sizes.h"
 #include "host/memory/memory_room.h"
 #include "host/memory/page.h"
 #include "host/memory/program_variables.h"
 #include "runtime/options/dsm_options.h"
-#include "runtime/options/world_options.h"
+#include "runtime/options/pthreads_options.h"
 
 namespace tombolo::dsm {
 namespace {
@@ -44,19 +44,19 @@ Status read_heap(std::uint64_t& bytes) {
                      "from 1MiB to 16TiB (--memory of tombolo dsm run)", bytes);
 }
 
-std::uint64_t usual_heap(const WorldLayout& layout, bool launched) {
+std::uint64_t usual_heap(const ProgramLayout& layout, bool launched) {
   // A host MPI's memory is zeroed at the start.
   constexpr std::uint64_t launched_heap = std::uint64_t{256} << 20;
   if (launched) return std::min(host::memory_room().bytes / 8, launched_heap);
   const std::uint64_t room = host::memory_room().bytes;
   const std::uint64_t others = layout.heap() - layout.variables.low;
   return std::min(most_heap,
-                  layout.has_pages ? usual_heap_bytes(room, layout.servers, others) : room / 2);
+                  layout.has_pages ? default_heap_bytes(room, layout.servers, others) : room / 2);
 }
 
 }  // namespace
 
-Status lay_out(const ProgramMemories& kind, Thread launched, WorldLayout& out) {
+Status lay_out(const ProgramMemories& kind, Thread launched, ProgramLayout& out) {
   constexpr std::uint64_t most_servers = 4096;
   const bool has_pages = kind.has_pages();
   const Thread memory_servers = kind.memory_servers();

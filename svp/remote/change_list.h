@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: conversations in whose channels something has happened, in the order in which that was
-// told: a thread that writes to a channel says so here, and a thread that serves messages looks.
+// Purpose: a list of conversations whose channels have changed, the oldest change first. A thread
+// that writes to a channel adds the conversation, and a thread that serves messages takes it.
 //
 // Invariants: TLD1 an entry is in the list once at most; after drop() it is not, unless told anew.
 //             TLD2 no change is missed: the entry of one that is told comes out of take()
 //                  afterwards.
-// Thread safety: yes. Told under the lock of a channel: takes no other lock.
+// Thread safety: yes. A change is told under the lock of a channel: takes no other lock.
 #pragma once
 
 #include <atomic>
@@ -15,14 +15,14 @@ namespace tombolo::svp {
 
 // Of an entry.
 template <class T>
-struct ToldLink {
+struct ChangeLink {
   T* next = nullptr;
   bool listed = false;
 };
 
 // T has a member `told` of that type.
 template <class T>
-class Told {
+class ChangeList {
  public:
   void tell(T& entry) {
     const std::lock_guard lock(mutex_);
@@ -51,7 +51,7 @@ class Told {
 
  private:
   void remove(T** at) {
-    ToldLink<T>& link = (*at)->told;
+    ChangeLink<T>& link = (*at)->told;
     if (last_ == &link.next) last_ = at;
     *at = link.next;
     link.listed = false;

@@ -2,7 +2,7 @@
 // Purpose: tests the list of conversations that something was told of: each once, in order, and
 // none that was dropped.
 // Thread safety: -
-#include "svp/remote/told.h"
+#include "svp/remote/change_list.h"
 
 #include <gtest/gtest.h>
 
@@ -15,13 +15,13 @@ namespace tombolo::svp {
 namespace {
 
 struct Entry {
-  ToldLink<Entry> told;
+  ChangeLink<Entry> told;
   std::atomic<std::uint32_t> changes{0};
   std::uint32_t seen = 0;
 };
 
-TEST(Told, GivesEachEntryOnceInOrder) {
-  Told<Entry> list;
+TEST(ChangeList, GivesEachEntryOnceInOrder) {
+  ChangeList<Entry> list;
   std::array<Entry, 3> entries;
   EXPECT_FALSE(list.any());
   EXPECT_EQ(list.take(), nullptr);
@@ -36,9 +36,9 @@ TEST(Told, GivesEachEntryOnceInOrder) {
   EXPECT_EQ(list.take(), nullptr);
 }
 
-TEST(Told, DropsAnyEntry) {
+TEST(ChangeList, DropsAnyEntry) {
   for (std::size_t dropped = 0; dropped < 3; ++dropped) {
-    Told<Entry> list;
+    ChangeList<Entry> list;
     std::array<Entry, 3> entries;
     for (Entry& entry : entries) list.tell(entry);
     list.drop(entries[dropped]);
@@ -58,9 +58,9 @@ TEST(Told, DropsAnyEntry) {
 }
 
 // A change before tell() is seen by the taker that gets the entry afterwards.
-TEST(Told, MissesNoChange) {
+TEST(ChangeList, MissesNoChange) {
   constexpr std::uint32_t changes = 20000;
-  Told<Entry> list;
+  ChangeList<Entry> list;
   std::array<Entry, 2> entries;
   std::array<std::thread, 2> tellers;
   for (std::size_t i = 0; i < 2; ++i)
