@@ -3,7 +3,6 @@
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 
 from tombolo import launch, libraries, mpis
 from tombolo.errors import UserError

@@ -9,7 +9,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from tombolo import files, launch, libraries, mpis
+from tombolo import files, launch, libraries, mpis, paths
 from tombolo.errors import UserError
 
 LAUNCHER = "tombolo-svp"  # of processes that find each other
