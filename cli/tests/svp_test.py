@@ -433,3 +433,24 @@ def test_a_fork_of_a_traced_program_writes_no_trace(compile_cpp, tmp_path):
     trace.write_text("of before")
     assert run("--trace", trace, compile_cpp("forks", text)).returncode != 0
     assert trace.read_text() == "of before" and len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_program_that_closes_its_descriptors_keeps_its_files_and_its_trace(compile_cpp, tmp_path):
+    """Neither's data is in the other, whatever numbers the program's files get."""
+    opens = """
+  closefrom(3);
+  for (int i = 0; i < 20; ++i) {
+    const int mine = open((argv[1] + std::to_string(i)).c_str(), O_CREAT | O_RDWR, 0600);
+    if (mine != 3 + i || write(mine, "mine", 4) != 4) return 1;
+  }
+  auto after = svp::create({.limit = 3}, [](svp::Index) {});
+  after.sync().rethrow();
+  return 0;"""
+    text = EVENTS.replace("int main()", "int main(int, char** argv)").replace("  return 0;", opens)
+    text = "#include <fcntl.h>\n#include <unistd.h>\n#include <string>\n" + text
+    program, own, trace = compile_cpp("closes", text), tmp_path / "own", tmp_path / "trace.json"
+    own.mkdir()
+    done = run(program, f"{own}/", TOMBOLO_SVP_TRACE=str(trace))
+    assert done.returncode == 0 and done.stderr == ""
+    assert {path.read_text() for path in own.iterdir()} == {"mine"} and len(list(own.iterdir())) == 20
+    assert len(spans(trace)) > 10 and list(tmp_path.glob(".*")) == []

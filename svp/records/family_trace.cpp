@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
+#include <utility>
 
 namespace tombolo::svp {
 namespace {
@@ -72,6 +74,16 @@ void FamilyTrace::add(unsigned stack, const Open& span, std::uint64_t nanosecond
       .stack = static_cast<std::uint16_t>(stack),
       .event = span.event,
       .reason_and_kind = static_cast<std::uint8_t>(reason << 4 | kind)};
+}
+
+void FamilyTrace::shrink() {
+  open_ = {};
+  if (count_ >= capacity) return;
+  const std::size_t bytes = count_ * sizeof(Entry);
+  host::ZeroMemory used(bytes);
+  if (!used) return;
+  if (bytes != 0) std::memcpy(used.as<void>(), entries_.as<void>(), bytes);
+  entries_ = std::move(used);
 }
 
 std::string FamilyTrace::line(const Entry& entry, std::uint32_t track) const {

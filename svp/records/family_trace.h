@@ -57,6 +57,9 @@ class FamilyTrace {
   // An event without a duration.
   void mark(unsigned stack, Event event, const Facts& facts);
 
+  // Returns the memory that holds no event; for a worker that has ended.
+  void shrink();
+
   std::uint64_t count() const { return count_; }
   // Lines of JSON, each with a comma behind it. Spans that are open are left out. `tracks`: the
   // number of those that the process has written; this trace's are the next ones.

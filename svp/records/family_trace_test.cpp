@@ -55,6 +55,18 @@ TEST_F(FamilyTraces, TellTheFactsOfAFamily) {
   EXPECT_EQ(args["exit"], "broken");
 }
 
+TEST_F(FamilyTraces, KeepTheirEventsWhereTheyShrink) {
+  for (const std::uint64_t events :
+       {std::uint64_t{0}, std::uint64_t{3}, FamilyTrace::capacity + 1}) {
+    FamilyTrace trace({.kind = PlaceName::Kind::local, .number = 1}, 2);
+    for (std::uint64_t i = 0; i < events; ++i) trace.mark(0, Event::delegate, facts_);
+    std::uint32_t tracks = 0;
+    const std::string before = trace.lines(tracks);
+    trace.shrink();
+    EXPECT_TRUE(trace.lines(tracks = 0) == before) << events;
+  }
+}
+
 TEST_F(FamilyTraces, EndWhatWasBegunWithin) {
   trace_.begin(0, Event::family, &one_, facts_);
   trace_.begin(0, Event::wait, &two_, {});

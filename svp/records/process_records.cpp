@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "svp/records/process_records.h"
 
-#include <fmt/format.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
-#include <vector>
+#include <utility>
 
 #include "runtime/host_mpi/launched.h"
 #include "runtime/options/options.h"
@@ -65,16 +62,10 @@ ProcessRecords::ProcessRecords()
 void ProcessRecords::begin_trace(const std::string& path) {
   owner_ = getpid();
   trace_ = runtime::TraceFile(path, runtime::svp_trace_option);
-  Status fits = trace_.check();
-  lines_.reset(std::tmpfile());
-  if (fits.ok() && lines_ == nullptr)
-    fits = Status::io(fmt::format("no file for the lines of the trace {}: tmpfile: {}", path,
-                                  std::strerror(errno)));
-  if (!fits.ok()) {
+  if (const Status fits = trace_.check(); !fits.ok()) {
     say(fits.message());
     std::_Exit(1);
   }
-  std::setvbuf(lines_.get(), nullptr, _IONBF, 0);  // a fork would write its copy of the buffer
 }
 
 void ProcessRecords::add(const WorkerCounts& counts) {
@@ -86,31 +77,26 @@ void ProcessRecords::add(const WorkerCounts& counts) {
   parked_.add(counts.parked.value());
 }
 
-// A trace that cannot be written fails nothing else.
-void ProcessRecords::add(const FamilyTrace& trace) {
+void ProcessRecords::add(std::unique_ptr<FamilyTrace> trace) {
+  if (getpid() != owner_) return;
+  trace->shrink();
   const std::lock_guard lock(mutex_);
-  if (lines_ == nullptr || getpid() != owner_) return;
-  const std::string lines = trace.lines(tracks_);
-  if (std::fwrite(lines.data(), 1, lines.size(), lines_.get()) == lines.size()) return;
-  say(fmt::format("there is no trace: a temporary file for its lines: {}", std::strerror(errno)));
-  lines_.reset();
+  ended_.push_back(std::move(trace));
 }
 
 Status ProcessRecords::write_trace() {
   TOMBOLO_TRY(trace_.begin());
   TOMBOLO_TRY(trace_.append(runtime::TraceFile::head()));
-  std::rewind(lines_.get());
-  std::vector<char> part(std::size_t{1} << 16);
-  while (const std::size_t read = std::fread(part.data(), 1, part.size(), lines_.get()))
-    TOMBOLO_TRY(trace_.append({part.data(), read}));
-  if (std::ferror(lines_.get()) != 0)
-    return Status::io("there is no trace: a temporary file for its lines cannot be read");
+  std::uint32_t tracks = 0;
+  for (std::unique_ptr<FamilyTrace>& trace : ended_)
+    TOMBOLO_TRY(trace_.append(std::exchange(trace, nullptr)->lines(tracks)));
   TOMBOLO_TRY(trace_.append(runtime::TraceFile::end("families, process " + rank())));
   return trace_.replace();
 }
 
+// A trace that cannot be written fails nothing else.
 ProcessRecords::~ProcessRecords() {
-  if (lines_ != nullptr && getpid() == owner_) {
+  if (traced_ && getpid() == owner_) {
     if (const Status written = write_trace(); !written.ok()) say(written.message());
   }
   const runtime::Options options = runtime::read_environment();

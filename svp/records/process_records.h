@@ -13,15 +13,18 @@
 //   remote_creates, remote_bytes     families in other processes, and bytes of messages
 //
 // Invariants: VPR1 the records outlive all pools: they are made before the first one is.
+//             VPR2 they hold no descriptor while the program runs: one that closes its own would
+//                  get the number for a file of its own.
+// Memory: the events of workers that have ended, 64 bytes each, 8 MiB at most for each worker.
 // Thread safety: yes.
 #pragma once
 
 #include <sys/types.h>
 
-#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "runtime/counters/counters.h"
 #include "runtime/records/trace_file.h"
@@ -40,7 +43,7 @@ class ProcessRecords {
 
   // Of a worker that has ended.
   void add(const WorkerCounts& counts);
-  void add(const FamilyTrace& trace);
+  void add(std::unique_ptr<FamilyTrace> trace);
 
   runtime::Counter& killed() { return killed_; }
   runtime::Counter& broken() { return broken_; }
@@ -72,10 +75,8 @@ class ProcessRecords {
   bool traced_ = false;
   pid_t owner_ = 0;  // a fork of it has no trace
   std::mutex mutex_;
-  std::uint32_t tracks_ = 0;  // in the lines
   runtime::TraceFile trace_;
-  // The lines up to the end, in a file without a name.
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> lines_{nullptr, &std::fclose};
+  std::vector<std::unique_ptr<FamilyTrace>> ended_;  // in the order of their ends
 };
 
 }  // namespace tombolo::svp

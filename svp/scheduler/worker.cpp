@@ -35,7 +35,7 @@ Worker::Worker(Pool& pool, const Core::Attachment& at, const Layout& layout)
 
 Worker::~Worker() {
   ProcessRecords::here().add(counts_);
-  if (trace_ != nullptr) ProcessRecords::here().add(*trace_);
+  if (trace_ != nullptr) ProcessRecords::here().add(std::move(trace_));
 }
 
 PlaceName Worker::place() const { return pool_.name(); }
