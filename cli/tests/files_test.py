@@ -118,6 +118,49 @@ def test_a_path_that_cannot_be_written_is_refused_with_its_cause(tmp_path, monke
     assert names(tmp_path) == ["loop", "plain"] and plain.read_text() == "kept"
 
 
+def test_another_users_file_in_a_folder_with_the_sticky_bit_is_refused(tmp_path, monkeypatch):
+    path = tmp_path / "out"
+    path.write_text("before")
+    tmp_path.chmod(0o1777)
+    monkeypatch.setattr(os, "geteuid", lambda: path.stat().st_uid + 1)
+    why = "it is another user's, in a folder with the sticky bit; name a path in a folder of yours"
+    assert refusal(path) == f"{path} cannot be written: {why}"
+    assert names(tmp_path) == ["out"] and path.read_text() == "before"
+    tmp_path.chmod(0o777)
+    files.check(path)
+    files.write(path, "after")
+    assert path.read_text() == "after"
+
+
+def test_a_file_that_is_a_mount_point_is_refused(tmp_path):
+    path = tmp_path / "a \\ file"
+    path.write_text("before")
+    if subprocess.run(["mount", "--bind", path, path], capture_output=True).returncode != 0:
+        pytest.skip("needs to be allowed to mount a file")
+    try:
+        why = "it is a mount point, which a rename cannot replace; name a path in a folder of yours"
+        assert refusal(path) == f"{paths.shown(path)} cannot be written: {why}"
+        assert names(tmp_path) == [path.name] and path.read_text() == "before"
+    finally:
+        subprocess.run(["umount", path], check=True)
+
+
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EIO])
+def test_a_file_system_without_fsync_is_written_to(tmp_path, monkeypatch, number):
+    def fail(_file):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    path = tmp_path / "out"
+    for write in (lambda: files.write(path, "x"), lambda: files.append(path, "", sync=True)):
+        if number == errno.EIO:
+            with pytest.raises(UserError, match="cannot be written: Input/output error"):
+                write()
+        else:
+            write()
+    assert names(tmp_path) == ["out"] and path.read_text() == ("" if number == errno.EIO else "x\n")
+
+
 def test_a_check_changes_nothing(tmp_path):
     path = tmp_path / "out"
     files.check(path)

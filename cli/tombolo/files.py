@@ -24,6 +24,7 @@ from tombolo.errors import UserError
 
 LONGEST_SUFFIX = 16
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+NO_FSYNC = (errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP)
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -77,7 +78,7 @@ def append(path: Path, text: str, sync: bool = False) -> None:
             while left:
                 left = left[os.write(number, left) :]
             if sync:
-                os.fsync(number)
+                _synchronize(number)
         finally:
             os.close(number)
     except OSError as mistake:
@@ -153,7 +154,33 @@ def _target(path: Path) -> Path | None:
         raise _refused(errno.EISDIR, path)
     if not os.access(target, os.W_OK):  # a rename would not ask
         raise _refused(errno.EACCES, path)
-    return target if stat.S_ISREG(kind) else None
+    if not stat.S_ISREG(kind):
+        return None
+    if (kept := _why_it_stays(target)) is not None:
+        raise OSError(*kept, str(path))
+    return target
+
+
+def _why_it_stays(target: Path) -> tuple[int, str] | None:
+    """Why a rename over a file would fail, though the file and its folder may be written."""
+    if _is_mount_point(target):
+        return errno.EBUSY, "it is a mount point, which a rename cannot replace"
+    folder, user = target.parent.stat(), os.geteuid()
+    if folder.st_mode & stat.S_ISVTX and user not in (0, folder.st_uid, target.stat().st_uid):
+        return errno.EPERM, "it is another user's, in a folder with the sticky bit"
+    return None
+
+
+def _is_mount_point(target: Path) -> bool:
+    """Also where a file of the same file system is mounted, which `os.path.ismount` does not see."""
+    escaped = str(target)
+    for character in "\\ \t\n":
+        escaped = escaped.replace(character, f"\\{ord(character):03o}")
+    try:
+        mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return False
+    return any(line.split(" ")[4:5] == [escaped] for line in mounts.splitlines())
 
 
 def _descriptor(path: Path) -> int | None:
@@ -184,10 +211,20 @@ def _finish(fresh: Path, target: Path | None, path: Path) -> None:
         fresh.unlink()
         return
     with fresh.open("rb") as file:
-        os.fsync(file.fileno())  # some disks tell only here that they are full
+        _synchronize(file.fileno())
     if target.exists():
         _take_over(fresh, target.stat())
     os.replace(fresh, target)
+
+
+def _synchronize(number: int) -> None:
+    """Some disks tell only here that they are full. Some file systems have none: their writes are as safe as
+    they get."""
+    try:
+        os.fsync(number)
+    except OSError as mistake:
+        if mistake.errno not in NO_FSYNC:
+            raise
 
 
 def _take_over(fresh: Path, before: os.stat_result) -> None:
@@ -228,5 +265,6 @@ def _sentence(path: Path, mistake: OSError) -> str:
         mistake.errno in (errno.EACCES, errno.EROFS) and mistake.filename != str(path)
     )
     where = f"a new file in {Path(os.path.realpath(path)).parent}: " if of_folder else ""
-    kept = "; the file of before is kept" if mistake.errno in FULL else ""
-    return f"{paths.shown(path)} cannot be written: {where}{mistake.strerror}{kept if os.path.exists(path) else ''}"
+    kept = "; the file of before is kept" if mistake.errno in FULL and os.path.exists(path) else ""
+    remedy = "; name a path in a folder of yours" if mistake.errno in (errno.EPERM, errno.EBUSY) else ""
+    return f"{paths.shown(path)} cannot be written: {where}{mistake.strerror}{kept}{remedy}"
