@@ -33,7 +33,33 @@ std::string target_of(const std::string& path) {
   return fs::is_other(at, error) ? std::string() : at.string();
 }
 
-std::string folder_of(const std::string& file) { return fs::path(file).parent_path().string(); }
+std::string folder_of(const std::string& file) {
+  const std::string folder = fs::path(file).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+// Why a rename over a file would fail, though the file and its folder may be written, with its
+// errno; null if it would not.
+const char* why_it_stays(const std::string& file) {
+  struct stat folder = {};
+  struct statx there = {};
+  if (statx(AT_FDCWD, file.c_str(), 0, STATX_UID, &there) != 0) return nullptr;
+  if ((there.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0) {
+    errno = EBUSY;
+    return "rename over a mount point";
+  }
+  const uid_t user = geteuid();
+  if (user == 0 || user == there.stx_uid || stat(folder_of(file).c_str(), &folder) != 0 ||
+      (folder.st_mode & S_ISVTX) == 0 || user == folder.st_uid)
+    return nullptr;
+  errno = EPERM;
+  return "rename over another user's file in a folder with the sticky bit";
+}
+
+// Some file systems have none: their writes are as safe as they get.
+bool synchronize(int file) {
+  return fsync(file) == 0 || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP;
+}
 
 // Those that a user ends a program by, and those of a full disk and a pipe without a reader.
 sigset_t signals_that_end() {
@@ -57,9 +83,10 @@ void forget_signals_of_writes() {
 }  // namespace
 
 Status TraceFile::refused(const char* call) const {
-  return Status::bad_configuration(
-      fmt::format("the trace {} cannot be written: {}: {}; see {} and --trace", path_, call,
-                  std::strerror(errno), variable_));
+  const bool is_kept = errno == EPERM || errno == EBUSY;
+  return Status::bad_configuration(fmt::format(
+      "the trace {} cannot be written: {}: {}; {}see {} and --trace", path_, call,
+      std::strerror(errno), is_kept ? "name a path in a folder of yours; " : "", variable_));
 }
 
 Status TraceFile::check() const {
@@ -72,34 +99,39 @@ Status TraceFile::check() const {
   }
   if (access(written.c_str(), W_OK) != 0 && (errno != ENOENT || target.empty()))
     return refused("open");
-  const bool fits = target.empty() || access(folder_of(target).c_str(), W_OK | X_OK) == 0;
-  return fits ? Status() : refused("open of a new file in its folder");
+  if (target.empty()) return {};
+  if (access(folder_of(target).c_str(), W_OK | X_OK) != 0)
+    return refused("open of a new file in its folder");
+  const char* const kept = why_it_stays(target);
+  return kept == nullptr ? Status() : refused(kept);
 }
 
 std::string TraceFile::name_of_draft() const {
   return target_.empty() ? path_ : fmt::format("{}/.tombolo-{:016x}", folder_of(target_), draft_);
 }
 
+bool TraceFile::is_ours() const { return maker_ == getpid(); }
+
 Status TraceFile::open_draft(std::uint64_t draft, int flags) {
   target_ = target_of(path_);
   draft_ = draft;
   if (target_.empty()) flags = 0;
+  const sigset_t ending = signals_that_end();
+  pthread_sigmask(SIG_BLOCK, &ending, &taken_.emplace());
   constexpr mode_t all_may = 0666;
   file_.reset(open(name_of_draft().c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | flags, all_may));
-  return file_.valid() ? Status() : refused("open");
+  if (file_.valid()) return {};
+  Status failed = refused("open");
+  leave();
+  return failed;
 }
 
 Status TraceFile::begin() {
+  drop();
   std::uint64_t draft = 0;
   if (getrandom(&draft, sizeof draft, 0) != sizeof draft) return refused("getrandom");
-  const sigset_t ending = signals_that_end();
-  pthread_sigmask(SIG_BLOCK, &ending, &taken_);
-  begun_ = true;
-  if (Status opened = open_draft(std::max<std::uint64_t>(draft, 1), O_CREAT | O_EXCL);
-      !opened.ok()) {
-    leave();
-    return opened;
-  }
+  TOMBOLO_TRY(open_draft(std::max<std::uint64_t>(draft, 1), O_CREAT | O_EXCL));
+  maker_ = getpid();
   struct stat before = {};
   if (!target_.empty() && stat(target_.c_str(), &before) == 0) {
     constexpr mode_t rights = 07777;
@@ -110,7 +142,10 @@ Status TraceFile::begin() {
   return {};
 }
 
-Status TraceFile::join(std::uint64_t draft) { return open_draft(draft, 0); }
+Status TraceFile::join(std::uint64_t draft) {
+  drop();
+  return open_draft(draft, 0);
+}
 
 Status TraceFile::append(std::string_view text) {
   while (!text.empty()) {
@@ -125,10 +160,24 @@ Status TraceFile::append(std::string_view text) {
   return {};
 }
 
+Status TraceFile::end_part() {
+  const bool is_file = !target_.empty();
+  if (is_file && !synchronize(file_.get())) {
+    Status failed = refused("fsync");
+    drop();
+    return failed;
+  }
+  if (is_ours()) return {};
+  const bool closed = close(file_.release()) == 0 || errno == EINTR || !is_file;
+  const Status done = closed ? Status() : refused("close");
+  leave();
+  return done;
+}
+
 Status TraceFile::replace() {
   if (!target_.empty()) {
     // Some disks tell here only that they are full.
-    const char* const call = fsync(file_.get()) == 0 ? "rename" : "fsync";
+    const char* const call = synchronize(file_.get()) ? "rename" : "fsync";
     if (*call == 'f' || rename(name_of_draft().c_str(), target_.c_str()) != 0) {
       Status failed = refused(call);
       drop();
@@ -140,15 +189,27 @@ Status TraceFile::replace() {
 }
 
 void TraceFile::drop() {
-  if (begun_ && file_.valid() && !target_.empty()) unlink(name_of_draft().c_str());
+  if (is_ours() && file_.valid() && !target_.empty()) unlink(name_of_draft().c_str());
   leave();
 }
 
 void TraceFile::leave() {
   file_.reset(-1);
-  if (!std::exchange(begun_, false)) return;
+  maker_ = 0;
+  if (!taken_) return;
   forget_signals_of_writes();
-  pthread_sigmask(SIG_SETMASK, &taken_, nullptr);
+  pthread_sigmask(SIG_SETMASK, &*taken_, nullptr);
+  taken_.reset();
+}
+
+void TraceFile::swap(TraceFile& other) noexcept {
+  path_.swap(other.path_);
+  std::swap(variable_, other.variable_);
+  target_.swap(other.target_);
+  std::swap(draft_, other.draft_);
+  std::swap(file_, other.file_);
+  std::swap(maker_, other.maker_);
+  taken_.swap(other.taken_);
 }
 
 std::string TraceFile::head() { return "{\"displayTimeUnit\": \"ns\", \"traceEvents\": [\n"; }
