@@ -324,6 +324,28 @@ def test_a_trace_on_a_full_disk_is_told_once(false_sharing, locked_sums, full_di
         expect_the_trace_of_before(full_disk)
 
 
+def test_a_part_of_a_trace_is_on_the_disk_before_the_trace_replaces_the_one_of_before(compile_c, tmp_path):
+    """The disk of one process's host tells only at the fsync that it is full."""
+    full = """
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+static unsigned own_thread;
+int fsync(int file) {
+  errno = ENOSPC;
+  return own_thread == 2 ? -1 : (int)syscall(SYS_fsync, file);
+}
+"""
+    init = "tombolo_dsm_init();"
+    program = compile_c("full_host", full + FALSE_SHARING.replace(init, f"{init} own_thread = tombolo_dsm_thread();"))
+    path = tmp_path / "trace.json"
+    path.write_text("of before")
+    done = run("-n", 3, "--trace", path, program)
+    told = f"tombolo: rank 2: the trace {path} cannot be written: fsync: No space left on device; see TOMBOLO_DSM_TRACE"
+    assert done.returncode == 0 and done.stderr.startswith(told) and done.stderr.count("\n") == 1
+    assert path.read_text() == "of before" and len(list(tmp_path.iterdir())) == 1
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

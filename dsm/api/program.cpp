@@ -309,7 +309,8 @@ Status Program::write_own_part(std::uint64_t draft, std::uint64_t zero) {
   text += server_->trace()->lines(static_cast<Thread>(rank_here), zero);
   if (rank_here == size - 1)
     text += runtime::TraceFile::end(fmt::format("{} threads on virtual shared memory", size));
-  return trace_.append(text);
+  TOMBOLO_TRY(trace_.append(text));
+  return trace_.end_part();
 }
 
 }  // namespace tombolo::dsm
