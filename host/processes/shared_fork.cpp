@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -10,6 +11,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <tuple>
 
 #include "base/check.h"
 
@@ -38,10 +40,23 @@ struct AroundFork {
 constinit std::array<AroundFork, 8> around;
 constinit std::atomic<std::size_t> count_around{0};
 
-// `before` and `after` come one with the other, or not at all.
-void call_around(std::atomic<void (*)()> AroundFork::*which) {
-  for (AroundFork& each : around)
-    if (void (*const handler)() = (each.*which).load(); handler != nullptr) handler();
+using Handlers = std::array<void (*)(), std::tuple_size_v<decltype(around)>>;
+
+// In the order of pthread_atfork(). The handlers for after the fork: another thread may add one
+// meanwhile, whose `before` was not called.
+Handlers call_before() {
+  Handlers after{};
+  for (std::size_t i = around.size(); i-- > 0;) {
+    void (*const before)() = around[i].before.load();
+    if (before == nullptr) continue;
+    after[i] = around[i].after.load();
+    before();
+  }
+  return after;
+}
+void call_after(const Handlers& handlers) {
+  for (void (*const after)() : handlers)
+    if (after != nullptr) after();
 }
 
 }  // namespace
@@ -55,7 +70,9 @@ void around_forks(void (*before)(), void (*after)(), void (*in_child)()) {
 }
 
 pid_t fork_sharing_files(int signal) {
-  call_around(&AroundFork::before);
+  sigset_t signals;  // handlers may block some for the time of the fork
+  pthread_sigmask(SIG_BLOCK, nullptr, &signals);
+  const Handlers after = call_before();
   pid_t* const number = own_number();
   unsigned long flags = CLONE_FILES | CLONE_FS | static_cast<unsigned long>(signal);
   if (number != nullptr) flags |= CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID;
@@ -64,9 +81,12 @@ pid_t fork_sharing_files(int signal) {
 #else
   const long child = syscall(SYS_clone, flags, nullptr, nullptr, number, nullptr);
 #endif
-  if (child == 0) return 0;
+  if (child == 0) {
+    pthread_sigmask(SIG_SETMASK, &signals, nullptr);
+    return 0;
+  }
   const int error = errno;
-  call_around(&AroundFork::after);
+  call_after(after);
   errno = error;
   return static_cast<pid_t>(child);
 }

@@ -31,7 +31,8 @@ pid_t fork_sharing_files(int signal);
 
 // From now on, at each fork of this process by fork() or fork_sharing_files(): `before` is called
 // before it, `after` in this process behind it, and `in_child` in a child that fork() has made. In
-// the other one's child nothing is called. Never undone.
+// the other one's child nothing is called, and signals are blocked as before the fork. The `before`
+// of the last call comes first, and its `after` last. Never undone.
 void around_forks(void (*before)(), void (*after)(), void (*in_child)());
 
 }  // namespace tombolo::host
