@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -13,6 +14,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <string>
 #include <thread>
@@ -293,6 +295,116 @@ TEST(StaleProcesses, AForkedChildFindsNoLockThatTheHelperHeld) {
 
 TEST(StaleProcesses, AChildThatWasForkedPastTheCLibraryFindsNoneEither) {
   fork_while_the_helper_holds_a_lock([] { return host::fork_sharing_files(SIGCHLD); });
+}
+
+class CoreWithoutStores final : public Settleable {
+ public:
+  void settle() override {}
+  bool settle_if_free() override { return true; }
+};
+
+constinit std::atomic<bool> helper_begins{false};
+constinit std::atomic<bool> helper_may_begin{false};
+
+void begin_slowly() {
+  helper_begins = true;
+  for (int i = 0; i < 1000 && !helper_may_begin; ++i) usleep(1000);
+  helper_begins = false;
+}
+
+// What `meanwhile` tells, which another thread does while the helper begins, for the first core.
+// The helper goes on afterwards, or after a second if `meanwhile` waits for it.
+bool while_the_helper_begins(const std::function<bool()>& meanwhile) {
+  bool good = false;
+  std::thread other([&] {
+    while (!helper_begins) std::this_thread::yield();
+    good = meanwhile();
+    helper_may_begin = true;
+  });
+  host::testing::first_of_threads = begin_slowly;
+  CoreWithoutStores first;
+  const bool added = settler::add(first);
+  host::testing::first_of_threads = nullptr;
+  other.join();
+  settler::remove(first);
+  return added && good;
+}
+
+// SE6, in a process that has no helper until then.
+TEST(StaleProcesses, AForkWaitsForAHelperThatBegins) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the thread sanitizer allows no threads in the child of a process with threads";
+#endif
+  EXPECT_TRUE(in_processes(1, [](Home) {
+    return while_the_helper_begins([] {
+      const pid_t child = fork();
+      if (child == 0) _exit(helper_begins ? 1 : 0);
+      int status = 0;
+      return waitpid(child, &status, 0) == child && status == 0;
+    });
+  }));
+}
+
+TEST(StaleProcesses, EachCoreWaitsForAHelperThatBegins) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the thread sanitizer allows no threads in the child of a process with threads";
+#endif
+  EXPECT_TRUE(in_processes(1, [](Home) {
+    return while_the_helper_begins([] {
+      CoreWithoutStores second;
+      const bool good = settler::add(second) && !helper_begins;
+      settler::remove(second);
+      return good;
+    });
+  }));
+}
+
+// Called behind all other handlers before a fork, since it is there before them.
+constinit std::atomic<bool> signal_at_forks{false};
+[[gnu::constructor(101)]] void see_forks() {
+  pthread_atfork(
+      [] {
+        if (signal_at_forks) raise(SIGUSR1);
+      },
+      nullptr, nullptr);
+}
+
+constinit std::atomic<bool> has_armed{false};
+
+bool blocks(int signal) {
+  sigset_t now;
+  pthread_sigmask(SIG_BLOCK, nullptr, &now);
+  return sigismember(&now, signal) != 0;
+}
+
+// It would wait for the thread that it has interrupted.
+TEST(StaleProcesses, AHandlerOfASignalDuringAForkMayStore) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the thread sanitizer allows no threads in the child of a process with threads";
+#endif
+  EXPECT_TRUE(in_processes(1, [](Home) {
+    CoreWithoutStores core;
+    if (!settler::add(core)) return false;
+    signal(SIGUSR1, [](int) {
+      settler::arm();
+      has_armed = true;
+    });
+    std::atomic<bool> forked{false};
+    std::thread ends([&] {  // a thread that waits for itself blocks the alarm, too
+      for (int i = 0; i < 2000 && !forked; ++i) usleep(10'000);
+      if (!forked) _exit(2);
+    });
+    signal_at_forks = true;
+    const pid_t child = fork();
+    if (child == 0) _exit(blocks(SIGUSR1) ? 1 : 0);
+    signal_at_forks = false;
+    forked = true;
+    ends.join();
+    int status = 0;
+    waitpid(child, &status, 0);
+    settler::remove(core);
+    return has_armed && status == 0 && !blocks(SIGUSR1);
+  }));
 }
 
 std::ptrdiff_t threads_of_this_process() {

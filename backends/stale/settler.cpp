@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -31,6 +32,7 @@ struct State {
   std::vector<Settleable*> cores;
   bool running = false;
   bool has_begun = false;
+  std::optional<sigset_t> signals_at_fork;  // that the forking thread had blocked
   long process = syscall(SYS_getpid);
   // seq_cst on both: either arm() sees that the thread rests, or the thread sees that it is armed.
   std::atomic<bool> armed{false};
@@ -44,17 +46,38 @@ State& state();
 
 bool is_here(const State& s) { return s.process == syscall(SYS_getpid); }
 
-// SE6. A child that was forked past the C library may fork, too: the state is its parent's (SE5).
+// The lock is given back meanwhile.
+void wait_for_begin(State& s, std::unique_lock<std::mutex>& lock) {
+  s.begun.wait(lock, [&] { return !s.running || s.has_begun; });
+}
+
+// SE6. A signal handler that interrupts a fork may call arm(). A child that was forked past the C
+// library may fork, too: the state is its parent's, and this process's copy of it (SE5).
 void before_fork() {
-  if (State& s = state(); is_here(s)) s.mutex.lock();
+  State& s = state();
+  if (!is_here(s)) return s.signals_at_fork.reset();
+  const sigset_t signals = host::block_signals();
+  std::unique_lock lock(s.mutex);
+  wait_for_begin(s, lock);
+  s.signals_at_fork = signals;
+  lock.release();
 }
 void after_fork() {
-  if (State& s = state(); is_here(s)) s.mutex.unlock();
+  State& s = state();
+  if (!is_here(s)) return;
+  const sigset_t signals = *s.signals_at_fork;
+  s.mutex.unlock();
+  host::give_back_signals(signals);
+}
+void in_child() {
+  const std::optional<sigset_t> signals = state().signals_at_fork;
+  new (storage) State;  // SE3
+  if (signals) host::give_back_signals(*signals);
 }
 
 State& state() {
   static State* const the_state = [] {
-    host::around_forks(&before_fork, &after_fork, [] { new (storage) State; });
+    host::around_forks(&before_fork, &after_fork, &in_child);
     return new (storage) State;
   }();
   return *std::launder(the_state);
@@ -63,7 +86,7 @@ State& state() {
 void work(State& s) {
   std::unique_lock lock(s.mutex);
   s.has_begun = true;
-  s.begun.notify_one();
+  s.begun.notify_all();
   for (;;) {
     s.resting = true;
     s.wake.wait(lock, [&] { return s.armed.load(); });
@@ -87,7 +110,7 @@ void tell(const Status& why) {
 }
 
 // False: there is no thread to be had.
-bool start(State& s, std::unique_lock<std::mutex>& lock) {
+bool start(State& s) {
   std::thread thread;
   const Status started = host::start_thread(
       "that settles stores on stale", [&s] { work(s); }, thread);
@@ -97,7 +120,6 @@ bool start(State& s, std::unique_lock<std::mutex>& lock) {
   }
   thread.detach();
   s.running = true;
-  s.begun.wait(lock, [&] { return s.has_begun; });  // SE6
   return true;
 }
 
@@ -108,7 +130,8 @@ bool add(Settleable& core) {
   if (!is_here(s)) return false;  // SE5
   const host::NoSignals none;     // not for the thread, either
   std::unique_lock lock(s.mutex);
-  if (!s.running && !start(s, lock)) return false;
+  if (!s.running && !start(s)) return false;
+  wait_for_begin(s, lock);  // SE6
   s.cores.push_back(&core);
   return true;
 }

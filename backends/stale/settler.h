@@ -14,8 +14,8 @@
 //                 defer.
 //             SE6 at a fork the thread sleeps, or waits for the registry's lock, which the forking
 //                 thread has then: it holds no lock that the child would find held for ever, as
-//                 those of the dynamic linker and of an allocator. So it has begun when the first
-//                 core is there: a thread that begins may hold some.
+//                 those of the dynamic linker and of an allocator. A thread that begins may hold
+//                 some: a fork waits until it has begun, and so does each core that is added.
 //             SE7 where the host gives no thread, that is told once, and cores do not defer.
 // Thread safety: yes.
 #pragma once

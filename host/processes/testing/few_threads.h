@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: a host with few threads left, also for the root user, whom no limit of the kernel holds.
+// Purpose: a host with few threads left, also for the root user, whom no limit of the kernel holds;
+// and threads that begin as slowly as a test likes.
 // To be included by one file of a test: it defines pthread_create(), which the C++ library calls.
 // Thread safety: yes.
 #pragma once
@@ -23,17 +24,37 @@ class FewThreads {
   FewThreads& operator=(const FewThreads&) = delete;
 };
 
+// What each thread does first that is started from now on; null: nothing.
+inline constinit std::atomic<void (*)()> first_of_threads{nullptr};
+
+struct ThreadStart {
+  void* (*function)(void*);
+  void* argument;
+  void (*first)();
+};
+inline void* run_first(void* start) {
+  const ThreadStart own = *static_cast<ThreadStart*>(start);
+  delete static_cast<ThreadStart*>(start);
+  own.first();
+  return own.function(own.argument);
+}
+
 }  // namespace tombolo::host::testing
 
 extern "C" __attribute__((visibility("default"))) int pthread_create(
     pthread_t* thread, const pthread_attr_t* attributes, void* (*function)(void*),
     void* argument) noexcept {
-  using tombolo::host::testing::threads_left;
+  using namespace tombolo::host::testing;  // NOLINT: this file's own
   static const auto create =
       reinterpret_cast<decltype(&pthread_create)>(dlsym(RTLD_NEXT, "pthread_create"));
   for (int left = threads_left; left >= 0;) {
     if (left == 0) return EAGAIN;
     if (threads_left.compare_exchange_weak(left, left - 1)) break;
   }
-  return create(thread, attributes, function, argument);
+  void (*const first)() = first_of_threads;
+  if (first == nullptr) return create(thread, attributes, function, argument);
+  auto* const start = new ThreadStart{function, argument, first};
+  const int error = create(thread, attributes, &run_first, start);
+  if (error != 0) delete start;
+  return error;
 }
