@@ -12,6 +12,10 @@
 // `*sum = 3` does. An assignment that the creator would not see does not compile, nor do an
 // argument that a parameter cannot be made of and a parameter that is not described.
 //
+// A copy of an output, `auto old = sum`, is the same variable, and no value that was there before:
+// that is `auto old = *sum`. So swap(a, b) swaps the values, and std::swap(a, b) and std::sort of
+// outputs, which would store a value twice, do not compile: std::swap(*a, *b) does.
+//
 // Invariants: DSC1 elements are plain bytes: trivially copyable, and neither pointers nor a
 //                 Place. Within a class these are not found.
 //             DSC2 functions of one digest have parameters of the same flows, sizes and kinds.
@@ -91,6 +95,8 @@ class Out : public detail::Variable<T> {
   Out(const Out&) = default;
   const Out& operator=(const T& value) const { return **this = value, *this; }
   const Out& operator=(const Out& other) const { return *this = *other; }
+  const Out& operator=(Out&&) const = delete;  // a copy keeps no value: assign `*other`
+  friend void swap(Out a, Out b) { std::swap(*a, *b); }
 };
 // One that goes there and comes back.
 template <Portable T>
@@ -100,6 +106,8 @@ class InOut : public detail::Variable<T> {
   InOut(const InOut&) = default;
   const InOut& operator=(const T& value) const { return **this = value, *this; }
   const InOut& operator=(const InOut& other) const { return *this = *other; }
+  const InOut& operator=(InOut&&) const = delete;  // a copy keeps no value: assign `*other`
+  friend void swap(InOut a, InOut b) { std::swap(*a, *b); }
   operator const T&() const { return **this; }
 };
 

@@ -6,12 +6,15 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <concepts>
+#include <iterator>
 #include <limits>
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "svp/places/place.h"
@@ -64,10 +67,20 @@ inline constexpr bool assigns = std::is_assignable_v<P&, Value>;
 static_assert(assigns<Out<int>, int> && assigns<const Out<int>, int&> &&
               assigns<Out<int>, Out<int>&>);
 static_assert(assigns<InOut<int>, int> && assigns<const InOut<int>, int&> &&
-              assigns<InOut<int>, InOut<int>>);
+              assigns<InOut<int>, InOut<int>&>);
 static_assert(assigns<Out<int>, InOut<int>> && assigns<Out<int>, In<int>> &&
               assigns<InOut<int>, In<int>>);
 static_assert(std::convertible_to<InOut<int>, int>);
+// A temporary copy is the same variable: std::swap and std::sort would store a value twice.
+static_assert(!assigns<Out<int>, Out<int>> && !assigns<InOut<int>, InOut<int>>);
+template <class P>
+concept Swapped = requires(P a, P b) {
+  std::swap(a, b);
+};
+static_assert(!Swapped<Out<int>> && !Swapped<InOut<int>> && std::swappable<InOut<int>>);
+static_assert(!std::sortable<std::vector<InOut<int>>::iterator>);
+// Threads hand their parameters on.
+static_assert(std::copy_constructible<Out<int>> && std::copy_constructible<InOut<int>>);
 // It would be lost.
 static_assert(!assigns<In<int>, int> && !assigns<In<int>, In<int>> && !assigns<In<int>, Out<int>>);
 using Ints = std::vector<int>&;
@@ -78,6 +91,34 @@ static_assert(!assigns<InOutArray<int>, Ints> && !assigns<InOutArray<int>, InOut
 static_assert(!assigns<Global<int>, int> && !assigns<Global<int>, Global<int>&>);
 static_assert(!assigns<SharedEnd<int>, int> && !assigns<SharedEnd<int>, SharedEnd<int>&>);
 static_assert(!assigns<SharedEnd<int>, Shared<int>&> && !assigns<Shared<int>, int>);
+
+// Swaps the values, as each algorithm of the library does that swaps.
+TEST(Parameters, SwapTheCreatorsValues) {
+  std::vector<int> values = {1, 2, 3};
+  const Out<int> first(values[0]);
+  const Out<int> second(values[1]);
+  swap(first, second);
+  EXPECT_EQ(values, (std::vector{2, 1, 3}));
+  std::ranges::swap(first, second);
+  EXPECT_EQ(values, (std::vector{1, 2, 3}));
+  std::swap(*first, *second);
+  EXPECT_EQ(values, (std::vector{2, 1, 3}));
+  std::vector<InOut<int>> all(values.begin(), values.end());
+  std::reverse(all.begin(), all.end());
+  EXPECT_EQ(values, (std::vector{3, 1, 2}));
+}
+
+TEST(Parameters, StandForTheVariableInEachCopy) {
+  int value = 1;
+  const InOut<int> both(value);
+  std::vector<InOut<int>> kept;
+  kept.push_back(both);
+  kept[0] = 2;
+  EXPECT_EQ(value, 2);
+  const auto store = [both](Out<int> to) { to = both + 1; };
+  store(value);
+  EXPECT_EQ(value, 3);
+}
 
 TEST(Parameters, StoreWhatIsAssignedInTheCreatorsVariable) {
   int first = 1;
@@ -99,7 +140,8 @@ TEST(Parameters, StoreWhatIsAssignedInTheCreatorsVariable) {
   out = InOut<int>(another);
   EXPECT_EQ(first, 4);
   Out<int> third(another);
-  third = Out<int>(second);
+  const Out<int> fourth(second);
+  third = fourth;
   third = 5;
   EXPECT_EQ(second, 3);
   EXPECT_EQ(another, 5);
