@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 #include "host/processes/no_signals.h"
@@ -200,7 +201,31 @@ std::vector<int> HostWatch::take(std::span<const int> members, milliseconds pati
   return taken;
 }
 
-// False: nothing came in that time, or no connection can be accepted.
+// HWT5. Those that have said hello may be members whose proofs are under way.
+bool HostWatch::send_guest_away() {
+  if (guests_.empty()) return false;
+  const auto is_mute = [](const Guest& guest) { return guest.bytes < sizeof(Hello); };
+  const auto mute = std::ranges::find_if(guests_, is_mute);
+  guests_.erase(mute != guests_.end() ? mute : guests_.begin());
+  return true;
+}
+
+// False: the host has no room for it, so that it stays the first of the queue.
+bool HostWatch::accept_guest() {
+  if (guests_.size() == most_guests) send_guest_away();
+  for (;;) {
+    Descriptor came(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+    if (came.valid()) {
+      if (const auto nonce = random_bytes())
+        guests_.push_back({.socket = std::move(came), .nonce = *nonce, .words = {}});
+      return true;
+    }
+    if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) return true;
+    if (!send_guest_away()) return false;
+  }
+}
+
+// False: nothing came in that time.
 bool HostWatch::serve_once(milliseconds time) {
   std::vector<pollfd> wanted = {{.fd = listener_.get(), .events = POLLIN, .revents = 0}};
   for (const Guest& guest : guests_)
@@ -212,12 +237,8 @@ bool HostWatch::serve_once(milliseconds time) {
     if (wanted[i + 1].revents != 0) greet(guests_[i]);
   std::erase_if(guests_, [](const Guest& guest) { return !guest.socket.valid(); });
   if (wanted[0].revents == 0) return true;
-  Descriptor came(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-  const auto nonce = random_bytes();
-  if (came.valid() && nonce)
-    guests_.push_back({.socket = std::move(came), .nonce = *nonce, .words = {}});
-  else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-    return false;  // it would stay the first of the queue
+  constexpr milliseconds until_room(10);
+  if (!accept_guest()) std::this_thread::sleep_for(std::min(time, until_room));
   return true;
 }
 

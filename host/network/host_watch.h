@@ -26,9 +26,13 @@
 //             HWT3 end() waits for the goodbyes of all that are still there: a connection that is
 //                  closed with a goodbye unread may take its own along.
 //             HWT4 a connection counts once its other end has proven itself: for a member the
-//                  center, for the center the member.
-//             HWT5 a stranger that says nothing keeps neither end from others, and holds each up
-//                  for its patience at most.
+//                  center, for the center the member. One that lies between them and hands on what
+//                  both say passes both proofs: it can cut the connection or say a goodbye, as on
+//                  any way through a network, and learns no secret.
+//             HWT5 strangers that say nothing keep neither end from others, however many they are,
+//                  and hold each up for its patience at most. The center keeps `most_guests` that
+//                  are not proven, and fewer where it has no more descriptors. A further one takes
+//                  the place of the oldest that is mute, or else of the oldest.
 // Costs: a descriptor for each member, and a thread that sleeps.
 // Thread safety: one thread; `lost` is called by the watch's own.
 #pragma once
@@ -73,6 +77,7 @@ class HostWatch {
   // Errors: io.
   Status invite(Invitation& out);
   static constexpr std::chrono::milliseconds usual_patience{3000};
+  static constexpr std::size_t most_guests = 256;  // far more than members that say hello at once
   // Answers members, for so long at most; call it again until all have returned from join().
   void serve(std::chrono::milliseconds time);
   // Those of `members` whose connections come; each has returned from join() ok.
@@ -129,6 +134,8 @@ class HostWatch {
   void be_watched(int socket) const;
   bool serve_once(std::chrono::milliseconds time);
   void greet(Guest& guest);
+  bool accept_guest();
+  bool send_guest_away();
   Challenge challenge_of(const Guest& guest) const;
   static std::vector<Candidate> begin_to_connect(const Invitation& invitation);
   static bool meet(Candidate& candidate, const Invitation& invitation, int member);

@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -102,6 +103,12 @@ class HostWatchTest : public ::testing::Test {
     }
     children_.push_back(made);
     return made;
+  }
+  void serve_until_the_end_of(pid_t child) {
+    siginfo_t ended{};
+    while (waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           ended.si_pid == 0)
+      center.serve(milliseconds(2));
   }
   std::vector<int> take(std::vector<int> members) {
     std::vector<int> taken = center.take(members);
@@ -377,7 +384,7 @@ TEST_F(HostWatchOfStrangersTest, AMemberOfAnotherInvitationIsRefusedAndRefuses) 
     HostWatch watch(short_limit);
     _exit(watch.join(invitation, 4, milliseconds(2000)).ok() ? 1 : 0);
   });
-  for (int i = 0; i < 50; ++i) center.serve(milliseconds(2));
+  serve_until_the_end_of(other);
   invitation = right;
   EXPECT_EQ(status_of(other), 0);
   EXPECT_TRUE(center.take(std::vector{4}, milliseconds(50)).empty());
@@ -434,6 +441,66 @@ TEST_F(HostWatchOfStrangersTest, TheCenterTakesMembersBesideMuteOnes) {
   EXPECT_TRUE(center.begin(losses.teller()).ok());
   center.end();
   EXPECT_EQ(status_of(one), 0);
+}
+
+// This process has only so many descriptors while it lives.
+class FewDescriptors {
+ public:
+  explicit FewDescriptors(rlim_t most) {
+    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &usual_), 0);
+    const rlimit few{std::min(most, usual_.rlim_max), usual_.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  }
+  ~FewDescriptors() { setrlimit(RLIMIT_NOFILE, &usual_); }
+  FewDescriptors(const FewDescriptors&) = delete;
+  FewDescriptors& operator=(const FewDescriptors&) = delete;
+
+ private:
+  rlimit usual_{};
+};
+
+TEST_F(HostWatchOfStrangersTest, TheCenterTakesMembersBesideMoreMuteOnesThanItHasDescriptorsFor) {
+  std::array<int, 2> connections{};
+  ASSERT_EQ(pipe(connections.data()), 0);
+  const pid_t strangers = child([&] {
+    std::vector<Descriptor> mute;
+    for (int i = 0; i < 200; ++i) mute.push_back(connected("127.0.0.1", invitation.port));
+    if (write(connections[1], "c", 1) != 1) _exit(2);
+    for (;;) pause();
+  });
+  char byte = 0;
+  EXPECT_EQ(read(connections[0], &byte, 1), 1);
+  const FewDescriptors few(128);
+  const pid_t one = member(1, stay);
+  EXPECT_EQ(take({1}), std::vector{1});
+  EXPECT_TRUE(center.begin(losses.teller()).ok());
+  center.end();
+  EXPECT_EQ(status_of(one), 0);
+  kill(strangers, SIGKILL);
+  EXPECT_EQ(status_of(strangers), SIGKILL);
+  close(connections[0]);
+  close(connections[1]);
+}
+
+TEST_F(HostWatchOfStrangersTest, TheCenterKeepsNotMoreStrangersThanItSays) {
+  const FewDescriptors enough(4 * HostWatch::most_guests);
+  std::vector<Descriptor> mute;
+  const auto come = [&] {
+    mute.push_back(connected("127.0.0.1", invitation.port));
+    center.serve(milliseconds(1));
+  };
+  const Descriptor said_hello = connected("127.0.0.1", invitation.port);
+  ASSERT_EQ(answer_to(said_hello.get(), Bytes(hello_bytes)).size(), answer_bytes);
+  for (std::size_t i = 1; i < HostWatch::most_guests; ++i) come();
+  const auto is_kept = [](const Descriptor& guest) {
+    std::byte byte{};
+    return recv(guest.get(), &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN;
+  };
+  EXPECT_TRUE(std::ranges::all_of(mute, is_kept));
+  come();
+  EXPECT_FALSE(is_kept(mute[0])) << "the oldest that is mute";
+  EXPECT_TRUE(std::all_of(mute.begin() + 1, mute.end(), is_kept));
+  EXPECT_TRUE(is_kept(said_hello));
 }
 
 TEST(HostWatchOfNoHost, CannotBeJoined) {
