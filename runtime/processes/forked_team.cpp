@@ -14,8 +14,8 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <thread>
@@ -194,7 +194,9 @@ class ForkedTeam::Keeper {
     constexpr int fields_between = 49;  // from the state, behind the name, to the status: proc(5)
     for (int i = 0; i < fields_between; ++i)  // a space is in front of each
       fields.remove_prefix(std::min(fields.size(), fields.find(' ', 1)));
-    const int status = static_cast<int>(std::strtol(fields.data(), nullptr, 10));
+    fields.remove_prefix(std::min(fields.size(), fields.find_first_not_of(' ')));
+    int status = 0;  // by no locale: its tables may be in memory that the keeper does not have
+    std::from_chars(fields.data(), fields.data() + fields.size(), status);
     return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   }
 
