@@ -5,7 +5,10 @@
 #pragma once
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <cstdlib>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <thread>
@@ -42,6 +45,18 @@ Status start_thread(std::string_view purpose, Body&& body, std::thread& out) {
     return Status::io(fmt::format("the host has no thread {}: {}; {}", purpose,
                                   error.code().message(), no_thread_advice));
   }
+}
+
+// As start_thread(), where other processes would wait for ever for what the thread does: without it
+// this process ends, with the sentence, and the launcher ends the others.
+template <class Body>
+std::thread start_thread_or_end(std::string_view purpose, Body&& body) {
+  std::thread thread;
+  const Status started = start_thread(purpose, std::forward<Body>(body), thread);
+  if (started.ok()) return thread;
+  const std::string text = "tombolo: " + started.message() + "\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+  _exit(EXIT_FAILURE);
 }
 
 }  // namespace tombolo::host

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dsm/transport/mpi/module/answering_thread.h"
 
-#include <unistd.h>
-
 #include <chrono>
-#include <cstdlib>
-#include <string>
 
 #include "host/mpi/host.h"
 #include "host/processes/no_signals.h"
@@ -32,16 +28,8 @@ int size_of(MPI_Comm comm) {
 AnsweringThread::AnsweringThread(MPI_Comm comm) : posted_(static_cast<std::size_t>(size_of(comm))) {
   TOMBOLO_HOST(Comm_dup)(comm, &comm_);
   const tombolo::host::NoSignals none;  // they are the program's thread's
-  const Status started = tombolo::host::start_thread(
-      "that answers the other processes", [this] { run(); }, thread_);
-  if (!started.ok()) end_without(started);
-}
-
-// The others would wait for its answers for ever; the launcher ends them.
-void AnsweringThread::end_without(const Status& why) {
-  const std::string text = "tombolo: " + why.message() + "\n";
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
-  _exit(EXIT_FAILURE);
+  thread_ =
+      tombolo::host::start_thread_or_end("that answers the other processes", [this] { run(); });
 }
 
 AnsweringThread::~AnsweringThread() {

@@ -37,7 +37,6 @@ class AnsweringThread {
   void listen(OneSided::Listener* listener) { listener_ = listener; }
 
  private:
-  [[noreturn]] static void end_without(const Status& why);
   void look();
   void receive();
   bool has_message();
