@@ -25,7 +25,7 @@
 #include "host/processes/shared_fork.h"
 #include "host/processes/start_thread.h"
 #include "host/processes/testing/few_threads.h"
-#include "host/processes/testing/held_loader.h"
+#include "host/processes/testing/slow_library.h"
 
 namespace tombolo::stale {
 namespace {

@@ -21,7 +21,6 @@
 #include <cstring>
 #include <functional>
 #include <memory>
-#include <new>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -32,31 +31,13 @@
 #include "host/memory/page.h"
 #include "host/memory/testing/memory.h"
 #include "host/memory/testing/system_calls.h"
+#include "host/processes/testing/held_allocator.h"
 #include "host/stacks/other_stack.h"
-
-namespace {
-
-// Of an allocator that has no handlers of its own for forks: as another thread holds it at one, and
-// gives it back in the parent.
-constinit std::atomic<bool> allocator_is_held{false};
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-  while (allocator_is_held) sched_yield();
-  void* const block = std::malloc(bytes);
-  if (block == nullptr) throw std::bad_alloc();
-  return block;
-}
-void operator delete(void* block) noexcept {
-  while (allocator_is_held) sched_yield();
-  std::free(block);
-}
-void operator delete(void* block, std::size_t) noexcept { operator delete(block); }
 
 namespace tombolo::host {
 namespace {
 
+using testing::allocator_is_held;
 using testing::Answering;
 using testing::Call;
 using testing::HeapBlock;

@@ -15,31 +15,11 @@
 #include <cstddef>
 #include <cstdlib>
 #include <functional>
-#include <new>
 #include <string>
 #include <thread>
 
 #include "host/processes/process.h"
-#include "host/processes/shared_fork.h"
-
-namespace {
-
-// Of the allocator: as another thread holds it at a fork (TEM6). It is given back in that process.
-std::atomic<bool> allocator_is_held{false};
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-  while (allocator_is_held) std::this_thread::yield();
-  void* const block = std::malloc(bytes);
-  if (block == nullptr) throw std::bad_alloc();
-  return block;
-}
-void operator delete(void* block) noexcept {
-  while (allocator_is_held) std::this_thread::yield();
-  std::free(block);
-}
-void operator delete(void* block, std::size_t) noexcept { operator delete(block); }
+#include "host/processes/testing/held_allocator.h"
 
 namespace tombolo::runtime {
 namespace {
@@ -175,9 +155,7 @@ TEST(ForkedTeam, AKilledMemberEndsTheStarterAlike) {
 
 // A team whose keeper finds the allocator held for ever, as its members do.
 std::unique_ptr<ForkedTeam> started_beside_a_held_allocator(std::function<void(int)> member) {
-  static const pid_t starter = getpid();
-  host::around_forks([] { allocator_is_held = true; },
-                     [] { allocator_is_held = getpid() != starter; }, nullptr);
+  host::testing::hold_allocator_at_forks();
   return started(std::move(member));
 }
 

@@ -1,12 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the dynamic linker's lock, held by another thread of the test: a child that is forked
-// meanwhile waits for ever in each call that takes it.
-//
-//   HeldLoader held;                       // from here on
-//   ... fork() ...
-//   held.release();                        // or the end of its life
-//
-// The thread loads a library from a FIFO, and waits there for the library's first byte.
+// Purpose: the dynamic linker's lock, held by a thread of the test that loads a library from a FIFO,
+// and waits there for the library's first byte. A child that is forked meanwhile waits for ever in
+// each call that takes the lock, but where the C library's fork() begins it anew.
 // Thread safety: one thread, but for load().
 #pragma once
 
@@ -18,7 +13,6 @@
 
 #include <string>
 #include <thread>
-#include <utility>
 
 #include "base/check.h"
 #include "host/descriptor.h"
@@ -50,23 +44,6 @@ class SlowLibrary {
 
  private:
   std::string path_;
-};
-
-class HeldLoader {
- public:
-  HeldLoader() : thread_([this] { library_.load(); }), writer_(library_.writer()) {}
-  ~HeldLoader() { release(); }
-  HeldLoader(const HeldLoader&) = delete;
-  HeldLoader& operator=(const HeldLoader&) = delete;
-  void release() {
-    writer_.reset(-1);
-    if (thread_.joinable()) thread_.join();
-  }
-
- private:
-  SlowLibrary library_;
-  std::thread thread_;
-  Descriptor writer_;
 };
 
 }  // namespace tombolo::host::testing
