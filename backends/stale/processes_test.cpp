@@ -312,7 +312,7 @@ void begin_slowly() {
   helper_begins = false;
 }
 
-// What `meanwhile` tells, which another thread does while the helper begins, for the first core.
+// The answer of `meanwhile`, which another thread runs while the helper begins, for the first core.
 // The helper goes on afterwards, or after a second if `meanwhile` waits for it.
 bool while_the_helper_begins(const std::function<bool()>& meanwhile) {
   bool good = false;

@@ -26,9 +26,9 @@
 //             HWT3 end() waits for the goodbyes of all that are still there: a connection that is
 //                  closed with a goodbye unread may take its own along.
 //             HWT4 a connection counts once its other end has proven itself: for a member the
-//                  center, for the center the member. One that lies between them and hands on what
-//                  both say passes both proofs: it can cut the connection or say a goodbye, as on
-//                  any way through a network, and learns no secret.
+//                  center, for the center the member. One that lies between them and hands on
+//                  the messages of both passes both proofs: it can cut the connection or say a
+//                  goodbye, as on any way through a network, and learns no secret.
 //             HWT5 strangers that say nothing keep neither end from others, however many they are,
 //                  and hold each up for its patience at most. The center keeps `most_guests` that
 //                  are not proven, and fewer where it has no more descriptors. A further one takes

@@ -47,7 +47,7 @@ Status start_thread(std::string_view purpose, Body&& body, std::thread& out) {
   }
 }
 
-// As start_thread(), where other processes would wait for ever for what the thread does: without it
+// As start_thread(), where other processes would wait for ever for the thread: without it
 // this process ends, with the sentence, and the launcher ends the others.
 template <class Body>
 std::thread start_thread_or_end(std::string_view purpose, Body&& body) {

@@ -24,7 +24,7 @@ class FewThreads {
   FewThreads& operator=(const FewThreads&) = delete;
 };
 
-// What each thread does first that is started from now on; null: nothing.
+// Each thread that is started from now on calls this first; null: no function is called.
 inline constinit std::atomic<void (*)()> first_of_threads{nullptr};
 
 struct ThreadStart {

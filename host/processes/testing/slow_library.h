@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the dynamic linker's lock, held by a thread of the test that loads a library from a FIFO,
-// and waits there for the library's first byte. A child that is forked meanwhile waits for ever in
-// each call that takes the lock, but where the C library's fork() begins it anew.
+// Purpose: the dynamic linker's lock, held by a thread of the test that loads a library from a
+// FIFO, and waits there for the library's first byte. A child that is forked meanwhile waits for
+// ever in each call that takes the lock, but where the C library's fork() begins it anew.
 // Thread safety: one thread, but for load().
 #pragma once
 
