@@ -163,6 +163,20 @@ def test_the_message_names_a_compiler_that_is_there(tmp_path, monkeypatch):
         dsm_atomics.check(program)
 
 
+@pytest.mark.parametrize("way", ["in a folder with a blank", "by a path from this folder"])
+def test_a_library_of_the_program_is_looked_at_too(tmp_path, monkeypatch, way):
+    folder = tmp_path / "my libraries"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    (folder / "l.c").write_text("void count(long *at) { __atomic_fetch_add(at, 1, 5); }")
+    subprocess.run(["cc", "-shared", "-fPIC", "l.c", "-o", "libown.so"], check=True)
+    options = ["./libown.so"] if "this folder" in way else ["-L.", "-lown", f"-Wl,-rpath,{folder}"]
+    text = "void count(long *); int main(void) { long one = 0; count(&one); return one != 1; }"
+    program = made(tmp_path, text, *options)
+    with pytest.raises(UserError, match=r"atomic instructions: count \(libown\.so\+0x"):
+        dsm_atomics.check(program)
+
+
 def test_without_the_decoder_it_says_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "tombolo.machine_code", None)
     with pytest.raises(UserError, match=r"the decoder .* is missing .*pip install .*--atomics ignore"):

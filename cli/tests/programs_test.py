@@ -8,6 +8,23 @@ from tombolo.mpis import Mpi
 from tombolo.programs import Linked
 
 
+VDSO = "\tlinux-vdso.so.1 (0x7f)\n"
+
+
+@pytest.fixture
+def ldd(monkeypatch, tmp_path):
+    """An `ldd` that prints the lines which it is called with."""
+
+    def prints(lines: str) -> Path:
+        (tmp_path / "lines").write_text(lines)
+        (tmp_path / "ldd").write_text(f"#!/bin/sh\n/bin/cat {tmp_path}/lines\n")
+        (tmp_path / "ldd").chmod(0o755)
+        return Path("/bin/sh")
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    return prints
+
+
 @pytest.mark.parametrize(
     ("line", "abi"),
     [
@@ -15,19 +32,31 @@ from tombolo.programs import Linked
         ("\tlibmpich.so.12 => /lib/libmpich.so.12 (0x7f)", "mpich"),
         ("\tlibmpi.so.40 => /lib/libmpi.so.40 (0x7f)", "openmpi"),
         ("\tlibmpi_abi.so.1 => /v/lib/libmpi_abi.so.1 (0x7f)", "abi"),
+        ("\t./libmpi.so.12 (0x7f)", "mpich"),
     ],
 )
-def test_the_handle_abi_follows_from_the_library_name(line, abi):
-    assert programs.parse_ldd(f"\tlinux-vdso.so.1 (0x7f)\n{line}\n").abi == abi
+def test_the_handle_abi_follows_from_the_library_name(ldd, line, abi):
+    assert programs.linked(ldd(f"{VDSO}{line}\n")).abi == abi
 
 
-def test_a_library_that_is_not_found_has_no_path():
-    assert programs.parse_ldd("\tlibmpi.so.40 => not found\n") == Linked("libmpi.so.40", None)
+def test_a_library_that_is_not_found_has_no_path(ldd):
+    assert programs.linked(ldd("\tlibmpi.so.40 => not found\n")) == Linked("libmpi.so.40", None)
 
 
-def test_a_program_without_mpi_is_none():
-    assert programs.parse_ldd("\tlibc.so.6 => /lib/libc.so.6 (0x7f)\n") is None
-    assert programs.linked(Path("/bin/sh").resolve()) is None
+def test_the_folder_of_a_library_may_have_blanks(ldd):
+    path = Path("/my mpi => (0x1)/lib/libmpi.so.12")
+    assert programs.linked(ldd(f"{VDSO}\tlibmpi.so.12 => {path} (0x00007f)\n")) == Linked("libmpi.so.12", path)
+
+
+def test_a_program_without_mpi_is_none(ldd):
+    assert programs.linked(ldd("\tlibc.so.6 => /lib/libc.so.6 (0x7f)\n")) is None
+    assert programs.linked(ldd("\tstatically linked\n")) is None
+
+
+def test_without_ldd_it_says_so(monkeypatch, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match="the libraries of sh are not known: `ldd` of PATH: No such file"):
+        programs.linked(Path("/bin/sh"))
 
 
 def test_a_script_is_not_asked(tmp_path):

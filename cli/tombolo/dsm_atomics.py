@@ -11,12 +11,11 @@ Instructions are decoded, not read as text: names of the program, such as `lock`
 import itertools
 import json
 import re
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tombolo import compilers, files, hints, paths
+from tombolo import compilers, files, hints, paths, shared_libraries
 from tombolo.errors import UserError
 
 # Their locks are called by Pthreads' names, and their own variables are private to each process.
@@ -64,10 +63,8 @@ def check(program: Path) -> None:
 
 def modules(program: Path) -> list[Path]:
     """The program and those of its libraries that are not the system's."""
-    done = subprocess.run(["ldd", str(program)], capture_output=True, text=True)
-    libraries = re.findall(r"^\s*(?:\S+ => )?(/\S+) \(0x", done.stdout, re.MULTILINE)
-    own = (Path(path) for path in libraries if not SYSTEM.fullmatch(Path(path).name))
-    return [program, *own]
+    found = shared_libraries.of(program).values()
+    return [program, *(file for file in found if file and not SYSTEM.fullmatch(file.name))]
 
 
 def places_in(module: Path) -> list[Place]:

@@ -4,7 +4,6 @@ and the MPI that it would load."""
 
 import errno
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from tombolo import dsm_atomics, hints, mpis
+from tombolo import dsm_atomics, hints, mpis, shared_libraries
 from tombolo.errors import UserError
 
 # Library name -> handle ABI, that is which of our libraries goes in front.
@@ -30,7 +29,6 @@ DEFAULT_MPI = {
 }
 # The runtime of families reads this setting; programs in C are linked to it as a library.
 OF_FAMILIES = (b"TOMBOLO_SVP_WORKERS", b"libtombolo_svp_c.so")
-LDD_LINE = re.compile(r"^\s*(\S+) => (\S+|not found)")
 
 
 @dataclass(frozen=True)
@@ -130,20 +128,12 @@ def check_is_without_mpi(program: Path, command: str) -> None:
         )
 
 
-def parse_ldd(text: str) -> Linked | None:
-    """The first MPI library among `ldd`'s lines."""
-    for line in text.splitlines():
-        if (match := LDD_LINE.match(line)) and match[1] in ABIS:
-            return Linked(match[1], Path(match[2]) if match[2] != "not" else None)
-    return None
-
-
 def linked(program: Path) -> Linked | None:
-    """The MPI that the program is linked to; None for scripts and interpreters."""
+    """The first MPI that the program is linked to; None for scripts and interpreters."""
     if not is_elf(program):
         return None
-    told = subprocess.run(["ldd", program], capture_output=True, text=True)
-    return parse_ldd(told.stdout)
+    found = shared_libraries.of(program)
+    return next((Linked(name, file) for name, file in found.items() if name in ABIS), None)
 
 
 def python_abi(command: list[str]) -> str | None:
