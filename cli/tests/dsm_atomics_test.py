@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Atomic instructions are told from names, tables and fences, in programs with symbols and without."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -181,6 +182,24 @@ def test_without_the_decoder_it_says_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "tombolo.machine_code", None)
     with pytest.raises(UserError, match=r"the decoder .* is missing .*pip install .*--atomics ignore"):
         dsm_atomics.check(made(tmp_path, NAMES))
+
+
+def test_a_signal_waits_until_the_decoder_is_loaded(tmp_path, monkeypatch):
+    """Python code that `lief` calls while it is loaded may not raise."""
+    (tmp_path / "lief.py").write_text(
+        "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nsum(range(1000))\nos.environ['LOADED'] = 'whole'\n"
+    )
+    monkeypatch.setenv("LOADED", "in part")
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("lief", "tombolo.machine_code"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            dsm_atomics.check(made(tmp_path, NAMES))
+    finally:
+        sys.modules.pop("tombolo.machine_code", None)  # the one that was made of the stand-in
+        sys.modules.pop("lief", None)
+    assert os.environ["LOADED"] == "whole"
 
 
 def test_other_files_have_no_instructions(tmp_path):

@@ -101,7 +101,8 @@ def _keep(file: Path, content: dict) -> None:
 
 def _look(module: Path) -> Iterator[Place]:
     try:
-        from tombolo.machine_code import Binary
+        with files.ending_later():  # an exception in the middle of its libraries aborts the process
+            from tombolo.machine_code import Binary
     except ImportError as error:
         raise UserError(
             f"the decoder by which a program's atomic instructions are looked for is missing ({error}): "

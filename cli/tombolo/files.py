@@ -137,6 +137,16 @@ def end_in_order() -> None:
             signal.signal(number, leave)
 
 
+@contextmanager
+def ending_later() -> Iterator[None]:
+    """A signal that ends the command waits until the block has ended, for code that cannot be left in between."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 # --- Parts ----------------------------------------------------------------------------------------
 
 
