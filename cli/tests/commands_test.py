@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import errno
 import os
 import platform
 import subprocess
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import tombolo
-from tombolo import compilers, mpis, probes
+from tombolo import compilers, mpis, probes, svp_compile
 from tombolo.app import COMMANDS, made
 from tombolo.commands import conformance, demo, doctor
 from tombolo.errors import UserError
@@ -147,6 +148,27 @@ def test_every_command_has_help_and_an_unknown_one_is_refused():
         assert name in shown
         assert CliRunner().invoke(made((name,)), [name, "--help"]).exit_code == 0
     assert CliRunner().invoke(made(), ["nothing"]).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("raised", "status", "told"),
+    [
+        (UserError("that is wrong"), 2, "name: that is wrong\n"),
+        (KeyboardInterrupt(), 130, ""),
+        (OSError(errno.ENOSPC, "No space", "/f"), 2, "name: /f cannot be written: No space\n"),
+    ],
+)
+def test_compilers_end_as_the_other_commands(monkeypatch, capsys, raised, status, told):
+    def interrupted(*_) -> None:
+        raise raised
+
+    monkeypatch.setattr(compilers, "command_line", interrupted)
+    monkeypatch.setattr(svp_compile, "compile_all", interrupted)
+    monkeypatch.setattr(os, "dup2", lambda *_: None)
+    for main in (lambda: compilers.main("clang", "name", ["a.c"]), lambda: svp_compile.main("name", ["a.c"])):
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert (ended.value.code, capsys.readouterr().err) == (status, told)
 
 
 def test_a_command_is_loaded_alone():

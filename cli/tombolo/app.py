@@ -4,14 +4,12 @@
 A run of one command loads that one alone: all of them take three times as long as to start a program.
 """
 
-import os
 import sys
 from importlib import import_module
 
 import typer
 
-from tombolo import __version__, files, options
-from tombolo.errors import UserError
+from tombolo import __version__, ending, files, options
 
 COMMANDS = ("doctor", "run", "env", "build", "demo", "bench", "conformance", "scc", "dsm", "svp")
 GROUPS = ("bench", "scc", "dsm", "svp")
@@ -50,20 +48,5 @@ def version(
 def main() -> None:
     named = tuple(word for word in sys.argv[1:2] if word in COMMANDS)
     files.end_in_order()
-    try:
-        try:
-            made(named or COMMANDS)(prog_name="tombolo")
-        finally:
-            if sys.stdout is not None:  # closed by the caller
-                sys.stdout.flush()
-    except UserError as error:
-        print(f"tombolo: {error}", file=sys.stderr)
-        sys.exit(2)
-    except OSError as error:
-        if error.errno not in files.FULL:
-            raise
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # else Python tries again at its end, and tells it
-        print(f"tombolo: {error.filename or 'standard output'} cannot be written: {error.strerror}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    with ending.in_order("tombolo"):
+        made(named or COMMANDS)(prog_name="tombolo")

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tombolo import hints, libraries, paths
+from tombolo import ending, hints, libraries, paths
 from tombolo.errors import UserError
 
 VARIANTS = ("static", "full", "page")
@@ -84,14 +84,11 @@ def called(language: str) -> str:
 
 def main(compiler: str, name: str, arguments: Sequence[str]) -> None:
     """Becomes clang."""
-    if "--help" in arguments:
-        print(HELP.format(name=name, clang=compiler), end="")
-        sys.exit(0)
-    try:
+    with ending.in_order(name):
+        if "--help" in arguments:
+            print(HELP.format(name=name, clang=compiler), end="")
+            sys.exit(0)
         command = command_line(compiler, arguments)
-    except UserError as error:
-        print(f"{name}: {error}", file=sys.stderr)
-        sys.exit(2)
     os.execv(command[0], command)
 
 

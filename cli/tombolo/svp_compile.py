@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tombolo import files, hints, libraries, svp
+from tombolo import ending, files, hints, libraries, svp
 from tombolo.errors import UserError
 
 HEADER = "tombolo/svp_program.h"
@@ -62,11 +62,8 @@ def svpc() -> None:
 def main(name: str, arguments: Sequence[str]) -> None:
     """Compiles, and ends the process."""
     files.end_in_order()
-    try:
+    with ending.in_order(name):
         sys.exit(compile_all(name, arguments))
-    except UserError as error:
-        print(f"{name}: {error}", file=sys.stderr)
-        sys.exit(2)
 
 
 def compile_all(name: str, arguments: Sequence[str]) -> int:
