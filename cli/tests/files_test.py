@@ -26,7 +26,7 @@ LIMIT = 8192  # bytes of a file
 
 
 @contextmanager
-def full_disk() -> Iterator[None]:
+def limited_files() -> Iterator[None]:
     """No file may grow beyond LIMIT: the writer gets the error that a full disk gives."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (LIMIT, before[1]))
@@ -74,7 +74,7 @@ def test_an_end_in_between_leaves_what_was_there(tmp_path, ending, there):
 def test_a_full_disk_is_a_sentence_and_leaves_what_was_there(tmp_path):
     path = tmp_path / "out"
     path.write_text("before")
-    with full_disk(), pytest.raises(UserError) as told:
+    with limited_files(), pytest.raises(UserError) as told:
         files.write(path, "x" * (LIMIT + 1))
     why = os.strerror(errno.EFBIG)
     assert str(told.value) == f"{path} cannot be written: {why}; the file of before is kept"
@@ -257,7 +257,7 @@ with files.own_folder(path.parent / "own") as own, files.replaced(path) as fresh
 def test_lines_that_a_full_disk_cuts_off_cost_none_of_before(tmp_path):
     path = tmp_path / "records"
     files.append(path, "first\n")
-    with full_disk(), pytest.raises(UserError, match="records cannot be written: "):
+    with limited_files(), pytest.raises(UserError, match="records cannot be written: "):
         files.append(path, "x" * LIMIT + "\n")
     files.append(path, "last\n")
     lines = path.read_text().splitlines()
@@ -331,6 +331,23 @@ def test_a_program_that_does_not_compile_leaves_the_one_of_before(tmp_path, capf
     svp_compile.run(svp_compile.Request(show=True), ["cc", str(tmp_path / "program.c")], path)
     assert subprocess.run([path]).returncode == 3 and names(tmp_path) == ["program", "program.c"]
     assert capfd.readouterr().err == f"cc {tmp_path}/program.c -o {path}\n"
+
+
+@pytest.mark.parametrize("words", ["x.o -o x.o", "x.o -o link.o", "a.c link.o -o ./x.o", "-c a.c -o ./a.c"])
+def test_a_compiler_does_not_replace_what_it_reads(tmp_path, monkeypatch, capsys, words):
+    monkeypatch.chdir(tmp_path)
+    for name in ("x.o", "a.c"):
+        Path(name).write_text("kept")
+    Path("link.o").symlink_to("x.o")
+    assert ended(words.split()) == 2
+    assert "would replace" in capsys.readouterr().err
+    assert Path("x.o").read_text() == Path("a.c").read_text() == "kept"
+
+
+def ended(arguments: list[str]) -> int:
+    with pytest.raises(SystemExit) as end:
+        svp_compile.main("svpc", arguments)
+    return end.value.code
 
 
 def test_sources_appear_when_they_are_complete(tmp_path, monkeypatch):

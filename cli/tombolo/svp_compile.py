@@ -155,6 +155,9 @@ def check(request: Request) -> None:
         raise UserError("-c with -o takes one source")
     if request.output and request.output.suffix in SOURCES:
         raise UserError(f"-o {request.output} would replace a source")
+    for word in (*request.sources, *request.objects):
+        if request.output and os.path.realpath(request.output) == os.path.realpath(word):
+            raise UserError(f"-o {request.output} would replace {word}, from which it is made")
 
 
 # --- Steps --------------------------------------------------------------------------------------
