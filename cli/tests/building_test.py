@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Missing parts of a checkout are built when a command needs them; `make` is a stand-in."""
 
+import fcntl
 import os
 import pty
 import shutil
@@ -180,6 +181,25 @@ def test_two_commands_build_one_after_the_other(checkout):
     running = [subprocess.Popen([sys.executable, "-c", ask], env=env) for _ in range(2)]
     assert [each.wait(30) for each in running] == [0, 0]
     assert len(made(checkout)) == 1
+
+
+def test_a_wait_for_another_command_is_told_before_it_begins(checkout, capfd, monkeypatch):
+    (checkout / "build").mkdir()
+    other = (checkout / "build/.lock").open("w")
+    really_lock = fcntl.flock
+    really_lock(other, fcntl.LOCK_EX)
+    told = []
+
+    def lock(file, how: int) -> None:
+        if not how & fcntl.LOCK_NB:  # the other command ends
+            told.append(capfd.readouterr().err)
+            other.close()
+        really_lock(file, how)
+
+    monkeypatch.setattr(fcntl, "flock", lock)
+    for _ in range(2):
+        with building.alone(checkout):
+            assert told == ["tombolo: waits for another command that builds in this checkout\n"]
 
 
 def test_an_installed_package_builds_nothing_and_says_how_to_get_the_experiments(checkout, tmp_path):

@@ -109,5 +109,9 @@ def alone(root: Path) -> Iterator[None]:
     lock_file = files.folder(root / "build") / ".lock"
     files.append(lock_file, "")  # is there from here on
     with lock_file.open("a") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("tombolo: waits for another command that builds in this checkout", file=sys.stderr, flush=True)
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield
