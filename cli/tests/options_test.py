@@ -105,6 +105,12 @@ ALL = dict(commands(typer.main.get_command(made())))
 
 def helps(command) -> list[str]:
     texts = (getattr(each, "help", None) for each in command.params)
+@pytest.mark.parametrize("names", [names for names in ALL if hasattr(ALL[names], "commands")], ids=" ".join)
+def test_the_list_of_commands_fits_a_terminal(names):
+    shown = CliRunner().invoke(made(), [*names, "--help"], env={"COLUMNS": "80"})
+    assert shown.exit_code == 0 and "..." not in shown.output.partition("Commands:")[2]
+
+
     return [text for text in texts if text and text != "Show this message and exit."]
 
 

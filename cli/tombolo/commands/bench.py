@@ -85,7 +85,10 @@ def one_sided(
         ),
     ] = False,
 ) -> None:
-    """Medians of one-sided operations: stock MPIs and Tombolo in turn, rounds times."""
+    """Medians of one-sided operations.
+
+    Stock MPIs and Tombolo are measured in turn, rounds times.
+    """
     if every:
         options.check_unused({"--ranks": ranks, "--loaded": loaded}, "--all measures every number and both hosts")
     ranks = ranks or 2
@@ -213,7 +216,10 @@ def starvation(
         float, typer.Option(help="Each part of a run takes at most so many seconds.", metavar="SECONDS")
     ] = 5,
 ) -> None:
-    """Does a writer get in among readers, and how evenly are locks served? Every lock scheme."""
+    """Waits for locks, by every lock scheme.
+
+    Does a writer get in among readers, and how evenly are locks served?
+    """
     if not stock:
         options.check_unused({"--mpi": mpi}, "with --no-stock no stock MPI is measured")
     options.check_seconds("--budget", budget)

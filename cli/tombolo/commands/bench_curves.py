@@ -47,7 +47,10 @@ def bench_curves(
         ),
     ] = None,
 ) -> None:
-    """Mean times of operations by the number of ranks: stock MPIs and Tombolo in turn."""
+    """Mean times of operations by the number of ranks.
+
+    Stock MPIs and Tombolo are measured in turn.
+    """
     if kept is not None:
         of_measuring = {
             "--ranks": ranks, "--rows": rows, "--machine": machine, "--mpi": mpi, "--rounds": rounds,

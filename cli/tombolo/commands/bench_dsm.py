@@ -51,7 +51,10 @@ def dsm(
         bool, typer.Option("--again", help="Pthreads has two turns in each round, which shows the host's own spread.")
     ] = False,
 ) -> None:
-    """Seconds of kernels with each transport, and ratios to Pthreads in the same round."""
+    """Seconds of kernels with each transport.
+
+    Ratios are to Pthreads in the same round.
+    """
     if quick:
         options.check_unused({"--rounds": rounds}, "--quick has one round")
     kernels = chosen(rows, programs)

@@ -38,7 +38,7 @@ def svp(
         ),
     ] = None,
 ) -> None:
-    """Nanoseconds of a task: families, and each other run-time that is here."""
+    """Nanoseconds of a task, of families and other run-times."""
     options.check_text(mpi=mpi)
     if mpi:
         mpis.need(mpi)

@@ -96,7 +96,10 @@ def conformance(
     verbose: Annotated[bool, typer.Option(help="The output of failing tests is shown.")] = False,
     build_only: Annotated[bool, typer.Option(help="The programs are fetched and built, and not run.")] = False,
 ) -> None:
-    """Run test suites of others; fail when a test passes under the stock MPI and not under us."""
+    """Run test suites of others, with Tombolo and without.
+
+    The status is 1 if a test passes under the stock MPI and not under Tombolo.
+    """
     check(suite, slice, only, ranks, rounds, jobs, limit)
     seeds = tuple(seed or ((1,) if suite == "petsc" else DEFAULT_SEEDS))
     whole = {"mpi4py": mpi4py.MACHINES, "petsc": petsc.MACHINES}.get(suite, MACHINES)

@@ -127,7 +127,7 @@ def demo(
     ] = None,
     limit: Annotated[float, typer.Option(help="One example may take so many seconds.", metavar="SECONDS")] = 120,
 ) -> None:
-    """Where Tombolo helps, beside the stock MPIs; or the examples, everywhere."""
+    """Where Tombolo helps, beside the stock MPIs; or all examples."""
     if examples or names:
         options.check_unused({"--rounds": rounds}, "examples have one turn")
     else:

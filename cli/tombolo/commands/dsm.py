@@ -107,7 +107,7 @@ def run(
     ] = None,
     show: options.Show = False,
 ) -> None:
-    """Run PROGRAM in one process for each thread: one that calls tombolo/dsm.h, or Pthreads alone.
+    """Run PROGRAM in one process for each thread.
 
     A Pthreads program runs as it is.
     """
@@ -232,7 +232,7 @@ def start(
 
 @app.command("flags")
 def flags() -> None:
-    """Print the options for a C compiler that a program with tombolo/dsm.h needs."""
+    """Print the options of a C compiler for tombolo/dsm.h."""
     print(" ".join(dsm.flags()))
 
 
@@ -240,11 +240,17 @@ def flags() -> None:
 # commands, and for callers of the application.
 @app.command("cc", context_settings=OF_A_COMPILER)
 def cc(arguments: Annotated[list[str] | None, typer.Argument(metavar="ARGS...")] = None) -> None:
-    """Compile a Pthreads program in C: clang, with the stores under locks recorded."""
+    """Compile a Pthreads program in C by clang.
+
+    The stores under locks are recorded.
+    """
     compilers.main("clang", "tombolo dsm cc", arguments or [])
 
 
 @app.command("c++", context_settings=OF_A_COMPILER)
 def cxx(arguments: Annotated[list[str] | None, typer.Argument(metavar="ARGS...")] = None) -> None:
-    """Compile a Pthreads program in C++: clang++, with the stores under locks recorded."""
+    """Compile a Pthreads program in C++ by clang++.
+
+    The stores under locks are recorded.
+    """
     compilers.main("clang++", "tombolo dsm c++", arguments or [])

@@ -12,7 +12,7 @@ from tombolo import libraries, mpis, options
 def env(
     mpi: Annotated[str, typer.Option(help=f"The lines are for this MPI: {options.MPIS}.")] = "mpich",
 ) -> None:
-    """Print MPICC=, MPIEXEC= and TOMBOLO_PRELOAD= lines, for eval in a shell."""
+    """Print MPICC=, MPIEXEC= and TOMBOLO_PRELOAD= for a shell."""
     chosen = mpis.need(mpi)
     values = {
         "MPICC": mpis.compiler(chosen),

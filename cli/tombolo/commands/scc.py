@@ -43,7 +43,7 @@ def scc() -> None:
 
 @app.command("list")
 def list_experiments() -> None:
-    """The experiments, with their subjects and their places in the papers."""
+    """List the experiments, and their places in the papers."""
     known = catalogue.load().experiments
     program = libraries.find_program(native.NAME)
     offered = native.offers(program) if program else {}
@@ -82,7 +82,7 @@ def run(
     jobs: Jobs = None,
     fresh: Fresh = False,
 ) -> None:
-    """Measure the points of experiments that are not measured yet."""
+    """Measure the missing points of experiments."""
     records.check_lines(lines)
     ended = campaign.run(experiments, Setting(quick, seed, chip), jobs, fresh)
     results = ended.store.load()
@@ -106,7 +106,7 @@ def figures(
     fresh: Fresh = False,
     everything: All = False,
 ) -> None:
-    """Measure the missing points of all experiments that are not long, then report."""
+    """Measure all experiments that are not long, and report."""
     setting = Setting(quick, seed, chip)
     ended = campaign.run([], setting, jobs, fresh)
     _say_ended(ended)
@@ -122,7 +122,7 @@ def report_command(
     everything: All = False,
     strict: Strict = False,
 ) -> None:
-    """Draw the figures and compare with the papers, from earlier measurements."""
+    """Draw earlier measurements, and compare with the papers."""
     setting = Setting(quick, seed, chip)
     made = _report(setting, _measured(setting), everything)
     if strict and _wanting(made):
@@ -139,7 +139,7 @@ def baseline_command(
         bool, typer.Option("--other-builds", help="Points that only other builds have measured count as well.")
     ] = False,
 ) -> None:
-    """Compare the verdicts of earlier measurements with those in the source tree."""
+    """Compare earlier verdicts with those in the source tree."""
     setting = Setting(quick)
     file = baseline.path(setting)
     known = catalogue.load()
@@ -193,7 +193,10 @@ def sensitivity_command(
     ] = False,
     jobs: Jobs = None,
 ) -> None:
-    """Which verdicts flip where a parameter that was chosen, or the seed, is another."""
+    """Which verdicts flip with another parameter or seed.
+
+    The parameters are those that were chosen.
+    """
     setting = Setting(quick)
     known, before = catalogue.load(), _of_this_build(setting)
     found = sensitivity_table.Table(setting.mode, chips.load(chips.DEFAULT).digest)
@@ -235,7 +238,10 @@ def statistics_command(
     chip: Chip = chips.DEFAULT,
     seed: Seed = 1,
 ) -> None:
-    """How busy each part of the chip was in a point, and how long requests waited there."""
+    """How busy each part of the chip was in a point.
+
+    And how long requests waited there.
+    """
     setting = Setting(quick, seed, chip)
     program = native.locate()
     folder = statistics.folder(setting, native.digest(program))

@@ -124,12 +124,18 @@ def tell_of_no_families(program: Path, arguments: list[str], processes: int) -> 
 def flags(
     c: Annotated[bool, typer.Option("--c", help="The options are for a C compiler, and tombolo/svp.h.")] = False,
 ) -> None:
-    """Print the options for a C++ compiler that a program with tombolo/svp.hpp needs."""
+    """Print the options of a compiler for programs with families.
+
+    Without --c they are those of a C++ compiler, for tombolo/svp.hpp.
+    """
     print(" ".join(svp.flags_of_c() if c else svp.flags()))
 
 
 # `python -m tombolo` calls the compiler itself: this is for the list of commands.
 @app.command("compile", context_settings=OF_A_COMPILER)
 def compile_(arguments: Annotated[list[str] | None, typer.Argument(metavar="ARGS...")] = None) -> None:
-    """Compile a program in the language of families: C99 with thread, shared, create and sync."""
+    """Compile a program in the language of families.
+
+    It is C99 with thread, shared, create and sync.
+    """
     svp_compile.main("tombolo svp compile", arguments or [])
