@@ -49,11 +49,16 @@ def _digest(source: Path, wrapper: Path, options: Sequence[str]) -> str:
     return digest.hexdigest()
 
 
+def sources(what: str) -> Path:
+    """The source tree, which has the `what`; a UserError where there is none."""
+    if root := paths.checkout():
+        return root
+    raise UserError(f"the {what} are in the source tree; run this from a checkout")
+
+
 def examples() -> dict[str, Path]:
     """Name -> source of the examples in the checkout."""
-    root = paths.checkout()
-    if root is None:
-        raise UserError("the examples are in the source tree; run this from a checkout")
+    root = sources("examples")
     found = sorted((root / "examples").glob("*/*.c"))
     return {path.stem: path for path in found if path.parent.name != "svp"}  # those have no MPI
 
@@ -72,8 +77,6 @@ def example(mpi: Mpi, name: str) -> Path:
 
 
 def benchmark(mpi: Mpi, name: str) -> Path:
-    source = (paths.checkout() or paths.PACKAGE) / "bench" / f"{name}.c"
-    if not source.is_file():
-        raise UserError(f"{source} is not there; run this from a checkout")
-    root = source.parents[1]  # headers are named from there
-    return compiled(mpi, source, paths.home() / "build" / "bench", [f"-I{root}"])
+    root = sources("benchmarks")
+    options = [f"-I{root}"]  # headers are named from there
+    return compiled(mpi, root / "bench" / f"{name}.c", paths.home() / "build" / "bench", options)

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from tombolo import host, libraries, load, measure, mpis, options, paths, records, settings
+from tombolo import compile, host, libraries, load, measure, mpis, options, paths, records, settings
 from tombolo import starvation as starving
 from tombolo.commands import bench_curves, bench_dsm, bench_svp
 from tombolo.console import console, paragraph
@@ -101,6 +101,7 @@ def one_sided(
     hosts = [mpis.need(key) for key in under] if under else fronted(stock)
     if not any(rows_of(count, machines, rows, beside, batch) for count, beside in conditions(ranks, loaded, every)):
         raise UserError(f"no row for {ranks} ranks on {', '.join(machines)} matches")
+    compile.sources("benchmarks")
     libraries.refresh("native")
     for each in hosts:
         libraries.need(each.kind)
@@ -225,6 +226,7 @@ def starvation(
     options.check_seconds("--budget", budget)
     options.check_processes(ranks, "--ranks")
     settings.check_machine(machine)
+    compile.sources("benchmarks")
     front = mpis.need(under)
     libraries.refresh("native")
     libraries.need(front.kind)

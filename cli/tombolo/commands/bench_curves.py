@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from tombolo import curves, files, host, libraries, measure, mpis, options, paths, records, settings
+from tombolo import compile, curves, files, host, libraries, measure, mpis, options, paths, records, settings
 from tombolo.console import console, paragraph
 from tombolo.errors import UserError
 from tombolo.measure import Campaign, Contestant
@@ -74,6 +74,7 @@ def bench_curves(
     options.check_processes(max(numbers), "--ranks")
     stock = [mpis.need(key) for key in mpi] if mpi else [m for m in mpis.found() if m.mpicc]
     hosts = [each for each in stock if each.key == each.kind] or stock
+    compile.sources("benchmarks")
     libraries.refresh("native")
     for each in hosts:
         libraries.need(each.kind)

@@ -138,9 +138,10 @@ def demo(
     for name in machine or []:
         settings.check_machine(name)
     options.check_processes(ranks or 2)
+    compile.sources("examples" if examples or names else "benchmarks")
     chosen = [mpis.need(key) for key in mpi] if mpi else [m for k in WHEELS if (m := mpis.find(k))]
     if not chosen:
-        raise UserError(f"no MPI found; to have one: {mpis.HINTS['mpich']}")
+        raise UserError(f"no MPI found; to have one: {mpis.hint('mpich')}")
     libraries.refresh("native")
     if examples or names:
         machines = machine or list(settings.machines())
