@@ -38,7 +38,7 @@ def test_doctor_says_no_more_than_partly_to_an_mpi_without_its_header(monkeypatc
         headless = replace(there, mpicc=wrapper)
         monkeypatch.setattr(mpis, "find", lambda key, found=headless: found if key == "mpich" else None)
         (row,) = rows_about("mpich")
-        assert row.state == "partly" and row.hint == mpis.HINTS["mpich"]
+        assert row.state == "partly" and row.hint == mpis.hint("mpich")
         assert row.what == f"{there.label} runs programs, and compiles none: {lack}"
 
 

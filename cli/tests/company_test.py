@@ -24,7 +24,7 @@ SHORT_NAMES = {"UCX_TLS": "tcp,self"}
 def need(key: str) -> mpis.Mpi:
     mpi = mpis.find(key)
     if mpi is None or mpi.mpicc is None:
-        pytest.skip(f"{key} is not installed here: {mpis.HINTS[key]}")
+        pytest.skip(f"{key} is not installed here: {mpis.hint(key)}")
     if libraries.find(mpi.kind) is None:
         pytest.skip("the libraries are not built: make native")
     return mpi

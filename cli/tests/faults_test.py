@@ -31,7 +31,7 @@ SURVIVED = 'trap "" USR1; "$0" "$@"; echo "ended $?"; sleep 1'
 def need(key: str) -> mpis.Mpi:
     mpi = mpis.find(key)
     if mpi is None or mpi.mpicc is None:
-        pytest.skip(f"{key} is not installed here: {mpis.HINTS[key]}")
+        pytest.skip(f"{key} is not installed here: {mpis.hint(key)}")
     if libraries.find(mpi.kind) is None:
         pytest.skip("the libraries are not built: make native")
     return mpi

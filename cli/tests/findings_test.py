@@ -20,7 +20,7 @@ FOUND = 88
 def need(key: str) -> Mpi:
     mpi = mpis.find(key)
     if mpi is None or mpi.mpicc is None:
-        pytest.skip(f"{key} is not installed here: {mpis.HINTS[key]}")
+        pytest.skip(f"{key} is not installed here: {mpis.hint(key)}")
     if libraries.find(mpi.kind) is None:
         pytest.skip("the libraries are not built: make native")
     return mpi

@@ -117,7 +117,7 @@ def test_a_hint_names_each_of_its_commands_as_one():
 
 
 def test_each_mpi_has_a_hint():
-    assert set(mpis.HINTS) == set(mpis.KEYS)
+    assert set(hints.MPIS) == set(hints.MPIS_OF_PACKAGE) == set(mpis.KEYS)
 
 
 def test_the_tools_that_doctor_looks_for_come_with_the_packages_of_make_system(monkeypatch):

@@ -2,13 +2,19 @@
 """An installed package finds its libraries, and says how to get the parts that are left out of it. The package
 itself is tried by tools/check_package.py."""
 
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
-from tombolo import compilers, dsm, dsm_pthreads, hints, libraries, paths, svp
+from tombolo import (
+    compilers, dsm, dsm_atomics, dsm_pthreads, hints, libraries, mpis, paths, settings, svp, svp_compile,
+)  # fmt: skip
+from tombolo.app import made
 from tombolo.commands import doctor
 from tombolo.errors import UserError
+from tombolo.suite import petsc
+from typer.testing import CliRunner
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -59,6 +65,36 @@ def test_a_package_that_lost_a_library_is_called_damaged(package):
 
 def test_doctor_asks_for_no_build_tools(package):
     assert not [found for found in doctor.findings() if found.hint == hints.TOOLS or found.about == "build tools"]
+
+
+def test_no_remedy_of_a_package_is_a_target_of_make(package, monkeypatch):
+    monkeypatch.setattr(mpis, "find", lambda _: None)
+    monkeypatch.setattr(doctor, "find_spec", lambda _: None)
+    monkeypatch.setattr(petsc, "find", lambda: None)
+    for module in ("tombolo.machine_code", "tombolo.svp_language.translate"):
+        monkeypatch.setitem(sys.modules, module, None)
+    asked = (
+        lambda: mpis.need("mpich"),
+        petsc.need,
+        lambda: list(dsm_atomics._look(package)),
+        lambda: svp_compile.translated(svp_compile.Request(), package),
+    )
+    remedies = [str(found.hint) for found in doctor.findings()]
+    for ask in asked:
+        with pytest.raises(UserError) as lack:
+            ask()
+        remedies.append(str(lack.value))
+    assert sum("pip install" in remedy for remedy in remedies) > len(asked)
+    assert not [remedy for remedy in remedies if "make " in remedy]
+
+
+@pytest.mark.parametrize("words", ["bench one-sided", "bench curves", "bench starvation", "demo"])
+def test_a_measurement_that_needs_sources_is_refused_before_it_begins(package, monkeypatch, words):
+    monkeypatch.setattr(settings, "choices", lambda _: ("coherent",))
+    monkeypatch.setattr(libraries, "refresh", lambda *_: pytest.fail("it has begun"))
+    result = CliRunner().invoke(made(), words.split())
+    assert str(result.exception) == "the benchmarks are in the source tree; run this from a checkout"
+    assert result.output == ""
 
 
 def test_a_user_without_a_home_folder_is_told_of_the_setting(package, monkeypatch):

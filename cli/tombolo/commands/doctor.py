@@ -61,13 +61,13 @@ def _mpis() -> Iterator[Finding]:
     for key in mpis.KEYS:
         mpi = mpis.find(key)
         if mpi is None:
-            yield Finding(key, "no", "not found", mpis.HINTS[key])
+            yield Finding(key, "no", "not found", mpis.hint(key))
         elif mpi.mpicc is None:
             what = f"{mpi.label} runs programs, and compiles none: its mpicc is not here"
-            yield Finding(key, "partly", what, mpis.HINTS[key])
+            yield Finding(key, "partly", what, mpis.hint(key))
         elif lack := mpis.lack_of_headers(mpi):
             what = f"{mpi.label} runs programs, and compiles none: {lack}"
-            yield Finding(key, "partly", what, mpis.HINTS[key])
+            yield Finding(key, "partly", what, mpis.hint(key))
         else:
             yield Finding(key, "yes", f"{mpi.label}, {paths.shown(mpi.launcher)}")
 
@@ -208,7 +208,7 @@ def _threaded_programs() -> Iterator[Finding]:
         "decoder",
         "no" if lack else "yes",
         f"{lack} of Python is not there" if lack else "atomic instructions of programs that were not rebuilt are found",
-        hints.DECODER if lack else "",
+        hints.here(hints.DECODER, hints.DECODER_OF_PACKAGE) if lack else "",
     )
 
 

@@ -61,7 +61,7 @@ def prepare(mpi: Mpi, say: Callable[[str], None]) -> Tests:
     if python is None or version is None:
         raise UserError(
             f"{mpi.key} has no mpi4py beside it, whose tests need one; to have it beside mpich and "
-            f"openmpi: {hints.MPI4PY}"
+            f"openmpi: {hints.here(hints.MPI4PY, hints.MPI4PY_OF_PACKAGE)}"
         )
     folder = fetch(python, version, say)
     return Tests(mpi, python, folder, modules(folder))

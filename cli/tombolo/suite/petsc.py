@@ -169,7 +169,8 @@ def add(left: stats.Stats, right: stats.Stats) -> stats.Stats:
 def need() -> Petsc:
     if found := find():
         return found
-    raise UserError(f"PETSc with its Python bindings is not installed here; to have it: {hints.PETSC}")
+    advice = hints.here(hints.PETSC, hints.PETSC_OF_PACKAGE)
+    raise UserError(f"PETSc with its Python bindings is not installed here; to have it: {advice}")
 
 
 def find() -> Petsc | None:
