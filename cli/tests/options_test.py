@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -103,14 +104,14 @@ def commands(command, *names: str) -> Iterator[tuple[tuple[str, ...], object]]:
 ALL = dict(commands(typer.main.get_command(made())))
 
 
-def helps(command) -> list[str]:
-    texts = (getattr(each, "help", None) for each in command.params)
 @pytest.mark.parametrize("names", [names for names in ALL if hasattr(ALL[names], "commands")], ids=" ".join)
 def test_the_list_of_commands_fits_a_terminal(names):
     shown = CliRunner().invoke(made(), [*names, "--help"], env={"COLUMNS": "80"})
     assert shown.exit_code == 0 and "..." not in shown.output.partition("Commands:")[2]
 
 
+def helps(command) -> list[str]:
+    texts = (getattr(each, "help", None) for each in command.params)
     return [text for text in texts if text and text != "Show this message and exit."]
 
 
@@ -405,12 +406,14 @@ def wrong(tmp_path) -> dict[str, str]:
     plain = tmp_path / "plain"
     plain.write_text("#!/bin/sh\n")
     (tmp_path / "link").symlink_to("gone")
+    (tmp_path / "loop").symlink_to("loop")
     return {
         "": "PROGRAM is an empty word",
         "no-such-program": "no folder of PATH has a program 'no-such-program'",
         f"{tmp_path}/gone": f"there is no file {tmp_path}/gone",
         f"{tmp_path}/plain/x": f"there is no file {tmp_path}/plain/x",
         str(tmp_path): f"{tmp_path} is a folder, not a program",
+        f"{tmp_path}/loop": f"{tmp_path}/loop cannot be reached: Too many levels of symbolic links",
         str(plain): f"{plain} may not be executed: ",
         f"{tmp_path}/link": f"{tmp_path}/link is a link to gone, which is not there",
     }
@@ -420,6 +423,44 @@ def wrong(tmp_path) -> dict[str, str]:
 def test_a_wrong_path_is_named_with_what_is_there_and_nothing_is_built(unbuilt, command, wrong):
     for word, sentence in wrong.items():
         assert told(*command.split(), word).startswith(sentence)
+
+
+@contextmanager
+def another_user() -> Iterator[None]:
+    """The tests may run as root, who may read all."""
+    own = os.geteuid()
+    if own == 0:
+        os.setresuid(65534, 65534, 0)
+    try:
+        yield
+    finally:
+        os.setresuid(own, own, own)
+
+
+def test_a_program_in_a_closed_folder_is_not_called_missing(tmp_path, program):
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    program.rename(closed / "program")
+    closed.chmod(0)
+    try:
+        with another_user(), pytest.raises(UserError, match="closed/program cannot be reached: Permission denied"):
+            programs.locate(f"{closed}/program")
+    finally:
+        closed.chmod(0o700)
+
+
+def test_a_program_that_may_only_be_executed_is_called_so(program, monkeypatch, started):
+    program.chmod(0o111)
+    folder = program.parent
+    if os.geteuid() == 0:  # the folders above are root's alone
+        monkeypatch.chdir(folder)
+        folder.chmod(0o711)
+        program = Path("program")
+    with another_user():
+        with pytest.raises(UserError, match="program may be executed and not read, and this command has to look"):
+            programs.is_elf(program)
+        svp_command.tell_of_no_families(program, [], 1)
+        assert not programs.is_of_families(f"./{program.name}")
 
 
 def test_a_program_of_this_folder_is_told_from_one_of_the_path(unbuilt, monkeypatch, program):

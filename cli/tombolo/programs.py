@@ -58,12 +58,16 @@ def _lack_of(program: str) -> str:
     if os.sep not in program:
         beside = f"; that of this folder is started as ./{program}" if os.path.isfile(program) else ""
         return f"no folder of PATH has a program '{program}'{beside}"
+    try:
+        os.stat(program)
+    except (FileNotFoundError, NotADirectoryError):
+        if os.path.islink(program):
+            return f"{program} is a link to {os.readlink(program)}, which is not there"
+        return f"there is no file {program}"
+    except OSError as mistake:
+        return f"{program} cannot be reached: {mistake.strerror}"
     if os.path.isdir(program):
         return f"{program} is a folder, not a program"
-    if os.path.islink(program) and not os.path.exists(program):
-        return f"{program} is a link to {os.readlink(program)}, which is not there"
-    if not os.path.exists(program):
-        return f"there is no file {program}"
     return (
         f"{program} may not be executed: if it is a program or a script with its interpreter in the first line, "
         f"`chmod +x {program}` allows it"
@@ -88,6 +92,10 @@ def is_elf(program: Path) -> bool:
     try:
         with program.open("rb") as file:
             return file.read(4) == b"\x7fELF"
+    except PermissionError:
+        raise UserError(
+            f"{program} may be executed and not read, and this command has to look into a program before it starts it"
+        ) from None
     except OSError as mistake:
         raise UserError(f"{program} cannot be read: {mistake.strerror}") from None
 
@@ -116,7 +124,7 @@ def _names_families(module: Path) -> bool:
 def is_of_families(word: str) -> bool:
     """Whether a word of a command line names a program of families."""
     path = shutil.which(word)
-    return path is not None and is_elf(Path(path)) and has_families(Path(path))
+    return path is not None and os.access(path, os.R_OK) and is_elf(Path(path)) and has_families(Path(path))
 
 
 def check_is_without_mpi(program: Path, command: str) -> None:
@@ -170,5 +178,5 @@ def mpi_of(link: Linked) -> mpis.Mpi:
     where = f" ({link.path})" if link.path else ""
     raise UserError(
         f"the program needs {link.soname}{where}, and no MPI with that library was found; "
-        f"to have one: {mpis.HINTS[DEFAULT_MPI[link.soname][0]]}"
+        f"to have one: {mpis.hint(DEFAULT_MPI[link.soname][0])}"
     )

@@ -109,7 +109,7 @@ def run(
 ) -> None:
     """Run PROGRAM in one process for each thread.
 
-    A Pthreads program runs as it is.
+    It calls tombolo/dsm.h, or Pthreads alone: a Pthreads program runs as it is.
     """
     options.check_text(mpi=mpi, pool=pool, trace=trace)
     options.check_size("--memory", memory)

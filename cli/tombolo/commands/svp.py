@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tombolo svp`: programs of families of threads (SVP)."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -43,7 +44,9 @@ def run(
     ] = None,
     transport: Annotated[
         str | None,
-        typer.Option(help=f"Arrays travel between processes in this way: {settings.names(TRANSPORT)}. [default: best]"),
+        typer.Option(
+            help=f"Arrays travel between processes in this way: {settings.names(TRANSPORT)}. [default: best]"
+        ),
     ] = None,
     machine: Annotated[
         str | None,
@@ -104,8 +107,8 @@ def run(
 def tell_of_no_families(program: Path, arguments: list[str], processes: int) -> None:
     """A UserError for a program that is another command's, and a warning for one without the runtime of
     families, unless an argument names one that has it: a program such as env may start one that this command
-    does not see, and of a script that is not known at all."""
-    if not programs.is_elf(program) or programs.has_families(program):
+    does not see, and of a script that is not known at all, nor of a program that may only be executed."""
+    if not os.access(program, os.R_OK) or not programs.is_elf(program) or programs.has_families(program):
         return
     programs.check_is_without_mpi(program, "tombolo svp run")
     if programs.calls_dsm(program):
