@@ -463,6 +463,14 @@ def test_a_program_that_may_only_be_executed_is_called_so(program, monkeypatch, 
         assert not programs.is_of_families(f"./{program.name}")
 
 
+def test_a_file_that_ends_within_the_header_is_no_program(unbuilt, tmp_path):
+    short = tmp_path / "short"
+    for content in (b"\x7fELF", b"\x7fELF\x02" + bytes(50)):
+        short.write_bytes(content)
+        short.chmod(0o755)
+        assert told("dsm", "run", short) == f"{short} is no whole ELF program: its file ends within the header"
+
+
 def test_a_program_of_this_folder_is_told_from_one_of_the_path(unbuilt, monkeypatch, program):
     monkeypatch.chdir(program.parent)
     assert "that of this folder is started as ./program" in told("run", program.name)

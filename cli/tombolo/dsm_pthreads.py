@@ -16,6 +16,7 @@ LAUNCHED = 8  # processes with transport mpi, if no number is given
 HELPERS = 4
 MOST = 4096  # processes
 OPENMP = re.compile(r"lib(gomp|omp|iomp5)\b.*\.so.*")
+HEADER = 64  # bytes of the header of an ELF file of 64 bits; one of 32 bits has 52, and its program more
 INTERPRETER = 3  # PT_INTERP of an ELF program header
 
 
@@ -94,6 +95,8 @@ def check(program: str) -> None:
     check_is_no_script(Path(path))
     with open(path, "rb") as file:
         head = file.read(4096)
+    if len(head) < HEADER:
+        raise UserError(f"{program} is no whole ELF program: its file ends within the header")
     if head[4] != 2:
         raise UserError(f"{program} is a program of 32 bits, which is not served")
     if not _has_interpreter(head):
