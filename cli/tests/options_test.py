@@ -471,6 +471,13 @@ def test_a_file_that_ends_within_the_header_is_no_program(unbuilt, tmp_path):
         assert told("dsm", "run", short) == f"{short} is no whole ELF program: its file ends within the header"
 
 
+def test_a_python_that_a_script_starts_lacks_mpi4py(tmp_path):
+    shim = tmp_path / "python3"
+    shim.write_text("#!/bin/sh\nexit 1\n")
+    shim.chmod(0o755)
+    assert f"{shim} has no mpi4py that can be loaded" in told("run", shim, "x.py")
+
+
 def test_a_program_of_this_folder_is_told_from_one_of_the_path(unbuilt, monkeypatch, program):
     monkeypatch.chdir(program.parent)
     assert "that of this folder is started as ./program" in told("run", program.name)

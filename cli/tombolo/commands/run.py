@@ -97,6 +97,8 @@ def binding(program: Path, command: list[str], wanted: str | None) -> tuple[mpis
 
 def without_mpi(program: Path) -> str:
     """Why the program's MPI is not known, and what to do."""
+    if program.name.startswith("python"):  # maybe a script that starts the interpreter
+        return f"{program} has no mpi4py that can be loaded: name the MPI of what it starts with --mpi"
     if not programs.is_elf(program):
         if programs.is_script(program):
             return f"{program} is a script, which does not tell the MPI of what it starts: name that with --mpi"
@@ -105,8 +107,6 @@ def without_mpi(program: Path) -> str:
         return f"{program} calls tombolo/dsm.h and no MPI: {hints.RUN_SHARED}"
     if programs.has_families(program):
         return f"{program} has families and no MPI: {hints.RUN_FAMILIES}"
-    if program.name.startswith("python"):
-        return f"{program} has no mpi4py that can be loaded: name the MPI of what it starts with --mpi"
     return (
         f"{program} is linked to no MPI: if it loads one itself, or starts a program that has one, name that with "
         f"--mpi; if it is a program of Pthreads, {hints.RUN_SHARED}"
