@@ -4,6 +4,7 @@ programs of another kind. Each is refused by name before anything is built."""
 
 import os
 import re
+import shlex
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -476,6 +477,15 @@ def test_a_python_that_a_script_starts_lacks_mpi4py(tmp_path):
     shim.write_text("#!/bin/sh\nexit 1\n")
     shim.chmod(0o755)
     assert f"{shim} has no mpi4py that can be loaded" in told("run", shim, "x.py")
+
+
+@pytest.mark.parametrize("command", ["svp run", "dsm run", f"run --stock --mpi {MPI}"])
+def test_a_command_line_that_is_shown_can_be_pasted(program, command):
+    if MPI in command and mpis.find(MPI) is None:
+        pytest.skip("needs MPICH: make env")
+    own = ["two words", "", "$HOME", "it's"]
+    result = CliRunner().invoke(made(), [*command.split(), "--show", str(program), *own])
+    assert shlex.split(result.stdout)[-5:] == [str(program), *own]
 
 
 def test_a_program_of_this_folder_is_told_from_one_of_the_path(unbuilt, monkeypatch, program):

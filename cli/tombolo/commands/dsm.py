@@ -2,6 +2,7 @@
 """`tombolo dsm`: programs on virtual shared memory, one process for each thread."""
 
 import os
+import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -222,7 +223,7 @@ def start(
     """In this process's place, or on the screen. `progress`: seconds between two lines; `file`: the
     program, if argv[0] does not name it."""
     if show:
-        print(" ".join(argv))
+        print(shlex.join(argv))
         return
     every = dsm_progress.EVERY_SECONDS if progress is None and sys.stderr.isatty() else progress
     if every:

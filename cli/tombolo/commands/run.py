@@ -2,6 +2,7 @@
 """`tombolo run`: starts an MPI program as it is, under its own MPI, with our library in front."""
 
 import os
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -75,7 +76,7 @@ def run(
         told = "text" if stats else None
         made = job(chosen, ranks, command, Choice(where, seed, evictions, told, pool, atomics, on_findings), abi)
     if show:
-        print(" ".join(made.argv))
+        print(shlex.join(made.argv))
         return
     programs.start(made.argv, made.env)
 

@@ -2,6 +2,7 @@
 """`tombolo svp`: programs of families of threads (SVP)."""
 
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -97,7 +98,7 @@ def run(
     else:
         argv, env = svp.command(processes, whole), svp.environment(choice)
     if show:
-        print(" ".join(argv))
+        print(shlex.join(argv))
         return
     if parts is not None:
         raise typer.Exit(parts.run(argv, env))
