@@ -464,6 +464,22 @@ def test_a_program_that_may_only_be_executed_is_called_so(program, monkeypatch, 
         assert not programs.is_of_families(f"./{program.name}")
 
 
+@pytest.mark.parametrize("command", ["dsm run", "svp run"])
+def test_a_trace_does_not_replace_the_program(unbuilt, program, command):
+    before = program.read_bytes()
+    link = program.with_name("link")
+    link.symlink_to(program)
+    for trace in (program, link):
+        assert told(*command.split(), "--trace", trace, program) == f"--trace {trace} would replace the program"
+    assert program.read_bytes() == before
+
+
+def test_a_trace_of_a_job_by_the_environment_is_not_checked_here(unbuilt, monkeypatch, program, tmp_path):
+    """As with --transport mpi: its first process may be on another host."""
+    monkeypatch.setenv("TOMBOLO_DSM_TRANSPORT", "mpi")
+    assert "on several hosts" in told("dsm", "run", "--trace", tmp_path / "nowhere/trace", program)
+
+
 def test_a_file_that_ends_within_the_header_is_no_program(unbuilt, tmp_path):
     short = tmp_path / "short"
     for content in (b"\x7fELF", b"\x7fELF\x02" + bytes(50)):

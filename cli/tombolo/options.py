@@ -81,6 +81,12 @@ def check_size(option: str, text: str | None) -> None:
         raise UserError(f"{option}: '{text}' is not a size; write it as 512MiB, 2GiB or 65536")
 
 
+def check_replaces_no_program(option: str, path: os.PathLike[str] | str, program: os.PathLike[str]) -> None:
+    """A UserError for a file to write that is the program's own."""
+    if os.path.realpath(path) == os.path.realpath(program):
+        raise UserError(f"{option} {path} would replace the program")
+
+
 def check_seconds(option: str, seconds: float | None) -> None:
     """A UserError for seconds that are none: also nan and inf are numbers for the parser."""
     if seconds is not None and not 0 < seconds < 1e9:

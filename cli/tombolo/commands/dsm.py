@@ -122,8 +122,6 @@ def run(
     programs.check_is_without_mpi(program, "tombolo dsm run")
     if machine is not None:
         settings.check_machine(machine)
-    if trace is not None and transport != "mpi":  # else the first process may be on another host
-        files.check(Path(trace))
     settings.check_choice(TRANSPORT, transport)
     settings.check_choice(PROTOCOL, protocol)
     if atomics not in (None, "refuse", "ignore"):
@@ -132,6 +130,10 @@ def run(
         mpis.need(mpi)
     chosen = transport or os.environ.get(TRANSPORT) or "map"
     settings.check_choice(TRANSPORT, chosen)
+    if trace is not None:
+        options.check_replaces_no_program("--trace", trace, program)
+        if chosen != "mpi":  # else the first process may be on another host
+            files.check(Path(trace))
     unchanged = not programs.calls_dsm(program)
     if unchanged:
         check_of_pthreads(program.name, chosen, machine, protocol, cache, servers, trace)

@@ -87,6 +87,7 @@ def run(
     tell_of_no_families(program, command[1:], processes)
     told = "text" if stats else None
     if trace is not None:
+        options.check_replaces_no_program("--trace", trace, program)
         files.check(trace)
     parts = svp.Parts(trace, processes) if trace is not None and processes > 1 else None
     path = parts.path if parts else trace and trace.absolute()
