@@ -186,6 +186,7 @@ def test_a_number_that_means_nothing_is_refused_by_the_name_of_its_option(unbuil
         (["run", "--mpi", MPI, "--machine", "flushed", "--atomics", "some", "program"], "'some' is not a value of"),
         (["run", "--mpi", MPI, "--machine", "stale", "--on-findings", "", "program"], "'' is not a value of"),
         (["dsm", "run", "--memory", "12parsec", "program"], "--memory: '12parsec' is not a size"),
+        (["dsm", "run", "--memory", "\u0664MiB", "program"], "--memory: '\u0664MiB' is not a size"),
         (["dsm", "run", "--memory", "-4MiB", "program"], "--memory: '-4MiB' is not a size"),
         (["dsm", "run", "--memory", "", "program"], "--memory: '' is not a size"),
         (["dsm", "run", "--cache", "1.5GiB", "program"], "--cache: '1.5GiB' is not a size"),

@@ -26,7 +26,7 @@ READER = {
     "--pool": "flushed",
     "--atomics": "flushed",
 }
-SIZE = re.compile(r"\d+([KMGT](iB)?|B)?")  # as dsm/memory/settings.h
+SIZE = re.compile(r"[0-9]+([KMGT](iB)?|B)?")  # as dsm/memory/settings.h
 MACHINES = settings.names(settings.MACHINE)
 MACHINE_DEFAULT = f"[default: {settings.MACHINE}'s, else coherent]"
 MPIS = " | ".join(mpis.KEYS)
