@@ -496,6 +496,13 @@ def test_a_python_that_a_script_starts_lacks_mpi4py(tmp_path):
     assert f"{shim} has no mpi4py that can be loaded" in told("run", shim, "x.py")
 
 
+def test_default_values_are_no_reason_to_refuse(started, program):
+    for given in (["--machine", "coherent"], ["--transport", "best"]):
+        result = CliRunner().invoke(made(), ["svp", "run", "-n", "1", *given, str(program)])
+        assert result.exit_code == 0, result.exception
+    assert len(started) == 2
+
+
 @pytest.mark.parametrize("command", ["svp run", "dsm run", f"run --stock --mpi {MPI}"])
 def test_a_command_line_that_is_shown_can_be_pasted(program, command):
     if MPI in command and mpis.find(MPI) is None:

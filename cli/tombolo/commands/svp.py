@@ -13,6 +13,7 @@ from tombolo import files, hints, options, programs, settings, svp, svp_compile
 from tombolo.errors import UserError
 
 TRANSPORT = "TOMBOLO_SVP_TRANSPORT"
+DEFAULT_TRANSPORT = "best"
 MOST_WORKERS = 1024  # of a place: runtime/options/svp_options.h
 
 app = typer.Typer(help="Programs of families of threads (SVP).", no_args_is_help=True)
@@ -46,7 +47,7 @@ def run(
     transport: Annotated[
         str | None,
         typer.Option(
-            help=f"Arrays travel between processes in this way: {settings.names(TRANSPORT)}. [default: best]"
+            help=f"Arrays travel between processes in this way: {settings.names(TRANSPORT)}. [default: {DEFAULT_TRANSPORT}]"
         ),
     ] = None,
     machine: Annotated[
@@ -76,7 +77,12 @@ def run(
     if among_others and (processes > 1 or mpi):
         raise UserError("the launcher of an MPI has started this process, and its -n says how many there are")
     if processes == 1 and not among_others:
-        between = {"--transport": transport, "--machine": machine, "--seed": seed, "--mpi": mpi}
+        between = {
+            "--transport": None if transport == DEFAULT_TRANSPORT else transport,
+            "--machine": None if machine == settings.machines()[0] else machine,
+            "--seed": seed,
+            "--mpi": mpi,
+        }
         options.check_unused(between, "one process shares its memory with no other; ask for more with -n")
     program = programs.locate(command[0])
     settings.check_choice(TRANSPORT, transport)
