@@ -120,7 +120,7 @@ def run(*words, cwd: Path | None = None, inside=(), **environment) -> subprocess
 @pytest.mark.parametrize("how", [*TRANSPORTS, *ON_MACHINES, IN_ORDER], ids=lambda words: words[-1])
 @pytest.mark.parametrize("threads", [1, 2, 3])
 def test_threads_share_memory_locks_and_sums(sums, how, threads):
-    done = run("-n", threads, *how, "--memory", "4MiB", "--cache", "64KiB", sums)
+    done = run("-n", threads, *how, "--memory", "4MiB", sums, TOMBOLO_DSM_CACHE="64KiB")
     if "flushed" in how and "clflush" in done.stderr:
         pytest.skip(done.stderr)
     assert done.returncode == 0, done.stderr
@@ -367,10 +367,10 @@ def test_requests_that_cannot_be_met_are_refused_by_name(words, told):
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--cache", "0"], "cache of 0 bytes is too small"),
+        (["--transport", "window", "--cache", "0"], "cache of 0 bytes is too small"),
         (["--memory", "8TiB"], "bytes"),
         (["--memory", "0"], "see TOMBOLO_DSM_MEMORY and --memory"),
-        (["--servers", "1", "--cache", "1GiB"], "they serve transport window: give --transport window"),
+        (["--servers", "1"], "they serve transport window: give --transport window"),
     ],
 )
 def test_settings_that_cannot_be_are_refused_once(sums, words, told):
@@ -408,7 +408,7 @@ def test_a_refusal_is_told_also_where_the_message_has_to_wait(sums):
         while True:
             os.write(into, b"." * 4096)
     os.set_blocking(into, True)
-    argv = [*COMMAND, "dsm", "run", "-n", "3", "--cache", "0", str(sums)]
+    argv = [*COMMAND, "dsm", "run", "-n", "3", "--transport", "window", "--cache", "0", str(sums)]
     with subprocess.Popen(argv, stderr=into) as job:
         os.close(into)
         time.sleep(2)  # the processes that have nothing to tell would have left by now

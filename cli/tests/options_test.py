@@ -571,6 +571,8 @@ def test_programs_of_the_other_interfaces_are_sent_to_their_commands(unbuilt, tm
         assert "calls tombolo/dsm.h" in (sentence := told(*command.split(), shared))
         assert "start it with `tombolo dsm run`" in sentence
     assert "--atomics has no effect here: linked calls tombolo/dsm.h" in told("dsm", "run", "--atomics", "ignore", shared)
+    for given in (["--cache", "64MiB"], ["--protocol", "sequential"]):
+        assert f"{given[0]} has no effect here: all threads map the same pages" in told("dsm", "run", *given, shared)
     assert "start it with `tombolo svp run`" in told("run", with_library(tmp_path, "libtombolo_svp_c.so"))
 
 

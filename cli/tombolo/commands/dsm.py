@@ -140,6 +140,9 @@ def run(
         dsm_pthreads.check(str(program))
     else:
         options.check_unused({"--atomics": atomics}, f"{program.name} calls tombolo/dsm.h")
+        if chosen == "map":
+            of_pages = {"--protocol": protocol, "--cache": cache}
+            options.check_unused(of_pages, "all threads map the same pages; with --transport window each caches pages")
     of_machine = {"--seed": seed, "--evictions": evictions, "--pool": pool}
     check_of_transport(chosen, machine, of_machine, mpi, atomics)
     if unchanged and chosen != "map" and atomics != "ignore":
