@@ -12,7 +12,7 @@ from tombolo.errors import UserError
 
 @contextmanager
 def in_order(name: str) -> Iterator[None]:
-    """Ends the process for what the block of the command `name` raises."""
+    """Ends the process for an exception that the block of the command `name` raises."""
     try:
         try:
             yield

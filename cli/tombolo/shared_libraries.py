@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tombolo.errors import UserError
 
-# A name that holds a slash has no arrow: the loader opens it as it is. Names and folders may have blanks.
+# A name that holds a slash has no arrow: the loader opens it as it is. Folders may have blanks.
 FOUND = re.compile(r"^\s*(?:(.*?) => )?(\S.*) \(0x[0-9a-f]+\)$", re.MULTILINE)
 NOT_FOUND = re.compile(r"^\s*(\S.*) => not found$", re.MULTILINE)
 
