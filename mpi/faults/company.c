@@ -6,10 +6,12 @@
 // two worlds, or of one process.
 //
 //   company world
-//   company spawn first|last once|twice COMMAND...      children are the first or the last ranks
-//   company multiple first|last once COMMAND...
+//   company spawn first|last SPAWNS COMMAND...      children are the first or the last ranks
+//   company multiple first|last 1 COMMAND...
 //   company port server|client FILE
 //   company join
+//
+// The root of the first spawn is the last rank, that of the next one rank 0, and so on.
 //
 // Parents give children the environment INFO_VALUE by the info key INFO_KEY, if both variables are
 // set. Children say what they have as COMPANY.
@@ -79,20 +81,20 @@ static MPI_Info info_of_children(void) {
 static void parents(char** argv) {
   const int multiple = strcmp(argv[1], "multiple") == 0;
   const int children_first = strcmp(argv[2], "first") == 0;
-  const int spawns = strcmp(argv[3], "twice") == 0 ? 2 : 1;
+  const int spawns = atoi(argv[3]);
   for (int i = 0; i < spawns; ++i) {
+    const int root = i % 2 == 0 ? ranks - 1 : 0;
     MPI_Comm inter;
     if (multiple) {
       char* commands[] = {argv[4], argv[4]};
       char** arguments[] = {argv + 5, argv + 5};
       const int each[] = {1, 1};
       const MPI_Info infos[] = {MPI_INFO_NULL, MPI_INFO_NULL};
-      MPI_Comm_spawn_multiple(2, commands, arguments, each, infos, ranks - 1, MPI_COMM_WORLD,
-                              &inter, MPI_ERRCODES_IGNORE);
+      MPI_Comm_spawn_multiple(2, commands, arguments, each, infos, root, MPI_COMM_WORLD, &inter,
+                              MPI_ERRCODES_IGNORE);
     } else {
       MPI_Info info = info_of_children();
-      MPI_Comm_spawn(argv[4], argv + 5, 2, info, ranks - 1, MPI_COMM_WORLD, &inter,
-                     MPI_ERRCODES_IGNORE);
+      MPI_Comm_spawn(argv[4], argv + 5, 2, info, root, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
       if (info != MPI_INFO_NULL) MPI_Info_free(&info);
     }
     use_merged(inter, children_first);

@@ -33,6 +33,11 @@ std::string offer_by_number(const std::string& launcher, int processes) {
   return fmt::format("spawn {} {}", launcher, processes);
 }
 std::string answer_to(const std::string& offer) { return offer + " child"; }
+// Tells the first child, which may name no MPI_ANY_SOURCE: MPICH 5 may lose such a message of an
+// intercommunicator.
+std::string root_of(const std::string& offer, int root) {
+  return fmt::format("{} root {}", offer, root);
+}
 
 // --- The children's environment -----------------------------------------------------------------
 
@@ -123,7 +128,7 @@ std::string random_offer() {
 // The mark of the parents' root while children start.
 class Offer {
  public:
-  explicit Offer(std::span<const int> processes) {
+  Offer(std::span<const int> processes, int root) {
     const std::string& launcher = own_world().launcher;
     if (environment_key() != nullptr)
       name_ = random_offer();
@@ -133,12 +138,13 @@ class Offer {
     // Another spawn of as many children has it until they have started: all that take part in that
     // one are there already.
     while (mark_.take(name_) == host::Taken::by_another) usleep(1000);
+    if (mark_.held()) (void)root_.take(root_of(name_, root));
   }
 
-  std::string name() const { return mark_.held() ? name_ : ""; }
+  std::string name() const { return root_.held() ? name_ : ""; }
   // With all children connected: whether all of them, and so all on both sides, have Tombolo.
   bool accepted(MPI_Comm inter) const {
-    if (!mark_.held() || !host::MarkLookup().is_taken(answer_to(name_))) return false;
+    if (!root_.held() || !host::MarkLookup().is_taken(answer_to(name_))) return false;
     int all = 0;
     return host().Send(nullptr, 0, MPI_INT, 0, tag, inter) == MPI_SUCCESS &&
            host().Recv(&all, 1, MPI_INT, 0, tag, inter, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
@@ -154,6 +160,7 @@ class Offer {
 
   std::string name_;
   host::ProcessMark mark_;
+  host::ProcessMark root_;  // only with the other: who has that one finds none of an earlier spawn
 };
 
 int spawn_with_tombolo(const Spawning& s, bool is_root,
@@ -163,7 +170,7 @@ int spawn_with_tombolo(const Spawning& s, bool is_root,
   // None waits for the offer's name while another of this spawn is in another one.
   host().Barrier(s.comm);
   if (is_root) {
-    const Offer offer(s.processes);
+    const Offer offer(s.processes, s.root);
     const Infos infos(s.infos, offer.name());
     result = call(infos.get());
     met = result == MPI_SUCCESS && *s.inter != MPI_COMM_NULL && offer.accepted(*s.inter) ? 1 : 0;
@@ -206,16 +213,26 @@ Child& child() {
   return the_child;
 }
 
+// The rank of the parents' root; -1 if it offers nothing.
+int root_of_parents(MPI_Comm parents, const std::string& offer) {
+  const host::MarkLookup marks;
+  int size = 0;
+  if (!marks.is_taken(offer) || host().Comm_remote_size(parents, &size) != MPI_SUCCESS) return -1;
+  for (int root = 0; root < size; ++root)
+    if (marks.is_taken(root_of(offer, root))) return root;
+  return -1;
+}
+
 // At the first child, whether all parents have Tombolo: they are told of the children.
 bool parents_answer(MPI_Comm parents, bool all_children) {
   Child& c = child();
-  if (!c.answer.held() || !host::MarkLookup().is_taken(c.offer)) return false;
-  MPI_Status root;
+  const int root = c.answer.held() ? root_of_parents(parents, c.offer) : -1;
   const int all = all_children ? 1 : 0;
-  if (host().Recv(nullptr, 0, MPI_INT, MPI_ANY_SOURCE, tag, parents, &root) != MPI_SUCCESS)
+  if (root < 0 ||
+      host().Recv(nullptr, 0, MPI_INT, root, tag, parents, MPI_STATUS_IGNORE) != MPI_SUCCESS)
     return false;
   c.answer.drop();  // before the next spawn can look for a mark of this name
-  return host().Send(&all, 1, MPI_INT, root.MPI_SOURCE, tag, parents) == MPI_SUCCESS;
+  return host().Send(&all, 1, MPI_INT, root, tag, parents) == MPI_SUCCESS;
 }
 
 void prepare_for_parents() {
