@@ -219,3 +219,16 @@ def test_windows_of_ranks_that_meet_by_a_socket_as_well(key, ranks):
     all_have = len(ranks) == 2
     expected = (2 * 4 * WINDOWS, 0) if all_have else (WINDOWS, 3 * WINDOWS)
     assert (told.served, told.forwarded) == expected, told
+
+
+# --- The library of another MPI ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", ["session", "world"])
+@pytest.mark.parametrize("key", ["mpich", "openmpi"])
+def test_a_library_for_another_mpi_is_named(key, way):
+    """In front of the host's call, which would take the handles of its own kind for others."""
+    other = "openmpi" if need(key).kind == "mpich" else "mpich"
+    preload = f"LD_PRELOAD={libraries.need(need(other).kind)}"
+    outcome = processes.run(prepare(key, ["env", preload, program(key), way], ranks=1, ours=False), LIMIT)
+    assert outcome.status == 1 and "preload the library built for it" in outcome.stderr, outcome

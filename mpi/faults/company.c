@@ -10,6 +10,7 @@
 //   company multiple first|last 1 COMMAND...
 //   company port server|client FILE
 //   company join
+//   company session                                 of MPI_Session_init alone
 //
 // The root of the first spawn is the last rank, that of the next one rank 0, and so on.
 //
@@ -156,8 +157,18 @@ static void join(void) {
   if (inter != MPI_COMM_NULL) use_merged(inter, rank);
 }
 
+static int session(void) {
+#if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
+  MPI_Session session;
+  EXPECT(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session) == MPI_SUCCESS);
+  MPI_Session_finalize(&session);
+#endif
+  return failures != 0;
+}
+
 int main(int argc, char** argv) {
   MPI_Comm parent;
+  if (strcmp(argv[1], "session") == 0) return session();
   begin(&argc, &argv);
   MPI_Comm_get_parent(&parent);
   if (parent != MPI_COMM_NULL)
