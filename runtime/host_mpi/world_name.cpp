@@ -18,6 +18,12 @@ namespace {
 constexpr Option pmix_namespace{.variable = "PMIX_NAMESPACE"};
 constexpr Option pmix_rank{.variable = "PMIX_RANK"};
 constexpr Option pmix_folder{.variable = "PMIX_SERVER_TMPDIR"};  // of the launcher on this host
+// The address of its server, by the versions of PMIx that a process may speak.
+constexpr Option pmix_servers[] = {{.variable = "PMIX_SERVER_URI41"},
+                                   {.variable = "PMIX_SERVER_URI4"},
+                                   {.variable = "PMIX_SERVER_URI3"},
+                                   {.variable = "PMIX_SERVER_URI2"},
+                                   {.variable = "PMIX_SERVER_URI21"}};
 constexpr Option pmi_socket{.variable = "PMI_FD"};
 constexpr Option pmi_rank{.variable = "PMI_RANK"};
 constexpr Option pmi_size{.variable = "PMI_SIZE"};
@@ -64,6 +70,14 @@ std::string launcher_of(const std::string& store) {
   return store.substr(0, process_end) + store.substr(end);
 }
 
+// Containers that share the network may have the same namespaces and folders, but not the same
+// addresses.
+std::string server_of_pmix() {
+  for (const Option& server : pmix_servers)
+    if (is_set(server)) return text_of(server);
+  return {};
+}
+
 void name_by_pmi(WorldName& world, int socket, int rank) {
   const std::string store = key_store(socket);
   if (store.empty()) return;
@@ -80,7 +94,8 @@ WorldName world_name() {
   world.here = static_cast<int>(processes_here());
   if (const auto rank = number_of(pmix_rank); rank && is_set(pmix_namespace)) {
     world.rank = *rank;
-    world.name = fmt::format("pmix {} {}", text_of(pmix_folder), text_of(pmix_namespace));
+    world.name = fmt::format("pmix {} {} {}", server_of_pmix(), text_of(pmix_folder),
+                             text_of(pmix_namespace));
   } else if (const auto socket = number_of(pmi_socket), by_pmi = number_of(pmi_rank);
              socket && by_pmi && is_set(hydra_control)) {
     name_by_pmi(world, *socket, *by_pmi);

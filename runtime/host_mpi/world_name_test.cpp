@@ -20,8 +20,10 @@ class World : public ::testing::Test {
  protected:
   void SetUp() override {
     for (const char* name :
-         {"PMIX_NAMESPACE", "PMIX_RANK", "PMIX_SERVER_TMPDIR", "PMI_FD", "PMI_RANK", "PMI_SIZE",
-          "PMI_SPAWNED", "HYDI_CONTROL_FD", "MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"})
+         {"PMIX_NAMESPACE", "PMIX_RANK", "PMIX_SERVER_TMPDIR", "PMIX_SERVER_URI41",
+          "PMIX_SERVER_URI4", "PMIX_SERVER_URI3", "PMIX_SERVER_URI2", "PMIX_SERVER_URI21", "PMI_FD",
+          "PMI_RANK", "PMI_SIZE", "PMI_SPAWNED", "HYDI_CONTROL_FD", "MPI_LOCALNRANKS",
+          "OMPI_COMM_WORLD_LOCAL_SIZE"})
       unsetenv(name);
   }
   void TearDown() override {
@@ -81,6 +83,22 @@ TEST_F(World, IsNamedByPmixAlikeAtAllRanks) {
   EXPECT_EQ(third.here, 3);
   setenv("PMIX_NAMESPACE", "job@2", 1);
   EXPECT_NE(world_name().name, first.name);
+}
+
+// Containers that share the network have process numbers, and so namespaces, of their own.
+TEST_F(World, OfAnotherServerHasAnotherNameInTheSameNamespace) {
+  setenv("PMIX_SERVER_TMPDIR", "/tmp/ompi.7", 1);
+  setenv("PMIX_NAMESPACE", "prterun-here-7@1", 1);
+  setenv("PMIX_RANK", "0", 1);
+  for (const char* variable : {"PMIX_SERVER_URI21", "PMIX_SERVER_URI2", "PMIX_SERVER_URI3",
+                               "PMIX_SERVER_URI4", "PMIX_SERVER_URI41"}) {
+    setenv(variable, "prterun-here-7@0.0;tcp4://127.0.0.1:40341", 1);
+    const std::string one = world_name().name;
+    EXPECT_EQ(world_name().name, one);
+    setenv(variable, "prterun-here-7@0.0;tcp4://127.0.0.1:40342", 1);
+    EXPECT_NE(world_name().name, one) << variable;
+    unsetenv(variable);
+  }
 }
 
 TEST_F(World, IsNamedByMpichsLaunchersKeys) {
