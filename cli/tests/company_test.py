@@ -181,6 +181,23 @@ def test_parents_of_which_one_has_tombolo_spawn_processes(key, ranks):
     assert told.forwarded == (4 + 2 * children) * WINDOWS, told
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_a_spawn_of_parents_that_no_launcher_names_waits_for_none_without_tombolo(first):
+    """They are taken to have it all, which a window may rely on, but not a program that makes none."""
+    made = prepare("mpich", [], ranks=0, ours=False)
+    plain = ["-n", "1", *spawn("mpich", "apart", WITHOUT)]
+    ours = ["-n", "1", *with_tombolo("mpich"), *plain[2:]]
+    parts = [*ours, ":", *plain] if first else [*plain, ":", *ours]
+    passes(Job([*made.argv[: made.argv.index("-n")], "-pmi-port", *parts], made.env, made.mark))
+
+
+def test_windows_with_spawned_processes_are_the_mpis_where_no_launcher_names_them():
+    made = prepare("mpich", spawn("mpich", "last", []))
+    made.argv.insert(1, "-pmi-port")
+    told = passes(made)
+    assert (told.served, told.forwarded) == (4 * 2 * WINDOWS, 4 * 2 * WINDOWS), told
+
+
 # --- Ports and sockets ---------------------------------------------------------------------------
 
 

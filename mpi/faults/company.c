@@ -7,6 +7,7 @@
 //
 //   company world
 //   company spawn first|last SPAWNS COMMAND...      children are the first or the last ranks
+//   company spawn apart SPAWNS COMMAND...           no window is made
 //   company multiple first|last 1 COMMAND...
 //   company port server|client FILE
 //   company join
@@ -62,6 +63,14 @@ static void use_merged(MPI_Comm inter, int high) {
   MPI_Comm_free(&all);
 }
 
+// MPICH 5 may fail where a side leaves before the other has all of its addresses.
+static void meet(MPI_Comm inter) {
+  MPI_Comm all;
+  MPI_Intercomm_merge(inter, 0, &all);
+  MPI_Barrier(all);
+  MPI_Comm_free(&all);
+}
+
 static void world(void) {
   MPI_Comm alike;
   use(MPI_COMM_WORLD);
@@ -81,6 +90,7 @@ static MPI_Info info_of_children(void) {
 
 static void parents(char** argv) {
   const int multiple = strcmp(argv[1], "multiple") == 0;
+  const int apart = strcmp(argv[2], "apart") == 0;
   const int children_first = strcmp(argv[2], "first") == 0;
   const int spawns = atoi(argv[3]);
   for (int i = 0; i < spawns; ++i) {
@@ -98,14 +108,20 @@ static void parents(char** argv) {
       MPI_Comm_spawn(argv[4], argv + 5, 2, info, root, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
       if (info != MPI_INFO_NULL) MPI_Info_free(&info);
     }
-    use_merged(inter, children_first);
+    if (apart)
+      meet(inter);
+    else
+      use_merged(inter, children_first);
     MPI_Comm_disconnect(&inter);
   }
 }
 
-static void children(MPI_Comm inter, int first) {
+static void children(MPI_Comm inter, const char* place) {
   if (getenv("COMPANY") != NULL) printf("COMPANY is %s\n", getenv("COMPANY"));
-  use_merged(inter, !first);
+  if (strcmp(place, "apart") == 0)
+    meet(inter);
+  else
+    use_merged(inter, strcmp(place, "first") != 0);
   MPI_Comm_disconnect(&inter);
 }
 
@@ -172,7 +188,7 @@ int main(int argc, char** argv) {
   begin(&argc, &argv);
   MPI_Comm_get_parent(&parent);
   if (parent != MPI_COMM_NULL)
-    children(parent, strcmp(argv[argc - 1], "first") == 0);
+    children(parent, argv[argc - 1]);
   else if (strcmp(argv[1], "world") == 0)
     world();
   else if (strcmp(argv[1], "port") == 0)

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <mutex>
 #include <numeric>
 #include <string>
@@ -22,13 +23,18 @@ std::string mark_of(const runtime::WorldName& world, int rank) {
   return fmt::format("{} rank {}", world.name, rank);
 }
 
+struct Known {
+  MPI_Group group;
+  Company company;
+};
+
 // Never destroyed: windows may be made while the destructors of a program's static objects run.
 struct Members {
   std::mutex mutex;
   runtime::WorldName world;
   host::ProcessMark mark;
   host::MarkLookup marks;  // from the start: without it this process has no mark either
-  std::vector<MPI_Group> groups;
+  std::vector<Known> groups;
   bool announced = false;
   bool has_world = false;
   bool looked = false;
@@ -39,9 +45,8 @@ Members& members() {
   return all;
 }
 
-// Values of the attribute.
-char yes;
-char no;
+// Values of the attribute: addresses of these.
+std::array<Company, 3> values{Company::without, Company::assumed, Company::known};
 
 int copied_to_duplicates(MPI_Comm, int, void*, void* value, void* copy, int* copied) {
   *static_cast<void**>(copy) = value;
@@ -50,13 +55,17 @@ int copied_to_duplicates(MPI_Comm, int, void*, void* value, void* copy, int* cop
 }
 int not_destroyed(MPI_Comm, int, void*, void*) { return MPI_SUCCESS; }
 
-// The ranks of the world that have a mark; all of them where the launcher does not name the world,
-// or where some are on other hosts, whose marks are not seen here.
+// Not where the launcher does not name the world, or where some are on other hosts.
+bool marks_are_seen(const Members& all, int size) {
+  return !all.world.name.empty() && all.world.here == size;
+}
+
+// The ranks of the world that have a mark; all of them where marks are not seen.
 std::vector<int> marked_ranks(const Members& all, int size) {
-  const bool visible = !all.world.name.empty() && all.world.here == size;
   std::vector<int> ranks;
   for (int rank = 0; rank < size; ++rank)
-    if (!visible || (all.marks.ok() && all.marks.is_taken(mark_of(all.world, rank))))
+    if (!marks_are_seen(all, size) ||
+        (all.marks.ok() && all.marks.is_taken(mark_of(all.world, rank))))
       ranks.push_back(rank);
   return ranks;
 }
@@ -78,7 +87,7 @@ void look_at_world(Members& all) {
   const std::vector<int> ranks = marked_ranks(all, size);
   if (host().Group_incl(world, static_cast<int>(ranks.size()), ranks.data(), &marked) ==
       MPI_SUCCESS)
-    all.groups.push_back(marked);
+    all.groups.push_back({marked, marks_are_seen(all, size) ? Company::known : Company::assumed});
   host().Group_free(&world);
 }
 
@@ -94,14 +103,15 @@ bool is_part_of(MPI_Group part, MPI_Group whole) {
          std::find(there.begin(), there.end(), MPI_UNDEFINED) == there.end();
 }
 
-bool is_known(Members& all, MPI_Comm comm) {
+Company most_of_groups(Members& all, MPI_Comm comm) {
   look_at_world(all);
   MPI_Group group = MPI_GROUP_NULL;
-  if (host().Comm_group(comm, &group) != MPI_SUCCESS) return false;
-  bool known = false;
-  for (const MPI_Group whole : all.groups) known = known || is_part_of(group, whole);
+  if (host().Comm_group(comm, &group) != MPI_SUCCESS) return Company::without;
+  Company most = Company::without;
+  for (const Known& whole : all.groups)
+    if (whole.company > most && is_part_of(group, whole.group)) most = whole.company;
   host().Group_free(&group);
-  return known;
+  return most;
 }
 
 }  // namespace
@@ -123,11 +133,11 @@ void note_world() {
 
 const runtime::WorldName& own_world() { return members().world; }
 
-bool all_have_tombolo(MPI_Comm comm) {
+Company company_of(MPI_Comm comm) {
   Members& all = members();
   const std::lock_guard guard(all.mutex);
   // Open MPI says that MPI is initialized where a session is.
-  if (!job().has_world() || (all.announced && !all.has_world)) return true;
+  if (!job().has_world() || (all.announced && !all.has_world)) return Company::assumed;
   if (all.key == MPI_KEYVAL_INVALID)
     host().Comm_create_keyval(copied_to_duplicates, not_destroyed, &all.key, nullptr);
   void* value = nullptr;
@@ -135,10 +145,11 @@ bool all_have_tombolo(MPI_Comm comm) {
   if (all.key != MPI_KEYVAL_INVALID &&
       host().Comm_get_attr(comm, all.key, static_cast<void*>(&value), &found) == MPI_SUCCESS &&
       found != 0)
-    return value == &yes;
-  const bool known = is_known(all, comm);
-  if (all.key != MPI_KEYVAL_INVALID) host().Comm_set_attr(comm, all.key, known ? &yes : &no);
-  return known;
+    return *static_cast<const Company*>(value);
+  const Company company = most_of_groups(all, comm);
+  if (all.key != MPI_KEYVAL_INVALID)
+    host().Comm_set_attr(comm, all.key, &values.at(static_cast<std::size_t>(company)));
+  return company;
 }
 
 void note_all_have_tombolo(MPI_Comm inter) {
@@ -149,7 +160,8 @@ void note_all_have_tombolo(MPI_Comm inter) {
   MPI_Group both = MPI_GROUP_NULL;
   if (host().Comm_group(inter, &local) != MPI_SUCCESS) return;
   if (host().Comm_remote_group(inter, &remote) == MPI_SUCCESS) {
-    if (host().Group_union(local, remote, &both) == MPI_SUCCESS) all.groups.push_back(both);
+    if (host().Group_union(local, remote, &both) == MPI_SUCCESS)
+      all.groups.push_back({both, Company::known});
     host().Group_free(&remote);
   }
   host().Group_free(&local);
@@ -158,7 +170,7 @@ void note_all_have_tombolo(MPI_Comm inter) {
 void forget_members() {
   Members& all = members();
   const std::lock_guard guard(all.mutex);
-  for (MPI_Group& group : all.groups) host().Group_free(&group);
+  for (Known& known : all.groups) host().Group_free(&known.group);
   all.groups.clear();
 }
 

@@ -6,7 +6,8 @@
 // A process with Tombolo leaves a mark on its host before it initializes the MPI. The host MPI's
 // initialization lets none return before all of the world on one host have begun it, so that a
 // process of a world whose mark is missing has no Tombolo. Processes of other worlds are known by
-// their parents' and children's agreement (spawning.h).
+// their parents' and children's agreement (spawning.h). Where marks say nothing of a world, since it
+// has no name or is on several hosts, it is assumed that all of its processes have Tombolo.
 //
 // Invariants: WT1 each of the groups that are kept holds processes with Tombolo only, and is kept
 //                 by all its members. So where the members of a communicator are all in such a
@@ -14,6 +15,8 @@
 //             WT2 the answer for a communicator never changes.
 // Thread safety: any thread; announce_process() before all else.
 #pragma once
+
+#include <cstdint>
 
 #include "host/mpi/mpi_header.h"
 #include "runtime/host_mpi/world_name.h"
@@ -27,8 +30,13 @@ void note_world();
 // The name of the world, as it was in front of the initialization.
 const runtime::WorldName& own_world();
 
+enum class Company : std::uint8_t {
+  without,  // some have no Tombolo, or may have none
+  assumed,  // all are taken to have it: a window may rely on it, since no other way is left
+  known,    // all have it
+};
 // Of an intracommunicator; local. Cheap when it is asked again.
-bool all_have_tombolo(MPI_Comm comm);
+Company company_of(MPI_Comm comm);
 // Both groups of an intercommunicator, of which all processes have agreed.
 void note_all_have_tombolo(MPI_Comm inter);
 

@@ -132,7 +132,7 @@ class Offer {
     const std::string& launcher = own_world().launcher;
     if (environment_key() != nullptr)
       name_ = random_offer();
-    else if (!launcher.empty() && all_have_tombolo(MPI_COMM_WORLD))
+    else if (!launcher.empty() && company_of(MPI_COMM_WORLD) == Company::known)
       name_ = offer_by_number(launcher, sum(processes));
     if (name_.empty()) return;
     // Another spawn of as many children has it until they have started: all that take part in that
@@ -195,7 +195,8 @@ int spawn(const Spawning& s, const std::function<int(const MPI_Info*)>& call) {
       host().Comm_rank(s.comm, &rank) != MPI_SUCCESS)
     return call(s.infos.data());
   const bool is_root = rank == s.root;
-  if (all_have_tombolo(s.comm)) return spawn_with_tombolo(s, is_root, call);
+  // A program may make no window, so that an assumption is not enough to wait for the others.
+  if (company_of(s.comm) == Company::known) return spawn_with_tombolo(s, is_root, call);
   if (!is_root) return call(s.infos.data());
   return call(Infos(s.infos, "").get());
 }
@@ -249,7 +250,7 @@ void meet_parents() {
   MPI_Comm parents = MPI_COMM_NULL;
   int rank = 0;
   if (host().Comm_get_parent(&parents) == MPI_SUCCESS && parents != MPI_COMM_NULL) {
-    const bool all_children = all_have_tombolo(MPI_COMM_WORLD);
+    const bool all_children = company_of(MPI_COMM_WORLD) == Company::known;
     host().Comm_rank(MPI_COMM_WORLD, &rank);
     int met = rank == 0 && parents_answer(parents, all_children) ? 1 : 0;
     if (all_children) {

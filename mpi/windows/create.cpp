@@ -525,7 +525,7 @@ bool create_window(const Creation& creation, int& result) {
   if (host().Comm_test_inter(creation.comm, &inter) != MPI_SUCCESS || inter != 0) return false;
   std::shared_ptr<Team> team = Team::of(creation.comm);
   // One without would wait for the others in the host's creation, and they for it here.
-  if (team == nullptr && !all_have_tombolo(creation.comm)) {
+  if (team == nullptr && company_of(creation.comm) == Company::without) {
     job().count_forwarded("processes without Tombolo, or of a program started apart",
                           !has_own_memory(creation.flavor));
     return false;
