@@ -189,10 +189,12 @@ int spawn(const Spawning& s, const std::function<int(const MPI_Info*)>& call) {
   need_host();
   int rank = 0;
   int inter = 0;
+  int size = 0;
   // Wrong arguments get the host's own error.
   if (s.comm == MPI_COMM_NULL || s.inter == nullptr ||
       host().Comm_test_inter(s.comm, &inter) != MPI_SUCCESS || inter != 0 ||
-      host().Comm_rank(s.comm, &rank) != MPI_SUCCESS)
+      host().Comm_rank(s.comm, &rank) != MPI_SUCCESS ||
+      host().Comm_size(s.comm, &size) != MPI_SUCCESS || s.root < 0 || s.root >= size)
     return call(s.infos.data());
   const bool is_root = rank == s.root;
   // A program may make no window, so that an assumption is not enough to wait for the others.
