@@ -137,7 +137,7 @@ def test_the_environment_that_a_program_gives_its_children_holds(key, name, prel
     """So does a line for LD_PRELOAD, by which they have no Tombolo."""
     if key == "openmpi-apt" and name != "env":
         pytest.skip("Open MPI 4 does not know the key")
-    value = "COMPANY=here" if preload else "COMPANY=here\nLD_PRELOAD="
+    value = "COMPANY=here\n" + ("MY_LD_PRELOAD=" if preload else "LD_PRELOAD=")
     outcome = processes.run(prepare(key, spawn(key, "last", []), INFO_KEY=name, INFO_VALUE=value), LIMIT)
     assert outcome.status == 0, outcome.stderr
     assert outcome.stdout.count("COMPANY is here") == 2, outcome
@@ -152,6 +152,19 @@ def test_settings_that_find_no_room_in_the_environment_of_children_are_named(key
     assert outcome.status == 0, outcome.stderr
     assert outcome.stderr.count("the children do not get TOMBOLO_POOL,") == 1, outcome.stderr
     assert stats.total(outcome.stderr).served == 4 * 4 * WINDOWS, outcome.stderr
+
+
+def test_a_preloaded_library_that_leaves_no_room_for_the_parents_name_is_told_of(tmp_path):
+    folder = tmp_path / ("p" * (235 - len(str(tmp_path)) - 4))
+    folder.mkdir()
+    (folder / "t.so").symlink_to(libraries.need(need("openmpi").kind))
+    ours = ["env", f"LD_PRELOAD={folder / 't.so'}", "TOMBOLO_STATS=json"]
+    outcome = processes.run(prepare("openmpi", [*ours, *spawn("openmpi", "last", [])], ours=False), LIMIT)
+    assert outcome.status == 0, outcome
+    assert outcome.stderr.count("windows with the children become the MPI's,") == 1, outcome.stderr
+    assert "TOMBOLO_SPAWNED_BY" not in outcome.stderr, outcome.stderr
+    told = stats.total(outcome.stderr)
+    assert (told.served, told.forwarded) == (2 * 2 * WINDOWS, 2 * 2 * WINDOWS), told
 
 
 @pytest.mark.parametrize("place", ["first", "last"])

@@ -21,8 +21,8 @@ TOMBOLO_MPI_CALL int MPI_Comm_spawn_multiple(int count, char* array_of_commands[
   const Spawning spawning{
       root, comm, {array_of_info, commands}, {array_of_maxprocs, commands}, intercomm};
   return spawn(spawning, [&](const MPI_Info* infos) {
-    return TOMBOLO_HOST(Comm_spawn_multiple)(count, array_of_commands, array_of_argv,
-                                             array_of_maxprocs, infos, root, comm, intercomm,
-                                             array_of_errcodes);
+    return TOMBOLO_HOST(Comm_spawn_multiple)(
+        count, array_of_commands, array_of_argv, array_of_maxprocs,
+        commands == 0 ? array_of_info : infos, root, comm, intercomm, array_of_errcodes);
   });
 }

@@ -58,20 +58,26 @@ const char* environment_key() {
 std::string lines_for(const std::string& programs, const std::string& offer) {
   std::string lines = programs;
   std::string left_out;
-  const auto add = [&](const std::string& variable, const std::string& value) {
+  // Whether there was room.
+  const auto add = [&](std::string_view variable, const std::string& value) {
     const std::string line = fmt::format("{}{}={}", lines.empty() ? "" : "\n", variable, value);
-    if (value.empty() || value.find('\n') != std::string::npos) return;
-    if (lines.size() + line.size() < MPI_MAX_INFO_VAL)
-      lines += line;
-    else
-      left_out += " " + variable;
+    if (value.empty() || value.find('\n') != std::string::npos) return true;
+    const bool room = lines.size() + line.size() < MPI_MAX_INFO_VAL;
+    if (room) lines += line;
+    return room;
   };
-  if (programs.find("LD_PRELOAD=") == std::string::npos)
-    add(std::string(preload.variable), text_of(preload));
-  add(std::string(offer_of_parents.variable), offer);
+  const bool own_preload = ("\n" + programs).find("\nLD_PRELOAD=") != std::string::npos;
+  if (!((own_preload || add(preload.variable, text_of(preload))) &&
+        add(offer_of_parents.variable, offer)))
+    job().reports().own_once(fmt::format(
+        "MPI_Comm_spawn: windows with the children become the MPI's, since the {} characters of "
+        "environment that Open MPI takes for them do not hold LD_PRELOAD and the name of their "
+        "parents; a shorter LD_PRELOAD helps",
+        MPI_MAX_INFO_VAL - 1));
   for (const runtime::OptionRow& row : runtime::option_table())
-    if (row.reader == runtime::Reader::library && !row.option.variable.empty())
-      add(std::string(row.option.variable), text_of(row.option));
+    if (row.reader == runtime::Reader::library && !row.option.variable.empty() &&
+        !add(row.option.variable, text_of(row.option)))
+      left_out += " " + std::string(row.option.variable);
   if (!left_out.empty())
     job().reports().own_once(fmt::format(
         "MPI_Comm_spawn: the children do not get{}, since Open MPI takes {} characters of "
