@@ -142,8 +142,15 @@ class Offer {
       name_ = offer_by_number(launcher, sum(processes));
     if (name_.empty()) return;
     // Another spawn of as many children has it until they have started: all that take part in that
-    // one are there already.
-    while (mark_.take(name_) == host::Taken::by_another) usleep(1000);
+    // one are there already. No limit ends the wait: the children could not tell, without an offer
+    // of their own, that the other one's is not for them.
+    for (int ms = 0; mark_.take(name_) == host::Taken::by_another; ++ms) {
+      usleep(1000);
+      if (ms == 10000)
+        job().reports().own_once(
+            "MPI_Comm_spawn: waits for another spawn of as many children under this mpiexec, whose "
+            "children have not all called MPI_Init yet");
+    }
     if (mark_.held()) (void)root_.take(root_of(name_, root));
   }
 
