@@ -6,8 +6,8 @@
 // A process with Tombolo leaves a mark on its host before it initializes the MPI. The host MPI's
 // initialization lets none return before all of the world on one host have begun it, so that a
 // process of a world whose mark is missing has no Tombolo. Processes of other worlds are known by
-// their parents' and children's agreement (spawning.h). Where marks say nothing of a world, since it
-// has no name or is on several hosts, it is assumed that all of its processes have Tombolo.
+// their parents' and children's agreement (spawning.h). Where marks say nothing of a world, because
+// it has no name or is on several hosts, all of its processes are assumed to have Tombolo.
 //
 // Invariants: WT1 each of the groups that are kept holds processes with Tombolo only, and is kept
 //                 by all its members. So where the members of a communicator are all in such a

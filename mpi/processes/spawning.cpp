@@ -140,7 +140,7 @@ class Offer {
       name_ = random_offer();
     else if (!launcher.empty() && company_of(MPI_COMM_WORLD) == Company::known)
       name_ = offer_by_number(launcher, sum(processes));
-    if (name_.empty()) return;
+    if (name_.empty() || !marks_.ok()) return;
     // Another spawn of as many children has it until they have started: all that take part in that
     // one are there already. No limit ends the wait: the children could not tell, without an offer
     // of their own, that the other one's is not for them.
@@ -157,7 +157,7 @@ class Offer {
   std::string name() const { return root_.held() ? name_ : ""; }
   // With all children connected: whether all of them, and so all on both sides, have Tombolo.
   bool accepted(MPI_Comm inter) const {
-    if (!root_.held() || !host::MarkLookup().is_taken(answer_to(name_))) return false;
+    if (!root_.held() || !marks_.is_taken(answer_to(name_))) return false;
     int all = 0;
     return host().Send(nullptr, 0, MPI_INT, 0, tag, inter) == MPI_SUCCESS &&
            host().Recv(&all, 1, MPI_INT, 0, tag, inter, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
@@ -172,8 +172,9 @@ class Offer {
   }
 
   std::string name_;
+  host::MarkLookup marks_;  // in front of the marks: without it, none is taken
   host::ProcessMark mark_;
-  host::ProcessMark root_;  // only with the other: who has that one finds none of an earlier spawn
+  host::ProcessMark root_;  // taken behind mark_ and dropped in front of it: none is stale
 };
 
 int spawn_with_tombolo(const Spawning& s, bool is_root,
@@ -222,27 +223,24 @@ namespace {
 
 struct Child {
   std::string offer;
+  host::MarkLookup marks;  // in front of the answer: without it, there is none
   host::ProcessMark answer;
 };
-Child& child() {
-  static auto& the_child = *new Child;
-  return the_child;
-}
 
 // The rank of the parents' root; -1 if it offers nothing.
-int root_of_parents(MPI_Comm parents, const std::string& offer) {
-  const host::MarkLookup marks;
+int root_of_parents(MPI_Comm parents, const Child& c) {
   int size = 0;
-  if (!marks.is_taken(offer) || host().Comm_remote_size(parents, &size) != MPI_SUCCESS) return -1;
+  if (!c.answer.held() || !c.marks.is_taken(c.offer) ||
+      host().Comm_remote_size(parents, &size) != MPI_SUCCESS)
+    return -1;
   for (int root = 0; root < size; ++root)
-    if (marks.is_taken(root_of(offer, root))) return root;
+    if (c.marks.is_taken(root_of(c.offer, root))) return root;
   return -1;
 }
 
 // At the first child, whether all parents have Tombolo: they are told of the children.
-bool parents_answer(MPI_Comm parents, bool all_children) {
-  Child& c = child();
-  const int root = c.answer.held() ? root_of_parents(parents, c.offer) : -1;
+bool parents_answer(Child& c, MPI_Comm parents, bool all_children) {
+  const int root = root_of_parents(parents, c);
   const int all = all_children ? 1 : 0;
   if (root < 0 ||
       host().Recv(nullptr, 0, MPI_INT, root, tag, parents, MPI_STATUS_IGNORE) != MPI_SUCCESS)
@@ -251,40 +249,39 @@ bool parents_answer(MPI_Comm parents, bool all_children) {
   return host().Send(&all, 1, MPI_INT, root, tag, parents) == MPI_SUCCESS;
 }
 
-void prepare_for_parents() {
+void prepare_for_parents(Child& c) {
   const runtime::WorldName& world = own_world();
-  Child& c = child();
-  if (world.rank != 0) return;
+  if (world.rank != 0 || !c.marks.ok()) return;
   c.offer = text_of(offer_of_parents);
   if (c.offer.empty() && !world.launcher.empty() && world.spawned > 0)
     c.offer = offer_by_number(world.launcher, world.spawned);
   if (!c.offer.empty()) (void)c.answer.take(answer_to(c.offer));
 }
 
-void meet_parents() {
+void meet_parents(Child& c) {
   MPI_Comm parents = MPI_COMM_NULL;
   int rank = 0;
   if (host().Comm_get_parent(&parents) == MPI_SUCCESS && parents != MPI_COMM_NULL) {
     const bool all_children = company_of(MPI_COMM_WORLD) == Company::known;
     host().Comm_rank(MPI_COMM_WORLD, &rank);
-    int met = rank == 0 && parents_answer(parents, all_children) ? 1 : 0;
+    int met = rank == 0 && parents_answer(c, parents, all_children) ? 1 : 0;
     if (all_children) {
       host().Bcast(&met, 1, MPI_INT, 0, MPI_COMM_WORLD);
       if (met != 0) note_all_have_tombolo(parents);
     }
   }
-  child().answer.drop();
 }
 
 }  // namespace
 
 int initialize(const std::function<int()>& call) {
   announce_process();
-  prepare_for_parents();
+  Child child;
+  prepare_for_parents(child);
   const int result = call();
   if (result != MPI_SUCCESS) return result;
   note_world();
-  if (check_host().ok()) meet_parents();
+  if (check_host().ok()) meet_parents(child);
   return result;
 }
 
