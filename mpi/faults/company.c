@@ -8,6 +8,7 @@
 //   company world
 //   company spawn first|last SPAWNS COMMAND...      children are the first or the last ranks
 //   company spawn apart SPAWNS COMMAND...           no window is made
+//   company alone first|last SPAWNS COMMAND...      each of the parents spawns for itself
 //   company multiple first|last 1 COMMAND...
 //   company port server|client FILE
 //   company join
@@ -90,22 +91,24 @@ static MPI_Info info_of_children(void) {
 
 static void parents(char** argv) {
   const int multiple = strcmp(argv[1], "multiple") == 0;
+  const int alone = strcmp(argv[1], "alone") == 0;
+  const MPI_Comm comm = alone ? MPI_COMM_SELF : MPI_COMM_WORLD;
   const int apart = strcmp(argv[2], "apart") == 0;
   const int children_first = strcmp(argv[2], "first") == 0;
   const int spawns = atoi(argv[3]);
   for (int i = 0; i < spawns; ++i) {
-    const int root = i % 2 == 0 ? ranks - 1 : 0;
+    const int root = i % 2 == 0 && !alone ? ranks - 1 : 0;
     MPI_Comm inter;
     if (multiple) {
       char* commands[] = {argv[4], argv[4]};
       char** arguments[] = {argv + 5, argv + 5};
       const int each[] = {1, 1};
       const MPI_Info infos[] = {MPI_INFO_NULL, MPI_INFO_NULL};
-      MPI_Comm_spawn_multiple(2, commands, arguments, each, infos, root, MPI_COMM_WORLD, &inter,
+      MPI_Comm_spawn_multiple(2, commands, arguments, each, infos, root, comm, &inter,
                               MPI_ERRCODES_IGNORE);
     } else {
       MPI_Info info = info_of_children();
-      MPI_Comm_spawn(argv[4], argv + 5, 2, info, root, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
+      MPI_Comm_spawn(argv[4], argv + 5, 2, info, root, comm, &inter, MPI_ERRCODES_IGNORE);
       if (info != MPI_INFO_NULL) MPI_Info_free(&info);
     }
     if (apart)
