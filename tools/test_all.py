@@ -62,7 +62,7 @@ SECTIONS = (
     Section("env", "make env-test", 10, required=True),
     Section("build", "make build PRESET=release", 30),
     Section("unit tests", cases("release"), 10, after="build"),
-    Section("python tests", "make python-test", 25),
+    Section("python tests", "make python-test", 32),
     Section("layers", "tools/check_layers.py", 1),
     Section("tidy", "tools/tidy.py", 1),
     Section("format", "tools/check_format.sh", 2),

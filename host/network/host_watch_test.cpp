@@ -271,7 +271,7 @@ void say(int socket, const Bytes& bytes) {
   (void)send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL);
 }
 bool contains(const Bytes& all, const Secret& secret) {
-  return std::ranges::search(all, secret).begin() != all.end();
+  return std::search(all.begin(), all.end(), secret.begin(), secret.end()) != all.end();
 }
 
 Descriptor connected(const char* to, std::uint16_t port) {
