@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the families of matrix.cpp and tree.cpp. Their thread functions are plain functions,
-// which run in this process, in others, and on any site that knows svp/remote/function.h. The
-// parts that create the families are templates over the creator:
+// which run in this process, in others, and on any site that has their functions. The parts
+// that create the families are templates over the creator:
 //
 //   creator.create(place, range, svp::remote<&f>, args...)   a family, behind a pointer
 //   creator.sync(*family)                                    with a complaint if it is not done
@@ -9,14 +9,14 @@
 // Thread safety: as their threads.
 #pragma once
 
+#include <tombolo/svp.hpp>
+
 #include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
-
-#include "svp/remote/function.h"
 
 namespace kernels {
 
