@@ -233,7 +233,12 @@ def test_a_full_standard_output_is_a_sentence(command):
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_a_signal_leaves_neither_half_a_file_nor_a_folder(tmp_path, number):
     code = """
+import signal
 import time
+# These tests may have been started with signals ignored, by nohup say.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for number in files.ENDING:
+    signal.signal(number, signal.SIG_DFL)
 files.end_in_order()
 path = Path(sys.argv[1])
 with files.own_folder(path.parent / "own") as own, files.replaced(path) as fresh:
@@ -247,7 +252,7 @@ with files.own_folder(path.parent / "own") as own, files.replaced(path) as fresh
     writer = python(code, path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert writer.stdout.readline() == "ready\n" and len(names(tmp_path)) == 3
     writer.send_signal(number)
-    assert writer.wait() in (128 + number, -number)
+    assert writer.wait(timeout=60) in (128 + number, -number)
     assert names(tmp_path) == ["out"] and path.read_text() == "before"
 
 
