@@ -138,7 +138,7 @@ def test_a_file_that_is_a_mount_point_is_refused(tmp_path):
     if subprocess.run(["mount", "--bind", path, path], capture_output=True).returncode != 0:
         pytest.skip("needs to be allowed to mount a file")
     try:
-        why = "it is a mount point, which a rename cannot replace; name a path in a folder of yours"
+        why = "a file system is mounted on it: a rename does not replace it; name a path in a folder of yours"
         assert refusal(path) == f"{paths.shown(path)} cannot be written: {why}"
         assert names(tmp_path) == [path.name] and path.read_text() == "before"
     finally:

@@ -191,7 +191,7 @@ def test_several_processes_find_each_other(workers):
 
 
 def test_options_between_processes_need_several(workers):
-    for option in (["--machine", "coherent"], ["--seed", "3"]):
+    for option in (["--machine", "stale"], ["--seed", "3"]):
         assert f"{option[0]} has no effect here: one process" in told("run", *option, str(workers))
     assert "is not a machine" in told("run", "-n", "2", "--machine", "nowhere", str(workers))
     assert "no_program" in told("run", "no_program")
@@ -207,7 +207,7 @@ def test_show_prints_the_command_line(workers):
 def test_the_examples_compile_with_the_flags_that_are_told(tmp_path):
     flags = CliRunner().invoke(made(), ["svp", "flags"]).stdout.split()
     for source in (paths.checkout() / "examples/svp").glob("*.cpp"):
-        subprocess.run(["c++", "-O1", source, "-o", tmp_path / source.stem, *flags], check=True)
+        subprocess.run(["c++", "-O1", f"-I{paths.checkout()}", source, "-o", tmp_path / source.stem, *flags], check=True)
         done = subprocess.run([tmp_path / source.stem], capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stderr
 

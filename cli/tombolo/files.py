@@ -174,7 +174,7 @@ def _target(path: Path) -> Path | None:
 def _why_it_stays(target: Path) -> tuple[int, str] | None:
     """Why a rename over a file would fail, though the file and its folder may be written."""
     if _is_mount_point(target):
-        return errno.EBUSY, "it is a mount point, which a rename cannot replace"
+        return errno.EBUSY, "a file system is mounted on it: a rename does not replace it"
     folder, user = target.parent.stat(), os.geteuid()
     if folder.st_mode & stat.S_ISVTX and user not in (0, folder.st_uid, target.stat().st_uid):
         return errno.EPERM, "it is another user's, in a folder with the sticky bit"
