@@ -553,7 +553,7 @@ class Bench:
         families = test.parts[0] == "svp"
         libraries = ("-lboost_context", "-ldl") if families else ()
         subprocess.run([self.options.cxx, *map(str, objects), "-o", str(program), "-lgtest",
-                        "-lgtest_main", "-lpthread", *libraries],
+                        "-lgtest_main", "-lpthread", "-lsodium", *libraries],
                        check=True, capture_output=True, text=True)
         tests = only or tests_but(left_out, family_twins.TESTS if families else TESTS)
         try:
