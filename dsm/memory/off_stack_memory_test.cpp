@@ -179,6 +179,16 @@ TEST_F(HandlersOffTheStack, ALockIsHandedOverInOneCall) {
   EXPECT_FALSE(held_in_a_look);
 }
 
+TEST_F(HandlersOffTheStack, TheSpansOfTheThreadAreToldAsTheyBeginAndEnd) {
+  static std::vector<int> told;
+  told.clear();
+  runtime_hooks.spans_have_changed = [](int spans) { told.push_back(spans); };
+  EXPECT_TRUE(memory().acquire(0).ok());
+  EXPECT_TRUE(memory().release(0).ok());
+  runtime_hooks = {};
+  EXPECT_EQ(told, (std::vector{1, 0}));
+}
+
 }  // namespace
 }  // namespace tombolo::dsm
 
