@@ -94,7 +94,7 @@ class Binary:
                 made.data[symbol.value] = symbol.size
             elif symbol.type == types.NOTYPE:
                 made.labels.add(symbol.value)
-        # With those of the table for unwinding.
+        # The table for unwinding adds starts.
         for function in self._elf.functions:
             made.functions[function.address] = max(function.size, made.functions.get(function.address, 0))
         return made

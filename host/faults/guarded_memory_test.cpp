@@ -29,7 +29,7 @@ int last_file = -1;
 
 }  // namespace
 
-// In the place of the C library's: the file stays open for the test.
+// This replaces the C library's function: the file stays open for the test.
 extern "C" int memfd_create(const char* name, unsigned flags) noexcept {
   const auto file = static_cast<int>(syscall(SYS_memfd_create, name, flags));
   if (last_file >= 0) close(last_file);

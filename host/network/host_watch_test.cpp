@@ -253,7 +253,8 @@ TEST_F(HostWatchTest, IsJoinedByAnyOfItsAddresses) {
 
 using Bytes = std::vector<std::byte>;
 
-// In the form of host_watch.h: a nonce and a number, a nonce and a proof, and a proof.
+// The messages have the form of host_watch.h: a nonce and a number, a nonce and a proof, and a
+// proof.
 constexpr std::size_t hello_bytes = 20;
 constexpr std::size_t answer_bytes = 32;
 constexpr std::size_t proof_bytes = 16;

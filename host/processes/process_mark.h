@@ -37,7 +37,7 @@ class ProcessMark {
 class MarkLookup {
  public:
   MarkLookup();
-  // Else it finds no name.
+  // False: the look-up finds no name.
   bool ok() const { return socket_.valid(); }
   bool is_taken(std::string_view name) const;
 

@@ -36,7 +36,7 @@ int status_of(pid_t child) {
   return status;
 }
 
-// In a process of its own, whose handlers stay there.
+// The test runs in a process of its own, whose handlers stay there.
 int in_child(int (*body)()) {
   calls.clear();
   const pid_t child = fork();

@@ -23,7 +23,7 @@
 
 namespace tombolo::mpi {
 
-// In front of the MPI's initialization. Calls no MPI.
+// Called in front of the MPI's initialization. It calls no MPI.
 void announce_process();
 // Behind MPI_Init, without which there is no MPI_COMM_WORLD: not by a session alone.
 void note_world();
@@ -40,7 +40,7 @@ Company company_of(MPI_Comm comm);
 // Both groups of an intercommunicator, of which all processes have agreed.
 void note_all_have_tombolo(MPI_Comm inter);
 
-// In front of MPI_Finalize.
+// Called in front of MPI_Finalize.
 void forget_members();
 
 }  // namespace tombolo::mpi

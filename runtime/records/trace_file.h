@@ -56,7 +56,7 @@ class TraceFile {
   Status begin();
   // The number in the name of the new file: 0 before begin() has succeeded.
   std::uint64_t draft() const { return file_.valid() ? draft_ : 0; }
-  // In another process than begin().
+  // Called in another process than begin().
   Status join(std::uint64_t draft);
   Status append(std::string_view text);
   // Puts the text that this process has appended on the disk, so that the next process finds the
