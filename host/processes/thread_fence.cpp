@@ -3,7 +3,6 @@
 
 #include <linux/membarrier.h>
 #include <sched.h>
-#include <sys/single_threaded.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -45,10 +44,6 @@ bool can_fence_threads() {
     answer.store(known, std::memory_order_relaxed);
   }
   return known % 2 != 0;
-}
-
-void ask_early_for_thread_fences() {
-  if (__libc_single_threaded != 0) (void)can_fence_threads();
 }
 
 void fence_threads() {

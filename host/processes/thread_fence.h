@@ -11,9 +11,6 @@ namespace tombolo::host {
 // a process tells the kernel, which takes some milliseconds where the process has several threads.
 bool can_fence_threads();
 
-// Asks can_fence_threads() if the process has one thread: before it starts others.
-void ask_early_for_thread_fences();
-
 // Each thread of the process passes a full fence between the call and its return. Stops the program
 // if the kernel, which has allowed the call before, refuses it.
 void fence_threads();

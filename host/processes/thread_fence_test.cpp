@@ -9,7 +9,6 @@
 #include <sys/wait.h>
 
 #include <cstdlib>
-#include <thread>
 
 #include "host/memory/testing/system_calls.h"
 
@@ -45,25 +44,6 @@ TEST_F(ThreadFenceDeathTest, AsksTheKernelEachTime) {
         std::exit(can && can_fence_threads() ? calls : 9);
       },
       ::testing::ExitedWithCode(2), "");
-}
-
-TEST_F(ThreadFenceDeathTest, AsksEarlyBeforeThereAreThreads) {
-  for (const bool threads : {false, true})
-    EXPECT_EXIT(
-        {
-          int calls = 0;
-          const Answering answering([&](const Call& call) {
-            if (call.number != SYS_membarrier) return testing::pass(call);
-            ++calls;
-            return 0L;
-          });
-          std::thread other;
-          if (threads) other = std::thread([] {});
-          ask_early_for_thread_fences();
-          if (threads) other.join();
-          std::exit(calls);
-        },
-        ::testing::ExitedWithCode(threads ? 0 : 2), "");
 }
 
 TEST_F(ThreadFenceDeathTest, CannotWhereTheKernelRefuses) {
