@@ -220,11 +220,11 @@ def built():
 def compiled(tmp_path_factory):
     folder = tmp_path_factory.mktemp("programs")
 
-    def compile_cpp(name: str, text: str) -> Path:
+    def compile_cpp(name: str, text: str, *options: str) -> Path:
         source, program = folder / f"{name}.cpp", folder / name
         if not program.exists():
             source.write_text(text)
-            subprocess.run(["c++", "-O1", "-Wall", source, "-o", program, *svp.flags()], check=True)
+            subprocess.run(["c++", "-O1", "-Wall", *options, source, "-o", program, *svp.flags()], check=True)
         return program
 
     return compile_cpp
@@ -361,8 +361,8 @@ def test_ends_kills_and_values_of_channels_cross_hosts(parts, hosts, part):
 
 @pytest.mark.parametrize("name", ["matrix", "tree"])
 def test_examples_have_the_results_that_they_have_on_one_host(compiled, hosts, name):
-    text = (paths.checkout() / f"examples/svp/{name}.cpp").read_text()
-    program = compiled(name, text)
+    root = paths.checkout()
+    program = compiled(name, (root / f"examples/svp/{name}.cpp").read_text(), f"-I{root}")
     here = ran(*COMMAND, "svp", "run", "-n", 4, "--workers", 1, program)
     assert here.returncode == 0, here.stderr
     done = ran(*hosts(program), **SETTINGS)

@@ -17,8 +17,9 @@ def matrix(cluster, tmp_path_factory) -> Path:
     for name in (svp.ARCHIVE, "libtombolo_svp_mpich.so", "libtombolo_svp_openmpi.so"):
         libraries.need_program(name)
     program = tmp_path_factory.mktemp("programs") / "matrix"
-    source = paths.checkout() / "examples/svp/matrix.cpp"
-    subprocess.run(["c++", "-O1", source, "-o", program, *svp.flags()], check=True)
+    root = paths.checkout()
+    command = ["c++", "-O1", f"-I{root}", root / "examples/svp/matrix.cpp", "-o", program, *svp.flags()]
+    subprocess.run(command, check=True)
     return program
 
 
