@@ -70,7 +70,6 @@ import collections
 import concurrent.futures
 import contextlib
 import dataclasses
-import datetime
 import hashlib
 import json
 import os
@@ -85,6 +84,7 @@ import threading
 import time
 
 import family_twins
+import slices
 from twin_text import blank_comments, closing
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -648,7 +648,7 @@ def parse_options():
     parser.add_argument("--only", metavar="REGEX", type=re.compile, default=re.compile(""))
     parser.add_argument("--tests", metavar="REGEX", type=re.compile, default=re.compile(""),
                         help="only test sources that match")
-    parser.add_argument("--slice", metavar="K/N", default="1/1", help="the K-th of N slices; day/N: that of the day of the year")
+    parser.add_argument("--slice", metavar="K/N", default="1/1", help=slices.HELP)
     parser.add_argument("--folders", nargs="+", default=["sync", "windows", "dsm", *MACHINES])
     parser.add_argument("--attempts", type=int, default=3,
                         help="runs of all tests before a twin counts as survivor")
@@ -657,25 +657,15 @@ def parse_options():
     parser.add_argument("--json", metavar="FILE", help="one JSON line for each twin")
     parser.add_argument("--cxx", default=os.environ.get("CXX", "g++"))
     options = parser.parse_args()
-    options.slice = slice_of(options.slice, datetime.datetime.now(datetime.UTC).timetuple().tm_yday)
+    options.slice = slices.slice_of(options.slice, slices.today())
     if options.slice is None:
-        parser.error("--slice: expected K/N with 1 <= K <= N, or day/N")
+        parser.error(f"--slice: {slices.EXPECTED}")
     return options
 
 
 def tests_but(left_out, tests):
     """GoogleTest's filter for them."""
     return f"{tests}-{':'.join(left_out)}" if left_out else tests
-
-
-def slice_of(text, day_of_year):
-    """(the first twin, one in so many), of K/N or day/N; None of anything else."""
-    match = re.fullmatch(r"(\d+|day)/([1-9]\d*)", text)
-    if not match:
-        return None
-    of = int(match[2])
-    first = day_of_year % of if match[1] == "day" else int(match[1]) - 1
-    return (first, of) if 0 <= first < of else None
 
 
 def run_all(twins, options, scratch):

@@ -99,19 +99,6 @@ def test_kinds_of_families_are_theirs_alone():
     assert not {twin.kind for twin in others} & {"told", "order", "edge", "check"}
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("1/4", (0, 4)), ("4/4", (3, 4)), ("day/20", (6, 20)), ("day/1", (0, 1)),
-     *((wrong, None) for wrong in ("0/4", "5/4", "1/0", "day", "day/0", "/4", "1/4x"))],
-)  # fmt: skip
-def test_a_slice_is_a_number_or_that_of_the_day(text, expected):
-    assert broken_twins.slice_of(text, 326) == expected
-
-
-def test_each_twin_is_in_the_slice_of_some_day():
-    assert {broken_twins.slice_of("day/20", day)[0] for day in range(1, 366)} == set(range(20))
-
-
 PROGRAM = pathlib.Path("windows/some_test.cpp")
 
 

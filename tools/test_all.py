@@ -71,7 +71,7 @@ SECTIONS = (
     Section("broken twins", ".env/cli/bin/python tools/broken_twins.py --slice day/60", 20, after="build", beside="python tests"),
     Section("asan build", "make build PRESET=asan", 40, beside="python tests"),
     Section("tsan build", "make build PRESET=tsan", 40, beside="python tests"),
-    Section("clang-tidy", "tools/check_tidy.py", 30, after="build", beside="python tests"),
+    Section("clang-tidy", "tools/check_tidy.py --slice day/6", 15, after="build", beside="python tests"),
     Section("demo", "./tombolo demo", 6, after="build"),
     Section("examples", "./tombolo demo --examples", 12, after="build"),
     Section("package", "tools/check_package.py", 6, after="build"),
