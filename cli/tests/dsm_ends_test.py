@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from dsm_test import COMMAND, TRANSPORTS, built, compile_c, run, sums  # noqa: F401
 from dsm_pthreads_test import all_ended, compiled
-from tombolo import dsm, dsm_progress
+from tombolo import dsm
 from tombolo.dsm import Choice
 
 ENDLESS = r"""
@@ -87,11 +87,23 @@ def test_a_killed_memory_server_ends_all_with_one_message(endless, shared_memory
 def memory_servers_of(program: int) -> list[int]:
     """Of a Pthreads program, in the order in which they were started, once there are two, or after 10 seconds."""
     for _ in range(1000):
-        found = [pid for pid in dsm_progress.family(program) if name_of(pid) == "tombolo-memory"]
+        found = [pid for pid in all_below(program) if name_of(pid) == "tombolo-memory"]
         if len(found) == 2:
             break
         time.sleep(0.01)
     return sorted(found, key=started_at)
+
+
+def all_below(program: int) -> list[int]:
+    """The process and all below it."""
+    found = [program]
+    for parent in found:
+        for task in Path(f"/proc/{parent}/task").glob("*/children"):
+            try:
+                found += [int(child) for child in task.read_text().split()]
+            except OSError:  # the thread has ended
+                continue
+    return found
 
 
 def started_at(pid: int) -> tuple[int, int]:

@@ -3,14 +3,13 @@
 
 import os
 import shlex
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tombolo import compilers, dsm, dsm_atomics, dsm_progress, dsm_pthreads, files, mpis, options, programs, settings
+from tombolo import compilers, dsm, dsm_atomics, dsm_pthreads, files, mpis, options, programs, settings
 from tombolo.errors import UserError
 
 TRANSPORT = "TOMBOLO_DSM_TRANSPORT"
@@ -97,15 +96,6 @@ def run(
             help="A trace of faults, pages and waits is written to this file; Perfetto opens it.", metavar="PATH"
         ),
     ] = None,
-    progress: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS",
-            help="A line on standard error tells the progress in so many seconds; 0 stands for none. [default: "
-            f"{dsm_progress.EVERY_SECONDS} where that is a terminal, else 0]",
-            min=0,
-        ),
-    ] = None,
     show: options.Show = False,
 ) -> None:
     """Run PROGRAM in one process for each thread.
@@ -115,8 +105,6 @@ def run(
     options.check_text(mpi=mpi, pool=pool, trace=trace)
     options.check_size("--memory", memory)
     options.check_size("--cache", cache)
-    if progress:
-        options.check_seconds("--progress", progress)
     program = programs.locate(command[0])
     dsm_pthreads.check_is_no_script(program)
     programs.check_is_without_mpi(program, "tombolo dsm run")
@@ -154,16 +142,16 @@ def run(
     words = [str(program), *command[1:]]
     if unchanged and chosen == "mpi":
         job = dsm_pthreads.mpi_job(words, threads, memory, cache, told, mpi, servers)
-        start(job.argv, job.env, show, progress)
+        start(job.argv, job.env, show)
     elif unchanged:
         most = dsm_pthreads.processes(threads)
         environment = dsm_pthreads.environment(most, memory, transport, machine, cache, told, trace, servers)
-        start(command, environment | choice.of_machine(), show, progress, str(program))
+        start(command, environment | choice.of_machine(), show, str(program))
     elif chosen == "mpi":
         job = dsm.mpi_job(replace(choice, transport=chosen), mpi, threads or 2, words)
-        start(job.argv, job.env, show, progress)
+        start(job.argv, job.env, show)
     else:
-        start(dsm.command(threads or 2, words), dsm.environment(choice), show, progress)
+        start(dsm.command(threads or 2, words), dsm.environment(choice), show)
 
 
 def check_of_transport(
@@ -218,22 +206,13 @@ def check_of_pthreads(
         raise UserError(f"{name}: {unchanged}. The processes of a Pthreads program {why[transport]}")
 
 
-def start(
-    argv: list[str],
-    environment: dict[str, str],
-    show: bool,
-    progress: float | None,
-    file: str | None = None,
-) -> None:
-    """In this process's place, or on the screen. `progress`: seconds between two lines; `file`: the
-    program, if argv[0] does not name it."""
+def start(argv: list[str], environment: dict[str, str], show: bool, file: str | None = None) -> None:
+    """The command takes this process's place, or is shown on the screen. `file`: the program, if argv[0]
+    does not name it."""
     if show:
         print(shlex.join(argv))
-        return
-    every = dsm_progress.EVERY_SECONDS if progress is None and sys.stderr.isatty() else progress
-    if every:
-        dsm_progress.begin(every)
-    programs.start(argv, environment, file)
+    else:
+        programs.start(argv, environment, file)
 
 
 @app.command("flags")
