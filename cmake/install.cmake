@@ -43,7 +43,7 @@ install(FILES ${papers} DESTINATION tombolo/data/scc)
 tombolo_install_targets(tombolo_mpi_mpich tombolo_mpi_openmpi tombolo_mpi_abi tombolo-settings)
 # Virtual shared memory: the libraries that programs are linked to or run with, the header, and the
 # launcher.
-tombolo_install_targets(tombolo_dsm tombolo_pthread tombolo-dsm tombolo_dsm_mpich tombolo_dsm_openmpi)
+tombolo_install_targets(tombolo_dsm tombolo_pthread tombolo_pthread_hosts tombolo-dsm tombolo_dsm_mpich tombolo_dsm_openmpi)
 # The one folder that users' programs include.
 install(DIRECTORY ${CMAKE_BINARY_DIR}/include/tombolo DESTINATION tombolo/include)
 if(TOMBOLO_BUILT STREQUAL "")

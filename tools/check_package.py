@@ -71,8 +71,8 @@ STEPS = {
             "tombolo doctor",
             here(
                 "mpich", "libtombolo_mpi_mpich.so", "libtombolo_mpi_openmpi.so", "libtombolo_mpi_abi.so", "tombolo-dsm",
-                "libtombolo_dsm.so", "libtombolo_pthread.so", "tombolo-svp", "libtombolo_families.a",
-                "libtombolo_svp_c.so", "tombolo dsm cc",
+                "libtombolo_dsm.so", "libtombolo_pthread.so", "libtombolo_pthread_hosts.so", "tombolo-svp",
+                "libtombolo_families.a", "libtombolo_svp_c.so", "tombolo dsm cc",
             ),
         ),
         alone("tombolo/dsm.h", "cc", "tombolo dsm flags"),

@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 from dsm_ends_test import memory_servers_of
 from dsm_hosts_test import CUT, GONE, LIMIT, LOST, OFF, environment, hosts, small_memory, wait_until_ended  # noqa: F401 (fixtures)
-from dsm_pthreads_test import CHECKS, TOO_MANY, all_ended, compiled, installed, processes_of, run
-from tombolo import dsm_pthreads, mpis
+from dsm_pthreads_test import CHECKS, TOO_MANY, all_ended, compiled, installed, ours, processes_of, run
+from tombolo import dsm_pthreads, libraries, mpis
+from tombolo.errors import UserError
 
 SIZES = {"TOMBOLO_DSM_HEAP": "48MiB", "TOMBOLO_DSM_CACHE": "4MiB"}
 
@@ -331,6 +332,49 @@ def test_a_host_without_room_in_its_shared_memory_is_named(small_memory):  # noq
     assert len(lines) == 1, done.stderr
     assert re.search(r"does not start: the 3 processes on host .* need \d+ bytes of /dev/shm, which has \d+ left", lines[0])
     assert done.stdout == "", "MPICH has left nothing there"
+
+
+# Whether its first process has the library of several hosts.
+LOADED = """
+#include <stdio.h>
+#include <string.h>
+int main(void) {
+  char line[4096];
+  FILE* maps = fopen("/proc/self/maps", "r");
+  while (fgets(line, sizeof line, maps) != NULL)
+    if (strstr(line, "libtombolo_pthread_hosts.so") != NULL) return puts("loaded") < 0;
+  return puts("not loaded") < 0;
+}
+"""
+
+
+def test_the_library_of_several_hosts_is_loaded_with_transport_mpi_alone(tmp_path):
+    program = compiled_text(tmp_path, "loaded.c", LOADED)
+    for transport in ("map", "window"):
+        assert ours([program], transport=transport).stdout == "not loaded\n"
+    assert launched([program], 2).stdout == "loaded\n"
+
+
+def test_the_library_of_several_hosts_shows_one_function_alone():
+    library = libraries.need_program(dsm_pthreads.HOSTS)
+    shown = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True)
+    assert [line.split()[-1] for line in shown.stdout.splitlines()] == ["tombolo_pthread_make_launched_team"]
+
+
+def test_a_missing_library_of_several_hosts_is_named(tmp_path, monkeypatch):
+    job = dsm_pthreads.mpi_job([str(compiled("ends_check")), "turns"], 2, mpi="mpich")
+    for name in (dsm_pthreads.LIBRARY, "libtombolo_dsm_mpich.so"):
+        (tmp_path / name).symlink_to(libraries.need_program(name))
+    argv = [word.replace(str(dsm_pthreads.library()), str(tmp_path / dsm_pthreads.LIBRARY)) for word in job.argv]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT, env=job.env)
+    assert (done.returncode != 0, done.stdout) == (True, "")
+    lines = [line for line in done.stderr.splitlines() if line.startswith("tombolo: ")]
+    assert len(lines) == 1, done.stderr
+    assert f"transport mpi cannot load its module: {tmp_path / dsm_pthreads.HOSTS}: " in lines[0]
+    # The command knows it before it starts a process.
+    monkeypatch.setenv("TOMBOLO_LIB_DIR", str(tmp_path))
+    with pytest.raises(UserError, match=f"{dsm_pthreads.HOSTS} is not in"):
+        dsm_pthreads.mpi_job(["program"], 2, mpi="mpich")
 
 
 # --- Two hosts ------------------------------------------------------------------------------------

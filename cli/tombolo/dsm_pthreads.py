@@ -10,6 +10,7 @@ from tombolo import dsm, dsm_atomics, launch, libraries, programs
 from tombolo.errors import UserError
 
 LIBRARY = "libtombolo_pthread.so"
+HOSTS = "libtombolo_pthread_hosts.so"  # which it loads with transport mpi
 LAUNCHED = 8  # processes with transport mpi, if no number is given
 # Threads beside those that a user asks for: the first, and those that read, write and wait for
 # signals. pigz has 2, zstd up to 3, pbzip2 4.
@@ -51,6 +52,7 @@ def mpi_job(
 ) -> launch.Job:
     """The same with transport mpi: by the launcher of an MPI, the first that this host has."""
     given = _settings(None, heap, "mpi", None, cache, stats, None, servers)
+    libraries.need_program(HOSTS)
     all_of_them = (processes or LAUNCHED) + dsm.memory_servers(servers)
     return launch.job(dsm.usable_mpi(mpi), all_of_them, program, None, extra=given)
 

@@ -64,6 +64,7 @@ PROGRAMS = {
     "libtombolo_dsm_mpich.so": ("dsm", "native"),
     "libtombolo_dsm_openmpi.so": ("dsm", "native"),
     "libtombolo_pthread.so": ("dsm", "native"),
+    "libtombolo_pthread_hosts.so": ("dsm", "native"),
     "tombolo-svp": ("svp", "native"),
     "libtombolo_families.a": ("svp", "native"),
     "tombolo-svp-bench": ("svp", "svp-bench"),

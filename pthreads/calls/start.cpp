@@ -32,7 +32,6 @@
 #include "host/memory/loaded_modules.h"
 #include "host/processes/fixed_addresses.h"
 #include "pthreads/calls/calls.h"
-#include "pthreads/hosts/launched_servers.h"
 #include "pthreads/program/program_layout.h"
 #include "runtime/engines/chosen_core.h"
 #include "runtime/options/dsm_options.h"
@@ -269,15 +268,12 @@ void start_program(char** arguments) {
   Settings settings;
   const Status understood = read_settings(settings);
   std::unique_ptr<ProgramMemories> kind;
-  ThreadedProgram::Launched launched;
+  OneSided* job = nullptr;
   if (settings.transport == TransportKind::mpi)
-    launched = {.job = join(arguments, settings, understood, kind),
-                .make_team = [](OneSided& job) -> std::unique_ptr<LaunchedTeam> {
-                  return std::make_unique<LaunchedServers>(job);
-                }};
+    job = join(arguments, settings, understood, kind);
   else
     alone.step(understood.ok() ? choose_kind(settings, kind) : understood);
-  ThreadedProgram::start(host, &at_thread_end, std::move(kind), launched);
+  ThreadedProgram::start(host, &at_thread_end, std::move(kind), job);
   ThreadedProgram& program = *ThreadedProgram::here();
   if (program.holds_memory()) program.hold_memory();
   runtime_hooks.cancellation_point = &end_if_cancelled;

@@ -14,9 +14,6 @@
 #include <cstring>
 #include <utility>
 
-#include "host/interrupts/wake_up.h"
-#include "pthreads/program/carried_signals.h"
-
 namespace tombolo::dsm {
 namespace {
 
@@ -31,8 +28,8 @@ constexpr std::chrono::seconds longest_leave{30};
 
 }  // namespace
 
-LaunchedServers::LaunchedServers(OneSided& job)
-    : job_(job), service_([this](int to, const ForwardedCall::Bytes& made) {
+LaunchedServers::LaunchedServers(OneSided& job, TeamRuntime& runtime)
+    : job_(job), runtime_(runtime), service_([this](int to, const ForwardedCall::Bytes& made) {
         const ForwardedCall::Bytes message = message_of(Kind::answer, made);
         const std::lock_guard lock(mutex_);
         if (!finished_) job_.post(to, message);
@@ -46,7 +43,7 @@ Status LaunchedServers::start() {
   noticed.sa_flags = SA_RESTART | SA_ONSTACK;
   if (sigaction(notice(), &noticed, nullptr) != 0)
     return Status::io(fmt::format("sigaction: {}", std::strerror(errno)));
-  if (job_.rank() != 0) TOMBOLO_TRY(keep_carriers());
+  if (job_.rank() != 0) TOMBOLO_TRY(runtime_.keep_carriers());
   job_.listen(this);
   return {};
 }
@@ -64,11 +61,8 @@ ForwardedCall::Bytes LaunchedServers::message_of(Kind kind, std::span<const std:
 
 void LaunchedServers::send(int to, Kind kind, std::span<const std::byte> contents) {
   const ForwardedCall::Bytes message = message_of(kind, contents);
-  const SignalsWait of_the_program(signals_);
-  host::call_on(stack_.memory(), [this, to, whole = std::span(message)] {
-    const host::CallsPass of_the_runtime;
-    job_.post(to, whole);
-  });
+  runtime_.apart(stack_.memory(), &signals_,
+                 [this, to, whole = std::span(message)] { job_.post(to, whole); });
 }
 
 void LaunchedServers::send(int to, Kind kind, int value) {
@@ -94,7 +88,7 @@ void LaunchedServers::forward_now(host::SystemCall& call, void (*looks)()) {
   for (;;) {
     send(0, Kind::call, request);
     if (ForwardedCall::finish(call, wait_for_answer(looks))) return;
-    if (interruptions_ == before && !host::will_be_woken()) continue;
+    if (interruptions_ == before && !runtime_.will_be_woken()) continue;
     call.result = -EINTR;  // its thread looks at the question
     return;
   }
@@ -108,7 +102,7 @@ ForwardedCall::Bytes LaunchedServers::wait_for_answer(void (*looks)()) {
       if (answer_) return *std::exchange(answer_, std::nullopt);
     }
     looks();
-    host::call_on(stack_.memory(), [this] { job_.progress(); });
+    runtime_.apart(stack_.memory(), nullptr, [this] { job_.progress(); });
     usleep(between_looks_us);
   }
 }
@@ -149,14 +143,11 @@ void LaunchedServers::hear(Kind kind, int value) {
   switch (kind) {
     case Kind::signal:
       ++interruptions_;
-      if (job_.rank() != 0 && is_withheld(value))
-        carry_signal(getpid(), value);
-      else
-        kill(getpid(), value);
+      runtime_.take_signal(value, job_.rank() == 0);
       return;
     case Kind::wake_up:
       ++interruptions_;
-      host::wake_up(getpid());
+      runtime_.wake_up();
       return;
     case Kind::exit:
     case Kind::end:
@@ -179,8 +170,7 @@ void LaunchedServers::on_signal(int) {
 bool LaunchedServers::all_have_left() const { return left_ == job_.size() - 1; }
 
 void LaunchedServers::end() {
-  host::call_on(stack_.memory(), [this] {
-    const host::CallsPass of_the_runtime;
+  runtime_.apart(stack_.memory(), nullptr, [this] {
     const int none = 0;
     const auto letter = message_of(Kind::end, std::as_bytes(std::span(&none, 1)));
     for (int other = 1; other < job_.size(); ++other) job_.post(other, letter);
@@ -206,10 +196,7 @@ void LaunchedServers::end() {
 void LaunchedServers::leave() {
   the_team = nullptr;
   send(0, Kind::left);
-  host::call_on(stack_.memory(), [this] {
-    const host::CallsPass of_the_runtime;
-    job_.finish();
-  });
+  runtime_.apart(stack_.memory(), nullptr, [this] { job_.finish(); });
 }
 
 }  // namespace tombolo::dsm

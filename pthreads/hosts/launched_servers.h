@@ -26,6 +26,7 @@
 #include "dsm/transport/mpi/one_sided.h"
 #include "pthreads/hosts/call_service.h"
 #include "pthreads/program/launched_team.h"
+#include "pthreads/program/team_runtime.h"
 
 namespace tombolo::dsm {
 
@@ -35,7 +36,7 @@ class LaunchedServers final : public LaunchedTeam, private OneSided::Listener {
   enum class Kind : std::uint32_t { signal, wake_up, exit, end, left, call, answer };
 
   // This process has no other team, and keeps this one to its end.
-  explicit LaunchedServers(OneSided& job);
+  LaunchedServers(OneSided& job, TeamRuntime& runtime);
 
   Status start() override;
   void tell_end_to(void (*exit_asked)(int status)) override { exit_asked_ = exit_asked; }
@@ -66,6 +67,7 @@ class LaunchedServers final : public LaunchedTeam, private OneSided::Listener {
   static void on_signal(int signal);
 
   OneSided& job_;
+  TeamRuntime& runtime_;
   std::atomic<void (*)(int)> exit_asked_{nullptr};
   OffStackMemory::Stack stack_;
   std::uint64_t signals_ = 0;  // of SignalsWait

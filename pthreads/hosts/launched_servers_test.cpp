@@ -130,7 +130,7 @@ class ForwardingServer : public testing::Test {
   std::size_t calls() const { return job.posted.size(); }
 
   Script& job = for_good(std::make_unique<Script>(1, 2));
-  LaunchedServers& team = for_good(std::make_unique<LaunchedServers>(job));
+  LaunchedServers& team = for_good(std::make_unique<LaunchedServers>(job, TeamRuntime::here()));
   std::array<char, 4> bytes{};
 
  private:
@@ -269,7 +269,7 @@ class FirstServer : public testing::Test {
     EXPECT_TRUE(team.start().ok());
   }
   Script& job = for_good(std::make_unique<Script>(0, 3));
-  LaunchedServers& team = for_good(std::make_unique<LaunchedServers>(job));
+  LaunchedServers& team = for_good(std::make_unique<LaunchedServers>(job, TeamRuntime::here()));
 };
 
 // As of a process that still waits for the others while the first one runs the program.

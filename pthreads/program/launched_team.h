@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: the processes that a launcher has started together with the first one, on any hosts, as
-// the program's start sees them. pthreads/hosts/ makes them, which this folder does not include.
+// the program's start sees them. A library of its own makes them (pthreads/hosts/), which is loaded
+// where a launcher has started the program, and which this folder does not include.
 //
+//   TOMBOLO_TRY(make_launched_team(job, team));
 //   Status started = team->start();            // in all processes, when the memory is there
 //   team->tell_end_to(&exit_asked);
 //   calls = team->calls({.program = number, .first = true, .ends = &ends, .looks = &looks});
@@ -18,6 +20,8 @@
 #include "pthreads/program/server_team.h"
 
 namespace tombolo::dsm {
+
+class OneSided;
 
 class LaunchedTeam : public ServerTeam {
  public:
@@ -38,5 +42,9 @@ class LaunchedTeam : public ServerTeam {
   // System calls about things of the program, not of this process. The team outlives the result.
   virtual std::unique_ptr<host::CallTarget> calls(const Facts& facts) = 0;
 };
+
+// This process has no other team, and keeps this one to its end. Errors: unsupported (the library
+// is not beside this one).
+Status make_launched_team(OneSided& job, std::unique_ptr<LaunchedTeam>& out);
 
 }  // namespace tombolo::dsm

@@ -95,16 +95,14 @@ ThreadedProgram::ThreadedProgram() = default;
 ThreadedProgram::~ThreadedProgram() = default;
 
 void ThreadedProgram::start(const HostThreads& host, AtEnd at_end,
-                            std::unique_ptr<ProgramMemories> kind, const Launched& launched) {
+                            std::unique_ptr<ProgramMemories> kind, OneSided* job) {
   runtime_starts_threads();
-  OneSided* const job = launched.job;
   const Agreement all(job);
   auto* const program = new ThreadedProgram();
   program->host_ = host;
   program->at_end_ = at_end;
   program->kind_ = std::move(kind);
   program->job_ = job;
-  program->make_team_ = launched.make_team;
   program->environment_ = environ;
   program->agree_with_others();
   all.step(program->make_memory());
@@ -320,7 +318,8 @@ void ThreadedProgram::be_member(int rank) {
 
 Status ThreadedProgram::start_launched_team() {
   if (job_ == nullptr) return {};
-  std::unique_ptr<LaunchedTeam> servers = make_team_(*job_);
+  std::unique_ptr<LaunchedTeam> servers;
+  TOMBOLO_TRY(make_launched_team(*job_, servers));
   TOMBOLO_TRY(servers->start());
   launched_ = servers.get();
   launched_calls_ = servers->calls({.program = first_process_,

@@ -60,16 +60,11 @@ class ThreadedProgram {
   // In the thread, when its function has ended in any way.
   using AtEnd = void (*)();
 
-  // The processes that a launcher has started, if it has.
-  struct Launched {
-    OneSided* job = nullptr;  // null: the processes are forked
-    std::unique_ptr<LaunchedTeam> (*make_team)(OneSided& job) = nullptr;
-  };
-  // By all processes of the job, if there is one; the memory is of its kind, and both outlive the
-  // program. An error ends the program with a message (agreement.h): no memory, settings that are
-  // not understood, a host that cannot.
+  // `job`: the processes that a launcher has started, which all call this; null: this process will
+  // fork them. The memory is of its kind; both outlive the program. An error ends the program with
+  // a message (agreement.h): no memory, settings that are not understood, a host that cannot.
   static void start(const HostThreads& host, AtEnd at_end, std::unique_ptr<ProgramMemories> kind,
-                    const Launched& launched);
+                    OneSided* job);
   // The one that the calls of this thread serve. Null before start(), while the runtime itself
   // calls, and in threads that are not the program's: then all calls are the C library's.
   static ThreadedProgram* here() { return catching && host::calls_pass() ? nullptr : served; }
@@ -223,9 +218,8 @@ class ThreadedProgram {
   std::unique_ptr<ProgramMemories> kind_;
   std::unique_ptr<ProgramLayout> layout_;
   std::span<std::byte> memory_;
-  std::span<std::byte> bases_;  // private memory of each process, for the C library's threads
-  OneSided* job_ = nullptr;     // null: the processes are forked
-  std::unique_ptr<LaunchedTeam> (*make_team_)(OneSided& job) = nullptr;
+  std::span<std::byte> bases_;    // private memory of each process, for the C library's threads
+  OneSided* job_ = nullptr;       // null: the processes are forked
   char** environment_ = nullptr;  // at the start, where no page of the memory is
   std::unique_ptr<ServerTeam> team_;
   LaunchedTeam* launched_ = nullptr;  // the team, if a launcher has started the processes

@@ -8,6 +8,7 @@
 #include <array>
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "host/processes/ancestors.h"
@@ -75,6 +76,20 @@ std::filesystem::path folder_of(const void* address) {
 
 }  // namespace
 
+Status load_library(const OwnLibrary& library, void*& out) {
+  void* loaded = nullptr;
+  std::string why;
+  for (const std::string& path :
+       {(folder_of(library.beside) / library.file).string(), library.file}) {
+    loaded = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (loaded != nullptr) break;
+    if (why.empty()) why = dlerror();
+  }
+  out = loaded == nullptr ? nullptr : dlsym(loaded, library.entry);
+  if (out != nullptr) return {};
+  return Status::unsupported(fmt::format("{} cannot load its module: {}", library.user, why));
+}
+
 Status load_mpi(const MpiModule& module) {
   if (is_loaded()) return {};
   const std::string named = text_of(*module.library);
@@ -97,18 +112,12 @@ Status load_mpi(const MpiModule& module) {
 Status load_module(const MpiModule& module, void*& out) {
   TOMBOLO_TRY(load_mpi(module));
   const bool openmpi = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") != nullptr;
-  const std::string file =
-      fmt::format("libtombolo_{}_{}.so", module.name, openmpi ? "openmpi" : "mpich");
-  void* loaded = nullptr;
-  std::string why;
-  for (const std::string& path : {(folder_of(module.beside) / file).string(), file}) {
-    loaded = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (loaded != nullptr) break;
-    if (why.empty()) why = dlerror();
-  }
-  out = loaded == nullptr ? nullptr : dlsym(loaded, module.entry);
-  if (out != nullptr) return {};
-  return Status::unsupported(fmt::format("{} cannot load its module: {}", module.user, why));
+  std::string file = fmt::format("libtombolo_{}_{}.so", module.name, openmpi ? "openmpi" : "mpich");
+  return load_library({.user = module.user,
+                       .file = std::move(file),
+                       .entry = module.entry,
+                       .beside = module.beside},
+                      out);
 }
 
 Status check_found(const MpiModule& module, int size) {

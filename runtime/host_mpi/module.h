@@ -10,6 +10,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "base/options.h"
@@ -24,6 +25,16 @@ struct MpiModule {
   const char* entry = nullptr;      // the function of the module that is wanted
   const void* beside = nullptr;     // an address in the library or program that asks
 };
+
+// A library of ours that a program or another library loads when it is needed.
+struct OwnLibrary {
+  std::string_view user{};       // of texts
+  std::string file{};            // its name
+  const char* entry = nullptr;   // the function of it that is wanted
+  const void* beside = nullptr;  // an address in the library or program that asks
+};
+// `out`: the function. Errors: unsupported (it is not there).
+Status load_library(const OwnLibrary& library, void*& out);
 
 // Loads that MPI alone.
 Status load_mpi(const MpiModule& module);

@@ -80,7 +80,10 @@ def _libraries() -> Iterator[Finding]:
             yield Finding(name, "yes", paths.shown(library))
         else:
             yield Finding(name, "no", "not there", libraries.hint())
-    programs = (native.NAME, dsm.LAUNCHER, dsm.LIBRARY, dsm_pthreads.LIBRARY, svp.LAUNCHER, svp.ARCHIVE, svp.LIBRARY_OF_C)
+    programs = (
+        native.NAME, dsm.LAUNCHER, dsm.LIBRARY, dsm_pthreads.LIBRARY, dsm_pthreads.HOSTS, svp.LAUNCHER, svp.ARCHIVE,
+        svp.LIBRARY_OF_C,
+    )  # fmt: skip
     for name in programs:
         program = libraries.find_program(name)
         if program:
