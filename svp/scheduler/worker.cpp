@@ -26,6 +26,7 @@ Worker::Worker(Pool& pool, const Core::Attachment& at, const Layout& layout)
       wanted_(deque_.wanted_word()),
       signal_(core_.word({core_.self(), layout.signal})),
       pool_(pool),
+      idle_policy_(pool.waiting()),
       next_victim_(Random::stream(at.seed, at.self).next()) {
   if (!ProcessRecords::here().traced()) return;
   trace_ = std::make_unique<FamilyTrace>(pool.name(), at.self);
@@ -159,11 +160,11 @@ void Worker::finish(Task& task) {
 void Worker::run_from_loop(Task& task) {
   using Clock = std::chrono::steady_clock;
   from_loop_ = &task;
-  const bool measured = steal_backoff_.measures();
+  const bool measured = idle_policy_.measures();
   const Clock::time_point start = measured ? Clock::now() : Clock::time_point();
   run_taken(task);
   from_loop_ = nullptr;
-  if (measured) steal_backoff_.worked(Clock::now() - start);
+  if (measured) idle_policy_.worked(Clock::now() - start);
 }
 
 bool Worker::attend() {
@@ -471,24 +472,23 @@ void Worker::work() {
 }
 
 void Worker::loop() {
-  std::optional<IdleWait> idle_wait;
   for (;;) {
     if (wanted()) attend();
     Strand* const next = handed_on_ == nullptr ? next_ready() : nullptr;
     if (next != nullptr) {
+      idle_policy_.end_wait();
       leave_to(*next);
-      idle_wait.reset();  // this stack has come back
     } else if (Task* const task = find_task()) {
       no_longer_idle();
-      idle_wait.reset();
+      idle_policy_.end_wait();
       run_from_loop(*task);
     } else if (pool_.stopping()) {
       if (running_ == &*main_) break;
       std::erase(spare_, &*main_);
       leave_to(*main_);
     } else {
-      if (!idle_wait.has_value()) idle_wait.emplace(pool_.waiting(), awaited());
-      idle(*idle_wait);
+      if (!idle_policy_.waits()) idle_policy_.begin_wait(awaited());
+      idle();
     }
   }
   no_longer_idle();
@@ -543,7 +543,7 @@ Task* Worker::find_task() {
   if (handed_on_ != nullptr) return std::exchange(handed_on_, nullptr);
   if (Task* const task = own_task()) return task;
   if (Task* const task = delegated_task()) return task;
-  return steal_backoff_.look() ? steal_from_any() : nullptr;
+  return idle_policy_.look() ? steal_from_any() : nullptr;
 }
 
 void Worker::no_longer_idle() {
@@ -552,7 +552,7 @@ void Worker::no_longer_idle() {
   pool_.idle.fetch_sub(1);
 }
 
-void Worker::idle(IdleWait& idle_wait) {
+void Worker::idle() {
   if (!is_idle_) {
     is_idle_ = true;
     pool_.idle.fetch_add(1);
@@ -560,28 +560,28 @@ void Worker::idle(IdleWait& idle_wait) {
   RemotePoller* const poller = RemotePoller::here();
   if (poller != nullptr && poller->poll()) return;
   if (poller != nullptr && std::exchange(has_slept_, false)) return give_way();
-  if (!idle_wait.wants_sleep()) {
-    const unsigned steps = steal_backoff_.is_quick() ? 1 : steps_between_looks;
-    for (unsigned i = 0; i < steps && (i == 0 || idle_wait.polls()); ++i) {
+  if (!idle_policy_.wants_sleep()) {
+    const std::uint32_t steps = idle_policy_.steps_to_look();
+    for (std::uint32_t i = 0; i < steps && (i == 0 || idle_policy_.polls()); ++i) {
       if (i != 0 && poller != nullptr && poller->poll()) return;
-      idle_wait.step();
+      idle_policy_.step();
     }
     return;
   }
   fall_asleep(number() == 0 ? poller : nullptr);
 }
 
-IdleWait::For Worker::awaited() const {
+IdlePolicy::For Worker::awaited() const {
   // The others do not sleep at the poller.
   const RemotePoller* const poller = RemotePoller::here();
   const bool there = number() == 0 && poller != nullptr && poller->wakes_at_once();
-  return there ? IdleWait::For::processes : IdleWait::For::workers;
+  return there ? IdlePolicy::For::processes : IdlePolicy::For::workers;
 }
 
 void Worker::fall_asleep(RemotePoller* poller) {
   free_spare_stacks();
   const std::uint64_t seen = core_.load(signal_);
-  const bool naps = steal_backoff_.sleeps(seen);
+  const bool naps = idle_policy_.sleeps(seen);
   Rest::announce(core_, &asleep_);
   pool_.sleeping.fetch_add(1);
   if (!naps) pool_.hungry.fetch_add(1);
@@ -590,12 +590,12 @@ void Worker::fall_asleep(RemotePoller* poller) {
   pool_.sleeping.fetch_sub(1);
   Rest::end(core_, &asleep_);
   has_slept_ = true;
-  steal_backoff_.wakes(core_.load(signal_));
+  idle_policy_.wakes(core_.load(signal_));
 }
 
 void Worker::sleep(std::uint64_t seen, bool naps, RemotePoller* poller) {
   using Clock = std::chrono::steady_clock;
-  const Clock::time_point end = naps ? Clock::now() + StealBackoff::nap : Clock::time_point::max();
+  const Clock::time_point end = naps ? Clock::now() + IdlePolicy::nap : Clock::time_point::max();
   const auto signalled = [&](std::uint64_t v) {
     return v != seen || (naps && Clock::now() >= end);
   };

@@ -19,7 +19,7 @@
 //                 stacks for tasks that others have taken: memory is bounded by depth times
 //                 workers.
 //             WK4 a worker that sleeps has asked all others for entries, but for a nap of bounded
-//                 length (steal_backoff.h); those that share one, deliver, finish or raise an alarm
+//                 length (idle_policy.h); those that share one, deliver, finish or raise an alarm
 //                 wake it. One that finishes does so only where the worker sleeps
 //                 (sleep_handshake.h): most poll.
 // Thread safety: here() and the functions below "Any thread" by any thread; the rest by the
@@ -40,12 +40,11 @@
 #include "svp/scheduler/alarm.h"
 #include "svp/scheduler/blocked.h"
 #include "svp/scheduler/handover.h"
-#include "svp/scheduler/idle_wait.h"
+#include "svp/scheduler/idle_policy.h"
 #include "svp/scheduler/inbox.h"
 #include "svp/scheduler/open_range.h"
 #include "svp/scheduler/sleep_handshake.h"
 #include "svp/scheduler/split_deque.h"
-#include "svp/scheduler/steal_backoff.h"
 #include "svp/scheduler/strand.h"
 #include "svp/scheduler/task.h"
 
@@ -189,8 +188,6 @@ class Worker {
   static constexpr unsigned pauses_of_far = 32;
   static constexpr unsigned pauses_of_queued = 512;
   static constexpr unsigned far_tries = 8;
-  // A worker that finds nothing looks some times at once, then a few times in a microsecond.
-  static constexpr unsigned steps_between_looks = 24;
   // Of open ranges: an outer one is larger, but deep programs have many.
   static constexpr unsigned most_ranges_looked_at = 64;
   static constexpr std::size_t most_parked = 64;
@@ -230,9 +227,9 @@ class Worker {
   void leave_to(Strand& next);
 
   void no_longer_idle();
-  void idle(IdleWait& idle_wait);
+  void idle();
   static void give_way();
-  IdleWait::For awaited() const;
+  IdlePolicy::For awaited() const;
   void fall_asleep(RemotePoller* poller);
   void sleep(std::uint64_t seen, bool naps, RemotePoller* poller);
   bool has_something_to_do(bool naps);
@@ -252,7 +249,7 @@ class Worker {
   std::size_t thread_guard_bytes_ = 0;
   bool is_idle_ = false;
   bool has_slept_ = false;  // since it gave way
-  StealBackoff steal_backoff_;
+  IdlePolicy idle_policy_;
   const Task* from_loop_ = nullptr;  // until it asks, or ends: another one may get its memory
   Task* handed_on_ = nullptr;        // taken, for loop() on another stack
   std::uint64_t next_victim_;
