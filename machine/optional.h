@@ -124,6 +124,22 @@ concept FencesAsymmetrically = requires(C& core) {
   { core.fence_heavy() } -> std::same_as<void>;
 };
 
+// A sleep on a word of any home, which the core that changes the word ends. sleep_on(word, seen)
+// sleeps while the word holds `seen`, by its low 32 bits, until wake_sleepers() is called for it,
+// and returns the idle hook's error as wait_until() does. It may end early, and lasts
+// WaitPolicy::sleep_us_max at most. Its look at the word and the beginning of its sleep are one
+// step: a wake-up that follows a change finds the sleeper, or the sleeper has seen the change.
+// wake_sleepers(word, most) ends up to `most` sleeps. A word that cores sleep on is changed by
+// atomic operations alone, which no later look for sleepers overtakes (R3).
+// Without it: pause, or wait_until where the word is at home.
+template <class C>
+concept SleepsOnWords = requires(C& core, typename C::Word word, std::uint64_t seen,
+                                 std::uint32_t most) {
+  { core.sleep_on(word, seen) } -> std::same_as<Status>;
+  { core.wake_sleepers(word, most) } -> std::same_as<void>;
+};
+inline constexpr std::uint32_t all_sleepers = 0x7fff'ffff;
+
 // ---- Threads ------------------------------------------------------------------------------------
 
 // several_threads(): from now on several threads of this process use the core, at once or in turn:
@@ -200,6 +216,7 @@ struct Extras {
   bool stores_alone = false;
   bool defers_stores = false;
   bool fences_asymmetrically = false;
+  bool sleeps_on_words = false;
   bool is_told_of_threads = false;
   bool wants_shared_memory = false;
   bool evicts_at_random = false;
@@ -219,6 +236,7 @@ inline constexpr Extras extras_of{.publishes_written = PublishesWritten<C>,
                                   .stores_alone = StoresAlone<C>,
                                   .defers_stores = DefersStores<C>,
                                   .fences_asymmetrically = FencesAsymmetrically<C>,
+                                  .sleeps_on_words = SleepsOnWords<C>,
                                   .is_told_of_threads = IsToldOfThreads<C>,
                                   .wants_shared_memory = WantsSharedMemory<C>,
                                   .evicts_at_random = EvictsAtRandom<C>,

@@ -73,6 +73,11 @@ struct Asymmetric : Example {
   void fence_light() {}
   void fence_heavy() { fence(); }
 };
+struct Sleeping : Example {
+  using Example::Example;
+  Status sleep_on(Word, std::uint64_t) { return {}; }
+  void wake_sleepers(Word, std::uint32_t) {}
+};
 struct Threaded : Example {
   using Example::Example;
   void several_threads() {}
@@ -122,6 +127,7 @@ TEST(Optional, EachIsRecognised) {
   expect_extras<Alone>({.stores_alone = true});
   expect_extras<Deferring>({.defers_stores = true});
   expect_extras<Asymmetric>({.fences_asymmetrically = true});
+  expect_extras<Sleeping>({.sleeps_on_words = true});
   expect_extras<Threaded>({.is_told_of_threads = true});
   expect_extras<Telling>({.tells_losses = true});
   expect_extras<Sited>({.names_sites = true});
@@ -146,6 +152,10 @@ struct FencesBlindly : Example {
   void fence_light() {}
   void fence_heavy() { fence(); }
 };
+struct SleepsForEver : Example {
+  using Example::Example;
+  Status sleep_on(Word, std::uint64_t) { return {}; }
+};
 struct NoRoomForShared : Example {
   using Example::Example;
   static std::size_t shared_bytes(std::span<const DataRegion>) { return 8; }
@@ -158,6 +168,7 @@ TEST(Optional, NearMissesAreNot) {
   expect_extras<HasViews>({});
   expect_extras<CannotClose>({});
   expect_extras<FencesBlindly>({});
+  expect_extras<SleepsForEver>({});
   expect_extras<NoRoomForShared>({});
   expect_extras<PublishesOneHome>({});
 }

@@ -18,6 +18,7 @@
 #include "base/copy.h"
 #include "host/memory/foreign_memory.h"
 #include "host/memory/long_copy.h"
+#include "host/waiting/futex.h"
 #include "host/waiting/host_waiting.h"
 #include "machine/optional.h"
 
@@ -59,6 +60,15 @@ class Core {
   }
   Status pause(std::uint64_t ns) { return host::pause(at_.waiting, at_.idle, ns); }
   void notify(machine::Home home) { bell(home).ring(); }
+  // The kernel looks at the word and begins the sleep in one step.
+  Status sleep_on(Word word, std::uint64_t seen) {
+    host::sleep_on(host::low_half(*word), static_cast<std::uint32_t>(seen),
+                   at_.waiting.sleep_us_max);
+    return at_.idle != nullptr ? at_.idle->idle() : Status();
+  }
+  void wake_sleepers(Word word, std::uint32_t most) {
+    host::wake(host::low_half(*word), static_cast<int>(most));
+  }
 
   Status read(machine::DataPlace place, void* out, std::size_t bytes) {
     const machine::DataRegion& region = at_.data[place.home];
@@ -184,7 +194,9 @@ class Core {
   Attachment at_;
 };
 static_assert(machine::Core<Core>);
-static_assert(machine::extras_of<Core> ==
-              machine::Extras{.serves_pieces = true, .views_ranges = true, .maps_parts = true});
+static_assert(machine::extras_of<Core> == machine::Extras{.serves_pieces = true,
+                                                          .views_ranges = true,
+                                                          .maps_parts = true,
+                                                          .sleeps_on_words = true});
 
 }  // namespace tombolo::coherent

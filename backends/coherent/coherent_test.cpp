@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: regions that are mapped in part: which bytes come from the mapping and which by the
 // kernel's copies. The mapping and the memory behind the kernel's copies differ here, so that a
-// wrong way shows.
+// wrong way shows. Sleeps on words: how they begin and end.
 #include "backends/coherent/coherent.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <string>
+#include <thread>
 #include <utility>
 
 namespace tombolo::coherent {
@@ -133,6 +135,66 @@ TEST_F(PartlyMapped, HasAViewOfWhatIsMapped) {
   EXPECT_EQ(core_.view({1, start + length}), nullptr);
   EXPECT_EQ(core_.view({0, 3}, bytes - 3), reinterpret_cast<std::byte*>(own_.data()) + 3)
       << "the own region is reached by address";
+}
+
+// ---- Sleeps on words ----------------------------------------------------------------------------
+
+class CountingHook : public machine::IdleHook {
+ public:
+  Status idle() override { return ++calls == 1 ? Status() : Status::process_failed(3, "it died"); }
+  int calls = 0;
+};
+
+class Sleeps : public testing::Test {
+ protected:
+  Core core(std::uint32_t microseconds, machine::IdleHook* hook = nullptr) {
+    Attachment at;
+    at.sync = sync_.data();
+    at.sync_bytes_per_home = sync_.size();
+    at.waiting.sleep_us_max = microseconds;
+    at.idle = hook;
+    return Core(at);
+  }
+  static constexpr machine::SyncPlace place{0, 128};
+  static constexpr std::uint32_t hour = 3'600'000'000;
+  static constexpr std::uint64_t high = std::uint64_t{1} << 40;
+
+  alignas(64) std::array<std::byte, 256> sync_{};
+};
+
+TEST_F(Sleeps, DoNotBeginWhereTheWordIsAnother) {
+  Core here = core(hour);
+  here.store(here.word(place), high + 1);
+  ASSERT_TRUE(here.sleep_on(here.word(place), high).ok());
+}
+
+TEST_F(Sleeps, EndByTheBoundWithTheErrorOfTheHook) {
+  CountingHook hook;
+  Core here = core(1, &hook);
+  EXPECT_TRUE(here.sleep_on(here.word(place), 0).ok());
+  EXPECT_EQ(here.sleep_on(here.word(place), 0).rank(), 3);
+  EXPECT_EQ(hook.calls, 2);
+}
+
+// Without the wake-up the sleepers sleep for an hour.
+TEST_F(Sleeps, EndByAWakeUpEach) {
+  Core here = core(hour);
+  const Core::Word word = here.word(place);
+  std::atomic<int> ended{0};
+  const auto sleep = [&] {
+    Core there = core(hour);
+    while (there.load(word) == high) EXPECT_TRUE(there.sleep_on(word, high).ok());
+    ++ended;
+  };
+  here.store(word, high);
+  std::jthread first(sleep);
+  std::jthread second(sleep);
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  here.exchange(word, high + 1);
+  while (ended != 2) {
+    here.wake_sleepers(word, 1);
+    std::this_thread::yield();
+  }
 }
 
 }  // namespace

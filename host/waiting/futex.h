@@ -13,6 +13,12 @@
 
 namespace tombolo::host {
 
+// The half of a word by which processes sleep on it: the one that changes with small numbers.
+inline const std::uint32_t* low_half(const std::atomic<std::uint64_t>& word) {
+  constexpr bool low_first = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
+  return reinterpret_cast<const std::uint32_t*>(&word) + (low_first ? 0 : 1);
+}
+
 // Sleeps until woken, unless the word is not `seen`; at most so long. May return early.
 inline void sleep_on(const std::uint32_t* word, std::uint32_t seen, std::uint32_t microseconds) {
   const timespec limit{microseconds / 1000000, (microseconds % 1000000) * 1000L};

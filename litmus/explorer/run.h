@@ -134,6 +134,11 @@ class Run {
   template <class Predicate>
   void wait(machine::Home core, std::size_t word, Predicate& predicate) {
     note_wait(core, word);
+    sleep(core, word, predicate);
+  }
+  // The same without the duties of R6: a core that sleeps on a word of any home is woken by it.
+  template <class Predicate>
+  void sleep(machine::Home core, std::size_t word, Predicate& predicate) {
     stop(core, {.kind = Operation::Kind::wait,
                 .word = word,
                 .holds = [](void* p, std::uint64_t v) { return (*static_cast<Predicate*>(p))(v); },

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "litmus/explorer/sleeper.h"
 #include "litmus/programs/barrier_program.h"
 #include "litmus/programs/counter_program.h"
 #include "litmus/programs/omitting.h"
 #include "litmus/programs/protocols.h"
 #include "litmus/programs/registry.h"
 #include "litmus/programs/scripts.h"
+#include "litmus/programs/watched_program.h"
 #include "sync/barriers/centralized_barrier.h"
 #include "sync/barriers/dissemination_barrier.h"
+#include "sync/broken/hasty_watched_word.h"
+#include "sync/broken/uncounted_watched_word.h"
+#include "sync/locks/broken/forgetful_sleeping_mutex.h"
 #include "sync/locks/broken/hasty_reader_bias.h"
+#include "sync/locks/broken/unmarked_sleeping_mutex.h"
 
 namespace tombolo::litmus {
 namespace {
@@ -21,6 +27,8 @@ using NoFirstFence = Omitting<Explored, Omit::fence, 2, 0>;
 using NoSecondFence = Omitting<Explored, Omit::fence, 2, 1>;
 using NoAtomics = Divided<Explored>;
 using NoNotify = Omitting<Explored, Omit::notify>;
+using NoWakeUp = Omitting<ExploredSleeper<>, Omit::wake_sleepers>;
+using DividedSleeper = Divided<ExploredSleeper<>>;
 
 // For ExploredLoadsStores, whose bakery calls the fences of its base.
 template <unsigned Which>
@@ -52,8 +60,8 @@ class List {
   }
   template <class C, template <class> class Locks>
   void lock(const std::string& name, const std::string& about, Script (*script)(machine::Home),
-            Writing writing = Writing::cached) {
-    add(name, about, 2, [=](machine::Home n) -> std::unique_ptr<Program> {
+            Writing writing = Writing::cached, machine::Home cores = 2) {
+    add(name, about, cores, [=](machine::Home n) -> std::unique_ptr<Program> {
       return std::make_unique<SectionProgram<C, Locks<C>>>(script(n), writing);
     });
   }
@@ -83,6 +91,12 @@ class List {
   void counter(const std::string& name, const std::string& about, bool with_flag) {
     add(name, about, 2, [=](machine::Home n) -> std::unique_ptr<Program> {
       return std::make_unique<CounterProgram<C>>(n, 1, with_flag);
+    });
+  }
+  template <class C, class Watched = sync::WatchedWord<C>>
+  void watched(const std::string& name, const std::string& about) {
+    add("watched-word/" + name, about, 2, [](machine::Home n) -> std::unique_ptr<Program> {
+      return std::make_unique<WatchedProgram<C, Watched>>(n);
     });
   }
   std::vector<ExploredProgram> take() { return std::move(list_); }
@@ -116,6 +130,28 @@ void add_locks(List& list) {
                                script[0].push_back(shared0);
                                return script;
                              });
+}
+
+template <class C>
+using Forgetful = SleepingMutexes<C, sync::broken::ForgetfulSleepingMutex<C>>;
+template <class C>
+using Unmarked = SleepingMutexes<C, sync::broken::UnmarkedSleepingMutex<C>>;
+
+void add_sleeps(List& list) {
+  using Sleeper = ExploredSleeper<>;
+  list.lock<DividedSleeper, SleepingMutexesOf>("sleeping-mutex/divided-atomics",
+                                               "atomics are a load and a store", writers);
+  list.lock<NoWakeUp, SleepingMutexesOf>("sleeping-mutex/no-wake-up",
+                                         "a release wakes no core that sleeps", writers);
+  list.lock<Sleeper, Unmarked>("sleeping-mutex/unmarked", "cores sleep without a mark", writers);
+  list.lock<Sleeper, Forgetful>("sleeping-mutex/forgetful",
+                                "a woken core forgets that others sleep", writers_once,
+                                Writing::through, 3);
+  list.watched<NoWakeUp>("no-wake-up", "a change wakes no core that sleeps");
+  list.watched<Sleeper, sync::broken::HastyWatchedWord<Sleeper>>(
+      "hasty", "a change looks for sleepers before it is made");
+  list.watched<Sleeper, sync::broken::UncountedWatchedWord<Sleeper>>(
+      "uncounted", "sleepers count themselves after their last look");
 }
 
 void add_epochs(List& list) {
@@ -154,6 +190,7 @@ void add_others(List& list) {
 std::vector<ExploredProgram> broken_programs() {
   List list;
   add_locks(list);
+  add_sleeps(list);
   add_epochs(list);
   add_others(list);
   return list.take();

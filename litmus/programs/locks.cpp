@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "litmus/explorer/sleeper.h"
 #include "litmus/programs/registry.h"
 #include "litmus/programs/scripts.h"
 
@@ -11,12 +12,13 @@ class List {
  public:
   template <template <class> class Locks, class C = Explored>
   void add(const std::string& name, const std::string& about, Make script,
-           Writing writing = Writing::cached, Bounds bounds = {}) {
+           Writing writing = Writing::cached, Bounds bounds = {}, machine::Home cores = 2) {
     list_.push_back({.name = name,
                      .about = about,
                      .bounds = bounds,
-                     .make = [=](machine::Home cores) -> std::unique_ptr<Program> {
-                       return std::make_unique<SectionProgram<C, Locks<C>>>(script(cores), writing);
+                     .cores = cores,
+                     .make = [=](machine::Home n) -> std::unique_ptr<Program> {
+                       return std::make_unique<SectionProgram<C, Locks<C>>>(script(n), writing);
                      }});
   }
   template <class Family>
@@ -67,6 +69,14 @@ std::vector<ExploredProgram> lock_programs() {
   list.add_mutex<Mcs>("mcs");
   list.add<BakeryMutex>("bakery-mutex/writers", "cores take the mutex once", writers_once);
   list.add_mutex<SpinMutexes>("spin-mutex");
+  list.add<SleepingMutexesOf, ExploredSleeper<>>(
+      "sleeping-mutex/of-two", "two cores take the mutex twice", writers, Writing::through);
+  list.add<SleepingMutexesOf, ExploredSleeper<1>>(
+      "sleeping-mutex/early", "the same where the first sleep of each core ends by itself", writers,
+      Writing::through);
+  list.add<SleepingMutexesOf, ExploredSleeper<>>(
+      "sleeping-mutex/of-three", "three cores take the mutex once", writers_once, Writing::through,
+      {.evictions = 0, .preemptions = 4}, 3);
   return list.take();
 }
 

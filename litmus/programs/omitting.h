@@ -13,7 +13,16 @@
 
 namespace tombolo::litmus {
 
-enum class Omit : std::uint8_t { publish, refresh, drain, fence, fence_heavy, wait, notify };
+enum class Omit : std::uint8_t {
+  publish,
+  refresh,
+  drain,
+  fence,
+  fence_heavy,
+  wait,
+  notify,
+  wake_sleepers
+};
 
 template <machine::Core C, Omit What, unsigned Every = 1, unsigned Which = 0>
 class Omitting : public machine::testing::Forwarding<C> {
@@ -43,6 +52,10 @@ class Omitting : public machine::testing::Forwarding<C> {
   }
   void notify(machine::Home home) {
     if (!omits(Omit::notify)) Base::notify(home);
+  }
+  void wake_sleepers(typename Base::Word word,
+                     std::uint32_t most) requires machine::SleepsOnWords<C> {
+    if (!omits(Omit::wake_sleepers)) Base::wake_sleepers(word, most);
   }
 
  private:

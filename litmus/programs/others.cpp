@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "litmus/explorer/explored.h"
+#include "litmus/explorer/sleeper.h"
 #include "litmus/programs/barrier_program.h"
 #include "litmus/programs/counter_program.h"
 #include "litmus/programs/protocols.h"
 #include "litmus/programs/registry.h"
+#include "litmus/programs/watched_program.h"
 #include "sync/barriers/centralized_barrier.h"
 #include "sync/barriers/dissemination_barrier.h"
 
@@ -40,6 +42,19 @@ ExploredProgram counter(const std::string& name, bool with_flag) {
           }};
 }
 
+template <unsigned early>
+ExploredProgram watched(const std::string& name, const std::string& about, machine::Home cores,
+                        const Bounds& bounds = {}) {
+  using C = ExploredSleeper<early>;
+  return {.name = "watched-word/" + name,
+          .about = about,
+          .bounds = bounds,
+          .cores = cores,
+          .make = [](machine::Home n) -> std::unique_ptr<Program> {
+            return std::make_unique<WatchedProgram<C, sync::WatchedWord<C>>>(n);
+          }};
+}
+
 }  // namespace
 
 std::vector<ExploredProgram> other_programs() {
@@ -55,6 +70,10 @@ std::vector<ExploredProgram> other_programs() {
       counter<ExploredTestAndSet>("atomics-by-test-and-set/store", true),
       counter<ExploredLoadsStores>("atomics-by-bakery/draw", false),
       counter<ExploredLoadsStores>("atomics-by-bakery/store", true),
+      watched<0>("one", "core 1 changes a word twice, core 0 sleeps until it has", 2),
+      watched<0>("two", "the same with two cores that sleep", 3,
+                 {.evictions = 0, .preemptions = 3}),
+      watched<1>("early", "core 0 sleeps, and the first time until the sleep ends by itself", 2),
   };
 }
 

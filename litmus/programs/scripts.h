@@ -9,6 +9,7 @@
 #include "sync/locks/families.h"
 #include "sync/locks/mcs_lock.h"
 #include "sync/locks/mutex.h"
+#include "sync/locks/sleeping_mutex.h"
 
 namespace tombolo::litmus {
 
@@ -62,9 +63,9 @@ using Mcs = MutexLocks<C, sync::McsLock<C>>;
 template <class C>
 using BakeryMutex = MutexLocks<C, sync::BakeryMutexes<C>>;
 
-// A word at each home.
-template <class C>
-class SpinMutexes {
+// A mutex that is a word, at each home.
+template <class C, class Mutex>
+class WordMutexes {
  public:
   struct Layout {
     machine::Offset word = 0;
@@ -72,7 +73,9 @@ class SpinMutexes {
   static Layout take(machine::SyncLayout& layout, machine::Home) {
     return {.word = layout.take_lines(1)};
   }
-  SpinMutexes(C& core, Layout layout) : core_(core), layout_(layout), mutex_(core) {}
+  template <class... Options>
+  WordMutexes(C& core, Layout layout, Options... options)
+      : core_(core), layout_(layout), mutex_(core, options...) {}
   Status lock(const Section& section) { return mutex_.acquire(word(section)); }
   void unlock(const Section& section) { mutex_.release(word(section)); }
 
@@ -80,7 +83,18 @@ class SpinMutexes {
   auto word(const Section& section) { return core_.word({section.target, layout_.word}); }
   C& core_;
   Layout layout_;
-  sync::SpinMutex<C> mutex_;
+  Mutex mutex_;
 };
+template <class C>
+using SpinMutexes = WordMutexes<C, sync::SpinMutex<C>>;
+// One that polls but once before it sleeps.
+template <class C, class Mutex = sync::SleepingMutex<C>>
+class SleepingMutexes : public WordMutexes<C, Mutex> {
+ public:
+  using typename WordMutexes<C, Mutex>::Layout;
+  SleepingMutexes(C& core, Layout layout) : WordMutexes<C, Mutex>(core, layout, 1u) {}
+};
+template <class C>
+using SleepingMutexesOf = SleepingMutexes<C>;
 
 }  // namespace tombolo::litmus

@@ -83,6 +83,12 @@ class Forwarding {
   }
   void fence_light() requires FencesAsymmetrically<C> { core_.fence_light(); }
   void fence_heavy() requires FencesAsymmetrically<C> { core_.fence_heavy(); }
+  Status sleep_on(Word word, std::uint64_t seen) requires SleepsOnWords<C> {
+    return core_.sleep_on(word, seen);
+  }
+  void wake_sleepers(Word word, std::uint32_t most) requires SleepsOnWords<C> {
+    core_.wake_sleepers(word, most);
+  }
   void several_threads() requires IsToldOfThreads<C> { core_.several_threads(); }
   void set_site(std::uint64_t site) requires NamesSites<C> { core_.set_site(site); }
   void hand_back() requires KeepsViewsApart<C> { core_.hand_back(); }

@@ -26,6 +26,7 @@ static_assert(machine::Core<ThreadCore>);
 static_assert(machine::extras_of<ThreadCore> == machine::Extras{.serves_pieces = true,
                                                                 .views_ranges = true,
                                                                 .maps_parts = true,
-                                                                .fences_asymmetrically = true});
+                                                                .fences_asymmetrically = true,
+                                                                .sleeps_on_words = true});
 
 }  // namespace tombolo::runtime

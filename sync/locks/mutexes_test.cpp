@@ -13,6 +13,7 @@
 #include "sync/locks/bakery_lock.h"
 #include "sync/locks/mcs_lock.h"
 #include "sync/locks/mutex.h"
+#include "sync/locks/sleeping_mutex.h"
 #include "sync/testing/cases.h"
 
 namespace tombolo::sync {
@@ -25,15 +26,14 @@ using testing::Deadline;
 using testing::Obituary;
 using testing::Record;
 
-template <class M>
-struct Spin {
+template <class M, template <class> class Mutex>
+struct AtAWord {
   using Machine = M;
-  static constexpr const char* name = "spin";
   struct Layout {
     machine::Offset word = 0;
   };
   static Layout take(machine::SyncLayout& layout, Home) { return {layout.take_lines(1)}; }
-  Spin(M& machine, Layout layout) : core(machine), at(layout), mutex(machine) {}
+  AtAWord(M& machine, Layout layout) : core(machine), at(layout), mutex(machine) {}
   Status acquire(Home target) { return mutex.acquire(core.word({target, at.word})); }
   Status release(Home target) {
     mutex.release(core.word({target, at.word}));
@@ -41,7 +41,17 @@ struct Spin {
   }
   M& core;
   Layout at;
-  SpinMutex<M> mutex;
+  Mutex<M> mutex;
+};
+template <class M>
+struct Spin : AtAWord<M, SpinMutex> {
+  static constexpr const char* name = "spin";
+  using AtAWord<M, SpinMutex>::AtAWord;
+};
+template <class M>
+struct Sleeping : AtAWord<M, SleepingMutex> {
+  static constexpr const char* name = "sleeping";
+  using AtAWord<M, SleepingMutex>::AtAWord;
 };
 template <class M>
 struct Mcs : McsLock<M> {
@@ -127,24 +137,76 @@ TYPED_TEST(ThreadedMutexes, FaultOfTheHookEndsEveryWait) {
 }
 
 template <class Case>
-class SpinOnly : public Mutexes<Case> {};
+class AtWords : public Mutexes<Case> {};
 using SpinCases = testing::Product<AllMachines, Spin>;
-TYPED_TEST_SUITE(SpinOnly, SpinCases, testing::CaseNames);
+TYPED_TEST_SUITE(AtWords, SpinCases, testing::CaseNames);
 
-TYPED_TEST(SpinOnly, NamesItsHolder) {
-  using C = typename TestFixture::Machine;
+// Shared by the suites of mutexes that are words.
+template <class C, class Case>
+void expect_named(C& core, Case& at_word) {
+  const auto word = core.word({0, at_word.at.word});
+  Home holder = 7;
+  EXPECT_FALSE(at_word.mutex.held(word, holder));
+  ASSERT_TRUE(at_word.mutex.try_acquire(word));
+  EXPECT_FALSE(at_word.mutex.try_acquire(word));
+  EXPECT_TRUE(at_word.mutex.held(word, holder));
+  EXPECT_EQ(holder, 1u);
+  at_word.mutex.release(word);
+  EXPECT_FALSE(at_word.mutex.held(word, holder));
+}
+
+TYPED_TEST(AtWords, NameTheirHolder) {
   Deadline deadline(seconds(60));
-  this->run(2, deadline, [&](C& core, TypeParam& spin) {
-    if (core.self() == 0) return;
-    const auto word = core.word({0, spin.at.word});
-    Home holder = 7;
-    EXPECT_FALSE(spin.mutex.held(word, holder));
-    ASSERT_TRUE(spin.mutex.try_acquire(word));
-    EXPECT_FALSE(spin.mutex.try_acquire(word));
-    EXPECT_TRUE(spin.mutex.held(word, holder));
-    EXPECT_EQ(holder, 1u);
-    spin.mutex.release(word);
-    EXPECT_FALSE(spin.mutex.held(word, holder));
+  this->run(2, deadline, [&](auto& core, TypeParam& spin) {
+    if (core.self() == 1) expect_named(core, spin);
+  });
+}
+
+// Those that sleep need a machine that has sleeps on words.
+template <class Case>
+class SleepingOnly : public Mutexes<Case> {};
+using SleepingCases = testing::Product<TypeList<coherent::Core>, Sleeping>;
+TYPED_TEST_SUITE(SleepingOnly, SleepingCases, testing::CaseNames);
+
+TYPED_TEST(SleepingOnly, Excludes) {
+  this->excludes(2, 4000);
+  this->excludes(8, 400);
+}
+
+TYPED_TEST(SleepingOnly, NamesItsHolderThoughOthersSleep) {
+  Deadline deadline(seconds(60));
+  std::atomic<bool> held{false};
+  this->run(2, deadline, [&](auto& core, TypeParam& sleeping) {
+    const auto word = core.word({0, sleeping.at.word});
+    if (core.self() == 1) {
+      expect_named(core, sleeping);
+      ASSERT_TRUE(sleeping.mutex.try_acquire(word));
+      held = true;
+      while (core.load(word) == 2) ASSERT_TRUE(core.pause(5000).ok());  // until it is marked
+      Home holder = 7;
+      EXPECT_TRUE(sleeping.mutex.held(word, holder));
+      EXPECT_EQ(holder, 1u);
+      sleeping.mutex.release(word);
+      return;
+    }
+    while (!held) std::this_thread::yield();
+    ASSERT_TRUE(sleeping.mutex.acquire(word).ok());
+    sleeping.mutex.release(word);
+  });
+}
+
+TYPED_TEST(SleepingOnly, FaultOfTheHookEndsItsWait) {
+  Obituary obituary(seconds(60));
+  std::atomic<bool> held{false};
+  this->run(2, obituary, [&](auto& core, TypeParam& sleeping) {
+    if (core.self() == 1) {
+      ASSERT_TRUE(sleeping.acquire(0).ok());
+      obituary.announce(1);
+      held = true;
+      return;
+    }
+    while (!held) std::this_thread::yield();
+    EXPECT_EQ(sleeping.acquire(0).code(), Code::process_failed);
   });
 }
 
