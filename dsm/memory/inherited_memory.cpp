@@ -2,46 +2,31 @@
 #include "dsm/memory/inherited_memory.h"
 
 #include <array>
-#include <climits>
 
 #include "base/check.h"
-#include "base/rounding.h"
 #include "host/memory/page.h"
 #include "host/memory/placed_memory.h"
 #include "host/memory/raw_calls.h"
-#include "host/waiting/futex.h"
-#include "machine/waiting.h"
 
 namespace tombolo::dsm {
 namespace {
 
-using Count = InheritedMemory::Count;
+using Core = InheritedMemory::Core;
 
-constexpr std::size_t line_bytes = 64;
-constexpr std::uint32_t counts_of_sleepers = 1024;
+constexpr WordIndex counts_of_sleepers = 1024;
 constexpr std::uint32_t longest_sleep = 10'000;  // microseconds
 // Of some 50 ns each, then sleep: a processor that is given away without a sleep may stay away for
 // a time slice.
 constexpr std::uint32_t polls = 100;
 
-constexpr std::uint32_t free_lock = 0;
-constexpr std::uint32_t held = 1;
-constexpr std::uint32_t wanted = 2;
-
-const std::uint32_t* futex_of(const Count& count) {
-  return reinterpret_cast<const std::uint32_t*>(&count);
-}
-// The half of the word that changes with small numbers.
-const std::uint32_t* futex_of(const InheritedMemory::Word& word) {
-  constexpr bool low_first = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
-  return reinterpret_cast<const std::uint32_t*>(&word) + (low_first ? 0 : 1);
-}
-
-std::size_t bytes_of_words(const MemoryPlan& plan) {
-  return round_up(plan.words * sizeof(InheritedMemory::Word), line_bytes);
-}
-std::size_t bytes_of_locks(const MemoryPlan& plan) {
-  return round_up(plan.locks * sizeof(Count), line_bytes);
+// The words lie in one block, of home 0.
+Core::Attachment attachment(Thread self, Thread threads, std::byte* shared) {
+  Core::Attachment at;
+  at.self = self;
+  at.cores = threads;
+  at.sync = shared;
+  at.waiting.sleep_us_max = longest_sleep;
+  return at;
 }
 
 Status barriers_are_not_there() {
@@ -56,7 +41,7 @@ Status InheritedMemories::make(const MemoryPlan& plan) {
   host::Segment program;
   TOMBOLO_TRY(host::Segment::create_anonymous(plan.at.size(), "program", program));
   TOMBOLO_TRY(
-      host::Segment::create_anonymous(InheritedMemory::bytes_for(plan), "runtime", runtime_));
+      host::Segment::create_anonymous(InheritedMemory::take(plan).bytes, "runtime", runtime_));
   program.seal();
   runtime_.seal();
   TOMBOLO_TRY(host::place_in_front(program.data(), plan.at, plan.filled));
@@ -70,8 +55,7 @@ Status InheritedMemories::make(const MemoryPlan& plan) {
 Status InheritedMemories::enter(Thread thread, std::unique_ptr<ProgramMemory>& out) {
   // No pages are counted where all processes map the same.
   if (records_ != nullptr) TOMBOLO_TRY(records_->enter(thread, nullptr));
-  out = std::make_unique<InheritedMemory>(
-      thread, plan_, InheritedMemory::parts_at(runtime_.data(), plan_), observer());
+  out = std::make_unique<InheritedMemory>(thread, plan_, runtime_.data(), observer());
   return {};
 }
 
@@ -90,30 +74,33 @@ Observer InheritedMemories::observer() {
   return records_ == nullptr ? Observer{} : records_->observer();
 }
 
-std::size_t InheritedMemory::bytes_for(const MemoryPlan& plan) {
-  return bytes_of_words(plan) + bytes_of_locks(plan) + counts_of_sleepers * sizeof(Count);
+InheritedMemory::Layout InheritedMemory::take(const MemoryPlan& plan) {
+  machine::SyncLayout layout(Core::reserved_sync_bytes(plan.threads));
+  Layout taken{.words = layout.take_lines(plan.words),
+               .locks = layout.take_lines(plan.locks),
+               .sleepers = layout.take_lines(counts_of_sleepers)};
+  taken.bytes = layout.bytes();
+  return taken;
 }
 
-InheritedMemory::Parts InheritedMemory::parts_at(std::byte* memory, const MemoryPlan& plan) {
-  std::byte* const locks = memory + bytes_of_words(plan);
-  return {.words = reinterpret_cast<Word*>(memory),
-          .locks = reinterpret_cast<Count*>(locks),
-          .sleepers = reinterpret_cast<Count*>(locks + bytes_of_locks(plan))};
-}
+InheritedMemory::InheritedMemory(Thread self, const MemoryPlan& plan, std::byte* shared,
+                                 const Observer& observer)
+    : plan_(plan),
+      layout_(take(plan)),
+      core_(attachment(self, plan.threads, shared)),
+      mutex_(core_),
+      waited_(observer) {}
 
 std::size_t InheritedMemory::page_bytes() const { return host::page_bytes(); }
 
-InheritedMemory::Word& InheritedMemory::at(WordIndex word) const {
+// ---- Words --------------------------------------------------------------------------------------
+
+sync::WatchedWord<Core> InheritedMemory::at(WordIndex word) {
   TOMBOLO_CHECK(word < plan_.words, "program memory: word {} of {}", word, plan_.words);
-  return parts_.words[word];
-}
-
-InheritedMemory::Count& InheritedMemory::sleepers_on(WordIndex word) const {
-  return parts_.sleepers[word % counts_of_sleepers];
-}
-
-void InheritedMemory::changed(WordIndex word) const {
-  if (sleepers_on(word).load() != 0) host::wake(futex_of(at(word)), INT_MAX);
+  const auto place = [this](machine::Offset first, WordIndex index) {
+    return core_.word({0, first + index * sizeof(std::uint64_t)});
+  };
+  return {core_, place(layout_.words, word), place(layout_.sleepers, word % counts_of_sleepers)};
 }
 
 std::uint64_t InheritedMemory::load(WordIndex word) {
@@ -121,82 +108,51 @@ std::uint64_t InheritedMemory::load(WordIndex word) {
   return seen_ = at(word).load();
 }
 
-void InheritedMemory::store(WordIndex word, std::uint64_t value) {
-  at(word).store(value);
-  changed(word);
-}
+void InheritedMemory::store(WordIndex word, std::uint64_t value) { at(word).store(value); }
 
 std::uint64_t InheritedMemory::exchange(WordIndex word, std::uint64_t value) {
-  const std::uint64_t former = at(word).exchange(value);
-  changed(word);
-  return former;
+  return at(word).exchange(value);
 }
 
 std::uint64_t InheritedMemory::fetch_add(WordIndex word, std::uint64_t value) {
-  const std::uint64_t former = at(word).fetch_add(value);
-  changed(word);
-  return former;
+  return at(word).fetch_add(value);
 }
 
 std::uint64_t InheritedMemory::compare_exchange(WordIndex word, std::uint64_t expected,
                                                 std::uint64_t desired) {
-  if (at(word).compare_exchange_strong(expected, desired)) {
-    changed(word);
-    return expected;
-  }
+  const std::uint64_t found = at(word).compare_exchange(expected, desired);
+  if (found == expected) return found;
   looked_at_ = word;
-  return seen_ = expected;
+  return seen_ = found;
 }
 
 Status InheritedMemory::pause() {
-  if (++pauses_ < polls) {
-    machine::relax_processor();
-  } else {
-    // A store after the count has changed wakes this process, one before is seen by the kernel.
-    sleepers_on(looked_at_).fetch_add(1);
-    host::sleep_on(futex_of(at(looked_at_)), static_cast<std::uint32_t>(seen_), longest_sleep);
-    sleepers_on(looked_at_).fetch_sub(1);
-  }
+  if (++pauses_ >= polls) return at(looked_at_).sleep(seen_);
+  machine::relax_processor();
   return {};
 }
 
 // ---- Locks --------------------------------------------------------------------------------------
 
-InheritedMemory::Count& InheritedMemory::lock_at(Lock lock) const {
+Core::Word InheritedMemory::lock_at(Lock lock) {
   TOMBOLO_CHECK(lock < plan_.locks, "program memory: lock {} of {}", lock, plan_.locks);
-  return parts_.locks[lock];
+  return core_.word({0, layout_.locks + lock * sizeof(std::uint64_t)});
 }
 
 Status InheritedMemory::acquire(Lock lock) {
-  Count& state = lock_at(lock);
-  std::uint32_t expected = free_lock;
-  if (state.compare_exchange_strong(expected, held, std::memory_order_acquire)) return {};
-  return waited_.for_lock([&] { return wait_for(state), Status(); });
-}
-
-void InheritedMemory::wait_for(Count& lock) const {
-  for (std::uint32_t i = 0; i < polls; ++i) {
-    machine::relax_processor();
-    std::uint32_t expected = free_lock;
-    // relaxed: a hint; the exchange decides. A failed one would take the line from the holder.
-    if (lock.load(std::memory_order_relaxed) == free_lock &&
-        lock.compare_exchange_strong(expected, held, std::memory_order_acquire))
-      return;
-  }
-  while (lock.exchange(wanted, std::memory_order_acquire) != free_lock)
-    host::sleep_on(futex_of(lock), wanted, longest_sleep);
+  const Core::Word word = lock_at(lock);
+  if (mutex_.try_acquire(word)) [[likely]]
+    return {};
+  return waited_.for_lock([&] { return mutex_.acquire(word); });
 }
 
 Status InheritedMemory::try_acquire(Lock lock, bool& taken) {
-  std::uint32_t expected = free_lock;
-  taken = lock_at(lock).compare_exchange_strong(expected, held, std::memory_order_acquire);
+  taken = mutex_.try_acquire(lock_at(lock));
   return {};
 }
 
 Status InheritedMemory::release(Lock lock) {
-  Count& state = lock_at(lock);
-  if (state.exchange(free_lock, std::memory_order_release) == wanted)
-    host::wake(futex_of(state), 1);
+  mutex_.release(lock_at(lock));
   return {};
 }
 

@@ -2,21 +2,24 @@
 // Purpose: the memory of a program on one coherent host, whose processes have inherited it by a
 // fork: all map the same pages, so that synchronization moves nothing and only waits.
 //
+// Its locks and words are those of sync/, over the core of the host.
+//
 // Invariants: IHM1 pause() sleeps on the word that was loaded last, if it still has the value that
 //                  it had then: each store to it ends the sleep. At most `longest_sleep` at a
 //                  time, for loops that look at something else besides.
-//             IHM2 a lock is 0 when free, 1 when held, 2 when held and processes may sleep on it.
 // Limits: it looks after no other process: the team that forked them does (TEM1, TEM2).
 // Thread safety: InheritedMemory as ProgramMemory.
 #pragma once
 
-#include <atomic>
 #include <utility>
 
 #include "dsm/memory/program_memories.h"
 #include "dsm/records/process_records.h"
 #include "dsm/threads/waited.h"
 #include "host/segments/segment.h"
+#include "runtime/engines/host_core.h"
+#include "sync/locks/sleeping_mutex.h"
+#include "sync/watched_word.h"
 
 namespace tombolo::dsm {
 
@@ -39,22 +42,22 @@ class InheritedMemories final : public ProgramMemories {
 
 class InheritedMemory final : public ProgramMemory {
  public:
-  using Word = std::atomic<std::uint64_t>;
-  using Count = std::atomic<std::uint32_t>;
+  using Core = runtime::HostCore;
 
-  // The parts of the memory of the runtime, which all processes share.
-  struct Parts {
-    Word* words;
-    Count* locks;
-    Count* sleepers;  // on words of the same remainder
+  // Of the memory of the runtime, which all processes share.
+  struct Layout {
+    machine::Offset words = 0;
+    machine::Offset locks = 0;
+    machine::Offset sleepers = 0;  // a count for all words of the same remainder
+    std::size_t bytes = 0;
   };
-  static std::size_t bytes_for(const MemoryPlan& plan);
-  static Parts parts_at(std::byte* memory, const MemoryPlan& plan);
+  static Layout take(const MemoryPlan& plan);
 
-  InheritedMemory(Thread self, const MemoryPlan& plan, Parts parts, const Observer& observer = {})
-      : self_(self), plan_(plan), parts_(parts), waited_(observer) {}
+  // `shared`: zeros at first.
+  InheritedMemory(Thread self, const MemoryPlan& plan, std::byte* shared,
+                  const Observer& observer = {});
 
-  Thread self() const override { return self_; }
+  Thread self() const override { return core_.self(); }
   Thread threads() const override { return plan_.threads; }
   std::span<std::byte> memory() const override { return plan_.at; }
   std::size_t page_bytes() const override;
@@ -83,15 +86,13 @@ class InheritedMemory final : public ProgramMemory {
   Status close() override { return {}; }
 
  private:
-  Word& at(WordIndex word) const;
-  Count& sleepers_on(WordIndex word) const;
-  void changed(WordIndex word) const;
-  Count& lock_at(Lock lock) const;
-  void wait_for(Count& lock) const;
+  sync::WatchedWord<Core> at(WordIndex word);
+  Core::Word lock_at(Lock lock);
 
-  Thread self_;
   MemoryPlan plan_;
-  Parts parts_;
+  Layout layout_;
+  Core core_;
+  sync::SleepingMutex<Core> mutex_;
   Waited waited_;
   WordIndex looked_at_ = 0;  // IHM1
   std::uint64_t seen_ = 0;

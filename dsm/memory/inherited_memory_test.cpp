@@ -17,12 +17,10 @@ const MemoryPlan plan{.threads = 2, .locks = 4, .words = 8};
 // Two processes' memories, over one runtime memory.
 class Two {
  public:
-  explicit Two(const Observer& observer)
-      : runtime_(InheritedMemory::bytes_for(plan) / sizeof(std::uint64_t) + 1) {
-    const auto parts =
-        InheritedMemory::parts_at(reinterpret_cast<std::byte*>(runtime_.data()), plan);
+  explicit Two(const Observer& observer) : runtime_(InheritedMemory::take(plan).bytes / 64) {
     for (Thread self = 0; self < 2; ++self)
-      memories_.push_back(std::make_unique<InheritedMemory>(self, plan, parts, observer));
+      memories_.push_back(std::make_unique<InheritedMemory>(
+          self, plan, reinterpret_cast<std::byte*>(runtime_.data()), observer));
   }
   InheritedMemory& operator[](Thread thread) { return *memories_[thread]; }
 
@@ -38,7 +36,10 @@ class Two {
   }
 
  private:
-  std::vector<std::uint64_t> runtime_;
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  std::vector<Line> runtime_;
   std::vector<std::unique_ptr<InheritedMemory>> memories_;
 };
 

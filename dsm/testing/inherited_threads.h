@@ -18,13 +18,12 @@ class InheritedThreads {
  public:
   explicit InheritedThreads(MemoryPlan plan)
       : program_(std::size_t{1} << 20),
-        runtime_(InheritedMemory::bytes_for(plan) / sizeof(std::uint64_t) + 1),
+        runtime_(InheritedMemory::take(plan).bytes / sizeof(Line)),
         plan_(plan) {
     plan_.at = program_;
     for (Thread self = 0; self < plan.threads; ++self)
       memories_.push_back(std::make_unique<InheritedMemory>(
-          self, plan_,
-          InheritedMemory::parts_at(reinterpret_cast<std::byte*>(runtime_.data()), plan_)));
+          self, plan_, reinterpret_cast<std::byte*>(runtime_.data())));
   }
 
   ProgramMemory& operator[](Thread thread) { return *memories_[thread]; }
@@ -37,8 +36,11 @@ class InheritedThreads {
   }
 
  private:
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
   std::vector<std::byte> program_;
-  std::vector<std::uint64_t> runtime_;  // zeros
+  std::vector<Line> runtime_;  // zeros
   MemoryPlan plan_;
   std::vector<std::unique_ptr<InheritedMemory>> memories_;
 };
