@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the memory of a program of Pthreads whose processes each cache pages of it: its shape,
-// and the part of one process, over the core of a machine or between hosts.
+// Purpose: the memory of a program of Pthreads whose processes each cache pages of it: the part
+// of one process, over the core of a machine or between hosts.
 //
 // Invariants: CHM1 the variables that the program has at the start are the first stores of its
 //                  first thread: the others see them as all that was stored before they started.
@@ -36,9 +36,6 @@ Status can_cache_pages();
 
 // A cache's, if its size is not given: those of all threads have memory.
 std::uint64_t default_cache_bytes(Thread threads);
-
-// Errors: bad_configuration for a cache that is too small, and a memory that is too large.
-Status shape_of_caches(const MemoryPlan& plan, std::uint64_t cache_bytes, Shape& out);
 
 // The program's variables, while the view takes their place.
 class SavedVariables {

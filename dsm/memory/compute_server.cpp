@@ -3,66 +3,15 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
-#include "host/memory/memory_room.h"
-#include "host/memory/page.h"
-#include "runtime/processes/processes_here.h"
-#include "runtime/processes/processors_here.h"
+#include "dsm/memory/program_shape.h"
 
 namespace tombolo::dsm {
-namespace {
-
-// Fewer cannot hold the pages of one instruction: it may touch four, and store to each.
-constexpr std::uint64_t fewest_cached_pages = 8;
-constexpr std::uint32_t notices = 16384;
-// 128 KiB, as the kernel reads files: most of the speed that larger pieces have.
-constexpr std::uint32_t read_ahead = 32;
-
-machine::WaitPolicy waiting(std::size_t threads) {
-  const auto cores = std::max(static_cast<std::uint32_t>(threads), runtime::processes_here());
-  return machine::WaitPolicy::for_host(cores, runtime::processors_for(runtime::processes_here()));
-}
-
-Status shape_of(const Settings& settings, int size, Shape& out) {
-  const std::uint64_t page = host::page_bytes();
-  const std::uint64_t pages = settings.memory_bytes / page;
-  const std::uint64_t cached = std::min(settings.cache_bytes / page, pages);
-  if (pages == 0 || pages > std::uint64_t{1} << 31)
-    return Status::bad_configuration(
-        fmt::format("a memory of {} bytes cannot be: from {} to 8 TiB; see "
-                    "TOMBOLO_DSM_MEMORY and --memory",
-                    settings.memory_bytes, page));
-  if (settings.cache_bytes / page < fewest_cached_pages)
-    return Status::bad_configuration(
-        fmt::format("a cache of {} bytes is too small: at least {} ({} pages); see "
-                    "TOMBOLO_DSM_CACHE and --cache",
-                    settings.cache_bytes, fewest_cached_pages * page, fewest_cached_pages));
-  if (settings.servers >= static_cast<Thread>(size))
-    return Status::bad_configuration(
-        fmt::format("{} memory servers of {} processes leave none for a thread; see "
-                    "TOMBOLO_DSM_SERVERS and --servers",
-                    settings.servers, size));
-  out = {.threads = static_cast<Thread>(size) - settings.servers,
-         .servers = settings.servers,
-         .pages = pages,
-         .page_bytes = page,
-         .cached_pages = static_cast<std::uint32_t>(cached),
-         .locks = settings.locks,
-         .notices = notices,
-         .read_ahead = read_ahead};
-  return {};
-}
-
-}  // namespace
-
-// Pages in place take address space in the region of each thread, of the whole memory, besides the
-// homes; and the regions are made as if all of it were used.
 bool ComputeServer::room_in_place(int size) const {
   const Settings& settings = request_.settings;
-  const std::uint64_t parts = static_cast<std::uint64_t>(size) + 1;
-  return settings.memory_bytes <= host::memory_room().bytes / parts;
+  return settings.protocol == ProtocolKind::regional &&
+         can_lie_in_place(request_.options, settings.memory_bytes, static_cast<Thread>(size));
 }
 
 Status ComputeServer::choose(int size, bool in_place) {
@@ -70,7 +19,14 @@ Status ComputeServer::choose(int size, bool in_place) {
   const runtime::MachineChoice machine{request_.options.machine, request_.options.native_atomics};
   if (!request_.options.complaints.empty())
     return Status::bad_configuration(request_.options.complaints.front());
-  TOMBOLO_TRY(shape_of(settings, size, shape_));
+  TOMBOLO_TRY(check_memory_servers(settings.servers, static_cast<Thread>(size)));
+  TOMBOLO_TRY(shape_of(needs_of_calls,
+                       {.memory_bytes = settings.memory_bytes,
+                        .cache_bytes = settings.cache_bytes,
+                        .threads = static_cast<Thread>(size) - settings.servers,
+                        .servers = settings.servers,
+                        .locks = settings.locks},
+                       shape_));
   if (settings.transport == TransportKind::map) {
     if (!runtime::served(machine).traits().coherent)
       return Status::bad_configuration(
@@ -85,8 +41,7 @@ Status ComputeServer::choose(int size, bool in_place) {
     return {};
   }
   if (settings.transport == TransportKind::mpi) return choose_between_hosts();
-  shape_.in_place = in_place && settings.protocol == ProtocolKind::regional &&
-                    request_.options.pool.empty() && runtime::served(machine).traits().coherent;
+  shape_.in_place = in_place;
   kind_ = paged_kind(machine, settings.protocol);
   return {};
 }
@@ -161,11 +116,11 @@ Status ComputeServer::start(int rank) {
   if (request_.settings.transport == TransportKind::mpi) {
     parts.attachment.self = static_cast<Thread>(rank);
     parts.attachment.cores = shape_.cores();
-    parts.attachment.waiting = waiting(shape_.cores());
+    parts.attachment.waiting = waiting_of(shape_.cores());
     return kind_->make(std::move(parts), memory_);
   }
   const runtime::SharedMemory::Surroundings surroundings{
-      .waiting = waiting(shape_.threads),
+      .waiting = waiting_of(shape_.threads),
       .idle = &*watch_,
       .for_regions = std::pmr::new_delete_resource(),
       .for_engine = nullptr};

@@ -10,15 +10,14 @@
 
 #include "base/check.h"
 #include "dsm/memory/cached_memory.h"
+#include "dsm/memory/program_shape.h"
 #include "host/faults/caught_calls.h"
-#include "host/memory/memory_room.h"
 #include "host/memory/page.h"
 #include "host/memory/raw_calls.h"
 #include "runtime/collective/collective.h"
 #include "runtime/collective/memory_exchange.h"
 #include "runtime/engines/attachment.h"
 #include "runtime/engines/chosen_core.h"
-#include "runtime/processes/processors_here.h"
 
 namespace tombolo::dsm {
 namespace {
@@ -29,7 +28,7 @@ runtime::MachineChoice choice_of(const runtime::Options& options) {
 
 runtime::SharedMemory::Surroundings surroundings(Thread threads) {
   // The keeper of the processes looks after them (TEM1, TEM2): nothing is to be done in a wait.
-  return {.waiting = machine::WaitPolicy::for_host(threads, runtime::processors_for(1)),
+  return {.waiting = waiting_of(threads),
           .idle = nullptr,
           .for_regions = std::pmr::new_delete_resource(),
           .for_engine = nullptr};
@@ -56,9 +55,14 @@ Status PagedMemories::make(const MemoryPlan& plan) {
     return Status::bad_configuration(settings_.options.complaints.front());
   TOMBOLO_TRY(can_cache_pages());
   if (!settings_.cache_bytes) settings_.cache_bytes = default_cache_bytes(plan_.threads);
-  TOMBOLO_TRY(shape_of_caches(plan_, *settings_.cache_bytes, shape_));
-  shape_.servers = settings_.memory_servers;
-  shape_.in_place = can_lie_in_place();
+  TOMBOLO_TRY(shape_of(needs_of_pthreads,
+                       {.memory_bytes = plan_.at.size(),
+                        .cache_bytes = *settings_.cache_bytes,
+                        .threads = plan_.threads,
+                        .servers = settings_.memory_servers,
+                        .locks = plan_.locks},
+                       shape_));
+  shape_.in_place = can_lie_in_place(settings_.options, plan_.at.size(), plan_.threads);
   // That nothing else lies there; enter() takes the place of the reservation.
   const std::span<std::byte> rest = plan.at.subspan(plan.filled);
   TOMBOLO_TRY(host::FixedRange::reserve(reinterpret_cast<std::uint64_t>(rest.data()), rest.size(),
@@ -66,15 +70,6 @@ Status PagedMemories::make(const MemoryPlan& plan) {
   if (settings_.records.any())
     TOMBOLO_TRY(ProcessRecords::make(settings_.records, plan_.threads, records_));
   return make_homes();
-}
-
-// Pages in place (docs/decisions/0049) take address space in the region of each thread, of the
-// whole memory, besides the homes; and the regions are made as if all of it were used.
-bool PagedMemories::can_lie_in_place() const {
-  const std::uint64_t parts = std::uint64_t{plan_.threads} + 1;
-  return settings_.options.pool.empty() &&
-         runtime::served(choice_of(settings_.options)).traits().coherent &&
-         plan_.at.size() <= host::memory_room().bytes / parts;
 }
 
 // This process plays all of them: they are forked from it.

@@ -44,7 +44,6 @@ class PagedMemories final : public ProgramMemories {
 
  private:
   Status make_homes();
-  bool can_lie_in_place() const;
   std::vector<std::uint64_t> held_pages(Thread memory_servers) const;
 
   Settings settings_;

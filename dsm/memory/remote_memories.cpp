@@ -3,16 +3,14 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <string>
 
 #include "dsm/memory/cached_memory.h"
+#include "dsm/memory/program_shape.h"
 #include "dsm/transport/mpi/one_sided_core.h"
 #include "host/memory/fixed_range.h"
 #include "runtime/counters/counters.h"
-#include "runtime/processes/processes_here.h"
-#include "runtime/processes/processors_here.h"
 
 namespace tombolo::dsm {
 namespace {
@@ -29,8 +27,13 @@ Status RemoteMemories::make(const MemoryPlan& plan) {
 }
 
 Status RemoteMemories::prepare() {
-  TOMBOLO_TRY(shape_of_caches(plan_, settings_.cache_bytes, shape_));
-  shape_.servers = settings_.memory_servers;
+  TOMBOLO_TRY(shape_of(needs_of_pthreads,
+                       {.memory_bytes = plan_.at.size(),
+                        .cache_bytes = settings_.cache_bytes,
+                        .threads = plan_.threads,
+                        .servers = settings_.memory_servers,
+                        .locks = plan_.locks},
+                       shape_));
   if (!has_thread()) return {};
   TOMBOLO_TRY(can_cache_pages());
   // That nothing else lies there, before the host MPI is asked for memory; enter() takes the place.
@@ -44,8 +47,7 @@ Status RemoteMemories::enter(Thread thread, std::unique_ptr<ProgramMemory>& out)
   OneSidedCore::Attachment at;
   at.self = thread;
   at.cores = shape_.cores();
-  at.waiting = machine::WaitPolicy::for_host(std::max(shape_.threads, runtime::processes_here()),
-                                             runtime::processors_for(runtime::processes_here()));
+  at.waiting = waiting_of(shape_.threads);
   at.job = &job_;
   return make_cached_memory<OneSidedCore>(plan_, shape_, std::move(at), settings_.give_up,
                                           observer(), out);

@@ -10,6 +10,7 @@
 
 #include "base/rounding.h"
 #include "dsm/memory/default_sizes.h"
+#include "dsm/memory/program_shape.h"
 #include "dsm/memory/settings.h"
 #include "host/memory/memory_room.h"
 #include "host/memory/page.h"
@@ -65,11 +66,7 @@ Status lay_out(const ProgramMemories& kind, Thread launched, ProgramLayout& out)
   TOMBOLO_TRY(read_number(runtime::world_processes_option, 2, most_servers,
                           "4096 at most (-n of tombolo dsm run)", servers));
   if (launched != 0) {
-    if (memory_servers >= launched)
-      return Status::bad_configuration(
-          fmt::format("{} memory servers of {} processes leave none for a thread; see "
-                      "TOMBOLO_DSM_SERVERS and --servers",
-                      memory_servers, launched));
+    TOMBOLO_TRY(check_memory_servers(memory_servers, launched));
     servers = launched - memory_servers;
   }
   TOMBOLO_TRY(host::program_variables(out.variables));
