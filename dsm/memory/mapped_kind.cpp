@@ -19,11 +19,11 @@ class MappedKind final : public MemoryKind {
   }
   Status make(Parts parts, std::unique_ptr<ProgramMemory>& out) const override {
     const std::size_t bytes = parts.shape.pages * parts.shape.page_bytes;
-    TOMBOLO_TRY(parts.range.show(parts.attachment.data[0].memory, bytes));
+    TOMBOLO_TRY(parts.range->show(parts.attachment.data[0].memory, bytes));
     out = std::make_unique<MappedMemory<C>>(
         runtime::attachment_of<C>(std::move(parts.attachment), std::move(parts.particulars)),
         MappedMemory<C>::take(parts.shape, parts.words), parts.shape,
-        std::span(parts.range.data(), bytes), parts.observer);
+        std::span(parts.address, bytes), parts.observer);
     return {};
   }
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: private to this folder: one kind of ProgramMemory on one machine, chosen at run time:
-// the sizes of the memory that the processes have to share for it, and the making of it.
+// Purpose: private to this folder: one kind of ProgramMemory on one machine, chosen at run time,
+// for programs that call tombolo/dsm.h and for unchanged ones of Pthreads: the sizes of the memory
+// that the processes have to share for it, and the making of it.
 // Thread safety: stateless.
 #pragma once
 
@@ -31,8 +32,10 @@ class MemoryKind {
     machine::Attachment attachment;
     runtime::Particulars particulars;
     Shape shape;
-    host::FixedRange& range;  // of the program's memory; outlives the ProgramMemory
-    std::span<const host::ProcessName> processes;  // of all threads
+    std::byte* address = nullptr;        // of the program's memory
+    host::FixedRange* range = nullptr;   // transport map: the same; outlives the ProgramMemory
+    std::span<std::byte* const> closed;  // pages of it that the program may not access
+    std::span<const host::ProcessName> processes;  // of all threads; for the protocol sequential
     void (*give_up)(const Status&) = nullptr;
     WordIndex words = 0;
     Observer observer{};

@@ -28,7 +28,7 @@ class PagedKind final : public MemoryKind {
   }
   Status make(Parts parts, std::unique_ptr<ProgramMemory>& out) const override {
     std::unique_ptr<FaultPages> pages;
-    FaultPages::Options options{.address = parts.range.data(), .replace = true};
+    FaultPages::Options options{.address = parts.address, .replace = true};
     if (parts.shape.in_place)
       options.frames = parts.attachment.data[parts.attachment.self].memory +
                        CoreTransport<C>::exposed_at(parts.shape);
@@ -37,6 +37,7 @@ class PagedKind final : public MemoryKind {
         runtime::attachment_of<C>(std::move(parts.attachment), std::move(parts.particulars)),
         Memory::take(parts.shape, parts.words), parts.shape, std::move(pages), parts.give_up,
         parts.observer);
+    for (std::byte* const page : parts.closed) memory->close_to_program(page);
     if constexpr (Memory::interrupted)
       TOMBOLO_TRY(memory->interrupt_by(std::make_unique<ProcessInterrupter>(parts.processes)));
     out = std::move(memory);

@@ -10,21 +10,16 @@
 
 #include "base/check.h"
 #include "dsm/memory/cached_memory.h"
+#include "dsm/memory/off_stack_memory.h"
 #include "dsm/memory/program_shape.h"
 #include "host/faults/caught_calls.h"
 #include "host/memory/page.h"
 #include "host/memory/raw_calls.h"
 #include "runtime/collective/collective.h"
 #include "runtime/collective/memory_exchange.h"
-#include "runtime/engines/attachment.h"
-#include "runtime/engines/chosen_core.h"
 
 namespace tombolo::dsm {
 namespace {
-
-runtime::MachineChoice choice_of(const runtime::Options& options) {
-  return {options.machine, options.native_atomics};
-}
 
 runtime::SharedMemory::Surroundings surroundings(Thread threads) {
   // The keeper of the processes looks after them (TEM1, TEM2): nothing is to be done in a wait.
@@ -69,6 +64,8 @@ Status PagedMemories::make(const MemoryPlan& plan) {
                                         behind_));
   if (settings_.records.any())
     TOMBOLO_TRY(ProcessRecords::make(settings_.records, plan_.threads, records_));
+  kind_ = paged_kind({settings_.options.machine, settings_.options.native_atomics},
+                     ProtocolKind::regional);
   return make_homes();
 }
 
@@ -77,12 +74,11 @@ Status PagedMemories::make_homes() {
   const runtime::Member me = runtime::this_member(settings_.options);
   std::vector<runtime::Member> members(shape_.cores(), me);
   std::size_t sync_bytes = 0;
-  runtime::with_core(choice_of(settings_.options), [&]<class C>() {
-    const auto layout = CachedMemory<C>::take(shape_, plan_.words);
-    sync_bytes = layout.sync_bytes;
-    for (machine::Home core = 0; core < shape_.cores(); ++core)
-      members[core].bytes = CoreTransport<C>::data_bytes(shape_, core);
-  });
+  for (Thread core = 0; core < shape_.cores(); ++core) {
+    const MemoryKind::Sizes sizes = kind_->sizes(shape_, plan_.words, core);
+    members[core].bytes = sizes.data_bytes;
+    sync_bytes = sizes.sync_bytes;
+  }
   shared_.emplace(runtime::SharedMemory::Request{.sync_bytes = sync_bytes}, 0, std::move(members));
   std::vector<std::uint64_t> desk(runtime::MemoryExchange::bytes_for(1) / sizeof(std::uint64_t) +
                                   8);
@@ -99,17 +95,15 @@ Status PagedMemories::make_homes() {
 
 Status PagedMemories::enter(Thread thread, std::unique_ptr<ProgramMemory>& out) {
   const runtime::SharedMemory::Surroundings around = surroundings(plan_.threads);
-  machine::Attachment attachment = shared_->attachment(around, settings_.options);
-  attachment.self = thread;
-  runtime::Particulars particulars = shared_->particulars(around, settings_.options);
   if (records_ != nullptr) TOMBOLO_TRY(records_->enter(thread, &shape_));
-  Status status;
-  runtime::with_core(choice_of(settings_.options), [&]<class C>() {
-    status = make_cached_memory<C>(
-        plan_, shape_, runtime::attachment_of<C>(std::move(attachment), std::move(particulars)),
-        settings_.give_up, observer(), out);
-  });
-  return status;
+  MemoryKind::Parts parts;
+  parts.attachment = shared_->attachment(around, settings_.options);
+  parts.attachment.self = thread;
+  parts.particulars = shared_->particulars(around, settings_.options);
+  parts.shape = shape_;
+  parts.give_up = settings_.give_up;
+  parts.observer = observer();
+  return make_cached_memory(plan_, *kind_, std::move(parts), out);
 }
 
 void PagedMemories::note_counts(bool thread_has_ended) {

@@ -11,6 +11,7 @@
 #include <optional>
 #include <vector>
 
+#include "dsm/memory/memory_kind.h"
 #include "dsm/memory/program_memories.h"
 #include "dsm/records/process_records.h"
 #include "host/memory/fixed_range.h"
@@ -49,6 +50,7 @@ class PagedMemories final : public ProgramMemories {
   Settings settings_;
   MemoryPlan plan_;
   Shape shape_;
+  std::unique_ptr<MemoryKind> kind_;
   host::FixedRange behind_;  // the variables
   std::optional<runtime::SharedMemory> shared_;
   std::unique_ptr<ProcessRecords> records_;  // null: none are wanted

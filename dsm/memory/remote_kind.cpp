@@ -26,10 +26,13 @@ class RemoteKind final : public MemoryKind {
   Status make(Parts parts, std::unique_ptr<ProgramMemory>& out) const override {
     std::unique_ptr<FaultPages> pages;
     TOMBOLO_TRY(
-        FaultPages::create(parts.shape, {.address = parts.range.data(), .replace = true}, pages));
+        FaultPages::create(parts.shape, {.address = parts.address, .replace = true}, pages));
     OneSidedCore::Attachment attachment{std::move(parts.attachment), parts.one_sided};
-    out = std::make_unique<Memory>(std::move(attachment), Memory::take(parts.shape, parts.words),
-                                   parts.shape, std::move(pages), parts.give_up, parts.observer);
+    auto memory =
+        std::make_unique<Memory>(std::move(attachment), Memory::take(parts.shape, parts.words),
+                                 parts.shape, std::move(pages), parts.give_up, parts.observer);
+    for (std::byte* const page : parts.closed) memory->close_to_program(page);
+    out = std::move(memory);
     return {};
   }
 };

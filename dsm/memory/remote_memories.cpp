@@ -5,25 +5,20 @@
 
 #include <array>
 #include <string>
+#include <utility>
 
 #include "dsm/memory/cached_memory.h"
 #include "dsm/memory/program_shape.h"
-#include "dsm/transport/mpi/one_sided_core.h"
 #include "host/memory/fixed_range.h"
 #include "runtime/counters/counters.h"
 
 namespace tombolo::dsm {
-namespace {
-
-using Memory = CachedMemory<OneSidedCore>;
-
-}  // namespace
 
 Status RemoteMemories::make(const MemoryPlan& plan) {
   plan_ = plan;
   Agreement(&job_).step(prepare());
-  return job_.make(Memory::take(shape_, plan_.words).sync_bytes,
-                   CoreTransport<OneSidedCore>::data_bytes(shape_, self()));
+  const MemoryKind::Sizes sizes = kind_->sizes(shape_, plan_.words, self());
+  return job_.make(sizes.sync_bytes, sizes.data_bytes);
 }
 
 Status RemoteMemories::prepare() {
@@ -44,13 +39,15 @@ Status RemoteMemories::prepare() {
 }
 
 Status RemoteMemories::enter(Thread thread, std::unique_ptr<ProgramMemory>& out) {
-  OneSidedCore::Attachment at;
-  at.self = thread;
-  at.cores = shape_.cores();
-  at.waiting = waiting_of(shape_.threads);
-  at.job = &job_;
-  return make_cached_memory<OneSidedCore>(plan_, shape_, std::move(at), settings_.give_up,
-                                          observer(), out);
+  MemoryKind::Parts parts;
+  parts.attachment.self = thread;
+  parts.attachment.cores = shape_.cores();
+  parts.attachment.waiting = waiting_of(shape_.threads);
+  parts.shape = shape_;
+  parts.give_up = settings_.give_up;
+  parts.observer = observer();
+  parts.one_sided = &job_;
+  return make_cached_memory(plan_, *kind_, std::move(parts), out);
 }
 
 Observer RemoteMemories::observer() {

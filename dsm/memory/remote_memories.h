@@ -9,7 +9,10 @@
 // Thread safety: as ProgramMemories.
 #pragma once
 
+#include <memory>
+
 #include "dsm/memory/agreement.h"
+#include "dsm/memory/memory_kind.h"
 #include "dsm/memory/program_memories.h"
 #include "dsm/transport/mpi/one_sided.h"
 #include "runtime/options/options.h"
@@ -26,7 +29,8 @@ class RemoteMemories final : public ProgramMemories {
     void (*give_up)(const Status&) = nullptr;
   };
   // The job outlives it.
-  RemoteMemories(OneSided& job, const Settings& settings) : job_(job), settings_(settings) {}
+  RemoteMemories(OneSided& job, const Settings& settings)
+      : job_(job), settings_(settings), kind_(remote_kind()) {}
 
   Status make(const MemoryPlan& plan) override;
   Status enter(Thread thread, std::unique_ptr<ProgramMemory>& out) override;
@@ -44,6 +48,7 @@ class RemoteMemories final : public ProgramMemories {
 
   OneSided& job_;
   Settings settings_;
+  std::unique_ptr<MemoryKind> kind_;
   MemoryPlan plan_;
   Shape shape_;
 };
