@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "dsm/records/count_lines.h"
 #include "dsm/records/hot_pages.h"
 #include "dsm/threads/runtime_hooks.h"
 #include "dsm/transport/mpi/end_together.h"
@@ -238,17 +239,13 @@ void Program::write_counters(const std::vector<runtime::Counters::Row>& pages) {
     return std::string(option.choices[static_cast<std::size_t>(kind)]);
   };
   const std::array facts{
-      Counters::Fact{"rank", std::to_string(rank_here)},
       Counters::Fact{"machine", std::string(name(options.machine))},
       Counters::Fact{"transport", choice(runtime::dsm_transport_option, settings.transport)},
       Counters::Fact{"protocol", choice(runtime::dsm_protocol_option, settings.protocol)}};
-  const bool json = options.statistics == runtime::Statistics::json;
-  const Counters::Table table{.name = "hottest_pages", .rows = pages};
-  const std::span tables(&table, rank_here == 0 && server_->heat() != nullptr ? 1 : 0);
-  say("stats " +
-      (json ? runtime::counters().as_json(facts, tables) : runtime::counters().as_text(facts)));
-  if (!json)
-    for (const Counters::Row& row : pages) say("page " + text_of(row));
+  const bool told_here = rank_here == 0 && server_->heat() != nullptr;
+  CountLines lines(options.statistics, facts, told_here ? &pages : nullptr);
+  lines.add("rank", static_cast<std::uint64_t>(rank_here), runtime::counters());
+  lines.tell(STDERR_FILENO);
 }
 
 // Of all threads together, for process 0 to tell; for the others none. A call of all that keep

@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include <array>
-#include <string>
 #include <utility>
 
 #include "dsm/memory/cached_memory.h"
 #include "dsm/memory/program_shape.h"
+#include "dsm/records/count_lines.h"
 #include "host/memory/fixed_range.h"
 #include "runtime/counters/counters.h"
 
@@ -57,16 +57,11 @@ Observer RemoteMemories::observer() {
 void RemoteMemories::tell_counts(Thread /*memory_servers*/) {
   if (settings_.statistics == runtime::Statistics::off || !has_thread()) return;
   using runtime::Counters;
-  const std::array facts{Counters::Fact{"rank", std::to_string(job_.rank())},
-                         Counters::Fact{"transport", "mpi"},
+  const std::array facts{Counters::Fact{"transport", "mpi"},
                          Counters::Fact{"protocol", "regional"}};
-  const Counters& counts = runtime::counters();
-  const std::string line =
-      "tombolo: stats " +
-      (settings_.statistics == runtime::Statistics::json ? counts.as_json(facts)
-                                                         : counts.as_text(facts)) +
-      "\n";
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());
+  CountLines lines(settings_.statistics, facts);
+  lines.add("rank", self(), runtime::counters());
+  lines.tell(STDERR_FILENO);
 }
 
 }  // namespace tombolo::dsm

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <filesystem>
 
+#include "dsm/records/count_lines.h"
 #include "dsm/records/hot_pages.h"
 #include "runtime/options/dsm_options.h"
 
@@ -120,8 +121,7 @@ void ProcessRecords::tell(std::span<const Counters::Fact> facts, std::uint64_t f
                           std::span<const std::uint64_t> held) {
   note();
   note_pages();
-  if (wants_counts())
-    for (const std::string& line : lines(facts, first, held)) say(line);
+  if (wants_counts()) tell_counts(facts, first, held);
   if (wanted_.trace.empty()) return;
   if (const Status written = write_trace(); !written.ok()) say(written.message());
 }
@@ -145,22 +145,11 @@ std::span<const char* const> ProcessRecords::names_told() const {
   return std::span(names).subspan(heat_ ? 0 : of_pages);
 }
 
-std::string ProcessRecords::line(std::string_view name, std::uint64_t number,
-                                 const Counters& counts, std::span<const Counters::Fact> facts,
-                                 std::span<const Counters::Table> tables) const {
-  std::vector<Counters::Fact> all{{name, std::to_string(number)}};
-  all.insert(all.end(), facts.begin(), facts.end());
-  return "stats " + (is_json() ? counts.as_json(all, tables) : counts.as_text(all));
-}
-
-std::vector<std::string> ProcessRecords::lines(std::span<const Counters::Fact> facts,
-                                               std::uint64_t first,
-                                               std::span<const std::uint64_t> held) const {
+void ProcessRecords::tell_counts(std::span<const Counters::Fact> facts, std::uint64_t first,
+                                 std::span<const std::uint64_t> held) const {
   const std::vector<Counters::Row> pages =
       heat_ ? hottest_pages(first) : std::vector<Counters::Row>();
-  const Counters::Table table{.name = "hottest_pages", .rows = pages};
-  const std::size_t tables = heat_ ? 1 : 0;
-  std::vector<std::string> lines;
+  CountLines lines(wanted_.statistics, facts, heat_ ? &pages : nullptr);
   for (std::size_t i = 0; i < slots().size(); ++i) {
     const Slot& slot = slots()[i];
     if (!slot.used) continue;
@@ -168,16 +157,14 @@ std::vector<std::string> ProcessRecords::lines(std::span<const Counters::Fact> f
     const std::size_t skipped = names.size() - names_told().size();
     for (std::size_t name = skipped; name < names.size(); ++name)
       counts.counter(names[name]).add(slot.counts[name]);
-    lines.push_back(line("rank", i, counts, facts, std::span(&table, i == 0 ? tables : 0)));
+    lines.add("rank", i, counts);
   }
   for (std::size_t i = 0; i < held.size(); ++i) {
     Counters counts;
     counts.counter("dsm_held_pages").add(held[i]);
-    lines.push_back(line("memory_server", i, counts, facts));
+    lines.add("memory_server", i, counts);
   }
-  if (!is_json())
-    for (const Counters::Row& row : pages) lines.push_back("page " + text_of(row));
-  return lines;
+  lines.tell(standard_error_);
 }
 
 Status ProcessRecords::write_trace() {

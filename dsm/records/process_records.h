@@ -22,7 +22,6 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "dsm/records/observer.h"
@@ -65,17 +64,13 @@ class ProcessRecords {
   struct Slot;
   ProcessRecords() = default;
   bool wants_counts() const { return wanted_.statistics != runtime::Statistics::off; }
-  bool is_json() const { return wanted_.statistics == runtime::Statistics::json; }
   Status start_trace();
   std::span<Slot> slots() const;
   std::span<std::byte> trace_of(Thread process) const;
   std::span<const char* const> names_told() const;
   std::vector<runtime::Counters::Row> hottest_pages(std::uint64_t first) const;
-  std::vector<std::string> lines(std::span<const runtime::Counters::Fact> facts,
-                                 std::uint64_t first, std::span<const std::uint64_t> held) const;
-  std::string line(std::string_view name, std::uint64_t number, const runtime::Counters& counts,
-                   std::span<const runtime::Counters::Fact> facts,
-                   std::span<const runtime::Counters::Table> tables = {}) const;
+  void tell_counts(std::span<const runtime::Counters::Fact> facts, std::uint64_t first,
+                   std::span<const std::uint64_t> held) const;
   Status write_trace();
   void say(const std::string& line) const;
 
