@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "base/check.h"
+#include "dsm/memory/agreement.h"
 #include "dsm/records/count_lines.h"
 #include "dsm/records/hot_pages.h"
 #include "dsm/threads/runtime_hooks.h"
-#include "dsm/transport/mpi/end_together.h"
 #include "host/faults/fault_router.h"
 #include "host/processes/process.h"
 #include "host/stacks/alternate_stack.h"
@@ -71,11 +71,8 @@ Program::Program(Start start) : start_(start) {
   must(Job::join(settings.transport, exchange_));
   rank_here = exchange_->rank();
   all_.emplace(*exchange_);
-  if (const runtime::Agreed opened = open(); !opened.ok()) {
-    tell(opened);
-    if (exchange_->one_sided() != nullptr) end_together(*exchange_->one_sided());
-    _exit(1);
-  }
+  if (const runtime::Agreed opened = open(); !opened.ok())
+    end_all(*exchange_, exchange_->one_sided(), opened.own(), opened.status().message());
   processes_here = server_->processes();
   if (server_->holds_memory()) serve();
   blocks_ = std::make_unique<CollectiveBlocks>(memory().memory(), memory().page_bytes());
@@ -176,18 +173,6 @@ Status Program::open_trace() {
   std::error_code error;
   trace_ = runtime::TraceFile(std::filesystem::absolute(path, error), runtime::dsm_trace_option);
   return rank_here == 0 ? trace_.check() : Status();
-}
-
-// By the first of the processes that know a cause. None leaves before it has told: the launcher
-// ends all once one has left.
-void Program::tell(const runtime::Agreed& failed) {
-  const auto n = static_cast<std::size_t>(exchange_->size());
-  const char mine = failed.own() ? 1 : 0;
-  std::vector<char> knows(n, 0);
-  const bool asked = exchange_->gather(&mine, knows.data(), sizeof mine).ok();
-  const auto first = std::find(knows.begin(), knows.end(), 1) - knows.begin();
-  if (!asked || first == exchange_->rank()) say(failed.status().message());
-  (void)exchange_->gather(&mine, knows.data(), sizeof mine).ok();
 }
 
 void Program::give_up(const Status& why) {

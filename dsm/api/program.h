@@ -71,7 +71,6 @@ class Program {
   void start_threads();
   std::uint64_t most_in_heap() const;
   Status open_trace();
-  void tell(const runtime::Agreed& failed);
   std::vector<runtime::Counters::Row> hottest_pages();
   void write_counters(const std::vector<runtime::Counters::Row>& pages);
   void write_trace();

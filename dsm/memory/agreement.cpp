@@ -2,42 +2,24 @@
 #include "dsm/memory/agreement.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cstdlib>
-#include <vector>
-
-#include "dsm/transport/mpi/end_together.h"
 
 namespace tombolo::dsm {
-namespace {
 
-// Without stdio: the program has not begun.
-void tell(const Status& why) {
-  const std::string line = fmt::format("tombolo: the program does not start: {}\n", why.message());
+void tell_cause(std::string_view cause) {
+  const std::string line = fmt::format("tombolo: {}\n", cause);
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
 }
 
-}  // namespace
-
 void Agreement::step(const Status& mine) const {
-  if (job_ == nullptr ? mine.ok() : job_->all(mine.ok())) return;
-  end_all(mine);
+  if (job_ == nullptr ? !mine.ok() : !job_->all(mine.ok())) end(mine);
 }
 
-void Agreement::end_all(const Status& mine) const {
-  if (job_ == nullptr) {
-    tell(mine);
-    _exit(EXIT_FAILURE);
-  }
-  const char knows = mine.ok() ? 0 : 1;
-  std::vector<char> all(static_cast<std::size_t>(job_->size()), 0);
-  const bool asked = job_->gather(&knows, all.data(), sizeof knows).ok();
-  const auto first = std::ranges::find(all, 1) - all.begin();
-  if (!mine.ok() && (!asked || first == job_->rank())) tell(mine);
-  (void)job_->gather(&knows, all.data(), sizeof knows).ok();  // AGR2
-  end_together(*job_);                                        // AGR3
+void Agreement::end(const Status& mine) const {
+  const std::string cause = fmt::format("the program does not start: {}",
+                                        mine.ok() ? "another process failed" : mine.message());
+  if (job_ != nullptr) dsm::end_all(*job_, job_, !mine.ok(), cause);
+  tell_cause(cause);
+  _exit(EXIT_FAILURE);
 }
 
 void Agreement::take_from_first(std::string& text) const {
