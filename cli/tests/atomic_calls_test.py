@@ -6,8 +6,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from store_instrumentation_test import FLAGS, LEVELS, ROOT, compile, plugin  # noqa: F401
+from store_instrumentation_test import FLAGS, LEVELS, ROOT, compile, plugin
 from tombolo import compilers
+
+__all__ = ["plugin"]  # a fixture
 
 # Each operation prints its result; `same` says that a compiler without the plugin prints the same.
 OPERATIONS = """
@@ -94,7 +96,7 @@ def output(program: Path, **environment: str) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
-def test_operations_have_the_results_of_the_processor(plugin, tmp_path):  # noqa: F811
+def test_operations_have_the_results_of_the_processor(plugin, tmp_path):
     right, _ = output(built("clang++", OPERATIONS, tmp_path, "-std=c++20", "-O1", instrumented=False))
     for level in LEVELS:
         program = built("clang++", OPERATIONS, tmp_path, "-std=c++20", level)
@@ -103,7 +105,7 @@ def test_operations_have_the_results_of_the_processor(plugin, tmp_path):  # noqa
         assert "tombolo_dsm_atomic_fetch_nand_2" in assembly.stdout
 
 
-def test_a_preloaded_runtime_gets_the_calls(plugin, tmp_path):  # noqa: F811
+def test_a_preloaded_runtime_gets_the_calls(plugin, tmp_path):
     (tmp_path / "runtime.c").write_text(RUNTIME)
     clang = compilers.clang_of(compilers.need_plugin(), "clang")
     library = tmp_path / "runtime.so"
@@ -123,7 +125,7 @@ def test_a_preloaded_runtime_gets_the_calls(plugin, tmp_path):  # noqa: F811
     )
 
 
-def test_floating_point_updates_are_loops_of_exchanges(plugin, tmp_path):  # noqa: F811
+def test_floating_point_updates_are_loops_of_exchanges(plugin, tmp_path):
     text = (
         "#include <stdio.h>\n_Atomic double d = 1.5; _Atomic float f = 2; int main(void) { d += 2.25; f -= 0.5f;"
         ' printf("%g %g\\n", d, (double)f); return 0; }'
@@ -132,7 +134,7 @@ def test_floating_point_updates_are_loops_of_exchanges(plugin, tmp_path):  # noq
         assert output(built("clang", text, tmp_path, level))[0] == "3.75 1.5\n"
 
 
-def test_operations_on_memory_of_one_thread_stay(plugin, tmp_path):  # noqa: F811
+def test_operations_on_memory_of_one_thread_stay(plugin, tmp_path):
     text = "#include <stdatomic.h>\nint main(void) { atomic_int a = 1; a += 3; return a - 4; }"
     program = built("clang", text, tmp_path, "-O0")
     symbols = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
@@ -147,7 +149,7 @@ def test_operations_on_memory_of_one_thread_stay(plugin, tmp_path):  # noqa: F81
          "__atomic_load, an operation of libatomic"),
     ],
 )  # fmt: skip
-def test_other_sizes_are_refused_by_name(text, message, plugin, tmp_path):  # noqa: F811
+def test_other_sizes_are_refused_by_name(text, message, plugin, tmp_path):
     (tmp_path / "wide.c").write_text(text)
     command = compilers.command_line("clang", ["-w", "-mcx16", "-O1", "-c", str(tmp_path / "wide.c"), "-o", "/dev/null"])
     done = subprocess.run(command, capture_output=True, text=True)
@@ -170,7 +172,7 @@ void exchange(int* p) { __asm__ volatile("lock; incl %0" : "+m"(*p)); }
 """
 
 
-def test_synchronization_without_calls_is_reported(plugin, tmp_path):  # noqa: F811
+def test_synchronization_without_calls_is_reported(plugin, tmp_path):
     (tmp_path / "flag.c").write_text(FLAG)
     for level in LEVELS:
         said = compile("clang", tmp_path / "flag.c", tmp_path / "flag.o", [level, "-c"])
@@ -179,7 +181,7 @@ def test_synchronization_without_calls_is_reported(plugin, tmp_path):  # noqa: F
         assert all("synchronization without calls: cannot work by pages" in line for line in warnings)
 
 
-def test_a_plain_flag_is_reported_where_the_compiler_has_left_it(plugin, tmp_path):  # noqa: F811
+def test_a_plain_flag_is_reported_where_the_compiler_has_left_it(plugin, tmp_path):
     (tmp_path / "flag.c").write_text("int done;\nvoid wait(void) { while (!done) {} }\n")
     assert "flag.c:2:" in compile("clang", tmp_path / "flag.c", tmp_path / "flag.o", ["-O0", "-c"])
 
@@ -202,7 +204,7 @@ int main(int n, char** v) {
 """
 
 
-def test_a_report_that_cannot_be_written_is_told_with_its_path(plugin, tmp_path):  # noqa: F811
+def test_a_report_that_cannot_be_written_is_told_with_its_path(plugin, tmp_path):
     source = tmp_path / "reported.c"
     source.write_text(REPORTED)
     for path, why in (("/dev/full", "No space left on device"), ("/nowhere/report", "No such file or directory")):
@@ -212,7 +214,7 @@ def test_a_report_that_cannot_be_written_is_told_with_its_path(plugin, tmp_path)
         assert done.returncode == 1 and done.stderr.startswith(f"error: tombolo: {path}: {why}\n"), done.stderr
 
 
-def test_the_report_says_what_became_of_each_store(plugin, tmp_path):  # noqa: F811
+def test_the_report_says_what_became_of_each_store(plugin, tmp_path):
     source = tmp_path / "reported.c"
     source.write_text(REPORTED)
     lines = tmp_path / "report.json"

@@ -2,8 +2,8 @@
 """Two checkouts that share one environment: each runs its own code, and looks at its own build."""
 
 import os
-import shutil
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig

@@ -7,11 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from store_instrumentation_test import ROOT, plugin  # noqa: F401
+from store_instrumentation_test import ROOT, plugin
 from tombolo import compilers, libraries
 from tombolo.app import made
 from tombolo.errors import UserError
 from typer.testing import CliRunner
+
+__all__ = ["plugin"]  # a fixture
 
 BIN = ROOT / "dsm" / "compiler" / "bin"
 HELLO = "#include <stdio.h>\n#include <pthread.h>\nlong x; pthread_mutex_t m;\n" \
@@ -66,7 +68,7 @@ def test_an_unknown_option_of_ours_is_refused(argument):
         compilers.parsed([argument, "a.c"])
 
 
-def test_each_step_works_and_says_nothing(plugin, folder):  # noqa: F811
+def test_each_step_works_and_says_nothing(plugin, folder):
     run = lambda: subprocess.run(["./a.out"], capture_output=True, text=True).stdout  # noqa: E731
     quiet("hello.c")
     assert run() == "4\n"
@@ -82,12 +84,12 @@ def test_each_step_works_and_says_nothing(plugin, folder):  # noqa: F811
         assert run() == "4\n"
 
 
-def test_without_debugging_information_asked_for_there_is_none(plugin, folder):  # noqa: F811
+def test_without_debugging_information_asked_for_there_is_none(plugin, folder):
     quiet("-S", "-O2", "hello.c")
     assert ".debug" not in Path("hello.s").read_text()
 
 
-def test_questions_are_answered_by_clang(plugin):  # noqa: F811
+def test_questions_are_answered_by_clang(plugin):
     clang = compilers.clang_of(compilers.need_plugin(), "clang")
     for question in ("--version", "-dumpmachine", "-print-search-dirs", "-dumpversion"):
         said = subprocess.run([clang, question], capture_output=True, text=True).stdout
@@ -95,13 +97,13 @@ def test_questions_are_answered_by_clang(plugin):  # noqa: F811
     assert cc().stderr.endswith("error: no input files\n") and cc("missing.c").returncode == 1
 
 
-def test_a_mistake_is_clangs_own(plugin, folder):  # noqa: F811
+def test_a_mistake_is_clangs_own(plugin, folder):
     Path("wrong.c").write_text("int main(void) { return x; }\n")
     done = cc("wrong.c")
     assert done.returncode == 1 and "wrong.c:1:25: error: use of undeclared identifier 'x'" in done.stderr
 
 
-def test_several_languages_and_sources(plugin, folder):  # noqa: F811
+def test_several_languages_and_sources(plugin, folder):
     Path("other.cc").write_text('#include <mutex>\nstd::mutex m2; long y; extern "C" long f() { std::lock_guard l(m2); return y = 7; }\n')
     Path("main.c").write_text('#include <stdio.h>\nlong f(void); int main(void) { printf("%ld\\n", f()); return 0; }\n')
     quiet("-std=c++17", "-c", "other.cc", name="cxx")
@@ -117,7 +119,7 @@ def test_several_languages_and_sources(plugin, folder):  # noqa: F811
     assert subprocess.run(["./a.out"], capture_output=True, text=True).stdout == "4\n"
 
 
-def test_cmake_takes_it_as_its_compiler(plugin, folder):  # noqa: F811
+def test_cmake_takes_it_as_its_compiler(plugin, folder):
     (folder / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.20)\nproject(p C CXX)\nfind_package(Threads REQUIRED)\n"
         "add_library(l SHARED l.cpp)\nadd_executable(hello hello.c)\ntarget_link_libraries(hello l Threads::Threads)\n"
@@ -157,7 +159,7 @@ def test_the_command_shows_the_same_help(words, ours, way):
     assert f"tombolo {words} " in shown and all(option in shown for option in ours)
 
 
-def test_all_options_of_clang_are_a_word_away(plugin):  # noqa: F811
+def test_all_options_of_clang_are_a_word_away(plugin):
     assert len(quiet("--help-hidden").splitlines()) > 1000
 
 
@@ -186,7 +188,7 @@ def test_a_clang_of_another_version_is_not_taken(tmp_path, monkeypatch):
     assert compilers.clang_of(plugin_, "clang") == fake
 
 
-def test_the_command_has_them_too(plugin, folder):  # noqa: F811
+def test_the_command_has_them_too(plugin, folder):
     done = subprocess.run([ROOT / "tombolo", "dsm", "cc", "--version"], capture_output=True, text=True)
     assert done.returncode == 0 and "clang version" in done.stdout
     assert libraries.compiler_folders()

@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from dsm_test import COMMAND, TRANSPORTS, built, compile_c, run, sums  # noqa: F401
 from dsm_pthreads_test import all_ended, compiled
+from dsm_test import COMMAND, TRANSPORTS, built, compile_c, run, sums
 from tombolo import dsm
 from tombolo.dsm import Choice
+
+__all__ = ["built", "compile_c", "sums"]  # fixtures
 
 ENDLESS = r"""
 #include <stdio.h>
@@ -33,7 +35,7 @@ int main(void) {
 
 
 @pytest.fixture(scope="module")
-def endless(compile_c):  # noqa: F811
+def endless(compile_c):
     return compile_c("endless", ENDLESS)
 
 
@@ -141,7 +143,7 @@ def test_a_killed_memory_server_of_a_pthreads_program_ends_all_with_one_message(
     assert shared_memory.left_over() == before
 
 
-def test_the_status_of_a_thread_that_fails_is_the_programs(sums):  # noqa: F811
+def test_the_status_of_a_thread_that_fails_is_the_programs(sums):
     done = run("-n", 2, sums, "7")
     assert done.returncode == 7
     assert done.stderr == "", "the program itself tells its causes"
@@ -161,7 +163,7 @@ def test_a_killed_process_ends_all_with_one_message(endless, how, shared_memory)
     assert shared_memory.left_over() == before
 
 
-def test_a_thread_that_leaves_before_the_end_is_named_once(sums):  # noqa: F811
+def test_a_thread_that_leaves_before_the_end_is_named_once(sums):
     done = run("-n", 3, sums, "0")
     assert done.returncode == 1
     assert re.fullmatch(
@@ -205,7 +207,7 @@ int main(int argc, char** argv) {
 
 
 @pytest.fixture(scope="module")
-def ends(compile_c):  # noqa: F811
+def ends(compile_c):
     return compile_c("ends", ENDS)
 
 

@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pytest
 from dsm_ends_test import memory_servers_of
-from dsm_hosts_test import CUT, GONE, LIMIT, LOST, OFF, environment, hosts, small_memory, wait_until_ended  # noqa: F401 (fixtures)
+from dsm_hosts_test import CUT, GONE, LIMIT, LOST, OFF, environment, hosts, small_memory, wait_until_ended
 from dsm_pthreads_test import CHECKS, TOO_MANY, all_ended, compiled, installed, ours, processes_of, run
 from tombolo import dsm_pthreads, libraries, mpis
 from tombolo.errors import UserError
+
+__all__ = ["hosts", "small_memory"]  # fixtures
 
 SIZES = {"TOMBOLO_DSM_HEAP": "48MiB", "TOMBOLO_DSM_CACHE": "4MiB"}
 
@@ -324,7 +326,7 @@ def test_what_is_not_there_is_told_once_at_the_start(setting, value, told):
     assert lines[0].startswith("tombolo: the program does not start: ")
 
 
-def test_a_host_without_room_in_its_shared_memory_is_named(small_memory):  # noqa: F811
+def test_a_host_without_room_in_its_shared_memory_is_named(small_memory):
     job = dsm_pthreads.mpi_job([str(compiled("ends_check")), "turns"], 3, "48MiB", "4MiB", mpi="mpich")
     done = subprocess.run([*small_memory, *job.argv], capture_output=True, text=True, timeout=LIMIT, env=job.env)
     assert done.returncode == 1
@@ -381,7 +383,7 @@ def test_a_missing_library_of_several_hosts_is_named(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def on_two(hosts):  # noqa: F811
+def on_two(hosts):
     """As `hosts`, for programs that the library is preloaded into."""
     given = ["-genv", "LD_PRELOAD", str(dsm_pthreads.library())]
 

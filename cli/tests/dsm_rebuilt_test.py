@@ -8,16 +8,18 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from dsm_pthreads_test import CHECKS, LIMIT, installed, ours, run
-from store_instrumentation_test import plugin  # noqa: F401
+from dsm_pthreads_test import CHECKS, installed, ours, run
+from store_instrumentation_test import plugin
 from tombolo import compilers, dsm, dsm_atomics, libraries, paths
 from tombolo.errors import UserError
+
+__all__ = ["plugin"]  # a fixture
 
 MACHINES = ["coherent", "flushed", "stale"]
 
 
 @pytest.fixture(scope="module", autouse=True)
-def built(plugin):  # noqa: F811
+def built(plugin):
     """All that is built on demand, before any test has a time limit."""
     libraries.need_program("libtombolo_pthread.so")
     libraries.need_program(dsm.LIBRARY)

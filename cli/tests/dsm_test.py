@@ -12,8 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from full_disk import expect_the_trace_of_before, full_disk  # noqa: F401: a fixture
 from dsm_pthreads_test import installed
+from full_disk import expect_the_trace_of_before, full_disk
 from tombolo import dsm, dsm_bench, libraries, paths
 from tombolo.app import made
 from tombolo.commands import bench_dsm
@@ -21,6 +21,8 @@ from tombolo.dsm import Choice
 from tombolo.dsm_bench import Contestant, Kernel, Measured
 from tombolo.errors import UserError
 from typer.testing import CliRunner
+
+__all__ = ["full_disk"]  # a fixture
 
 COMMAND = [sys.executable, "-P", str(Path(dsm.__file__).parent / "__main__.py")]
 TRANSPORTS = [["--transport", "map"], ["--transport", "window"]]
@@ -316,7 +318,7 @@ def test_a_trace_that_cannot_be_written_is_refused_at_the_start(false_sharing):
     assert by_itself.stderr.count("\n") == 1
 
 
-def test_a_trace_on_a_full_disk_is_told_once(false_sharing, locked_sums, full_disk):  # noqa: F811
+def test_a_trace_on_a_full_disk_is_told_once(false_sharing, locked_sums, full_disk):
     for program, status in ((false_sharing, 0), (locked_sums, 3)):
         done = run("-n", 3, "--trace", full_disk / "trace.json", program)
         assert done.returncode == status, done.stderr

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
-
 from tombolo.suite import judge
 from tombolo.suite.runner import Setting, Verdict
 

@@ -8,7 +8,17 @@ from pathlib import Path
 
 import pytest
 from tombolo import (
-    compilers, dsm, dsm_atomics, dsm_pthreads, hints, libraries, mpis, paths, settings, svp, svp_compile,
+    compilers,
+    dsm,
+    dsm_atomics,
+    dsm_pthreads,
+    hints,
+    libraries,
+    mpis,
+    paths,
+    settings,
+    svp,
+    svp_compile,
 )  # fmt: skip
 from tombolo.app import made
 from tombolo.commands import doctor

@@ -7,7 +7,6 @@ from tombolo.errors import UserError
 from tombolo.mpis import Mpi
 from tombolo.programs import Linked
 
-
 VDSO = "\tlinux-vdso.so.1 (0x7f)\n"
 
 

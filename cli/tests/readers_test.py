@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from scc_statistics_test import LINE
 from scc_statistics_test import run as statistics_run
-
 from tombolo import curves, dsm_atomics, paths
 from tombolo.commands import bench_curves
 from tombolo.errors import UserError

@@ -4,14 +4,15 @@
 from pathlib import Path
 
 import pytest
-from scc_test import Bench, bench, gats, value  # noqa: F401: `bench` is a fixture
-
+from scc_test import Bench, bench, gats, value
 from tombolo.errors import UserError
 from tombolo.scc import baseline, catalogue, kept_values
 from tombolo.scc.baseline import Judgement
 from tombolo.scc.catalogue import FULL
 from tombolo.scc.native import Setting
 from tombolo.scc.verdicts import NO_MEASUREMENT, NOT_JUDGED
+
+__all__ = ["bench"]  # a fixture
 
 HELD, FAILED = Judgement("held", "5.2"), Judgement("not held", "7")
 
@@ -183,7 +184,7 @@ def test_a_claim_that_fails_and_a_number_that_is_not_met_have_a_reason() -> None
     assert [name for name in sorted(bad) if not reasons[name]] == []
 
 
-def test_the_command_fails_when_a_verdict_differs(bench: Bench) -> None:  # noqa: F811
+def test_the_command_fails_when_a_verdict_differs(bench: Bench) -> None:
     bench.offers(gats=[gats(10)])
     nothing = bench.run("baseline", "--quick")
     assert nothing.returncode == 2 and "holds nothing of this setting" in nothing.stderr
@@ -194,13 +195,13 @@ def test_the_command_fails_when_a_verdict_differs(bench: Bench) -> None:  # noqa
     assert "verdicts differ from" in told.stderr and "baseline --quick --write" in told.stderr
 
 
-def another_build(bench: Bench) -> None:  # noqa: F811
+def another_build(bench: Bench) -> None:
     with (bench.folder / "lib" / "tombolo-scc").open("a") as program:
         program.write("# another build\n")
 
 
 @pytest.mark.parametrize("command", ["baseline", "sensitivity"])
-def test_points_of_another_build_are_refused_and_counted(bench: Bench, command: str) -> None:  # noqa: F811
+def test_points_of_another_build_are_refused_and_counted(bench: Bench, command: str) -> None:
     bench.offers(gats=[gats(1), gats(10)])
     bench.run("run", "gats", "--quick")
     another_build(bench)
@@ -213,7 +214,7 @@ def test_points_of_another_build_are_refused_and_counted(bench: Bench, command: 
     assert "other builds" not in bench.run("baseline", "--quick").stderr
 
 
-def test_points_of_another_build_are_taken_where_they_are_wanted(bench: Bench) -> None:  # noqa: F811
+def test_points_of_another_build_are_taken_where_they_are_wanted(bench: Bench) -> None:
     """The points of this build go before those of others."""
     old = {"name": "targets-10", "lines": [value("origin/scosco", 10, 50.0)]}
     bench.offers(gats=[old, {"name": "rckmpi-10", "lines": [value("origin/rckmpi", 10, 90.0)]}])
@@ -229,7 +230,7 @@ def test_points_of_another_build_are_taken_where_they_are_wanted(bench: Bench) -
     assert "the values are of 2 builds of the program" in " ".join(bench.run("report", "--quick").stdout.split())
 
 
-def test_a_deadlock_of_another_build_is_one_of_its_points(bench: Bench) -> None:  # noqa: F811
+def test_a_deadlock_of_another_build_is_one_of_its_points(bench: Bench) -> None:
     name = "passive-target: immediate locks deadlock with the mix beyond two processes"
     locks = [value("mixed/rckmpi", 4, 3.0)]
     points = [{"name": "mixed-rckmpi-immediate-4", "does": "deadlock"}, {"name": "mixed-rckmpi-4", "lines": locks}]
@@ -242,7 +243,7 @@ def test_a_deadlock_of_another_build_is_one_of_its_points(bench: Bench) -> None:
     assert f"{name} was not held (9) and is held (0)" in told, told
 
 
-def test_the_command_names_what_has_no_points_and_what_was_not_measured(bench: Bench) -> None:  # noqa: F811
+def test_the_command_names_what_has_no_points_and_what_was_not_measured(bench: Bench) -> None:
     bench.offers(gats=[gats(10)], dht=[{"name": "mcs-wp-0-32"}])
     bench.run("run", "gats", "--quick")
     text = " ".join(bench.run("baseline", "--quick").stdout.split())

@@ -5,7 +5,6 @@ the share of tests among the experiments' sources."""
 import re
 
 import pytest
-
 from tombolo import paths
 from tombolo.scc import chips
 

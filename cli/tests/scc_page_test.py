@@ -17,7 +17,6 @@ from urllib.parse import unquote
 
 import pytest
 from matplotlib.text import Text
-
 from tombolo.scc import catalogue, chip_picture, draw, report, statistics, store
 from tombolo.scc.catalogue import Experiment
 from tombolo.scc.native import Setting
@@ -178,7 +177,7 @@ def test_the_page_fits_and_shows_all_pictures(
     for image in found["images"]:
         smallest = CHIP_PT if image["scrolls"] else draw.SMALLEST_PT
         assert image["loaded"] and pixels(smallest) * image["scale"] >= LEGIBLE, image
-        assert image in chips or image["narrow"] is narrow and image["width"] <= width, image
+        assert image in chips or (image["narrow"] is narrow and image["width"] <= width), image
     assert found["hidden"] == (found["heads"] if narrow else 0)
     KEPT.mkdir(parents=True, exist_ok=True)
     shot = KEPT / f"{name}.png"

@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 import pytest
-
 from tombolo import paths
 from tombolo.scc import chips, native
 

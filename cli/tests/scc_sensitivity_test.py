@@ -4,8 +4,7 @@
 from pathlib import Path
 
 import pytest
-from scc_test import Bench, bench, value  # noqa: F401: `bench` is a fixture
-
+from scc_test import Bench, bench, value
 from tombolo import paths
 from tombolo.errors import UserError
 from tombolo.scc import baseline, catalogue, chips, page_sensitivity, sensitivity, sensitivity_table
@@ -13,6 +12,8 @@ from tombolo.scc.baseline import Judgement
 from tombolo.scc.native import Setting
 from tombolo.scc.sensitivity_table import Flip, Outcome, Table
 from tombolo.scc.verdicts import NO_MEASUREMENT, Verdict
+
+__all__ = ["bench"]  # a fixture
 
 CHIP = """
 [layout]
@@ -114,7 +115,7 @@ def test_the_file_in_the_source_tree_is_of_todays_claims_and_variants() -> None:
     assert not found.outdated, "tombolo scc sensitivity --quick --write"
 
 
-def test_the_command_measures_all_points_with_verdicts_and_tells_the_flips(bench: Bench) -> None:  # noqa: F811
+def test_the_command_measures_all_points_with_verdicts_and_tells_the_flips(bench: Bench) -> None:
     """Messages go through private memory, too: varied points are compared with varied ones."""
     bench.chip.write_text(CHIP)
     slow, as_slow = [value("origin/scosco", 10, 80.0)], [value("origin/rckmpi", 10, 400.0)]
@@ -138,7 +139,7 @@ def test_the_command_measures_all_points_with_verdicts_and_tells_the_flips(bench
     assert wrong.returncode == 2 and "there is no variant 'banks'; choose of" in wrong.stderr
 
 
-def test_a_point_that_deadlocks_with_one_chip_alone_is_compared(bench: Bench) -> None:  # noqa: F811
+def test_a_point_that_deadlocks_with_one_chip_alone_is_compared(bench: Bench) -> None:
     bench.chip.write_text(CHIP)
     locks = [value("mixed/rckmpi", 4, 3.0)]
     immediate = {"name": "mixed-rckmpi-immediate-4", "does": "deadlock",

@@ -7,10 +7,11 @@ import re
 from pathlib import Path
 
 import pytest
-from scc_test import Bench, bench, gats, value  # noqa: F401: `bench` is a fixture
-
+from scc_test import Bench, bench, gats, value
 from tombolo.errors import UserError
 from tombolo.scc import chip_picture, page_statistics, statistics
+
+__all__ = ["bench"]  # a fixture
 
 
 def part(kind: str, x: int, y: int, number: int, utilisation: float, wait: float, served: int = 10) -> dict:
@@ -81,7 +82,7 @@ def test_the_picture_has_every_part_once_and_is_the_same_again() -> None:
     assert chip_picture.svg(run()) == chip_picture.svg(run())
 
 
-def test_the_command_keeps_json_and_picture_and_the_report_shows_them(bench: Bench) -> None:  # noqa: F811
+def test_the_command_keeps_json_and_picture_and_the_report_shows_them(bench: Bench) -> None:
     short = {**LINE, "end_us": 1.0, "cores": []}
     bench.offers(gats=[gats(10, statistics=[short, LINE]), gats(1)])
     told = bench.run("statistics", "gats", "targets-10", "--quick")
@@ -103,7 +104,7 @@ def test_the_command_keeps_json_and_picture_and_the_report_shows_them(bench: Ben
     assert "gats-targets-10.json cannot be read" in index.read_text()
 
 
-def test_points_that_an_experiment_names_tell_their_statistics_as_they_are_measured(bench: Bench) -> None:  # noqa: F811
+def test_points_that_an_experiment_names_tell_their_statistics_as_they_are_measured(bench: Bench) -> None:
     """And those that were measured without, by another version of the file, are measured again."""
     name = "gats-registers: ours: with 47 targets the polls keep the busiest bank busy all the time"
     loops = [value("acquisition-loops", 47, 2.0, unit="")]
@@ -127,7 +128,7 @@ def test_points_that_an_experiment_names_tell_their_statistics_as_they_are_measu
     assert bench.judged(name) == "not held"
 
 
-def test_those_of_another_chip_or_build_are_not_shown(bench: Bench) -> None:  # noqa: F811
+def test_those_of_another_chip_or_build_are_not_shown(bench: Bench) -> None:
     bench.offers(gats=[gats(10, statistics=[LINE])])
     bench.run("statistics", "gats", "targets-10", "--quick")
     bench.run("run", "gats", "--quick")
@@ -180,7 +181,7 @@ def test_of_several_builds_the_latest_of_a_point_is_shown(tmp_path: Path, monkey
     assert shown == [("p", 3), ("q", 12.5)]
 
 
-def test_a_point_without_simulations_is_told(bench: Bench) -> None:  # noqa: F811
+def test_a_point_without_simulations_is_told(bench: Bench) -> None:
     bench.offers(gats=[gats(1)])
     told = bench.run("statistics", "gats", "targets-1")
     assert told.returncode == 2 and "simulates nothing" in told.stderr

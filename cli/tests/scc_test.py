@@ -13,7 +13,6 @@ import time
 from pathlib import Path
 
 import pytest
-
 from tombolo import paths, progress
 from tombolo.scc import baseline, catalogue, native, pool, report, store
 from tombolo.scc.native import Setting

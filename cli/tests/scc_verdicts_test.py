@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
 from tombolo import paths
 from tombolo.errors import UserError
 from tombolo.scc import catalogue, chips, draw, native, verdicts

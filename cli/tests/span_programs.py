@@ -139,7 +139,7 @@ class Writer:
         elif kind == 4:
             self.line(f'TEXT(m.text + {self.random.randrange(16)}, n % 2 ? "ab" : "other text");')
         else:
-            self.line(f"PRINT(m.text + {self.random.randrange(16)}, {self.random.choice('2 5 24'.split())}, n);")
+            self.line(f"PRINT(m.text + {self.random.randrange(16)}, {self.random.choice(['2', '5', '24'])}, n);")
 
     def private(self, _: int) -> None:
         """Stores that no other thread can see, and some that it could."""

@@ -18,7 +18,7 @@ REMOTE = {"remote, polling", "remote, asleep", "remote, 1 MiB by address"}
 
 
 def row(benchmark: str, workers: int = 1, **times: list[float]) -> Row:
-    return Row(benchmark, workers, times, {name: 10 for name in times})
+    return Row(benchmark, workers, times, dict.fromkeys(times, 10))
 
 
 def test_a_quick_run_measures_all_and_writes_lines(monkeypatch, tmp_path):

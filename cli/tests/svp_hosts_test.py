@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -387,4 +386,4 @@ def test_a_host_that_is_cut_off_fails_at_the_sync(parts, hosts, tmp_path):
     finally:
         job.kill()
     assert "process 1 on host-a" in said, told
-    assert re.search(r"^process 3 of the program \(process \d+ on host host-b\) does not answer", said, re.M)
+    assert re.search(r"^process 3 of the program \(process \d+ on host host-b\) does not answer", said, re.MULTILINE)

@@ -7,9 +7,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from store_instrumentation_test import plugin  # noqa: F401
+from store_instrumentation_test import plugin
 from tombolo import compilers, dsm, libraries, mpis, paths, svp
 from tombolo.errors import UserError
+
+__all__ = ["plugin"]  # a fixture
 
 COMMAND = [sys.executable, "-P", str(Path(svp.__file__).parent / "__main__.py")]
 OPTIONS = ["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror"]
@@ -151,7 +153,7 @@ def test_families_refuse_threads_that_are_processes(tmp_path):
 
 
 @pytest.mark.parametrize("transport", ["map", "window"])
-def test_families_of_rebuilt_programs_refuse_them_too(tmp_path, plugin, transport):  # noqa: F811
+def test_families_of_rebuilt_programs_refuse_them_too(tmp_path, plugin, transport):
     source, program = paths.checkout() / "examples/svp/divisors.c", tmp_path / "divisors"
     arguments = [*OPTIONS, "-pthread", str(source), "-o", str(program), *svp.flags_of_c()]
     subprocess.run(compilers.command_line("clang", arguments), check=True)

@@ -8,10 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from full_disk import expect_the_trace_of_before, full_disk  # noqa: F401: a fixture
+from full_disk import expect_the_trace_of_before, full_disk
 from tombolo import host, libraries, paths, svp
 from tombolo.app import made
 from typer.testing import CliRunner
+
+__all__ = ["full_disk"]  # a fixture
 
 COMMAND = [sys.executable, "-P", str(Path(svp.__file__).parent / "__main__.py")]
 
@@ -404,7 +406,7 @@ def test_a_trace_that_cannot_be_written_is_told_at_once(events):
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_a_full_disk_is_told_and_leaves_the_trace_of_before(remote, events, full_disk, processes):  # noqa: F811
+def test_a_full_disk_is_told_and_leaves_the_trace_of_before(remote, events, full_disk, processes):
     words = [events] if processes == 1 else [remote, 1]
     done = run("-n", processes, "--trace", full_disk / "trace.json", *words)
     assert "cannot be written: " in done.stderr and "No space left on device" in done.stderr
