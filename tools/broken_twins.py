@@ -87,15 +87,15 @@ import family_twins
 import slices
 from twin_text import blank_comments, closing
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+
+from tombolo import files
+from tombolo.errors import UserError
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "cli"))
-
-from tombolo import files  # noqa: E402
-from tombolo.errors import UserError  # noqa: E402
-
 # Parts of dsm/ whose tests start processes, and need more libraries: folders and names of files.
 ABOVE_PROTOCOLS = {"api", "compiler", "memory", "objects", "arena_heap", "class_heap", "heap", "keys", "private_heap",
-                   "process_records", "runtime_hooks", "thread_table"}
+                   "process_records", "runtime_hooks", "thread_table"}  # fmt: skip
 JUDGED_IN_MEMORY = {"mapped_memory", "paged_memory"}
 LAYERS = ("base", "machine", "host", "backends", "sync", "windows", "runtime", "dsm", "svp")
 CALL = re.compile(
@@ -190,7 +190,7 @@ TESTS = ("*stale*:Recorded.*:RegionalPages.*:RegionalSteps.*:PageSend.*:PageFetc
          ":InstrumentedCodeTest.*"
          ":Stale*:TwoHosts/*:W*Region*:SettledRegion*:Flush*:WriteThrough*")
 COMMON = "common.h"  # GoogleTest's header, parsed once for all tests
-FAILED_TEST = re.compile(r"^\[  FAILED  \] ([\w/.]+)", re.M)
+FAILED_TEST = re.compile(r"^\[  FAILED  \] ([\w/.]+)", re.MULTILINE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -399,10 +399,11 @@ KINDS = {
 FOLDERS_OF_THEIR_OWN = ("allocator", "pages", "threads", "paged_memory.h")  # of dsm/
 # The others: all. The ranges of dsm/ are whole lines, of which a byte less is as many.
 PROGRAMS = ("threads", "paged_memory.h")
-FOLDERS_OF = {"off by one": ("sync", "windows", "svp"), "guard": ("windows", *PROGRAMS), "step": ("dsm",), "view": ("pages",),
-              "early": ("allocator",), "unrenewed": ("allocator",), "call": PROGRAMS, "bound": PROGRAMS,
-              "condition": ("sync", "windows"), "machine": ("backends", "host"), "line short": ("backends", "host"),
-              **{kind: ("svp",) for kind in ("told", "order", "edge", "check")}}
+FOLDERS_OF = {"off by one": ("sync", "windows", "svp"), "guard": ("windows", *PROGRAMS), "step": ("dsm",),
+              "view": ("pages",), "early": ("allocator",), "unrenewed": ("allocator",), "call": PROGRAMS,
+              "bound": PROGRAMS, "condition": ("sync", "windows"), "machine": ("backends", "host"),
+              "line short": ("backends", "host"),
+              **dict.fromkeys(("told", "order", "edge", "check"), ("svp",))}  # fmt: skip
 MACHINES = ("backends/stale", "backends/flushed", "host/flush")
 
 
@@ -473,6 +474,10 @@ class Tree:
         return target
 
 
+def must_run(command):
+    subprocess.run(command, check=True, capture_output=True, text=True)
+
+
 def run_to_end(command, timeout):
     """Exit status and output of a program. Its children, which a broken twin may leave waiting, end
     with it. Raises TimeoutExpired."""
@@ -496,8 +501,7 @@ class Bench:
         (self.scratch / "objects").mkdir()
         common = self.scratch / "objects" / COMMON
         common.write_text("#include <gtest/gtest.h>\n")
-        subprocess.run([options.cxx, *FLAGS, "-x", "c++-header", str(common), "-o", f"{common}.gch"],
-                       check=True, capture_output=True, text=True)
+        must_run([options.cxx, *FLAGS, "-x", "c++-header", str(common), "-o", f"{common}.gch"])
         tree = self.new_tree()
         self.library = tree.sources(("base", "host", "backends", "windows", *PARTS_BY_HEADER), ())
         self.of_families = tree.sources(("svp", "runtime", "host/fibres"), ())
@@ -523,9 +527,8 @@ class Bench:
         processes = f"{test.parts[0]}/testing/processes"
         left_out = "" if f"{processes}.h" in self.inputs[test] else f"{processes}.cpp"
         by_header = self.parts_by_header(test)
-        return [test, *by_header,
-                *(s for s in self.library if s.parts[0] in folders and s not in by_header
-                  and s.parts[0] != "dsm" and s.parts[1] != "fibres" and str(s) != left_out)]
+        others = [s for s in self.library if s.parts[0] in folders and s.parts[0] != "dsm" and s.parts[1] != "fibres"]
+        return [test, *by_header, *(s for s in others if s not in by_header and str(s) != left_out)]
 
     def parts_by_header(self, test):
         """Those whose headers the test includes, or one of them does."""
@@ -552,9 +555,8 @@ class Bench:
         objects = [tree.compile(s, self.inputs[s]) for s in self.parts(test)]
         families = test.parts[0] == "svp"
         libraries = ("-lboost_context", "-ldl") if families else ()
-        subprocess.run([self.options.cxx, *map(str, objects), "-o", str(program), "-lgtest",
-                        "-lgtest_main", "-lpthread", "-lsodium", *libraries],
-                       check=True, capture_output=True, text=True)
+        common = ("-lgtest", "-lgtest_main", "-lpthread", "-lsodium")
+        must_run([self.options.cxx, *map(str, objects), "-o", str(program), *common, *libraries])
         tests = only or tests_but(left_out, family_twins.TESTS if families else TESTS)
         try:
             status, output = run_to_end([str(program), f"--gtest_filter={tests}", "--gtest_fail_fast",

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import collections
+import contextlib
 import os
 import pathlib
 import subprocess
@@ -246,9 +247,9 @@ def test_children_of_a_program_end_with_it(tmp_path, end):
             os.kill(child, 0)
         except ProcessLookupError:
             return
-        with open(f"/proc/{child}/stat") as stat:
-            if stat.read().rsplit(")", 1)[1].split()[0] == "Z":  # of a parent that looks rarely
-                return
+        state = pathlib.Path(f"/proc/{child}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        if state == "Z":  # of a parent that looks rarely
+            return
         time.sleep(0.1)
     raise AssertionError("the child runs on")
 
@@ -270,10 +271,8 @@ def test_lines_replace_those_of_before_when_all_twins_have_been_tried(tmp_path, 
         raise error
 
     for error in (KeyboardInterrupt(), RuntimeError("no twins today")):
-        try:
+        with contextlib.suppress(KeyboardInterrupt):
             assert twins_reported_to(path, monkeypatch, lambda e=error: stopped(e)) == 2
-        except KeyboardInterrupt:
-            pass
         assert path.read_text() == "of before" and [each.name for each in tmp_path.iterdir()] == [path.name]
     assert twins_reported_to(path, monkeypatch, lambda: iter([broken_twins.Outcome(twin, "a_test", 1.0)])) == 0
     assert '"caught_by": "a_test"' in path.read_text()

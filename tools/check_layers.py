@@ -7,8 +7,8 @@
 layers.txt has a line for each folder of the root, a room, which lists the rooms that its files may
 include, and a line for each folder within a room (`host/faults: host/memory`), which lists the folders
 of the same room that its files may include. `host/.` stands for the files that lie in host/ itself. Every
-folder with product files has a line, and no folder may include itself in a circle, at any depth. No folder holds more than MOST_FILES files of the product.
-Modules of Python import each other in no circle either.
+folder with product files has a line, and no folder may include itself in a circle, at any depth. No folder
+holds more than MOST_FILES files of the product. Modules of Python import each other in no circle either.
 
 Includes are written from the root of the repository. Test programs and benchmarks (`*_test.cpp`,
 `*_bench.cpp`) and their common parts (`test_*`, folders named `testing`) may include backends too:
@@ -100,9 +100,10 @@ def check_file(path: Path, text: str, layers: Mapping[str, set[str]], root: Path
             problems.append(f'{where}: "{included}" is not a file seen from the repository root')
         elif target not in outside:
             problems.append(f'{where}: {room} may not include {target} ("{included}")')
-        elif target == room and within is not None and not sees_its_room(path):
-            if folder in within and folder_of(included) not in within[folder]:
-                problems.append(f'{where}: {folder} may not include {folder_of(included)} ("{included}")')
+        elif target != room or within is None or folder not in within or sees_its_room(path):
+            continue
+        elif folder_of(included) not in within[folder]:
+            problems.append(f'{where}: {folder} may not include {folder_of(included)} ("{included}")')
     return problems
 
 

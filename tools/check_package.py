@@ -81,7 +81,10 @@ STEPS = {
         alone("tombolo/svp.h", "c++", "tombolo svp flags --c"),
         alone("tombolo/svp.hpp", "c++", "tombolo svp flags"),
         # Windows.
-        Step('eval "$(tombolo env)" && $MPICC -O2 examples/work_queue/work_queue.c -o queue && $MPICC -g examples/unlocked_store/unlocked_store.c -o store'),
+        Step(
+            'eval "$(tombolo env)" && $MPICC -O2 examples/work_queue/work_queue.c -o queue'
+            " && $MPICC -g examples/unlocked_store/unlocked_store.c -o store"
+        ),
         Step("tombolo run -n 2 --stats ./queue", ("^RESULT ok .*", "windows.*")),
         Step("tombolo run -n 2 --machine stale --seed 7 ./store", ("^tombolo: .*lost update.*",), status=1),
         # Families.
@@ -123,7 +126,7 @@ def main() -> int:
     parser.add_argument("--compile", action="store_true", help="do not take the files of build/release")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="tombolo-package-") as folder:
-        os.chmod(folder, 0o755)  # for another user
+        Path(folder).chmod(0o755)  # for another user
         wheel = made(Path(folder), arguments.compile)
         results = []
         for mpi, steps in STEPS.items():

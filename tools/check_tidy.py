@@ -19,7 +19,7 @@ import shlex
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from itertools import groupby, islice
+from itertools import groupby, islice, pairwise
 from pathlib import Path
 
 import slices
@@ -53,7 +53,7 @@ def flags_by_source() -> dict[Path, tuple[str, ...]]:
     for entry in json.loads((BUILD / "compile_commands.json").read_text()):
         words = shlex.split(entry["command"])
         options = [w for w in words[1:] if w.startswith(("-I", "-D", "-std=", "-f", "-isystem", "-W"))]
-        system = [w for before, w in zip(words, words[1:]) if before == "-isystem"]
+        system = [w for before, w in pairwise(words) if before == "-isystem"]
         for source in sources_of(Path(entry["file"])):
             flags[source] = (*options, *(f"-isystem{folder}" for folder in system))
     return flags

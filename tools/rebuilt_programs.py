@@ -20,11 +20,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
+
+from tombolo import compilers, dsm_pthreads, paths
+
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "cli"))
-
-from tombolo import compilers, dsm_pthreads, paths  # noqa: E402
-
 MACHINES = ("coherent", "flushed", "stale")
 SKIPPED = 77
 THREADS = 4

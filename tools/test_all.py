@@ -6,11 +6,12 @@
 
 A failing section does not keep the others from running; the exit status is 0 if none failed. Sections
 that leave processors idle share them with others in the background, which start beside one of them, one
-after the other, and may go on beside the next ones; their output comes when they have ended. The table at the end says of each
-section how long it took (`time`) and how many seconds the processors worked for it (`cpu`): a section
-whose cpu is far below time times cores waits, or runs on one core.
+after the other, and may go on beside the next ones; their output comes when they have ended. The table at
+the end says of each section how long it took (`time`) and how many seconds the processors worked for it
+(`cpu`): a section whose cpu is far below time times cores waits, or runs on one core.
 """
 
+import contextlib
 import os
 import re
 import signal
@@ -35,6 +36,8 @@ FAILURES = (
     re.compile(r"^\d+: \[  FAILED  \] (\S+\.\S+?)(?:, where .*)?(?: \(\d+ ms\))?$"),  # of a program that ctest runs
 )
 CONFORMANCE = "conformance --slice quick --machine coherent --machine stale --seed 1 --jobs 1"
+BROKEN_TWINS = ".env/cli/bin/python tools/broken_twins.py --slice day/60"
+EXPERIMENTS = "./tombolo scc figures --quick --fresh && ./tombolo scc baseline --quick"
 CORES = len(os.sched_getaffinity(0))
 # Linux shares processors between terminal sessions first, each with a niceness of its own: that of
 # a command counts within its session alone.
@@ -68,14 +71,14 @@ SECTIONS = (
     Section("format", "tools/check_format.sh", 2),
     # In the background, in the order in which others need them; clang-tidy's result nothing needs.
     Section("conformance build", f"./tombolo {CONFORMANCE} --build-only", 10, after="build", beside="python tests"),
-    Section("broken twins", ".env/cli/bin/python tools/broken_twins.py --slice day/60", 20, after="build", beside="python tests"),
+    Section("broken twins", BROKEN_TWINS, 20, after="build", beside="python tests"),
     Section("asan build", "make build PRESET=asan", 40, beside="python tests"),
     Section("tsan build", "make build PRESET=tsan", 40, beside="python tests"),
     Section("clang-tidy", "tools/check_tidy.py --slice day/6", 15, after="build", beside="python tests"),
     Section("demo", "./tombolo demo", 6, after="build"),
     Section("examples", "./tombolo demo --examples", 12, after="build"),
     Section("package", "tools/check_package.py", 6, after="build"),
-    Section("experiments", "./tombolo scc figures --quick --fresh && ./tombolo scc baseline --quick", 10, after="build"),
+    Section("experiments", EXPERIMENTS, 10, after="build"),
     Section("conformance", f"./tombolo {CONFORMANCE}", 10, after="conformance build"),
     Section("asan", cases("asan"), 10, after="asan build"),
     Section("tsan", cases("tsan"), 10, after="tsan build"),
@@ -117,10 +120,8 @@ def counts(output: str, status: int) -> tuple[int, int]:
 
 
 def stop(process: subprocess.Popen) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError):  # it has just ended
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:  # it has just ended
-        pass
 
 
 def run(section: Section, show: bool = True) -> tuple[Result, str]:

@@ -6,7 +6,7 @@ import re
 
 def blank_comments(text):
     """The text with comments and string literals as spaces, of the same length."""
-    pattern = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.S)
+    pattern = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', re.DOTALL)
     return pattern.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
 
 

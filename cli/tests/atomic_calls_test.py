@@ -112,7 +112,8 @@ def test_a_preloaded_runtime_gets_the_calls(plugin, tmp_path):
     subprocess.run([clang, "-shared", "-fPIC", f"-I{ROOT}", tmp_path / "runtime.c", "-o", library], check=True)
     program = built(
         "clang",
-        "#include <stdatomic.h>\n#include <stdio.h>\natomic_int a; atomic_uchar c; double x[3]; void put(double* p) { p[1] = 2; p[2] = 3; }\n"
+        "#include <stdatomic.h>\n#include <stdio.h>\natomic_int a; atomic_uchar c; double x[3];"
+        " void put(double* p) { p[1] = 2; p[2] = 3; }\n"
         "int main(void) { atomic_store(&c, 250); a += 3; a += 4; atomic_thread_fence(memory_order_seq_cst); put(x);"
         ' int e = 7; atomic_compare_exchange_strong(&a, &e, 300); printf("%d %d\\n", a, c); return 0; }',
         tmp_path, "-O1", "-fno-inline",

@@ -16,8 +16,11 @@ from typer.testing import CliRunner
 __all__ = ["plugin"]  # a fixture
 
 BIN = ROOT / "dsm" / "compiler" / "bin"
-HELLO = "#include <stdio.h>\n#include <pthread.h>\nlong x; pthread_mutex_t m;\n" \
-    'int main(void) { pthread_mutex_lock(&m); x = 4; pthread_mutex_unlock(&m); printf("%ld\\n", x); return 0; }\n'  # fmt: skip
+HELLO = r"""#include <stdio.h>
+#include <pthread.h>
+long x; pthread_mutex_t m;
+int main(void) { pthread_mutex_lock(&m); x = 4; pthread_mutex_unlock(&m); printf("%ld\n", x); return 0; }
+"""
 
 
 @pytest.fixture
@@ -45,9 +48,10 @@ def quiet(*arguments: str, name: str = "cc") -> str:
     [
         ("a.c", True), ("a.c -o a", True), ("a.o -lm", True), ("-lm", True), ("- -x c", True), ("-shared a.o", True),
         ("-c a.c", False), ("-E a.c", False), ("-S a.c", False), ("-M a.c", False), ("-MM a.c", False),
-        ("-MD -MF d a.c", True), ("-MMD -c a.c", False), ("--version", False), ("-v", False), ("-print-search-dirs", False),
-        ("-o a", False), ("-fsyntax-only a.c", False), ("-r a.o", False), ("-Xlinker a.o", True), ("-include -c a.c", True),
-        ("", False), ("-###", False), ("-### a.c", True), ("-dumpmachine", False),
+        ("-MD -MF d a.c", True), ("-MMD -c a.c", False), ("--version", False), ("-v", False),
+        ("-print-search-dirs", False), ("-o a", False), ("-fsyntax-only a.c", False), ("-r a.o", False),
+        ("-Xlinker a.o", True), ("-include -c a.c", True), ("", False),
+        ("-###", False), ("-### a.c", True), ("-dumpmachine", False),
     ],
 )  # fmt: skip
 def test_whether_clang_links(arguments, answer):
@@ -61,15 +65,20 @@ def test_response_files_are_looked_into(folder):
     assert quiet("@all") == "" and Path("there.o").is_file()
 
 
-@pytest.mark.parametrize("argument", ["--tombolo-stores=some", "--tombolo-stores", "--tombolo-stores=", "--tombolo-begins=",
-                                      "--tombolo-x", "--tombolo-report="])  # fmt: skip
+@pytest.mark.parametrize(
+    "argument",
+    ["--tombolo-stores=some", "--tombolo-stores", "--tombolo-stores=", "--tombolo-begins=", "--tombolo-x",
+     "--tombolo-report="],
+)  # fmt: skip
 def test_an_unknown_option_of_ours_is_refused(argument):
     with pytest.raises(UserError, match="--tombolo-.*there are --tombolo-stores=static"):
         compilers.parsed([argument, "a.c"])
 
 
 def test_each_step_works_and_says_nothing(plugin, folder):
-    run = lambda: subprocess.run(["./a.out"], capture_output=True, text=True).stdout  # noqa: E731
+    def run() -> str:
+        return subprocess.run(["./a.out"], capture_output=True, text=True).stdout
+
     quiet("hello.c")
     assert run() == "4\n"
     assert "int main(void)" in quiet("-E", "hello.c")

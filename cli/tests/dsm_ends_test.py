@@ -63,7 +63,7 @@ def shared_memory():
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
     with subprocess.Popen(["unshare", "-m", "sh", "-c", mount], text=True, **pipes) as holder:
         if holder.stdout.readline() == "mounted\n":
-            enter = ("nsenter", f"--mount=/proc/{holder.pid}/ns/mnt", f"--wd={os.getcwd()}")
+            enter = ("nsenter", f"--mount=/proc/{holder.pid}/ns/mnt", f"--wd={Path.cwd()}")
             yield SharedMemory(enter, Path(f"/proc/{holder.pid}/root", "dev/shm"))
         else:
             yield SharedMemory((), Path("/dev/shm"))

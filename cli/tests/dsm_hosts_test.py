@@ -34,7 +34,8 @@ hostname host-a
 ip link set lo up
 mount -t sysfs sysfs /sys
 mount -t tmpfs tmpfs /dev/shm
-unshare --net --uts --mount sh -c 'mount -t sysfs sysfs /sys; mount -t tmpfs tmpfs /dev/shm; exec sleep 1000' & export HOST_B=$!
+unshare --net --uts --mount sh -c 'mount -t sysfs sysfs /sys; mount -t tmpfs tmpfs /dev/shm; exec sleep 1000' &
+export HOST_B=$!
 trap 'kill $HOST_B' EXIT
 there() { nsenter -t $HOST_B --net --uts --mount "$@"; }
 for i in $(seq 100); do grep -q sleep /proc/$HOST_B/comm && break; sleep 0.05; done

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that a program of tombolo/dsm.h creates, and the calls that one thread alone may make then (003 tables 5.2 to 5.4)."""
+"""Threads that a program of tombolo/dsm.h creates, and the calls that one thread alone may make then (003
+tables 5.2 to 5.4)."""
 
 import os
 import subprocess

@@ -4,7 +4,8 @@
 
 The file maps an experiment to its points; a point has `name`, and may have `cost`, `memory_bytes`,
 `lines` (series, x, value, unit and more), `on` (others, by the name of the chip, where it does nothing
-else), `statistics` (the lines of its simulations) and `does`: crash, garbage, odd, refuse, fail, deadlock, hang, unfinished.
+else), `statistics` (the lines of its simulations) and `does`: crash, garbage, odd, refuse, fail, deadlock,
+hang, unfinished.
 Each run of a point leaves its name in the file's neighbour `ran`.
 """
 

@@ -4,6 +4,7 @@
 The seed of the random kills and of the threads' choices is TOMBOLO_TEST_SEED, or drawn and shown.
 """
 
+import contextlib
 import os
 import random
 import resource
@@ -143,14 +144,10 @@ def test_no_segment_is_left_when_a_job_is_killed_at_any_moment(tmp_path):
             victims.remove(process.pid)
             victims = victims[-1:]  # one rank, and the launcher ends the rest
         for pid in victims:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(5)
-        except subprocess.TimeoutExpired:
-            pass
         processes.end(process, made)
     passes(prepare("leaving", "normal", TOMBOLO_SEGMENT="named"))
     passes(prepare("leaving", "normal", **pool))

@@ -218,7 +218,7 @@ def test_standard_output_gets_the_content_in_its_turn(tmp_path, name):
 
 @pytest.mark.parametrize("command", [["--help"], ["scc", "list"]])
 def test_a_full_standard_output_is_a_sentence(command):
-    with open("/dev/full", "w") as full:
+    with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-m", "tombolo", *command], stdout=full, stderr=subprocess.PIPE, text=True,
             env=os.environ | {"PYTHONPATH": str(CLI)},
@@ -277,7 +277,7 @@ def test_commands_that_begin_in_one_second_have_records_of_their_own(tmp_path, m
     for number, writer in enumerate(writers):
         writer.write({"number": number})
     assert names(tmp_path) == ["demo-now-2.jsonl", "demo-now-3.jsonl", "demo-now.jsonl"]
-    assert ['{"number": %d}' % n for n in range(3)] == [w.path.read_text().splitlines()[1] for w in writers]
+    assert [f'{{"number": {n}}}' for n in range(3)] == [w.path.read_text().splitlines()[1] for w in writers]
 
 
 @pytest.mark.parametrize("folder, why", [("plain/results", "Not a directory"), ("plain", "a file has its name")])

@@ -29,14 +29,14 @@ def eventually(condition) -> bool:
 
 
 def test_the_loops_are_busy_and_end_with_the_block():
-    def ticks() -> int:
+    def ticks(pid: int) -> int:
         return sum(int(v) for v in Path(f"/proc/{pid}/stat").read_text().split()[13:15])
 
     with load.busy_loops(2) as pids:
         assert len(pids) == 2
         for pid in pids:
-            before = ticks()
-            assert eventually(lambda before=before: ticks() > before + 2)
+            before = ticks(pid)
+            assert eventually(lambda pid=pid, before=before: ticks(pid) > before + 2)
     assert not any(runs(pid) for pid in pids)
 
 

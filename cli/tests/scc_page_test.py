@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report's page in a browser without a screen: on a phone, on a desk and on paper.
 
-Its screenshots and its printed form stay in build/page-test/. Tests that need a browser are skipped, and named so, where
-there is none: `make page-test` installs one. The sizes of letters are looked at without.
+Its screenshots and its printed form stay in build/page-test/. Tests that need a browser are skipped, and
+named so, where there is none: `make page-test` installs one. The sizes of letters are looked at without.
 """
 
 import json

@@ -220,7 +220,8 @@ def test_places_on_an_axis_compare_as_numbers_or_text() -> None:
         ("value", {"low": 1, "x": (2,)}, {"a": {1: 2, 2: 3}}, (3,)),
         ("ratio", {"low": 1, "to": "b"}, {"a": {1: 6, 2: 8, 3: 1}, "b": {1: 2, 2: 2}}, (3, 4)),
         ("ratio", {"low": 1, "x": (2,), "to_x": 1}, {"a": {1: 2, 2: 8}}, (4,)),
-        ("ratio", {"low": 1, "to": "b", "since": 2, "until": 2}, {"a": {1: 6, 2: 8, 3: 9}, "b": {1: 2, 2: 2, 3: 3}}, (4,)),
+        ("ratio", {"low": 1, "to": "b", "since": 2, "until": 2}, {"a": {1: 6, 2: 8, 3: 9}, "b": {1: 2, 2: 2, 3: 3}},
+         (4,)),
         ("difference", {"low": 1, "to": "b"}, {"a": {1: 6}, "b": {1: 2}}, (4,)),
         ("flat", {"high": 2}, {"a": {1: 4, 2: 6}}, (1.5,)),
         ("linear", {"low": 0.9}, {"a": {1: 2, 2: 4, 3: 6}}, (1,)),
@@ -353,8 +354,13 @@ def test_a_claim_about_a_place_that_was_not_measured_is_open() -> None:
 
 @pytest.mark.parametrize(
     ("more", "wanted"),
-    [({"low": 1}, "at least 1"), ({"high": 2}, "at most 2"), ({"low": 0, "high": 0}, "0"), ({"low": 1, "high": 2}, "1 to 2")],
-)  # fmt: skip
+    [
+        ({"low": 1}, "at least 1"),
+        ({"high": 2}, "at most 2"),
+        ({"low": 0, "high": 0}, "0"),
+        ({"low": 1, "high": 2}, "1 to 2"),
+    ],
+)
 def test_bounds_in_words(more: dict, wanted: str) -> None:
     assert judged(claim("value", **more), a={}).wanted == wanted
 

@@ -5,6 +5,7 @@ numbers of its own: containers of one machine, made by unshare."""
 import os
 import re
 import subprocess
+from pathlib import Path
 
 import pytest
 from faults_test import passes, prepare
@@ -23,18 +24,17 @@ WINDOWS = 4
 def pool():
     if subprocess.run([*APART, "true"], capture_output=True).returncode != 0:
         pytest.skip("this host does not allow a process its own namespace")
-    path = f"/dev/shm/tombolo-test-pool-{os.getpid()}"
+    path = Path(f"/dev/shm/tombolo-test-pool-{os.getpid()}")
 
     def make(number=0, kib=65536):
-        name = f"{path}-{number}"
-        with open(name, "wb") as file:
+        made = path.with_name(f"{path.name}-{number}")
+        with made.open("wb") as file:
             file.truncate(kib << 10)
-        return name
+        return str(made)
 
     yield make
-    for name in os.listdir("/dev/shm"):
-        if name.startswith(os.path.basename(path)):
-            os.unlink(f"/dev/shm/{name}")
+    for made in path.parent.glob(f"{path.name}*"):
+        made.unlink()
 
 
 def run(ranks, around=HOSTS, threads="single", **environment):
@@ -85,10 +85,10 @@ def test_hosts_with_different_pools_say_so_and_go_to_the_host_mpi(pool):
 def test_a_pool_that_only_one_host_cannot_use_is_no_trap(pool, bad):
     path = pool(1, kib=4 if bad == "small" else 65536)
     if bad == "other data":
-        with open(path, "r+b") as file:
+        with Path(path).open("r+b") as file:
             file.write(b"something else")
     other = HOSTS.replace("unshare", f"env TOMBOLO_POOL={path} unshare", 1)
-    served, forwarded, why, told = run(4, around=other, TOMBOLO_POOL=pool(0))
+    served, forwarded, _, told = run(4, around=other, TOMBOLO_POOL=pool(0))
     assert (served, forwarded) == (0, WINDOWS + 1)
     assert path in told
 
@@ -98,22 +98,22 @@ def test_a_pool_of_a_host_that_takes_no_part_is_left_alone(pool):
     # All processes here are of one boot: only the number in the header tells another host.
     served, _, _, _ = run(2, TOMBOLO_POOL=path)
     assert served == WINDOWS
-    with open(path, "r+b") as file:
+    with Path(path).open("r+b") as file:
         header = bytearray(file.read(128))
         header[40] ^= 1  # the manager
         header[64] = 1  # bytes of the first record, and its boot
         header[104] ^= 1
         file.seek(0)
         file.write(header)
-    served, forwarded, why, told = run(2, TOMBOLO_POOL=path)
+    served, forwarded, _, told = run(2, TOMBOLO_POOL=path)
     assert (served, forwarded) == (0, WINDOWS + 1)
     assert "another host" in told
 
 
 def test_programs_with_threads_are_served_with_atomics_of_the_pool_only(pool):
-    served, forwarded, why, _ = run(2, threads="multiple", TOMBOLO_POOL=pool())
+    served, _, why, _ = run(2, threads="multiple", TOMBOLO_POOL=pool())
     assert served == 0 and "built from loads and stores" in why
-    served, forwarded, why, _ = run(
+    served, *_ = run(
         2, threads="multiple", TOMBOLO_POOL=pool(1), TOMBOLO_ATOMICS="full"
     )
     assert served == WINDOWS

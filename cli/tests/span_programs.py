@@ -196,7 +196,8 @@ class Writer:
         """One lock, or two that are given back in either order, some by functions that lock for their caller."""
         lock = self.free_mutex()
         if lock is None:
-            return self.store(depth)
+            self.store(depth)
+            return
         taken = f"take({lock})" if self.random.random() < 0.2 else f"pthread_mutex_lock(&mutexes[{lock}])"
         given = f"give({lock})" if self.random.random() < 0.2 else f"pthread_mutex_unlock(&mutexes[{lock}])"
         self.held.append(lock)
@@ -215,7 +216,8 @@ class Writer:
     def tried(self, depth: int) -> None:
         lock = self.free_mutex()
         if lock is None:
-            return self.store(depth)
+            self.store(depth)
+            return
         self.held.append(lock)
         self.line(f"if (pthread_mutex_trylock(&mutexes[{lock}]) == 0) {{")
         self.inner(depth)
@@ -226,7 +228,8 @@ class Writer:
     def call(self, depth: int) -> None:
         # It takes mutexes of its own, and none that its callers hold.
         if self.functions == 0 or self.held or self.loops:
-            return self.leaf(depth)
+            self.leaf(depth)
+            return
         number = self.random.randrange(self.functions)
         self.line(f"if (--budget > 0) f{number}(n + {self.number()}, &m.items[{self.index(12)}]);")
 
@@ -239,7 +242,8 @@ class Writer:
     def guard(self, depth: int) -> None:
         lock = self.free_mutex()
         if lock is None:
-            return self.store(depth)
+            self.store(depth)
+            return
         self.held.append(lock)
         kind = self.random.choice(("std::lock_guard<std::mutex>", "std::unique_lock<std::mutex>"))
         self.line(f"{{ {kind} {self.name('guard')}(cpp_mutexes[{lock}]);")
@@ -250,7 +254,8 @@ class Writer:
     def throwing(self, depth: int) -> None:
         lock = self.free_mutex()
         if lock is None:
-            return self.store(depth)
+            self.store(depth)
+            return
         self.held.append(lock)
         self.line("try {")
         self.line(f"  std::lock_guard<std::mutex> {self.name('guard')}(cpp_mutexes[{lock}]);")

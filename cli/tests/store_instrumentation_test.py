@@ -304,7 +304,8 @@ def test_a_lock_of_the_users_own_is_named_by_an_option(recorder, tmp_path):
 )  # fmt: skip
 def test_memory_is_private_until_its_address_is_handed_on(make, escape, records, recorded):
     body = (
-        f"long* known; int main(int n, char** v) {{ {make}; {escape} LOCK; own[1] = n; UNLOCK; return (int)own[1] - 1; }}"
+        f"long* known; int main(int n, char** v) {{ {make}; {escape} LOCK; own[1] = n; UNLOCK;"
+        " return (int)own[1] - 1; }"
     )
     assert recorded(body, "-O0")[1] == records
 

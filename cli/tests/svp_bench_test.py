@@ -2,6 +2,7 @@
 """`tombolo bench svp`: its rows, and how it judges."""
 
 import json
+from typing import ClassVar
 
 import pytest
 from tombolo import paths, svp_bench
@@ -78,7 +79,7 @@ def test_a_goal_that_is_not_reached_is_told(made, sentence):
 class ChangeList(svp_bench.Contestant):
     """Lines of JSON without a program: each benchmark takes so many ns, by workers."""
 
-    times = {1: {"tree T1": 100.0, "fib": 9.0}, 4: {"tree T1": 29.0, "fib": 3.0}}
+    times: ClassVar = {1: {"tree T1": 100.0, "fib": 9.0}, 4: {"tree T1": 29.0, "fib": 3.0}}
 
     def run(self, workers, quick):
         return [

@@ -201,7 +201,13 @@ static int throws_itself(Job&) { throw std::runtime_error("of the program"); }
 
 int main(int, char** argv) try {
   const std::string part = argv[1];
-  return run(part == "throws" ? throws_itself : part == "data" ? data : part == "ends" ? ends : part == "many" ? many : part == "channels" ? channels : part == "lost" ? lost : killed);
+  return run(part == "throws"     ? throws_itself
+             : part == "data"     ? data
+             : part == "ends"     ? ends
+             : part == "many"     ? many
+             : part == "channels" ? channels
+             : part == "lost"     ? lost
+                                  : killed);
 } catch (const std::runtime_error& error) {
   std::puts(error.what());
 }

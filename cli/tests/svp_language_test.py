@@ -151,7 +151,7 @@ def refused(capfd, tmp_path) -> Callable[[Path], str]:
 @pytest.mark.parametrize("source", WRONG, ids=names(WRONG))
 def test_a_wrong_program_is_told_where(source, refused):
     told = refused(source)
-    found = [match for match in SHOWN.finditer(told)]
+    found = list(SHOWN.finditer(told))
     wanted = [
         (number, text)
         for number, line in enumerate(source.read_text().splitlines(), 1)

@@ -20,6 +20,6 @@ if sys.argv[1:3] == ["svp", "compile"]:
 
     svp_compile.main("tombolo svp compile", sys.argv[3:])
 
-from tombolo.app import main  # noqa: E402
+from tombolo.app import main  # noqa: E402 (it takes long to load)
 
 main()

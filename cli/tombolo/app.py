@@ -42,7 +42,7 @@ def version(
 ) -> None:
     if show:
         print(f"tombolo {__version__}")
-        raise typer.Exit()
+        raise typer.Exit
 
 
 def main() -> None:

@@ -167,7 +167,7 @@ def expanded(arguments: Sequence[str], depth: int = 0) -> Iterator[str]:
     """With the words of response files in their places."""
     for argument in arguments:
         if argument.startswith("@") and depth < 10 and os.path.isfile(argument[1:]):
-            with open(argument[1:], errors="replace") as file:
+            with Path(argument[1:]).open(errors="replace") as file:
                 yield from expanded(shlex.split(file.read()), depth + 1)
         else:
             yield argument

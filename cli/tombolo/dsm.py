@@ -65,8 +65,8 @@ def mpi_job(choice: Choice, mpi: str | None, threads: int, program: list[str]) -
 
 
 def memory_servers(asked: int | None) -> int:
-    """Those that a launcher has to start besides the threads: `asked` for, or by the environment. Of a number there that
-    the program does not take it tells."""
+    """Those that a launcher has to start besides the threads: `asked` for, or by the environment. Of a
+    number there that the program does not take it tells."""
     text = os.environ.get("TOMBOLO_DSM_SERVERS", "")
     if asked is None:
         asked = int(text) if text.isdecimal() else 0

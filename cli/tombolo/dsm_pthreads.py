@@ -95,7 +95,7 @@ def check(program: str) -> None:
     if path is None:
         raise UserError(f"{program}: no such program")
     check_is_no_script(Path(path))
-    with open(path, "rb") as file:
+    with Path(path).open("rb") as file:
         head = file.read(4096)
     if len(head) < HEADER:
         raise UserError(f"{program} is no whole ELF program: its file ends within the header")

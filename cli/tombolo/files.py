@@ -16,7 +16,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tombolo import paths
@@ -224,7 +224,7 @@ def _finish(fresh: Path, target: Path | None, path: Path) -> None:
         _synchronize(file.fileno())
     if target.exists():
         _take_over(fresh, target.stat())
-    os.replace(fresh, target)
+    fresh.replace(target)
 
 
 def _synchronize(number: int) -> None:
@@ -241,10 +241,8 @@ def _take_over(fresh: Path, before: os.stat_result) -> None:
     """The rights and, if this user may give it away, the owner of the file of before."""
     made = fresh.stat()
     if (made.st_uid, made.st_gid) != (before.st_uid, before.st_gid):
-        try:
+        with suppress(OSError):
             os.chown(fresh, before.st_uid, before.st_gid)
-        except OSError:
-            pass
     if not made.st_mode & 0o111:  # a program has been made one by its linker
         fresh.chmod(stat.S_IMODE(before.st_mode))
 

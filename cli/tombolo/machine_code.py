@@ -13,6 +13,7 @@ import bisect
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import lief
@@ -110,7 +111,7 @@ def _split(start: int, code: bytes, layout: _Layout) -> Iterator[Stretch]:
         borders.update(min(address + size, end) for address, size in known.items())
     ordered = sorted(borders)
     data_until = 0
-    for address, until in zip(ordered, ordered[1:]):
+    for address, until in pairwise(ordered):
         data_until = max(data_until, address + data.get(address, 0))
         if address < data_until:
             continue

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import matplotlib
 
 matplotlib.use("Agg")
-from matplotlib import pyplot  # noqa: E402
+from matplotlib import pyplot
 
-from tombolo import curves as scaling  # noqa: E402
-from tombolo import dsm_bench, files, svp_bench  # noqa: E402
-from tombolo.measure import Campaign, Contestant, Target  # noqa: E402
+from tombolo import curves as scaling
+from tombolo import dsm_bench, files, svp_bench
+from tombolo.measure import Campaign, Contestant, Target
 
 # Told apart without colour too (Okabe and Ito's palette and distinct marks).
 STYLES = (

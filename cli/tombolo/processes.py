@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts a job with a time limit and leaves none of its processes behind."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -59,10 +60,8 @@ def end(process: subprocess.Popen, job: Job) -> None:
     deadline = time.monotonic() + GRACE_SECONDS
     while (left := marked(job.mark)) and time.monotonic() < deadline:
         for pid in left:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
         time.sleep(0.01)
 
 

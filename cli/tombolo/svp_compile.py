@@ -212,9 +212,9 @@ class _Source:
         files.write(c, translation.c, encoding="latin-1")
         files.write(cpp, translation.cpp, encoding="latin-1")
         both = [o for o in request.options if o.startswith(OF_BOTH_LANGUAGES)]
+        for_c = [*standard(request), *FOR_C, *request.options, "-x", "cpp-output", "-c", c, "-o", self.objects[0]]
         for command in (
-            [*compiler("CC"), *standard(request), *FOR_C, *request.options, "-x", "cpp-output", "-c", c]
-            + ["-o", self.objects[0]],
+            [*compiler("CC"), *for_c],
             # The run-time is optimized whatever the program is.
             [*compiler("CXX"), *both, "-O2", *_flags(compiling=True), "-c", cpp, "-o", self.objects[1]],
         ):

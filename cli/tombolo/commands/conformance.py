@@ -79,8 +79,8 @@ def conformance(
             "--ranks",
             "-n",
             min=1,
-            help="The tests of mpi4py and petsc have so many processes, or several numbers in turn. [default: 2 3 4, of "
-            "petsc 2]",
+            help="The tests of mpi4py and petsc have so many processes, or several numbers in turn. [default: 2 3 4, "
+            "of petsc 2]",
         ),
     ] = None,
     rounds: Annotated[

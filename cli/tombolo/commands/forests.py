@@ -82,8 +82,8 @@ def explain(campaign: Campaign) -> None:
     ((variable, value),) = petsc.APART.items()
     paragraph(
         "The three exchanges of a row's run share its processes: those behind one that hangs fail with it. "
-        "Times are medians; those of stale, which compares memory, say nothing. An exchange that is right and slower is "
-        "told, and is no failure. Shared windows on flushed and stale "
+        "Times are medians; those of stale, which compares memory, say nothing. An exchange that is right and "
+        "slower is told, and is no failure. Shared windows on flushed and stale "
         f"have each process's part on pages of its own ({variable}={value})."
     )
 
@@ -98,9 +98,9 @@ def finish(campaign: Campaign, records_at: str) -> None:
             continue
         passed += seen.right
         failed += not seen.right and stock is not None and stock.right
-        if setting.machine != "stale" and stock and stock.time_us and seen.time_us:
-            if seen.time_us > stock.time_us:
-                slower.append(f"{forest.flavor}/{forest.sync}/{name} ({setting.label}, {count} ranks)")
+        compared = setting.machine != "stale" and stock and stock.time_us and seen.time_us
+        if compared and seen.time_us > stock.time_us:
+            slower.append(f"{forest.flavor}/{forest.sync}/{name} ({setting.label}, {count} ranks)")
     if slower:
         paragraph(f"Tombolo is slower here: {'; '.join(slower)}.")
     console.print(f"records: {records_at}")

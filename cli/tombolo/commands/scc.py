@@ -13,8 +13,18 @@ from tombolo import hints, libraries, options, paths, records
 from tombolo.console import console, paragraph
 from tombolo.errors import UserError
 from tombolo.scc import (
-    baseline, campaign, catalogue, chips, kept_values, native, report, sensitivity, sensitivity_table,
-    statistics, store, totals,
+    baseline,
+    campaign,
+    catalogue,
+    chips,
+    kept_values,
+    native,
+    report,
+    sensitivity,
+    sensitivity_table,
+    statistics,
+    store,
+    totals,
 )  # fmt: skip
 from tombolo.scc.native import Setting
 from tombolo.scc.page import Report, Section, percent
@@ -280,8 +290,9 @@ def _of_this_build(setting: Setting, others_too: bool = False) -> store.Results:
     measured, unless they are wanted; those that the program has no more do not count."""
     newest, program = _measured(setting), native.locate()
     here = store.Store(program, setting).load()
-    planned = campaign.planned(program, {name for name, _ in newest.keys()}, setting)
-    others = newest.only((newest.keys() & planned) - here.keys())
+    measured = newest.keys()
+    planned = campaign.planned(program, {name for name, _ in measured}, setting)
+    others = newest.only((measured & planned) - here.keys())
     if not others.keys():
         return here
     count = len(others.keys())

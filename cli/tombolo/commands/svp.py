@@ -47,7 +47,8 @@ def run(
     transport: Annotated[
         str | None,
         typer.Option(
-            help=f"Arrays travel between processes in this way: {settings.names(TRANSPORT)}. [default: {DEFAULT_TRANSPORT}]"
+            help=f"Arrays travel between processes in this way: {settings.names(TRANSPORT)}. "
+            f"[default: {DEFAULT_TRANSPORT}]"
         ),
     ] = None,
     machine: Annotated[

@@ -342,7 +342,7 @@ def _claim(table: dict) -> Claim:
     if claim.kind == USE:
         _check_use(claim)
         return _bounded(claim)
-    if (claim.kind == DEADLOCKS) != bool(claim.points) or claim.points and not claim.to:
+    if (claim.kind == DEADLOCKS) != bool(claim.points) or (claim.points and not claim.to):
         raise ValueError(f"the claim '{claim.name}': '{DEADLOCKS}', and no other kind, needs points, and to")
     return _bounded(claim)
 

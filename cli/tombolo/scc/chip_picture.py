@@ -5,13 +5,13 @@ mesh in both directions, and the banks of the controllers beside their routers."
 import matplotlib
 
 matplotlib.use("Agg")
-from matplotlib import pyplot  # noqa: E402
-from matplotlib.cm import ScalarMappable  # noqa: E402
-from matplotlib.colors import Normalize  # noqa: E402
-from matplotlib.patches import Rectangle  # noqa: E402
+from matplotlib import pyplot
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize
+from matplotlib.patches import Rectangle
 
-from tombolo.scc import draw  # noqa: E402
-from tombolo.scc.simulated import Part, Run  # noqa: E402
+from tombolo.scc import draw
+from tombolo.scc.simulated import Part, Run
 
 COLORS = "YlOrRd"  # its darkness alone tells the order
 TILE, BUFFER, BANK = 0.56, 0.22, 0.09

@@ -8,14 +8,14 @@ from pathlib import Path
 import matplotlib
 
 matplotlib.use("Agg")
-from matplotlib import pyplot  # noqa: E402
-from matplotlib.lines import Line2D  # noqa: E402
-from matplotlib.patches import Patch  # noqa: E402
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator  # noqa: E402
+from matplotlib import pyplot
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
-from tombolo import files  # noqa: E402
-from tombolo.scc.catalogue import Experiment, Figure, Number, same  # noqa: E402
-from tombolo.scc.verdicts import Measured, Sample  # noqa: E402
+from tombolo import files
+from tombolo.scc.catalogue import Experiment, Figure, Number, same
+from tombolo.scc.verdicts import Measured, Sample
 
 # Told apart without colour too: Okabe and Ito's palette, distinct marks, then another dash.
 STYLES = (

@@ -36,7 +36,8 @@ figcaption { font-size: 13px; color: #555; } figcaption a { white-space: nowrap;
 }
 @media print {
   body { margin: 0; max-width: none; font-size: 10pt; }
-  .scroll { overflow: visible; } .scroll img { max-width: 100%; } table { font-size: 7pt; } td { overflow-wrap: anywhere; }
+  .scroll { overflow: visible; } .scroll img { max-width: 100%; }
+  table { font-size: 7pt; } td { overflow-wrap: anywhere; }
   figure, tr { break-inside: avoid; } h2, summary { break-after: avoid; }
   a { color: inherit; text-decoration: none; } .data { display: none; }
   details::details-content { content-visibility: visible; height: auto; }

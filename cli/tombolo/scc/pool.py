@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -129,7 +129,7 @@ class Pool:
         return next((p for p in waiting if used + p.memory <= self._memory), None)
 
     def _start(self, point: Point) -> None:
-        errors = tempfile.TemporaryFile()
+        errors = tempfile.TemporaryFile()  # noqa: SIM115 (read after the process has ended)
         with self._signals.held():  # an interrupt ends those that _running names
             child = subprocess.Popen(
                 native.command(self._program, point, self._setting, self._with_statistics(point)),
@@ -239,10 +239,8 @@ class Signals:
 
 
 def _signal_group(child: subprocess.Popen, number: int) -> None:
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(child.pid, number)
-    except ProcessLookupError:
-        pass
 
 
 def _complaint(text: str) -> str:

@@ -14,6 +14,7 @@ from tombolo.scc.native import Setting
 from tombolo.scc.simulated import Core, Part, Run
 from tombolo.scc.uses import CORES, COUNTS, GOT, KINDS, OF_PARTS, SHARES, Use
 
+
 def folder(setting: Setting, build: str) -> Path:
     """Of those of a chip and of a build of the program, by its digest: as results are kept apart."""
     return store.folder() / f"statistics-{setting.label}-{build}"

@@ -223,7 +223,7 @@ def merge(notes: list[list[dict]], outcome: processes.Outcome) -> tuple[list[Wor
         each = [process[test] for process in told if test in process]
         failures = [note["says"] for note in each if note["outcome"] == "failed"]
         if len(each) < len(notes):
-            says = "; ".join(failures + [ending(outcome)])
+            says = "; ".join([*failures, ending(outcome)])
             return [*found, Word(test, "failed" if failures else broken(outcome), says)], test
         found.append(agreed(test, each, failures))
     if outcome.status == 0 and all(each and each[-1].get("end") for each in notes):

@@ -91,10 +91,8 @@ def run(test: Test, mpi: Mpi, build: Path, setting: Setting, limit: float) -> Ve
     limit = max(limit, min(test.seconds or 0, LONGEST_LIMIT)) * PATIENCE.get(setting.machine, 1)
     outcome = processes.run(started, limit, folder)
     windows = stats.total(outcome.stderr)
-    if outcome.status is None:
-        word = "timeout"
-    else:
-        word = judged(outcome.stdout, outcome.stderr, outcome.status)
+    timed_out = outcome.status is None
+    word = "timeout" if timed_out else judged(outcome.stdout, outcome.stderr, outcome.status)
     shown = "" if word == "passed" else _tail(outcome)
     return verdict(
         word,

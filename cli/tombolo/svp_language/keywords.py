@@ -7,6 +7,7 @@ their arguments. Elsewhere it is a name as any other, as in the headers of the C
 """
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from tombolo.svp_language.messages import Message
 from tombolo.svp_language.source import Piece, Source
@@ -113,11 +114,11 @@ class Marker:
                 f"create with {len(edges) - 1} fields; there are {len(FIELDS)}: {'; '.join(FIELDS)}",
             )
             return False
-        words.given = [b.number > a.number + 1 for a, b in zip(edges, edges[1:])]
+        words.given = [b.number > a.number + 1 for a, b in pairwise(edges)]
         if not words.given[0]:
             self._error(words.word, "create without a family: create(fid; ...)")
             return False
-        for first, last in zip(edges, edges[1:]):
+        for first, last in pairwise(edges):
             if commas := self._top_level(first, last, ","):
                 self._error(commas[0], "the fields of create are separated by ';'")
                 return False
@@ -127,7 +128,7 @@ class Marker:
         words.word.mark = "svp__create"
         words.open.mark = f"({len(words.given)},"
         edges = [*words.separators, words.close]
-        for given, edge in zip(words.given, edges):
+        for given, edge in zip(words.given, edges, strict=True):
             end = ")," if edge is words.close else ","
             edge.mark = end if given else f"svp__none{end}"
         self.creates[words.word.number] = words

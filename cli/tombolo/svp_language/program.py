@@ -135,7 +135,7 @@ class Reader:
         types = self._parameter_types(cursor)
         parameters = [
             Parameter(argument.spelling, type_, shared, argument)
-            for argument, type_, shared in zip(cursor.get_arguments(), types, marks)
+            for argument, type_, shared in zip(cursor.get_arguments(), types, marks, strict=True)
         ]
         if cursor.type.kind == TypeKind.FUNCTIONPROTO and cursor.type.is_function_variadic():
             self.error(cursor, f"thread '{cursor.spelling}' takes a variable number of arguments")
@@ -166,7 +166,7 @@ class Reader:
         name = cursor.spelling
         if name in self.threads:
             self.error(cursor, f"'{name}' was declared as a thread")
-        for argument, shared in zip(cursor.get_arguments(), marks):
+        for argument, shared in zip(cursor.get_arguments(), marks, strict=True):
             if shared:
                 self.error(argument, f"shared parameter of '{name}', which is no thread")
             if tree.is_family(argument.type):
@@ -385,7 +385,7 @@ class Reader:
         family = tree.peeled(given[0])
         fields = {
             name: argument
-            for name, argument, is_given in zip(keywords.FIELDS, given, words.given)
+            for name, argument, is_given in zip(keywords.FIELDS, given, words.given, strict=False)
             if is_given and name != "family"
         }
         if not tree.is_family(family.type):
@@ -424,7 +424,7 @@ class Reader:
                 self.error(value, "a block below 0")
 
     def _check_arguments(self, thread: Thread, arguments: list[Cursor]) -> None:
-        for parameter, argument in zip(thread.parameters, arguments):
+        for parameter, argument in zip(thread.parameters, arguments, strict=False):
             if parameter.shared:
                 self._check_shared_argument(thread, parameter, argument)
             else:

@@ -227,7 +227,7 @@ class Writer:
         words.open.final = "(&("
         site = self._site(words.word, family)
         edges = [*words.separators, words.close]
-        for number, (is_given, edge) in enumerate(zip(words.given, edges)):
+        for number, (is_given, edge) in enumerate(zip(words.given, edges, strict=True)):
             closing = ")" if is_given else ""
             following = number + 1 < len(words.given) and words.given[number + 1]
             edge.final = closing + (f", {site}" if number == 0 else "") + (", (" if following else "")
@@ -244,7 +244,7 @@ class Writer:
         edges = [words.call_open, *commas, words.call_close]
         closing = ""
         shared, own = iter(range(len(thread.shared))), iter(range(len(thread.globals)))
-        for edge, parameter, argument in zip(edges, thread.parameters, create.arguments):
+        for edge, parameter, argument in zip(edges, thread.parameters, create.arguments, strict=False):
             if parameter.shared:
                 start, end = f".shared[{next(shared)}] = ", self._binding(argument)
             else:

@@ -8,8 +8,10 @@ that takes too long, and an end of the process that does, ends the process with 
 This program imports nothing of tombolo: the Python of the MPI runs it.
 """
 
+import contextlib
 import faulthandler
 import json
+import pathlib
 import re
 import sys
 import unittest
@@ -20,7 +22,7 @@ class Notes(unittest.TestResult):
 
     def __init__(self, path, limit):
         super().__init__()
-        self._file = open(path, "w")  # as long as the process
+        self._file = pathlib.Path(path).open("w")  # noqa: SIM115 (open as long as the process)
         self._limit = limit
         self._outcome = None
 
@@ -126,14 +128,11 @@ def run(plan):
 
     modules = [f"^{re.escape(module)}$" for module in plan["modules"]]
     arguments = ["main.py", "-q", *[word for name in modules for word in ("-i", name)]]
-    try:
+    with contextlib.suppress(SystemExit):  # failures are in the notes
         main.main(module=None, argv=arguments, testRunner=Chosen(notes, plan))
-    except SystemExit:
-        pass  # failures are in the notes
     notes.watch()
     notes.note(end=True)
 
 
 if __name__ == "__main__":
-    with open(sys.argv[1]) as given:
-        run(json.load(given))
+    run(json.loads(pathlib.Path(sys.argv[1]).read_text()))

@@ -22,8 +22,8 @@ import petsc4py
 
 petsc4py.init(sys.argv[3:])  # its first argument stands for the program
 
-from mpi4py import MPI  # noqa: E402
-from petsc4py import PETSc  # noqa: E402
+from mpi4py import MPI  # noqa: E402 (after petsc4py.init)
+from petsc4py import PETSc  # noqa: E402 (after petsc4py.init)
 
 ENTRIES, EXCHANGES, SECONDS = int(sys.argv[1]), int(sys.argv[2]), float(sys.argv[3])
 UNTIMED = 3  # exchanges in which PETSc makes its datatypes
