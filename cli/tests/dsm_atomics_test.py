@@ -202,6 +202,13 @@ def test_a_signal_waits_until_the_decoder_is_loaded(tmp_path, monkeypatch):
     assert os.environ["LOADED"] == "whole"
 
 
+def test_a_name_that_is_no_text_is_shown_by_its_bytes(tmp_path):
+    program = made(tmp_path, WITH_INSTRUCTION % ATOMIC["lock"])
+    subprocess.run(["objcopy", b"--redefine-sym=here=h\xe9re", program], check=True)
+    with pytest.raises(UserError, match=r"atomic instructions: h\\xe9re \(plain\+0x[0-9a-f]+\)\. With"):
+        dsm_atomics.check(program)
+
+
 def test_other_files_have_no_instructions(tmp_path):
     script = tmp_path / "script"
     script.write_text("#!/bin/sh\n: lock xchg\n")

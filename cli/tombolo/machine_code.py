@@ -58,10 +58,10 @@ class Binary:
         """A ValueError for any other file."""
         lief.logging.disable()  # it would warn of odd files on standard output
         parsed = lief.ELF.parse(str(file)) if lief.is_elf(str(file)) else None
-        bits = parsed and BITS.get(parsed.header.machine_type.name)
-        if not bits:
+        bits = BITS.get(parsed.header.machine_type.name) if parsed else None
+        if parsed is None or bits is None:
             raise ValueError(f"{file} is no ELF file of x86")
-        self._elf = parsed
+        self._elf: lief.ELF.Binary = parsed
         self._bits = bits
 
     def has_section(self, name: str) -> bool:
@@ -75,11 +75,11 @@ class Binary:
                     yield stretch.function, address
 
     def _stretches(self) -> Iterator[Stretch]:
-        parts = [s for s in self._elf.sections if s.has(lief.ELF.Section.FLAGS.EXECINSTR)]
+        sections = [s for s in self._elf.sections if s.has(lief.ELF.Section.FLAGS.EXECINSTR)]
         # A file that has lost its table of sections still has segments.
-        parts = parts or [s for s in self._elf.segments if s.has(lief.ELF.Segment.FLAGS.X)]
+        segments = [s for s in self._elf.segments if s.has(lief.ELF.Segment.FLAGS.X)]
         layout = self._layout()
-        for part in parts:
+        for part in sections or segments:
             yield from _split(part.virtual_address, bytes(part.content), layout)
 
     def _layout(self) -> _Layout:
@@ -89,7 +89,7 @@ class Binary:
             if symbol.shndx == 0:  # another file defines it
                 continue
             if symbol.type in (types.FUNC, types.GNU_IFUNC):
-                made.names.setdefault(symbol.value, symbol.demangled_name or symbol.name)
+                made.names.setdefault(symbol.value, _name_of(symbol))
                 made.functions[symbol.value] = max(symbol.size, made.functions.get(symbol.value, 0))
             elif symbol.type == types.OBJECT:
                 made.data[symbol.value] = symbol.size
@@ -99,6 +99,12 @@ class Binary:
         for function in self._elf.functions:
             made.functions[function.address] = max(function.size, made.functions.get(function.address, 0))
         return made
+
+
+def _name_of(symbol: lief.ELF.Symbol) -> str:
+    """As in the source. A file may hold any bytes: those that are no text are shown by their numbers."""
+    name = symbol.name
+    return name.decode(errors="backslashreplace") if isinstance(name, bytes) else symbol.demangled_name or name
 
 
 def _split(start: int, code: bytes, layout: _Layout) -> Iterator[Stretch]:
