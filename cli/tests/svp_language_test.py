@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from tombolo import libraries, svp, svp_compile
 from tombolo.errors import UserError
+from tombolo.svp_language.translate import translated
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTING = ROOT / "svp/language/testing"
@@ -112,6 +113,12 @@ def test_a_program_gives_its_output(built, source, workers):
 def test_there_are_enough_programs():
     assert len(PROGRAMS) >= 25
     assert len(WRONG) >= 10
+
+
+def test_a_family_may_be_declared_behind_a_size_that_no_path_leaves():
+    types = "typedef struct svp_family { int of; } family; void exit(int);"
+    text = f'# 1 "made.c"\n{types} int main(void) {{ family several[(exit(1), 2)], one; return 0; }}\n'
+    assert "svp_begin((svp_family *)&one, " in translated(text, "made.c", "made").c
 
 
 # --- The program of the paper -------------------------------------------------------------------

@@ -37,6 +37,9 @@ class Exits:
     continues: list[Known]
 
 
+Round = Callable[[Known], tuple[Known | None, Exits]]
+
+
 class Paths:
     def __init__(self, reader: Reader, function: Function):
         self.reader = reader
@@ -94,14 +97,12 @@ class Paths:
         return handler(self, cursor, known) if handler else self._expression(cursor, known)
 
     def _compound(self, cursor: Cursor, known: Known) -> Known | None:
-        outer = known
-        for child in cursor.get_children():
-            known = self._statement(child, known)
-            # Behind a break or return only a case goes on, which is the business of its switch.
-        if known is None:
+        end = self._children(cursor, known)
+        # Behind a break or return only a case goes on, which is the business of its switch.
+        if end is None:
             return None
-        self._check_left(known, outer)
-        return {name: states for name, states in known.items() if name in outer}
+        self._check_left(end, known)
+        return {name: states for name, states in end.items() if name in known}
 
     def _check_left(self, known: Known, outer: Known) -> None:
         for name, states in known.items():
@@ -117,20 +118,19 @@ class Paths:
             )
 
     def _declaration(self, cursor: Cursor, known: Known) -> Known | None:
+        after: Known | None = known
         for variable in cursor.get_children():
-            if _family(variable) in self.families:
-                known = known | {_family(variable): frozenset([NEW])}
-            else:
-                known = self._statement(variable, known)
-        return known
+            if _family(variable) not in self.families:
+                after = self._statement(variable, after)
+            elif after is not None:
+                after = after | {_family(variable): frozenset([NEW])}
+        return after
 
     def _if(self, cursor: Cursor, known: Known) -> Known | None:
         condition, *branches = tree.children(cursor)
-        known = self._expression(condition, known)
-        if known is None:
-            return None
-        ends = [self._statement(branch, known) for branch in branches]
-        return _joined(ends if len(branches) > 1 else [*ends, known])
+        decided = self._expression(condition, known)
+        ends = [self._statement(branch, decided) for branch in branches]
+        return _joined(ends if len(branches) > 1 else [*ends, decided])
 
     def _while(self, cursor: Cursor, known: Known) -> Known | None:
         condition, body = tree.children(cursor)
@@ -153,20 +153,18 @@ class Paths:
         start = [c for c in header if tree.start(c) < first]
         condition = [c for c in header if first < tree.start(c) < second]
         step = [c for c in header if tree.start(c) > second]
-        outer = known
-        for part in start:
-            known = self._statement(part, known)
-        if known is None:
+        begun = self._sequence(start, known)
+        if begun is None:
             return None
         always = not condition or tree.constant(condition[0]) not in (None, 0)
         end = self._loop(
-            known,
+            begun,
             always,
             lambda k: self._sequence(condition, k),
             body,
             lambda k: self._sequence(step, k),
         )
-        return None if end is None else {n: s for n, s in end.items() if n in outer}
+        return None if end is None else {n: s for n, s in end.items() if n in known}
 
     def _semicolons(self, cursor: Cursor) -> tuple[int, int]:
         """Of the header: their offsets."""
@@ -198,29 +196,25 @@ class Paths:
             after, exits = self._inside(body, condition(before))
             return step(_joined([after, *exits.continues])), exits
 
-        self.silent += 1
-        for _ in range(MOST_ROUNDS):
-            after, _ = once(known)
-            wider = _joined([known, after])
-            if wider == known:
-                break
-            known = wider
-        self.silent -= 1
+        known = self._before_each_round(known, once)
         _, exits = once(known)
         return _joined([*exits.breaks, None if always else condition(known)])
 
-    def _rounds(self, known: Known, once: Callable, always: bool) -> Known | None:
+    def _rounds(self, known: Known, once: Round, always: bool) -> Known | None:
         """A loop whose condition stands behind its body."""
+        known = self._before_each_round(known, once)
+        after, exits = once(known)
+        return _joined([*exits.breaks, None if always else after])
+
+    def _before_each_round(self, known: Known, once: Round) -> Known:
         self.silent += 1
         for _ in range(MOST_ROUNDS):
-            after, _ = once(known)
-            wider = _joined([known, after])
-            if wider == known:
+            wider = _joined([known, once(known)[0]])
+            if wider is None or wider == known:
                 break
             known = wider
         self.silent -= 1
-        after, exits = once(known)
-        return _joined([*exits.breaks, None if always else after])
+        return known
 
     def _inside(self, body: Cursor, known: Known | None) -> tuple[Known | None, Exits]:
         self.exits.append(Exits([], []))
@@ -229,8 +223,8 @@ class Paths:
 
     def _switch(self, cursor: Cursor, known: Known) -> Known | None:
         condition, body = tree.children(cursor)
-        known = self._expression(condition, known)
-        if known is None:
+        chosen = self._expression(condition, known)
+        if chosen is None:
             return None
         exits = Exits([], self.exits[-1].continues if self.exits else [])
         self.exits.append(exits)
@@ -239,10 +233,10 @@ class Paths:
         for child in tree.children(body):
             if child.kind in (CursorKind.CASE_STMT, CursorKind.DEFAULT_STMT):
                 has_default |= _has(child, (CursorKind.DEFAULT_STMT,), nested=False)
-                after = _joined([after, known])
+                after = _joined([after, chosen])
             after = self._statement(child, after)
         self.exits.pop()
-        return _joined([after, *exits.breaks, None if has_default else known])
+        return _joined([after, *exits.breaks, None if has_default else chosen])
 
     def _case(self, cursor: Cursor, known: Known) -> Known | None:
         return self._statement(tree.children(cursor)[-1], known)
@@ -258,12 +252,12 @@ class Paths:
         return None
 
     def _return(self, cursor: Cursor, known: Known) -> Known | None:
-        known = self._children(cursor, known)
-        if known is not None:
-            for name, states in known.items():
+        end = self._children(cursor, known)
+        if end is not None:
+            for name, states in end.items():
                 if name in self.families and _all(states, "created"):
                     self._report_unsynced(name, states)
-            self.ends.append(known)
+            self.ends.append(end)
         return None
 
     # ---- Expressions ---------------------------------------------------------------------------
@@ -297,58 +291,53 @@ class Paths:
         return known
 
     def _create(self, create: Create, known: Known) -> Known | None:
-        for value in [*create.fields.values(), *create.arguments]:
-            known = self._statement(value, known)
-            if known is None:
-                return None
+        given = self._sequence([*create.fields.values(), *create.arguments], known)
+        if given is None:
+            return None
         name = _named_family(create.family)
         passed = {use.parameter.name for use in self._passed(create)}
         self.passed.setdefault(name, set()).update(passed)
         if name not in self.families:
-            return known
-        if _all(known.get(name, frozenset()), "created"):
+            return given
+        if _all(given.get(name, frozenset()), "created"):
             self.reader_error(
                 create.family,
                 f"family '{create.family.spelling}' is created again before its sync",
             )
-        return known | {name: frozenset([("created", tree.start(create.family))])}
+        return given | {name: frozenset([("created", tree.start(create.family))])}
 
     def _passed(self, create: Create) -> list[Use]:
         uses = [self.function.uses.get(tree.key(tree.peeled(a))) for a in create.arguments]
         return [use for use in uses if use and use.kind == "pass"]
 
     def _operation(self, operation: Operation, known: Known) -> Known | None:
-        if operation.argument is not None:
-            known = self._statement(operation.argument, known)
-        if operation.name == "break" or known is None:
+        argument = operation.argument
+        after = known if argument is None else self._statement(argument, known)
+        if operation.name == "break" or argument is None or after is None:
             return None
-        name = _named_family(operation.argument)
+        name = _named_family(argument)
         if name not in self.families:
-            return known
-        states = known.get(name, frozenset())
-        spelling = operation.argument.spelling
+            return after
+        states = after.get(name, frozenset())
         if _all(states, "new"):
-            self.reader_error(
-                operation.argument, f"{operation.name} of family '{spelling}', which is not created"
-            )
+            why = "which is not created"
+            self.reader_error(argument, f"{operation.name} of family '{argument.spelling}', {why}")
         elif _all(states, "synced"):
-            self.reader_error(
-                operation.argument,
-                f"{operation.name} of family '{spelling}', which was synced before on this path",
-            )
+            why = "which was synced before on this path"
+            self.reader_error(argument, f"{operation.name} of family '{argument.spelling}', {why}")
         if operation.name == "kill":
-            return known
+            return after
         for shared in self.passed.get(name, set()):
-            known = self._write(shared, operation.argument, known)
-        return known | {name: frozenset([SYNCED])}
+            after = self._write(shared, argument, after)
+        return after | {name: frozenset([SYNCED])}
 
     def _use(self, use: Use, known: Known) -> Known | None:
         if use.kind in ("read", "pass"):
             self._read(use, known)
             return known
-        if use.kind != "step":
-            known = self._statement(tree.children(use.cursor)[-1], known)
-        return None if known is None else self._write(use.parameter.name, use.name, known)
+        step = use.kind == "step"
+        after = known if step else self._statement(tree.children(use.cursor)[-1], known)
+        return None if after is None else self._write(use.parameter.name, use.name, after)
 
     def _read(self, use: Use, known: Known) -> None:
         states = known[_shared(use.parameter.name)]
