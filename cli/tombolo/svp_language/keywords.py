@@ -84,7 +84,7 @@ class Marker:
         bracket = self._next(piece)
         if not bracket or bracket.spelling != "(" or self._is_declared(piece):
             return
-        close = self._closing(bracket)
+        close = self.closing(bracket)
         if close is None:
             return
         separators = self._top_level(bracket, close, ";")
@@ -95,8 +95,8 @@ class Marker:
                 self._blank(piece, close)
             return
         call = self._next(callee)
-        call_close = self._closing(call) if call and call.spelling == "(" else None
-        if call_close is None:
+        call_close = self.closing(call) if call and call.spelling == "(" else None
+        if call is None or call_close is None:
             self._error(callee, f"create is followed by a call: {callee.spelling}(...)")
             self._blank(piece, callee)
             return
@@ -146,8 +146,8 @@ class Marker:
 
     def _break(self, piece: Piece) -> None:
         bracket = self._next(piece)
-        close = self._closing(bracket) if bracket and bracket.spelling == "(" else None
-        if close is None:
+        close = self.closing(bracket) if bracket and bracket.spelling == "(" else None
+        if bracket is None or close is None:
             return
         if commas := self._top_level(bracket, close, ","):
             self._error(commas[0], "break has one value")
@@ -188,10 +188,11 @@ class Marker:
         bracket = self._next(piece)
         if not bracket or bracket.spelling != "(" or self._is_declared(piece):
             return None
-        close = self._closing(bracket)
+        close = self.closing(bracket)
         return (bracket, close) if close and close.number > bracket.number + 1 else None
 
-    def _closing(self, bracket: Piece) -> Piece | None:
+    def closing(self, bracket: Piece) -> Piece | None:
+        """The bracket that closes another one."""
         depth = 0
         for piece in self.pieces[bracket.number :]:
             if piece.spelling in OPEN and piece.kind == "PUNCTUATION":

@@ -104,7 +104,7 @@ class Reader:
         self.threads: dict[str, Thread] = {}
         self.functions: list[Function] = []
         self.errors: list[Message] = []
-        self._function: Function | None = None
+        self._function: Function  # the one that is read
         self._done: set[tuple] = set()
 
     def error(self, cursor: Cursor, text: str) -> None:
@@ -137,6 +137,8 @@ class Reader:
             Parameter(argument.spelling, type_, shared, argument)
             for argument, type_, shared in zip(cursor.get_arguments(), types, marks, strict=True)
         ]
+        if self._are_behind_the_brackets(cursor, parameters):
+            self.error(cursor, f"the parameters of thread '{cursor.spelling}' have no types within the brackets")
         if cursor.type.kind == TypeKind.FUNCTIONPROTO and cursor.type.is_function_variadic():
             self.error(cursor, f"thread '{cursor.spelling}' takes a variable number of arguments")
         thread = self.threads.get(cursor.spelling)
@@ -154,6 +156,12 @@ class Reader:
             self._check_parameter(parameter)
         if cursor.spelling == "main":
             self._check_main(thread, cursor)
+
+    def _are_behind_the_brackets(self, cursor: Cursor, parameters: list[Parameter]) -> bool:
+        """Whether names alone are within, as C once had it."""
+        name = self.source.piece_of(cursor.location.offset)
+        close = self.marker.closing(self.source.pieces[name.number + 1])
+        return close is not None and any(tree.start(p.cursor) > close.at for p in parameters)
 
     @staticmethod
     def _parameter_types(cursor: Cursor) -> list[Type]:
@@ -291,7 +299,11 @@ class Reader:
         elif not whole:
             self.error(base, f"shared '{parameter.name}' is written in part; write all of it at once")
         else:
-            self._function.uses[tree.key(cursor)] = Use(kind, parameter, cursor, base, self._function.thread)
+            self._add_use(kind, parameter, cursor, base)
+
+    def _add_use(self, kind: str, parameter: Parameter, cursor: Cursor, name: Cursor) -> None:
+        if thread := self._function.thread:
+            self._function.uses[tree.key(cursor)] = Use(kind, parameter, cursor, name, thread)
 
     def _base(self, cursor: Cursor) -> tuple[Cursor, Parameter | None]:
         """The parameter of the running thread whose memory an lvalue is in."""
@@ -315,8 +327,7 @@ class Reader:
     def _read_name(self, cursor: Cursor) -> None:
         parameter = self._parameter(cursor)
         if parameter and parameter.shared:
-            use = Use("read", parameter, cursor, cursor, self._function.thread)
-            self._function.uses[tree.key(cursor)] = use
+            self._add_use("read", parameter, cursor, cursor)
         elif cursor.spelling in self.threads and _is_function(cursor):
             self.error(
                 cursor, f"thread '{cursor.spelling}' is used as a value; threads are created by name"
@@ -368,11 +379,11 @@ class Reader:
         self._add_operation(cursor, "break", arguments[0] if arguments else None)
 
     def _add_operation(self, cursor: Cursor, name: str, argument: Cursor | None) -> None:
-        word = self.source.piece_at(tree.start(cursor))
+        word = self.source.piece_of(tree.start(cursor))
         self._function.operations[tree.key(cursor)] = Operation(cursor, word, name, argument)
 
     def _read_create(self, cursor: Cursor, marks: Cursor, call: Cursor) -> None:
-        words = self.marker.creates[self.source.piece_at(tree.start(marks)).number]
+        words = self.marker.creates[self.source.piece_of(tree.start(marks)).number]
         self._done.add(tree.key(marks))
         call = tree.peeled(call)
         given = list(marks.get_arguments())[1:]
@@ -392,7 +403,7 @@ class Reader:
             self.error(family, f"create of something that is no family: {tree.shown(family.type)}")
         self._check_given(fields)
         arguments = list(call.get_arguments())
-        self._check_arguments(thread, arguments)
+        self._check_arguments(call, thread, arguments)
         self._function.creates[tree.key(cursor)] = Create(cursor, words, thread, family, fields, arguments)
 
     def _created_thread(self, call: Cursor, words: CreateWords) -> Thread | None:
@@ -423,8 +434,13 @@ class Reader:
             elif name == "block" and (tree.constant(value) or 0) < 0:
                 self.error(value, "a block below 0")
 
-    def _check_arguments(self, thread: Thread, arguments: list[Cursor]) -> None:
-        for parameter, argument in zip(thread.parameters, arguments, strict=False):
+    def _check_arguments(self, call: Cursor, thread: Thread, arguments: list[Cursor]) -> None:
+        given, expected = len(arguments), len(thread.parameters)
+        if given != expected:  # clang takes any number where a declaration has no types
+            amount = "few" if given < expected else "many"
+            self.error(call, f"too {amount} arguments to thread '{thread.name}', expected {expected}, have {given}")
+            return
+        for parameter, argument in zip(thread.parameters, arguments, strict=True):
             if parameter.shared:
                 self._check_shared_argument(thread, parameter, argument)
             else:
@@ -438,9 +454,7 @@ class Reader:
             self.error(variable, f"{what} needs a variable, to which its last value goes")
         elif own and own.shared and variable.kind == CursorKind.DECL_REF_EXPR:
             self._done.add(tree.key(variable))
-            self._function.uses[tree.key(variable)] = Use(
-                "pass", own, variable, variable, self._function.thread
-            )
+            self._add_use("pass", own, variable, variable)
         elif own:
             self._done.add(tree.key(base))
             self.error(base, f"{what} is written at the sync, and '{own.name}' cannot be written so")

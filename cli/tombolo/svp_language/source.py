@@ -8,6 +8,7 @@ lines of the preprocessed text, so its line markers hold for them.
 import bisect
 import difflib
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from clang import cindex
@@ -95,6 +96,13 @@ class Source:
             if marked < piece.at + self._length(piece):
                 return piece
         return self.pieces[number + 1] if number + 1 < len(self.pieces) else None
+
+    def piece_of(self, marked: int) -> Piece:
+        """The same of an offset in the program's own text, where there is one."""
+        piece = self.piece_at(marked)
+        if piece is None:
+            raise IndexError(f"the source has no piece at {marked}")
+        return piece
 
     def pieces_in(self, start: int, end: int) -> list[Piece]:
         """Those whose marked text begins in a range of offsets."""
@@ -206,7 +214,7 @@ def tokens(text: bytes) -> list[tuple[int, int, str, str]]:
     return [token for token in found if token[3] != "COMMENT"]
 
 
-def _regions(text: str):
+def _regions(text: str) -> Iterator[Region]:
     """Between line markers: `# 12 "file.c" 2 3`."""
     own: set[str] = set()  # a macro of a system header is marked as that header's in them
     file, line, of_program, start, at = "", 1, False, 0, 0

@@ -99,7 +99,7 @@ class Writer:
             self._after(thread.definition, self._call(thread))
 
     def _signature(self, thread: Thread, cursor: Cursor) -> None:
-        name = self.source.piece_at(cursor.location.offset)
+        name = self._name_piece(cursor)
         word = self.source.pieces[name.number - 1]
         word.final = "void"
         if thread.name == "main":
@@ -115,8 +115,8 @@ class Writer:
             following.final = ""
         for argument in arguments:
             if tree.annotated(argument, "svp_shared"):
-                name = f" *{_end(argument.spelling)}" if argument.spelling else " *"
-                self._replace(argument, f"struct svp_end{name} __attribute__((unused))")
+                end = f" *{_end(argument.spelling)}" if argument.spelling else " *"
+                self._replace(argument, f"struct svp_end{end} __attribute__((unused))")
 
     def _types(self, thread: Thread) -> str:
         """The arguments of a create, and the types of shared parameters."""
@@ -163,8 +163,8 @@ class Writer:
     def _function(self, function: Function) -> None:
         for variable in function.indices:
             self._name_piece(variable.cursor).after.append(f" __attribute__((unused)) = {INDEX}")
-        for variable in function.families:
-            self._family(variable.cursor)
+        for family in function.families:
+            self._family(family.cursor)
         for use in function.uses.values():
             self._use(use)
         for create in function.creates.values():
@@ -241,33 +241,29 @@ class Writer:
             return
         pieces = self.source.pieces
         commas = top_level(pieces[words.call_open.number + 1 : words.call_close.number], ",")
-        edges = [words.call_open, *commas, words.call_close]
-        closing = ""
+        before, closing = f", &(struct {_arguments(thread)}){{ ", ""
         shared, own = iter(range(len(thread.shared))), iter(range(len(thread.globals)))
-        for edge, parameter, argument in zip(edges, thread.parameters, create.arguments, strict=False):
-            if parameter.shared:
-                start, end = f".shared[{next(shared)}] = ", self._binding(argument)
+        for edge, parameter, argument in zip(
+            [words.call_open, *commas], thread.parameters, create.arguments, strict=True
+        ):
+            if not parameter.shared:
+                start, closing = f".globals.g{next(own)} = {_forth(parameter)}(", ")"
+            elif self._is_passed_on(argument):
+                start, closing = f".shared[{next(shared)}] = {{0, ", "}"
             else:
-                start, end = f".globals.g{next(own)} = {_forth(parameter)}(", ")"
-            if parameter.shared and end is not None:
-                start, end = f"{start}{{0, ", "}"
-            elif parameter.shared:
-                start, end = f"{start}{{&(", "), 0}"
-            edge.final = f"{closing}, {start}"
-            closing = end
-        words.call_open.final = words.call_open.final.replace(
-            ", ", f", &(struct {_arguments(thread)}){{ ", 1
-        )
+                start, closing = f".shared[{next(shared)}] = {{&(", "), 0}"
+            edge.final = f"{before}{start}"
+            before = f"{closing}, "
         words.call_close.final = f"{closing} }})"
 
-    def _binding(self, argument: Cursor) -> str | None:
-        """Replaces a thread's own shared parameter, where one is passed on."""
+    def _is_passed_on(self, argument: Cursor) -> bool:
+        """Whether it is a shared parameter of the creator, which is then replaced."""
         for function in self.reader.functions:
             use = function.uses.get(tree.key(tree.peeled(argument)))
             if use and use.kind == "pass":
                 self._replace(use.cursor, _end(use.parameter.name))
-                return ""
-        return None
+                return True
+        return False
 
     def _operation(self, operation: Operation) -> None:
         if operation.name == "break":
@@ -294,13 +290,13 @@ class Writer:
         return "".join(piece.spelling for piece in pieces)
 
     def _first_piece(self, cursor: Cursor) -> Piece:
-        return self.source.piece_at(tree.start(cursor))
+        return self.source.piece_of(tree.start(cursor))
 
     def _last_piece(self, cursor: Cursor) -> Piece:
         return self.source.pieces_in(tree.start(cursor), tree.end(cursor))[-1]
 
     def _name_piece(self, cursor: Cursor) -> Piece:
-        return self.source.piece_at(cursor.location.offset)
+        return self.source.piece_of(cursor.location.offset)
 
     def _after(self, cursor: Cursor, text: str) -> None:
         self._last_piece(cursor).after.append(text)
