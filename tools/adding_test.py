@@ -51,7 +51,7 @@ class Tree:
         running = []
         for source in sources:
             objects.append(self.made / (source.replace("/", "_") + ".o"))
-            command = [*COMPILER, "-fPIC", "-I", ".", "-c", source, "-o", objects[-1]]
+            command = [*COMPILER, "-fPIC", "-I", ".", "-c", source, "-o", str(objects[-1])]
             running.append(subprocess.Popen(command, cwd=self.folder))
         assert [process.wait() for process in running] == [0] * len(running)
         return objects
@@ -62,7 +62,7 @@ class Tree:
         return self._link("program", [*UNUSED_MAY_MISS, "-pthread"], "main_of_test.cpp", *sources)
 
     def _link(self, name: str, options: list[str], *sources: str) -> Path:
-        command = [*COMPILER, *self.compile(*sources), *options, "-o", self.made / name]
+        command = [*COMPILER, *map(str, self.compile(*sources)), *options, "-o", str(self.made / name)]
         subprocess.run(command, cwd=self.folder, check=True)
         return self.made / name
 

@@ -511,10 +511,10 @@ class Bench:
                        for source in {*self.library, *self.of_families, *tests}}
         changed = {t.path for t in twins}
         self.tests = [t for t in tests if self.concerns(changed, t)]
-        self.caught = collections.Counter()  # by test
-        self.seconds = collections.Counter()  # to compile and run it
+        self.caught: collections.Counter[pathlib.Path] = collections.Counter()  # by test
+        self.seconds: dict[pathlib.Path, float] = collections.defaultdict(float)  # to compile and run it
         self.unchanged = tree
-        self.passes = set()  # (test program, one of its tests) that the unchanged tree passes
+        self.passes: set[tuple[pathlib.Path, str]] = set()  # (test program, one of its tests) that the unchanged tree passes
         self.asking = threading.Lock()
 
     def new_tree(self):
@@ -596,7 +596,7 @@ class Bench:
 
     def failure_that_repeats(self, tree, test):
         """Leaves out tests whose failure does not come again: those behind them were not run."""
-        left_out = []
+        left_out: list[str] = []
         while failure := self.run_test(tree, test, left_out=left_out):
             if self.repeats(tree, test, failure):
                 return failure
@@ -714,8 +714,8 @@ def run_and_report(options):
         for twin in twins:
             print(twin.name)
         return 0
-    outcomes = []
-    lines = []
+    outcomes: list[Outcome] = []
+    lines: list[str] = []
     with tempfile.TemporaryDirectory(prefix="broken_twins.") as scratch:
         try:
             for outcome in run_all(twins, options, scratch):

@@ -110,7 +110,7 @@ class Bench(broken_twins.Bench):
         self.options = types.SimpleNamespace(attempts=3)
         self.tests, self.unchanged = [PROGRAM], "unchanged"
         self.caught, self.passes, self.asking = collections.Counter(), set(), threading.Lock()
-        self.seconds = collections.Counter()
+        self.seconds = collections.defaultdict(float)
         self.fails, self.runs = fails, []
 
     def concerns(self, changed, test):
@@ -173,7 +173,7 @@ def test_tests_that_find_soon_come_first():
 @pytest.mark.parametrize("only", ["A.B", ""])
 def test_a_failure_that_cannot_be_left_out_ends_the_search(only):
     failure = broken_twins.Failure("some", only=only)
-    bench = Bench(lambda tree, only, left_out: failure if len(bench.runs) in (1, 5) else None)
+    bench: Bench = Bench(lambda tree, only, left_out: failure if len(bench.runs) in (1, 5) else None)
     assert bench.run_tests("twin", {"windows/a.h"}) == ""
     assert len(bench.runs) == (8 if only else 4)
 
@@ -264,7 +264,7 @@ def twins_reported_to(path, monkeypatch, outcomes):
 def test_lines_replace_those_of_before_when_all_twins_have_been_tried(tmp_path, monkeypatch, capsys):
     path = tmp_path / "twins.jsonl"
     path.write_text("of before")
-    twin = types.SimpleNamespace(kind="removal", path="a.h", line=1, statement="b();", name="removal: a.h:1: b();")
+    twin = broken_twins.Twin("removal", "a.h", 1, 0, 4, "b();", "")
 
     def stopped(error):
         yield broken_twins.Outcome(twin, "a_test", 1.0)

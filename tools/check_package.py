@@ -22,6 +22,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PYTHON = ROOT / ".env/cli/bin/python"
@@ -128,7 +129,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="tombolo-package-") as folder:
         Path(folder).chmod(0o755)  # for another user
         wheel = made(Path(folder), arguments.compile)
-        results = []
+        results: list[bool] = []
         for mpi, steps in STEPS.items():
             package = Package(Path(folder) / mpi, mpi, wheel)
             results += [package.passes(step) for step in steps]
@@ -173,11 +174,11 @@ class Package:
             os.chown(self.home, NOBODY, NOBODY)
         self.files = self.listed()
 
-    def another_user(self) -> dict[str, object]:
+    def another_user(self) -> dict[str, Any]:
         """Who runs the commands: another user if root may, and that one can start this Python."""
-        another = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+        another: dict[str, Any] = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
         try:
-            subprocess.run([self.environment / "bin/python", "-c", ""], check=True, **another)
+            subprocess.run([str(self.environment / "bin/python"), "-c", ""], check=True, **another)
         except (PermissionError, subprocess.CalledProcessError):
             print("the package is used by the user to whom it belongs", flush=True)
             return {}
@@ -191,7 +192,7 @@ class Package:
     def is_unchanged(self) -> bool:
         found = self.listed()
         changed = [path for path in self.files.keys() | found.keys() if self.files.get(path) != found.get(path)]
-        print("changed in the package:", *(changed or ["nothing"]), flush=True)
+        print("changed in the package:", *(map(str, changed) if changed else ["nothing"]), flush=True)
         return not changed
 
     def passes(self, step: Step) -> bool:

@@ -30,14 +30,15 @@ def main() -> int:
 def installed() -> list[str]:
     """Those of Debian that have both clang and the headers."""
     folders = Path("/usr/lib").glob("llvm-*/include/llvm")
-    versions = sorted(int(re.search(r"llvm-(\d+)", str(folder))[1]) for folder in folders)
+    found = (re.search(r"llvm-(\d+)", str(folder)) for folder in folders)
+    versions = sorted(int(match[1]) for match in found if match)
     return [str(v) for v in versions if v >= OLDEST and Path(f"/usr/lib/llvm-{v}/bin/clang++").exists()]
 
 
 def passes(version: str) -> bool:
     folder = built(version)
     env = os.environ | {"TOMBOLO_LIB_DIR": str(folder)}
-    command = [ROOT / ".env/cli/bin/python", "-m", "pytest", "-q", *TESTS]
+    command = [str(ROOT / ".env/cli/bin/python"), "-m", "pytest", "-q", *TESTS]
     print(f"LLVM {version}:", flush=True)
     return subprocess.run(command, cwd=ROOT, env=env).returncode == 0
 

@@ -110,8 +110,12 @@ def test_a_mistake_is_caught_by_a_wrong_result_and_named_bytes():
 
 
 def records_to(kept: list) -> records.Writer:
-    class Keeper:
-        write = staticmethod(kept.append)
+    class Keeper(records.Writer):
+        def __init__(self) -> None:
+            pass
+
+        def write(self, record: dict) -> None:
+            kept.append(record)
 
     return Keeper()
 

@@ -60,8 +60,8 @@ def abandoned(name: str) -> bool:
 @pytest.fixture(scope="module")
 def shared_memory():
     mount = "mount -t tmpfs tmpfs /dev/shm && echo mounted && exec cat"
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
-    with subprocess.Popen(["unshare", "-m", "sh", "-c", mount], text=True, **pipes) as holder:
+    argv, pipe = ["unshare", "-m", "sh", "-c", mount], subprocess.PIPE
+    with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, text=True) as holder:
         if holder.stdout.readline() == "mounted\n":
             enter = ("nsenter", f"--mount=/proc/{holder.pid}/ns/mnt", f"--wd={Path.cwd()}")
             yield SharedMemory(enter, Path(f"/proc/{holder.pid}/root", "dev/shm"))

@@ -322,9 +322,8 @@ def test_a_host_that_goes_away_ends_the_job_with_a_message(compile_c, hosts, gon
         job.kill()
     assert job.returncode != 0
     if gone == CUT:
-        told = [line for line in told.splitlines() if line.startswith("tombolo: ")]
-        assert re.fullmatch(LOST, told[0])
-        assert len(told) == 1
+        (line,) = (line for line in told.splitlines() if line.startswith("tombolo: "))
+        assert re.fullmatch(LOST, line)
     else:
         # Before the kernels have closed the connections the host is silent, too.
         assert re.search(f"{GONE}|{LOST}", told), told

@@ -350,7 +350,7 @@ def test_a_compiler_does_not_replace_what_it_reads(tmp_path, monkeypatch, capsys
     assert Path("x.o").read_text() == Path("a.c").read_text() == "kept"
 
 
-def ended(arguments: list[str]) -> int:
+def ended(arguments: list[str]) -> str | int | None:
     with pytest.raises(SystemExit) as end:
         svp_compile.main("svpc", arguments)
     return end.value.code

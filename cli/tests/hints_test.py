@@ -106,7 +106,7 @@ def test_no_other_module_advises_a_command():
 
 def test_a_hint_names_each_of_its_commands_as_one():
     for hint in hints.ALL:
-        rest = hint
+        rest = str(hint)
         for command in hint.commands:
             assert command in hint
             rest = rest.replace(command, "")

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -96,7 +97,7 @@ def told(*words: object) -> str:
 # --- The help -------------------------------------------------------------------------------------
 
 
-def commands(command, *names: str) -> Iterator[tuple[tuple[str, ...], object]]:
+def commands(command: Any, *names: str) -> Iterator[tuple[tuple[str, ...], Any]]:
     yield names, command
     for name, inner in getattr(command, "commands", {}).items():
         yield from commands(inner, *names, name)
@@ -578,8 +579,9 @@ def test_programs_of_the_other_interfaces_are_sent_to_their_commands(unbuilt, tm
 def test_a_program_without_families_is_told_of_and_a_wrapper_of_one_is_not(tmp_path, capsys, program, scripts):
     families = with_library(tmp_path, "libtombolo_svp_c.so")
     assert programs.has_families(families) and not programs.has_families(program)
-    for quiet in ((families, []), (Path("/usr/bin/env"), ["A=1", str(families), "7"]), (scripts[0], [])):
-        svp_command.tell_of_no_families(*quiet, 2)
+    starts = Path("/usr/bin/env"), ["A=1", str(families), "7"]
+    for started, words in ((families, []), starts, (scripts[0], [])):
+        svp_command.tell_of_no_families(started, words, 2)
     assert capsys.readouterr().err == ""
     for words in ([], ["A=1", "true"]):
         svp_command.tell_of_no_families(Path("/usr/bin/env"), words, 2)

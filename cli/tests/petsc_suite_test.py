@@ -6,6 +6,7 @@ import stat
 from pathlib import Path
 
 import pytest
+import typer
 from tombolo import libraries, mpis
 from tombolo.commands import forests
 from tombolo.errors import UserError
@@ -40,8 +41,17 @@ def test_one_failure_in_several_turns_is_a_failure():
     assert not Cell().right
 
 
+class Noted(Campaign):
+    """With the records that it keeps, and the folder of its launcher."""
+
+    def __init__(self, folder: Path, mpi: Mpi) -> None:
+        self.folder = folder
+        self.kept: list[dict] = []
+        super().__init__(Petsc(Path("python3"), folder), mpi, 10, self.kept.append)
+
+
 @pytest.fixture
-def campaign(tmp_path: Path, monkeypatch) -> Campaign:
+def campaign(tmp_path: Path, monkeypatch) -> Noted:
     """With a launcher that prints the file `told` and notes each start, in place of MPI and PETSc."""
     launcher = tmp_path / "mpirun"
     launcher.write_text(
@@ -50,10 +60,7 @@ def campaign(tmp_path: Path, monkeypatch) -> Campaign:
     launcher.chmod(launcher.stat().st_mode | stat.S_IXUSR)
     (tmp_path / "told").write_text("\n".join(json.dumps(line(name)) for name in petsc.OPERATIONS))
     monkeypatch.setattr(libraries, "need", lambda abi: tmp_path / "library.so")
-    kept: list[dict] = []
-    made = Campaign(Petsc(Path("python3"), tmp_path), Mpi("openmpi-apt", launcher, None, None), 10, kept.append)
-    made.folder, made.kept = tmp_path, kept
-    return made
+    return Noted(tmp_path, Mpi("openmpi-apt", launcher, None, None))
 
 
 def test_settings_have_their_turns_and_stale_has_one(campaign):
@@ -93,10 +100,10 @@ def test_windows_that_this_petsc_does_not_make_are_left_out(campaign):
 def test_a_failure_counts_where_the_stock_mpi_is_right(campaign, capsys, stock, ours, failed):
     campaign.cells[FENCE, "broadcast", 2, STOCK] = Cell([stock], [5.0])
     campaign.cells[FENCE, "broadcast", 2, COHERENT] = Cell([ours], [6.0])
+    status = 0
     try:
         forests.finish(campaign, "here")
-        status = 0
-    except Exception as ended:  # typer's
+    except typer.Exit as ended:
         status = ended.exit_code
     told = capsys.readouterr().out
     assert status == failed

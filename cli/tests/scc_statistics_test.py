@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from matplotlib.colors import to_rgba
 from scc_test import Bench, bench, gats, value
 from tombolo.errors import UserError
 from tombolo.scc import chip_picture, page_statistics, statistics
@@ -76,8 +77,8 @@ def test_the_picture_has_every_part_once_and_is_the_same_again() -> None:
     arrows = [t for t in axes.texts if getattr(t, "arrow_patch", None) is not None]
     assert len(arrows) == 2
     assert {"20%\n5", "50%, 40"} <= {t.get_text() for t in axes.texts}
-    dark = [p.get_facecolor() for p in boxes if p.get_facecolor()[3] > 0]
-    assert len(set(dark)) == 5  # by utilisation: five values
+    colors = {to_rgba(p.get_facecolor()) for p in boxes}
+    assert len({color for color in colors if color[3] > 0}) == 5  # by utilisation: five values
     chip_picture.pyplot.close(drawn)
     assert chip_picture.svg(run()) == chip_picture.svg(run())
 

@@ -88,7 +88,7 @@ def build(what: str, root: Path, target: str, *settings: str, only_if_needed: bo
             errors="replace",
             env=env | {"NINJA_STATUS": NINJA_STATUS},
         ) as made:
-            for line in made.stdout:
+            for line in made.stdout or ():
                 progress.saw(line)
                 last.append(line.rstrip("\n"))
     except OSError as mistake:

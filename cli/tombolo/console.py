@@ -12,6 +12,6 @@ console = Console(
 )
 
 
-def paragraph(text: str, **style) -> None:
+def paragraph(text: str, style: str | None = None) -> None:
     """Text as it is: no markup, no wrapping."""
-    console.print(text, markup=False, soft_wrap=True, **style)
+    console.print(text, markup=False, soft_wrap=True, style=style)

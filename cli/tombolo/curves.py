@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tombolo import records
 from tombolo.errors import UserError
-from tombolo.measure import Campaign, Contestant
+from tombolo.measure import Campaign, Entry
 
 # Of bench/one_sided.c: locks, the synchronization of all ranks or of pairs, single accesses.
 ROWS = {
@@ -61,7 +61,8 @@ def kept(path: Path) -> tuple[dict[int, Campaign], list[str], list[Recorded], di
         campaigns = {
             n: Campaign(n, [], lambda record: None, lambda text: None) for n in sorted(context["ranks"])
         }
-        rows, entries = {}, {}
+        rows: dict[str, None] = {}
+        entries: dict[Recorded, None] = {}
         for record in measured:
             entry = Recorded(str(record["contestant"]))
             entries[entry] = None
@@ -82,13 +83,13 @@ def kept(path: Path) -> tuple[dict[int, Campaign], list[str], list[Recorded], di
     return campaigns, names, list(entries), context
 
 
-def curve(campaigns: dict[int, Campaign], entry: Contestant | Recorded, row: str) -> Curve:
+def curve(campaigns: dict[int, Campaign], entry: Entry, row: str) -> Curve:
     cells = {n: campaigns[n].cells.get((entry, (row, FLAVOR))) for n in sorted(campaigns)}
     return Curve({n: cell.mean for n, cell in cells.items() if cell is not None})
 
 
 def faster_growing(
-    campaigns: dict[int, Campaign], ours: Contestant | Recorded, entries: Sequence[Contestant | Recorded], row: str
+    campaigns: dict[int, Campaign], ours: Entry, entries: Sequence[Entry], row: str
 ) -> str | None:
     """A sentence where ours grows faster than the slowest growing stock MPI, or is behind the best one
     for some number of ranks."""
@@ -105,7 +106,7 @@ def faster_growing(
     return f"{ROWS[row]}, {ours.label}: {'; '.join(faults)}" if faults else None
 
 
-def spread(campaign: Campaign, entry: Contestant | Recorded, row: str) -> tuple[float, float] | None:
+def spread(campaign: Campaign, entry: Entry, row: str) -> tuple[float, float] | None:
     """The lowest and the highest mean of a round."""
     cell = campaign.cells.get((entry, (row, FLAVOR)))
     if cell is None:

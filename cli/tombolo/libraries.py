@@ -124,9 +124,9 @@ def are_built_on_demand() -> bool:
 
 def include(header: str) -> Path:
     """The one folder that users' programs include, in which `header` is; built with the libraries."""
-    if paths.checkout():
+    if root := paths.checkout():
         need_program("libtombolo_dsm.so")
-        folder = (paths.built() or paths.checkout() / paths.BUILD) / "include"
+        folder = (paths.built() or root / paths.BUILD) / "include"
     else:
         folder = paths.PACKAGE / "include"
     if not (folder / header).is_file():

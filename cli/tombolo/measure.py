@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from typing import Protocol
 
 from tombolo import compile, host, paths, processes
 from tombolo.launch import Choice, job
@@ -36,6 +37,15 @@ class Target:
     @property
     def id(self) -> tuple[str, str]:
         return self.name, self.flavor
+
+
+class Entry(Protocol):
+    """A contestant, of this run or of kept records."""
+
+    @property
+    def label(self) -> str: ...
+    @property
+    def stock(self) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -156,8 +166,8 @@ class Campaign:
         say: Callable[[str], None],
         programs: Mapping[str, str] | None = None,  # by row, of those that are not in one_sided
     ) -> None:
-        self.cells: dict[tuple[Contestant, tuple[str, str]], Cell] = defaultdict(lambda: Cell([]))
-        self.broken: set[tuple[Contestant, tuple[str, str]]] = set()
+        self.cells: dict[tuple[Entry, tuple[str, str]], Cell] = defaultdict(lambda: Cell([]))
+        self.broken: set[tuple[Entry, tuple[str, str]]] = set()
         self._ranks, self._options = ranks, options
         self._keep, self._say = keep, say
         self._programs = programs or {}
@@ -206,7 +216,7 @@ class Campaign:
             self.broken.add((contestant, (left[0], flavor)))
         return left[1:]
 
-    def store(self, number: int, contestant: Contestant, record: dict) -> None:
+    def store(self, number: int, contestant: Entry, record: dict) -> None:
         """One row of one run."""
         key = (contestant, (record["row"], record["flavor"]))
         sample = Sample(

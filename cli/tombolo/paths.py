@@ -57,7 +57,7 @@ def results() -> Path:
     """Result files: $TOMBOLO_RESULTS, in the checkout, or the current folder."""
     if named := os.environ.get("TOMBOLO_RESULTS"):
         return Path(named).resolve()
-    return checkout() / "results" if checkout() else Path.cwd() / "results"
+    return (checkout() or Path.cwd()) / "results"
 
 
 def shown(path: Path) -> str:

@@ -9,10 +9,12 @@ import matplotlib
 
 matplotlib.use("Agg")
 from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from tombolo import curves as scaling
 from tombolo import dsm_bench, files, svp_bench
-from tombolo.measure import Campaign, Contestant, Target
+from tombolo.measure import Campaign, Contestant, Entry, Target
 
 # Told apart without colour too (Okabe and Ito's palette and distinct marks).
 STYLES = (
@@ -101,7 +103,7 @@ def families(rows: list[svp_bench.Row], path: Path, subtitle: str) -> None:
 def curves(
     campaigns: dict[int, Campaign],
     rows: list[str],
-    entries: Sequence[Contestant | scaling.Recorded],
+    entries: Sequence[Entry],
     path: Path,
     subtitle: str,
 ) -> None:
@@ -135,7 +137,7 @@ def curves(
     _save(figure, path)
 
 
-def _axes(titles: list[str]) -> tuple:
+def _axes(titles: list[str]) -> tuple[Figure, Axes]:
     figure, axes = pyplot.subplots(figsize=(9, 1.2 + 0.45 * len(titles)), layout="constrained")
     axes.set_yticks(range(len(titles)), titles)
     axes.invert_yaxis()
@@ -144,7 +146,7 @@ def _axes(titles: list[str]) -> tuple:
     return figure, axes
 
 
-def _draw(axes, points: list[Point], label: str, style: tuple[str, str]) -> None:
+def _draw(axes: Axes, points: list[Point], label: str, style: tuple[str, str]) -> None:
     if not points:
         return
     color, marker = style
@@ -163,16 +165,16 @@ def _draw(axes, points: list[Point], label: str, style: tuple[str, str]) -> None
     )
 
 
-def _goal(axes, row: int, value: float, label: str | None) -> None:
+def _goal(axes: Axes, row: int, value: float, label: str | None) -> None:
     axes.plot([value] * 2, [row - 0.35, row + 0.35], color="#999999", lw=2, label=label)
 
 
-def _write(figure, axes, path: Path) -> None:
+def _write(figure: Figure, axes: Axes, path: Path) -> None:
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
     _save(figure, path)
 
 
-def _save(figure, path: Path) -> None:
+def _save(figure: Figure, path: Path) -> None:
     with files.replaced(path) as fresh:
         figure.savefig(fresh, dpi=140)
     pyplot.close(figure)

@@ -9,6 +9,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from tombolo.launch import JOB_MARK, Job
 
@@ -79,6 +80,6 @@ def marked(mark: str) -> list[int]:
     return pids
 
 
-def _text(file) -> str:
+def _text(file: IO[bytes]) -> str:
     file.seek(0)
     return file.read().decode(errors="replace")

@@ -81,10 +81,9 @@ def start(argv: list[str], environment: dict[str, str], file: str | None = None)
     try:
         os.execvpe(program, argv, environment)
     except OSError as mistake:
+        why = mistake.strerror
         if mistake.errno == errno.ENOEXEC:
             why = "it is neither an ELF program of this processor nor a script with its interpreter in the first line"
-        else:
-            why = mistake.strerror
         raise UserError(f"{program} cannot be started: {why}") from None
 
 

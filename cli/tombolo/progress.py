@@ -61,7 +61,7 @@ class Bars:
         self._show()
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
     @property
@@ -105,7 +105,7 @@ class Lines:
     def __enter__(self) -> "Lines":
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, *_: object) -> None:
         pass
 
     def started(self, point: Point) -> None:

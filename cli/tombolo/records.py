@@ -15,7 +15,7 @@ from pathlib import Path
 from tombolo import __version__, files, host, paths
 
 
-def context(**more) -> dict:
+def context(**more: object) -> dict:
     """The facts needed to judge or repeat the run."""
     return {
         "kind": "context",
@@ -47,7 +47,7 @@ def commit() -> str | None:
 class Writer:
     """Appends records to a file as they come, so that an interrupted run keeps them."""
 
-    def __init__(self, stem: str, **more) -> None:
+    def __init__(self, stem: str, **more: object) -> None:
         folder = files.folder(paths.results())
         stamp = time.strftime("%Y%m%d-%H%M%S")
         names = (f"{stem}-{stamp}{more_than_one}.jsonl" for more_than_one in _numbers())

@@ -63,9 +63,9 @@ class Contestant:
 
 def contestants(host: Mpi, stock: list[Mpi]) -> list[Contestant]:
     ours = [
-        Contestant(host, f"Tombolo, {label}", *scheme)
+        Contestant(host, f"Tombolo, {label}", locks, backoff, reader_bias)
         for family in families()
-        for label, *scheme in schemes(family)
+        for label, locks, backoff, reader_bias in schemes(family)
     ]
     return ours + [Contestant(mpi, mpi.label) for mpi in stock]
 

@@ -21,9 +21,13 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tombolo import ending, files, hints, libraries, svp
 from tombolo.errors import UserError
+
+if TYPE_CHECKING:  # the parser may be missing
+    from tombolo.svp_language.translate import Translation
 
 HEADER = "tombolo/svp_program.h"
 SOURCES = (".c", ".svp")
@@ -155,7 +159,7 @@ def check(request: Request) -> None:
         raise UserError("-c with -o takes one source")
     if request.output and request.output.suffix in SOURCES:
         raise UserError(f"-o {request.output} would replace a source")
-    for word in (*request.sources, *request.objects):
+    for word in (*map(str, request.sources), *request.objects):
         if request.output and os.path.realpath(request.output) == os.path.realpath(word):
             raise UserError(f"-o {request.output} would replace {word}, from which it is made")
 
@@ -212,11 +216,11 @@ class _Source:
         files.write(c, translation.c, encoding="latin-1")
         files.write(cpp, translation.cpp, encoding="latin-1")
         both = [o for o in request.options if o.startswith(OF_BOTH_LANGUAGES)]
-        for_c = [*standard(request), *FOR_C, *request.options, "-x", "cpp-output", "-c", c, "-o", self.objects[0]]
+        for_c = [*standard(request), *FOR_C, *request.options, "-x", "cpp-output", "-c", str(c)]
         for command in (
-            [*compiler("CC"), *for_c],
+            [*compiler("CC"), *for_c, "-o", str(self.objects[0])],
             # The run-time is optimized whatever the program is.
-            [*compiler("CXX"), *both, "-O2", *_flags(compiling=True), "-c", cpp, "-o", self.objects[1]],
+            [*compiler("CXX"), *both, "-O2", *_flags(compiling=True), "-c", str(cpp), "-o", str(self.objects[1])],
         ):
             shown(request, command)
             self.running.append(subprocess.Popen(command))
@@ -228,7 +232,7 @@ class _Source:
         run(self.request, [*compiler("CC"), "-r", "-nostdlib", *self.objects], output)
 
 
-def translated(request: Request, source: Path):
+def translated(request: Request, source: Path) -> "Translation":
     """The translation; mistakes of the program are printed."""
     try:
         from tombolo.svp_language.messages import Wrong
@@ -248,7 +252,7 @@ def preprocessed(request: Request, source: Path) -> str:
     """A character for each byte."""
     chosen = [o for o in request.options if o.startswith(OF_PREPROCESSING)]
     command = [*compiler("CC"), "-E", "-x", "c", *standard(request), *chosen, *request.preprocessing]
-    command += ["-isystem", libraries.include(HEADER), "-include", HEADER, source]
+    command += ["-isystem", str(libraries.include(HEADER)), "-include", HEADER, str(source)]
     shown(request, command)
     done = subprocess.run(command, stdout=subprocess.PIPE)
     if done.returncode:

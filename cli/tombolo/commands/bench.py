@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from itertools import zip_longest
+from pathlib import Path
 from statistics import median
 from typing import Annotated
 
@@ -473,7 +474,9 @@ def number(value: float) -> str:
     return f"{value:.3f}" if value < 1 else f"{value:.3g}"
 
 
-def plots(campaign, rows: list[Target], entries: list[Contestant], path, subtitle: str) -> None:
+def plots(
+    campaign: Campaign, rows: list[Target], entries: list[Contestant], path: Path, subtitle: str
+) -> None:
     """A PNG and an SVG beside the records."""
     from tombolo import plot  # matplotlib is slow to load and only needed here
 

@@ -11,9 +11,9 @@ from rich.table import Table
 from tombolo import compile, curves, files, host, libraries, measure, mpis, options, paths, records, settings
 from tombolo.console import console, paragraph
 from tombolo.errors import UserError
-from tombolo.measure import Campaign, Contestant
+from tombolo.measure import Campaign, Entry
 
-Entries = Sequence[Contestant | curves.Recorded]
+Entries = Sequence[Entry]
 SUFFIXES = (".png", ".svg")
 
 
@@ -59,9 +59,9 @@ def bench_curves(
         options.check_unused(of_measuring, "with --records nothing is measured")
         if kept.suffix in SUFFIXES:
             raise UserError(f"{kept} ends as a picture that is drawn of its records: give it another name")
-        campaigns, names, entries, context = curves.kept(kept)
-        tell(campaigns, names, entries)
-        draw(campaigns, names, entries, paths.results() / kept.name, context["cores"])
+        campaigns, names, recorded, context = curves.kept(kept)
+        tell(campaigns, names, recorded)
+        draw(campaigns, names, recorded, paths.results() / kept.name, context["cores"])
         return
     machine, rounds, budget = machine or "coherent", rounds or 3, 0.3 if budget is None else budget
     options.check_seconds("--budget", budget)
@@ -136,7 +136,7 @@ def table(campaigns: dict[int, Campaign], names: list[str], entries: Entries) ->
     return result
 
 
-def cell(campaign: Campaign, entry: Contestant | curves.Recorded, name: str, time: float | None) -> str:
+def cell(campaign: Campaign, entry: Entry, name: str, time: float | None) -> str:
     if (entry, (name, curves.FLAVOR)) in campaign.broken:
         return "breaks"
     ends = curves.spread(campaign, entry, name)

@@ -255,7 +255,7 @@ def settings_for(
     return runs
 
 
-def report(verbose: bool, listed: dict[str, str]):
+def report(verbose: bool, listed: dict[str, str]) -> Callable[[Verdict], None]:
     """A dot for a pass, a line for anything else; `listed`: the tests that may fail."""
     column = 0
 

@@ -3,6 +3,7 @@
 
 import os
 import shlex
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -157,7 +158,7 @@ def run(
 def check_of_transport(
     transport: str,
     machine: str | None,
-    of_machine: dict[str, object],
+    of_machine: Mapping[str, object],
     mpi: str | None,
     atomics: str | None,
 ) -> None:

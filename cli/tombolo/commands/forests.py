@@ -64,7 +64,7 @@ def cell(campaign: Campaign, row: tuple[Forest, str, int], setting: Setting) -> 
     if not seen.right:
         return f"[red]{seen.word}[/]"
     time, its = seen.time_us, stock.time_us
-    text = f"right {number(time)} us"
+    text = "right" if time is None else f"right {number(time)} us"
     if setting.machine in ("stock", "stale") or its is None or time is None:
         return text
     return f"{text}  {ratio_text(its / time)}"
@@ -98,8 +98,8 @@ def finish(campaign: Campaign, records_at: str) -> None:
             continue
         passed += seen.right
         failed += not seen.right and stock is not None and stock.right
-        compared = setting.machine != "stale" and stock and stock.time_us and seen.time_us
-        if compared and seen.time_us > stock.time_us:
+        time, its = seen.time_us, stock.time_us if stock else None
+        if setting.machine != "stale" and time and its and time > its:
             slower.append(f"{forest.flavor}/{forest.sync}/{name} ({setting.label}, {count} ranks)")
     if slower:
         paragraph(f"Tombolo is slower here: {'; '.join(slower)}.")

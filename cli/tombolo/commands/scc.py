@@ -66,7 +66,7 @@ def list_experiments() -> None:
         offer, made = offered.get(name), known.get(name)
         table.add_row(
             name,
-            _title(made) if made else offer.title,
+            _title(made) if made else offered[name].title,
             made.papers() if made else "",
             str(offer.points) if offer else "",
             str(offer.quick_points) if offer else "",

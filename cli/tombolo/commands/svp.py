@@ -97,8 +97,8 @@ def run(
         options.check_replaces_no_program("--trace", trace, program)
         files.check(trace)
     parts = svp.Parts(trace, processes) if trace is not None and processes > 1 else None
-    path = parts.path if parts else trace and trace.absolute()
-    choice = svp.Choice(workers, transport, machine, seed, told, path and str(path))
+    path = parts.path if parts else trace.absolute() if trace is not None else None
+    choice = svp.Choice(workers, transport, machine, seed, told, str(path) if path else None)
     whole = [str(program), *command[1:]]
     if mpi is not None:
         job = svp.mpi_job(choice, mpi, processes, whole)

@@ -4,17 +4,20 @@
 import io
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
 matplotlib.use("Agg")
 from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Picture
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from tombolo import files
-from tombolo.scc.catalogue import Experiment, Figure, Number, same
+from tombolo.scc.catalogue import Experiment, Figure, Number, X, same
 from tombolo.scc.verdicts import Measured, Sample
 
 # Told apart without colour too: Okabe and Ito's palette, distinct marks, then another dash.
@@ -26,8 +29,8 @@ DASHES = ("-", "--", ":")
 PAPER_MARKS = {True: "D", False: "h"}  # exact, approximate
 PAPER_NAMES = {True: "paper, exact", False: "paper, approximate"}
 SMALLEST_PT = 7  # of all letters: legible where a phone makes a narrow picture smaller still
-BESIDE = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fontsize": "small"}
-BELOW = {"loc": "outside lower left", "fontsize": "small"}
+BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0), "fontsize": "small"}
+BELOW: dict[str, Any] = {"loc": "outside lower left", "fontsize": "small"}
 WIDE = (9.0, 4.8)
 NARROW = (4.4, 3.6)  # without the legend
 NARROW_TITLE = 48  # letters in a line
@@ -40,7 +43,7 @@ def is_measured(figure: Figure, measured: Measured) -> bool:
     return any(series.name in measured.series for series in figure.series)
 
 
-def picture(experiment: Experiment, figure: Figure, measured: Measured, narrow: bool = False):
+def picture(experiment: Experiment, figure: Figure, measured: Measured, narrow: bool = False) -> Picture:
     """A matplotlib figure; `narrow`: for a phone, with the legend below the axes."""
     names = {series.name for series in figure.series}
     numbers = [n for n in experiment.numbers if n.series in names]
@@ -62,7 +65,7 @@ def picture(experiment: Experiment, figure: Figure, measured: Measured, narrow: 
     return drawn
 
 
-def save(drawn, stem: Path) -> None:
+def save(drawn: Picture, stem: Path) -> None:
     """Writes STEM.png and STEM.svg and frees the figure."""
     with files.replaced(stem.with_suffix(".png")) as fresh:
         drawn.savefig(fresh, dpi=DPI)
@@ -76,7 +79,7 @@ def remove(stem: Path) -> None:
         stem.with_suffix(suffix).unlink(missing_ok=True)
 
 
-def svg(drawn, salt: str) -> bytes:
+def svg(drawn: Picture, salt: str) -> bytes:
     """The same bytes for the same values: neither a date nor random names in it."""
     text = io.BytesIO()
     with pyplot.rc_context({"svg.hashsalt": salt}):
@@ -89,7 +92,7 @@ def _style(number: int) -> tuple[str, str, str]:
     return color, mark, DASHES[number // len(STYLES) % len(DASHES)]
 
 
-def _lines(axes, figure: Figure, measured: Measured, numbers: list[Number]) -> None:
+def _lines(axes: Axes, figure: Figure, measured: Measured, numbers: list[Number]) -> None:
     for place, series in enumerate(figure.series):
         color, mark, dash = _style(place)
         samples = measured.series.get(series.name, [])
@@ -118,7 +121,7 @@ def _whiskers(samples: list[Sample]) -> list[list[float]] | None:
     return [low, high]
 
 
-def _printed(axes, xs: list, ys: list, exact: bool, color: str) -> None:
+def _printed(axes: Axes, xs: list, ys: list, exact: bool, color: str) -> None:
     if xs:
         axes.plot(
             xs, ys, linestyle="none", marker=PAPER_MARKS[exact], markersize=9, zorder=5,
@@ -126,7 +129,7 @@ def _printed(axes, xs: list, ys: list, exact: bool, color: str) -> None:
         )  # fmt: skip
 
 
-def _bars(axes, figure: Figure, measured: Measured, numbers: list[Number]) -> None:
+def _bars(axes: Axes, figure: Figure, measured: Measured, numbers: list[Number]) -> None:
     shown = [s for s in figure.series if s.name in measured.series or _has(numbers, s.name)]
     width = 0.8 / max(1, len(shown))
     for place, series in enumerate(shown):
@@ -142,7 +145,7 @@ def _bars(axes, figure: Figure, measured: Measured, numbers: list[Number]) -> No
     axes.set_xticks(range(len(figure.x.categories)), [str(c) for c in figure.x.categories])
 
 
-def _stacked(axes, figure: Figure, measured: Measured) -> tuple[list, list[str]]:
+def _stacked(axes: Axes, figure: Figure, measured: Measured) -> tuple[list, list[str]]:
     """One bar for each `bar` and category, its parts as shares of the whole: the wholes differ by
     orders of magnitude between categories and stand above the bars. Returns the legend."""
     bars = list(dict.fromkeys(s.bar for s in figure.series))
@@ -168,7 +171,7 @@ def _stacked(axes, figure: Figure, measured: Measured) -> tuple[list, list[str]]
     return handles[::-1], parts[::-1]
 
 
-def _stack(axes, x: float, width: float, values: dict[str, float], parts: list[str]) -> None:
+def _stack(axes: Axes, x: float, width: float, values: dict[str, float], parts: list[str]) -> None:
     whole, height = sum(values.values()), 0.0
     for part in parts:
         share = 100 * values.get(part, 0.0) / whole if whole else 0.0
@@ -177,7 +180,7 @@ def _stack(axes, x: float, width: float, values: dict[str, float], parts: list[s
     axes.text(x, 101, f"{whole:.3g} s", ha="center", va="bottom", fontsize=SMALLEST_PT, rotation=60)
 
 
-def _matrix(axes, figure: Figure, measured: Measured) -> tuple[list, list[str]]:
+def _matrix(axes: Axes, figure: Figure, measured: Measured) -> tuple[list, list[str]]:
     """A row for each series and a column for each x from 0 on, the darker the larger the value.
     There is no legend: a bar says what the shades mean."""
     of_figure = [measured.series.get(series.name, []) for series in figure.series]
@@ -191,7 +194,7 @@ def _matrix(axes, figure: Figure, measured: Measured) -> tuple[list, list[str]]:
     return [], []
 
 
-def _slot(figure: Figure, x) -> int:
+def _slot(figure: Figure, x: X) -> int:
     return next((i for i, each in enumerate(figure.x.categories) if same(each, x)), 0)
 
 
@@ -199,7 +202,7 @@ def _has(numbers: list[Number], series: str) -> bool:
     return any(n.series == series for n in numbers)
 
 
-def _dress(axes, figure: Figure, narrow: bool) -> None:
+def _dress(axes: Axes, figure: Figure, narrow: bool) -> None:
     title = textwrap.fill(figure.title, NARROW_TITLE) if narrow else figure.title
     axes.set_title(title, loc="left", fontsize="medium" if narrow else "large")
     axes.set_xlabel(figure.x.label)
@@ -218,7 +221,7 @@ def _dress(axes, figure: Figure, narrow: bool) -> None:
         axes.set_ylim(bottom=0)
 
 
-def _scale(axes, which: str, scale: str) -> None:
+def _scale(axes: Axes, which: str, scale: str) -> None:
     if scale not in ("log", "log2"):
         return
     set_scale = axes.set_xscale if which == "x" else axes.set_yscale
@@ -240,7 +243,7 @@ def short(value: float) -> str:
     return f"{value:g}"
 
 
-def _legend(axes, numbers: list[Number]) -> tuple[list, list[str]]:
+def _legend(axes: Axes, numbers: list[Number]) -> tuple[list, list[str]]:
     """The handles of the series and of the marks of the papers' numbers, and their names."""
     handles, labels = axes.get_legend_handles_labels()
     for exact in (True, False):

@@ -22,8 +22,8 @@ def rows(experiment: Experiment, figure: Figure, measured: Measured) -> list[dic
         numbers = [n for n in experiment.numbers if n.series == series.name]
         for x in _places(samples, numbers):
             found = next((s for s in samples if same(s.x, x)), None)
-            beside = [n for n in numbers if same(n.x, x)] or [None]
-            made += [_row(series.name, x, figure.y.unit, found, number) for number in beside]
+            beside: list[Number | None] = [n for n in numbers if same(n.x, x)]
+            made += [_row(series.name, x, figure.y.unit, found, number) for number in beside or [None]]
     return made
 
 

@@ -5,9 +5,11 @@ import hashlib
 import json
 import os
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from signal import Signals
+from typing import TypeVar
 
 from tombolo import libraries
 from tombolo.errors import UserError
@@ -127,7 +129,10 @@ def _point(experiment: str, point: str, cost: float, memory_bytes: int) -> Point
     return Point(experiment, point, float(cost), int(memory_bytes))
 
 
-def _read(make, line: str, verb: str):
+Made = TypeVar("Made")
+
+
+def _read(make: Callable[..., Made], line: str, verb: str) -> Made:
     record = parse(line)
     try:
         if record is not None:
@@ -149,7 +154,7 @@ def ask(program: Path, *arguments: str) -> list[str]:
 
 
 def _call(program: Path, *arguments: str) -> subprocess.CompletedProcess:
-    argv = [program, *arguments]
+    argv = [str(program), *arguments]
     try:
         return subprocess.run(
             argv, capture_output=True, text=True, errors="replace", env=environment()

@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from types import FrameType
+from typing import IO, Protocol
 
 from tombolo.scc import native
 from tombolo.scc.native import Point, Setting
@@ -147,7 +148,7 @@ class Pool:
         process.thread.start()
         self._watcher.started(point)
 
-    def _listen(self, process: Process, errors) -> None:
+    def _listen(self, process: Process, errors: IO[bytes]) -> None:
         """Tells the outcome whatever happens here: the pool waits for it."""
         outcome = Outcome()
         try:
@@ -230,7 +231,7 @@ class Signals:
             if self._came is not None:
                 raise Interrupted(self._came)
 
-    def _interrupt(self, number: int, _frame) -> None:
+    def _interrupt(self, number: int, _frame: FrameType | None) -> None:
         for each in NUMBERS:
             signal.signal(each, signal.SIG_IGN)  # until the processes are ended
         self._came = number

@@ -7,6 +7,7 @@ varied ones only: no list says to which points a parameter can matter, as none c
 
 import json
 from dataclasses import dataclass
+from typing import Any
 
 from tombolo import files
 from tombolo.errors import UserError
@@ -24,7 +25,7 @@ class Variant:
 
     name: str
     parameter: str = ""  # "section.key"
-    value: object = None
+    value: float | str = 0  # of no parameter: unused
     seed: int = 1
 
 
@@ -59,7 +60,7 @@ def choose(names: list[str]) -> list[Variant]:
 
 def value_of(variant: Variant, chip: chips.Chip) -> object:
     """A share of a software's path length becomes cycles, a multiple of a half."""
-    if not variant.parameter.startswith("software."):
+    if not variant.parameter.startswith("software.") or isinstance(variant.value, str):
         return variant.value
     return round(2 * _value(chip, variant.parameter) * variant.value) / 2
 
@@ -76,7 +77,7 @@ def _text(value: object) -> str:
     return f"{value:g}" if type(value) in (int, float) else str(value).lower()
 
 
-def _value(chip: chips.Chip, parameter: str) -> object:
+def _value(chip: chips.Chip, parameter: str) -> Any:
     for each in chip.parameters:
         if each.name == parameter:
             return each.value

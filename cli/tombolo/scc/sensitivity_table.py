@@ -89,6 +89,6 @@ def save(table: Table, file: Path) -> None:
         flips = ",\n".join(f"  {json.dumps(list(asdict(flip).values()))}" for flip in outcome.flips)
         start = json.dumps(head)[:-1]
         parts.append(f'{start}, "flips": [\n{flips}\n]}}' if flips else f'{start}, "flips": []}}')
-    head = json.dumps({"points": table.points, "chip": table.chip})[:-1]
+    first = json.dumps({"points": table.points, "chip": table.chip})[:-1]
     files.folder(file.parent)
-    files.write(file, f'{head}, "outcomes": [\n' + ",\n".join(parts) + "\n]}\n")
+    files.write(file, f'{first}, "outcomes": [\n' + ",\n".join(parts) + "\n]}\n")

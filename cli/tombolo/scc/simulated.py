@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One simulation of a point on the chip, with its parts and its cores, as the native program tells it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 DIRECTIONS = ("east", "west", "south", "north")  # of links, by number
@@ -18,7 +19,7 @@ class Part:
 
     @property
     def name(self) -> str:
-        names = {"bank": str, "register": str, "link": DIRECTIONS.__getitem__}
+        names: dict[str, Callable[[int], str]] = {"bank": str, "register": str, "link": DIRECTIONS.__getitem__}
         number = f" {names[self.part](self.number)}" if self.part in names else ""
         return f"{self.part}{number} at ({self.x}, {self.y})"
 

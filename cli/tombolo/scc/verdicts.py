@@ -75,10 +75,10 @@ def with_values(sentence: str, measured: Measured) -> str:
 
     def told(match: re.Match) -> str:
         series, x, other, other_x = match.groups()
-        values = [ours(series, x), ours(other, other_x) if other else 1.0]
-        if None in values:
+        value, by = ours(series, x), ours(other, other_x) if other else 1.0
+        if value is None or by is None:
             return NO_MEASUREMENT
-        return f"{_over(*values):.3g}"
+        return f"{_over(value, by):.3g}"
 
     return QUOTED.sub(told, sentence)
 

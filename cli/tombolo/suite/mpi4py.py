@@ -69,7 +69,7 @@ def prepare(mpi: Mpi, say: Callable[[str], None]) -> Tests:
 
 def installed(python: Path) -> str | None:
     """The version of the mpi4py that this Python imports."""
-    asked = [python, "-c", "import mpi4py; print(mpi4py.__version__)"]
+    asked = [str(python), "-c", "import mpi4py; print(mpi4py.__version__)"]
     try:
         told = subprocess.run(asked, capture_output=True, text=True)
     except OSError:
@@ -86,7 +86,7 @@ def fetch(python: Path, version: str, say: Callable[[str], None]) -> Path:
     files.folder(into)
     say(f"fetching the source distribution of mpi4py {version}")
     with tempfile.TemporaryDirectory(dir=into) as fresh:
-        pip = [python, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        pip = [str(python), "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
         pip += ["--no-binary", "mpi4py", "--dest", fresh, f"mpi4py=={version}"]
         done = subprocess.run(pip, capture_output=True, text=True)
         archives = list(Path(fresh).glob("mpi4py-*.tar.gz"))
@@ -218,7 +218,7 @@ def merge(notes: list[list[dict]], outcome: processes.Outcome) -> tuple[list[Wor
     """
     told = [{n["test"]: n for n in each if "outcome" in n} for each in notes]
     order = dict.fromkeys(note["test"] for each in notes for note in each if "test" in note)
-    found = []
+    found: list[Word] = []
     for test in order:
         each = [process[test] for process in told if test in process]
         failures = [note["says"] for note in each if note["outcome"] == "failed"]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tombolo import processes, stats
 from tombolo.launch import Choice, job
@@ -70,7 +71,7 @@ class Verdict:
 def run(test: Test, mpi: Mpi, build: Path, setting: Setting, limit: float) -> Verdict:
     """One test, start to verdict."""
 
-    def verdict(word: str, seconds: float = 0, **more) -> Verdict:
+    def verdict(word: str, seconds: float = 0, **more: Any) -> Verdict:
         return Verdict(
             test.id, test.key, test.ranks, mpi.key, setting.machine, setting.seed, word, seconds, **more
         )
@@ -91,8 +92,7 @@ def run(test: Test, mpi: Mpi, build: Path, setting: Setting, limit: float) -> Ve
     limit = max(limit, min(test.seconds or 0, LONGEST_LIMIT)) * PATIENCE.get(setting.machine, 1)
     outcome = processes.run(started, limit, folder)
     windows = stats.total(outcome.stderr)
-    timed_out = outcome.status is None
-    word = "timeout" if timed_out else judged(outcome.stdout, outcome.stderr, outcome.status)
+    word = "timeout" if outcome.status is None else judged(outcome.stdout, outcome.stderr, outcome.status)
     shown = "" if word == "passed" else _tail(outcome)
     return verdict(
         word,

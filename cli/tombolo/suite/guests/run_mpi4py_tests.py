@@ -15,69 +15,74 @@ import pathlib
 import re
 import sys
 import unittest
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Any
+
+Error = tuple[type[BaseException], BaseException, TracebackType] | tuple[None, None, None]
 
 
 class Notes(unittest.TestResult):
     """Writes each start and each outcome at once: the process may die in the next test."""
 
-    def __init__(self, path, limit):
+    def __init__(self, path: str, limit: float) -> None:
         super().__init__()
         self._file = pathlib.Path(path).open("w")  # noqa: SIM115 (open as long as the process)
         self._limit = limit
-        self._outcome = None
+        self._outcome: tuple[str, str] | None = None
 
-    def note(self, **fields):
+    def note(self, **fields: object) -> None:
         self._file.write(json.dumps(fields) + "\n")
         self._file.flush()
 
-    def watch(self):
+    def watch(self) -> None:
         faulthandler.dump_traceback_later(self._limit, exit=True)
 
-    def startTest(self, test):
+    def startTest(self, test: unittest.TestCase) -> None:
         super().startTest(test)
         self._outcome = None
         self.note(test=test.id())
         self.watch()
 
-    def stopTest(self, test):
+    def stopTest(self, test: unittest.TestCase) -> None:
         super().stopTest(test)
         word, says = self._outcome or ("failed", "no outcome")
         self.note(test=test.id(), outcome=word, says=says)
 
-    def addSuccess(self, test):
+    def addSuccess(self, test: unittest.TestCase) -> None:
         self._keep("passed")
 
-    def addExpectedFailure(self, test, err):
+    def addExpectedFailure(self, test: unittest.TestCase, err: Error) -> None:
         self._keep("passed")
 
-    def addSkip(self, test, reason):
+    def addSkip(self, test: unittest.TestCase, reason: str) -> None:
         self._keep("skipped", reason)
 
-    def addFailure(self, test, err):
+    def addFailure(self, test: unittest.TestCase, err: Error) -> None:
         super().addFailure(test, err)
         self._fail(test, err)
 
-    def addError(self, test, err):
+    def addError(self, test: unittest.TestCase, err: Error) -> None:
         super().addError(test, err)
         self._fail(test, err)
 
-    def addSubTest(self, test, subtest, err):
+    def addSubTest(self, test: unittest.TestCase, subtest: unittest.TestCase, err: Error | None) -> None:
         super().addSubTest(test, subtest, err)
         if err is not None:
             self._fail(test, err)
 
-    def addUnexpectedSuccess(self, test):
+    def addUnexpectedSuccess(self, test: unittest.TestCase) -> None:
         super().addUnexpectedSuccess(test)
         self._keep("failed", "passes against expectation")
 
-    def _fail(self, test, err):
-        says = f"{err[0].__name__}: {err[1]}"
+    def _fail(self, test: unittest.TestCase, err: Error) -> None:
+        says = f"{type(err[1]).__name__}: {err[1]}"
         if isinstance(test, unittest.TestCase):
             self._keep("failed", says)
         else:  # the fixture of a class or a module, which no start precedes
             self.note(test=test.id(), outcome="failed", says=says)
 
-    def _keep(self, word, says=""):
+    def _keep(self, word: str, says: str = "") -> None:
         """A failure is not forgotten when its test goes on."""
         if self._outcome is None or self._outcome[0] != "failed":
             self._outcome = (word, says)
@@ -86,16 +91,16 @@ class Notes(unittest.TestResult):
 class Chosen:
     """A runner, as unittest's main program wants one, for the tests that the plan chooses."""
 
-    def __init__(self, notes, plan):
+    def __init__(self, notes: Notes, plan: dict[str, Any]) -> None:
         self._notes, self._plan = notes, plan
 
-    def run(self, found):
+    def run(self, found: unittest.TestSuite) -> Notes:
         tests = choose(list(flat(found)), self._plan)
         unittest.TestSuite(tests).run(self._notes)
         return self._notes
 
 
-def flat(suite):
+def flat(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:
     for test in suite:
         if isinstance(test, unittest.TestSuite):
             yield from flat(test)
@@ -103,7 +108,7 @@ def flat(suite):
             yield test
 
 
-def choose(tests, plan):
+def choose(tests: list[unittest.TestCase], plan: dict[str, Any]) -> list[unittest.TestCase]:
     """In the order of the tests, which is the same at all processes."""
     if plan.get("only"):
         tests = [test for test in tests if re.search(plan["only"], test.id())]
@@ -117,7 +122,7 @@ def choose(tests, plan):
     return tests[ids.index(done) + 1 :] if done in ids else tests
 
 
-def run(plan):
+def run(plan: dict[str, Any]) -> None:
     sys.path.insert(0, plan["tests"])
     sys.dont_write_bytecode = True
     from mpi4py import MPI
