@@ -55,14 +55,15 @@ hosts-test: env-test native ## Pthreads programs between hosts, with the long te
 	@TOMBOLO_HOSTS_TEST=1 $(PYTEST) cli/tests/dsm_pthreads_hosts_test.py
 
 .PHONY: lint
-lint: env-test build/release/build.ninja ## Layers, style, formatter, clang-tidy.
+lint: env-test build/release/build.ninja ## Layers, style, formatters, ruff and mypy for Python, clang-tidy.
 	@tools/check_layers.py
 	@tools/tidy.py
 	@tools/check_format.sh
+	@tools/check_python.sh
 	@tools/check_tidy.py
 
 .PHONY: format
-format: env-test ## Lets clang-format rewrite the sources.
+format: env-test ## Lets clang-format and ruff rewrite the sources.
 	@tools/check_format.sh --fix
 
 .PHONY: conformance

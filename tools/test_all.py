@@ -69,6 +69,7 @@ SECTIONS = (
     Section("layers", "tools/check_layers.py", 1),
     Section("tidy", "tools/tidy.py", 1),
     Section("format", "tools/check_format.sh", 2),
+    Section("python lint", "tools/check_python.sh", 3),
     # In the background, in the order in which others need them; clang-tidy's result nothing needs.
     Section("conformance build", f"./tombolo {CONFORMANCE} --build-only", 10, after="build", beside="python tests"),
     Section("broken twins", BROKEN_TWINS, 20, after="build", beside="python tests"),
@@ -141,7 +142,7 @@ def run(section: Section, show: bool = True) -> tuple[Result, str]:
     limit = threading.Timer(section.minutes * MINUTE, stop, [process])
     limit.start()
     lines = []
-    for line in process.stdout:
+    for line in process.stdout or ():
         lines.append(line)
         if show:
             sys.stdout.write(line)
@@ -202,7 +203,7 @@ class Run:
                 for other in (s for s in self.sections if s.beside == section.name):
                     if self.may_run(other):
                         self.background.append((other, pool.submit(run, other, False)))
-                if section.after in (other.name for other, _ in self.background):
+                if section.after in {other.name for other, _ in self.background}:
                     self.join(until=section.after)
                 if self.may_run(section):
                     self.head(section)
