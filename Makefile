@@ -17,7 +17,7 @@ PRESET ?= release
 QUIET ?= --quiet
 TOMBOLO := ./tombolo
 PYTEST := .env/cli/bin/python -m pytest -q --durations=15 -rsfE
-NATIVE := tombolo-settings tombolo-dsm tombolo-svp tombolo_dsm tombolo_dsm_mpich tombolo_dsm_openmpi tombolo_pthread tombolo_pthread_hosts tombolo_families tombolo_svp_c tombolo_svp_mpich tombolo_svp_openmpi tombolo_mpi_mpich tombolo_mpi_openmpi tombolo_mpi_abi
+NATIVE := tombolo-locks tombolo-dsm tombolo-svp tombolo_dsm tombolo_dsm_mpich tombolo_dsm_openmpi tombolo_pthread tombolo_pthread_hosts tombolo_families tombolo_svp_c tombolo_svp_mpich tombolo_svp_openmpi tombolo_mpi_mpich tombolo_mpi_openmpi tombolo_mpi_abi
 
 # --- What a person types -----------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 #include "base/options.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,11 +9,45 @@
 #include <cstdlib>
 
 namespace tombolo {
+namespace {
+
+// Those for "on" and "off" in turn.
+constexpr std::string_view switch_words[] = {"on", "off", "1", "0", "true", "false", "yes", "no"};
+
+std::optional<std::uint64_t> place_of(std::string_view text,
+                                      std::span<const std::string_view> names) {
+  const auto found = std::find(names.begin(), names.end(), text);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<std::uint64_t>(found - names.begin());
+}
+
+std::optional<std::uint64_t> choice_in(const Option& option, std::string_view text) {
+  const auto place = place_of(text, option.choices);
+  if (place || option.on.empty()) return place;
+  const auto on = switch_named(text);
+  if (!on) return std::nullopt;
+  return *on ? place_of(option.on, option.choices) : 0;
+}
+
+// One with names of its own has no others.
+std::optional<std::uint64_t> toggle_in(const Option& option, std::string_view text) {
+  if (!option.choices.empty() && !switch_named(option.choices.front()))
+    return place_of(text, option.choices);
+  const auto on = switch_named(text);
+  if (!on) return std::nullopt;
+  return *on ? 0 : 1;
+}
+
+std::optional<std::uint64_t> within(const Option& option, std::optional<std::uint64_t> value) {
+  return value && *value >= option.least && *value <= option.most ? value : std::nullopt;
+}
+
+}  // namespace
 
 std::optional<bool> switch_named(std::string_view name) {
-  const auto* const found = std::find(std::begin(switch_choices), std::end(switch_choices), name);
-  if (found == std::end(switch_choices)) return std::nullopt;
-  return (found - std::begin(switch_choices)) % 2 == 0;
+  const auto place = place_of(name, switch_words);
+  if (!place) return std::nullopt;
+  return *place % 2 == 0;
 }
 
 std::optional<std::uint64_t> number_in(std::string_view text) {
@@ -22,6 +55,20 @@ std::optional<std::uint64_t> number_in(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (text.empty() || error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return number;
+}
+
+std::optional<std::uint64_t> bytes_in(std::string_view text) {
+  constexpr std::string_view units = "KMGT";
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const auto number = number_in(text.substr(0, digits));
+  const std::string_view unit = text.substr(digits);
+  if (!number || unit.empty() || unit == "B") return number;
+  const std::size_t power = units.find(unit.front());
+  const std::string_view rest = unit.substr(1);
+  if (power == std::string_view::npos || (!rest.empty() && rest != "iB")) return std::nullopt;
+  const std::size_t shift = 10 * (power + 1);
+  if (*number > ~std::uint64_t{0} >> shift) return std::nullopt;
+  return *number << shift;
 }
 
 std::string text_of(const Option& option) {
@@ -42,21 +89,32 @@ std::vector<std::string> variables_that_begin(std::string_view start) {
   return names;
 }
 
-std::string values_of(const Option& option) {
-  if (option.choices.empty()) return std::string(option.values);
-  return fmt::format("{}", fmt::join(option.choices, ", "));
+Status not_understood(const Option& option, std::string_view text) {
+  return Status::bad_configuration(
+      fmt::format("{} is '{}'; it may be {}", option.variable, text, option.values));
 }
 
 Status check(const Option& option, std::string_view text) {
-  const auto& choices = option.choices;
-  if (text.empty() || choices.empty()) return {};
-  if (std::find(choices.begin(), choices.end(), text) != choices.end()) return {};
+  if (text.empty() || detail::value_of(option, text)) return {};
   return not_understood(option, text);
 }
 
-Status not_understood(const Option& option, std::string_view text) {
-  return Status::bad_configuration(
-      fmt::format("{} is '{}'; it may be {}", option.variable, text, values_of(option)));
+std::optional<std::uint64_t> detail::value_of(const Option& option, std::string_view text) {
+  switch (option.type) {
+    case OptionType::choice:
+      return choice_in(option, text);
+    case OptionType::toggle:
+      return toggle_in(option, text);
+    case OptionType::number:
+      return within(option, number_in(text));
+    case OptionType::size:
+      return within(option, bytes_in(text));
+    case OptionType::text:
+    case OptionType::path:
+    case OptionType::folder:
+      break;
+  }
+  return 0;
 }
 
 }  // namespace tombolo

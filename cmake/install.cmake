@@ -39,8 +39,10 @@ endfunction()
 # Known to the command even where the experiments are not built.
 file(GLOB papers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/experiments/*/*.toml)
 install(FILES ${papers} DESTINATION tombolo/data/scc)
-# With the table of settings, from which the command learns machines and lock families.
-tombolo_install_targets(tombolo_mpi_mpich tombolo_mpi_openmpi tombolo_mpi_abi tombolo-settings)
+# The table of options, which the command reads as well.
+install(FILES ${CMAKE_SOURCE_DIR}/base/options.toml DESTINATION tombolo/data)
+# With the program that lists the lock families for measurements.
+tombolo_install_targets(tombolo_mpi_mpich tombolo_mpi_openmpi tombolo_mpi_abi tombolo-locks)
 # Virtual shared memory: the libraries that programs are linked to or run with, the header, and the
 # launcher.
 tombolo_install_targets(tombolo_dsm tombolo_pthread tombolo_pthread_hosts tombolo-dsm tombolo_dsm_mpich tombolo_dsm_openmpi)

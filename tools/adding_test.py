@@ -11,12 +11,14 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 COMPILER = [*os.environ.get("CXX", "c++").split(), "-std=c++20", "-O0", "-DFMT_HEADER_ONLY"]
+OPTIONS = ["runtime/options/mistyped.cpp", "runtime/options/options.cpp", "base/options.cpp"]
 UNUSED_MAY_MISS = ["-no-pie", "-Wl,--unresolved-symbols=ignore-all"]
 
 
@@ -45,13 +47,26 @@ class Tree:
         lines.insert(place + 1, line + "\n")
         (self.folder / path).write_text("".join(lines))
 
+    def replace(self, path: str, before: str, after: str) -> None:
+        """In the one place where a text stands."""
+        text = (self.folder / path).read_text()
+        assert text.count(before) == 1, path
+        (self.folder / path).write_text(text.replace(before, after))
+
+    def run(self, *words: str) -> str:
+        """The output of a Python program of the tree."""
+        done = subprocess.run([sys.executable, *words], cwd=self.folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
     def compile(self, *sources: str) -> list[Path]:
         """The objects of sources of the tree, compiled at once."""
+        self.run("tools/option_table.py", "headers", str(self.made))
         objects = []
         running = []
         for source in sources:
             objects.append(self.made / (source.replace("/", "_") + ".o"))
-            command = [*COMPILER, "-fPIC", "-I", ".", "-c", source, "-o", str(objects[-1])]
+            command = [*COMPILER, "-fPIC", "-I", ".", "-I", str(self.made), "-c", source, "-o", str(objects[-1])]
             running.append(subprocess.Popen(command, cwd=self.folder))
         assert [process.wait() for process in running] == [0] * len(running)
         return objects
@@ -163,14 +178,13 @@ def add_family(tree: Tree) -> None:
     include = '#include "sync/locks/{}_lock.h"'
     tree.add_line(families, after=include.format("fifo"), line=include.format("example"))
     tree.add_line(families, after="FifoFamily,", line="ExampleFamily,")
+    tree.replace("base/options.toml", '"writer-preference", "fifo"]', '"writer-preference", "fifo", "example"]')
 
 
-def test_a_lock_family_is_one_file_and_its_name_in_the_list(tree: Tree):
+def test_a_lock_family_is_one_file_and_its_name_in_two_lists(tree: Tree):
     add_family(tree)
     user = USER.replace("STEPS", str(STEPS))
-    options = [f"runtime/options/{name}.cpp" for name in ("mistyped", "options", "table")]
-    sources = [*options, "runtime/engines/engines.cpp", "base/options.cpp"]
-    program = tree.program(user, *sources, "litmus/programs/locks.cpp")
+    program = tree.program(user, *OPTIONS, "runtime/engines/engines.cpp", "litmus/programs/locks.cpp")
     told = output(program, TOMBOLO_PASSIVE_SYNC="example")
     assert "used example" in told
     assert told.count("example locks") == 2 * STEPS
@@ -182,12 +196,13 @@ def test_a_lock_family_is_one_file_and_its_name_in_the_list(tree: Tree):
     assert "used fifo" in told
     assert "example locks" not in told
     (refused, *_) = output(program, TOMBOLO_PASSIVE_SYNC="bakery")
-    assert refused.endswith("it may be one of best-effort, writer-preference, fifo, example")
+    assert refused.endswith("it may be best-effort, writer-preference, fifo, example")
 
 
-def test_the_command_learns_a_new_lock_family_from_the_settings(tree: Tree):
+def test_measurements_learn_a_new_lock_family_from_the_program_that_lists_them(tree: Tree):
     add_family(tree)
-    families = settings_of(tree)["lock_families"]
+    program = tree.program((tree.folder / "runtime/options/locks_main.cpp").read_text())
+    families = [json.loads(line) for line in output(program)]
     assert {"name": "example", "order": "arrival", "reader_bias": False} in families
 
 
@@ -264,6 +279,7 @@ def add_machine(tree: Tree) -> None:
     include = '#include "backends/{}/machine.h"'
     tree.add_line(machines, after=include.format("flushed"), line=include.format("meadow"))
     tree.add_line(machines, after="flushed::Machine,", line="    meadow::Machine,")
+    tree.replace("base/options.toml", '["coherent", "flushed", "stale"]', '["coherent", "flushed", "meadow", "stale"]')
 
 
 def engine_on(tree: Tree, machine: str) -> str:
@@ -274,35 +290,86 @@ def engine_on(tree: Tree, machine: str) -> str:
     return name
 
 
-def settings_of(tree: Tree) -> dict:
-    options = ("options", "table", "table_text")
-    sources = [f"runtime/options/{name}.cpp" for name in options]
-    main = (tree.folder / "runtime/options/settings_main.cpp").read_text()
-    names = ["runtime/engines/engines.cpp", "base/options.cpp"]
-    program = tree.program(main, *sources, *names)
-    told = subprocess.run([program, "--json"], capture_output=True, text=True, check=True)
-    return json.loads(told.stdout)
-
-
-def test_a_machine_is_one_folder_and_its_place_in_the_list(tree: Tree):
+def test_a_machine_is_one_folder_and_its_place_in_two_lists(tree: Tree):
     add_machine(tree)
-    sources = [f"runtime/options/{name}.cpp" for name in ("mistyped", "options", "table")]
-    own = ["runtime/engines/engines.cpp", engine_on(tree, "meadow"), "base/options.cpp"]
-    program = tree.program(USER_OF_MACHINE, *sources, *own)
+    own = ["runtime/engines/engines.cpp", engine_on(tree, "meadow")]
+    program = tree.program(USER_OF_MACHINE, *OPTIONS, *own)
     told = output(program, TOMBOLO_MACHINE="meadow")
     assert "used meadow 7" in told
     assert "tested meadow" in told
     assert not any(line.startswith("complaint") for line in told)
 
 
-def test_the_command_learns_a_new_machine_from_the_settings(tree: Tree):
+def test_the_command_learns_a_new_machine_from_the_table(tree: Tree):
     add_machine(tree)
-    settings = settings_of(tree)
-    assert "meadow" in settings["machines"]
-    (machine,) = (o for o in settings["options"] if o["variable"] == "TOMBOLO_MACHINE")
-    assert machine["choices"] == ["coherent", "flushed", "meadow", "stale"]
+    shown = tree.run("cli/tombolo/__main__.py", "run", "--help")
+    assert "coherent | flushed | meadow | stale" in " ".join(shown.split())
+
+
+@pytest.mark.parametrize("add", [add_family, add_machine], ids=["lock-family", "machine"])
+def test_a_name_that_the_table_of_options_lacks_does_not_compile(tree: Tree, add):
+    before = (tree.folder / "base/options.toml").read_text()
+    add(tree)
+    (tree.folder / "base/options.toml").write_text(before)
+    with pytest.raises(AssertionError):
+        tree.compile("runtime/options/options.cpp")
 
 
 def test_each_machine_in_the_list_has_the_file_that_the_build_looks_for():
     listed = re.findall(r'"backends/(\w+)/machine.h"', (ROOT / "backends/machines.h").read_text())
     assert sorted(listed) == sorted(path.parent.name for path in ROOT.glob("backends/*/machine.h"))
+
+
+# --- An option (base/options.toml) ----------------------------------------------------------------
+
+OPTION = """
+[[option]]
+variable = "TOMBOLO_MOOD"
+info_key = "tombolo_mood"
+type = "choice"
+choices = ["calm", "wild"]
+default = "calm"
+interface = "windows"
+field = "mood"
+enum = "Mood"
+flag = "--mood"
+help.run = "The windows are in this mood: {choices}."
+text = "the mood of windows"
+"""
+
+USER_OF_OPTION = r"""
+#include <cstdio>
+#include "runtime/options/options.h"
+
+int main() {
+  using namespace tombolo::runtime;
+  Options options = read_environment();
+  for (const std::string& complaint : options.complaints)
+    std::printf("complaint %s\n", complaint.c_str());
+  std::printf("%s\n", options.mood == Mood::wild ? "wild" : "calm");
+  if (!apply_info(options, "tombolo_mood", "wild").ok()) return 1;
+  std::printf("%s\n", options.mood == Mood::wild ? "wild" : "calm");
+}
+"""
+
+
+def test_an_option_is_one_row_of_the_table(tree: Tree):
+    table = tree.folder / "base/options.toml"
+    table.write_text(table.read_text() + OPTION)
+    program = tree.program(USER_OF_OPTION, *OPTIONS, "runtime/engines/engines.cpp")
+    assert output(program) == ["calm", "wild"]
+    assert output(program, TOMBOLO_MOOD="wild") == ["wild", "wild"]
+    assert output(program, TOMBOLO_MOOD="mild")[0] == "complaint TOMBOLO_MOOD is 'mild'; it may be calm, wild"
+    shown = " ".join(tree.run("cli/tombolo/__main__.py", "run", "--help").split())
+    assert "The windows are in this mood: calm | wild. [default: TOMBOLO_MOOD's, else calm]" in shown
+    tree.run("tools/option_table.py", "page")
+    page = (tree.folder / "docs/settings.md").read_text()
+    row = "| `TOMBOLO_MOOD` | `tombolo_mood` | `--mood` of `run` | `calm`, `wild` | `calm` | the mood of windows |"
+    assert row in page.splitlines()
+
+
+def test_the_command_sets_the_variable_of_a_new_option(tree: Tree):
+    table = tree.folder / "base/options.toml"
+    table.write_text(table.read_text() + OPTION)
+    ask = "from tombolo.launch import Choice; print(Choice(mood='wild').environment()['TOMBOLO_MOOD'])"
+    assert tree.run("-c", f"import sys; sys.path.insert(0, 'cli'); {ask}") == "wild\n"

@@ -10,7 +10,8 @@ of the same room that its files may include. `host/.` stands for the files that 
 folder with product files has a line, and no folder may include itself in a circle, at any depth. No folder
 holds more than MOST_FILES files of the product. Modules of Python import each other in no circle either.
 
-Includes are written from the root of the repository. Test programs and benchmarks (`*_test.cpp`,
+Includes are written from the root of the repository, also those of headers that the build makes of the table of
+options. Test programs and benchmarks (`*_test.cpp`,
 `*_bench.cpp`) and their common parts (`test_*`, folders named `testing`) may include backends too:
 an algorithm is tested on every machine, but never written for one. Within their room they and the broken
 twins (folders named `broken`) may include all folders.
@@ -19,9 +20,13 @@ twins (folders named `broken`) may include all folders.
 import ast
 import re
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
+
+import option_table
 
 SOURCES = {".h", ".hpp", ".c", ".cc", ".cpp", ".inc"}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
@@ -82,6 +87,13 @@ def sees_its_room(path: Path) -> bool:
     return is_test(path) or "broken" in path.parts
 
 
+@cache
+def made_headers(root: Path) -> frozenset[str]:
+    """Those that the build writes from the table of options: each is seen as lying in the folder of its name."""
+    table = root / "base/options.toml"
+    return frozenset(option_table.header_names(tomllib.loads(table.read_text())) if table.is_file() else ())
+
+
 def check_file(path: Path, text: str, layers: Mapping[str, set[str]], root: Path) -> list[str]:
     """The breaks in one file; `path` is relative to the root."""
     room = path.parts[0]
@@ -96,7 +108,7 @@ def check_file(path: Path, text: str, layers: Mapping[str, set[str]], root: Path
             continue
         included = Path(match[1])
         target, where = included.parts[0], f"{path}:{number}"
-        if not (root / included).is_file():
+        if not (root / included).is_file() and match[1] not in made_headers(root):
             problems.append(f'{where}: "{included}" is not a file seen from the repository root')
         elif target not in outside:
             problems.append(f'{where}: {room} may not include {target} ("{included}")')

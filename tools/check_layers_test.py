@@ -58,6 +58,14 @@ def test_an_include_that_is_not_written_from_the_root_is_an_error(tree):
     assert "not a file seen from the repository root" in check_layers.check(root)[0]
 
 
+def test_a_header_that_is_made_of_the_table_of_options_has_its_place_in_the_layers(tree):
+    tree("base/options.toml", '[interface.windows]\nheader = "backends/stale/made_options.h"\n')
+    tree("backends/stale/a.h", '#include "base/option_table.h"\n#include "backends/stale/made_options.h"\n')
+    assert check_layers.check(root := tree("sync/a.h")) == []
+    tree("sync/a.h", '#include "backends/stale/made_options.h"\n')
+    assert check_layers.check(root) == ['sync/a.h:1: sync may not include backends ("backends/stale/made_options.h")']
+
+
 def test_system_includes_are_no_concern(tree):
     assert check_layers.check(tree("base/a.h", "#include <vector>\n")) == []
 

@@ -51,7 +51,7 @@ def built(version: str) -> Path:
     run("cmake", "--build", build, "--target", "tombolo_stores", "tombolo_dsm_calls", "--", "--quiet")
     folder = build / "dsm" / "compiler"
     release = ROOT / "build" / "release"
-    for part in [*(release / "dsm").glob("*.so"), release / "dsm/tombolo-dsm", release / "runtime/tombolo-settings"]:
+    for part in [*(release / "dsm").glob("*.so"), release / "dsm/tombolo-dsm", release / "runtime/tombolo-locks"]:
         link = folder / part.name
         link.unlink(missing_ok=True)
         link.symlink_to(part)

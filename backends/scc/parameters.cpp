@@ -9,7 +9,7 @@
 #include <functional>
 #include <set>
 
-#include "backends/scc/options.h"
+#include "base/option_table.h"
 #include "base/random.h"
 
 namespace tombolo::scc {
@@ -422,7 +422,7 @@ class Reader {
 };
 
 fs::path chips_folder() {
-  return is_set(chips_option) ? text_of(chips_option) : TOMBOLO_CHIPS_FOLDER;
+  return is_set(options::chips) ? text_of(options::chips) : TOMBOLO_CHIPS_FOLDER;
 }
 
 }  // namespace

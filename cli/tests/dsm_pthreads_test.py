@@ -338,7 +338,7 @@ def test_a_setting_that_is_not_understood_is_an_error(setting, value):
         ("map", "TOMBOLO_DSM_CACHE", "0", "TOMBOLO_DSM_CACHE is of pages that processes cache"),
         ("window", "TOMBOLO_DSM_CACHE", "0", "a cache of 0 bytes is too small for a program of Pthreads"),
         ("window", "TOMBOLO_DSM_HEAP", "8TiB", "a memory of 8796"),
-        ("map", "TOMBOLO_DSM_MEMORY", "0", "TOMBOLO_DSM_MEMORY is '0'; it may be a size such as 512MiB, from 1MiB to"),
+        ("map", "TOMBOLO_DSM_MEMORY", "0", "TOMBOLO_DSM_MEMORY is '0'; it may be a size from 1MiB to 16TiB"),
     ],
 )
 def test_a_setting_that_programs_of_pthreads_do_not_have_is_refused_at_the_start(transport, variable, value, told):

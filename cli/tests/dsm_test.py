@@ -569,7 +569,12 @@ def test_options_become_settings(monkeypatch, tmp_path):
         (tmp_path / name).touch(mode=0o755)
     monkeypatch.setenv("TOMBOLO_LIB_DIR", str(tmp_path))
     monkeypatch.setenv("LD_LIBRARY_PATH", "/elsewhere")
-    env = dsm.environment(Choice("window", "regional", "stale", "1GiB", "64KiB", "json", "/tmp/trace", 2))
+    env = dsm.environment(
+        Choice(
+            transport="window", protocol="regional", machine="stale", memory="1GiB", cache="64KiB", stats="json",
+            trace="/tmp/trace", servers=2,
+        )  # fmt: skip
+    )
     assert env["TOMBOLO_DSM_TRANSPORT"] == "window"
     assert env["TOMBOLO_DSM_PROTOCOL"] == "regional"
     assert env["TOMBOLO_MACHINE"] == "stale"

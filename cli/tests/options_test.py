@@ -57,11 +57,6 @@ def unbuilt(monkeypatch):
     monkeypatch.delenv("TOMBOLO_LIB_DIR", raising=False)
     monkeypatch.setattr(paths, "built", lambda: None)
     monkeypatch.setattr(building, "build", build)
-    settings.table.cache_clear()
-    settings.choices.cache_clear()
-    yield
-    settings.table.cache_clear()
-    settings.choices.cache_clear()
 
 
 @pytest.fixture
@@ -137,7 +132,6 @@ def test_the_help_of_an_option_is_a_sentence_and_names_what_may_be_chosen(names)
         sentence = re.sub(r"\s*\[default: [^]]*\]", "", text)
         assert sentence[0].isupper() and sentence.endswith("."), text
         assert verbs.search(sentence), text
-        assert settings.PAGE not in text
     for option in (each for each in ALL[names].params if each.name == "machine"):
         assert " | ".join(settings.machines()) in option.help
     if names in (("dsm", "run"), ("svp", "run")):
@@ -220,18 +214,24 @@ def test_a_word_that_means_nothing_is_refused_and_nothing_is_built(unbuilt, prog
     assert sentence in told(*(str(program) if word == "program" else word for word in words))
 
 
-def test_the_bounds_here_are_those_of_the_settings():
-    rows = {row["variable"]: row for row in settings.table()["options"]}
-    assert rows["TOMBOLO_SVP_WORKERS"]["values"] == f"a number from 1 to {svp_command.MOST_WORKERS}"
-    for text in ("65536", "64B", "4K", "4KiB", "512MiB", "2G", "1TiB"):
-        options.check_size("--memory", text)
+@pytest.mark.parametrize("text", ["65536", "64B", "4K", "4KiB", "512MiB", "2G", "1TiB"])
+def test_a_size_may_have_a_unit(text):
+    settings.Given("dsm run", memory=text, cache=text).check()
 
 
-def test_before_the_first_build_the_page_tells_the_same_names():
-    page = paths.checkout() / settings.PAGE
-    for row in settings.table()["options"]:
-        if row["choices"]:
-            assert settings._choices_of_page(page, row["variable"]) == row["choices"]
+@pytest.mark.parametrize("command", ["run", "dsm run", "svp run"])
+def test_each_option_of_the_table_is_a_flag_with_its_help(command):
+    flags = settings.flags(command)
+    assert {"machine", "stats"} <= flags.keys()
+    found = {param.name: param for param in ALL[tuple(command.split())].params}
+    for name, row in flags.items():
+        assert found[name].opts == [row["flag"]]
+        assert found[name].help.startswith(row["help"][command].partition("{")[0])
+
+
+def test_a_command_has_no_options_of_others():
+    with pytest.raises(TypeError, match="tombolo svp run has no option servers"):
+        settings.Given("svp run", servers=2)
 
 
 def test_more_processes_than_the_host_allows_are_refused_at_once_with_the_limit(unbuilt, monkeypatch, program, capsys):

@@ -16,7 +16,7 @@ from tombolo import launch, libraries, mpis, paths, svp
 COMMAND = [sys.executable, "-P", str(Path(svp.__file__).parent / "__main__.py")]
 SETTINGS = {
     "TOMBOLO_SVP_WORKERS": "1",
-    "TOMBOLO_SVP_MEMORY": "4",
+    "TOMBOLO_SVP_MEMORY": "4MiB",
     "UCX_TLS": "tcp,self",  # the two hosts have one kernel: not by its shared memory
     "UCX_NET_DEVICES": "veth0",
     "FI_PROVIDER": "tcp",
@@ -248,7 +248,7 @@ def found(key: str) -> mpis.Mpi:
 
 
 def environment(**more: str) -> dict[str, str]:
-    return mpis.root_may_launch() | launch.MPICH_YIELDS | {"TOMBOLO_SVP_MEMORY": "4"} | more
+    return mpis.root_may_launch() | launch.MPICH_YIELDS | {"TOMBOLO_SVP_MEMORY": "4MiB"} | more
 
 
 def ran(*argv, **more: str) -> subprocess.CompletedProcess:

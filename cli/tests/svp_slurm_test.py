@@ -9,7 +9,7 @@ from dsm_slurm_test import SETTINGS, cluster, libraries_of_mpich, libraries_of_m
 from tombolo import libraries, paths, svp
 
 assert cluster  # a fixture
-ALONE = {"TOMBOLO_SVP_WORKERS": "1", "TOMBOLO_SVP_MEMORY": "16"} | SETTINGS
+ALONE = {"TOMBOLO_SVP_WORKERS": "1", "TOMBOLO_SVP_MEMORY": "16MiB"} | SETTINGS
 
 
 @pytest.fixture(scope="module")

@@ -173,18 +173,18 @@ def test_a_number_of_workers_that_is_none_ends_the_program(workers, text):
     assert done.stderr == f"tombolo: TOMBOLO_SVP_WORKERS is '{text}'; it may be a number from 1 to 1024\n"
 
 
-@pytest.mark.parametrize("text", ["15", "none", "1048577"])
+@pytest.mark.parametrize("text", ["15KiB", "none", "1025MiB", "256"])
 def test_a_size_of_stacks_that_is_none_ends_the_program(workers, text):
     done = run(workers, TOMBOLO_SVP_STACK=text)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        f"tombolo: TOMBOLO_SVP_STACK is '{text}'; it may be a size in KiB from 16 to 1048576\n"
+        f"tombolo: TOMBOLO_SVP_STACK is '{text}'; it may be a size from 16KiB to 1GiB, such as 512MiB\n"
     )
 
 
 @pytest.mark.parametrize("kibibytes", [16, 1048576])
 def test_stacks_have_the_size_that_was_asked_for(workers, kibibytes):
-    assert run(workers, "0", "stack", TOMBOLO_SVP_STACK=str(kibibytes)).stdout == f"{kibibytes} KiB\n"
+    assert run(workers, "0", "stack", TOMBOLO_SVP_STACK=f"{kibibytes}KiB").stdout == f"{kibibytes} KiB\n"
 
 
 def test_several_processes_find_each_other(workers):

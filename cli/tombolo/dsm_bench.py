@@ -205,7 +205,7 @@ def run(kernel: Kernel, contestant: Contestant, threads: int, quick: bool) -> di
     elif not contestant.is_base:
         argv = dsm.command(threads, [str(compiled("shared")), *arguments])
         env = dsm.environment(
-            dsm.Choice(contestant.transport, None, contestant.machine, MEMORY, cache)
+            dsm.Choice(transport=contestant.transport, machine=contestant.machine, memory=MEMORY, cache=cache)
         )
     try:
         done = subprocess.run(argv, capture_output=True, text=True, env=env, timeout=TIME_LIMIT_S)

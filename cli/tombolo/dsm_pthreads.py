@@ -6,7 +6,7 @@ import re
 import shutil
 from pathlib import Path
 
-from tombolo import dsm, dsm_atomics, launch, libraries, programs
+from tombolo import dsm, dsm_atomics, launch, libraries, programs, settings
 from tombolo.errors import UserError
 
 LIBRARY = "libtombolo_pthread.so"
@@ -15,7 +15,7 @@ LAUNCHED = 8  # processes with transport mpi, if no number is given
 # Threads beside those that a user asks for: the first, and those that read, write and wait for
 # signals. pigz has 2, zstd up to 3, pbzip2 4.
 HELPERS = 4
-MOST = 4096  # processes
+MOST = settings.row("TOMBOLO_DSM_PROCESSES")["most"]
 OPENMP = re.compile(r"lib(gomp|omp|iomp5)\b.*\.so.*")
 HEADER = 64  # bytes of the header of an ELF file of 64 bits; one of 32 bits has 52, and its program more
 INTERPRETER = 3  # PT_INTERP of an ELF program header
@@ -26,19 +26,10 @@ def processes(threads: int | None) -> int | None:
     return None if threads is None else max(threads, min(threads + HELPERS, MOST))
 
 
-def environment(
-    processes: int | None = None,
-    heap: str | None = None,
-    transport: str | None = None,
-    machine: str | None = None,
-    cache: str | None = None,
-    stats: str | None = None,
-    trace: str | None = None,
-    servers: int | None = None,
-) -> dict[str, str]:
-    """All of the environment. `processes`: at most so many at once; `heap`, `cache`: as 2GiB; `stats`: text or json;
-    `trace`: a path; `servers`: memory servers besides."""
-    return os.environ | _settings(processes, heap, transport, machine, cache, stats, trace, servers)
+def environment(processes: int | None = None, heap: str | None = None, **given: object) -> dict[str, str]:
+    """All of the environment. `processes`: at most so many at once; `heap`: as 2GiB; `given`: options of `tombolo dsm
+    run`."""
+    return os.environ | _settings(processes, heap, dsm.Choice(**given))
 
 
 def mpi_job(
@@ -48,37 +39,19 @@ def mpi_job(
     cache: str | None = None,
     stats: str | None = None,
     mpi: str | None = None,
-    servers: int | None = None,
+    **given: object,
 ) -> launch.Job:
     """The same with transport mpi: by the launcher of an MPI, the first that this host has."""
-    given = _settings(None, heap, "mpi", None, cache, stats, None, servers)
+    choice = dsm.Choice(**given | {"transport": "mpi", "cache": cache, "stats": stats})
     libraries.need_program(HOSTS)
-    all_of_them = (processes or LAUNCHED) + dsm.memory_servers(servers)
-    return launch.job(dsm.usable_mpi(mpi), all_of_them, program, None, extra=given)
+    all_of_them = (processes or LAUNCHED) + dsm.memory_servers(choice.servers)
+    return launch.job(dsm.usable_mpi(mpi), all_of_them, program, None, extra=_settings(None, heap, choice))
 
 
-def _settings(
-    processes: int | None,
-    heap: str | None,
-    transport: str | None,
-    machine: str | None,
-    cache: str | None,
-    stats: str | None,
-    trace: str | None,
-    servers: int | None,
-) -> dict[str, str]:
-    given = {
-        "TOMBOLO_DSM_PROCESSES": processes,
-        "TOMBOLO_DSM_HEAP": heap,
-        "TOMBOLO_DSM_TRANSPORT": transport,
-        "TOMBOLO_MACHINE": machine,
-        "TOMBOLO_DSM_CACHE": cache,
-        "TOMBOLO_STATS": stats,
-        "TOMBOLO_DSM_TRACE": trace,
-        "TOMBOLO_DSM_SERVERS": servers,
-    }
-    set_ones = {name: str(value) for name, value in given.items() if value is not None}
-    if (transport or os.environ.get("TOMBOLO_DSM_TRANSPORT")) in ("window", "mpi"):
+def _settings(processes: int | None, heap: str | None, choice: settings.Given) -> dict[str, str]:
+    own = {"TOMBOLO_DSM_PROCESSES": processes, "TOMBOLO_DSM_HEAP": heap}
+    set_ones = {name: str(value) for name, value in own.items() if value is not None} | choice.environment()
+    if (choice.transport or os.environ.get("TOMBOLO_DSM_TRANSPORT")) in ("window", "mpi"):
         # Else each process stores the addresses of functions to a page of all of them.
         set_ones["LD_BIND_NOW"] = os.environ.get("LD_BIND_NOW", "1")
     return set_ones | {"LD_PRELOAD": launch.preload(library())}

@@ -6,7 +6,7 @@ import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tombolo import host, libraries
+from tombolo import host, libraries, settings
 from tombolo.mpis import Mpi, root_may_launch
 
 # MPICH spins without yielding unless it is told all three; with more ranks than cores each wait
@@ -20,29 +20,11 @@ MPICH_YIELDS = {
 JOB_MARK = "TOMBOLO_JOB"
 
 
-@dataclass(frozen=True)
-class Choice:
-    """How Tombolo shall run. None stands for the library's default."""
+class Choice(settings.Given):
+    """How Tombolo shall run: options of `tombolo run`."""
 
-    machine: str = "coherent"
-    seed: int | None = None
-    evictions: int | None = None
-    stats: str | None = None  # text or json
-    pool: str | None = None
-    atomics: str | None = None
-    on_findings: str | None = None  # fail or report
-
-    def environment(self) -> dict[str, str]:
-        given = {
-            "TOMBOLO_MACHINE": self.machine,
-            "TOMBOLO_SEED": self.seed,
-            "TOMBOLO_EVICTIONS": self.evictions,
-            "TOMBOLO_STATS": self.stats,
-            "TOMBOLO_POOL": self.pool,
-            "TOMBOLO_ATOMICS": self.atomics,
-            "TOMBOLO_ON_FINDINGS": self.on_findings,
-        }
-        return {name: str(value) for name, value in given.items() if value is not None}
+    def __init__(self, machine: str = "coherent", **values: object) -> None:
+        super().__init__("run", machine=machine, **values)
 
 
 @dataclass(frozen=True)
@@ -63,7 +45,7 @@ def job(
     mpi: Mpi,
     ranks: int,
     command: list[str],
-    choice: Choice | None,
+    choice: settings.Given | None,
     abi: str | None = None,
     yields: bool | None = None,
     extra: dict[str, str] | None = None,

@@ -58,7 +58,7 @@ def hint() -> Hint:
 # it.
 PROGRAMS = {
     "tombolo-scc": ("experiments", "scc"),
-    "tombolo-settings": ("runtime", "native"),
+    "tombolo-locks": ("runtime", "native"),
     "tombolo-dsm": ("dsm", "native"),
     "libtombolo_dsm.so": ("dsm", "native"),
     "libtombolo_dsm_mpich.so": ("dsm", "native"),

@@ -2,10 +2,12 @@
 """The options that several commands have, and the checks that they share: an option that would be ignored,
 and a number that the host cannot serve, are refused by name before anything is built or started."""
 
+import functools
+import inspect
 import os
 import re
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Annotated
 
 import typer
@@ -19,36 +21,70 @@ MANY = 64  # processes for each processor, which take turns
 # With one of these a launcher may start processes on other hosts, of which nothing is known here.
 OF_OTHER_HOSTS = ("HYDRA_HOST_FILE", "SLURM_JOB_ID", "PBS_NODEFILE", "LSB_HOSTS")
 # The machine that alone reads an option.
-READER = {
-    "--seed": "stale",
-    "--evictions": "stale",
-    "--on-findings": "stale",
-    "--pool": "flushed",
-    "--atomics": "flushed",
-}
-SIZE = re.compile(r"[0-9]+([KMGT](iB)?|B)?")  # as dsm/memory/settings.h
+READER = {row["flag"]: row["machine"] for row in settings.rows() if "machine" in row}
 MACHINES = settings.names(settings.MACHINE)
-MACHINE_DEFAULT = f"[default: {settings.MACHINE}'s, else coherent]"
 MPIS = " | ".join(mpis.KEYS)
 
-Seed = Annotated[
-    int | None,
-    typer.Option(help="The machine stale draws its evictions from this number.", min=0, max=LARGEST),
-]
-Evictions = Annotated[
-    int | None,
-    typer.Option(
-        help="The machine stale evicts a line in one of so many operations; 0 stands for never.", min=0, max=LARGEST
-    ),
-]
-Pool = Annotated[
-    str | None,
-    typer.Option(help="The machine flushed maps this: a DAX device, a file or a directory.", metavar="PATH"),
-]
-Stats = Annotated[bool, typer.Option(help="Counts are printed on standard error at the end of the program.")]
 Show = Annotated[bool, typer.Option(help="The command line is printed and not run.")]
 # Options behind PROGRAM are the program's own; one in front of it that is unknown is a mistake.
 OF_PROGRAMS = {"allow_interspersed_args": False}
+
+
+def of_table(command: str) -> Callable:
+    """For the function of a command: the options that the table has for it stand in the place of its parameter
+    `given`, a settings.Given, which has been checked."""
+
+    def decorate(function: Callable) -> Callable:
+        rows = settings.flags(command)
+
+        @functools.wraps(function)
+        def run(**values: object) -> None:
+            own = {name: values.pop(name) for name in rows}
+            given = settings.Given(command, **{name: _value(rows[name], value) for name, value in own.items()})
+            given.check()
+            function(**values, given=given)
+
+        parameters = inspect.signature(function).parameters.values()
+        run.__signature__ = inspect.Signature([each for one in parameters for each in _parameters(one, rows, command)])
+        run.__annotations__ = {}
+        return run
+
+    return decorate
+
+
+def _parameters(one: inspect.Parameter, rows: Mapping[str, dict], command: str) -> Iterator[inspect.Parameter]:
+    if one.name != "given":
+        yield one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        return
+    for name, row in rows.items():
+        made = Annotated[_kind(row), _option(row, command)]
+        default = False if "word" in row else None
+        yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=made)
+
+
+def _kind(row: dict) -> object:
+    if "word" in row:
+        return bool
+    return int | None if row["type"] == "number" else str | None
+
+
+def _option(row: dict, command: str) -> typer.models.OptionInfo:
+    if row["type"] == "number":
+        return typer.Option(help=_help(row, command), min=row.get("least", 0), max=row.get("most", LARGEST))
+    metavar = {"size": "SIZE", "path": "PATH"}.get(row["type"]) if "word" not in row else None
+    return typer.Option(help=_help(row, command), metavar=metavar)
+
+
+def _help(row: dict, command: str) -> str:
+    sentence = row["help"][command].replace("{choices}", settings.names(row["variable"]))
+    usual = row.get("unset", row.get("default"))
+    if usual is None or "word" in row:
+        return sentence
+    return f"{sentence} [default: {row['variable']}'s, else {usual}]"
+
+
+def _value(row: dict, value: object) -> object:
+    return (row["word"] if value else None) if "word" in row else value
 
 
 def check_readers(machines: Collection[str], given: Mapping[str, object]) -> None:
@@ -73,12 +109,6 @@ def check_text(**given: str | None) -> None:
     for name, text in given.items():
         if text is not None and not text:
             raise UserError(f"--{name.replace('_', '-')} was given an empty word")
-
-
-def check_size(option: str, text: str | None) -> None:
-    """A UserError for a text that is no size in bytes."""
-    if text is not None and not SIZE.fullmatch(text):
-        raise UserError(f"{option}: '{text}' is not a size; write it as 512MiB, 2GiB or 65536")
 
 
 def check_replaces_no_program(option: str, path: os.PathLike[str] | str, program: os.PathLike[str]) -> None:

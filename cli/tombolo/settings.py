@@ -1,48 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The settings of a user, listed by the program `tombolo-settings`: the libraries' own table."""
+"""The options of a user, by the table that the libraries are built from (base/options.toml): nothing is built or
+started to know them. The libraries judge the values; here are the checks of types and names, which the table
+tells."""
 
-import json
 import os
 import re
-import subprocess
+import tomllib
 from functools import cache
-from pathlib import Path
 
-from tombolo import libraries, paths
+from tombolo import paths
 from tombolo.errors import UserError
 
-PROGRAM = "tombolo-settings"
 MACHINE = "TOMBOLO_MACHINE"
-PAGE = "docs/settings.md"
+SWITCH = ("on", "off")
+SIZE = re.compile(r"[0-9]+([KMGT](iB)?|B)?")  # as bytes_in() of base/options.h
 
 
 @cache
-def table() -> dict:
-    """{"options": [...], "machines": [...], "lock_families": [...]}; built if it is not there."""
-    return _table_of(libraries.need_program(PROGRAM))
-
-
-@cache
-def choices(variable: str) -> tuple[str, ...]:
-    """The values that a variable may have, of a machine the default first. Nothing is built for them: before
-    the first build, the page that the program has written tells them."""
+def rows() -> tuple[dict, ...]:
+    """The rows of the table, in its order."""
     root = paths.checkout()
-    if root is None or libraries.find_program(PROGRAM):
-        rows = [row for row in table()["options"] if row.get("variable") == variable]
-        found = rows[0]["choices"] if rows else ()
-    else:
-        found = _choices_of_page(root / PAGE, variable)
-    if not found:
-        raise UserError(f"{variable} is not a setting of these libraries that has a list of values")
-    return tuple(found)
+    path = root / "base/options.toml" if root else paths.DATA / "options.toml"
+    try:
+        return tuple(tomllib.loads(path.read_text())["option"])
+    except OSError as mistake:
+        raise UserError(f"{paths.shown(path)} cannot be read: {mistake.strerror}") from None
+
+
+def row(variable: str) -> dict:
+    return next(each for each in rows() if each.get("variable") == variable)
+
+
+def flags(command: str) -> dict[str, dict]:
+    """The rows of the options that a command has, by the names of their flags without dashes in front."""
+    return {name_of(each): each for each in rows() if command in each.get("help", ())}
+
+
+def name_of(row: dict) -> str:
+    """`on_findings` of --on-findings."""
+    return row["flag"].removeprefix("--").replace("-", "_")
+
+
+def choices(variable: str) -> tuple[str, ...]:
+    """The values that a variable may have, of a machine the default first."""
+    found = row(variable)
+    return tuple(found.get("choices") or (SWITCH if found["type"] == "switch" else ()))
 
 
 def names(variable: str) -> str:
-    """The same as a text for `--help`, which no lack may keep from being shown."""
-    try:
-        return " | ".join(choices(variable))
-    except UserError:
-        return f"see {PAGE}"
+    """The same as a text for `--help`."""
+    return " | ".join(choices(variable))
 
 
 def machines() -> tuple[str, ...]:
@@ -77,22 +84,53 @@ def check_choice(variable: str, text: str | None) -> None:
         raise UserError(f"'{text}' is not a value of {variable}; choose of {', '.join(choices(variable))}")
 
 
-def _table_of(program: Path) -> dict:
-    try:
-        told = subprocess.run([program, "--json"], capture_output=True, text=True)
-    except OSError as mistake:
-        raise UserError(f"{program} cannot be started: {mistake.strerror}") from None
-    try:
-        return json.loads(told.stdout)
-    except ValueError:
-        raise UserError(f"{program} --json does not print a table: {told.stderr[-200:]}") from None
+def check(row: dict, text: str) -> None:
+    """A UserError for a text that the type of the option does not allow."""
+    if row["variable"] == MACHINE:
+        check_machine(text)
+    elif row["type"] in ("choice", "switch"):
+        check_choice(row["variable"], text)
+    elif row["type"] == "size" and not SIZE.fullmatch(text):
+        raise UserError(f"{row['flag']}: '{text}' is not a size; write it as 512MiB, 2GiB or 65536")
+    elif not text:
+        raise UserError(f"{row['flag']} was given an empty word")
 
 
-def _choices_of_page(page: Path, variable: str) -> list[str]:
-    """The third cell of the variable's row."""
-    try:
-        lines = page.read_text().splitlines()
-    except OSError as mistake:
-        raise UserError(f"{paths.shown(page)} cannot be read: {mistake.strerror}") from None
-    rows = [line.split("|") for line in lines if line.startswith(f"| `{variable}` |")]
-    return re.findall(r"`([^`]+)`", rows[0][3]) if rows else []
+class Given:
+    """Options of a command, by the names of their flags. None stands for one that was not given: then the
+    environment's value holds, or the default."""
+
+    def __init__(self, command: str, **values: object) -> None:
+        self._rows = flags(command)
+        if unknown := values.keys() - self._rows.keys():
+            raise TypeError(f"tombolo {command} has no option {', '.join(sorted(unknown))}")
+        self.values = {name: value for name, value in values.items() if value is not None}
+
+    def __getattr__(self, name: str) -> object:
+        if name.startswith("_") or name not in self._rows:
+            raise AttributeError(name)
+        return self.values.get(name)
+
+    def but(self, **values: object) -> "Given":
+        """The same with other values."""
+        other = object.__new__(Given)
+        merged = self.values | values
+        other._rows, other.values = self._rows, {name: merged[name] for name in merged if merged[name] is not None}
+        return other
+
+    def check(self) -> None:
+        """A UserError for a value that the type of its option does not allow."""
+        for name, value in self.values.items():
+            if isinstance(value, str) and "word" not in self._rows[name]:
+                check(self._rows[name], value)
+
+    def by_flag(self, *names: str) -> dict[str, object]:
+        """The values of these options, of all if none is named."""
+        return {self._rows[name]["flag"]: self.values.get(name) for name in names or self._rows}
+
+    def of_machines(self) -> dict[str, object]:
+        """Those of the options that single machines read."""
+        return self.by_flag(*(name for name, row in self._rows.items() if "machine" in row))
+
+    def environment(self) -> dict[str, str]:
+        return {self._rows[name]["variable"]: str(value) for name, value in self.values.items()}

@@ -6,10 +6,9 @@ import os
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
-from tombolo import files, launch, libraries, mpis, paths
+from tombolo import files, launch, libraries, mpis, paths, settings
 from tombolo.errors import UserError
 
 LAUNCHER = "tombolo-svp"  # of processes that find each other
@@ -19,27 +18,11 @@ FLAGS = "tombolo_families.flags"
 GRACE_SECONDS = 2  # for a launcher that is asked to end
 
 
-@dataclass(frozen=True)
-class Choice:
-    """How the families shall run. None stands for the environment's, or the default."""
+class Choice(settings.Given):
+    """How the families shall run: options of `tombolo svp run`."""
 
-    workers: int | None = None
-    transport: str | None = None
-    machine: str | None = None
-    seed: int | None = None
-    stats: str | None = None  # text or json
-    trace: str | None = None  # a path
-
-    def environment(self) -> dict[str, str]:
-        given = {
-            "TOMBOLO_SVP_WORKERS": self.workers,
-            "TOMBOLO_SVP_TRANSPORT": self.transport,
-            "TOMBOLO_MACHINE": self.machine,
-            "TOMBOLO_SEED": self.seed,
-            "TOMBOLO_STATS": self.stats,
-            "TOMBOLO_SVP_TRACE": self.trace,
-        }
-        return {name: str(value) for name, value in given.items() if value is not None}
+    def __init__(self, **values: object) -> None:
+        super().__init__("svp run", **values)
 
 
 def command(processes: int, program: list[str]) -> list[str]:
@@ -49,7 +32,7 @@ def command(processes: int, program: list[str]) -> list[str]:
     return [str(libraries.need_program(LAUNCHER)), str(processes), *program]
 
 
-def mpi_job(choice: Choice, mpi: str, processes: int, program: list[str]) -> launch.Job:
+def mpi_job(choice: settings.Given, mpi: str, processes: int, program: list[str]) -> launch.Job:
     """The same by the launcher of an MPI, which may start them on several hosts."""
     chosen = mpis.need(mpi)
     libraries.need_program(f"libtombolo_svp_{chosen.kind}.so")
@@ -62,7 +45,7 @@ def started_by_an_mpi() -> bool:
     return any(size.isdecimal() and int(size) > 1 for size in sizes)
 
 
-def environment(choice: Choice) -> dict[str, str]:
+def environment(choice: settings.Given) -> dict[str, str]:
     """All of it."""
     inherited = {name: text for name, text in os.environ.items() if name != "TOMBOLO_DSM_SERVERS"}
     return inherited | choice.environment()

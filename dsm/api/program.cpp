@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/option_table.h"
 #include "dsm/memory/agreement.h"
 #include "dsm/records/count_lines.h"
 #include "dsm/records/hot_pages.h"
@@ -25,7 +26,6 @@
 #include "host/stacks/alternate_stack.h"
 #include "runtime/counters/counters.h"
 #include "runtime/findings/call_sites.h"
-#include "runtime/options/dsm_options.h"
 #include "runtime/processes/launcher.h"
 
 namespace tombolo::dsm {
@@ -67,7 +67,7 @@ void say(const std::string& text) {
 Program::Program(Start start) : start_(start) {
   // Those that are not understood are told of once the processes can agree who tells.
   Settings settings;
-  (void)read_settings(settings).ok();
+  (void)read_options(settings).ok();
   must(Job::join(settings.transport, exchange_));
   rank_here = exchange_->rank();
   all_.emplace(*exchange_);
@@ -156,7 +156,7 @@ runtime::Agreed Program::open() {
 
 Status Program::choose_sizes() {
   Settings& settings = request_.settings;
-  TOMBOLO_TRY(read_settings(settings));
+  TOMBOLO_TRY(read_options(settings));
   settings.locks = most_mutexes + atomic_lock_count;
   settings.words = first_of_threads();
   if (start_ == Start::all) return {};
@@ -167,11 +167,11 @@ Status Program::choose_sizes() {
 
 // The program may change its folder.
 Status Program::open_trace() {
-  const std::string path = text_of(runtime::dsm_trace_option);
+  const std::string path = text_of(options::dsm_trace);
   request_.settings.traced = !path.empty();
   if (path.empty()) return {};
   std::error_code error;
-  trace_ = runtime::TraceFile(std::filesystem::absolute(path, error), runtime::dsm_trace_option);
+  trace_ = runtime::TraceFile(std::filesystem::absolute(path, error), options::dsm_trace);
   return rank_here == 0 ? trace_.check() : Status();
 }
 
@@ -225,8 +225,8 @@ void Program::write_counters(const std::vector<runtime::Counters::Row>& pages) {
   };
   const std::array facts{
       Counters::Fact{"machine", std::string(name(options.machine))},
-      Counters::Fact{"transport", choice(runtime::dsm_transport_option, settings.transport)},
-      Counters::Fact{"protocol", choice(runtime::dsm_protocol_option, settings.protocol)}};
+      Counters::Fact{"transport", choice(options::dsm_transport, settings.transport)},
+      Counters::Fact{"protocol", choice(options::dsm_protocol, settings.protocol)}};
   const bool told_here = rank_here == 0 && server_->heat() != nullptr;
   CountLines lines(options.statistics, facts, told_here ? &pages : nullptr);
   lines.add("rank", static_cast<std::uint64_t>(rank_here), runtime::counters());

@@ -16,7 +16,7 @@ bool ComputeServer::room_in_place(int size) const {
 
 Status ComputeServer::choose(int size, bool in_place) {
   const Settings& settings = request_.settings;
-  const runtime::MachineChoice machine{request_.options.machine, request_.options.native_atomics};
+  const runtime::MachineChoice machine{request_.options.machine, request_.options.native_atomics()};
   if (!request_.options.complaints.empty())
     return Status::bad_configuration(request_.options.complaints.front());
   TOMBOLO_TRY(check_memory_servers(settings.servers, static_cast<Thread>(size)));

@@ -143,7 +143,7 @@ runtime::Agreed ComputeServer::open(runtime::Collective<X>& all, const Request& 
   std::unique_ptr<ComputeServer> server(new ComputeServer(request));
   all.broadcast(server->request_.settings, 0);
   all.broadcast(server->request_.options.machine, 0);
-  all.broadcast(server->request_.options.native_atomics, 0);
+  all.broadcast(server->request_.options.atomics, 0);
   bool in_place = server->room_in_place(all.size());
   all.broadcast(in_place, 0);
   TOMBOLO_AGREE(all.step(failed, [&] { return server->choose(all.size(), in_place); }));

@@ -514,7 +514,7 @@ void be_different(const std::string& name, int rank, ComputeServer::Request& req
   if (rank != 1) return;
   if (name == "look_alike") {
     request.options.machine = *runtime::machine_named("coherent");
-    request.options.native_atomics = !request.options.native_atomics;
+    request.options.atomics = !request.options.native_atomics();
   }
   if (name == "look_elsewhere") occupy(1);
   if (name == "look_nowhere") occupy(16);
@@ -532,7 +532,7 @@ int member(const std::string& name) {
   request.settings.cache_bytes = (12 + more) * page;
   request.settings.locks = 5 + more;
   request.settings.words = 37 + more;
-  MUST(read_settings(request.settings));
+  MUST(read_options(request.settings));
   be_different(name, exchange->rank(), request);
   runtime::Collective all(*exchange);
   NoRoom without_room(*exchange);

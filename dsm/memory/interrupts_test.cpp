@@ -180,9 +180,14 @@ INSTANTIATE_TEST_SUITE_P(Machines, InOrder, ::testing::ValuesIn(kinds_by_window(
 
 int main(int argc, char** argv) {
   using namespace tombolo::dsm::testing;  // NOLINT(google-build-using-namespace)
-  if (is_member(argc, argv))
-    return run_member({.memory_bytes = 64 * page, .cache_bytes = 12 * page, .locks = 1, .words = 2},
-                      [&](auto& memory, const auto&) { programs.at(argv[2])(memory); });
+  if (is_member(argc, argv)) {
+    tombolo::dsm::Settings settings;
+    settings.memory_bytes = 64 * page;
+    settings.cache_bytes = 12 * page;
+    settings.locks = 1;
+    settings.words = 2;
+    return run_member(settings, [&](auto& memory, const auto&) { programs.at(argv[2])(memory); });
+  }
   testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

@@ -64,7 +64,7 @@ Status PagedMemories::make(const MemoryPlan& plan) {
                                         behind_));
   if (settings_.records.any())
     TOMBOLO_TRY(ProcessRecords::make(settings_.records, plan_.threads, records_));
-  kind_ = paged_kind({settings_.options.machine, settings_.options.native_atomics},
+  kind_ = paged_kind({settings_.options.machine, settings_.options.native_atomics()},
                      ProtocolKind::regional);
   return make_homes();
 }

@@ -5,11 +5,10 @@
 
 #include <algorithm>
 
+#include "base/option_table.h"
 #include "host/memory/memory_room.h"
 #include "host/memory/page.h"
 #include "runtime/engines/engines.h"
-#include "runtime/options/dsm_options.h"
-#include "runtime/options/pthreads_options.h"
 #include "runtime/processes/processes_here.h"
 #include "runtime/processes/processors_here.h"
 
@@ -26,7 +25,7 @@ constexpr std::uint64_t most_pages = std::uint64_t{1} << 31;
 // An instruction may touch four pages, and store to each. Of its cache, clean pages have a quarter
 // at least (DFP3).
 const ProgramNeeds needs_of_calls{.of_program = "",
-                                  .memory = runtime::dsm_memory_option,
+                                  .memory = options::dsm_memory,
                                   .fewest_cached_pages = 8,
                                   .updates = Shape{}.updates,
                                   .streams_in_cache = 4,
@@ -36,7 +35,7 @@ const ProgramNeeds needs_of_calls{.of_program = "",
 // instructions around it. Each release names the pages it has changed to all: the logs of locks are
 // for small changes. Four streams have the quarter of the cache that clean pages have at least.
 const ProgramNeeds needs_of_pthreads{.of_program = " for a program of Pthreads",
-                                     .memory = runtime::world_heap_option,
+                                     .memory = options::dsm_heap,
                                      .fewest_cached_pages = 256,
                                      .updates = 16,
                                      .streams_in_cache = 16,
@@ -54,7 +53,7 @@ Status shape_of(const ProgramNeeds& needs, const SizesOfProgram& sizes, Shape& o
     return Status::bad_configuration(fmt::format(
         "a cache of {} bytes is too small{}: at least {} ({} pages); see {} and --cache",
         sizes.cache_bytes, needs.of_program, needs.fewest_cached_pages * page,
-        needs.fewest_cached_pages, runtime::dsm_cache_option.variable));
+        needs.fewest_cached_pages, options::dsm_cache.variable));
   out = {.threads = sizes.threads,
          .servers = sizes.servers,
          .pages = pages,
@@ -73,14 +72,14 @@ Status check_memory_servers(Thread servers, Thread processes) {
   if (servers < processes) return {};
   return Status::bad_configuration(
       fmt::format("{} memory servers of {} processes leave none for a thread; see {} and --servers",
-                  servers, processes, runtime::dsm_servers_option.variable));
+                  servers, processes, options::dsm_servers.variable));
 }
 
 bool can_lie_in_place(const runtime::Options& options, std::uint64_t memory_bytes,
                       Thread processes) {
   const std::uint64_t parts = std::uint64_t{processes} + 1;
   return options.pool.empty() &&
-         runtime::served({options.machine, options.native_atomics}).traits().coherent &&
+         runtime::served({options.machine, options.native_atomics()}).traits().coherent &&
          memory_bytes <= host::memory_room().bytes / parts;
 }
 

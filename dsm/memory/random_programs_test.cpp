@@ -142,10 +142,11 @@ void run_programs(ProgramMemory& memory, const Settings& chosen, std::uint64_t f
 int member(const char* first) {
   const std::uint64_t seed = number_in(first).value();
   const Shape shape = shape_of(seed);
-  const Settings settings{.memory_bytes = shape.pages * page_bytes,
-                          .cache_bytes = shape.cached_pages * page_bytes,
-                          .locks = locks,
-                          .words = words};
+  Settings settings;
+  settings.memory_bytes = shape.pages * page_bytes;
+  settings.cache_bytes = shape.cached_pages * page_bytes;
+  settings.locks = locks;
+  settings.words = words;
   const auto run = [&](ProgramMemory& memory, const Settings& chosen) {
     run_programs(memory, chosen, seed);
   };

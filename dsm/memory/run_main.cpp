@@ -12,7 +12,7 @@ namespace {
 
 Status with_servers(int threads, int& size) {
   Thread servers = 0;
-  TOMBOLO_TRY(read_servers(servers));
+  TOMBOLO_TRY(read_option(options::dsm_servers, servers));
   size = threads + static_cast<int>(servers);
   return {};
 }

@@ -26,8 +26,11 @@ class SettingsTest : public ::testing::Test {
 };
 
 TEST_F(SettingsTest, StayAsTheyAreWhereNothingIsSet) {
-  Settings settings{.transport = TransportKind::window, .memory_bytes = 5, .cache_bytes = 6};
-  ASSERT_TRUE(read_settings(settings).ok());
+  Settings settings;
+  settings.transport = TransportKind::window;
+  settings.memory_bytes = 5;
+  settings.cache_bytes = 6;
+  ASSERT_TRUE(read_options(settings).ok());
   EXPECT_EQ(settings.transport, TransportKind::window);
   EXPECT_EQ(settings.protocol, ProtocolKind::regional);
   EXPECT_EQ(settings.memory_bytes, 5u);
@@ -41,7 +44,7 @@ TEST_F(SettingsTest, AreThoseOfTheEnvironment) {
   setenv("TOMBOLO_DSM_CACHE", "64K", 1);
   setenv("TOMBOLO_DSM_SERVERS", "3", 1);
   Settings settings;
-  ASSERT_TRUE(read_settings(settings).ok());
+  ASSERT_TRUE(read_options(settings).ok());
   EXPECT_EQ(settings.transport, TransportKind::window);
   EXPECT_EQ(settings.protocol, ProtocolKind::sequential);
   EXPECT_EQ(settings.memory_bytes, 3u << 20);
@@ -49,7 +52,7 @@ TEST_F(SettingsTest, AreThoseOfTheEnvironment) {
   EXPECT_EQ(settings.servers, 3u);
   setenv("TOMBOLO_DSM_TRANSPORT", "map", 1);
   setenv("TOMBOLO_DSM_PROTOCOL", "regional", 1);
-  ASSERT_TRUE(read_settings(settings).ok());
+  ASSERT_TRUE(read_options(settings).ok());
   EXPECT_EQ(settings.transport, TransportKind::map);
   EXPECT_EQ(settings.protocol, ProtocolKind::regional);
 }
@@ -61,7 +64,7 @@ TEST_F(SettingsTest, ThatAreNotUnderstoodAreNamed) {
         std::pair{"TOMBOLO_DSM_SERVERS", "-2"}, std::pair{"TOMBOLO_DSM_SERVERS", "5000"}}) {
     setenv(variable, text, 1);
     Settings settings;
-    const Status refused = read_settings(settings);
+    const Status refused = read_options(settings);
     EXPECT_EQ(refused.code(), Code::bad_configuration) << variable;
     EXPECT_NE(refused.message().find(variable), std::string::npos) << refused.message();
     EXPECT_NE(refused.message().find(text), std::string::npos) << refused.message();
@@ -72,29 +75,11 @@ TEST_F(SettingsTest, ThatAreNotUnderstoodAreNamed) {
 TEST_F(SettingsTest, AllowAsManyMemoryServersAsTheyTell) {
   Thread servers = 0;
   setenv("TOMBOLO_DSM_SERVERS", "4096", 1);
-  ASSERT_TRUE(read_servers(servers).ok());
+  ASSERT_TRUE(read_option(options::dsm_servers, servers).ok());
   EXPECT_EQ(servers, 4096U);
   setenv("TOMBOLO_DSM_SERVERS", "4097", 1);
-  EXPECT_EQ(read_servers(servers).code(), Code::bad_configuration);
+  EXPECT_EQ(read_option(options::dsm_servers, servers).code(), Code::bad_configuration);
   EXPECT_EQ(servers, 4096U);
-}
-
-TEST(Bytes, HaveUnits) {
-  EXPECT_EQ(bytes_in("0"), 0u);
-  EXPECT_EQ(bytes_in("4096"), 4096u);
-  EXPECT_EQ(bytes_in("4096B"), 4096u);
-  EXPECT_EQ(bytes_in("1K"), 1024u);
-  EXPECT_EQ(bytes_in("1KiB"), 1024u);
-  EXPECT_EQ(bytes_in("3M"), 3u << 20);
-  EXPECT_EQ(bytes_in("2GiB"), std::uint64_t{2} << 30);
-  EXPECT_EQ(bytes_in("1TiB"), std::uint64_t{1} << 40);
-  EXPECT_EQ(bytes_in("16777215T"), std::uint64_t{16777215} << 40);
-}
-
-TEST(Bytes, InOtherTextsAreNone) {
-  for (const char* text : {"", "K", "1k", "1KB", "1Ki", "1.5G", " 1", "1 ", "1KiBB", "x", "-1",
-                           "0x10", "16777216T", "99999999999999999999"})
-    EXPECT_EQ(bytes_in(text), std::nullopt) << text;
 }
 
 }  // namespace

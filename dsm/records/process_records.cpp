@@ -9,9 +9,9 @@
 #include <atomic>
 #include <filesystem>
 
+#include "base/option_table.h"
 #include "dsm/records/count_lines.h"
 #include "dsm/records/hot_pages.h"
-#include "runtime/options/dsm_options.h"
 
 namespace tombolo::dsm {
 namespace {
@@ -56,8 +56,7 @@ Status ProcessRecords::make(const WantedRecords& wanted, Thread processes,
 // The program may change its folder.
 Status ProcessRecords::start_trace() {
   std::error_code error;
-  file_ = runtime::TraceFile(std::filesystem::absolute(wanted_.trace, error),
-                             runtime::dsm_trace_option);
+  file_ = runtime::TraceFile(std::filesystem::absolute(wanted_.trace, error), options::dsm_trace);
   TOMBOLO_TRY(file_.check());
   TOMBOLO_TRY(host::Segment::create_anonymous(bytes_of_traces, "trace", traces_));
   traces_.seal();

@@ -11,9 +11,9 @@
 #include <memory>
 #include <string>
 
+#include "base/option_table.h"
 #include "dsm/testing/server_programs.h"
 #include "dsm/transport/mpi/load.h"
-#include "runtime/options/dsm_options.h"
 
 namespace tombolo::dsm::testing {
 
@@ -31,7 +31,7 @@ inline runtime::Launch launch_by_mpi(const std::string& launcher, const std::str
           .grace = std::chrono::seconds(30)};
 }
 
-inline bool is_started_by_mpi() { return text_of(runtime::dsm_transport_option) == "mpi"; }
+inline bool is_started_by_mpi() { return text_of(options::dsm_transport) == "mpi"; }
 
 // As run_member().
 template <class Body>
@@ -39,7 +39,7 @@ int run_member_of_mpi(Settings settings, Body&& body, unsigned most_seconds) {
   alarm(most_seconds);
   std::unique_ptr<OneSided> job;
   MUST(load_one_sided(job));
-  MUST(read_settings(settings));
+  MUST(read_options(settings));
   runtime::Collective all(*job);
   std::unique_ptr<ComputeServer> server;
   MUST(ComputeServer::open(

@@ -84,7 +84,7 @@ int run_member(Settings settings, Body&& body, unsigned most_seconds = 120) {
   alarm(most_seconds);
   std::unique_ptr<runtime::SocketExchange> exchange;
   MUST(runtime::join(exchange));
-  MUST(read_settings(settings));
+  MUST(read_options(settings));
   runtime::Collective all(*exchange);
   std::unique_ptr<ComputeServer> server;
   MUST(ComputeServer::open(all, {.settings = settings, .options = runtime::read_environment()},

@@ -8,8 +8,8 @@
 #include <chrono>
 #include <limits>
 
+#include "base/option_table.h"
 #include "host/memory/write_watch.h"
-#include "host/options.h"
 
 namespace tombolo::host::flush {
 namespace {
@@ -132,9 +132,8 @@ std::string watching(const Policy& by) {
 
 Policy choose_policy(const std::string& setting, const std::string& watch) {
   Policy policy;
-  policy.error = check(write_watch_option, watch);
+  policy.error = parse(options::write_watch, watch, policy.watch_writes);
   if (!policy.error.ok()) return policy;
-  policy.watch_writes = watch != "off";
   policy.write_back.fill(first_existing(cpu::write_backs));
   policy.invalidate = first_existing(cpu::invalidates);
   policy.renew = policy.invalidate;  // these drop no line that they have not written back
@@ -169,7 +168,8 @@ Policy choose_policy(const std::string& setting, const std::string& watch) {
 }
 
 const Policy& policy() {
-  static const Policy chosen = choose_policy(text_of(flush_option), text_of(write_watch_option));
+  static const Policy chosen = choose_policy(
+      text_of(options::flush), is_set(options::write_watch) ? text_of(options::write_watch) : "on");
   return chosen;
 }
 

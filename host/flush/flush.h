@@ -8,7 +8,7 @@
 //   write_through(to, from, bytes); drain();   // byte-exact, past the caches
 //
 // Which instruction is quickest depends on the processor and on the size. It is measured once for
-// each process, on private memory, and can be set (host/options.h).
+// each process, on private memory, and can be set (TOMBOLO_FLUSH).
 //
 // Invariants: HF1 write_through changes memory in no byte but those named, whatever stale bytes the
 //                 caches hold next to them (x86). On Arm this holds for whole lines, and for parts

@@ -15,12 +15,12 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/option_table.h"
 #include "base/rounding.h"
 #include "host/descriptor.h"
 #include "host/memory/memory_grants.h"
 #include "host/memory/memory_room.h"
 #include "host/memory/page.h"
-#include "host/options.h"
 #include "host/segments/lost_memory.h"
 #include "host/segments/pool.h"
 #include "host/segments/pool_directory.h"
@@ -93,10 +93,10 @@ Status create_nameless(std::uint64_t bytes, Descriptor& out) {
 // TOMBOLO_SEGMENT allows only one of them.
 Status create_file(std::uint64_t bytes, const std::string& purpose, Segment::Found found,
                    Descriptor& out, std::string& path) {
-  const std::string only = text_of(segment_option);
-  TOMBOLO_TRY(check(segment_option, only));
+  const std::string only = text_of(options::segment);
+  TOMBOLO_TRY(check(options::segment, only));
   Status tried = Status::unsupported("TOMBOLO_SEGMENT allows no file with a name");
-  for (const std::string_view way : segment_option.choices) {
+  for (const std::string_view way : options::segment.choices) {
     if (only != "" && only != way) continue;
     if (found == Segment::Found::by_path && way != "named") continue;
     if (way == "memfd") {

@@ -13,12 +13,12 @@
 #include <string_view>
 #include <vector>
 
+#include "base/option_table.h"
 #include "base/options.h"
 #include "host/mpi/host.h"
 #include "host/processes/process_mark.h"
 #include "mpi/processes/job.h"
 #include "mpi/processes/members.h"
-#include "runtime/options/table.h"
 
 namespace tombolo::mpi {
 namespace {
@@ -74,10 +74,10 @@ std::string lines_for(const std::string& programs, const std::string& offer) {
         "environment that Open MPI takes for them do not hold LD_PRELOAD and the name of their "
         "parents; a shorter LD_PRELOAD helps",
         MPI_MAX_INFO_VAL - 1));
-  for (const runtime::OptionRow& row : runtime::option_table())
-    if (row.reader == runtime::Reader::library && !row.option.variable.empty() &&
-        !add(row.option.variable, text_of(row.option)))
-      left_out += " " + std::string(row.option.variable);
+  for (const Option* option : options::all)
+    if (option->reader == OptionReader::library && !option->variable.empty() &&
+        !add(option->variable, text_of(*option)))
+      left_out += " " + std::string(option->variable);
   if (!left_out.empty())
     job().reports().own_once(fmt::format(
         "MPI_Comm_spawn: the children do not get{}, since Open MPI takes {} characters of "

@@ -15,8 +15,8 @@ namespace tombolo::mpi {
 namespace {
 
 bool maps_memory_of_programs(const runtime::Options& options) {
-  return options.served && options.remap &&
-         runtime::served({options.machine, options.native_atomics}).traits().maps_parts;
+  return !options.disabled && options.remap &&
+         runtime::served({options.machine, options.native_atomics()}).traits().maps_parts;
 }
 
 // When the library is loaded, before the program has blocks: no call of MPI, and not the job, which

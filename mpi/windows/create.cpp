@@ -99,7 +99,7 @@ Contribution describe(const Creation& creation) {
   record.locks = options.locks;
   record.backoff = options.backoff;
   record.reader_bias = options.reader_bias;
-  record.served = options.served;
+  record.served = !options.disabled;
   record.contiguous = !options.shared_apart;
   record.atomic_bytes = options.atomic_bytes;
   record.alignment = alignment_asked(options);

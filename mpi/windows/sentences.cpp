@@ -9,9 +9,9 @@
 #include <memory>
 #include <string_view>
 
+#include "base/option_table.h"
 #include "base/options.h"
 #include "runtime/findings/call_sites.h"
-#include "runtime/options/table.h"
 
 namespace tombolo::mpi {
 namespace {
@@ -80,19 +80,15 @@ std::string own_command() {
 }
 
 // Those that change the work of a window on `stale`, but for the seed and the evictions.
-constexpr std::array<std::string_view, 5> repeated_settings = {
-    "TOMBOLO_PASSIVE_SYNC", "TOMBOLO_BACKOFF", "TOMBOLO_READER_BIAS", "TOMBOLO_ATOMICS",
-    "TOMBOLO_SHARED_NONCONTIG"};
+constexpr std::array repeated_settings = {&options::passive_sync, &options::backoff,
+                                          &options::reader_bias, &options::atomics,
+                                          &options::shared_noncontig};
 
 // "NAME=VALUE " of each that is set.
 std::string own_settings() {
   std::string text;
-  for (const runtime::OptionRow& row : runtime::option_table()) {
-    const auto& names = repeated_settings;
-    if (std::find(names.begin(), names.end(), row.option.variable) == names.end()) continue;
-    if (is_set(row.option))
-      text += fmt::format("{}={} ", row.option.variable, quoted(text_of(row.option)));
-  }
+  for (const Option* option : repeated_settings)
+    if (is_set(*option)) text += fmt::format("{}={} ", option->variable, quoted(text_of(*option)));
   return text;
 }
 

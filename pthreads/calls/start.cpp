@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/option_table.h"
 #include "dsm/memory/agreement.h"
 #include "dsm/memory/cached_memory.h"
 #include "dsm/memory/inherited_memory.h"
@@ -34,7 +35,6 @@
 #include "pthreads/calls/calls.h"
 #include "pthreads/program/program_layout.h"
 #include "runtime/engines/chosen_core.h"
-#include "runtime/options/dsm_options.h"
 #include "runtime/options/options.h"
 
 extern "C" int __libc_start_main(int (*main)(int, char**, char**), int argc, char** argv,
@@ -64,7 +64,7 @@ void give_up(const Status& why) {
 
 // Nothing: as is usual for so many threads.
 std::optional<std::uint64_t> cache_of(const Settings& settings) {
-  if (!is_set(runtime::dsm_cache_option)) return std::nullopt;
+  if (!is_set(options::dsm_cache)) return std::nullopt;
   return settings.cache_bytes;
 }
 
@@ -82,12 +82,12 @@ Status refuse_settings_of_pages(const Settings& settings, const runtime::Options
     return Status::bad_configuration(
         "transport map has no use for memory servers: all processes map the same pages; see "
         "TOMBOLO_DSM_SERVERS and --transport window");
-  if (!runtime::served({options.machine, options.native_atomics}).traits().coherent)
+  if (!runtime::served({options.machine, options.native_atomics()}).traits().coherent)
     return Status::bad_configuration(
         fmt::format("transport map needs a coherent machine, and {} is none; see TOMBOLO_MACHINE "
                     "and --transport window",
                     name(options.machine)));
-  for (const Option* option : {&runtime::dsm_cache_option, &runtime::dsm_protocol_option})
+  for (const Option* option : {&options::dsm_cache, &options::dsm_protocol})
     if (is_set(*option))
       return Status::bad_configuration(
           fmt::format("{} is of pages that processes cache, and with transport map all map the "
@@ -98,8 +98,7 @@ Status refuse_settings_of_pages(const Settings& settings, const runtime::Options
 
 Status choose_kind(const Settings& settings, std::unique_ptr<ProgramMemories>& out) {
   runtime::Options options = runtime::read_environment();
-  WantedRecords records{.statistics = options.statistics,
-                        .trace = text_of(runtime::dsm_trace_option)};
+  WantedRecords records{.statistics = options.statistics, .trace = text_of(options::dsm_trace)};
   if (!options.complaints.empty()) return Status::bad_configuration(options.complaints.front());
   if (settings.transport == TransportKind::map) {
     TOMBOLO_TRY(refuse_settings_of_pages(settings, options));
@@ -120,7 +119,7 @@ Status choose_kind(const Settings& settings, std::unique_ptr<ProgramMemories>& o
 Status check_for_hosts(const Settings& settings, const runtime::Options& options) {
   if (!options.complaints.empty()) return Status::bad_configuration(options.complaints.front());
   TOMBOLO_TRY(refuse_sequential(settings));
-  if (is_set(runtime::dsm_trace_option))
+  if (is_set(options::dsm_trace))
     return Status::unsupported(
         "a trace of a program of Pthreads with transport mpi: its processes are on several hosts; "
         "see TOMBOLO_DSM_TRACE and --trace");
@@ -266,7 +265,7 @@ void start_program(char** arguments) {
       .single_threaded = static_cast<char*>(dlsym(RTLD_DEFAULT, "__libc_single_threaded"))};
   const Agreement alone(nullptr);
   Settings settings;
-  const Status understood = read_settings(settings);
+  const Status understood = read_options(settings);
   std::unique_ptr<ProgramMemories> kind;
   OneSided* job = nullptr;
   if (settings.transport == TransportKind::mpi)

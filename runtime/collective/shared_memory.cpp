@@ -49,9 +49,9 @@ Member this_member(const Options& options) {
   me.process = self;
   me.probe = reinterpret_cast<std::uint64_t>(&probe);
   me.machine = options.machine;
-  me.native_atomics = options.native_atomics;
-  me.atomics_asked = options.atomics_asked;
-  me.pooled = served({options.machine, options.native_atomics}).traits().takes_pools &&
+  me.native_atomics = options.native_atomics();
+  me.atomics_asked = options.atomics.has_value();
+  me.pooled = served({options.machine, options.native_atomics()}).traits().takes_pools &&
               is_for_hosts(options.pool);
   me.remap = options.remap;
   me.processors = processors;

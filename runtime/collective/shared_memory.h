@@ -47,7 +47,7 @@ struct Member {
   std::uint64_t bytes = 0;    // of its region
   std::uint64_t address = 0;  // Regions::programs: of the region, in its process
   std::uint64_t probe = 0;    // of a number that a peer may try to read
-  MachineId machine;
+  MachineId machine{};
   bool native_atomics = true;
   bool atomics_asked = false;       // by the user
   bool pooled = false;              // has its memory in a pool that several hosts can map

@@ -42,13 +42,13 @@ template <class... Machines>
 struct ChosenMachine<TypeList<Machines...>> {
   template <class Body>
   static void call(MachineChoice choice, Body& body) {
+    const auto place = static_cast<std::size_t>(choice.id);
     std::size_t index = 0;
     const auto try_one = [&]<class Machine>() {
-      if (index++ == choice.id.index)
-        ChosenCore<typename Machine::Cores>::call(choice.native_atomics, body);
+      if (index++ == place) ChosenCore<typename Machine::Cores>::call(choice.native_atomics, body);
     };
     (try_one.template operator()<Machines>(), ...);
-    TOMBOLO_CHECK(choice.id.index < index, "machine {} of {}", choice.id.index, index);
+    TOMBOLO_CHECK(place < index, "machine {} of {}", place, index);
   }
 };
 

@@ -28,7 +28,7 @@ TEST(ChosenCores, AreThoseOfTheirMachines) {
 }
 
 TEST(ChosenCoresDeathTest, OfAMachineThatIsNotThereStop) {
-  const MachineChoice none{.id = {static_cast<std::uint8_t>(machine_names().size())}};
+  const MachineChoice none{.id = static_cast<MachineId>(machine_names().size())};
   EXPECT_DEATH(with_core(none, []<class C>() {}), "machine 3 of 3");
 }
 

@@ -30,21 +30,21 @@ using Machines = Registry<ServedMachines>;
 std::span<const std::string_view> machine_names() { return Machines::names; }
 
 std::string_view name(MachineId machine) {
-  TOMBOLO_CHECK(machine.index < Machines::names.size(), "machine {} of {}", machine.index,
-                Machines::names.size());
-  return Machines::names[machine.index];
+  const auto place = static_cast<std::size_t>(machine);
+  TOMBOLO_CHECK(place < Machines::names.size(), "machine {} of {}", place, Machines::names.size());
+  return Machines::names[place];
 }
 
 std::optional<MachineId> machine_named(std::string_view name) {
   const auto found = std::find(Machines::names.begin(), Machines::names.end(), name);
   if (found == Machines::names.end()) return std::nullopt;
-  return MachineId{static_cast<std::uint8_t>(found - Machines::names.begin())};
+  return static_cast<MachineId>(found - Machines::names.begin());
 }
 
 const ServedMachine& served(MachineChoice machine) {
-  TOMBOLO_CHECK(machine.id.index < Machines::all.size(), "machine {} of {}", machine.id.index,
-                Machines::all.size());
-  return Machines::all[machine.id.index](machine.native_atomics);
+  const auto place = static_cast<std::size_t>(machine.id);
+  TOMBOLO_CHECK(place < Machines::all.size(), "machine {} of {}", place, Machines::all.size());
+  return Machines::all[place](machine.native_atomics);
 }
 
 }  // namespace tombolo::runtime

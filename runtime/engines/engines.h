@@ -60,7 +60,7 @@ class ServedMachine {
 };
 
 struct MachineChoice {
-  MachineId id;
+  MachineId id{};
   bool native_atomics = true;  // false: atomics built from loads and stores, where it has those
 };
 

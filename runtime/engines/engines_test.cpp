@@ -42,7 +42,7 @@ TEST(Machines, HaveNamesThatLeadBackToThem) {
   for (std::size_t i = 0; i < machine_names().size(); ++i) {
     const auto found = machine_named(machine_names()[i]);
     ASSERT_TRUE(found.has_value());
-    EXPECT_EQ(found->index, i);
+    EXPECT_EQ(static_cast<std::size_t>(*found), i);
     EXPECT_EQ(name(*found), machine_names()[i]);
   }
   EXPECT_EQ(machine_named("Coherent"), std::nullopt);

@@ -11,11 +11,7 @@
 
 namespace tombolo::runtime {
 
-struct MachineId {
-  std::uint8_t index = 0;
-
-  bool operator==(const MachineId&) const = default;
-};
+enum class MachineId : std::uint8_t {};
 
 // The names of all machines, by index: the user's choices.
 std::span<const std::string_view> machine_names();

@@ -5,14 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 #include <string>
 
 #include "runtime/options/mistyped.h"
-#include "runtime/options/table.h"
 #include "sync/locks/families.h"
 
 namespace tombolo::runtime {
@@ -22,8 +18,8 @@ namespace {
 class Environment {
  public:
   Environment() {
-    for (const OptionRow& row : option_table())
-      if (!row.option.variable.empty()) unsetenv(std::string(row.option.variable).c_str());
+    for (const Option* option : options::all)
+      if (!option->variable.empty()) unsetenv(std::string(option->variable).c_str());
   }
   ~Environment() {
     for (const std::string& name : set_) unsetenv(name.c_str());
@@ -44,9 +40,9 @@ TEST(Options, WithoutAnEnvironmentAreTheInitialOnes) {
   EXPECT_EQ(options.seed, 1u);
   EXPECT_EQ(options.evictions, 50u);
   EXPECT_EQ(options.statistics, Statistics::off);
-  EXPECT_TRUE(options.native_atomics && options.backoff && options.reader_bias);
-  EXPECT_TRUE(options.remap && options.served);
-  EXPECT_FALSE(options.atomics_asked);
+  EXPECT_TRUE(options.native_atomics() && options.backoff && options.reader_bias);
+  EXPECT_TRUE(options.remap && !options.disabled);
+  EXPECT_EQ(options.atomics, std::nullopt);
   EXPECT_TRUE(options.complaints.empty());
 }
 
@@ -68,10 +64,10 @@ TEST(Options, AreTakenFromTheEnvironment) {
   EXPECT_EQ(options.seed, 7u);
   EXPECT_EQ(options.evictions, 0u);
   EXPECT_EQ(options.pool, "/a/pool");
-  EXPECT_FALSE(options.native_atomics || options.backoff || options.reader_bias);
-  EXPECT_TRUE(options.atomics_asked);
+  EXPECT_FALSE(options.native_atomics() || options.backoff || options.reader_bias);
+  EXPECT_EQ(options.atomics, false);
   EXPECT_FALSE(options.remap);
-  EXPECT_FALSE(options.served);
+  EXPECT_TRUE(options.disabled);
   EXPECT_TRUE(options.complaints.empty());
 }
 
@@ -89,26 +85,28 @@ TEST(Options, OfStatisticsAreForPeopleOrPrograms) {
 
 TEST(Options, ThatAreNotUnderstoodAreComplainedOfAndInitial) {
   for (const auto& [variable, text, choices] :
-       {std::tuple{"TOMBOLO_MACHINE", "Stale", "one of coherent, flushed, stale"},
-        {"TOMBOLO_PASSIVE_SYNC", "mcs", "one of best-effort, writer-preference, fifo"},
+       {std::tuple{"TOMBOLO_MACHINE", "Stale", "coherent, flushed, stale"},
+        {"TOMBOLO_PASSIVE_SYNC", "mcs", "best-effort, writer-preference, fifo"},
         {"TOMBOLO_SEED", "x", "a number from 0"},
         {"TOMBOLO_EVICTIONS", "-1", "a number from 0"},
-        {"TOMBOLO_ATOMICS", "on", "one of full, none"},
-        {"TOMBOLO_BACKOFF", "maybe", "one of on, off"},
-        {"TOMBOLO_REMAP", "2", "one of on, off"},
-        {"TOMBOLO_DISABLE", "please", "one of 1"},
-        {"TOMBOLO_SEGMENT", "file", "one of memfd, nameless, named"},
-        {"TOMBOLO_WRITE_WATCH", "yes", "one of on, off"},
-        {"TOMBOLO_STATS", "xml", "one of 1, text, json, off, 0"}}) {
+        {"TOMBOLO_ATOMICS", "on", "full, none"},
+        {"TOMBOLO_BACKOFF", "maybe", "on, off"},
+        {"TOMBOLO_REMAP", "2", "on, off"},
+        {"TOMBOLO_DISABLE", "please", "on, off"},
+        {"TOMBOLO_SEGMENT", "file", "memfd, nameless, named"},
+        {"TOMBOLO_WRITE_WATCH", "never", "on, off"},
+        {"TOMBOLO_STATS", "xml", "off, text, json"},
+        {"TOMBOLO_DSM_SERVERS", "4097", "a number from 0 to 4096"},
+        {"TOMBOLO_SVP_STACK", "256", "a size from 16KiB to 1GiB, such as 512MiB"}}) {
     Environment environment;
     environment.set(variable, text);
     const Options options = read_environment();
     ASSERT_EQ(options.complaints.size(), 1u) << variable;
     EXPECT_EQ(options.complaints[0],
-              std::string(variable) + "='" + text + "' is not understood; it may be " + choices);
+              std::string(variable) + " is '" + text + "'; it may be " + choices);
     EXPECT_EQ(options.seed, 1u);
     EXPECT_EQ(name(options.machine), "coherent");
-    EXPECT_TRUE(options.native_atomics && options.backoff);
+    EXPECT_TRUE(options.native_atomics() && options.backoff);
   }
 }
 
@@ -177,45 +175,6 @@ TEST(Options, PartsOfSharedMemoryLieApartByEitherName) {
   EXPECT_TRUE(options.shared_apart);
   EXPECT_TRUE(apply_info(options, "alloc_shared_noncontig", "false").ok());
   EXPECT_FALSE(options.shared_apart);
-}
-
-TEST(Options, EachVariableAndKeyHasOneRow) {
-  std::set<std::string_view> variables;
-  std::set<std::string_view> keys;
-  for (const OptionRow& row : option_table()) {
-    const Option& option = row.option;
-    EXPECT_FALSE(option.variable.empty() && option.info_key.empty());
-    EXPECT_FALSE(option.meaning.empty()) << option.variable << option.info_key;
-    EXPECT_FALSE(values_of(option).empty()) << option.variable << option.info_key;
-    if (!option.variable.empty()) {
-      EXPECT_TRUE(variables.insert(option.variable).second);
-    }
-    if (!option.info_key.empty()) {
-      EXPECT_TRUE(keys.insert(option.info_key).second);
-    }
-    if (!option.initial.empty()) {
-      EXPECT_TRUE(check(option, option.initial).ok());
-    }
-  }
-  EXPECT_EQ(info_keys().size(), keys.size());
-}
-
-TEST(Options, AreDocumentedAsTheyAre) {
-  std::ifstream page(TOMBOLO_SETTINGS_PAGE);
-  std::stringstream text;
-  text << page.rdbuf();
-  EXPECT_EQ(text.str(), options_as_markdown())
-      << "write the page anew: build/release/runtime/tombolo-settings > docs/settings.md";
-}
-
-TEST(Options, AreToldToPrograms) {
-  const auto told = nlohmann::json::parse(options_as_json());
-  EXPECT_EQ(told["options"].size(), option_table().size());
-  EXPECT_EQ(told["options"][0]["variable"], "TOMBOLO_MACHINE");
-  EXPECT_EQ(told["options"][0]["choices"], told["machines"]);
-  EXPECT_EQ(told["machines"][0], "coherent");
-  EXPECT_EQ(told["lock_families"][0]["name"], "best-effort");
-  EXPECT_EQ(told["lock_families"][0]["order"], "none");
 }
 
 }  // namespace

@@ -16,9 +16,9 @@
 #include <string>
 #include <vector>
 
+#include "base/option_table.h"
 #include "host/mpi/host.h"
 #include "runtime/host_mpi/module.h"
-#include "runtime/options/svp_options.h"
 #include "svp/api/include/tombolo/svp.hpp"
 
 namespace tombolo::svp {
@@ -101,7 +101,7 @@ int measure(const Job& job, int rounds) {
 }
 
 Status initialize() {
-  TOMBOLO_TRY(runtime::load_mpi({.user = "this program", .library = &runtime::svp_mpi_option}));
+  TOMBOLO_TRY(runtime::load_mpi({.user = "this program", .library = &options::svp_mpi}));
   TOMBOLO_TRY(mpi::check_host());
   int level = 0;
   TOMBOLO_HOST(Init_thread)(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);

@@ -198,7 +198,7 @@ int measure(const Job& job, const Choices& choices) {
     return 1;
   }
   const runtime::Options options = runtime::read_environment();
-  if (runtime::served({options.machine, options.native_atomics}).traits().coherent) {
+  if (runtime::served({options.machine, options.native_atomics()}).traits().coherent) {
     ping_pong(job.place(1), choices, choices.quick ? 200u : 2000u);
     wakes(job.place(1), choices);
   }

@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/option_table.h"
 #include "host/processes/processors.h"
-#include "runtime/options/svp_options.h"
 #include "runtime/processes/processors_here.h"
 #include "svp/places/default_place.h"
-#include "svp/scheduler/number_setting.h"
+#include "svp/scheduler/read_or_end.h"
 
 namespace tombolo::svp {
 namespace {
@@ -45,9 +45,8 @@ PlaceRecord* taken_record() {
 unsigned processes_here = 1;
 
 PoolSettings default_settings() {
-  constexpr std::uint64_t most_workers = 1024;
-  PoolSettings settings{.workers = static_cast<unsigned>(
-                            number_setting(runtime::svp_workers_option, 1, most_workers, 0))};
+  PoolSettings settings;
+  read_or_end(options::svp_workers, settings.workers);
   // A launcher may have bound each process to its part; a container, all of them to the same.
   if (settings.workers == 0)
     settings.workers =

@@ -8,9 +8,9 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/option_table.h"
 #include "runtime/host_mpi/launched.h"
 #include "runtime/options/options.h"
-#include "runtime/options/svp_options.h"
 #include "runtime/processes/launcher.h"
 
 namespace tombolo::svp {
@@ -27,7 +27,7 @@ std::string rank() {
 
 // The program may change its folder.
 std::string path_of_trace() {
-  const std::string path = text_of(runtime::svp_trace_option);
+  const std::string path = text_of(options::svp_trace);
   if (path.empty()) return path;
   std::error_code error;
   const std::string whole = std::filesystem::absolute(path, error);
@@ -61,7 +61,7 @@ ProcessRecords::ProcessRecords()
 
 void ProcessRecords::begin_trace(const std::string& path) {
   owner_ = getpid();
-  trace_ = runtime::TraceFile(path, runtime::svp_trace_option);
+  trace_ = runtime::TraceFile(path, options::svp_trace);
   if (const Status fits = trace_.check(); !fits.ok()) {
     say(fits.message());
     std::_Exit(1);

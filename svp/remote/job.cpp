@@ -22,7 +22,6 @@
 #include "runtime/engines/chosen_core.h"
 #include "runtime/host_mpi/launched.h"
 #include "runtime/options/options.h"
-#include "runtime/options/svp_options.h"
 #include "runtime/processes/end_board.h"
 #include "runtime/processes/launcher.h"
 #include "runtime/processes/processes_here.h"
@@ -30,22 +29,19 @@
 #include "svp/links/mpi/load.h"
 #include "svp/places/default_place.h"
 #include "svp/remote/exchange_on.h"
+#include "svp/scheduler/svp_options.h"
 
 namespace tombolo::svp {
 namespace {
 
 constexpr std::size_t transports = std::size(transport_names);
+static_assert(std::equal(options::svp_transport.choices.begin(),
+                         options::svp_transport.choices.end(), std::begin(transport_names)),
+              "a TransportChoice is a Transport");
 // Where none of the usual mappings of a program lie, nor a sanitizer's, nor virtual shared memory.
 constexpr std::uint64_t first_address = std::uint64_t{0x3000} << 32;
 
 std::atomic<Job*> job_here{nullptr};
-
-// Of process 0 for all. Trivially copyable, to be broadcast.
-struct Settings {
-  Transport transport = Transport::best;
-  std::uint64_t heap_bytes = 0;
-  bool shares_hosts = true;  // processes of one host share memory
-};
 
 // Trivially copyable, to be gathered.
 struct Name {
@@ -60,23 +56,6 @@ Name name_of_this() {
 }
 std::string described(const Name& name) {
   return fmt::format("process {} on host {}", name.process.pid, name.host.data());
-}
-
-Status read_settings(Settings& out) {
-  const std::string transport = text_of(runtime::svp_transport_option);
-  TOMBOLO_TRY(check(runtime::svp_transport_option, transport));
-  for (std::size_t i = 0; i < transports; ++i)
-    if (transport == transport_names[i]) out.transport = static_cast<Transport>(i);
-  std::string memory = text_of(runtime::svp_memory_option);
-  if (memory.empty()) memory = runtime::svp_memory_option.initial;
-  const auto mebibytes = number_in(memory);
-  if (!mebibytes || *mebibytes < 1 || *mebibytes > 65536)
-    return not_understood(runtime::svp_memory_option, memory);
-  out.heap_bytes = *mebibytes << 20;
-  const std::string share = text_of(runtime::svp_share_option);
-  TOMBOLO_TRY(check(runtime::svp_share_option, share));
-  out.shares_hosts = share != "none";
-  return {};
 }
 
 // The places of other processes, each with all ways for arrays to travel.
@@ -97,7 +76,7 @@ struct RemotePlaces {
 struct Job::State {
   int rank = 0;
   int size = 1;
-  Settings settings;
+  SvpOptions settings;  // of process 0; trivially copyable, to be broadcast
   runtime::Options options;
   std::unique_ptr<runtime::SocketExchange> sockets;
   std::unique_ptr<HostMessages> messages;
@@ -113,6 +92,7 @@ struct Job::State {
   std::vector<std::unique_ptr<RemotePlaces>> remote;  // by rank, default and exclusive
   JobExchange* exchange = nullptr;                    // workers look at it until the process ends
 
+  Transport transport() const { return static_cast<Transport>(settings.transport); }
   Status join();
   template <runtime::Exchange X>
   runtime::Agreed agree(runtime::Collective<X>& all);
@@ -136,7 +116,7 @@ struct Job::State {
 
 Status Job::State::meet(std::vector<runtime::Member> members) {
   runtime::SharedMemory::Request request{.alignment = host::page_bytes()};
-  runtime::with_core({options.machine, options.native_atomics},
+  runtime::with_core({options.machine, options.native_atomics()},
                      [&]<class C>() { request.sync_bytes = ExchangeOn<C>::sync_bytes(homes()); });
   memory.emplace(request, static_cast<int>(home()), std::move(members));
   if (memory->refusal().empty()) return {};
@@ -180,11 +160,11 @@ runtime::Agreed Job::State::agree(runtime::Collective<X>& all) {
   TOMBOLO_AGREE(all.step(cannot_join, [&] {
     options = runtime::read_environment();
     if (!options.complaints.empty()) return Status::bad_configuration(options.complaints.front());
-    return read_settings(settings);
+    return read_options(settings);
   }));
   all.broadcast(settings, 0);
   all.broadcast(options.machine, 0);
-  all.broadcast(options.native_atomics, 0);
+  all.broadcast(options.atomics, 0);
   return all.done();
 }
 
@@ -267,7 +247,7 @@ Status Job::State::join() {
   return Status::bad_configuration(fmt::format(
       "the launcher has started {} processes, and each is alone for the MPI that was found: name "
       "the library of the launcher's MPI by {}",
-      started, runtime::svp_mpi_option.variable));
+      started, options::svp_mpi.variable));
 }
 
 // The shared memory of all processes, at its address here.
@@ -334,7 +314,7 @@ Job& Job::here() {
 unsigned Job::processes() const { return static_cast<unsigned>(state_->size); }
 unsigned Job::rank() const { return static_cast<unsigned>(state_->rank); }
 
-Place Job::place(unsigned process) const { return place(process, state_->settings.transport); }
+Place Job::place(unsigned process) const { return place(process, state_->transport()); }
 
 Place Job::place(unsigned process, Transport transport) const {
   TOMBOLO_CHECK(process < processes(), "place: there is no process {} of {}", process, processes());
@@ -348,7 +328,7 @@ Place Job::exclusive(unsigned process) const {
   TOMBOLO_CHECK(process < processes(), "exclusive: there is no process {} of {}", process,
                 processes());
   if (process == rank()) return state_->exclusive;
-  const auto transport = static_cast<std::size_t>(state_->settings.transport);
+  const auto transport = static_cast<std::size_t>(state_->transport());
   return state_->remote[std::size_t{2} * process + exclusive_place]->places[transport]->name();
 }
 

@@ -620,7 +620,7 @@ TEST_P(Jobs, EndWithTheValueOfABreak) {
 TEST_P(Jobs, ThrowWhatTheirProgramThrows) { EXPECT_EQ(ran("throw", 2), 77); }
 TEST_P(Jobs, RefuseFunctionsAndPlacesThatAreNotThere) { EXPECT_EQ(ran("other", 2), 0); }
 TEST_P(Jobs, GiveBackSharedMemory) {
-  EXPECT_EQ(ran("memory", 2, {{"TOMBOLO_SVP_MEMORY", "4"}}), 0);
+  EXPECT_EQ(ran("memory", 2, {{"TOMBOLO_SVP_MEMORY", "4MiB"}}), 0);
 }
 TEST_P(Jobs, CreateWithoutAWaitForEarlierData) {
   EXPECT_EQ(ran("consecutive", 2, {{"TOMBOLO_SVP_WORKERS", "1"}}), 0);

@@ -16,10 +16,10 @@
 #include "host/faults/fault_router.h"
 #include "host/processes/start_thread.h"
 #include "machine/place.h"
-#include "runtime/options/svp_options.h"
 #include "runtime/processes/processors_here.h"
 #include "svp/records/process_records.h"
-#include "svp/scheduler/number_setting.h"
+#include "svp/scheduler/read_or_end.h"
+#include "svp/scheduler/svp_options.h"
 
 namespace tombolo::svp {
 namespace {
@@ -63,11 +63,9 @@ std::uint32_t next_number() {
 }
 
 std::size_t stack_bytes_wanted() {
-  constexpr std::uint64_t least = 16;
-  constexpr std::uint64_t most = std::uint64_t{1} << 20;
-  constexpr std::uint64_t unset = 256;
-  return static_cast<std::size_t>(number_setting(runtime::svp_stack_option, least, most, unset)
-                                  << 10);
+  SvpOptions of_user;
+  read_or_end(options::svp_stack, of_user.stack_bytes);
+  return of_user.stack_bytes;
 }
 
 // Workers share the memory of a process. Where a library in front of the C library makes processes

@@ -10,56 +10,25 @@ import typer
 
 from tombolo import hints, mpis, options, programs, settings
 from tombolo.errors import UserError
-from tombolo.launch import Choice, job
+from tombolo.launch import job
 
 
+@options.of_table("run")
 def run(
     command: Annotated[list[str], typer.Argument(metavar="PROGRAM [ARGS]...")],
-    machine: Annotated[
-        str | None,
-        typer.Option(
-            help=f"The windows are on this machine: {options.MACHINES}. {options.MACHINE_DEFAULT}"
-        ),
-    ] = None,
+    given: settings.Given,
     mpi: Annotated[
         str | None,
         typer.Option(help=f"The launcher of this MPI starts the program: {options.MPIS}. [default: the program's own]"),
     ] = None,
     ranks: Annotated[int, typer.Option("-n", help="The program has so many processes.", min=1)] = 2,
-    seed: options.Seed = None,
-    evictions: options.Evictions = None,
-    pool: options.Pool = None,
-    atomics: Annotated[
-        str | None,
-        typer.Option(
-            help="The memory of the machine flushed has all atomics, or they are built from loads and stores: "
-            f"{settings.names('TOMBOLO_ATOMICS')}."
-        ),
-    ] = None,
-    on_findings: Annotated[
-        str | None,
-        typer.Option(
-            help="A process that reports a mistake of the program on the machine stale exits with 88 in place of 0 "
-            f"(fail), or as the program says: {settings.names('TOMBOLO_ON_FINDINGS')}. [default: "
-            "TOMBOLO_ON_FINDINGS's, else fail]"
-        ),
-    ] = None,
-    stats: options.Stats = False,
     stock: Annotated[bool, typer.Option(help="The program runs without Tombolo, for comparison.")] = False,
     show: options.Show = False,
 ) -> None:
     """Run PROGRAM, an ordinary MPI program, under Tombolo."""
-    options.check_text(mpi=mpi, pool=pool)
-    of_machine = {
-        "--seed": seed,
-        "--evictions": evictions,
-        "--pool": pool,
-        "--atomics": atomics,
-        "--on-findings": on_findings,
-    }
+    options.check_text(mpi=mpi)
     if stock:
-        ours = {"--machine": machine, **of_machine, "--stats": stats}
-        options.check_unused(ours, "with --stock the program runs without Tombolo")
+        options.check_unused(given.by_flag(), "with --stock the program runs without Tombolo")
     program = programs.locate(command[0])
     chosen, abi = binding(program, command, mpi)
     if not show:
@@ -67,14 +36,12 @@ def run(
     if stock:
         made = job(chosen, ranks, command, None, abi)
     else:
-        where = settings.machine(machine)
-        options.check_readers([where], of_machine)
-        settings.check_choice("TOMBOLO_ATOMICS", atomics)
-        settings.check_choice("TOMBOLO_ON_FINDINGS", on_findings)
-        if on_findings is None and where == "stale" and not os.environ.get("TOMBOLO_ON_FINDINGS"):
-            on_findings = "fail"
-        told = "text" if stats else None
-        made = job(chosen, ranks, command, Choice(where, seed, evictions, told, pool, atomics, on_findings), abi)
+        where = settings.machine(given.machine)
+        options.check_readers([where], given.of_machines())
+        given = given.but(machine=where)
+        if given.on_findings is None and where == "stale" and not os.environ.get("TOMBOLO_ON_FINDINGS"):
+            given = given.but(on_findings="fail")
+        made = job(chosen, ranks, command, given, abi)
     if show:
         print(shlex.join(made.argv))
         return

@@ -13,8 +13,7 @@ from tombolo import files, hints, options, programs, settings, svp, svp_compile
 from tombolo.errors import UserError
 
 TRANSPORT = "TOMBOLO_SVP_TRANSPORT"
-DEFAULT_TRANSPORT = "best"
-MOST_WORKERS = 1024  # of a place: runtime/options/svp_options.h
+DEFAULT_TRANSPORT = settings.row(TRANSPORT)["default"]
 
 app = typer.Typer(help="Programs of families of threads (SVP).", no_args_is_help=True)
 # A compiler takes all options itself, --help too.
@@ -27,8 +26,10 @@ def main() -> None:
 
 
 @app.command("run", context_settings=options.OF_PROGRAMS)
+@options.of_table("svp run")
 def run(
     command: Annotated[list[str], typer.Argument(metavar="PROGRAM [ARGS]...")],
+    given: settings.Given,
     processes: Annotated[
         int,
         typer.Option(
@@ -38,31 +39,6 @@ def run(
             max=options.MOST_PROCESSES,
         ),
     ] = 1,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            help="The default place has so many workers. [default: one for each processor]", min=1, max=MOST_WORKERS
-        ),
-    ] = None,
-    transport: Annotated[
-        str | None,
-        typer.Option(
-            help=f"Arrays travel between processes in this way: {settings.names(TRANSPORT)}. "
-            f"[default: {DEFAULT_TRANSPORT}]"
-        ),
-    ] = None,
-    machine: Annotated[
-        str | None,
-        typer.Option(
-            help=f"The memory between processes is on this machine: {options.MACHINES}. {options.MACHINE_DEFAULT}"
-        ),
-    ] = None,
-    seed: options.Seed = None,
-    stats: options.Stats = False,
-    trace: Annotated[
-        Path | None,
-        typer.Option(help="A trace of families, places and channels is written to this file; Perfetto opens it."),
-    ] = None,
     mpi: Annotated[
         str | None,
         typer.Option(help=f"The launcher of this MPI starts the processes: {options.MPIS}."),
@@ -79,26 +55,24 @@ def run(
         raise UserError("the launcher of an MPI has started this process, and its -n says how many there are")
     if processes == 1 and not among_others:
         between = {
-            "--transport": None if transport == DEFAULT_TRANSPORT else transport,
-            "--machine": None if machine == settings.machines()[0] else machine,
-            "--seed": seed,
+            "--transport": None if given.transport == DEFAULT_TRANSPORT else given.transport,
+            "--machine": None if given.machine == settings.machines()[0] else given.machine,
+            **given.of_machines(),
             "--mpi": mpi,
         }
         options.check_unused(between, "one process shares its memory with no other; ask for more with -n")
     program = programs.locate(command[0])
-    settings.check_choice(TRANSPORT, transport)
-    where = settings.machine(machine)
-    options.check_readers([where], {"--seed": seed})
+    options.check_readers([settings.machine(given.machine)], given.of_machines())
     if not show:
         options.check_processes(processes)
     tell_of_no_families(program, command[1:], processes)
-    told = "text" if stats else None
+    trace = None if given.trace is None else Path(given.trace)
     if trace is not None:
         options.check_replaces_no_program("--trace", trace, program)
         files.check(trace)
     parts = svp.Parts(trace, processes) if trace is not None and processes > 1 else None
     path = parts.path if parts else trace.absolute() if trace is not None else None
-    choice = svp.Choice(workers, transport, machine, seed, told, str(path) if path else None)
+    choice = given.but(trace=path)
     whole = [str(program), *command[1:]]
     if mpi is not None:
         job = svp.mpi_job(choice, mpi, processes, whole)

@@ -40,7 +40,7 @@ class Setting:
     def choice(self) -> Choice | None:
         if self.machine == "stock":
             return None
-        return Choice(self.machine, self.seed, stats="json")
+        return Choice(self.machine, seed=self.seed, stats="json")
 
 
 @dataclass(frozen=True)
