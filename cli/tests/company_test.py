@@ -3,7 +3,10 @@
 waits for them; all other windows are ours. Each run has a time limit: one that hangs fails.
 """
 
+import shutil
 import subprocess
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -91,6 +94,68 @@ def test_two_programs_of_one_start_one_of_which_has_tombolo(key, first):
     one, other = parts if first else reversed(parts)
     told = passes(Job([*start, *one, ":", *other], made.env, made.mark))
     assert (told.served, told.forwarded) == (2 * WINDOWS, WINDOWS), told
+
+
+# mpiexec of MPICH that is reached by a port, and another launcher of it.
+OTHERS = {"port": ["mpiexec", "-pmi-port"], "gforker": ["mpiexec.gforker"]}
+# As under a launcher that is not known (MPICH), or with the other ranks on other hosts (Open MPI).
+UNKNOWN = ["env", "-u", "MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE=1"]
+
+
+def by(launcher: list[str], made: Job) -> Job:
+    """Started by another launcher of the same MPI."""
+    first, *options = launcher
+    return Job([str(Path(made.argv[0]).parent / first), *options, *made.argv[1:]], made.env, made.mark)
+
+
+@pytest.mark.parametrize("ranks", ["0", "1", "12", "012"])
+@pytest.mark.parametrize("launcher", OTHERS)
+def test_ranks_of_other_launchers_are_known_as_well(launcher, ranks):
+    named = {"port": "PMI_ID", "gforker": "PMI_RANK"}[launcher]
+    command = [word.replace("PMI_RANK", named) for word in only("mpich", ranks)]
+    told = passes(by(OTHERS[launcher], prepare("mpich", [*command, program("mpich"), "world"], ranks=3)))
+    each = len(ranks) * WINDOWS
+    expected = (2 * each, each, (REASON,)) if len(ranks) < 3 else (3 * each, 0, ())
+    assert (told.served, told.forwarded, told.reasons) == expected, told
+
+
+@pytest.mark.parametrize("key", MPIS)
+def test_of_a_launcher_that_is_not_known_all_windows_are_ours(key):
+    told = passes(prepare(key, [*UNKNOWN, program(key), "world"], ranks=3))
+    assert (told.served, told.forwarded) == (3 * 3 * WINDOWS, 0), told
+
+
+def told_before(made: Job, text: str) -> str:
+    """The line with that text on stderr, after which the job is ended."""
+    started = subprocess.Popen(made.argv, env=made.env, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    limit = threading.Timer(LIMIT, started.kill)
+    limit.start()
+    try:
+        return next((line for line in started.stderr if text in line), "")
+    finally:
+        limit.cancel()
+        processes.end(started, made)
+        started.stderr.close()
+
+
+@pytest.mark.parametrize("key, ranks", [*((key, "02") for key in MPIS), ("mpich", "2")])
+def test_there_processes_without_tombolo_are_named_by_a_rank_that_waits_for_them(key, ranks):
+    told = told_before(
+        prepare(key, [*UNKNOWN, *only(key, ranks), program(key), "world"], ranks=3), "still waits for"
+    )
+    named = {"02": "rank 1", "2": "ranks 0, 1"}[ranks]
+    assert f"rank {ranks[0]}: MPI_Win_allocate: still waits for {named} of 3 processes" in told, told
+
+
+@pytest.mark.parametrize("key", MPIS)
+def test_there_a_process_that_is_late_is_named_and_the_program_goes_on(key):
+    variable = "PMI_RANK" if need(key).kind == "mpich" else "OMPI_COMM_WORLD_RANK"
+    late = ["sh", "-c", f'export LATE=$(( {variable} == 1 ? 13 : 0 )); exec "$0" "$@"']
+    outcome = processes.run(prepare(key, [*UNKNOWN, *late, program(key), "world"], ranks=3), LIMIT)
+    assert outcome.status == 0, outcome
+    assert outcome.stderr.count("still waits for rank 1 of 3 processes") == 1, outcome.stderr
+    told = stats.total(outcome.stderr)
+    assert (told.served, told.forwarded) == (3 * 3 * WINDOWS, 0), told
 
 
 # --- Spawned processes ---------------------------------------------------------------------------
@@ -208,33 +273,59 @@ def test_parents_of_which_one_has_tombolo_spawn_processes(key, ranks):
 def test_a_spawn_of_parents_that_no_launcher_names_waits_for_none_without_tombolo(first):
     """They are taken to have it all, which a window may rely on, but not a program that makes none."""
     made = prepare("mpich", [], ranks=0, ours=False)
-    plain = ["-n", "1", *spawn("mpich", "apart", WITHOUT)]
+    plain = ["-n", "1", *UNKNOWN, *spawn("mpich", "apart", WITHOUT)]
     ours = ["-n", "1", *with_tombolo("mpich"), *plain[2:]]
     parts = [*ours, ":", *plain] if first else [*plain, ":", *ours]
-    passes(Job([*made.argv[: made.argv.index("-n")], "-pmi-port", *parts], made.env, made.mark))
+    passes(Job([*made.argv[: made.argv.index("-n")], *parts], made.env, made.mark))
 
 
-def test_windows_with_spawned_processes_are_the_mpis_where_no_launcher_names_them():
-    made = prepare("mpich", spawn("mpich", "last", []))
-    made.argv.insert(1, "-pmi-port")
-    told = passes(made)
-    assert (told.served, told.forwarded) == (4 * 2 * WINDOWS, 4 * 2 * WINDOWS), told
+@pytest.mark.parametrize("launcher", ["port", "gforker", "unknown"])
+def test_windows_with_spawned_processes_are_the_mpis_where_no_launcher_names_their_parents(launcher):
+    around = UNKNOWN if launcher == "unknown" else []
+    made = prepare("mpich", [*around, *spawn("mpich", "last", around)])
+    told = passes(made if around else by(OTHERS[launcher], made))
+    have_it = 2 if launcher == "gforker" else 4  # it hands no variables on
+    assert (told.served, told.forwarded) == (have_it * 2 * WINDOWS, have_it * 2 * WINDOWS), told
 
 
 # --- Ports and sockets ---------------------------------------------------------------------------
 
 
+@pytest.fixture(scope="module")
+def ompi_server(tmp_path_factory):
+    """Open MPI 4's server of ports, by which programs of two starts meet: options for mpirun."""
+    server = shutil.which("ompi-server")
+    if server is None:
+        pytest.skip("Open MPI 4's ompi-server is not installed here")
+    uri = tmp_path_factory.mktemp("server") / "uri"
+    command = [server, "--no-daemonize", "-r", str(uri)]
+    started = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + LIMIT
+        while not (uri.exists() and uri.read_text().endswith("\n")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        yield ["--ompi-server", f"file:{uri}"]
+    finally:
+        started.terminate()
+        started.wait()
+
+
 @pytest.mark.parametrize("server", [True, False])
 @pytest.mark.parametrize("client", [True, False])
-@pytest.mark.parametrize("key", ["mpich"])
-def test_windows_of_programs_that_meet_by_a_port_are_the_mpis(key, server, client, tmp_path):
-    """Those of each program alone are ours where it has Tombolo."""
+@pytest.mark.parametrize("key", ["mpich", "openmpi-apt"])
+def test_windows_of_programs_that_meet_by_a_port_are_the_mpis(key, server, client, tmp_path, request):
+    """Those of each program alone are ours where it has Tombolo. The wheel of Open MPI 5 has no server for two
+    starts: it lacks prun, and its mpirun dies by a signal where it is given a server (--dvm)."""
     name = str(tmp_path / "port")
     sides = {"server": server, "client": client}
     jobs = [
         prepare(key, [program(key), "port", side, name], ours=ours, **SHORT_NAMES)
         for side, ours in sides.items()
     ]
+    if key == "openmpi-apt":
+        for each in jobs:
+            each.argv[1:1] = request.getfixturevalue("ompi_server")
+            each.env["OMPI_MCA_osc"] = "pt2pt"  # the others make no window of two starts
     started = [
         subprocess.Popen(each.argv, env=each.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for each in jobs
@@ -251,14 +342,46 @@ def test_windows_of_programs_that_meet_by_a_port_are_the_mpis(key, server, clien
         assert (counts.served, counts.forwarded) == (windows, windows), (side, counts)
 
 
+@pytest.mark.parametrize("server", ["YES", "NO"])
+@pytest.mark.parametrize("client", ["YES", "NO"])
+@pytest.mark.parametrize("key", ["openmpi", "openmpi-apt"])
+def test_windows_of_children_of_two_spawns_that_meet_by_a_port_are_the_mpis(key, server, client, tmp_path):
+    """By the server of the one mpirun."""
+    made = prepare(key, [program(key), "children", str(tmp_path / "port"), server, client], ranks=1)
+    if key == "openmpi-apt":
+        made.env["OMPI_MCA_osc"] = "pt2pt"
+    told = passes(made)
+    windows = [server, client].count("YES") * 2 * 2 * WINDOWS
+    assert (told.served, told.forwarded) == (windows, windows), told
+
+
 @pytest.mark.parametrize("ranks", ["0", "1", "01"])
-@pytest.mark.parametrize("key", ["mpich", "openmpi"])
-def test_windows_of_ranks_that_meet_by_a_socket_as_well(key, ranks):
+@pytest.mark.parametrize(
+    "key, way",
+    [("mpich", "join"), ("openmpi", "join"), *((key, "within") for key in MPIS)],
+)
+def test_windows_of_ranks_that_meet_by_a_socket_or_a_port_as_well(key, way, ranks):
     """They are of one world, so that it is known which have Tombolo."""
-    told = passes(prepare(key, [*only(key, ranks), program(key), "join"], **SHORT_NAMES))
+    told = passes(prepare(key, [*only(key, ranks), program(key), way], **SHORT_NAMES))
     all_have = len(ranks) == 2
     expected = (2 * 4 * WINDOWS, 0) if all_have else (WINDOWS, 3 * WINDOWS)
     assert (told.served, told.forwarded) == expected, told
+
+
+# --- Sessions ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["mpich", "openmpi"])
+def test_of_sessions_alone_all_windows_are_ours(key):
+    told = passes(prepare(key, [program(key), "sessions"], ranks=3))
+    assert (told.served, told.forwarded) == (3 * WINDOWS, 0), told
+
+
+@pytest.mark.parametrize("key", ["mpich", "openmpi"])
+def test_there_processes_without_tombolo_are_named_as_well(key):
+    made = prepare(key, [*only(key, "02"), program(key), "sessions"], ranks=3)
+    told = told_before(made, "still waits for")
+    assert "MPI_Win_allocate: still waits for rank 1 of 3 processes" in told, told
 
 
 # --- The library of another MPI ------------------------------------------------------------------

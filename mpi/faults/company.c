@@ -5,14 +5,18 @@
 // each world. None is over the program's own memory: Open MPI makes no such window of processes of
 // two worlds, or of one process.
 //
-//   company world
+//   company world                                   with LATE set, so many seconds later
 //   company spawn first|last SPAWNS COMMAND...      children are the first or the last ranks
 //   company spawn apart SPAWNS COMMAND...           no window is made
 //   company alone first|last SPAWNS COMMAND...      each of the parents spawns for itself
 //   company multiple first|last 1 COMMAND...
 //   company port server|client FILE
+//   company within                                  two ranks by a port
+//   company children FILE YES|NO YES|NO             children of two spawns by a port, which get
+//                                                   LD_PRELOAD or not
 //   company join
 //   company session                                 of MPI_Session_init alone
+//   company sessions                                the same, with windows of the world's processes
 //
 // The root of the first spawn is the last rank, that of the next one rank 0, and so on.
 //
@@ -74,6 +78,7 @@ static void meet(MPI_Comm inter) {
 
 static void world(void) {
   MPI_Comm alike;
+  if (getenv("LATE") != NULL) pause_ms(1000 * atoi(getenv("LATE")));
   use(MPI_COMM_WORLD);
   MPI_Comm_split(MPI_COMM_WORLD, getenv("LD_PRELOAD") != NULL, 0, &alike);
   use(alike);
@@ -128,6 +133,22 @@ static void children(MPI_Comm inter, const char* place) {
   MPI_Comm_disconnect(&inter);
 }
 
+// Ranks 0 and 1 of one start by a port.
+static void port_within(void) {
+  char name[MPI_MAX_PORT_NAME] = "";
+  MPI_Comm inter;
+  if (rank == 0) {
+    MPI_Open_port(MPI_INFO_NULL, name);
+    MPI_Send(name, sizeof name, MPI_CHAR, 1, 0, MPI_COMM_WORLD);
+    MPI_Comm_accept(name, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter);
+  } else {
+    MPI_Recv(name, sizeof name, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Comm_connect(name, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter);
+  }
+  use_merged(inter, rank);
+  MPI_Comm_disconnect(&inter);
+}
+
 // The server tells the port by the file.
 static void port(int server, const char* file) {
   char name[MPI_MAX_PORT_NAME] = "";
@@ -156,6 +177,23 @@ static void port(int server, const char* file) {
   MPI_Comm_disconnect(&inter);
 }
 
+// A side of two children, whose parents are all of the world.
+static void spawn_side(const char* preload, char* program, char* side, char* file,
+                       MPI_Comm* inter) {
+  char* with[] = {program, "port", side, file, NULL};
+  char* without[] = {"-u", "LD_PRELOAD", program, "port", side, file, NULL};
+  MPI_Comm_spawn("env", strcmp(preload, "YES") == 0 ? with : without, 2, MPI_INFO_NULL, 0,
+                 MPI_COMM_WORLD, inter, MPI_ERRCODES_IGNORE);
+}
+
+static void children_meet(char** argv) {
+  MPI_Comm server, client;
+  spawn_side(argv[3], argv[0], "server", argv[2], &server);
+  spawn_side(argv[4], argv[0], "client", argv[2], &client);
+  MPI_Comm_disconnect(&client);
+  MPI_Comm_disconnect(&server);
+}
+
 // Ranks 0 and 1 by a socket.
 static void join(void) {
   struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -176,29 +214,46 @@ static void join(void) {
   if (inter != MPI_COMM_NULL) use_merged(inter, rank);
 }
 
-static int session(void) {
+static int session(int windows) {
 #if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
   MPI_Session session;
   EXPECT(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session) == MPI_SUCCESS);
+  if (windows) {
+    MPI_Group group;
+    MPI_Comm comm;
+    MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+    MPI_Comm_create_from_group(group, "company", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
+    MPI_Group_free(&group);
+    use(comm);
+    MPI_Comm_free(&comm);
+  }
   MPI_Session_finalize(&session);
+#else
+  (void)windows;
 #endif
   return failures != 0;
 }
 
 int main(int argc, char** argv) {
   MPI_Comm parent;
-  if (strcmp(argv[1], "session") == 0) return session();
+  if (strncmp(argv[1], "session", 7) == 0) return session(argv[1][7] == 's');
   begin(&argc, &argv);
   MPI_Comm_get_parent(&parent);
-  if (parent != MPI_COMM_NULL)
+  const int by_port = strcmp(argv[1], "port") == 0;
+  if (by_port)
+    port(strcmp(argv[2], "server") == 0, argv[3]);
+  else if (parent != MPI_COMM_NULL)
     children(parent, argv[argc - 1]);
   else if (strcmp(argv[1], "world") == 0)
     world();
-  else if (strcmp(argv[1], "port") == 0)
-    port(strcmp(argv[2], "server") == 0, argv[3]);
+  else if (strcmp(argv[1], "children") == 0)
+    children_meet(argv);
+  else if (strcmp(argv[1], "within") == 0)
+    port_within();
   else if (strcmp(argv[1], "join") == 0)
     join();
   else
     parents(argv);
+  if (by_port && parent != MPI_COMM_NULL) MPI_Comm_disconnect(&parent);
   return end();
 }

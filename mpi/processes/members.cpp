@@ -7,6 +7,7 @@
 #include <array>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "host/mpi/host.h"
 #include "host/processes/process_mark.h"
 #include "mpi/processes/job.h"
+#include "mpi/processes/key_holders.h"
 #include "runtime/processes/processes_here.h"
 
 namespace tombolo::mpi {
@@ -35,6 +37,8 @@ struct Members {
   host::ProcessMark mark;
   host::MarkLookup marks;  // from the start: without it this process has no mark either
   std::vector<Known> groups;
+  std::optional<std::vector<int>> key_holders;  // of a world over several hosts, if they are told
+  bool has_key = false;
   bool announced = false;
   bool has_world = false;
   bool looked = false;
@@ -46,7 +50,7 @@ Members& members() {
 }
 
 // Values of the attribute: addresses of these.
-std::array<Company, 3> values{Company::without, Company::assumed, Company::known};
+std::array<Company, 4> values{Company::without, Company::assumed, Company::called, Company::known};
 
 int copied_to_duplicates(MPI_Comm, int, void*, void* value, void* copy, int* copied) {
   *static_cast<void**>(copy) = value;
@@ -60,13 +64,22 @@ bool marks_are_seen(const Members& all, int size) {
   return !all.world.name.empty() && all.world.here == size;
 }
 
-// The ranks of the world that have a mark; all of them where marks are not seen.
 std::vector<int> marked_ranks(const Members& all, int size) {
   std::vector<int> ranks;
   for (int rank = 0; rank < size; ++rank)
-    if (!marks_are_seen(all, size) ||
-        (all.marks.ok() && all.marks.is_taken(mark_of(all.world, rank))))
-      ranks.push_back(rank);
+    if (all.marks.ok() && all.marks.is_taken(mark_of(all.world, rank))) ranks.push_back(rank);
+  return ranks;
+}
+
+// The ranks of the world that have Tombolo; nothing where that is not told.
+std::optional<std::vector<int>> ranks_with_tombolo(const Members& all, int size) {
+  if (marks_are_seen(all, size)) return marked_ranks(all, size);
+  return all.key_holders;
+}
+
+std::vector<int> all_ranks(int size) {
+  std::vector<int> ranks(static_cast<std::size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), 0);
   return ranks;
 }
 
@@ -84,10 +97,11 @@ void look_at_world(Members& all) {
   MPI_Group marked = MPI_GROUP_NULL;
   host().Comm_size(MPI_COMM_WORLD, &size);
   if (host().Comm_group(MPI_COMM_WORLD, &world) != MPI_SUCCESS) return;
-  const std::vector<int> ranks = marked_ranks(all, size);
+  const auto with_tombolo = ranks_with_tombolo(all, size);
+  const std::vector<int> ranks = with_tombolo ? *with_tombolo : all_ranks(size);
   if (host().Group_incl(world, static_cast<int>(ranks.size()), ranks.data(), &marked) ==
       MPI_SUCCESS)
-    all.groups.push_back({marked, marks_are_seen(all, size) ? Company::known : Company::assumed});
+    all.groups.push_back({marked, with_tombolo ? Company::known : Company::assumed});
   host().Group_free(&world);
 }
 
@@ -95,9 +109,8 @@ void look_at_world(Members& all) {
 bool is_part_of(MPI_Group part, MPI_Group whole) {
   int size = 0;
   if (host().Group_size(part, &size) != MPI_SUCCESS) return false;
-  std::vector<int> ranks(static_cast<std::size_t>(size));
+  const std::vector<int> ranks = all_ranks(size);
   std::vector<int> there(ranks.size(), MPI_UNDEFINED);
-  std::iota(ranks.begin(), ranks.end(), 0);
   return host().Group_translate_ranks(part, size, ranks.data(), whole, there.data()) ==
              MPI_SUCCESS &&
          std::find(there.begin(), there.end(), MPI_UNDEFINED) == there.end();
@@ -123,33 +136,56 @@ void announce_process() {
   all.world = runtime::world_name();
   if (!all.world.name.empty() && all.marks.ok())
     (void)all.mark.take(mark_of(all.world, all.world.rank));
+  // On several hosts.
+  if (all.world.size > all.world.here) all.has_key = put_key(all.world);
 }
 
 void note_world() {
   Members& all = members();
   const std::lock_guard guard(all.mutex);
   all.has_world = true;
+  if (all.has_key) all.key_holders = key_holders(all.world);
 }
 
 const runtime::WorldName& own_world() { return members().world; }
 
-Company company_of(MPI_Comm comm) {
-  Members& all = members();
-  const std::lock_guard guard(all.mutex);
-  // Open MPI says that MPI is initialized where a session is.
-  if (!job().has_world() || (all.announced && !all.has_world)) return Company::assumed;
+namespace {
+
+// Of an earlier question, about this communicator or the one that it is a duplicate of.
+std::optional<Company> company_noted(Members& all, MPI_Comm comm) {
   if (all.key == MPI_KEYVAL_INVALID)
     host().Comm_create_keyval(copied_to_duplicates, not_destroyed, &all.key, nullptr);
   void* value = nullptr;
   int found = 0;
-  if (all.key != MPI_KEYVAL_INVALID &&
-      host().Comm_get_attr(comm, all.key, static_cast<void*>(&value), &found) == MPI_SUCCESS &&
-      found != 0)
-    return *static_cast<const Company*>(value);
-  const Company company = most_of_groups(all, comm);
+  if (all.key == MPI_KEYVAL_INVALID ||
+      host().Comm_get_attr(comm, all.key, static_cast<void*>(&value), &found) != MPI_SUCCESS ||
+      found == 0)
+    return {};
+  return *static_cast<const Company*>(value);
+}
+
+void note(const Members& all, MPI_Comm comm, Company company) {
   if (all.key != MPI_KEYVAL_INVALID)
     host().Comm_set_attr(comm, all.key, &values.at(static_cast<std::size_t>(company)));
+}
+
+}  // namespace
+
+Company company_of(MPI_Comm comm) {
+  Members& all = members();
+  const std::lock_guard guard(all.mutex);
+  if (const auto noted = company_noted(all, comm)) return *noted;
+  // Open MPI says that MPI is initialized where a session is.
+  if (!job().has_world() || (all.announced && !all.has_world)) return Company::assumed;
+  const Company company = most_of_groups(all, comm);
+  note(all, comm, company);
   return company;
+}
+
+void note_all_have_answered(MPI_Comm comm) {
+  Members& all = members();
+  const std::lock_guard guard(all.mutex);
+  note(all, comm, Company::called);
 }
 
 void note_all_have_tombolo(MPI_Comm inter) {

@@ -5,14 +5,16 @@
 //
 // A process with Tombolo leaves a mark on its host before it initializes the MPI. The host MPI's
 // initialization lets none return before all of the world on one host have begun it, so that a
-// process of a world whose mark is missing has no Tombolo. Processes of other worlds are known by
-// their parents' and children's agreement (spawning.h). Where marks say nothing of a world, because
-// it has no name or is on several hosts, all of its processes are assumed to have Tombolo.
+// process of a world whose mark is missing has no Tombolo. In a world over several hosts the marks
+// are keys in the launcher's store (key_holders.h). Processes of other worlds are known by
+// their parents' and children's agreement (spawning.h). Where neither says anything of a world,
+// because its launcher has no such store or does not name it, all of its processes are assumed to
+// have Tombolo, and a line tells of those that do not answer (roll_call.h).
 //
 // Invariants: WT1 each of the groups that are kept holds processes with Tombolo only, and is kept
 //                 by all its members. So where the members of a communicator are all in such a
 //                 group, all of them know it, and else none finds one.
-//             WT2 the answer for a communicator never changes.
+//             WT2 the answer for a communicator never changes, but from assumed to called.
 // Thread safety: any thread; announce_process() before all else.
 #pragma once
 
@@ -23,9 +25,10 @@
 
 namespace tombolo::mpi {
 
-// Called in front of the MPI's initialization. It calls no MPI.
+// Called in front of the MPI's initialization, by MPI_Init or a session. It calls no MPI.
 void announce_process();
-// Behind MPI_Init, without which there is no MPI_COMM_WORLD: not by a session alone.
+// Behind MPI_Init, without which there is no MPI_COMM_WORLD: not by a session alone. Where it is on
+// several hosts, those of its processes that are announced learn of each other.
 void note_world();
 // The name of the world, as it was in front of the initialization.
 const runtime::WorldName& own_world();
@@ -33,10 +36,13 @@ const runtime::WorldName& own_world();
 enum class Company : std::uint8_t {
   without,  // some have no Tombolo, or may have none
   assumed,  // all are taken to have it: a window may rely on it, since no other way is left
+  called,   // as assumed, and all have answered for this communicator
   known,    // all have it
 };
 // Of an intracommunicator; local. Cheap when it is asked again.
 Company company_of(MPI_Comm comm);
+// With assumed company, by all processes: they have answered each other.
+void note_all_have_answered(MPI_Comm comm);
 // Both groups of an intercommunicator, of which all processes have agreed.
 void note_all_have_tombolo(MPI_Comm inter);
 

@@ -138,7 +138,8 @@ class Offer {
     const std::string& launcher = own_world().launcher;
     if (environment_key() != nullptr)
       name_ = random_offer();
-    else if (!launcher.empty() && company_of(MPI_COMM_WORLD) == Company::known)
+    else if (!launcher.empty() && own_world().here == own_world().size &&
+             company_of(MPI_COMM_WORLD) == Company::known)
       name_ = offer_by_number(launcher, sum(processes));
     if (name_.empty() || !marks_.ok()) return;
     // Another spawn of as many children has it until they have started: all that take part in that
@@ -279,9 +280,9 @@ int initialize(const std::function<int()>& call) {
   Child child;
   prepare_for_parents(child);
   const int result = call();
-  if (result != MPI_SUCCESS) return result;
+  if (result != MPI_SUCCESS || !check_host().ok()) return result;
   note_world();
-  if (check_host().ok()) meet_parents(child);
+  meet_parents(child);
   return result;
 }
 

@@ -23,6 +23,7 @@
 #include "host/processes/taken_output.h"
 #include "mpi/processes/job.h"
 #include "mpi/processes/members.h"
+#include "mpi/processes/roll_call.h"
 #include "mpi/windows/findings.h"
 #include "mpi/windows/mpi_exchange.h"
 #include "mpi/windows/mpi_window.h"
@@ -525,10 +526,15 @@ bool create_window(const Creation& creation, int& result) {
   if (host().Comm_test_inter(creation.comm, &inter) != MPI_SUCCESS || inter != 0) return false;
   std::shared_ptr<Team> team = Team::of(creation.comm);
   // One without would wait for the others in the host's creation, and they for it here.
-  if (team == nullptr && company_of(creation.comm) == Company::without) {
+  const Company company = team == nullptr ? company_of(creation.comm) : Company::known;
+  if (company == Company::without) {
     job().count_forwarded("processes without Tombolo, or of a program started apart",
                           !has_own_memory(creation.flavor));
     return false;
+  }
+  if (company == Company::assumed) {
+    call_the_roll(creation.comm, creation.call);
+    note_all_have_answered(creation.comm);
   }
   return Creator(creation, std::move(team)).run(result);
 }

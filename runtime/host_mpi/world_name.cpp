@@ -2,9 +2,9 @@
 #include "runtime/host_mpi/world_name.h"
 
 #include <fmt/format.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -28,34 +28,18 @@ constexpr Option pmi_socket{.variable = "PMI_FD"};
 constexpr Option pmi_rank{.variable = "PMI_RANK"};
 constexpr Option pmi_size{.variable = "PMI_SIZE"};
 constexpr Option pmi_spawned{.variable = "PMI_SPAWNED"};
-constexpr Option hydra_control{.variable = "HYDI_CONTROL_FD"};  // MPICH's own launcher alone
+constexpr Option pmi_port{.variable = "PMI_PORT"};  // mpiexec -pmi-port
+constexpr Option pmi_id{.variable = "PMI_ID"};      // the rank there
+constexpr Option pmi_debug{.variable = "PMI_DEBUG"};
+constexpr Option universe_size{.variable = "MPI_UNIVERSE_SIZE"};
+constexpr Option appnum{.variable = "MPI_APPNUM"};
+// Of MPICH's own launcher alone; another one may speak otherwise over a socket of this name.
+constexpr Option hydra_local{.variable = "MPI_LOCALNRANKS"};
 
 std::optional<int> number_of(const Option& option) {
   const auto number = number_in(text_of(option));
   if (!number || *number > INT32_MAX) return {};
   return static_cast<int>(*number);
-}
-
-// A line of PMI 1 and the answer to it; empty if there is none.
-std::string ask(int socket, std::string_view line) {
-  if (send(socket, line.data(), line.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(line.size()))
-    return {};
-  std::string answer;
-  for (char c = 0; answer.size() < 4096 && read(socket, &c, 1) == 1; answer += c)
-    if (c == '\n') return answer;
-  return {};
-}
-
-// The store of keys, which is the world's own. The launcher answers the MPI's own greeting later as
-// if there had been none.
-std::string key_store(int socket) {
-  constexpr std::string_view before = "kvsname=";
-  if (ask(socket, "cmd=init pmi_version=1 pmi_subversion=1\n").empty()) return {};
-  const std::string answer = ask(socket, "cmd=get_my_kvsname\n");
-  const std::size_t found = answer.find(before);
-  if (found == std::string::npos) return {};
-  const std::size_t start = found + before.size();
-  return answer.substr(start, answer.find_first_of(" \n", start) - start);
 }
 
 // A store is called "kvs_PROCESS_WORLD_NUMBER_HOST", by the launcher's first process and its host.
@@ -78,27 +62,50 @@ std::string server_of_pmix() {
   return {};
 }
 
-void name_by_pmi(WorldName& world, int socket, int rank) {
-  const std::string store = key_store(socket);
-  if (store.empty()) return;
-  world.name = "pmi " + store;
-  world.rank = rank;
-  world.launcher = launcher_of(store);
-  world.spawned = is_set(pmi_spawned) ? number_of(pmi_size).value_or(0) : 0;
+// A launcher's process may have the same number in another namespace of them.
+std::string process_namespace() {
+  std::array<char, 64> text{};
+  const ssize_t size = readlink("/proc/self/ns/pid", text.data(), text.size());
+  return {text.data(), size > 0 ? static_cast<std::size_t>(size) : 0};
 }
+
+void name_by_pmi(WorldName& world, int socket, int rank) {
+  world.keys = KeyStore::behind(socket);
+  if (world.keys.name().empty()) return;
+  world.name = "pmi " + world.keys.name();
+  world.rank = rank;
+  world.size = number_of(pmi_size).value_or(0);
+  world.launcher = launcher_of(world.keys.name());
+  world.spawned = is_set(pmi_spawned) ? world.size : 0;
+}
+
+// All of its processes are on this host. It calls its stores by its own process and the world.
+void name_by_forks(WorldName& world, int socket, int rank) {
+  name_by_pmi(world, socket, rank);
+  if (world.name.empty()) return;
+  world.name += " " + process_namespace();
+  world.here = world.size;
+}
+
+bool is_gforker() { return is_set(pmi_debug) && is_set(universe_size) && is_set(appnum); }
 
 }  // namespace
 
 WorldName world_name() {
   WorldName world;
   world.here = static_cast<int>(processes_here());
+  const auto socket = number_of(pmi_socket);
   if (const auto rank = number_of(pmix_rank); rank && is_set(pmix_namespace)) {
     world.rank = *rank;
     world.name = fmt::format("pmix {} {} {}", server_of_pmix(), text_of(pmix_folder),
                              text_of(pmix_namespace));
-  } else if (const auto socket = number_of(pmi_socket), by_pmi = number_of(pmi_rank);
-             socket && by_pmi && is_set(hydra_control)) {
+  } else if (const auto by_pmi = number_of(pmi_rank); socket && by_pmi && is_set(hydra_local)) {
     name_by_pmi(world, *socket, *by_pmi);
+  } else if (socket && by_pmi && is_gforker()) {
+    name_by_forks(world, *socket, *by_pmi);
+  } else if (const auto id = number_of(pmi_id); id && is_set(pmi_port) && is_set(hydra_local)) {
+    world.rank = *id;
+    world.name = "pmi at " + text_of(pmi_port);  // a port for each world and host
   }
   return world;
 }

@@ -22,8 +22,8 @@ class World : public ::testing::Test {
     for (const char* name :
          {"PMIX_NAMESPACE", "PMIX_RANK", "PMIX_SERVER_TMPDIR", "PMIX_SERVER_URI41",
           "PMIX_SERVER_URI4", "PMIX_SERVER_URI3", "PMIX_SERVER_URI2", "PMIX_SERVER_URI21", "PMI_FD",
-          "PMI_RANK", "PMI_SIZE", "PMI_SPAWNED", "HYDI_CONTROL_FD", "MPI_LOCALNRANKS",
-          "OMPI_COMM_WORLD_LOCAL_SIZE"})
+          "PMI_RANK", "PMI_SIZE", "PMI_SPAWNED", "PMI_PORT", "PMI_ID", "PMI_DEBUG", "MPI_APPNUM",
+          "MPI_UNIVERSE_SIZE", "MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"})
       unsetenv(name);
   }
   void TearDown() override {
@@ -62,7 +62,7 @@ class World : public ::testing::Test {
 
 TEST_F(World, HasNoNameWithoutALauncher) {
   EXPECT_EQ(world_name().name, "");
-  setenv("HYDI_CONTROL_FD", "7", 1);
+  setenv("MPI_LOCALNRANKS", "2", 1);
   setenv("PMI_FD", "12345", 1);  // none that is open
   setenv("PMI_RANK", "1", 1);
   EXPECT_EQ(world_name().name, "");
@@ -106,12 +106,14 @@ TEST_F(World, IsNamedByMpichsLaunchersKeys) {
     answer(socket_of_launcher().second, {"cmd=response_to_init rc=0\n", store});
     return world_name();
   };
-  setenv("HYDI_CONTROL_FD", "7", 1);
+  setenv("MPI_LOCALNRANKS", "2", 1);
   setenv("PMI_RANK", "1", 1);
   setenv("PMI_SIZE", "2", 1);
   const WorldName first = asked("cmd=my_kvsname kvsname=kvs_47_0_11_here rc=0\n");
   EXPECT_EQ(first.name, "pmi kvs_47_0_11_here");
   EXPECT_EQ(first.rank, 1);
+  EXPECT_EQ(first.here, 2);
+  EXPECT_EQ(first.size, 2);
   EXPECT_EQ(first.spawned, 0);
   setenv("PMI_SPAWNED", "1", 1);
   const WorldName spawned = asked("cmd=my_kvsname rc=0 kvsname=kvs_47_1_12_here\n");
@@ -122,6 +124,47 @@ TEST_F(World, IsNamedByMpichsLaunchersKeys) {
   EXPECT_NE(asked("cmd=my_kvsname kvsname=kvs_47_0_11_there\n").launcher, first.launcher);
   EXPECT_EQ(asked("cmd=my_kvsname kvsname=another\n").launcher, "");
   EXPECT_EQ(asked("cmd=my_kvsname rc=1\n").name, "");
+}
+
+// A key that is not there, as Hydra of MPICH 5 and of MPICH 4 answers.
+TEST_F(World, HasKeysInTheLaunchersStore) {
+  answer(socket_of_launcher().second,
+         {"cmd=response_to_init rc=0\n", "cmd=my_kvsname rc=0 kvsname=kvs_47_0_11_here\n",
+          "cmd=put_result rc=0\n", "cmd=put_result rc=-1 msg=duplicate_key\n",
+          "cmd=get_result rc=0 value=1\n", "cmd=get_result rc=1\n",
+          "cmd=get_result rc=-1 msg=key_1_not_found value=unknown\n"});
+  setenv("MPI_LOCALNRANKS", "2", 1);
+  setenv("PMI_RANK", "1", 1);
+  setenv("PMI_SIZE", "4", 1);
+  const WorldName world = world_name();
+  EXPECT_EQ(world.size, 4);
+  EXPECT_TRUE(world.keys.put("first"));
+  EXPECT_FALSE(world.keys.put("first"));
+  EXPECT_TRUE(world.keys.has("first"));
+  EXPECT_FALSE(world.keys.has("second"));
+  EXPECT_FALSE(world.keys.has("second"));
+}
+
+TEST_F(World, IsNamedByTheStoreOfALauncherThatForksAll) {
+  answer(socket_of_launcher().second,
+         {"cmd=response_to_init rc=0\n", "cmd=my_kvsname kvsname=kvs_47_0\n"});
+  for (const char* variable : {"PMI_DEBUG", "MPI_APPNUM", "PMI_RANK"}) setenv(variable, "0", 1);
+  setenv("PMI_SIZE", "3", 1);
+  setenv("MPI_UNIVERSE_SIZE", "-1", 1);
+  const WorldName world = world_name();
+  EXPECT_TRUE(world.name.starts_with("pmi kvs_47_0 pid:[")) << world.name;
+  EXPECT_EQ(world.here, 3);
+  EXPECT_EQ(world.launcher, "");
+}
+
+TEST_F(World, IsNamedByThePortOfMpichsLauncher) {
+  setenv("PMI_PORT", "here:35035", 1);
+  setenv("PMI_ID", "1", 1);
+  EXPECT_EQ(world_name().name, "") << "another launcher";
+  setenv("MPI_LOCALNRANKS", "2", 1);
+  EXPECT_EQ(world_name().name, "pmi at here:35035");
+  EXPECT_EQ(world_name().rank, 1);
+  EXPECT_EQ(world_name().here, 2);
 }
 
 TEST_F(World, HasNoNameUnderAnotherLauncherWithASocket) {
