@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -145,9 +146,10 @@ class Offer {
     // Another spawn of as many children has it until they have started: all that take part in that
     // one are there already. No limit ends the wait: the children could not tell, without an offer
     // of their own, that the other one's is not for them.
-    for (int ms = 0; mark_.take(name_) == host::Taken::by_another; ++ms) {
+    const auto start = std::chrono::steady_clock::now();
+    while (mark_.take(name_) == host::Taken::by_another) {
       usleep(1000);
-      if (ms == 10000)
+      if (std::chrono::steady_clock::now() - start > std::chrono::seconds(10))
         job().reports().own_once(
             "MPI_Comm_spawn: waits for another spawn of as many children under this mpiexec, whose "
             "children have not all called MPI_Init yet");
