@@ -110,9 +110,9 @@ PROTOCOL = re.compile(
     r"|\bdirectory_\s*\.\s*(?:set_keeper|clear_keeper|mark_cleared|lock|unlock|raise_version)\s*\("
     r"|\bnotices_?\s*\.\s*append\s*\("
     r"|\bsender_\s*\.\s*(?:send|keep|try_keep|mark_cleared|announce|announce_to_some|give_back|give_back_changed)\s*\("
-    r"|(?<=TOMBOLO_TRY\()(?:wait_for_all|send_stores|end_region|end_part|tell_all|append_told|find_readers"
-    r"|drop_old|apply_updates|collect|bring_home|ask)\s*\("
-    r"|(?:(?<=return )|(?<=\? ))(?:tell_all|append_told|end_region|drop_old)\s*\("
+    r"|(?<=TOMBOLO_TRY\()(?:self\(\)\.)?(?:wait_for_all|send_stores|end_region|end_part|tell_of_spans|append_told"
+    r"|find_readers|catch_up|drop_old|apply_updates|collect|bring_home|ask)\s*\("
+    r"|(?:(?<=return )|(?<=\? ))(?:self\(\)\.)?(?:send_stores|tell_of_spans|append_told|end_region|drop_old)\s*\("
     r"|(?<=    )drop_all_old\s*\(|(?:(?<=    )|(?<=\) )|(?<== ))raise\s*\("
 )
 # The steps of a page store, in dsm/pages/, likewise.
@@ -184,7 +184,7 @@ FLAGS = ("-std=c++20", "-O1", "-w")
 # A twin may wait for ever: a killed run of this tool takes it along.
 DIES_WITH_US = ("setpriv", "--pdeathsig", "KILL")
 # On the machine, or on none.
-TESTS = ("*stale*:Recorded.*:RegionalPages.*:RegionalSteps.*:PageSend.*:PageFetchTest.*:ReaderNoticesTest.*"
+TESTS = ("*stale*:Recorded.*:RegionalPages.*:RegionalSteps.*:ReleaseSteps.*:PageSend.*:PageFetchTest.*:ReaderNoticesTest.*"
          ":Scheduled.*:*userfault:*protection:UnfinishedInstruction.*:ConditionTest.*:PartialBarrierTest.*"
          ":CoreMemory.*:PagedMemoryTest.*:Waited.*:PagesInPlace.*:PartialReductionTest.*:AtomicChange.*"
          ":InstrumentedCodeTest.*"

@@ -173,7 +173,7 @@ def test_each_process_tells_its_counts_and_all_their_hottest_pages():
     lines = outcome.stderr.splitlines()
     told = [line for line in lines if line.startswith("tombolo: stats ")]
     assert [line.split()[2] for line in told] == ["rank=0", "rank=1", "rank=2"]
-    assert all(" machine=stale transport=window protocol=regional dsm_read_faults=" in line for line in told)
+    assert all(" machine=stale transport=window protocol=release dsm_read_faults=" in line for line in told)
     pages = [line for line in lines if line.startswith("tombolo: page ")]
     assert 1 <= len(pages) <= 10
     assert re.search(r" threads=(0,)?1,2 ", pages[0]), pages[0]

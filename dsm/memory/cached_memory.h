@@ -4,8 +4,7 @@
 //
 // Invariants: CHM1 the variables that the program has at the start are the first stores of its
 //                  first thread: the others see them as all that was stored before they started.
-//             CHM2 spans tell all (dsm/protocol/shape.h): a program of Pthreads knows of no
-//                  regions.
+//             CHM2 the protocol is release.h: a program of Pthreads knows of no regions.
 //             CHM3 calls of a memory run on a stack that is no page of it (off_stack_memory.h).
 // Thread safety: as ProgramMemories.
 #pragma once

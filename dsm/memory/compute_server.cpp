@@ -25,7 +25,8 @@ Status ComputeServer::choose(int size, bool in_place) {
                         .cache_bytes = settings.cache_bytes,
                         .threads = static_cast<Thread>(size) - settings.servers,
                         .servers = settings.servers,
-                        .locks = settings.locks},
+                        .locks = settings.locks,
+                        .tuning = settings.tuning},
                        shape_));
   if (settings.transport == TransportKind::map) {
     if (!runtime::served(machine).traits().coherent)
@@ -42,7 +43,9 @@ Status ComputeServer::choose(int size, bool in_place) {
   }
   if (settings.transport == TransportKind::mpi) return choose_between_hosts();
   shape_.in_place = in_place;
-  kind_ = paged_kind(machine, settings.protocol);
+  kind_ = paged_kind(machine, settings.protocol == ProtocolKind::sequential
+                                  ? PageProtocol::sequential
+                                  : PageProtocol::regional);
   return {};
 }
 
@@ -85,7 +88,7 @@ Status ComputeServer::choose_between_hosts() {
     return Status::unsupported(
         "protocol sequential needs threads that answer each other while they compute, which "
         "transport mpi does not have; use regional, or transport window");
-  kind_ = remote_kind();
+  kind_ = remote_kind(PageProtocol::regional);
   return {};
 }
 

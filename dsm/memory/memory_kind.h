@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 
@@ -20,6 +21,10 @@
 #include "runtime/engines/engines.h"
 
 namespace tombolo::dsm {
+
+// How the copies of pages are kept consistent: as the user asks for it (ProtocolKind), or, for
+// unchanged programs of Pthreads, by release.h.
+enum class PageProtocol : std::uint8_t { regional, sequential, release };
 
 class MemoryKind {
  public:
@@ -49,8 +54,8 @@ class MemoryKind {
 
 // On a coherent machine.
 std::unique_ptr<MemoryKind> mapped_kind(runtime::MachineChoice machine);
-std::unique_ptr<MemoryKind> paged_kind(runtime::MachineChoice machine, ProtocolKind protocol);
-// The same between hosts, with the protocol `regional`.
-std::unique_ptr<MemoryKind> remote_kind();
+std::unique_ptr<MemoryKind> paged_kind(runtime::MachineChoice machine, PageProtocol protocol);
+// The same between hosts; `sequential` is not there.
+std::unique_ptr<MemoryKind> remote_kind(PageProtocol protocol);
 
 }  // namespace tombolo::dsm

@@ -7,6 +7,7 @@
 #include "dsm/memory/process_interrupter.h"
 #include "dsm/pages/fault_pages.h"
 #include "dsm/protocol/regional.h"
+#include "dsm/protocol/release.h"
 #include "dsm/protocol/sequential.h"
 #include "dsm/transport/core_transport.h"
 #include "dsm/transport/counting.h"
@@ -47,13 +48,14 @@ class PagedKind final : public MemoryKind {
 
 }  // namespace
 
-std::unique_ptr<MemoryKind> paged_kind(runtime::MachineChoice machine, ProtocolKind protocol) {
+std::unique_ptr<MemoryKind> paged_kind(runtime::MachineChoice machine, PageProtocol protocol) {
   std::unique_ptr<MemoryKind> kind;
   runtime::with_core(machine, [&]<class C>() {
-    if (protocol == ProtocolKind::sequential)
-      kind = std::make_unique<PagedKind<C, Sequential>>();
-    else
-      kind = std::make_unique<PagedKind<C, Regional>>();
+    switch (protocol) {
+      case PageProtocol::regional: kind = std::make_unique<PagedKind<C, Regional>>(); break;
+      case PageProtocol::sequential: kind = std::make_unique<PagedKind<C, Sequential>>(); break;
+      case PageProtocol::release: kind = std::make_unique<PagedKind<C, Release>>(); break;
+    }
   });
   return kind;
 }

@@ -55,7 +55,8 @@ Status PagedMemories::make(const MemoryPlan& plan) {
                         .cache_bytes = *settings_.cache_bytes,
                         .threads = plan_.threads,
                         .servers = settings_.memory_servers,
-                        .locks = plan_.locks},
+                        .locks = plan_.locks,
+                        .tuning = settings_.tuning},
                        shape_));
   shape_.in_place = can_lie_in_place(settings_.options, plan_.at.size(), plan_.threads);
   // That nothing else lies there; enter() takes the place of the reservation.
@@ -65,7 +66,7 @@ Status PagedMemories::make(const MemoryPlan& plan) {
   if (settings_.records.any())
     TOMBOLO_TRY(ProcessRecords::make(settings_.records, plan_.threads, records_));
   kind_ = paged_kind({settings_.options.machine, settings_.options.native_atomics()},
-                     ProtocolKind::regional);
+                     PageProtocol::release);
   return make_homes();
 }
 
@@ -137,7 +138,7 @@ void PagedMemories::tell_counts(Thread memory_servers) {
     const std::array facts{
         runtime::Counters::Fact{"machine", std::string(name(settings_.options.machine))},
         runtime::Counters::Fact{"transport", "window"},
-        runtime::Counters::Fact{"protocol", "regional"}};
+        runtime::Counters::Fact{"protocol", "release"}};
     records_->tell(facts, reinterpret_cast<std::uint64_t>(plan_.at.data()),
                    held_pages(memory_servers));
   });

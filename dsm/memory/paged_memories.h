@@ -27,6 +27,7 @@ class PagedMemories final : public ProgramMemories {
     WantedRecords records{};
     std::optional<std::uint64_t> cache_bytes{};  // of each thread
     Thread memory_servers = 0;                   // as ProgramMemories
+    Tuning tuning{};
     // As MissHandler::fail().
     void (*give_up)(const Status&) = nullptr;
   };

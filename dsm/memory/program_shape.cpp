@@ -28,8 +28,7 @@ const ProgramNeeds needs_of_calls{.of_program = "",
                                   .memory = options::dsm_memory,
                                   .fewest_cached_pages = 8,
                                   .updates = Shape{}.updates,
-                                  .streams_in_cache = 4,
-                                  .spans_tell_all = false};
+                                  .streams_in_cache = 4};
 
 // The buffers of one system call are open together (system_calls.h), and the pages of the
 // instructions around it. Each release names the pages it has changed to all: the logs of locks are
@@ -38,8 +37,7 @@ const ProgramNeeds needs_of_pthreads{.of_program = " for a program of Pthreads",
                                      .memory = options::dsm_heap,
                                      .fewest_cached_pages = 256,
                                      .updates = 16,
-                                     .streams_in_cache = 16,
-                                     .spans_tell_all = true};
+                                     .streams_in_cache = 16};
 
 Status shape_of(const ProgramNeeds& needs, const SizesOfProgram& sizes, Shape& out) {
   const std::uint64_t page = host::page_bytes();
@@ -64,7 +62,7 @@ Status shape_of(const ProgramNeeds& needs, const SizesOfProgram& sizes, Shape& o
          .updates = needs.updates,
          .read_ahead = static_cast<std::uint32_t>(
              std::min<std::uint64_t>(read_ahead, cached / needs.streams_in_cache)),
-         .spans_tell_all = needs.spans_tell_all};
+         .tuning = sizes.tuning};
   return {};
 }
 

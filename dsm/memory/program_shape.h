@@ -23,7 +23,6 @@ struct ProgramNeeds {
   std::uint32_t updates;  // as Shape
   // A cache holds as many streams of pages that are read ahead.
   std::uint32_t streams_in_cache;
-  bool spans_tell_all;  // as Shape
 };
 extern const ProgramNeeds needs_of_calls;     // of tombolo/dsm.h
 extern const ProgramNeeds needs_of_pthreads;  // of Pthreads, unchanged
@@ -34,6 +33,7 @@ struct SizesOfProgram {
   Thread threads = 1;
   Thread servers = 0;
   Lock locks = 1;
+  Tuning tuning{};
 };
 // Errors: bad_configuration for a cache that is too small, and a memory that is too large.
 Status shape_of(const ProgramNeeds& needs, const SizesOfProgram& sizes, Shape& out);

@@ -45,6 +45,7 @@ constexpr WordIndex words = first_of_conditions + locks * Condition::words_neede
 // A ProgramMemory with the calls of ProgramThread.
 class ServerThread {
  public:
+  static constexpr bool tells_all = false;  // as programs of tombolo/dsm.h have it
   ServerThread(ProgramMemory& memory, const Shape& shape) : memory_(memory), shape_(shape) {
     for (Lock lock = 0; lock < locks; ++lock)
       conditions_.emplace_back(memory, first_of_conditions + lock * Condition::words_needed);
@@ -118,12 +119,7 @@ class WordScore {
   bool in_order_;
 };
 
-// Spans of programs of tombolo/dsm.h do not tell all.
-Shape shape_of(std::uint64_t seed) {
-  Shape shape = drawn(seed, page_bytes, more_pages);
-  shape.spans_tell_all = false;
-  return shape;
-}
+Shape shape_of(std::uint64_t seed) { return drawn(seed, page_bytes, more_pages); }
 
 void run_programs(ProgramMemory& memory, const Settings& chosen, std::uint64_t first) {
   ServerThread thread(memory, shape_of(first));

@@ -2,10 +2,12 @@
 // Purpose: the transport `mpi`: pages have homes at processes of other hosts.
 #include <utility>
 
+#include "base/check.h"
 #include "dsm/memory/memory_kind.h"
 #include "dsm/memory/paged_memory.h"
 #include "dsm/pages/fault_pages.h"
 #include "dsm/protocol/regional.h"
+#include "dsm/protocol/release.h"
 #include "dsm/transport/core_transport.h"
 #include "dsm/transport/counting.h"
 #include "dsm/transport/mpi/one_sided_core.h"
@@ -13,9 +15,10 @@
 namespace tombolo::dsm {
 namespace {
 
+template <template <class, class> class Protocol>
 class RemoteKind final : public MemoryKind {
   using Transport = CoreTransport<OneSidedCore>;
-  using Memory = PagedMemory<Counting<Transport>, FaultPages, Regional>;
+  using Memory = PagedMemory<Counting<Transport>, FaultPages, Protocol>;
 
  public:
   Sizes sizes(const Shape& shape, WordIndex words, Thread self) const override {
@@ -39,6 +42,10 @@ class RemoteKind final : public MemoryKind {
 
 }  // namespace
 
-std::unique_ptr<MemoryKind> remote_kind() { return std::make_unique<RemoteKind>(); }
+std::unique_ptr<MemoryKind> remote_kind(PageProtocol protocol) {
+  TOMBOLO_CHECK(protocol != PageProtocol::sequential, "pages between hosts: no protocol sequential");
+  if (protocol == PageProtocol::release) return std::make_unique<RemoteKind<Release>>();
+  return std::make_unique<RemoteKind<Regional>>();
+}
 
 }  // namespace tombolo::dsm

@@ -27,7 +27,8 @@ Status RemoteMemories::prepare() {
                         .cache_bytes = settings_.cache_bytes,
                         .threads = plan_.threads,
                         .servers = settings_.memory_servers,
-                        .locks = plan_.locks},
+                        .locks = plan_.locks,
+                        .tuning = settings_.tuning},
                        shape_));
   if (!has_thread()) return {};
   TOMBOLO_TRY(can_cache_pages());
@@ -57,8 +58,7 @@ Observer RemoteMemories::observer() {
 void RemoteMemories::tell_counts(Thread /*memory_servers*/) {
   if (settings_.statistics == runtime::Statistics::off || !has_thread()) return;
   using runtime::Counters;
-  const std::array facts{Counters::Fact{"transport", "mpi"},
-                         Counters::Fact{"protocol", "regional"}};
+  const std::array facts{Counters::Fact{"transport", "mpi"}, Counters::Fact{"protocol", "release"}};
   CountLines lines(settings_.statistics, facts);
   lines.add("rank", self(), runtime::counters());
   lines.tell(STDERR_FILENO);

@@ -25,12 +25,13 @@ class RemoteMemories final : public ProgramMemories {
     runtime::Statistics statistics = runtime::Statistics::off;
     std::uint64_t cache_bytes = 0;  // of each thread
     Thread memory_servers = 0;      // of the job's processes
+    Tuning tuning{};
     // As MissHandler::fail().
     void (*give_up)(const Status&) = nullptr;
   };
   // The job outlives it.
   RemoteMemories(OneSided& job, const Settings& settings)
-      : job_(job), settings_(settings), kind_(remote_kind()) {}
+      : job_(job), settings_(settings), kind_(remote_kind(PageProtocol::release)) {}
 
   Status make(const MemoryPlan& plan) override;
   Status enter(Thread thread, std::unique_ptr<ProgramMemory>& out) override;

@@ -15,6 +15,7 @@ namespace tombolo::dsm {
 
 // Trivially copyable: all processes take those of process 0.
 struct Settings : DsmOptions {
+  Tuning tuning{};
   Lock locks = 1024;
   WordIndex words = 4096;
   bool timed = false;   // waits are timed, and pages are counted one by one

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: random programs (dsm/testing/random_program.h) whose loads and stores are plain accesses
-// that meet page faults: each mechanism, under both protocols, on every machine of threads.
+// that meet page faults: each mechanism, under all protocols, on every machine of threads.
 // Thread safety: -
 #include <string>
 
@@ -24,8 +24,10 @@ struct FaultCase {
 template <class... Machines>
 struct FaultCasesOf {
   using type = ::testing::Types<FaultCase<Machines, Regional, FaultMechanism::userfault>...,
+                                FaultCase<Machines, Release, FaultMechanism::userfault>...,
                                 FaultCase<Machines, Sequential, FaultMechanism::userfault>...,
                                 FaultCase<Machines, Regional, FaultMechanism::protection>...,
+                                FaultCase<Machines, Release, FaultMechanism::protection>...,
                                 FaultCase<Machines, Sequential, FaultMechanism::protection>...>;
 };
 using FaultCases = AllMachines::apply<FaultCasesOf>::type;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Purpose: a consistency protocol as a concept: the calls by which a page store, and the
-// synchronization calls of a program, drive it. Two satisfy it: regional.h and sequential.h.
+// synchronization calls of a program, drive it. Three satisfy it: regional.h, release.h and
+// sequential.h.
 //
 // Invariants: DCN1 all threads use one protocol, and call barrier(), reduce() and close() together.
 // Thread safety: one thread for each protocol.

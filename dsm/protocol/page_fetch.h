@@ -20,9 +20,9 @@
 //                  of others meanwhile, which are no page. Then its version is raised before its
 //                  mutex is free (DPS2): a page that has neither a keeper nor another version
 //                  behind the get was the page all the time, and any other is got again.
-//             DPF5 where spans tell all, pages are patched by notices, which others than the next
-//                  holder of a lock read: a page that was got with bytes of later versions than the
-//                  next one would have older ones after its patch. It is got again.
+//             DPF5 where pages are patched by notices (release.h), others than the next holder of a
+//                  lock read these: a page that was got with bytes of later versions than the next
+//                  one would have older ones after its patch. It is got again.
 //             DPF6 a page that others change again and again is got under its mutex after a few
 //                  tries, where its version is raised (DPS2): a reader comes to an end.
 // Thread safety: one thread for each object.
@@ -42,8 +42,14 @@ template <Transport T, PageStore S>
 class PageFetch {
  public:
   using Core = typename T::Core;
-  PageFetch(T& transport, S& store, PageDirectory<Core>& directory, ReaderNotices<Core>& readers)
-      : transport_(transport), store_(store), directory_(directory), readers_(readers) {}
+  // `patched`: pages are patched by notices (DPF5).
+  PageFetch(T& transport, S& store, PageDirectory<Core>& directory, ReaderNotices<Core>& readers,
+            bool patched)
+      : transport_(transport),
+        store_(store),
+        directory_(directory),
+        readers_(readers),
+        looks_again_(patched || store.in_place()) {}
 
   // Into a store that has room, as all of these.
   Status fetch(Page page) { return fetch_run(page, 1, false); }
@@ -141,8 +147,7 @@ class PageFetch {
   // DPF4, DPF5. The version comes last: a keeper that has gone before has raised it.
   bool is_as_then(Page page, std::uint64_t version) {
     if (store_.in_place() && directory_.keeper(page)) return false;
-    const bool looks = store_.in_place() || transport_.shape().spans_tell_all;
-    return !looks || directory_.version(page) == version;
+    return !looks_again_ || directory_.version(page) == version;
   }
 
   // From its keeper, or from its home if it has none (any more). Under the mutex the page is not
@@ -183,7 +188,8 @@ class PageFetch {
   S& store_;
   PageDirectory<Core>& directory_;
   ReaderNotices<Core>& readers_;
-  PageBytes buffer_;  // of neighbours, as `versions_`
+  const bool looks_again_;  // whether a page has changed while it was got
+  PageBytes buffer_;        // of neighbours, as `versions_`
   std::vector<std::uint64_t> versions_;
   PageBytes home_;
 };

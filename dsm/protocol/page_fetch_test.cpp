@@ -52,7 +52,7 @@ class PageFetchTest : public ::testing::Test {
   Pages pages{shape};
   PageDirectory<Core> directory{core, words, shape};
   ReaderNotices<Core> readers{core, ring, shape};
-  PageFetch<Transfer, Pages> fetcher{transport, pages, directory, readers};
+  PageFetch<Transfer, Pages> fetcher{transport, pages, directory, readers, false};
 
   void SetUp() override {
     core.watch_page(words.words);
@@ -63,7 +63,7 @@ class PageFetchTest : public ::testing::Test {
 
 TEST_F(PageFetchTest, LoadsTheVersionThenTheKeeperThenTheBytes) {
   PrivatePages copied(shape);
-  PageFetch<Transfer, PrivatePages> of_copies(transport, copied, directory, readers);
+  PageFetch<Transfer, PrivatePages> of_copies(transport, copied, directory, readers, false);
   ASSERT_TRUE(of_copies.fetch(0).ok());
   EXPECT_EQ(steps(), Steps({"load version", "load keeper", "read"}));
   EXPECT_FALSE(copied.lookup(0)->kept);
@@ -122,14 +122,11 @@ TEST_F(PageFetchTest, GetsAKeptPageUnderItsMutexAfterTheMark) {
 }
 
 // DPF5. A patch by the change of the next version would take the later one back.
-TEST_F(PageFetchTest, WhereSpansTellAllGetsAPageAgainThatHasChangedMeanwhile) {
-  Shape telling = shape;
-  telling.spans_tell_all = true;
-  Transfer of_telling(core, of_transport, telling);
-  PrivatePages copied(telling);
-  PageFetch<Transfer, PrivatePages> of_copies(of_telling, copied, directory, readers);
-  of_telling.behind_get = [&] {
-    ASSERT_TRUE(of_telling.put(0, PageBytes(shape.page_bytes, std::byte{0x55})).ok());
+TEST_F(PageFetchTest, WherePagesArePatchedGetsAPageAgainThatHasChangedMeanwhile) {
+  PrivatePages copied(shape);
+  PageFetch<Transfer, PrivatePages> of_copies(transport, copied, directory, readers, true);
+  transport.behind_get = [&] {
+    ASSERT_TRUE(transport.put(0, PageBytes(shape.page_bytes, std::byte{0x55})).ok());
     directory.raise_version(0);
   };
   ASSERT_TRUE(of_copies.fetch(0).ok());
@@ -140,21 +137,18 @@ TEST_F(PageFetchTest, WhereSpansTellAllGetsAPageAgainThatHasChangedMeanwhile) {
 // DPF6. Another thread changes the page behind each get but those under the page's mutex.
 TEST_F(PageFetchTest, GetsAPageThatChangesAgainAndAgainUnderItsMutex) {
   constexpr int many = 100;
-  Shape telling = shape;
-  telling.spans_tell_all = true;
-  Transfer of_telling(core, of_transport, telling);
-  PrivatePages copied(telling);
-  PageFetch<Transfer, PrivatePages> of_copies(of_telling, copied, directory, readers);
+  PrivatePages copied(shape);
+  PageFetch<Transfer, PrivatePages> of_copies(transport, copied, directory, readers, true);
   int changes = 0;
   std::function<void()> change = [&] {
     const Steps taken = steps();
     if (std::ranges::find(taken, "change mutex") != taken.end() || changes == many) return;
     ASSERT_TRUE(
-        of_telling.put(0, PageBytes(shape.page_bytes, static_cast<std::byte>(++changes))).ok());
+        transport.put(0, PageBytes(shape.page_bytes, static_cast<std::byte>(++changes))).ok());
     directory.raise_version(0);
-    of_telling.behind_get = change;
+    transport.behind_get = change;
   };
-  of_telling.behind_get = change;
+  transport.behind_get = change;
   ASSERT_TRUE(of_copies.fetch(0).ok());
   EXPECT_GT(changes, 1) << "the mutex is for pages that change again";
   EXPECT_LT(changes, many) << "there is no end";

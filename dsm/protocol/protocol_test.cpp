@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the promises of both protocols on every machine, one by one: which stores a thread sees
+// Purpose: the promises of all protocols on every machine, one by one: which stores a thread sees
 // after a barrier, in a span and after one, and through evictions, where pages are shared by
 // several threads.
 // Thread safety: -
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <string_view>
-#include <type_traits>
 
 #include "dsm/protocol/regional.h"
 #include "dsm/protocol/sequential.h"
@@ -34,6 +32,10 @@ class Protocols : public ::testing::Test {
   using Thread = typename Case::Thread;
 };
 TYPED_TEST_SUITE(Protocols, Cases, CaseNames);
+
+template <class Case>
+class ProtocolsThatTellAll : public ::testing::Test {};
+TYPED_TEST_SUITE(ProtocolsThatTellAll, CasesThatTellAll, CaseNames);
 
 TYPED_TEST(Protocols, ABarrierShowsAllStores) {
   run<TypeParam>(small, 1, [](auto& thread) {
@@ -66,10 +68,8 @@ TYPED_TEST(Protocols, ASpanShowsTheStoresOfEarlierOnes) {
   });
 }
 
-TYPED_TEST(Protocols, SpansThatTellAllAreSeenInSpansOfOtherLocks) {
-  Shape shape = small;
-  shape.spans_tell_all = true;
-  run<TypeParam>(shape, 4, [](auto& thread) {
+TYPED_TEST(ProtocolsThatTellAll, ShowTheStoresOfASpanInSpansOfOtherLocks) {
+  run<TypeParam>(small, 4, [](auto& thread) {
     for (std::uint64_t round = 1; round <= 10; ++round) {
       // Cached by all, and older than the stores.
       EXPECT_EQ(thread.load(1), round - 1);
@@ -100,11 +100,8 @@ template <class Case>
 void expect_patched(std::uint64_t recorded, bool all_recorded, bool patched,
                     std::uint32_t updates = small.updates) {
   Shape shape = small;
-  shape.spans_tell_all = true;
   shape.updates = updates;
   run<Case>(shape, 15, [=](auto& thread) {
-    using Protocol = std::remove_cvref_t<decltype(thread.protocol())>;
-    const bool regional = std::string_view(Protocol::name) == "regional";
     EXPECT_EQ(thread.load(1), 0u);
     thread.sum(0);
     if (thread.self() == 0) {
@@ -120,7 +117,8 @@ void expect_patched(std::uint64_t recorded, bool all_recorded, bool patched,
       thread.begin_span(lock);
       const bool in_notice = recorded == 1 && all_recorded;
       const bool kept = in_notice || (patched && lock == 0);
-      EXPECT_TRUE(!regional || (thread.pages().lookup(1) != nullptr) == kept) << "lock " << lock;
+      EXPECT_TRUE(Case::Protocol::polls || (thread.pages().lookup(1) != nullptr) == kept)
+          << "lock " << lock;
       for (std::uint64_t i = 0; i < recorded; ++i) EXPECT_EQ(thread.load(1 + 8 * i), 7 + i);
       EXPECT_EQ(thread.load(1 + 4), all_recorded ? 0u : 5u);
       thread.end_span(lock);
@@ -131,14 +129,14 @@ void expect_patched(std::uint64_t recorded, bool all_recorded, bool patched,
 }
 
 // Two of these variables are in one update.
-TYPED_TEST(Protocols, StoresOfSpansThatTellAllPatchThePage) {
+TYPED_TEST(ProtocolsThatTellAll, PatchThePageByTheStoresOfASpan) {
   expect_patched<TypeParam>(1, true, true);
   expect_patched<TypeParam>(1, false, true);
   expect_patched<TypeParam>(4, true, true, 2);
   expect_patched<TypeParam>(2, false, true, 1);
 }
 
-TYPED_TEST(Protocols, APageIsFetchedAgainWhereNotAllOfItsStoresAreInTheLog) {
+TYPED_TEST(ProtocolsThatTellAll, FetchAPageAgainWhereNotAllOfItsStoresAreInTheLog) {
   expect_patched<TypeParam>(3, true, false, 1);
   expect_patched<TypeParam>(5, false, false, 2);
 }
@@ -494,9 +492,7 @@ TYPED_TEST(Protocols, PagesThatFollowEachOtherMayBeBroughtAhead) {
     thread.load(0);
     EXPECT_EQ(thread.pages().lookup(1), nullptr);
     thread.load(1);
-    using Protocol = std::remove_cvref_t<decltype(thread.protocol())>;
-    const bool ahead = std::string_view(Protocol::name) == "regional";
-    EXPECT_EQ(thread.pages().lookup(2) != nullptr, ahead);
+    EXPECT_EQ(thread.pages().lookup(2) != nullptr, !TypeParam::Protocol::polls);
     EXPECT_EQ(thread.pages().lookup(3), nullptr);
     for (Variable v = 2; v < 32; ++v) EXPECT_EQ(thread.load(v), 0u);
     thread.close();
@@ -511,13 +507,12 @@ TYPED_TEST(Protocols, PagesThatFollowEachOtherAreOpenedForStoresAhead) {
   shape.cached_pages = 16;
   shape.read_ahead = 4;
   run<TypeParam>(shape, 10, [](auto& thread) {
-    using Protocol = std::remove_cvref_t<decltype(thread.protocol())>;
     int met = 0;
     for (Variable v = 0; v < 64; ++v) {
       met += thread.pages().lookup(v) == nullptr || !thread.pages().writable(v) ? 1 : 0;
       thread.store(v, v + 1);
     }
-    if (std::string_view(Protocol::name) == "regional") {
+    if (!TypeParam::Protocol::polls) {
       EXPECT_EQ(met, 15) << "0, 1, 3, 6, 11, then each fifth";
     }
     for (Variable v = 0; v < 64; ++v) EXPECT_EQ(thread.load(v), v + 1);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: random programs (dsm/testing/random_program.h) on both protocols and every machine.
+// Purpose: random programs (dsm/testing/random_program.h) on all protocols and every machine, with
+// all tunings and without each.
 // Thread safety: -
 #include "dsm/testing/random_program.h"
 
@@ -13,6 +14,12 @@ TYPED_TEST_SUITE(RandomPrograms, Cases, CaseNames);
 TYPED_TEST(RandomPrograms, SeeWhatTheModelAllows) {
   // Threads that answer each other need processors at once: each hand-over takes long without.
   random_programs::run_all<TypeParam>(TypeParam::Protocol::polls ? 1 : 8, 128);
+}
+
+TYPED_TEST(RandomPrograms, SeeWhatTheModelAllowsWithoutEachTuning) {
+  if (TypeParam::Protocol::polls) GTEST_SKIP() << "it has no tunings";
+  for (bool Tuning::*const off : tunings)
+    random_programs::run_all<TypeParam>(20, 128, 0, without(off));
 }
 
 }  // namespace

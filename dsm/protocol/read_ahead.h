@@ -38,7 +38,8 @@ struct PageRun {
 class ReadAhead {
  public:
   explicit ReadAhead(const Shape& shape)
-      : most_(std::min(shape.read_ahead, shape.cached_pages / 4)), pages_(shape.pages) {}
+      : most_(shape.tuning.read_ahead ? std::min(shape.read_ahead, shape.cached_pages / 4) : 0),
+        pages_(shape.pages) {}
 
   // No run from now on has this page, or goes on behind it.
   void stop_at(Page page) { stops_.insert(std::ranges::upper_bound(stops_, page), page); }

@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "base/check.h"
+#include "dsm/protocol/tuning.h"
 #include "machine/place.h"
 
 namespace tombolo::dsm {
@@ -36,8 +37,7 @@ struct Shape {
   std::uint32_t read_ahead = 0;  // pages at most that are brought besides a missed one
   // A thread has its pages where others get them from, page p in slot p: on coherent memory alone.
   bool in_place = false;
-  // Regional: the end of a span tells all threads of its changes, not only the lock's next holders.
-  bool spans_tell_all = false;
+  Tuning tuning{};
 
   // Slots of each thread.
   Page exposed_pages() const { return in_place ? pages : cached_pages; }

@@ -11,8 +11,8 @@
 //             DSU2 the count is stored after the updates that it counts are complete, and before
 //                  the lock is free: a thread that takes the lock gets them all.
 //             DSU3 a reader that is behind by more than the ring holds is told so, and has to look
-//                  at all its copies, unless spans tell all: the changes themselves are at the
-//                  pages' homes.
+//                  at all its copies, unless it has notice of each change: the changes themselves
+//                  are at the pages' homes.
 // Thread safety: one thread for each object.
 #pragma once
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: programs whose threads act in turns (dsm/testing/turns.h), where spans tell all: changes
-// that are in their notices.
+// Purpose: programs whose threads act in turns (dsm/testing/turns.h), under release consistency:
+// changes that are in their notices, and that go with a lock that is handed over.
 // Thread safety: -
-#include "dsm/protocol/regional.h"
+#include "dsm/protocol/release.h"
 
 #include <gtest/gtest.h>
 
@@ -20,8 +20,8 @@ void expect_patched(Thread& thread, std::uint64_t version) {
   thread.end_span(thread.self());
 }
 
-TEST(RegionalSteps, AChangeInANoticePatchesThePageUnderAnyLock) {
-  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+TEST(ReleaseSteps, AChangeInANoticePatchesThePageUnderAnyLock) {
+  run_in_turns<CopiedToAll>(two_threads, [](auto& thread, auto& turns) {
     turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0), 0U); });
     for (const int round : {0, 1, 2}) {
       const auto value = static_cast<std::uint64_t>(round) + 1;
@@ -40,8 +40,8 @@ TEST(RegionalSteps, AChangeInANoticePatchesThePageUnderAnyLock) {
 }
 
 // The page of thread 0 stays writable after its span, with a twin.
-TEST(RegionalSteps, AChangeInANoticeGoesIntoTheTwinToo) {
-  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+TEST(ReleaseSteps, AChangeInANoticeGoesIntoTheTwinToo) {
+  run_in_turns<CopiedToAll>(two_threads, [](auto& thread, auto& turns) {
     turns.take(0, 0, [&] { count_alone(thread, 0, 1); });
     turns.take(1, 1, [&] { count_alone(thread, 4, 2); });
     turns.take(2, 0, [&] { count_alone(thread, 0, 3); });
@@ -55,10 +55,10 @@ TEST(RegionalSteps, AChangeInANoticeGoesIntoTheTwinToo) {
 
 // Thread 0 has sent its change, and gives notice of it after thread 1: the page of thread 1 would
 // pass for one that has it.
-TEST(RegionalSteps, AChangeInANoticeOutOfTurnDropsThePage) {
-  Shape shape = telling_all();
+TEST(ReleaseSteps, AChangeInANoticeOutOfTurnDropsThePage) {
+  Shape shape = two_threads;
   shape.locks = 3;
-  run_in_turns<Copied>(shape, [](auto& thread, auto& turns) {
+  run_in_turns<CopiedToAll>(shape, [](auto& thread, auto& turns) {
     turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0), 0U); });
     turns.take(1, 0, [&] {
       thread.begin_span(0);
@@ -84,11 +84,11 @@ TEST(RegionalSteps, AChangeInANoticeOutOfTurnDropsThePage) {
 }
 
 // Both notices are there when thread 2 reads, the later change's first.
-TEST(RegionalSteps, NoticesOfTwoChangesInAnyOrderPatchThePage) {
-  Shape shape = telling_all();
+TEST(ReleaseSteps, NoticesOfTwoChangesInAnyOrderPatchThePage) {
+  Shape shape = two_threads;
   shape.threads = 3;
   shape.locks = 4;
-  run_in_turns<Copied>(shape, [](auto& thread, auto& turns) {
+  run_in_turns<CopiedToAll>(shape, [](auto& thread, auto& turns) {
     turns.take(0, 2, [&] { EXPECT_EQ(thread.load(0), 0U); });
     turns.take(1, 0, [&] {
       thread.begin_span(0);
@@ -112,8 +112,8 @@ TEST(RegionalSteps, NoticesOfTwoChangesInAnyOrderPatchThePage) {
   });
 }
 
-TEST(RegionalSteps, AChangeOutsideOfSpansIsInItsNotice) {
-  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+TEST(ReleaseSteps, AChangeOutsideOfSpansIsInItsNotice) {
+  run_in_turns<CopiedToAll>(two_threads, [](auto& thread, auto& turns) {
     turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0), 0U); });
     turns.take(1, 0, [&] {
       thread.store(0, 1, false);
@@ -138,8 +138,8 @@ TEST(RegionalSteps, AChangeOutsideOfSpansIsInItsNotice) {
 }
 
 // The span goes on: its end would tell of the change, too.
-TEST(RegionalSteps, AChangeBeforeASpanIsInItsNoticeWhenTheSpanBegins) {
-  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+TEST(ReleaseSteps, AChangeBeforeASpanIsInItsNoticeWhenTheSpanBegins) {
+  run_in_turns<CopiedToAll>(two_threads, [](auto& thread, auto& turns) {
     turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0), 0U); });
     turns.take(1, 0, [&] {
       thread.store(0, 1, false);
@@ -155,8 +155,8 @@ TEST(RegionalSteps, AChangeBeforeASpanIsInItsNoticeWhenTheSpanBegins) {
 }
 
 // Its notice is given when the thread next tells, or at the barrier.
-TEST(RegionalSteps, AChangeOfAPageThatLeavesTheCacheIsTold) {
-  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+TEST(ReleaseSteps, AChangeOfAPageThatLeavesTheCacheIsTold) {
+  run_in_turns<CopiedToAll>(two_threads, [](auto& thread, auto& turns) {
     turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0), 0U); });
     turns.take(1, 0, [&] {
       thread.store(0, 1);
@@ -177,8 +177,8 @@ TEST(RegionalSteps, AChangeOfAPageThatLeavesTheCacheIsTold) {
 }
 
 // The later change is by the page's name, and would drop it.
-TEST(RegionalSteps, AChangeInANoticeThatThePageHasIsPassedOver) {
-  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+TEST(ReleaseSteps, AChangeInANoticeThatThePageHasIsPassedOver) {
+  run_in_turns<CopiedToAll>(two_threads, [](auto& thread, auto& turns) {
     turns.take(0, 0, [&] {
       count_alone(thread, 0, 1);
       thread.begin_span(0);
@@ -194,8 +194,8 @@ TEST(RegionalSteps, AChangeInANoticeThatThePageHasIsPassedOver) {
 }
 
 // Notices of the ring's eight places are overwritten by then.
-TEST(RegionalSteps, ChangesWhoseNoticesAreLostDropThePage) {
-  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+TEST(ReleaseSteps, ChangesWhoseNoticesAreLostDropThePage) {
+  run_in_turns<CopiedToAll>(two_threads, [](auto& thread, auto& turns) {
     turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0), 0U); });
     turns.take(1, 0, [&] {
       for (std::uint64_t i = 1; i <= 9; ++i) count_alone(thread, 0, i);
@@ -214,7 +214,7 @@ TEST(RegionalSteps, ChangesWhoseNoticesAreLostDropThePage) {
 // Thread 0 has stored to page 0 since it last told, and its page lacks an earlier change of thread
 // 1: the notices of thread 0 are of versions behind that. `also`: more bytes than a notice holds.
 constexpr Shape four_locks() {
-  Shape shape = telling_all();
+  Shape shape = two_threads;
   shape.locks = 4;
   return shape;
 }
@@ -232,8 +232,8 @@ void expect_last_stores(Thread& thread, bool also) {
   thread.end_span(1);
 }
 
-TEST(RegionalSteps, StoresBetweenTwoInnerSpansAreNotTakenBack) {
-  run_in_turns<Copied>(four_locks(), [](auto& thread, auto& turns) {
+TEST(ReleaseSteps, StoresBetweenTwoInnerSpansAreNotTakenBack) {
+  run_in_turns<CopiedToAll>(four_locks(), [](auto& thread, auto& turns) {
     turns.take(0, 0, [&] {
       EXPECT_EQ(thread.load(0), 0U);
       thread.begin_span(0);
@@ -254,9 +254,9 @@ TEST(RegionalSteps, StoresBetweenTwoInnerSpansAreNotTakenBack) {
   });
 }
 
-TEST(RegionalSteps, StoresAfterAnInnerSpanAreNotTakenBack) {
+TEST(ReleaseSteps, StoresAfterAnInnerSpanAreNotTakenBack) {
   for (const bool also : {false, true})
-    run_in_turns<Copied>(four_locks(), [also](auto& thread, auto& turns) {
+    run_in_turns<CopiedToAll>(four_locks(), [also](auto& thread, auto& turns) {
       turns.take(0, 0, [&] {
         EXPECT_EQ(thread.load(0), 0U);
         thread.begin_span(0);
@@ -278,9 +278,9 @@ TEST(RegionalSteps, StoresAfterAnInnerSpanAreNotTakenBack) {
 }
 
 // As those of a handler of a signal, in a thread that waits with a mutex.
-TEST(RegionalSteps, StoresBetweenTellingAndLearningAmidASpanAreNotTakenBack) {
+TEST(ReleaseSteps, StoresBetweenTellingAndLearningAmidASpanAreNotTakenBack) {
   for (const bool also : {false, true})
-    run_in_turns<Copied>(four_locks(), [also](auto& thread, auto& turns) {
+    run_in_turns<CopiedToAll>(four_locks(), [also](auto& thread, auto& turns) {
       turns.take(0, 0, [&] {
         EXPECT_EQ(thread.load(0), 0U);
         thread.begin_span(0);
@@ -313,8 +313,8 @@ void expect_two(Thread& thread, Variable first, std::uint64_t value) {
   EXPECT_EQ(thread.load(first + 4), value + 1);
 }
 
-TEST(RegionalSteps, StoresBeforeALockIsHandedOverGoWithIt) {
-  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+TEST(ReleaseSteps, StoresBeforeALockIsHandedOverGoWithIt) {
+  run_in_turns<CopiedToAll>(two_threads, [](auto& thread, auto& turns) {
     turns.take(0, 1, [&] {
       EXPECT_EQ(thread.load(0), 0U);
       thread.begin_span(0);
@@ -349,8 +349,8 @@ TEST(RegionalSteps, StoresBeforeALockIsHandedOverGoWithIt) {
   });
 }
 
-TEST(RegionalSteps, StoresOfASpanGoWithALockThatIsHandedOverInIt) {
-  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+TEST(ReleaseSteps, StoresOfASpanGoWithALockThatIsHandedOverInIt) {
+  run_in_turns<CopiedToAll>(two_threads, [](auto& thread, auto& turns) {
     turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0), 0U); });
     turns.take(1, 0, [&] {
       thread.begin_span(1);
@@ -367,13 +367,13 @@ TEST(RegionalSteps, StoresOfASpanGoWithALockThatIsHandedOverInIt) {
 }
 
 // Though the log would hold them.
-TEST(RegionalSteps, ChangesOfMoreThanFourLinesGoByTheNameOfTheirPage) {
-  Shape shape = telling_all();
+TEST(ReleaseSteps, ChangesOfMoreThanFourLinesGoByTheNameOfTheirPage) {
+  Shape shape = two_threads;
   shape.page_bytes = 256;  // eight lines
   shape.updates = 16;
   for (const Variable lines : {4, 5})
     for (const bool in_a_span : {false, true})
-      run_in_turns<Copied>(shape, [=](auto& thread, auto& turns) {
+      run_in_turns<CopiedToAll>(shape, [=](auto& thread, auto& turns) {
         turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0), 0U); });
         turns.take(1, 0, [&] {
           if (in_a_span) thread.begin_span(1);
@@ -392,8 +392,8 @@ TEST(RegionalSteps, ChangesOfMoreThanFourLinesGoByTheNameOfTheirPage) {
 }
 
 // The log of a lock holds four updates, and each of the pages 0 and 1 needs three.
-TEST(RegionalSteps, ChangesThatALogDoesNotHoldGoByTheNamesOfTheirPages) {
-  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+TEST(ReleaseSteps, ChangesThatALogDoesNotHoldGoByTheNamesOfTheirPages) {
+  run_in_turns<CopiedToAll>(two_threads, [](auto& thread, auto& turns) {
     turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0) + thread.load(1), 0U); });
     turns.take(1, 0, [&] {
       for (const Variable v : {0, 16, 32, 1, 17, 33}) thread.store(v, v + 1, false);
@@ -408,8 +408,8 @@ TEST(RegionalSteps, ChangesThatALogDoesNotHoldGoByTheNamesOfTheirPages) {
   });
 }
 
-TEST(RegionalSteps, ALockIsHandedOverAgainAndAgain) {
-  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+TEST(ReleaseSteps, ALockIsHandedOverAgainAndAgain) {
+  run_in_turns<CopiedToAll>(two_threads, [](auto& thread, auto& turns) {
     turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0), 0U); });
     for (int turn = 1; turn <= 12; ++turn) {
       turns.take(turn, turn % 2 == 0 ? 1 : 0, [&] {
@@ -427,11 +427,11 @@ TEST(RegionalSteps, ALockIsHandedOverAgainAndAgain) {
 }
 
 // Of a page of 16 lines five before a hand-over, and nine in a span, are too many for the log.
-TEST(RegionalSteps, ChangesOfManyLinesGoByTheNameOfTheirPage) {
-  Shape shape = telling_all();
+TEST(ReleaseSteps, ChangesOfManyLinesGoByTheNameOfTheirPage) {
+  Shape shape = two_threads;
   shape.page_bytes = 512;
   shape.updates = 16;
-  run_in_turns<Copied>(shape, [](auto& thread, auto& turns) {
+  run_in_turns<CopiedToAll>(shape, [](auto& thread, auto& turns) {
     const auto store_lines = [&](Variable lines, std::uint64_t value) {
       for (Variable line = 0; line < lines; ++line) thread.store(16 * line, value, false);
     };
@@ -457,11 +457,11 @@ TEST(RegionalSteps, ChangesOfManyLinesGoByTheNameOfTheirPage) {
   });
 }
 
-// Thread 2 has the page of before both changes, and the log of its lock only the second one (DRG9).
-TEST(RegionalSteps, AGapBeforeAChangeThatWasHandedOverDropsThePage) {
-  Shape shape = telling_all();
+// Thread 2 has the page of before both changes, and the log of its lock only the second one (DRL3).
+TEST(ReleaseSteps, AGapBeforeAChangeThatWasHandedOverDropsThePage) {
+  Shape shape = two_threads;
   shape.threads = 3;
-  run_in_turns<Copied>(shape, [](auto& thread, auto& turns) {
+  run_in_turns<CopiedToAll>(shape, [](auto& thread, auto& turns) {
     turns.take(0, 2, [&] { EXPECT_EQ(thread.load(0), 0U); });
     turns.take(1, 0, [&] {
       store_two(thread, 0, 1);
@@ -481,8 +481,8 @@ TEST(RegionalSteps, AGapBeforeAChangeThatWasHandedOverDropsThePage) {
 }
 
 // More hand-overs than the log of the lock holds, before the other thread looks.
-TEST(RegionalSteps, ALogThatHasLostChangesHasNoticesOfThem) {
-  run_in_turns<Copied>(telling_all(), [](auto& thread, auto& turns) {
+TEST(ReleaseSteps, ALogThatHasLostChangesHasNoticesOfThem) {
+  run_in_turns<CopiedToAll>(two_threads, [](auto& thread, auto& turns) {
     turns.take(0, 1, [&] { EXPECT_EQ(thread.load(0) + thread.load(1), 0U); });
     turns.take(1, 0, [&] {
       for (std::uint64_t round = 1; round <= 6; ++round) {

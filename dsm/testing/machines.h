@@ -16,6 +16,7 @@
 
 #include "backends/machines.h"
 #include "dsm/protocol/regional.h"
+#include "dsm/protocol/release.h"
 #include "dsm/protocol/sequential.h"
 #include "dsm/testing/deferring.h"
 #include "dsm/testing/exposed_pages.h"
@@ -38,18 +39,28 @@ struct Case {
   using Protocol = typename Thread::Protocol;
 };
 
-// Both protocols on every machine, and on the chip in virtual time; and pages in place.
+// All protocols on every machine, and on the chip in virtual time; and pages in place.
 template <class... Machines>
 struct CasesOf {
-  using type = ::testing::Types<Case<Machines, Regional>..., Case<Machines, Sequential>...,
-                                Case<coherent::Core, Regional, ExposedPages>,
-                                Case<stale::Core, Regional, ExposedPages>>;
+  using type = ::testing::Types<
+      Case<Machines, Regional>..., Case<Machines, Release>..., Case<Machines, Sequential>...,
+      Case<coherent::Core, Regional, ExposedPages>, Case<stale::Core, Regional, ExposedPages>,
+      Case<coherent::Core, Release, ExposedPages>, Case<stale::Core, Release, ExposedPages>>;
+};
+// Those whose spans show their stores to threads that take any lock.
+template <class... Machines>
+struct CasesThatTellAllOf {
+  using type = ::testing::Types<Case<Machines, Release>..., Case<Machines, Sequential>...,
+                                Case<coherent::Core, Release, ExposedPages>,
+                                Case<stale::Core, Release, ExposedPages>>;
 };
 #ifdef TOMBOLO_HAS_SCC
-using Cases = AllMachines::and_also<scc::Core>::apply<CasesOf>::type;
+using TestedMachines = AllMachines::and_also<scc::Core>;
 #else
-using Cases = AllMachines::apply<CasesOf>::type;
+using TestedMachines = AllMachines;
 #endif
+using Cases = TestedMachines::apply<CasesOf>::type;
+using CasesThatTellAll = TestedMachines::apply<CasesThatTellAllOf>::type;
 
 // "regional_on_stale"
 struct CaseNames {

@@ -30,6 +30,10 @@ class ProgramThread {
   using Core = typename T::Core;
   using Protocol = P<T, S>;
   static_assert(ConsistencyProtocol<Protocol>);
+  // Whether the stores of a span are seen by threads that take any lock after it.
+  static constexpr bool tells_all = Protocol::polls || requires(Protocol & p, bool& done) {
+    p.try_hand_over(Lock{}, done);
+  };
 
   struct Layout {
     typename T::Layout transport;

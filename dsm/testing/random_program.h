@@ -50,8 +50,7 @@ inline Shape drawn(std::uint64_t seed, std::size_t page_bytes, std::uint32_t mor
           .locks = locks,
           .notices = static_cast<std::uint32_t>(1 + random.below(8)),
           .updates = static_cast<std::uint32_t>(1 + random.below(8)),
-          .read_ahead = static_cast<std::uint32_t>(random.below(3)),
-          .spans_tell_all = random.one_in(2)};
+          .read_ahead = static_cast<std::uint32_t>(random.below(3))};
 }
 
 // Of threads of this process.
@@ -206,7 +205,7 @@ class RandomProgram {
   void meet() {
     if (common_.one_in(2)) {
       memory_.barrier();
-    } else if (memory_.shape().spans_tell_all && common_.one_in(2)) {
+    } else if (Memory::tells_all && common_.one_in(2)) {
       const Lock lock = static_cast<Lock>(common_.below(locks));
       memory_.hand_over(lock);
       memory_.sum(0);
@@ -245,11 +244,13 @@ class RandomProgram {
 
 // With the seeds from 1 on.
 template <class Case>
-void run_all(std::uint64_t programs, std::size_t page_bytes, std::uint32_t more = 0) {
+void run_all(std::uint64_t programs, std::size_t page_bytes, std::uint32_t more = 0,
+             const Tuning& tuning = {}) {
   for (std::uint64_t seed = 1; seed <= programs && !::testing::Test::HasFailure(); ++seed) {
     Score score(Case::Protocol::polls);
-    run<Case>(drawn(seed, page_bytes, more), seed,
-              [&](auto& memory) { RandomProgram(memory, score, seed).go(6); });
+    Shape shape = drawn(seed, page_bytes, more);
+    shape.tuning = tuning;
+    run<Case>(shape, seed, [&](auto& memory) { RandomProgram(memory, score, seed).go(6); });
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: programs on regional consistency whose threads act one after the other, so that each
-// step that a rare schedule alone would miss is missed at once.
+// Purpose: programs on regional or release consistency whose threads act one after the other, so
+// that each step that a rare schedule alone would miss is missed at once.
 //
 //   run_in_turns<Copied>(two_threads, [](auto& thread, auto& turns) {
 //     turns.take(0, 0, [&] { thread.store(0, 1); });
@@ -20,6 +20,9 @@ namespace tombolo::dsm::testing {
 
 using Copied = Case<coherent::Core, Regional>;
 using InPlace = Case<coherent::Core, Regional, ExposedPages>;
+// The same under release consistency.
+using CopiedToAll = Case<coherent::Core, Release>;
+using InPlaceToAll = Case<coherent::Core, Release, ExposedPages>;
 
 // Variables 0 and 4 share page 0.
 inline constexpr Shape two_threads{.threads = 2,
@@ -62,18 +65,32 @@ void run_in_turns(const Shape& shape, Body&& body) {
   });
 }
 
-constexpr Shape telling_all() {
-  Shape shape = two_threads;
-  shape.spans_tell_all = true;
-  return shape;
-}
-
 // Under a lock of its own each.
 template <class Thread>
 void count_alone(Thread& thread, Variable v, std::uint64_t value) {
   thread.begin_span(thread.self());
   thread.store(v, value);
   thread.end_span(thread.self());
+}
+
+// A store outside of spans, and a span with nothing in it.
+template <class Thread>
+void store_and_send(Thread& thread, Variable v, std::uint64_t value) {
+  thread.store(v, value);
+  thread.begin_span(thread.self());
+  thread.end_span(thread.self());
+}
+template <class Thread>
+bool keeps(Thread& thread, Page page) {
+  const PageNote* const note = thread.pages().lookup(page);
+  return note != nullptr && note->kept;
+}
+// From here on thread 0 keeps page 0, which is left to its program.
+template <class Thread>
+void keep_by_stores(Thread& thread) {
+  for (const std::uint64_t value : {1, 2}) store_and_send(thread, 0, value);
+  ASSERT_TRUE(keeps(thread, 0));
+  EXPECT_TRUE(thread.pages().writable(0));
 }
 
 }  // namespace tombolo::dsm::testing

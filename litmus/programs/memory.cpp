@@ -11,10 +11,13 @@ namespace tombolo::litmus {
 namespace {
 
 using dsm::Regional;
+using dsm::Release;
 using dsm::Sequential;
 using Usual = ThreadOn<Explored, Regional>;
 using InOrder = ThreadOn<Explored, Sequential>;
 using InPlace = ThreadInPlace<Buffered<Explored>>;
+using Telling = ThreadOn<Explored, Release>;
+using TellingInPlace = ThreadInPlace<Buffered<Explored>, Release>;
 
 // The page store and the transport, each without one operation.
 template <Omit What>
@@ -22,13 +25,9 @@ using Machine = ThreadOn<Omitting<Explored, What>, Regional>;
 using dsm::testing::FaultyPages;
 using dsm::testing::FaultyTransport;
 using MemoryOmit = dsm::testing::Omit;
-template <MemoryOmit What>
+template <MemoryOmit What, template <class, class> class Protocol = Regional>
 using Faulty = dsm::testing::ProgramThread<FaultyTransport<ExploredTransport<Explored>, What>,
-                                           FaultyPages<What>, Regional>;
-template <MemoryOmit What>
-using FaultyInOrder =
-    dsm::testing::ProgramThread<FaultyTransport<ExploredTransport<Explored>, What>,
-                                FaultyPages<What>, Sequential>;
+                                           FaultyPages<What>, Protocol>;
 
 // Brings the pages of an instruction one by one.
 template <dsm::Transport T, dsm::PageStore S>
@@ -57,9 +56,9 @@ class Deaf : public Regional<T, S> {
 
 // Hands a lock over with its stores still unsent.
 template <dsm::Transport T, dsm::PageStore S>
-class Hasty : public Regional<T, S> {
+class Hasty : public Release<T, S> {
  public:
-  using Regional<T, S>::Regional;
+  using Release<T, S>::Release;
   Status try_hand_over(dsm::Lock /*lock*/, bool& done) {
     done = true;
     return {};
@@ -82,13 +81,13 @@ constexpr Shape in_order_pages{.threads = 2,
                                .updates = 2,
                                .read_ahead = 1};
 
-// A ring for one notice: the first of two is lost to a thread that comes late.
-constexpr Shape spans_that_tell_all(Shape shape) {
-  shape.spans_tell_all = true;
+// Of protocol `release`. A ring for one notice: the first of two is lost to a thread that comes
+// late.
+constexpr Shape with_one_notice(Shape shape) {
   shape.notices = 1;
   return shape;
 }
-constexpr Shape telling_all = spans_that_tell_all(two_pages);
+constexpr Shape telling_all = with_one_notice(two_pages);
 constexpr Shape with_three_locks(Shape shape) {
   shape.locks = 3;
   shape.notices = 4;
@@ -156,6 +155,8 @@ void by_pages_then_barrier(MemoryThread<Thread>& t) {
 
 std::vector<ExploredProgram> memory_programs() {
   using U = Usual;
+  using R = Telling;
+  using RInPlace = TellingInPlace;
   const Shape small = with_one_place(two_pages);
   const std::string evictions = "the same in a cache for one page";
   return {
@@ -253,25 +254,25 @@ std::vector<ExploredProgram> memory_programs() {
        .make = [](machine::Home n) -> std::unique_ptr<Program> {
          return std::make_unique<NoticesProgram<Explored>>(n, true);
        }},
-      program<U>("told-to-all", "spans of two locks that tell all of their stores to one page",
-                 telling_all, told_to_all<U>, no_evictions),
-      program<U>("told-in-inner-spans", "a number of an outer span, changed between inner ones",
-                 telling_all_of_three_locks, told_in_inner_spans<U>, interrupted_once),
-      program<U>("told-with-a-lock", "stores of two to one page, with a lock that is handed over",
-                 telling_all, handed_over<U>, interrupted_once),
-      program<InPlace>("in-place/told-with-a-lock", "the same where pages may be kept", telling_all,
-                       handed_over<InPlace>, interrupted_once),
-      program<U>("told-outside-of-spans", "stores of two to one page, told twice", telling_all,
-                 kept_by_stores_of_two<U>, interrupted_once),
-      program<InPlace>("in-place/told-outside-of-spans", "the same where pages may be kept",
-                       telling_all, kept_by_stores_of_two<InPlace>, interrupted_once),
-      program<InPlace>("in-place/told-and-kept", "a page that one thread keeps, and tells all of",
-                       telling_all, kept_by_its_stores<InPlace>, no_evictions),
-      program<InPlace>("in-place/told-once-cleared",
-                       "a page that one clears, and another keeps, and tells all of", telling_all,
-                       kept_once_cleared<InPlace>, interrupted_once),
-      program<InPlace>("in-place/told-once-cleared-and-got", "the same beside a reader",
-                       telling_all, kept_once_cleared_and_got<InPlace>, interrupted_once, 3),
+      program<R>("told-to-all", "spans of two locks that tell all of their stores to one page",
+                 telling_all, told_to_all<R>, no_evictions),
+      program<R>("told-in-inner-spans", "a number of an outer span, changed between inner ones",
+                 telling_all_of_three_locks, told_in_inner_spans<R>, interrupted_once),
+      program<R>("told-with-a-lock", "stores of two to one page, with a lock that is handed over",
+                 telling_all, handed_over<R>, interrupted_once),
+      program<RInPlace>("in-place/told-with-a-lock", "the same where pages may be kept",
+                        telling_all, handed_over<RInPlace>, interrupted_once),
+      program<R>("told-outside-of-spans", "stores of two to one page, told twice", telling_all,
+                 kept_by_stores_of_two<R>, interrupted_once),
+      program<RInPlace>("in-place/told-outside-of-spans", "the same where pages may be kept",
+                        telling_all, kept_by_stores_of_two<RInPlace>, interrupted_once),
+      program<RInPlace>("in-place/told-and-kept", "a page that one thread keeps, and tells all of",
+                        telling_all, kept_by_its_stores<RInPlace>, no_evictions),
+      program<RInPlace>("in-place/told-once-cleared",
+                        "a page that one clears, and another keeps, and tells all of", telling_all,
+                        kept_once_cleared<RInPlace>, interrupted_once),
+      program<RInPlace>("in-place/told-once-cleared-and-got", "the same beside a reader",
+                        telling_all, kept_once_cleared_and_got<RInPlace>, interrupted_once, 3),
       program<InOrder>("sequential/store-buffering", "each stores to one page, loads the other",
                        two_pages, store_buffering<InOrder>, in_order, 2, neither_is_seen),
       program<InOrder>("sequential/message-passing", "a flag and a datum on two pages", two_pages,
@@ -301,16 +302,19 @@ std::vector<ExploredProgram> broken_memory_programs() {
   using NoTwin = Faulty<MemoryOmit::twin>;
   using NoProtection = Faulty<MemoryOmit::protection>;
   using NoFence = ThreadInPlace<Omitting<Buffered<Explored>, Omit::fence>>;
+  using StayingInPlace = FaultyPages<MemoryOmit::invalidate, dsm::testing::ExposedPages>;
   using NotDroppedInPlace =
-      dsm::testing::ProgramThread<ExploredTransport<Buffered<Explored>>,
-                                  FaultyPages<MemoryOmit::invalidate, dsm::testing::ExposedPages>,
-                                  Regional>;
+      dsm::testing::ProgramThread<ExploredTransport<Buffered<Explored>>, StayingInPlace, Regional>;
+  using ToldNotDroppedInPlace =
+      dsm::testing::ProgramThread<ExploredTransport<Buffered<Explored>>, StayingInPlace, Release>;
+  using ToldNotDropped = Faulty<MemoryOmit::invalidate, Release>;
+  using ToldNoTwin = Faulty<MemoryOmit::twin, Release>;
   using LateOnes = ThreadOn<Late<Explored>, Regional>;
   using NoAnswer = ThreadOn<Omitting<Explored, Omit::publish>, Sequential>;
   using OldCopy = ThreadOn<Omitting<Explored, Omit::refresh>, Sequential>;
-  using NotHome = FaultyInOrder<MemoryOmit::complete>;
+  using NotHome = Faulty<MemoryOmit::complete, Sequential>;
   using OneByOne = ThreadOn<Explored, Apart>;
-  using NotDropped = FaultyInOrder<MemoryOmit::protection>;
+  using NotDropped = Faulty<MemoryOmit::protection, Sequential>;
   using Untold = ThreadOn<Explored, Mute>;
   using Unheard = ThreadOn<Explored, Deaf>;
   using Silent = ThreadOn<Explored, Hasty>;
@@ -365,23 +369,23 @@ std::vector<ExploredProgram> broken_memory_programs() {
       twin<NoFence>("in-place/kept-once-cleared-and-got/no-fence",
                     "readers are looked for before the stores are in memory",
                     kept_once_cleared_and_got<NoFence>, interrupted_once, 3),
-      twin<NotDroppedInPlace>("in-place/told-once-cleared-and-got/no-invalidation", old,
-                              kept_once_cleared_and_got<NotDroppedInPlace>, interrupted_once, 3,
-                              telling_all),
+      twin<ToldNotDroppedInPlace>("in-place/told-once-cleared-and-got/no-invalidation", old,
+                                  kept_once_cleared_and_got<ToldNotDroppedInPlace>,
+                                  interrupted_once, 3, telling_all),
       twin<NoFence>("in-place/given-back/no-fence", "likewise, of a page that goes home",
                     kept_and_given_back<NoFence>),
-      twin<NoInvalidation>("told-to-all/no-invalidation", old, told_to_all<NoInvalidation>,
+      twin<ToldNotDropped>("told-to-all/no-invalidation", old, told_to_all<ToldNotDropped>,
                            no_evictions, 2, telling_all),
-      twin<NoTwin>("told-in-inner-spans/no-twin", twin_gone, told_in_inner_spans<NoTwin>,
-                   interrupted_once, 2, telling_all_of_three_locks),
+      twin<ToldNoTwin>("told-in-inner-spans/no-twin", twin_gone, told_in_inner_spans<ToldNoTwin>,
+                       interrupted_once, 2, telling_all_of_three_locks),
       twin<Silent>("told-with-a-lock/untold", "no stores are sent before a lock is handed over",
                    handed_over<Silent>, interrupted_once, 2, telling_all),
-      twin<NoTwin>("told-with-a-lock/no-twin", twin_gone, handed_over<NoTwin>, interrupted_once, 2,
-                   telling_all),
-      twin<NoInvalidation>("told-outside-of-spans/no-invalidation", old,
-                           kept_by_stores_of_two<NoInvalidation>, no_evictions, 2, telling_all),
-      twin<NoTwin>("told-outside-of-spans/no-twin", twin_gone, kept_by_stores_of_two<NoTwin>,
-                   no_evictions, 2, telling_all),
+      twin<ToldNoTwin>("told-with-a-lock/no-twin", twin_gone, handed_over<ToldNoTwin>,
+                       interrupted_once, 2, telling_all),
+      twin<ToldNotDropped>("told-outside-of-spans/no-invalidation", old,
+                           kept_by_stores_of_two<ToldNotDropped>, no_evictions, 2, telling_all),
+      twin<ToldNoTwin>("told-outside-of-spans/no-twin", twin_gone,
+                       kept_by_stores_of_two<ToldNoTwin>, no_evictions, 2, telling_all),
       twin<NoInvalidation>("span-then-barrier/no-invalidation", old,
                            recorded_then_barrier<NoInvalidation>),
       twin<NoAnswer>("sequential/written-after-a-read/no-publish", publish,

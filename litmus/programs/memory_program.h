@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "dsm/protocol/regional.h"
+#include "dsm/protocol/release.h"
 #include "dsm/protocol/sequential.h"
 #include "dsm/testing/deferring.h"
 #include "dsm/testing/exposed_pages.h"
@@ -196,8 +197,8 @@ using ThreadOn =
     dsm::testing::ProgramThread<ExploredTransport<C>, dsm::testing::PrivatePages, Protocol>;
 
 // Pages lie where others get them from.
-template <class C>
+template <class C, template <class, class> class Protocol = dsm::Regional>
 using ThreadInPlace =
-    dsm::testing::ProgramThread<ExploredTransport<C>, dsm::testing::ExposedPages, dsm::Regional>;
+    dsm::testing::ProgramThread<ExploredTransport<C>, dsm::testing::ExposedPages, Protocol>;
 
 }  // namespace tombolo::litmus

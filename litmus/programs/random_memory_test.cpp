@@ -14,6 +14,7 @@ namespace tombolo::litmus {
 namespace {
 
 using dsm::Regional;
+using dsm::Release;
 using dsm::Sequential;
 using dsm::testing::FaultyPages;
 using dsm::testing::FaultyTransport;
@@ -22,7 +23,7 @@ using MemoryOmit = dsm::testing::Omit;
 using Steered = Noting<Explored>;
 
 // False sharing, evictions, and rings that are run over, more or less by the seed.
-RandomMemory drawn(std::uint64_t seed, Model model) {
+RandomMemory drawn(std::uint64_t seed, Model model, const dsm::Tuning& tuning) {
   Random random = Random::stream(seed, 7);
   return {.seed = seed,
           .shape = {.threads = static_cast<dsm::Thread>(2 + random.below(2)),
@@ -31,14 +32,15 @@ RandomMemory drawn(std::uint64_t seed, Model model) {
                     .cached_pages = static_cast<std::uint32_t>(1 + random.below(3)),
                     .locks = 2,
                     .notices = static_cast<std::uint32_t>(1 + random.below(6)),
-                    .updates = static_cast<std::uint32_t>(1 + random.below(6))},
+                    .updates = static_cast<std::uint32_t>(1 + random.below(6)),
+                    .tuning = tuning},
           .model = model};
 }
 
 // The failure, or nothing.
 template <class Thread>
-std::string failure_of_walk(std::uint64_t seed, Model model) {
-  RandomMemoryProgram<Thread> program(drawn(seed, model));
+std::string failure_of_walk(std::uint64_t seed, Model model, const dsm::Tuning& tuning = {}) {
+  RandomMemoryProgram<Thread> program(drawn(seed, model, tuning));
   Run run(program, {.evictions = no_bound, .pauses = no_bound, .loads = no_bound});
   run.restart();
   Random random = Random::stream(seed, 8);
@@ -51,13 +53,27 @@ std::string failure_of_walk(std::uint64_t seed, Model model) {
 }
 
 template <class Thread>
-void expect_agreement(Model model, std::uint64_t walks) {
+void expect_agreement(Model model, std::uint64_t walks, const dsm::Tuning& tuning = {}) {
   for (std::uint64_t seed = 1; seed <= walks; ++seed)
-    ASSERT_EQ(failure_of_walk<Thread>(seed, model), "") << "seed " << seed;
+    ASSERT_EQ(failure_of_walk<Thread>(seed, model, tuning), "") << "seed " << seed;
 }
 
 TEST(RandomMemoryPrograms, AgreeWithRegionalConsistency) {
   expect_agreement<ThreadOn<Steered, Regional>>(Model::regional, 6000);
+}
+
+// Stores are performed when another thread takes a lock. By rule 1 of regional consistency, too:
+// a thread tells its stores before it takes a lock.
+TEST(RandomMemoryPrograms, AgreeWithReleaseConsistency) {
+  for (const Model model : {Model::lazy_release, Model::regional})
+    expect_agreement<ThreadOn<Steered, Release>>(model, 3000);
+}
+
+TEST(RandomMemoryPrograms, AgreeWithoutEachTuning) {
+  for (bool dsm::Tuning::*const off : dsm::tunings) {
+    expect_agreement<ThreadOn<Steered, Regional>>(Model::regional, 300, dsm::without(off));
+    expect_agreement<ThreadOn<Steered, Release>>(Model::lazy_release, 300, dsm::without(off));
+  }
 }
 
 TEST(RandomMemoryPrograms, AgreeWithSequentialConsistency) {

@@ -10,6 +10,7 @@
 
 #include "backends/coherent/coherent.h"
 #include "dsm/protocol/regional.h"
+#include "dsm/protocol/release.h"
 #include "dsm/testing/private_pages.h"
 #include "dsm/testing/program_thread.h"
 #include "dsm/testing/random_program.h"
@@ -87,7 +88,8 @@ TEST(OneSidedCore, WaitsForAnother) {
   other.join();
 }
 
-using Remote = ProgramThread<CoreTransport<OneSidedCore>, PrivatePages, Regional>;
+template <template <class, class> class P>
+using Remote = ProgramThread<CoreTransport<OneSidedCore>, PrivatePages, P>;
 
 // Neighbours by number share a host.
 static_assert(std::is_same_v<EpochBarrier<CoreTransport<OneSidedCore>, PrivatePages>::Waits,
@@ -96,9 +98,10 @@ static_assert(std::is_same_v<EpochBarrier<CoreTransport<coherent::Core>, Private
                              sync::DisseminationBarrier<coherent::Core>>);
 
 // Random programs, as on the machines that users choose (protocol/random_program_test.cpp).
-TEST(OneSidedCore, RunsRandomPrograms) {
+template <class Remote>
+void run_random_programs() {
   int xors = 0;
-  for (std::uint64_t seed = 1; seed <= 60 && !HasFailure(); ++seed) {
+  for (std::uint64_t seed = 1; seed <= 30 && !::testing::Test::HasFailure(); ++seed) {
     const Shape shape = random_programs::drawn(seed, 128, 0);
     const auto layout = Remote::take(shape);
     Memories memories(shape.cores(), layout.sync_bytes, layout.data_bytes);
@@ -124,6 +127,10 @@ TEST(OneSidedCore, RunsRandomPrograms) {
     xors += memories.xors;
   }
   EXPECT_GT(xors, 0) << "differences are applied at their homes";
+}
+TEST(OneSidedCore, RunsRandomPrograms) {
+  run_random_programs<Remote<Regional>>();
+  run_random_programs<Remote<Release>>();
 }
 
 }  // namespace
