@@ -29,6 +29,19 @@ std::optional<std::uint64_t> choice_in(const Option& option, std::string_view te
   return *on ? place_of(option.on, option.choices) : 0;
 }
 
+// Names between commas, each of which is one of the choices.
+std::optional<std::uint64_t> names_in(const Option& option, std::string_view text) {
+  std::uint64_t places = 0;
+  for (;;) {
+    const std::size_t end = std::min(text.find(','), text.size());
+    const auto place = place_of(text.substr(0, end), option.choices);
+    if (!place) return std::nullopt;
+    places |= std::uint64_t{1} << *place;
+    if (end == text.size()) return places;
+    text.remove_prefix(end + 1);
+  }
+}
+
 // One with names of its own has no others.
 std::optional<std::uint64_t> toggle_in(const Option& option, std::string_view text) {
   if (!option.choices.empty() && !switch_named(option.choices.front()))
@@ -103,6 +116,8 @@ std::optional<std::uint64_t> detail::value_of(const Option& option, std::string_
   switch (option.type) {
     case OptionType::choice:
       return choice_in(option, text);
+    case OptionType::names:
+      return names_in(option, text);
     case OptionType::toggle:
       return toggle_in(option, text);
     case OptionType::number:

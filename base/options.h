@@ -27,7 +27,7 @@
 
 namespace tombolo {
 
-enum class OptionType : std::uint8_t { text, choice, toggle, number, size, path, folder };
+enum class OptionType : std::uint8_t { text, choice, names, toggle, number, size, path, folder };
 // The programs that read an option.
 enum class OptionReader : std::uint8_t { library, chip, command };
 
@@ -37,7 +37,7 @@ struct Option {
   std::string_view info_key = {};  // of MPI windows; empty: none
   std::string_view flag = {};      // of the command; empty: none
   OptionType type = OptionType::text;
-  std::span<const std::string_view> choices = {};  // of a choice, and the two of a toggle
+  std::span<const std::string_view> choices = {};  // of a choice or names, and the two of a toggle
   std::string_view values = {};                    // in words: "a number from 0", "a path"
   std::string_view initial = {};                   // empty: none
   std::string_view on = {};  // of a choice: that which the words of a switch for "on" stand for
@@ -72,8 +72,8 @@ Status check(const Option& option, std::string_view text);
 
 namespace detail {
 
-// The place of a choice, or of "on" (0) and "off" (1) of a toggle; the number, or the bytes of a
-// size. None if the text is no value of the option.
+// The place of a choice, or of "on" (0) and "off" (1) of a toggle; of names, a bit for the place of
+// each; the number, or the bytes of a size. None if the text is no value of the option.
 std::optional<std::uint64_t> value_of(const Option& option, std::string_view text);
 
 template <class T>

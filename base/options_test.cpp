@@ -138,6 +138,23 @@ TEST(Values, OfAChoiceMayBeASwitchAsWell) {
   }
 }
 
+TEST(Values, MayBeSeveralNames) {
+  static constexpr std::string_view all[] = {"read", "write", "sort"};
+  constexpr Option parts{.type = OptionType::names, .choices = all};
+  for (const auto& [text, want] :
+       {std::pair{"read", 1U}, {"sort", 4U}, {"sort,read", 5U}, {"read,read", 1U}}) {
+    std::uint64_t places = 0;
+    EXPECT_TRUE(parse(parts, text, places).ok()) << text;
+    EXPECT_EQ(places, want) << text;
+  }
+  for (const char* text : {"read,later", "later,read", "read,,sort", ",", "read,", ",read", "1"}) {
+    std::uint64_t places = 8;
+    EXPECT_FALSE(parse(parts, text, places).ok()) << text;
+    EXPECT_FALSE(check(parts, text).ok()) << text;
+    EXPECT_EQ(places, 8U) << text;
+  }
+}
+
 struct Shape {
   std::uint32_t count = 3;
   std::string path;

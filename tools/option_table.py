@@ -20,7 +20,7 @@ CONSTANTS = "base/option_table.h"
 LARGEST = 2**64 - 1
 UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 SWITCH = ["on", "off"]
-TYPES = ("choice", "switch", "number", "size", "path", "folder", "text")
+TYPES = ("choice", "names", "switch", "number", "size", "path", "folder", "text")
 FIELDS = {
     "variable", "info_key", "text", "type", "choices", "values", "on", "least", "most", "default", "unset", "interface",
     "field", "enum", "kind", "reader", "flag", "help", "word", "machine",
@@ -59,8 +59,8 @@ def check(row: dict, interfaces: dict) -> None:
         raise Mistake(f"{name}: the type is one of {', '.join(TYPES)}")
     if not row.get("text"):
         raise Mistake(f"{name} has no text")
-    if row["type"] == "choice" and not row.get("choices"):
-        raise Mistake(f"{name}: a choice has choices")
+    if row["type"] in ("choice", "names") and not row.get("choices"):
+        raise Mistake(f"{name}: a {row['type']} option has choices")
     if row["type"] == "text" and not row.get("values"):
         raise Mistake(f"{name}: values says what the text may be")
     if ("interface" in row) != ("field" in row) or row.get("interface") not in (None, *interfaces):
@@ -107,6 +107,8 @@ def values(row: dict) -> str:
         return row["values"]
     if row["type"] in ("choice", "switch"):
         return ", ".join(choices(row))
+    if row["type"] == "names":
+        return f"{', '.join(choices(row))}, or several of them between commas"
     if row["type"] == "number":
         return f"a number from {least(row)}" + (f" to {row['most']}" if "most" in row else "")
     if row["type"] == "size":
@@ -198,11 +200,11 @@ def plain_kind(row: dict) -> str:
         return "bool"
     if row["type"] == "number":
         return "std::uint32_t" if most(row) < 2**32 else "std::uint64_t"
-    return "std::uint64_t" if row["type"] == "size" else "std::string"
+    return "std::uint64_t" if row["type"] in ("size", "names") else "std::string"
 
 
 def is_optional(row: dict) -> bool:
-    return "default" not in row and plain_kind(row) != "std::string"
+    return "default" not in row and row["type"] != "names" and plain_kind(row) != "std::string"
 
 
 def kind(row: dict) -> str:

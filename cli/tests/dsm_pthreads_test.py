@@ -336,6 +336,8 @@ def test_a_setting_that_is_not_understood_is_an_error(setting, value):
         ("map", "TOMBOLO_MACHINE", "stale", "transport map needs a coherent machine, and stale is none"),
         ("map", "TOMBOLO_DSM_PROTOCOL", "regional", "TOMBOLO_DSM_PROTOCOL is of pages that processes cache"),
         ("map", "TOMBOLO_DSM_CACHE", "0", "TOMBOLO_DSM_CACHE is of pages that processes cache"),
+        ("map", "TOMBOLO_DSM_WITHOUT", "read-ahead", "TOMBOLO_DSM_WITHOUT is of pages that processes cache"),
+        ("window", "TOMBOLO_DSM_WITHOUT", "later", "TOMBOLO_DSM_WITHOUT is 'later'; it may be read-ahead, own-pages"),
         ("window", "TOMBOLO_DSM_CACHE", "0", "a cache of 0 bytes is too small for a program of Pthreads"),
         ("window", "TOMBOLO_DSM_HEAP", "8TiB", "a memory of 8796"),
         ("map", "TOMBOLO_DSM_MEMORY", "0", "TOMBOLO_DSM_MEMORY is '0'; it may be a size from 1MiB to 16TiB"),

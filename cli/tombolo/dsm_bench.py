@@ -25,6 +25,7 @@ PTHREADS = "pthreads"
 UNCHANGED = "unchanged"  # a program of Pthreads that cc has compiled
 CLANG = "clang"
 AGAIN = "again"  # Pthreads a second time in each round: by how much two runs of one program differ
+WITHOUT = "TOMBOLO_DSM_WITHOUT"
 GOAL_OF_MAP = 0.98  # the ratio, of every kernel
 MEMORY = "1200MiB"
 # The heap of `map` has size classes: a block may take as much again.
@@ -64,6 +65,7 @@ class Contestant:
     # A program of Pthreads: UNCHANGED, or the stores that tombolo-cc has recorded; of PTHREADS
     # itself, its compiler if that is another one than cc, or AGAIN.
     made: str = ""
+    without: tuple[str, ...] = ()  # tunings of the protocols that are switched off
 
     @property
     def is_base(self) -> bool:
@@ -76,6 +78,7 @@ class Contestant:
         if self.is_base:
             return f"{name}, {self.made}" if self.made else name
         name = f"{self.made}, {name}" if self.made else name
+        name = f"{name}, without {', '.join(self.without)}" if self.without else name
         return f"{name}, all cached" if self.whole else name
 
 
@@ -144,7 +147,7 @@ def spread(values: Iterator[float]) -> Spread | None:
 
 
 def goal_of(kernel: Kernel, contestant: Contestant) -> Goal | None:
-    if contestant.is_base or contestant.whole or kernel.pthreads_only:
+    if contestant.is_base or contestant.whole or contestant.without or kernel.pthreads_only:
         return None
     if contestant.transport == "map":
         return Goal(GOAL_OF_MAP)
@@ -207,6 +210,8 @@ def run(kernel: Kernel, contestant: Contestant, threads: int, quick: bool) -> di
         env = dsm.environment(
             dsm.Choice(transport=contestant.transport, machine=contestant.machine, memory=MEMORY, cache=cache)
         )
+    if contestant.without:
+        env |= {WITHOUT: ",".join(contestant.without)}
     try:
         done = subprocess.run(argv, capture_output=True, text=True, env=env, timeout=TIME_LIMIT_S)
     except subprocess.TimeoutExpired:
@@ -243,6 +248,12 @@ def programs(machines: list[str]) -> list[Contestant]:
 
 def _by_transport(machines: list[str]) -> list[Contestant]:
     return [Contestant("map"), *(Contestant("window", machine) for machine in machines)]
+
+
+def and_without(entries: list[Contestant], tunings: list[str]) -> list[Contestant]:
+    """Each that caches pages a second time, with these tunings switched off."""
+    windows = [each for each in entries if each.transport == "window"]
+    return [*entries, *(replace(each, without=tuple(tunings)) for each in windows)]
 
 
 def entries_of(kernel: Kernel, entries: list[Contestant]) -> list[Contestant]:

@@ -26,7 +26,7 @@ Status ComputeServer::choose(int size, bool in_place) {
                         .threads = static_cast<Thread>(size) - settings.servers,
                         .servers = settings.servers,
                         .locks = settings.locks,
-                        .tuning = settings.tuning},
+                        .tuning = tuning_without(settings.without)},
                        shape_));
   if (settings.transport == TransportKind::map) {
     if (!runtime::served(machine).traits().coherent)

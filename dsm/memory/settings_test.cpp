@@ -12,7 +12,8 @@ namespace tombolo::dsm {
 namespace {
 
 constexpr std::array variables{"TOMBOLO_DSM_TRANSPORT", "TOMBOLO_DSM_PROTOCOL",
-                               "TOMBOLO_DSM_MEMORY", "TOMBOLO_DSM_CACHE", "TOMBOLO_DSM_SERVERS"};
+                               "TOMBOLO_DSM_MEMORY",    "TOMBOLO_DSM_CACHE",
+                               "TOMBOLO_DSM_SERVERS",   "TOMBOLO_DSM_WITHOUT"};
 
 class SettingsTest : public ::testing::Test {
  protected:
@@ -61,7 +62,8 @@ TEST_F(SettingsTest, ThatAreNotUnderstoodAreNamed) {
   for (const auto& [variable, text] :
        {std::pair{"TOMBOLO_DSM_TRANSPORT", "tcp"}, std::pair{"TOMBOLO_DSM_PROTOCOL", "Regional"},
         std::pair{"TOMBOLO_DSM_MEMORY", "much"}, std::pair{"TOMBOLO_DSM_CACHE", "-1"},
-        std::pair{"TOMBOLO_DSM_SERVERS", "-2"}, std::pair{"TOMBOLO_DSM_SERVERS", "5000"}}) {
+        std::pair{"TOMBOLO_DSM_SERVERS", "-2"}, std::pair{"TOMBOLO_DSM_SERVERS", "5000"},
+        std::pair{"TOMBOLO_DSM_WITHOUT", "own_pages"}}) {
     setenv(variable, text, 1);
     Settings settings;
     const Status refused = read_options(settings);
@@ -80,6 +82,68 @@ TEST_F(SettingsTest, AllowAsManyMemoryServersAsTheyTell) {
   setenv("TOMBOLO_DSM_SERVERS", "4097", 1);
   EXPECT_EQ(read_option(options::dsm_servers, servers).code(), Code::bad_configuration);
   EXPECT_EQ(servers, 4096U);
+}
+
+TEST_F(SettingsTest, SwitchTuningsOffByTheNamesOfTheirFields) {
+  Settings settings;
+  ASSERT_TRUE(read_options(settings).ok());
+  EXPECT_EQ(tuning_without(settings.without), Tuning());
+  setenv("TOMBOLO_DSM_WITHOUT", "sorted-notices", 1);
+  ASSERT_TRUE(read_options(settings).ok());
+  EXPECT_EQ(tuning_without(settings.without), without(&Tuning::sorted_notices));
+  setenv("TOMBOLO_DSM_WITHOUT", "read-ahead,handed-over-changes", 1);
+  settings = {};
+  ASSERT_TRUE(read_options(settings).ok());
+  EXPECT_EQ(tuning_without(settings.without), (Tuning{.read_ahead = false, .handed_over_changes = false}));
+}
+
+// Their order is that of the fields (DTU2): a name of another field would be measured for this one.
+TEST_F(SettingsTest, KnowEachTuning) {
+  const std::pair<const char*, bool Tuning::*> all[] = {
+      {"read-ahead", &Tuning::read_ahead},
+      {"own-pages", &Tuning::own_pages},
+      {"cleared-pages", &Tuning::cleared_pages},
+      {"longer-leave", &Tuning::longer_leave},
+      {"small-changes", &Tuning::small_changes},
+      {"open-pages", &Tuning::open_pages},
+      {"more-open-pages", &Tuning::more_open_pages},
+      {"sorted-notices", &Tuning::sorted_notices},
+      {"handed-over-changes", &Tuning::handed_over_changes}};
+  EXPECT_EQ(std::size(all), tunings.size());
+  for (const auto& [name, field] : all) {
+    setenv("TOMBOLO_DSM_WITHOUT", name, 1);
+    Settings settings;
+    ASSERT_TRUE(read_options(settings).ok()) << name;
+    EXPECT_EQ(tuning_without(settings.without), without(field)) << name;
+  }
+}
+
+TEST_F(SettingsTest, NameTheTuningThatIsNotUnderstood) {
+  for (const char* text : {"read-ahead,later", "later,read-ahead", "read-ahead,,own-pages", ","}) {
+    setenv("TOMBOLO_DSM_WITHOUT", text, 1);
+    Settings settings;
+    const Status refused = read_options(settings);
+    EXPECT_EQ(refused.code(), Code::bad_configuration) << text;
+    EXPECT_NE(refused.message().find("cleared-pages"), std::string::npos) << refused.message();
+  }
+}
+
+TEST(Bytes, HaveUnits) {
+  EXPECT_EQ(bytes_in("0"), 0u);
+  EXPECT_EQ(bytes_in("4096"), 4096u);
+  EXPECT_EQ(bytes_in("4096B"), 4096u);
+  EXPECT_EQ(bytes_in("1K"), 1024u);
+  EXPECT_EQ(bytes_in("1KiB"), 1024u);
+  EXPECT_EQ(bytes_in("3M"), 3u << 20);
+  EXPECT_EQ(bytes_in("2GiB"), std::uint64_t{2} << 30);
+  EXPECT_EQ(bytes_in("1TiB"), std::uint64_t{1} << 40);
+  EXPECT_EQ(bytes_in("16777215T"), std::uint64_t{16777215} << 40);
+}
+
+TEST(Bytes, InOtherTextsAreNone) {
+  for (const char* text : {"", "K", "1k", "1KB", "1Ki", "1.5G", " 1", "1 ", "1KiBB", "x", "-1",
+                           "0x10", "16777216T", "99999999999999999999"})
+    EXPECT_EQ(bytes_in(text), std::nullopt) << text;
 }
 
 }  // namespace

@@ -6,12 +6,14 @@
 //
 // Invariants: DTU1 a program is right with any of them switched off. They are looked at in misses
 //                  and where threads synchronize, never in an access that meets no fault.
-//             DTU2 a field's name is its name in the list of runtime/options/dsm_options.h, and the
-//                  order of `tunings` is the order of that list.
+//             DTU2 a field's name is its name among the choices of TOMBOLO_DSM_WITHOUT
+//                  (base/options.toml), and the order of `tunings` is the order of those.
 // Thread safety: plain values.
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 
 namespace tombolo::dsm {
 
@@ -53,6 +55,14 @@ inline constexpr std::array tunings{
 constexpr Tuning without(bool Tuning::*off) {
   Tuning tuning;
   tuning.*off = false;
+  return tuning;
+}
+
+// `off`: a bit for each tuning that is switched off, in the order of `tunings`.
+constexpr Tuning tuning_without(std::uint64_t off) {
+  Tuning tuning;
+  for (std::size_t place = 0; place < tunings.size(); ++place)
+    if ((off >> place & 1) != 0) tuning.*tunings[place] = false;
   return tuning;
 }
 

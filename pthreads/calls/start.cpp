@@ -87,7 +87,8 @@ Status refuse_settings_of_pages(const Settings& settings, const runtime::Options
         fmt::format("transport map needs a coherent machine, and {} is none; see TOMBOLO_MACHINE "
                     "and --transport window",
                     name(options.machine)));
-  for (const Option* option : {&options::dsm_cache, &options::dsm_protocol})
+  for (const Option* option :
+       {&options::dsm_cache, &options::dsm_protocol, &options::dsm_without})
     if (is_set(*option))
       return Status::bad_configuration(
           fmt::format("{} is of pages that processes cache, and with transport map all map the "
@@ -110,6 +111,7 @@ Status choose_kind(const Settings& settings, std::unique_ptr<ProgramMemories>& o
                                                                 .records = std::move(records),
                                                                 .cache_bytes = cache_of(settings),
                                                                 .memory_servers = settings.servers,
+                                                                .tuning = tuning_without(settings.without),
                                                                 .give_up = &give_up});
   return {};
 }
@@ -181,9 +183,11 @@ OneSided* join(char** arguments, const Settings& settings, const Status& underst
       .statistics = options.statistics,
       .cache_bytes = cache_of(settings).value_or(default_cache_bytes(threads_of(*job, settings))),
       .memory_servers = settings.servers,
+      .tuning = tuning_without(settings.without),
       .give_up = &give_up};
   Agreement(job.get()).take_from_first(chosen.cache_bytes);
   Agreement(job.get()).take_from_first(chosen.memory_servers);
+  Agreement(job.get()).take_from_first(chosen.tuning);
   kind = std::make_unique<RemoteMemories>(*job, chosen);
   return job.release();  // to the end of the process
 }

@@ -110,6 +110,19 @@ TEST(Options, ThatAreNotUnderstoodAreComplainedOfAndInitial) {
   }
 }
 
+TEST(Options, MayBeSeveralNames) {
+  for (const auto& [text, complaints] : {std::pair{"read-ahead", 0U},
+                                         {"read-ahead,open-pages", 0U},
+                                         {"read-ahead,later", 1U},
+                                         {"later,read-ahead", 1U},
+                                         {"read-ahead,,open-pages", 1U},
+                                         {",", 1U}}) {
+    Environment environment;
+    environment.set("TOMBOLO_DSM_WITHOUT", text);
+    EXPECT_EQ(read_environment().complaints.size(), complaints) << text;
+  }
+}
+
 TEST(Options, WithNamesThatAreNearlyThoseOfSettingsAreComplainedOf) {
   for (const auto& [given, meant] : {std::pair{"TOMBOLO_MACHIN", "TOMBOLO_MACHINE"},
                                      {"TOMBOLO_MASCHINE", "TOMBOLO_MACHINE"},

@@ -50,6 +50,13 @@ def dsm(
     again: Annotated[
         bool, typer.Option("--again", help="Pthreads has two turns in each round, which shows the host's own spread.")
     ] = False,
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="The transport window has a second turn in each round, with this tuning of its protocol, or "
+            f"with several, switched off: {settings.names(dsm_bench.WITHOUT)}."
+        ),
+    ] = None,
 ) -> None:
     """Seconds of kernels with each transport.
 
@@ -60,10 +67,14 @@ def dsm(
     kernels = chosen(rows, programs)
     for name in machine or []:
         settings.check_machine(name)
+    for name in without or []:
+        settings.check_choice(dsm_bench.WITHOUT, name)
     records.check_lines(lines)
     options.check_processes(threads)
     libraries.refresh("native")
     entries = (dsm_bench.programs if programs else dsm_bench.contestants)(machine or ["coherent"])
+    if without:
+        entries = dsm_bench.and_without(entries, without)
     if again:
         entries = [*entries, Contestant(dsm_bench.PTHREADS, made=dsm_bench.AGAIN)]
     writer = records.Writer("dsm", threads=threads, quick=quick)
@@ -164,6 +175,7 @@ def results(measured: Measured, entries: list[Contestant], threads: int) -> list
             "machine": contestant.machine,
             "program_of_pthreads": contestant.made or None,
             "all_cached": contestant.whole,
+            "without": list(contestant.without) or None,
             "threads": kernel.threads or threads,
             **named("seconds", measured.seconds(contestant)),
             **named("ratio", measured.ratio(contestant)),
@@ -206,10 +218,10 @@ def tables(entries: list[Contestant]) -> list[list[Contestant]]:
     if not any(each.made and not each.is_base for each in entries):
         return [entries]
     ours = [each for each in entries if not each.is_base]
-    kinds = dict.fromkeys((each.transport, each.machine) for each in ours)
+    kinds = dict.fromkeys((each.transport, each.machine, each.without) for each in ours)
     base = [each for each in entries if each.is_base]
     return [
-        [*base, *(each for each in ours if (each.transport, each.machine) == kind)] for kind in kinds
+        [*base, *(each for each in ours if (each.transport, each.machine, each.without) == kind)] for kind in kinds
     ]
 
 
