@@ -84,6 +84,7 @@ import threading
 import time
 
 import family_twins
+import option_table
 import slices
 from twin_text import blank_comments, closing
 
@@ -422,8 +423,8 @@ class Tree:
             if (ROOT / layer).exists():
                 left_out = shutil.ignore_patterns(*NOT_COPIED.get(layer, ("scc", "mpi")))
                 shutil.copytree(ROOT / layer, self.folder / layer, ignore=left_out)
-        (self.folder / "backends/scc").mkdir()
-        shutil.copy(ROOT / "backends/scc/options.h", self.folder / "backends/scc")
+        for header, text in option_table.headers(option_table.load()).items():
+            option_table.write(self.folder / header, text)
         self.add_engines()
         machines = self.folder / "backends/machines.h"
         reduced, count = MACHINE_LIST.subn(

@@ -112,5 +112,5 @@ def test_curves_are_measured_told_and_drawn(monkeypatch, tmp_path):
     again = CliRunner().invoke(made(), ["bench", "curves", "--records", str(path)])
     assert again.exit_code == 0, again.output
     assert table_of(again.output) == table_of(told.output)
-    refused = CliRunner().invoke(made(), [*command, "--rows", "put"])
+    refused = CliRunner().invoke(made(), [*command, "--rows", "get"])
     assert refused.exit_code != 0

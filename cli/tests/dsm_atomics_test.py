@@ -180,7 +180,7 @@ def test_a_library_of_the_program_is_looked_at_too(tmp_path, monkeypatch, way):
 
 def test_without_the_decoder_it_says_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "tombolo.machine_code", None)
-    with pytest.raises(UserError, match=r"the decoder .* is missing .*pip install .*--atomics ignore"):
+    with pytest.raises(UserError, match=r"the decoder .* is missing .*pip install .*--atomic-instructions ignore"):
         dsm_atomics.check(made(tmp_path, NAMES))
 
 

@@ -237,7 +237,7 @@ def test_atomic_instructions_are_refused_by_name(tmp_path):
         dsm_atomics.check(plain(tmp_path, COUNTER))
     text = str(refused.value)
     assert "count_up (plain+0x" in text and "take (plain+0x" in text
-    for way in ("./tombolo dsm cc", "--transport map", "--atomics ignore"):
+    for way in ("./tombolo dsm cc", "--transport map", "--atomic-instructions ignore"):
         assert way in text
 
 
@@ -274,9 +274,9 @@ def test_the_command_refuses_and_may_be_told_to_ignore(tmp_path):
     command = [paths.checkout() / "tombolo", "dsm", "run", "--transport", "window"]
     refused = run([*command, program])
     assert refused.returncode != 0 and "count_up" in refused.stderr
-    assert run([*command, "--atomics", "ignore", program]).returncode == 0
+    assert run([*command, "--atomic-instructions", "ignore", program]).returncode == 0
     assert run([*command[:-2], "--transport", "map", program]).returncode == 0
-    assert "there are refuse and ignore" in run([*command, "--atomics", "all", program]).stderr
+    assert "there are refuse and ignore" in run([*command, "--atomic-instructions", "all", program]).stderr
 
 
 @pytest.mark.parametrize("program", ["pigz", "pbzip2", "xz", "zstd"])

@@ -717,7 +717,7 @@ def test_goals_stand_beside_the_figures_and_quotations_name_their_sources(monkey
         dsm_bench, "run", lambda kernel, contestant, *_: {"seconds": times[contestant.transport]}
     )
     out = tmp_path / "lines"
-    words = ["bench", "dsm", "--row", "jacobi", "--row", "barrier", "--json", str(out)]
+    words = ["bench", "dsm", "--rows", "jacobi|barrier", "--json", str(out)]
     text = CliRunner().invoke(made(), words).stdout
     assert "goal 0.9: not met" in text and "goal 0.98: met" in text and "goal 3 us: not met" in text
     assert "0.80 (003 section 6.2.6)" in text and "ArgoDSM (May 2026" in text and "26 us" in text
@@ -742,7 +742,7 @@ def test_lines_on_stdout_stand_alone(monkeypatch, tmp_path):
     monkeypatch.setenv("TOMBOLO_RESULTS", str(tmp_path))
     monkeypatch.setattr(dsm_bench, "contestants", lambda machines: [Contestant("pthreads")])
     monkeypatch.setattr(dsm_bench, "run", lambda *_: {"seconds": 1.0})
-    told = CliRunner().invoke(made(), ["bench", "dsm", "--row", "lu", "--json", "-"]).stdout
+    told = CliRunner().invoke(made(), ["bench", "dsm", "--rows", "lu", "--json", "-"]).stdout
     assert [json.loads(line)["program"] for line in told.splitlines()] == ["lu"]
 
 
@@ -753,7 +753,7 @@ def test_programs_of_pthreads_have_a_table_for_each_transport(monkeypatch, tmp_p
     monkeypatch.setattr(dsm_bench, "programs", lambda machines: entries)
     monkeypatch.setattr(dsm_bench, "run", lambda *_: {"seconds": 1.0})
     out = tmp_path / "lines"
-    words = ["bench", "dsm", "--programs", "--row", "jacobi", "--json", str(out)]
+    words = ["bench", "dsm", "--programs", "--rows", "jacobi", "--json", str(out)]
     text = CliRunner().invoke(made(), words).stdout
     assert text.count("2 threads: median time") == 2
     assert text.count("goal 0.98: met") == text.count("goal 0.9: met") + text.count("goal 0.85: met") == 4
@@ -772,7 +772,7 @@ def test_the_spread_of_the_host_is_a_column_of_its_own(monkeypatch, tmp_path):
     times = {"": 1.0, "again": 0.8}
     monkeypatch.setattr(dsm_bench, "run", lambda kernel, each, *_: {"seconds": times[each.made]})
     out = tmp_path / "lines"
-    words = ["bench", "dsm", "--quick", "--again", "--row", "copy", "--json", str(out)]
+    words = ["bench", "dsm", "--quick", "--again", "--rows", "copy", "--json", str(out)]
     text = CliRunner().invoke(made(), words).stdout
     assert "pthreads, again" in text and "1.250" in text
     lines = [json.loads(line) for line in out.read_text().splitlines()]
@@ -789,6 +789,6 @@ def test_pthreads_again_is_the_same_program():
 
 
 def test_an_unknown_row_is_refused():
-    result = CliRunner().invoke(made(), ["bench", "dsm", "--row", "nothing"])
+    result = CliRunner().invoke(made(), ["bench", "dsm", "--rows", "nothing"])
     assert isinstance(result.exception, UserError)
     assert "jacobi" in str(result.exception)

@@ -30,7 +30,7 @@ def test_the_window_without_tunings_has_columns_of_its_own(monkeypatch, tmp_path
     monkeypatch.setattr(dsm_bench.subprocess, "run", ended)
     out = tmp_path / "lines"
     words = ["--quick", "--without", "read-ahead", "--without", "own-pages", "--json", str(out)]
-    result = CliRunner().invoke(made(), ["bench", "dsm", "--row", "barrier", *words])
+    result = CliRunner().invoke(made(), ["bench", "dsm", "--rows", "barrier", *words])
     assert result.exit_code == 0, result.exception
     assert "read-ahead, own-pages" in " ".join(result.stdout.split())
     assert [each.get("TOMBOLO_DSM_WITHOUT") for each in environments] == [None] * 3 + ["read-ahead,own-pages"]

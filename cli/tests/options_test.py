@@ -194,9 +194,11 @@ def test_a_number_that_means_nothing_is_refused_by_the_name_of_its_option(unbuil
         (["bench", "starvation", "--budget", "nan"], "--budget nan: that is no number of seconds"),
         (["bench", "starvation", "--machine", ""], "'' is not a machine"),
         (["bench", "curves", "--budget", "0"], "--budget 0: that is no number of seconds"),
-        (["bench", "curves", "--rows", "nothing"], "no row nothing"),
+        (["bench", "curves", "--rows", "nothing"], "no row matches nothing"),
+        (["bench", "curves", "--rows", "("], "'(' is not a regular expression"),
         (["bench", "dsm", "--machine", "wet"], "'wet' is not a machine"),
-        (["bench", "dsm", "--row", "nothing"], "no program is called nothing"),
+        (["bench", "dsm", "--rows", "nothing"], "no program is called nothing"),
+        (["bench", "dsm", "--rows", "("], "'(' is not a regular expression"),
         (["conformance", "--only", "["], "'[' is not a regular expression"),
         (["conformance", "--slice", ""], "a slice is `quick`"),
         (["conformance", "--slice", "3/2"], "a slice is `quick`"),
@@ -292,7 +294,7 @@ WINDOW = ["--transport", "window"]
         (["dsm", "run", "--seed", 0], "--seed has no effect here: it is for --transport window"),
         (["dsm", "run", "--pool", "/p"], "--pool has no effect here: it is for --transport window"),
         (["dsm", "run", "--mpi", MPI], "--mpi has no effect here: it is for --transport mpi"),
-        (["dsm", "run", "--atomics", "ignore"], "--atomics has no effect here"),
+        (["dsm", "run", "--atomic-instructions", "ignore"], "--atomic-instructions has no effect here"),
         (["dsm", "run", *WINDOW, "--seed", 7], "--seed is read by the machine stale alone"),
         (["dsm", "run", *WINDOW, "--evictions", 7, "--machine", "flushed"], "--evictions is read by the machine stale"),
         (["dsm", "run", *WINDOW, "--pool", "/p", "--machine", "stale"], "--pool is read by the machine flushed alone"),
@@ -369,6 +371,20 @@ def test_threads_on_cached_pages_take_the_settings_of_the_machine(started, progr
     (_, of_stale), (_, of_flushed) = started
     assert (of_stale["TOMBOLO_SEED"], of_stale["TOMBOLO_EVICTIONS"]) == ("7", "0")
     assert of_flushed["TOMBOLO_POOL"] == "/p" and "TOMBOLO_SEED" not in of_flushed
+
+
+# --- Options that have another name now -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("dsm run --atomics ignore", "--atomics is called --atomic-instructions"),
+        ("bench dsm --row jacobi", "--row is called --rows"),
+    ],
+)
+def test_an_old_name_is_refused_with_the_new_one(unbuilt, program, words, sentence):
+    assert told(*words.split(), *([program] if "run" in words else [])) == sentence
 
 
 # --- Mistyped options -----------------------------------------------------------------------------
@@ -570,7 +586,8 @@ def test_programs_of_the_other_interfaces_are_sent_to_their_commands(unbuilt, tm
     for command in ("run", "svp run", "svp run -n 2"):
         assert "calls tombolo/dsm.h" in (sentence := told(*command.split(), shared))
         assert "start it with `tombolo dsm run`" in sentence
-    assert "--atomics has no effect here: linked calls tombolo/dsm.h" in told("dsm", "run", "--atomics", "ignore", shared)
+    ignored = told("dsm", "run", "--atomic-instructions", "ignore", shared)
+    assert "--atomic-instructions has no effect here: linked calls tombolo/dsm.h" in ignored
     for given in (["--cache", "64MiB"], ["--protocol", "sequential"]):
         assert f"{given[0]} has no effect here: all threads map the same pages" in told("dsm", "run", *given, shared)
     assert "start it with `tombolo svp run`" in told("run", with_library(tmp_path, "libtombolo_svp_c.so"))

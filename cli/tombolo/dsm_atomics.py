@@ -57,7 +57,7 @@ def check(program: Path) -> None:
         "own copy of a page, and threads that count or wait by such instructions lose updates: a program that "
         f"is not rebuilt has to synchronize by Pthreads alone. Compile it with {compilers.called('cc')} or "
         f"{compilers.called('c++')}, run it with --transport map, or, if no two of its threads use them on the "
-        "same variable, with --atomics ignore"
+        "same variable, with --atomic-instructions ignore"
     )
 
 
@@ -106,7 +106,7 @@ def _look(module: Path) -> Iterator[Place]:
     except ImportError as error:
         raise UserError(
             f"the decoder by which a program's atomic instructions are looked for is missing ({error}): "
-            f"{hints.here(hints.DECODER, hints.DECODER_OF_PACKAGE)}; --atomics ignore does not look"
+            f"{hints.here(hints.DECODER, hints.DECODER_OF_PACKAGE)}; --atomic-instructions ignore does not look"
         ) from error
     try:
         binary = Binary(module)

@@ -26,6 +26,18 @@ MACHINES = settings.names(settings.MACHINE)
 MPIS = " | ".join(mpis.KEYS)
 
 Show = Annotated[bool, typer.Option(help="The command line is printed and not run.")]
+
+
+def renamed(old: str, new: str) -> object:
+    """An option that is called otherwise now: it is refused with its new name, and not in the help."""
+
+    def refuse(text: str | None) -> None:
+        if text is not None:
+            raise UserError(f"{old} is called {new}")
+
+    return Annotated[str | None, typer.Option(old, hidden=True, callback=refuse)]
+
+
 # Options behind PROGRAM are the program's own; one in front of it that is unknown is a mistake.
 OF_PROGRAMS = {"allow_interspersed_args": False}
 

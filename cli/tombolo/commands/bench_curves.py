@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tombolo bench curves`: how operations scale with the number of ranks, beside the stock MPIs."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -23,8 +24,11 @@ def bench_curves(
         typer.Option(help="Jobs of so many processes are measured, or of several numbers. [default: 2 4 8 16]", min=2),
     ] = None,
     rows: Annotated[
-        list[str] | None,
-        typer.Option(help=f"Only this row is measured, or several are: {', '.join(curves.ROWS)}. [default: all]"),
+        str | None,
+        typer.Option(
+            help=f"Only rows are measured whose names match this regular expression: {', '.join(curves.ROWS)}. "
+            "[default: all]"
+        ),
     ] = None,
     machine: Annotated[
         str | None, typer.Option(help=f"Tombolo runs on this machine: {options.MACHINES}. [default: coherent]")
@@ -67,10 +71,10 @@ def bench_curves(
     options.check_seconds("--budget", budget)
     settings.check_machine(machine)
     numbers = sorted(set(ranks or [2, 4, 8, 16]))
-    names = rows or list(curves.ROWS)
-    for name in names:
-        if name not in curves.ROWS:
-            raise UserError(f"no row {name}: {', '.join(curves.ROWS)}")
+    options.check_pattern("--rows", rows)
+    names = [name for name in curves.ROWS if re.search(rows or "", name)]
+    if not names:
+        raise UserError(f"no row matches {rows}: {', '.join(curves.ROWS)}")
     options.check_processes(max(numbers), "--ranks")
     stock = [mpis.need(key) for key in mpi] if mpi else [m for m in mpis.found() if m.mpicc]
     hosts = [each for each in stock if each.key == each.kind] or stock

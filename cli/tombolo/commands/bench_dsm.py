@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tombolo bench dsm`: kernels on virtual shared memory beside the same with Pthreads."""
 
+import re
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,7 +39,7 @@ def dsm(
         ),
     ] = None,
     rows: Annotated[
-        list[str] | None, typer.Option("--row", help="Only this program is measured, or several are.")
+        str | None, typer.Option(help="Only programs are measured whose names match this regular expression.")
     ] = None,
     programs: Annotated[
         bool,
@@ -57,6 +58,7 @@ def dsm(
             f"with several, switched off: {settings.names(dsm_bench.WITHOUT)}."
         ),
     ] = None,
+    row: options.renamed("--row", "--rows") = None,
 ) -> None:
     """Seconds of kernels with each transport.
 
@@ -64,7 +66,8 @@ def dsm(
     """
     if quick:
         options.check_unused({"--rounds": rounds}, "--quick has one round")
-    kernels = chosen(rows, programs)
+    options.check_pattern("--rows", rows)
+    kernels = chosen(rows or "", programs)
     for name in machine or []:
         settings.check_machine(name)
     for name in without or []:
@@ -97,16 +100,15 @@ def dsm(
     plots(all_measured, entries, threads, writer.path)
 
 
-def chosen(rows: list[str] | None, programs: bool) -> list[Kernel]:
-    """The kernels of these programs, or all; a UserError for a name that is none."""
-    kernels = [each for each in dsm_bench.kernels() if programs or not each.pthreads_only]
-    known = dict.fromkeys(kernel.program for kernel in kernels)
-    for name in rows or []:
-        if name not in known:
-            of_programs = any(each.program == name for each in dsm_bench.kernels())
-            hint = f"{name} is measured with --programs" if of_programs else f"no program is called {name}"
-            raise UserError(f"{hint}; there are {', '.join(known)}")
-    return [kernel for kernel in kernels if not rows or kernel.program in rows]
+def chosen(rows: str, programs: bool) -> list[Kernel]:
+    """The kernels of the programs whose names match; a UserError if none does."""
+    matching = [each for each in dsm_bench.kernels() if re.search(rows, each.program)]
+    kernels = [each for each in matching if programs or not each.pthreads_only]
+    if not kernels:
+        hint = f"{rows} is measured with --programs" if matching else f"no program is called {rows}"
+        known = dict.fromkeys(each.program for each in dsm_bench.kernels() if programs or not each.pthreads_only)
+        raise UserError(f"{hint}; there are {', '.join(known)}")
+    return kernels
 
 
 @dataclass(frozen=True)

@@ -44,14 +44,16 @@ def run(
             "first that is here]"
         ),
     ] = None,
-    atomics: Annotated[
+    instructions: Annotated[
         str | None,
         typer.Option(
+            "--atomic-instructions",
             help="A program of Pthreads with atomic instructions is refused where threads cache pages, or they are "
             "ignored: refuse | ignore. [default: refuse]"
         ),
     ] = None,
     show: options.Show = False,
+    atomics: options.renamed("--atomics", "--atomic-instructions") = None,
 ) -> None:
     """Run PROGRAM in one process for each thread.
 
@@ -61,8 +63,8 @@ def run(
     program = programs.locate(command[0])
     dsm_pthreads.check_is_no_script(program)
     programs.check_is_without_mpi(program, "tombolo dsm run")
-    if atomics not in (None, "refuse", "ignore"):
-        raise UserError(f"--atomics {atomics}: there are refuse and ignore")
+    if instructions not in (None, "refuse", "ignore"):
+        raise UserError(f"--atomic-instructions {instructions}: there are refuse and ignore")
     if mpi is not None:
         mpis.need(mpi)
     chosen = given.transport or os.environ.get(TRANSPORT) or "map"
@@ -76,12 +78,12 @@ def run(
         check_of_pthreads(program.name, chosen, given)
         dsm_pthreads.check(str(program))
     else:
-        options.check_unused({"--atomics": atomics}, f"{program.name} calls tombolo/dsm.h")
+        options.check_unused({"--atomic-instructions": instructions}, f"{program.name} calls tombolo/dsm.h")
         if chosen == "map":
             of_pages = given.by_flag("protocol", "cache")
             options.check_unused(of_pages, "all threads map the same pages; with --transport window each caches pages")
-    check_of_transport(chosen, given, mpi, atomics)
-    if unchanged and chosen != "map" and atomics != "ignore":
+    check_of_transport(chosen, given, mpi, instructions)
+    if unchanged and chosen != "map" and instructions != "ignore":
         dsm_atomics.check(program)
     if not show and (chosen == "mpi" or not unchanged):
         options.check_processes((threads or 2) + dsm.memory_servers(given.servers))
@@ -101,7 +103,7 @@ def run(
         start(dsm.command(threads or 2, words), dsm.environment(given), show)
 
 
-def check_of_transport(transport: str, given: settings.Given, mpi: str | None, atomics: str | None) -> None:
+def check_of_transport(transport: str, given: settings.Given, mpi: str | None, instructions: str | None) -> None:
     """A UserError for an option that this transport does not read."""
     if transport == "window":
         options.check_readers([settings.machine(given.machine)], given.of_machines())
@@ -109,7 +111,7 @@ def check_of_transport(transport: str, given: settings.Given, mpi: str | None, a
         other = None if given.machine == settings.machines()[0] else given.machine
         options.check_unused({"--machine": other, **given.of_machines()}, "it is for --transport window")
     if transport == "map":
-        options.check_unused({"--atomics": atomics}, "all threads map the same pages, as a Pthreads program does")
+        options.check_unused({"--atomic-instructions": instructions}, "all threads map the same pages, as a Pthreads program does")
     if transport != "mpi":
         options.check_unused({"--mpi": mpi}, "it is for --transport mpi")
 
