@@ -62,7 +62,7 @@ def flags_by_source() -> dict[Path, tuple[str, ...]]:
 def sources_of(unit: Path) -> list[Path]:
     """The unit, or the sources that CMake compiles together in it."""
     if unit.name.startswith("unity_") and unit.is_file():
-        return [Path(name) for name in re.findall(r'^#include "(.+)"$', unit.read_text(), re.M)]
+        return [Path(name) for name in re.findall(r'^#include "(.+)"$', unit.read_text(), re.MULTILINE)]
     return [unit]
 
 

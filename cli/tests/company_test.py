@@ -331,11 +331,11 @@ def test_windows_of_programs_that_meet_by_a_port_are_the_mpis(key, server, clien
         for each in jobs
     ]
     try:
-        outputs = [each.communicate(timeout=LIMIT) for each in started]
+        outputs = [process.communicate(timeout=LIMIT) for process in started]
     finally:
-        for each in started:
-            each.kill()
-    assert [each.returncode for each in started] == [0, 0], outputs
+        for process in started:
+            process.kill()
+    assert [process.returncode for process in started] == [0, 0], outputs
     for (side, ours), (_, told) in zip(sides.items(), outputs, strict=True):
         counts = stats.total(told)
         windows = 2 * 2 * WINDOWS if ours else 0

@@ -573,8 +573,8 @@ def test_options_become_settings(monkeypatch, tmp_path):
         Choice(
             transport="window", protocol="regional", machine="stale", memory="1GiB", cache="64KiB", stats="json",
             trace="/tmp/trace", servers=2,
-        )  # fmt: skip
-    )
+        )
+    )  # fmt: skip
     assert env["TOMBOLO_DSM_TRANSPORT"] == "window"
     assert env["TOMBOLO_DSM_PROTOCOL"] == "regional"
     assert env["TOMBOLO_MACHINE"] == "stale"

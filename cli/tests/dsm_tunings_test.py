@@ -6,12 +6,14 @@ import subprocess
 
 from dsm_pthreads_test import compiled
 from dsm_pthreads_test import run as run_pthreads
-from dsm_test import compile_c, run  # noqa: F401: a fixture
+from dsm_test import compile_c, run
 from tombolo import dsm_bench, dsm_pthreads
 from tombolo.app import made
 from tombolo.dsm_bench import Contestant
 from tombolo.errors import UserError
 from typer.testing import CliRunner
+
+__all__ = ["compile_c"]  # a fixture
 
 
 def test_the_window_without_tunings_has_columns_of_its_own(monkeypatch, tmp_path):

@@ -2,6 +2,7 @@
 """Starts programs on virtual shared memory, and compiles them."""
 
 import os
+
 from tombolo import launch, libraries, mpis, settings
 from tombolo.errors import UserError
 

@@ -225,9 +225,12 @@ def _world(contestant: Contestant, threads: int, cache: str) -> dict[str, str]:
     """Of a program of Pthreads whose threads are processes."""
     window = contestant.transport == "window"
     return dsm_pthreads.environment(
-        max(threads, 2), MEMORY if window else MAPPED_MEMORY, contestant.transport,
-        contestant.machine if window else None, cache if window else None,
-    )  # fmt: skip
+        max(threads, 2),
+        MEMORY if window else MAPPED_MEMORY,
+        transport=contestant.transport,
+        machine=contestant.machine if window else None,
+        cache=cache if window else None,
+    )
 
 
 def contestants(machines: list[str]) -> list[Contestant]:

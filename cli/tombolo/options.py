@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -28,14 +28,14 @@ MPIS = " | ".join(mpis.KEYS)
 Show = Annotated[bool, typer.Option(help="The command line is printed and not run.")]
 
 
-def renamed(old: str, new: str) -> object:
+def renamed(old: str, new: str) -> typer.models.OptionInfo:
     """An option that is called otherwise now: it is refused with its new name, and not in the help."""
 
     def refuse(text: str | None) -> None:
         if text is not None:
             raise UserError(f"{old} is called {new}")
 
-    return Annotated[str | None, typer.Option(old, hidden=True, callback=refuse)]
+    return typer.Option(old, hidden=True, callback=refuse)
 
 
 # Options behind PROGRAM are the program's own; one in front of it that is unknown is a mistake.
@@ -57,9 +57,10 @@ def of_table(command: str) -> Callable:
             function(**values, given=given)
 
         parameters = inspect.signature(function).parameters.values()
-        run.__signature__ = inspect.Signature([each for one in parameters for each in _parameters(one, rows, command)])
-        run.__annotations__ = {}
-        return run
+        made: Any = run  # a type of functions has no such member
+        made.__signature__ = inspect.Signature([each for one in parameters for each in _parameters(one, rows, command)])
+        made.__annotations__ = {}
+        return made
 
     return decorate
 
@@ -69,7 +70,7 @@ def _parameters(one: inspect.Parameter, rows: Mapping[str, dict], command: str) 
         yield one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
         return
     for name, row in rows.items():
-        made = Annotated[_kind(row), _option(row, command)]
+        made: object = Annotated[_kind(row), _option(row, command)]
         default = False if "word" in row else None
         yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=made)
 

@@ -7,6 +7,7 @@ import os
 import re
 import tomllib
 from functools import cache
+from typing import Any
 
 from tombolo import paths
 from tombolo.errors import UserError
@@ -106,7 +107,7 @@ class Given:
             raise TypeError(f"tombolo {command} has no option {', '.join(sorted(unknown))}")
         self.values = {name: value for name, value in values.items() if value is not None}
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in self._rows:
             raise AttributeError(name)
         return self.values.get(name)

@@ -58,7 +58,7 @@ def dsm(
             f"with several, switched off: {settings.names(dsm_bench.WITHOUT)}."
         ),
     ] = None,
-    row: options.renamed("--row", "--rows") = None,
+    row: Annotated[str | None, options.renamed("--row", "--rows")] = None,
 ) -> None:
     """Seconds of kernels with each transport.
 

@@ -4,7 +4,7 @@
 import os
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -53,7 +53,7 @@ def run(
         ),
     ] = None,
     show: options.Show = False,
-    atomics: options.renamed("--atomics", "--atomic-instructions") = None,
+    atomics: Annotated[str | None, options.renamed("--atomics", "--atomic-instructions")] = None,
 ) -> None:
     """Run PROGRAM in one process for each thread.
 
@@ -88,7 +88,7 @@ def run(
     if not show and (chosen == "mpi" or not unchanged):
         options.check_processes((threads or 2) + dsm.memory_servers(given.servers))
     words = [str(program), *command[1:]]
-    of_threads = given.but(memory=None).values  # that is their heap's
+    of_threads: dict[str, Any] = given.but(memory=None).values  # that is their heap's
     if unchanged and chosen == "mpi":
         job = dsm_pthreads.mpi_job(words, threads, given.memory, mpi=mpi, **of_threads)
         start(job.argv, job.env, show)
