@@ -404,7 +404,10 @@ POLLS = ["get", "fetch_and_op", "compare_and_swap", "flush", "sync", "lock", "te
 @pytest.mark.parametrize("way", [*POLLS, "fence"])
 @pytest.mark.parametrize("mpi", IN_PARTS)
 def test_a_message_goes_on_while_a_window_is_polled(mpi, way, side):
-    passes(prepare("progress", way, side, mpi=mpi, **IN_PARTS[mpi]))
+    outcome = processes.run(prepare("progress", way, side, mpi=mpi, **IN_PARTS[mpi]), 40)
+    assert outcome.stdout.splitlines().count("went on") == 2, f"{outcome.stdout}\n{outcome.stderr}"
+    # The distribution's hangs in MPI_Finalize over TCP in one of some hundred runs, also without Tombolo.
+    assert outcome.status == 0 or (outcome.status is None and mpi == "mpich-apt"), outcome.stderr
 
 
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
