@@ -86,8 +86,10 @@ InheritedMemory::Layout InheritedMemory::take(const MemoryPlan& plan) {
 InheritedMemory::InheritedMemory(Thread self, const MemoryPlan& plan, std::byte* shared,
                                  const Observer& observer)
     : plan_(plan),
-      layout_(take(plan)),
       core_(attachment(self, plan.threads, shared)),
+      words_(core_.word({0, take(plan).words})),
+      locks_(core_.word({0, take(plan).locks})),
+      sleepers_(core_.word({0, take(plan).sleepers})),
       mutex_(core_),
       waited_(observer) {}
 
@@ -97,10 +99,7 @@ std::size_t InheritedMemory::page_bytes() const { return host::page_bytes(); }
 
 sync::WatchedWord<Core> InheritedMemory::at(WordIndex word) {
   TOMBOLO_CHECK(word < plan_.words, "program memory: word {} of {}", word, plan_.words);
-  const auto place = [this](machine::Offset first, WordIndex index) {
-    return core_.word({0, first + index * sizeof(std::uint64_t)});
-  };
-  return {core_, place(layout_.words, word), place(layout_.sleepers, word % counts_of_sleepers)};
+  return {core_, words_ + word, sleepers_ + word % counts_of_sleepers};
 }
 
 std::uint64_t InheritedMemory::load(WordIndex word) {
@@ -136,7 +135,7 @@ Status InheritedMemory::pause() {
 
 Core::Word InheritedMemory::lock_at(Lock lock) {
   TOMBOLO_CHECK(lock < plan_.locks, "program memory: lock {} of {}", lock, plan_.locks);
-  return core_.word({0, layout_.locks + lock * sizeof(std::uint64_t)});
+  return locks_ + lock;
 }
 
 Status InheritedMemory::acquire(Lock lock) {

@@ -90,8 +90,11 @@ class InheritedMemory final : public ProgramMemory {
   Core::Word lock_at(Lock lock);
 
   MemoryPlan plan_;
-  Layout layout_;
   Core core_;
+  // The first ones: a word of this core is a pointer, and they follow each other.
+  Core::Word words_;
+  Core::Word locks_;
+  Core::Word sleepers_;
   sync::SleepingMutex<Core> mutex_;
   Waited waited_;
   WordIndex looked_at_ = 0;  // IHM1
