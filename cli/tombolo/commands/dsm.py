@@ -75,7 +75,6 @@ def run(
             files.check(Path(given.trace))
     unchanged = not programs.calls_dsm(program)
     if unchanged:
-        check_of_pthreads(program.name, chosen, given)
         dsm_pthreads.check(str(program))
     else:
         options.check_unused({"--atomic-instructions": instructions}, f"{program.name} calls tombolo/dsm.h")
@@ -104,41 +103,19 @@ def run(
 
 
 def check_of_transport(transport: str, given: settings.Given, mpi: str | None, instructions: str | None) -> None:
-    """A UserError for an option that this transport does not read."""
+    """A UserError for an option that this transport does not read. The program itself refuses those that contradict
+    each other, as it does where the environment has them."""
     if transport == "window":
         options.check_readers([settings.machine(given.machine)], given.of_machines())
     else:
-        other = None if given.machine == settings.machines()[0] else given.machine
-        options.check_unused({"--machine": other, **given.of_machines()}, "it is for --transport window")
+        options.check_unused(given.of_machines(), "it is for --transport window")
     if transport == "map":
         options.check_unused({"--atomic-instructions": instructions}, "all threads map the same pages, as a Pthreads program does")
-    if transport != "mpi":
+    if transport == "mpi":
+        other = None if given.machine == settings.machines()[0] else given.machine
+        options.check_unused({"--machine": other}, "it is for --transport window")
+    else:
         options.check_unused({"--mpi": mpi}, "it is for --transport mpi")
-
-
-def check_of_pthreads(program: str, transport: str, given: settings.Given) -> None:
-    """A UserError for an option that a Pthreads program does not have."""
-    mapped = transport == "map"
-    unchanged = f"{program} does not call tombolo/dsm.h"
-    if given.protocol == "sequential" and transport != "map":
-        raise UserError(
-            f"--protocol sequential: {unchanged}. Other threads would take "
-            "pages away that a system call of a Pthreads program is using; use regional, or --transport "
-            "map, where all stores are seen at once"
-        )
-    why = {
-        "map": "map the same pages of one coherent host; add --transport window",
-        "mpi": "are on several hosts, which are coherent, and write no trace",
-    }
-    other = {
-        "--protocol": mapped and given.protocol is not None,
-        "--cache": mapped and given.cache is not None,
-        "--servers": mapped and bool(given.servers),
-        "--machine": transport != "window" and given.machine not in (None, "coherent"),
-        "--trace": transport == "mpi" and given.trace is not None,
-    }
-    for name in (name for name, is_given in other.items() if is_given):
-        raise UserError(f"{name}: {unchanged}. The processes of a Pthreads program {why[transport]}")
 
 
 def start(argv: list[str], environment: dict[str, str], show: bool, file: str | None = None) -> None:
