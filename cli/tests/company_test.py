@@ -368,22 +368,6 @@ def test_windows_of_ranks_that_meet_by_a_socket_or_a_port_as_well(key, way, rank
     assert (told.served, told.forwarded) == expected, told
 
 
-# --- Sessions ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("key", ["mpich", "openmpi"])
-def test_of_sessions_alone_all_windows_are_ours(key):
-    told = passes(prepare(key, [program(key), "sessions"], ranks=3))
-    assert (told.served, told.forwarded) == (3 * WINDOWS, 0), told
-
-
-@pytest.mark.parametrize("key", ["mpich", "openmpi"])
-def test_there_processes_without_tombolo_are_named_as_well(key):
-    made = prepare(key, [*only(key, "02"), program(key), "sessions"], ranks=3)
-    told = told_before(made, "still waits for")
-    assert "MPI_Win_allocate: still waits for rank 1 of 3 processes" in told, told
-
-
 # --- The library of another MPI ------------------------------------------------------------------
 
 

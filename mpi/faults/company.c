@@ -16,7 +16,6 @@
 //                                                   LD_PRELOAD or not
 //   company join
 //   company session                                 of MPI_Session_init alone
-//   company sessions                                the same, with windows of the world's processes
 //
 // The root of the first spawn is the last rank, that of the next one rank 0, and so on.
 //
@@ -214,29 +213,18 @@ static void join(void) {
   if (inter != MPI_COMM_NULL) use_merged(inter, rank);
 }
 
-static int session(int windows) {
+static int session(void) {
 #if MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5
   MPI_Session session;
   EXPECT(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session) == MPI_SUCCESS);
-  if (windows) {
-    MPI_Group group;
-    MPI_Comm comm;
-    MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
-    MPI_Comm_create_from_group(group, "company", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
-    MPI_Group_free(&group);
-    use(comm);
-    MPI_Comm_free(&comm);
-  }
   MPI_Session_finalize(&session);
-#else
-  (void)windows;
 #endif
   return failures != 0;
 }
 
 int main(int argc, char** argv) {
   MPI_Comm parent;
-  if (strncmp(argv[1], "session", 7) == 0) return session(argv[1][7] == 's');
+  if (strcmp(argv[1], "session") == 0) return session();
   begin(&argc, &argv);
   MPI_Comm_get_parent(&parent);
   const int by_port = strcmp(argv[1], "port") == 0;

@@ -175,8 +175,9 @@ Company company_of(MPI_Comm comm) {
   Members& all = members();
   const std::lock_guard guard(all.mutex);
   if (const auto noted = company_noted(all, comm)) return *noted;
-  // Open MPI says that MPI is initialized where a session is.
-  if (!job().has_world() || (all.announced && !all.has_world)) return Company::assumed;
+  // Open MPI says that MPI is initialized where a session is. Another process of the communicator
+  // may have called MPI_Init, and so know the company, and call no roll.
+  if (!job().has_world() || (all.announced && !all.has_world)) return Company::called;
   const Company company = most_of_groups(all, comm);
   note(all, comm, company);
   return company;

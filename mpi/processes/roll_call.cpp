@@ -50,6 +50,7 @@ class RollCall {
   RollCall(MPI_Comm comm, const char* call) : comm_(comm), call_(call) {
     host().Comm_rank(comm, &rank_);
     host().Comm_size(comm, &size_);
+    begin_without_a_message();
     if (size_ > most_by_name)
       begin_together();
     else
@@ -68,6 +69,19 @@ class RollCall {
   }
 
  private:
+  // Open MPI creates a window by nonblocking collective calls, too, and tells them apart by their
+  // numbers on the communicator: the first one of a process without Tombolo, in which it stays,
+  // has the number of this one, which sends nothing and waits for nothing.
+  void begin_without_a_message() {
+    const auto n = static_cast<std::size_t>(size_);
+    const std::vector<int> nothing(n, 0);
+    char none[2] = {};
+    MPI_Request done = MPI_REQUEST_NULL;
+    if (host().Ialltoallv(none, nothing.data(), nothing.data(), MPI_CHAR, none + 1, nothing.data(),
+                          nothing.data(), MPI_CHAR, comm_, &done) == MPI_SUCCESS)
+      host().Wait(&done, MPI_STATUS_IGNORE);
+  }
+
   void begin_together() {
     answers_.resize(1);
     if (host().Ibarrier(comm_, answers_.data()) != MPI_SUCCESS) answers_.clear();

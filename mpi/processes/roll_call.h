@@ -3,8 +3,8 @@
 // without it never answers; one that is slow answers late, and nothing tells the two apart. So no
 // limit ends the wait, but after ten seconds a line on stderr names the ranks that have not come.
 //
-// Collective; by nonblocking collective calls of the host MPI, one for each rank, which no message
-// or collective call of a process without Tombolo meets.
+// Collective; by nonblocking collective calls of the host MPI, one for each rank, behind one
+// without a message: no message or collective call of a process without Tombolo meets them.
 // Invariants: ROLL1 when it returns, all processes of the communicator have called it.
 // Thread safety: as the MPI's collective calls.
 #pragma once
