@@ -43,9 +43,9 @@ Status ComputeServer::choose(int size, bool in_place) {
   }
   if (settings.transport == TransportKind::mpi) return choose_between_hosts();
   shape_.in_place = in_place;
-  kind_ = paged_kind(machine, settings.protocol == ProtocolKind::sequential
-                                  ? PageProtocol::sequential
-                                  : PageProtocol::regional);
+  kind_ =
+      paged_kind(machine, settings.protocol == ProtocolKind::sequential ? PageProtocol::sequential
+                                                                        : PageProtocol::regional);
   return {};
 }
 

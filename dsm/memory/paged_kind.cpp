@@ -52,9 +52,15 @@ std::unique_ptr<MemoryKind> paged_kind(runtime::MachineChoice machine, PageProto
   std::unique_ptr<MemoryKind> kind;
   runtime::with_core(machine, [&]<class C>() {
     switch (protocol) {
-      case PageProtocol::regional: kind = std::make_unique<PagedKind<C, Regional>>(); break;
-      case PageProtocol::sequential: kind = std::make_unique<PagedKind<C, Sequential>>(); break;
-      case PageProtocol::release: kind = std::make_unique<PagedKind<C, Release>>(); break;
+      case PageProtocol::regional:
+        kind = std::make_unique<PagedKind<C, Regional>>();
+        break;
+      case PageProtocol::sequential:
+        kind = std::make_unique<PagedKind<C, Sequential>>();
+        break;
+      case PageProtocol::release:
+        kind = std::make_unique<PagedKind<C, Release>>();
+        break;
     }
   });
   return kind;

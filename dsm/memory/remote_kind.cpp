@@ -43,7 +43,8 @@ class RemoteKind final : public MemoryKind {
 }  // namespace
 
 std::unique_ptr<MemoryKind> remote_kind(PageProtocol protocol) {
-  TOMBOLO_CHECK(protocol != PageProtocol::sequential, "pages between hosts: no protocol sequential");
+  TOMBOLO_CHECK(protocol != PageProtocol::sequential,
+                "pages between hosts: no protocol sequential");
   if (protocol == PageProtocol::release) return std::make_unique<RemoteKind<Release>>();
   return std::make_unique<RemoteKind<Regional>>();
 }

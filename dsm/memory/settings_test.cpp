@@ -94,7 +94,8 @@ TEST_F(SettingsTest, SwitchTuningsOffByTheNamesOfTheirFields) {
   setenv("TOMBOLO_DSM_WITHOUT", "read-ahead,handed-over-changes", 1);
   settings = {};
   ASSERT_TRUE(read_options(settings).ok());
-  EXPECT_EQ(tuning_without(settings.without), (Tuning{.read_ahead = false, .handed_over_changes = false}));
+  EXPECT_EQ(tuning_without(settings.without),
+            (Tuning{.read_ahead = false, .handed_over_changes = false}));
 }
 
 // Their order is that of the fields (DTU2): a name of another field would be measured for this one.

@@ -87,8 +87,7 @@ Status refuse_settings_of_pages(const Settings& settings, const runtime::Options
         fmt::format("transport map needs a coherent machine, and {} is none; see TOMBOLO_MACHINE "
                     "and --transport window",
                     name(options.machine)));
-  for (const Option* option :
-       {&options::dsm_cache, &options::dsm_protocol, &options::dsm_without})
+  for (const Option* option : {&options::dsm_cache, &options::dsm_protocol, &options::dsm_without})
     if (is_set(*option))
       return Status::bad_configuration(
           fmt::format("{} is of pages that processes cache, and with transport map all map the "
@@ -107,12 +106,13 @@ Status choose_kind(const Settings& settings, std::unique_ptr<ProgramMemories>& o
     return {};
   }
   TOMBOLO_TRY(refuse_sequential(settings));
-  out = std::make_unique<PagedMemories>(PagedMemories::Settings{.options = std::move(options),
-                                                                .records = std::move(records),
-                                                                .cache_bytes = cache_of(settings),
-                                                                .memory_servers = settings.servers,
-                                                                .tuning = tuning_without(settings.without),
-                                                                .give_up = &give_up});
+  out = std::make_unique<PagedMemories>(
+      PagedMemories::Settings{.options = std::move(options),
+                              .records = std::move(records),
+                              .cache_bytes = cache_of(settings),
+                              .memory_servers = settings.servers,
+                              .tuning = tuning_without(settings.without),
+                              .give_up = &give_up});
   return {};
 }
 
