@@ -149,9 +149,7 @@ HARDWARE = re.compile(
     r"|\bby\.(?:write_back\[[^]]*\]|invalidate|renew)\.apply\s*\("
 )
 # `stale`, by the operations on its lines.
-ON_LINES = re.compile(
-    r"(?<![\w:.~>])(?:caches_\[span\]->)?(?:write_back|drop|fill|report)\s*\((?=line\b|Loss::)"
-)
+ON_LINES = re.compile(r"(?<![\w:.~>])(?:caches_\[span\]->)?(?:write_back|drop|fill|report)\s*\((?=line\b|Loss::)")
 LINES_OF = {
     re.compile(r"\? offset \+ bytes - start(?= :)"): "? offset + bytes - start - 1",
     re.compile(r"line_of\(offset \+ bytes - 1\) \+ 1"): "line_of(offset + bytes - 1)",
@@ -185,11 +183,13 @@ FLAGS = ("-std=c++20", "-O1", "-w")
 # A twin may wait for ever: a killed run of this tool takes it along.
 DIES_WITH_US = ("setpriv", "--pdeathsig", "KILL")
 # On the machine, or on none.
-TESTS = ("*stale*:Recorded.*:RegionalPages.*:RegionalSteps.*:ReleaseSteps.*:PageSend.*:PageFetchTest.*:ReaderNoticesTest.*"
-         ":Scheduled.*:*userfault:*protection:UnfinishedInstruction.*:ConditionTest.*:PartialBarrierTest.*"
-         ":CoreMemory.*:PagedMemoryTest.*:Waited.*:PagesInPlace.*:PartialReductionTest.*:AtomicChange.*"
-         ":InstrumentedCodeTest.*"
-         ":Stale*:TwoHosts/*:W*Region*:SettledRegion*:Flush*:WriteThrough*")
+TESTS = (
+    "*stale*:Recorded.*:RegionalPages.*:RegionalSteps.*:ReleaseSteps.*:PageSend.*:PageFetchTest.*:ReaderNoticesTest.*"
+    ":Scheduled.*:*userfault:*protection:UnfinishedInstruction.*:ConditionTest.*:PartialBarrierTest.*"
+    ":CoreMemory.*:PagedMemoryTest.*:Waited.*:PagesInPlace.*:PartialReductionTest.*:AtomicChange.*"
+    ":InstrumentedCodeTest.*"
+    ":Stale*:TwoHosts/*:W*Region*:SettledRegion*:Flush*:WriteThrough*"
+)
 COMMON = "common.h"  # GoogleTest's header, parsed once for all tests
 FAILED_TEST = re.compile(r"^\[  FAILED  \] ([\w/.]+)", re.MULTILINE)
 
@@ -260,8 +260,7 @@ def find_twins(folders):
                 for start, end, replacement in generate(code, text):
                     statement = " ".join(text[start:end].split())
                     line = text.count("\n", 0, start) + 1
-                    twins.append(
-                        Twin(kind, str(relative), line, start, end, statement, replacement))
+                    twins.append(Twin(kind, str(relative), line, start, end, statement, replacement))
     return sorted(twins, key=lambda twin: (twin.path, twin.start, twin.kind))
 
 
@@ -273,7 +272,7 @@ def removals(code, _):
 
 def removed_steps(code, _):
     for call in PROTOCOL.finditer(code):
-        before = code[:call.start()].rstrip()
+        before = code[: call.start()].rstrip()
         if before.endswith("requires {"):  # asks for the call, and makes none
             continue
         used = before.endswith(("return", "TOMBOLO_TRY(", "?", ":", "="))
@@ -298,7 +297,7 @@ def swaps(code, text):
         end = end_of_statement(code, pair.start("second"))
         if end and LATER.search(code, pair.start("second"), end):
             first, between = (text[slice(*pair.span(part))] for part in ("first", "between"))
-            yield pair.start("first"), end, text[pair.start("second"):end] + between + first
+            yield pair.start("first"), end, text[pair.start("second") : end] + between + first
     for pair in NOTED.finditer(code):
         operation, between, note = (text[slice(*pair.span(group))] for group in (1, 2, 3))
         yield pair.start(), pair.end(), note + between + operation
@@ -308,12 +307,12 @@ def ranges_cut_short(code, text):
     for call in RANGE.finditer(code):
         end = closing(code, call.end() - 1)
         if not family_twins.SAME_LINE.search(code, call.start(), end):
-            yield call.start(), end, text[call.start():end - 1] + " - 1)"
+            yield call.start(), end, text[call.start() : end - 1] + " - 1)"
 
 
 def missing_views(code, _):
     for call in VIEW.finditer(code):
-        used = code[:call.start()].rstrip().endswith(("return", "TOMBOLO_TRY(", ","))
+        used = code[: call.start()].rstrip().endswith(("return", "TOMBOLO_TRY(", ","))
         yield call.start(), closing(code, call.end() - 1), "Status()" if used else "(void)0"
 
 
@@ -322,19 +321,19 @@ def early_statements(code, text):
         middle = end_of_statement(code, comment.end())
         end = middle and end_of_statement(code, middle)
         if end:
-            first, second = text[comment.end():middle], text[middle:end]
+            first, second = text[comment.end() : middle], text[middle:end]
             yield comment.end(), end, f"{second.strip()} {first}"
 
 
 def missing_renewals(code, _):
     for call in RENEWAL.finditer(code):
-        statement = code[:call.start()].rstrip().endswith((";", "{", "}"))
+        statement = code[: call.start()].rstrip().endswith((";", "{", "}"))
         yield call.start(), closing(code, call.end() - 1), "(void)0" if statement else "true"
 
 
 def missing_calls(code, _):
     for call in CALLED.finditer(code):
-        before = code[:call.start()].rstrip()
+        before = code[: call.start()].rstrip()
         if before.endswith("requires {"):
             continue
         used = before.endswith(("return", "TOMBOLO_TRY(", "?", ":", "="))
@@ -365,7 +364,7 @@ def idle_machines(code, _):
 def ranges_without_their_last_line(code, text):
     for call in HARDWARE.finditer(code):
         end = closing(code, call.end() - 1)
-        whole = text[call.start():end - 1]
+        whole = text[call.start() : end - 1]
         if ".apply" in call.group():
             yield call.start(), end, f"{whole} - line_bytes)"
         elif re.search(r"flush::(publish|refresh)\b", call.group()):
@@ -427,8 +426,7 @@ class Tree:
             option_table.write(self.folder / header, text)
         self.add_engines()
         machines = self.folder / "backends/machines.h"
-        reduced, count = MACHINE_LIST.subn(
-            "using AllMachines = TypeList<stale::Core>;", machines.read_text())
+        reduced, count = MACHINE_LIST.subn("using AllMachines = TypeList<stale::Core>;", machines.read_text())
         if count == 0:
             raise RuntimeError("backends/machines.h has no list of machines any more")
         machines.write_text(reduced)
@@ -442,10 +440,12 @@ class Tree:
             (engines / f"engine_on_{machine}.cpp").write_text(template.replace("@machine@", machine))
 
     def sources(self, folders, suffixes):
-        found = [p.relative_to(self.folder) for layer in folders
-                 for p in sorted((self.folder / layer).rglob("*.cpp"))]
-        return [s for s in found if s.stem.endswith(("_test", "_bench")) == bool(suffixes) and
-                (not suffixes or s.stem.endswith(suffixes))]
+        found = [p.relative_to(self.folder) for layer in folders for p in sorted((self.folder / layer).rglob("*.cpp"))]
+        return [
+            s
+            for s in found
+            if s.stem.endswith(("_test", "_bench")) == bool(suffixes) and (not suffixes or s.stem.endswith(suffixes))
+        ]
 
     def compiler(self, source, *more):
         command = [self.options.cxx, *FLAGS, f"-I{self.folder}", *more, str(self.folder / source)]
@@ -482,8 +482,14 @@ def must_run(command):
 def run_to_end(command, timeout):
     """Exit status and output of a program. Its children, which a broken twin may leave waiting, end
     with it. Raises TimeoutExpired."""
-    running = subprocess.Popen([*DIES_WITH_US, *command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                               text=True, errors="replace", start_new_session=True)
+    running = subprocess.Popen(
+        [*DIES_WITH_US, *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    )
     try:
         output, _ = running.communicate(timeout=timeout)
         return running.returncode, output
@@ -506,16 +512,20 @@ class Bench:
         tree = self.new_tree()
         self.library = tree.sources(("base", "host", "backends", "windows", *PARTS_BY_HEADER), ())
         self.of_families = tree.sources(("svp", "runtime", "host/fibres"), ())
-        tests = [t for t in tree.sources(("sync", "windows", "dsm", "svp", *MACHINES), ("_test",))
-                 if options.tests.search(str(t)) and not is_above_protocols(t)]
-        self.inputs = {source: tree.includes(source)
-                       for source in {*self.library, *self.of_families, *tests}}
+        tests = [
+            t
+            for t in tree.sources(("sync", "windows", "dsm", "svp", *MACHINES), ("_test",))
+            if options.tests.search(str(t)) and not is_above_protocols(t)
+        ]
+        self.inputs = {source: tree.includes(source) for source in {*self.library, *self.of_families, *tests}}
         changed = {t.path for t in twins}
         self.tests = [t for t in tests if self.concerns(changed, t)]
         self.caught: collections.Counter[pathlib.Path] = collections.Counter()  # by test
         self.seconds: dict[pathlib.Path, float] = collections.defaultdict(float)  # to compile and run it
         self.unchanged = tree
-        self.passes: set[tuple[pathlib.Path, str]] = set()  # (test program, one of its tests) that the unchanged tree passes
+        self.passes: set[tuple[pathlib.Path, str]] = (
+            set()
+        )  # (test program, one of its tests) that the unchanged tree passes
         self.asking = threading.Lock()
 
     def new_tree(self):
@@ -534,8 +544,11 @@ class Bench:
     def parts_by_header(self, test):
         """Those whose headers the test includes, or one of them does."""
         found, included = [], set(self.inputs[test])
-        among = self.of_families if test.parts[0] == "svp" else [
-            s for s in self.library if s.parts[0] in ("dsm", "runtime")]
+        among = (
+            self.of_families
+            if test.parts[0] == "svp"
+            else [s for s in self.library if s.parts[0] in ("dsm", "runtime")]
+        )
         while more := [s for s in among if s not in found and self.header_of(s) in included]:
             found += more
             included.update(*(self.inputs[s] for s in more))
@@ -560,8 +573,9 @@ class Bench:
         must_run([self.options.cxx, *map(str, objects), "-o", str(program), *common, *libraries])
         tests = only or tests_but(left_out, family_twins.TESTS if families else TESTS)
         try:
-            status, output = run_to_end([str(program), f"--gtest_filter={tests}", "--gtest_fail_fast",
-                                         "--gtest_brief=1"], self.options.timeout)
+            status, output = run_to_end(
+                [str(program), f"--gtest_filter={tests}", "--gtest_fail_fast", "--gtest_brief=1"], self.options.timeout
+            )
         except subprocess.TimeoutExpired:
             return Failure(f"{test} (no end in {self.options.timeout} s)", endless=True)
         if status == 0:
@@ -608,8 +622,7 @@ class Bench:
 
     def repeats(self, tree, test, failure):
         """An endless program has failed all the time. Others have as many runs as there are attempts."""
-        return failure.endless or any(
-            self.run_test(tree, test, failure.only) for _ in range(self.options.attempts))
+        return failure.endless or any(self.run_test(tree, test, failure.only) for _ in range(self.options.attempts))
 
     def must_pass_unchanged(self, test, failure):
         """Raises NotJudged if the unchanged tree fails now and then, RuntimeError if it always does."""
@@ -630,7 +643,7 @@ class Bench:
         started = time.monotonic()
         path = tree.folder / twin.path
         original = path.read_text()
-        path.write_text(original[:twin.start] + twin.replacement + original[twin.end:])
+        path.write_text(original[: twin.start] + twin.replacement + original[twin.end :])
         caught = not_judged = ""
         try:
             for _ in range(self.options.attempts):
@@ -645,16 +658,15 @@ class Bench:
 
 
 def parse_options():
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true", help="only list the twins")
     parser.add_argument("--only", metavar="REGEX", type=re.compile, default=re.compile(""))
-    parser.add_argument("--tests", metavar="REGEX", type=re.compile, default=re.compile(""),
-                        help="only test sources that match")
+    parser.add_argument(
+        "--tests", metavar="REGEX", type=re.compile, default=re.compile(""), help="only test sources that match"
+    )
     parser.add_argument("--slice", metavar="K/N", default="1/1", help=slices.HELP)
     parser.add_argument("--folders", nargs="+", default=["sync", "windows", "dsm", *MACHINES])
-    parser.add_argument("--attempts", type=int, default=3,
-                        help="runs of all tests before a twin counts as survivor")
+    parser.add_argument("--attempts", type=int, default=3, help="runs of all tests before a twin counts as survivor")
     parser.add_argument("--timeout", type=float, default=120, help="seconds for a test program")
     parser.add_argument("--jobs", type=int, choices=(1, 2), default=2)
     parser.add_argument("--json", metavar="FILE", help="one JSON line for each twin")
@@ -688,11 +700,16 @@ def run_all(twins, options, scratch):
 def report(outcome, lines):
     twin = outcome.twin
     end = "not judged" if outcome.not_judged else "caught" if outcome.caught_by else "SURVIVED"
-    print(f"{end:10} {outcome.seconds:6.1f} s  {twin.name}  {outcome.caught_by or outcome.not_judged}",
-          flush=True)
-    record = {"kind": twin.kind, "file": twin.path, "line": twin.line, "statement": twin.statement,
-              "caught_by": outcome.caught_by or None, "not_judged": outcome.not_judged or None,
-              "seconds": round(outcome.seconds, 1)}
+    print(f"{end:10} {outcome.seconds:6.1f} s  {twin.name}  {outcome.caught_by or outcome.not_judged}", flush=True)
+    record = {
+        "kind": twin.kind,
+        "file": twin.path,
+        "line": twin.line,
+        "statement": twin.statement,
+        "caught_by": outcome.caught_by or None,
+        "not_judged": outcome.not_judged or None,
+        "seconds": round(outcome.seconds, 1),
+    }
     lines.append(json.dumps(record) + "\n")
 
 
@@ -726,8 +743,7 @@ def run_and_report(options):
             print(f"broken_twins: {error}", file=sys.stderr)
             return 2
         except subprocess.CalledProcessError as error:
-            print(f"broken_twins: the unchanged tree does not build:\n{error.stderr}",
-                  file=sys.stderr)
+            print(f"broken_twins: the unchanged tree does not build:\n{error.stderr}", file=sys.stderr)
             return 2
     if options.json:
         files.write(pathlib.Path(options.json), "".join(lines))
@@ -750,8 +766,10 @@ def print_rate(what, outcomes):
         caught = sum(bool(outcome.caught_by) for outcome in outcomes)
         not_judged = sum(bool(outcome.not_judged) for outcome in outcomes)
         survived = len(outcomes) - caught - not_judged
-        print(f"{what}: {len(outcomes)} twins, {caught} caught ({100 * caught / len(outcomes):.0f} %), "
-              f"{survived} survived" + (f", {not_judged} not judged" if not_judged else ""))
+        print(
+            f"{what}: {len(outcomes)} twins, {caught} caught ({100 * caught / len(outcomes):.0f} %), "
+            f"{survived} survived" + (f", {not_judged} not judged" if not_judged else "")
+        )
 
 
 if __name__ == "__main__":

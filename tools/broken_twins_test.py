@@ -65,14 +65,20 @@ def test_a_check_is_left_out_with_its_sentence():
 
 def test_a_call_that_is_only_asked_for_is_no_twin():
     text = "if constexpr (requires { protocol_.tell(); }) return protocol_.tell();\n"
-    assert twins_of(broken_twins.missing_calls, text) == ["if constexpr (requires { protocol_.tell(); }) return Status();\n"]
+    assert twins_of(broken_twins.missing_calls, text) == [
+        "if constexpr (requires { protocol_.tell(); }) return Status();\n"
+    ]
     text = "if constexpr (requires { store_.invalidate(page); }) store_.invalidate(page);\n"
-    assert twins_of(broken_twins.removed_steps, text) == ["if constexpr (requires { store_.invalidate(page); }) (void)0;\n"]
+    assert twins_of(broken_twins.removed_steps, text) == [
+        "if constexpr (requires { store_.invalidate(page); }) (void)0;\n"
+    ]
 
 
 def test_the_bound_of_a_short_wait_is_not_moved():
     assert twins_of(broken_twins.moved_bounds, "  a = ns < short_wait_ns ? 8 : 1;\n") == []
-    assert twins_of(broken_twins.moved_bounds, "  a = ns < longest_ns ? 8 : 1;\n") == ["  a = ns <= longest_ns ? 8 : 1;\n"]
+    assert twins_of(broken_twins.moved_bounds, "  a = ns < longest_ns ? 8 : 1;\n") == [
+        "  a = ns <= longest_ns ? 8 : 1;\n"
+    ]
 
 
 def test_parentheses_are_matched():

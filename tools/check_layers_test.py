@@ -36,9 +36,7 @@ def test_an_include_of_a_lower_folder_is_fine(tree):
 
 def test_an_include_of_a_folder_that_is_not_listed_is_named_with_its_line(tree):
     root = tree("sync/lock.h", '\n#include "backends/stale/stale.h"\n')
-    assert check_layers.check(root) == [
-        'sync/lock.h:2: sync may not include backends ("backends/stale/stale.h")'
-    ]
+    assert check_layers.check(root) == ['sync/lock.h:2: sync may not include backends ("backends/stale/stale.h")']
 
 
 @pytest.mark.parametrize("name", ["lock_test.cpp", "lock_bench.cpp", "test_all.h", "testing/a.h"])
@@ -75,11 +73,14 @@ def test_a_circle_among_the_layers_is_an_error(tree):
     assert len(check_layers.check(root)) == 2
 
 
-ROOMS = LAYERS + """
+ROOMS = (
+    LAYERS
+    + """
 sync/.:
 sync/locks: sync/.
 sync/barriers: sync/. sync/locks
 """
+)
 
 
 @pytest.fixture
@@ -129,7 +130,9 @@ def test_a_folder_without_a_line_is_an_error(rooms):
 def test_folders_of_folders_have_lines_of_their_own(rooms):
     rooms("layers.txt", ROOMS + "sync/locks/queues: sync/locks\n")
     root = rooms("sync/locks/queues/queue.h", '#include "sync/locks/lock.h"\n#include "sync/word.h"\n')
-    assert check_layers.check(root) == ['sync/locks/queues/queue.h:2: sync/locks/queues may not include sync/. ("sync/word.h")']
+    assert check_layers.check(root) == [
+        'sync/locks/queues/queue.h:2: sync/locks/queues may not include sync/. ("sync/word.h")'
+    ]
 
 
 def test_a_line_that_lists_an_unknown_folder_is_an_error(rooms):
@@ -151,7 +154,10 @@ def test_modules_that_import_each_other_are_errors(tree, how):
     tree("tools/a.py", how)
     tree("tools/b.py", "import a")
     root = tree("tools/c.py", "import a")
-    assert check_layers.check(root) == ["tools/a.py: imports itself in a circle", "tools/b.py: imports itself in a circle"]
+    assert check_layers.check(root) == [
+        "tools/a.py: imports itself in a circle",
+        "tools/b.py: imports itself in a circle",
+    ]
 
 
 def test_modules_of_a_package_are_told_apart(tree):

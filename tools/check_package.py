@@ -55,8 +55,6 @@ def here(*names: str) -> tuple[str, ...]:
     return tuple(rf"^. {re.escape(name)} .*\byes\b" for name in names)
 
 
-
-
 def in_processes(transport: str, program: str, line: str) -> Step:
     """A program with four threads, each in a process, says that line."""
     command = f"tombolo dsm run -n 5 --stats --transport {transport} {program}"

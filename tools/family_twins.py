@@ -50,11 +50,15 @@ ORDERED = (
     re.compile(LETTER + r"(?P<second>way\.sent \+=[^;]*;\s*core_\.store[^;]*;)"),
     re.compile(LETTER + r"(?P<second>core_\.store[^;]*;)"),
     re.compile(r"(?P<first>if constexpr \(copies_views\)[^;]*;)(?P<between>\s+)(?P<second>core_\.publish[^;]*;)"),
-    re.compile(r"(?P<first>core_\.refresh\(place, bytes\);)(?P<between>\s+)(?P<second>if constexpr \(copies_views\)[^;]*;)"),
+    re.compile(
+        r"(?P<first>core_\.refresh\(place, bytes\);)(?P<between>\s+)(?P<second>if constexpr \(copies_views\)[^;]*;)"
+    ),
 )
 EDGED = ("split_deque.h", "ring_link.h", "heap.cpp", "bytes.h", "range.h")
 BOUND = re.compile(r"(?<=[\w)\]] )(?:<=|>=|<|>)(?= [\w(])")
-COSTS = re.compile(r"\bfor \(|>= layout_\.ring_bytes / 4|ring_bytes >= 8|> capacity_|\bhead_ > 0|\bstep > 0|\bstep == 1|>= size[;)]")
+COSTS = re.compile(
+    r"\bfor \(|>= layout_\.ring_bytes / 4|ring_bytes >= 8|> capacity_|\bhead_ > 0|\bstep > 0|\bstep == 1|>= size[;)]"
+)
 CHECK = re.compile(r"\bTOMBOLO_CHECK\s*\(")
 OF_THE_RUN_TIME = '"family: '
 SAME_LINE = re.compile(r"sizeof (?:entry|sender|letter\))|\(upto - split_\)")

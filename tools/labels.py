@@ -14,9 +14,7 @@ HEADS = {".h", ".hpp", ".cpp", ".c"}
 REFERRING = HEADS | {".md", ".py", ".inc"}
 CONTRACT = Path("machine/contract.h")
 ELSEWHERE = r"(?! (?:of|in) \S+\.h\b| (?:to|and) [A-Z]{2}\d| \(see )"  # names a label of a.h
-DEFINITION = re.compile(
-    rf"^//(?: +Invariants: +| {{3,}}| *Invariants: +)([A-Z]{{1,3}})(\d){ELSEWHERE} +\S"
-)
+DEFINITION = re.compile(rf"^//(?: +Invariants: +| {{3,}}| *Invariants: +)([A-Z]{{1,3}})(\d){ELSEWHERE} +\S")
 REFERENCE = re.compile(r"(?<![\w./-])([A-Z]{2,3})(\d)(?![\w./-]*\w)")
 
 
@@ -54,9 +52,7 @@ def check(files: Mapping[Path, str]) -> list[str]:
     return problems
 
 
-def unknown(
-    path: Path, text: str, owners: Mapping[str, Path], labels: Mapping[str, str]
-) -> list[str]:
+def unknown(path: Path, text: str, owners: Mapping[str, Path], labels: Mapping[str, str]) -> list[str]:
     """Labels with a file's letters that this file does not define."""
     return [
         f"{path}:{number}: {match[0]}: {owners[match[1]]} has no such label"

@@ -64,4 +64,6 @@ def test_none_of_them_knows_a_machine_or_an_operating_system():
                 continue
             text = path.read_text()
             assert "backends/" not in text, path
-            assert not re.search(r"^\s*#\s*if(def)?\b.*(__linux__|__x86_64__|__aarch64__|_WIN32|SCC)", text, re.MULTILINE), path
+            assert not re.search(
+                r"^\s*#\s*if(def)?\b.*(__linux__|__x86_64__|__aarch64__|_WIN32|SCC)", text, re.MULTILINE
+            ), path

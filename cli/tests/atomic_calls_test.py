@@ -152,7 +152,9 @@ def test_operations_on_memory_of_one_thread_stay(plugin, tmp_path):
 )  # fmt: skip
 def test_other_sizes_are_refused_by_name(text, message, plugin, tmp_path):
     (tmp_path / "wide.c").write_text(text)
-    command = compilers.command_line("clang", ["-w", "-mcx16", "-O1", "-c", str(tmp_path / "wide.c"), "-o", "/dev/null"])
+    command = compilers.command_line(
+        "clang", ["-w", "-mcx16", "-O1", "-c", str(tmp_path / "wide.c"), "-o", "/dev/null"]
+    )
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode != 0
     assert "wide.c:1:" in done.stderr and "virtual shared memory: " in done.stderr and message in done.stderr

@@ -108,7 +108,7 @@ def test_the_steps_are_shown_on_one_line_of_a_terminal(checkout):
 def test_elsewhere_a_line_now_and_then_tells_how_far_it_is(checkout, capfd, monkeypatch):
     clock = iter(range(0, 1000, 12))
     monkeypatch.setattr(building.time, "monotonic", lambda: next(clock))
-    make_that(checkout, "for i in 1 2 10 20 30; do echo \"[$i/40] Building\"; done" + MAKES)
+    make_that(checkout, 'for i in 1 2 10 20 30; do echo "[$i/40] Building"; done' + MAKES)
     libraries.need("mpich")
     assert capfd.readouterr().err.splitlines()[1:] == [
         "[2/40] libtombolo_mpi_mpich.so, about 8 minutes left",

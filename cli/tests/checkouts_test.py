@@ -47,9 +47,7 @@ def checkouts(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def version(command: list, folder: Path, **environment: str) -> str:
-    done = subprocess.run(
-        command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True
-    )
+    done = subprocess.run(command, cwd=folder, env={**os.environ, **environment}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

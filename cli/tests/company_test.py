@@ -140,9 +140,7 @@ def told_before(made: Job, text: str) -> str:
 
 @pytest.mark.parametrize("key, ranks", [*((key, "02") for key in MPIS), ("mpich", "2")])
 def test_there_processes_without_tombolo_are_named_by_a_rank_that_waits_for_them(key, ranks):
-    told = told_before(
-        prepare(key, [*UNKNOWN, *only(key, ranks), program(key), "world"], ranks=3), "still waits for"
-    )
+    told = told_before(prepare(key, [*UNKNOWN, *only(key, ranks), program(key), "world"], ranks=3), "still waits for")
     named = {"02": "rank 1", "2": "ranks 0, 1"}[ranks]
     assert f"rank {ranks[0]}: MPI_Win_allocate: still waits for {named} of 3 processes" in told, told
 
@@ -318,10 +316,7 @@ def test_windows_of_programs_that_meet_by_a_port_are_the_mpis(key, server, clien
     starts: it lacks prun, and its mpirun dies by a signal where it is given a server (--dvm)."""
     name = str(tmp_path / "port")
     sides = {"server": server, "client": client}
-    jobs = [
-        prepare(key, [program(key), "port", side, name], ours=ours, **SHORT_NAMES)
-        for side, ours in sides.items()
-    ]
+    jobs = [prepare(key, [program(key), "port", side, name], ours=ours, **SHORT_NAMES) for side, ours in sides.items()]
     if key == "openmpi-apt":
         for each in jobs:
             each.argv[1:1] = request.getfixturevalue("ompi_server")

@@ -113,7 +113,9 @@ def test_a_mistake_is_clangs_own(plugin, folder):
 
 
 def test_several_languages_and_sources(plugin, folder):
-    Path("other.cc").write_text('#include <mutex>\nstd::mutex m2; long y; extern "C" long f() { std::lock_guard l(m2); return y = 7; }\n')
+    Path("other.cc").write_text(
+        '#include <mutex>\nstd::mutex m2; long y; extern "C" long f() { std::lock_guard l(m2); return y = 7; }\n'
+    )
     Path("main.c").write_text('#include <stdio.h>\nlong f(void); int main(void) { printf("%ld\\n", f()); return 0; }\n')
     quiet("-std=c++17", "-c", "other.cc", name="cxx")
     quiet("main.c", "other.o", "-lstdc++")
@@ -141,7 +143,13 @@ def test_cmake_takes_it_as_its_compiler(plugin, folder):
     assert subprocess.run(["b/hello"], capture_output=True, text=True).stdout == "4\n"
 
 
-OURS = ("--tombolo-stores=static", "--tombolo-stores=page", "--tombolo-report[=FILE]", "--tombolo-begins=NAME", "--help")
+OURS = (
+    "--tombolo-stores=static",
+    "--tombolo-stores=page",
+    "--tombolo-report[=FILE]",
+    "--tombolo-begins=NAME",
+    "--help",
+)
 
 
 @pytest.mark.parametrize("arguments", [("--help",), ("-O2", "--help", "a.c")])

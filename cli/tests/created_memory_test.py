@@ -24,9 +24,7 @@ def test_a_program_keeps_its_memory(key, machine, remap, mapped, tmp_path):
         pytest.skip(str(error))
     if libraries.find(mpi.kind) is None:
         pytest.skip("the libraries are not built: make native")
-    start = job(
-        mpi, 2, [str(program), mapped], Choice(machine), yields=True, extra={"TOMBOLO_REMAP": remap}
-    )
+    start = job(mpi, 2, [str(program), mapped], Choice(machine), yields=True, extra={"TOMBOLO_REMAP": remap})
     outcome = processes.run(start, 120)
     assert "RESULT ok" in outcome.stdout, outcome.stdout + outcome.stderr[-2000:]
     assert outcome.status == 0

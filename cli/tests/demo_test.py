@@ -134,9 +134,7 @@ def test_the_mistake_must_be_seen_on_stale_only(monkeypatch, outcomes, passed):
     left, commands, kept = list(outcomes), [], []
     monkeypatch.setattr(compile, "example", lambda mpi, name: Path("/b") / name)
     monkeypatch.setattr(demo, "job", lambda mpi, n, command, choice: (command, choice))
-    monkeypatch.setattr(
-        processes, "run", lambda made, limit: commands.append(made) or left.pop(0)
-    )
+    monkeypatch.setattr(processes, "run", lambda made, limit: commands.append(made) or left.pop(0))
     tally = Tally()
     demo.mistake_rows(Table(*"abcde"), MPICH, 9, records_to(kept), tally)
     assert (tally.passed, len(tally.failures)) == (passed, 3 - passed)

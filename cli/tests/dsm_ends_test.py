@@ -72,7 +72,19 @@ def shared_memory():
 
 def test_a_killed_memory_server_ends_all_with_one_message(endless, shared_memory):
     before = shared_memory.left_over()
-    argv = [*shared_memory.inside, *COMMAND, "dsm", "run", "-n", "2", "--servers", "2", "--transport", "window", endless]
+    argv = [
+        *shared_memory.inside,
+        *COMMAND,
+        "dsm",
+        "run",
+        "-n",
+        "2",
+        "--servers",
+        "2",
+        "--transport",
+        "window",
+        endless,
+    ]
     job = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     threads = dict(map(int, job.stdout.readline().split()) for _ in range(2))
     children = Path(f"/proc/{job.pid}/task/{job.pid}/children").read_text().split()
@@ -166,9 +178,7 @@ def test_a_killed_process_ends_all_with_one_message(endless, how, shared_memory)
 def test_a_thread_that_leaves_before_the_end_is_named_once(sums):
     done = run("-n", 3, sums, "0")
     assert done.returncode == 1
-    assert re.fullmatch(
-        r"tombolo: rank 0: rank 1 \(process \d+\) of the program has died\n", done.stderr
-    )
+    assert re.fullmatch(r"tombolo: rank 0: rank 1 \(process \d+\) of the program has died\n", done.stderr)
 
 
 ENDS = r"""

@@ -182,9 +182,7 @@ def test_a_library_that_is_no_mpi_is_named(sums):
 
 def test_our_own_launcher_cannot_start_it(sums):
     argv = dsm.command(2, [str(sums)])
-    done = subprocess.run(
-        argv, capture_output=True, text=True, env=os.environ | SETTINGS, timeout=LIMIT
-    )
+    done = subprocess.run(argv, capture_output=True, text=True, env=os.environ | SETTINGS, timeout=LIMIT)
     assert done.returncode == 1
     assert "transport mpi needs processes that the host MPI has started" in done.stderr
 
@@ -264,9 +262,7 @@ def environment(**more):
 def test_two_hosts_have_one_memory(sums, hosts, servers):
     count = ["sh", "-c", '"$@" || exit; ip -s link show veth0 | grep -A1 TX >&2', "sh"]
     env = environment(TOMBOLO_DSM_SERVERS=str(servers))
-    done = subprocess.run(
-        hosts(sums, around=count), capture_output=True, text=True, env=env, timeout=LIMIT
-    )
+    done = subprocess.run(hosts(sums, around=count), capture_output=True, text=True, env=env, timeout=LIMIT)
     assert done.returncode == 0, done.stderr
     n = 4 - servers
     assert done.stdout == f"499500 {10 * n} {n * (n + 1) // 2} 0 {n - 1} moved\n"
@@ -276,9 +272,7 @@ def test_two_hosts_have_one_memory(sums, hosts, servers):
 
 def test_output_and_files_are_as_on_one_host(compile_c, hosts, tmp_path):
     program = compile_c("lines", LINES)
-    done = subprocess.run(
-        hosts(program, tmp_path), capture_output=True, text=True, env=environment(), timeout=LIMIT
-    )
+    done = subprocess.run(hosts(program, tmp_path), capture_output=True, text=True, env=environment(), timeout=LIMIT)
     assert done.returncode == 0, done.stderr
     places = ["host-a", "host-a", "host-b", "host-b"]
     assert sorted(done.stdout.splitlines()) == [f"thread {i} on {h}" for i, h in enumerate(places)]

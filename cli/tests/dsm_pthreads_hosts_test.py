@@ -161,7 +161,18 @@ def test_threads_are_cancelled_in_calls_that_wait_in_the_first_process():
     assert lines[-3:] == ["forbidden: read 1 y, slept 1", "then cancelled 1", "interrupted: -1, EINTR 1"]
 
 
-@pytest.mark.parametrize("part", ["turns", "signals", "ordinary signals", "calls in handlers", of_long_runs("pids"), of_long_runs("main leaves"), "exit"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        "turns",
+        "signals",
+        "ordinary signals",
+        "calls in handlers",
+        of_long_runs("pids"),
+        of_long_runs("main leaves"),
+        "exit",
+    ],
+)
 def test_a_program_is_one_process(part):
     same([compiled("ends_check"), part], 5)
 
@@ -316,9 +327,7 @@ int main() {
 )
 def test_what_is_not_there_is_told_once_at_the_start(setting, value, told):
     job = dsm_pthreads.mpi_job([str(compiled("ends_check")), "turns"], 3, mpi="mpich")
-    done = subprocess.run(
-        job.argv, capture_output=True, text=True, timeout=LIMIT, env=job.env | {setting: value}
-    )
+    done = subprocess.run(job.argv, capture_output=True, text=True, timeout=LIMIT, env=job.env | {setting: value})
     assert done.returncode != 0
     assert "before" not in done.stdout
     lines = [line for line in done.stderr.splitlines() if line.startswith("tombolo: ")]
@@ -332,7 +341,9 @@ def test_a_host_without_room_in_its_shared_memory_is_named(small_memory):
     assert done.returncode == 1
     lines = done.stderr.splitlines()
     assert len(lines) == 1, done.stderr
-    assert re.search(r"does not start: the 3 processes on host .* need \d+ bytes of /dev/shm, which has \d+ left", lines[0])
+    assert re.search(
+        r"does not start: the 3 processes on host .* need \d+ bytes of /dev/shm, which has \d+ left", lines[0]
+    )
     assert done.stdout == "", "MPICH has left nothing there"
 
 

@@ -109,7 +109,9 @@ def test_calls_answer_as_under_pthreads(name, rounds, threads, transport):
 def test_memory_servers_hold_more_than_all_caches_and_run_no_thread(machine):
     """8 MiB of two threads, in caches of 3 MiB together."""
     command = [compiled("own_pages_check"), 2, 2, 1024]
-    done = ours(command, processes=3, heap="64MiB", transport="window", machine=machine, cache="1MiB", servers=2, stats="json")
+    done = ours(
+        command, processes=3, heap="64MiB", transport="window", machine=machine, cache="1MiB", servers=2, stats="json"
+    )
     assert (done.returncode, done.stdout) == (0, "0 wrong\n"), done.stderr
     counts = [json.loads(line.removeprefix("tombolo: stats ")) for line in done.stderr.splitlines()]
     *threads, first, second = counts
@@ -139,8 +141,16 @@ def test_pages_of_one_thread_stay_in_place():
 @pytest.mark.parametrize("machine", ["flushed", "stale"])
 @pytest.mark.parametrize(
     "name",
-    ["threads_check", "mutexes_check", "others_check", "kernel_check", "cancellation_check", "c11_check", "robust_check",
-     "own_pages_check"],
+    [
+        "threads_check",
+        "mutexes_check",
+        "others_check",
+        "kernel_check",
+        "cancellation_check",
+        "c11_check",
+        "robust_check",
+        "own_pages_check",
+    ],
 )
 def test_calls_answer_alike_on_each_machine(name, machine):
     same([compiled(name), 3, 10], transport="window", machine=machine)
@@ -211,7 +221,24 @@ def test_caches_of_many_processes_have_memory_together():
 # --- The process that the program is -------------------------------------------------------------
 
 
-@pytest.mark.parametrize("part", ["turns", "signals", "ordinary signals", "signals held back", "signals at the start", "calls in handlers", "children", "pids", "main leaves", "main leaves with locks", "exit", "one stream", "exec of nothing"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        "turns",
+        "signals",
+        "ordinary signals",
+        "signals held back",
+        "signals at the start",
+        "calls in handlers",
+        "children",
+        "pids",
+        "main leaves",
+        "main leaves with locks",
+        "exit",
+        "one stream",
+        "exec of nothing",
+    ],
+)
 def test_a_program_is_one_process(part, transport):
     same([compiled("ends_check"), part], transport=transport)
 

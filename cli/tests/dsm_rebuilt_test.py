@@ -87,9 +87,7 @@ def test_changes_in_spans_travel_with_the_lock(machine):
     """No turn fetches the page again; those of recorded stores open it without a fault."""
     told = {}
     for stores in ("static", "full", "page"):
-        outcome = ours(
-            [rebuilt("spans_check", stores), 2, 200], transport="window", machine=machine, stats="json"
-        )
+        outcome = ours([rebuilt("spans_check", stores), 2, 200], transport="window", machine=machine, stats="json")
         told[stores] = stats(outcome.stderr)
         assert len(told[stores]) == 3, outcome.stderr  # the first thread waits
     for stores in told:

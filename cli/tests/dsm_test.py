@@ -715,9 +715,7 @@ def test_goals_stand_beside_the_figures_and_quotations_name_their_sources(monkey
     entries = [Contestant("pthreads"), Contestant("map"), Contestant("window")]
     monkeypatch.setattr(dsm_bench, "contestants", lambda machines: entries)
     times = {"pthreads": 1.0, "map": 1.0, "window": 2.0}
-    monkeypatch.setattr(
-        dsm_bench, "run", lambda kernel, contestant, *_: {"seconds": times[contestant.transport]}
-    )
+    monkeypatch.setattr(dsm_bench, "run", lambda kernel, contestant, *_: {"seconds": times[contestant.transport]})
     out = tmp_path / "lines"
     words = ["bench", "dsm", "--rows", "jacobi|barrier", "--json", str(out)]
     text = CliRunner().invoke(made(), words).stdout

@@ -91,9 +91,7 @@ def survivors(made: Job, number: int = 3) -> None:
 @pytest.mark.parametrize("locks", LOCKS)
 def test_a_waiter_for_the_lock_of_a_dead_rank_hears_of_its_death(locks):
     around = ["sh", "-c", SURVIVED]
-    survivors(
-        prepare("dead_peer", "lock", ranks=4, around=around, TOMBOLO_PASSIVE_SYNC=locks)
-    )
+    survivors(prepare("dead_peer", "lock", ranks=4, around=around, TOMBOLO_PASSIVE_SYNC=locks))
 
 
 @pytest.mark.parametrize("what", ["fence", "complete", "wait", "free", "create", "carrier"])
@@ -107,9 +105,7 @@ def test_a_window_that_a_rank_has_closed_before_it_died_cannot_be_freed():
 
 @pytest.mark.parametrize("machine", ["flushed", "stale"])
 def test_a_dead_rank_is_noticed_without_coherence(machine):
-    survivors(
-        prepare("dead_peer", "lock", ranks=4, around=["sh", "-c", SURVIVED], machine=machine)
-    )
+    survivors(prepare("dead_peer", "lock", ranks=4, around=["sh", "-c", SURVIVED], machine=machine))
 
 
 # --- Nothing is left behind ----------------------------------------------------------------------
@@ -248,9 +244,7 @@ def test_a_mistyped_setting_ends_the_job_with_one_message(mpi, variable):
 @pytest.mark.parametrize("mpi", ["mpich", "openmpi"])
 def test_a_variable_with_nearly_the_name_of_a_setting_ends_the_job_with_one_message(mpi):
     made = prepare("leaving", "normal", mpi=mpi, ranks=3, TOMBOLO_MACHNIE="stale")
-    is_ended_with_a_message(
-        made, "TOMBOLO_MACHNIE is no setting of Tombolo's; it may be meant for TOMBOLO_MACHINE"
-    )
+    is_ended_with_a_message(made, "TOMBOLO_MACHNIE is no setting of Tombolo's; it may be meant for TOMBOLO_MACHINE")
 
 
 def test_a_setting_that_one_rank_alone_mistypes_ends_the_job_with_one_message():
@@ -483,10 +477,9 @@ def test_memory_does_not_grow_with_the_windows_that_come_and_go(mpi):
 
 @pytest.mark.parametrize(("ranks", "machine"), [(1, "coherent"), (2, "coherent"), (2, "stale")])
 def test_a_window_of_8_gib(ranks, machine):
-    free = {
-        line.split(":")[0]: int(line.split()[1]) * 1024
-        for line in Path("/proc/meminfo").read_text().splitlines()
-    }["MemAvailable"]
+    free = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in Path("/proc/meminfo").read_text().splitlines()}[
+        "MemAvailable"
+    ]
     if free < 9 * GIB:
         pytest.skip(f"8 GiB of memory are needed, {free / GIB:.1f} GiB are free")
     passes(prepare("big_window", 8 * GIB, ranks=ranks, machine=machine))

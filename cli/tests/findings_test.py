@@ -102,9 +102,7 @@ def test_the_command_to_run_it_again_shows_the_same_mistake(key):
     again = r"to run it again: (TOMBOLO_PASSIVE_SYNC=fifo tombolo .*)"
     (command,) = re.findall(again, told.stderr)
     found = os.environ | {"PATH": f"{ROOT}:{os.environ['PATH']}"}
-    made = subprocess.run(
-        ["sh", "-c", command], env=found, capture_output=True, text=True, timeout=60
-    )
+    made = subprocess.run(["sh", "-c", command], env=found, capture_output=True, text=True, timeout=60)
     assert made.returncode == FOUND, made.stderr
     assert re.findall(r"^tombolo:   (.*)", made.stderr, re.MULTILINE) == facts(told)
     assert re.findall(again, made.stderr) == [command], "with the same settings"

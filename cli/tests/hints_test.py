@@ -52,9 +52,7 @@ def wheel_offers(variable: str) -> bool:
     build = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["scikit-build"]
     taken = build["cmake"]["define"].get(variable) == {"env": variable, "default": "OFF"}
     known = rf"^option\({variable} .* OFF\)$"
-    return taken and bool(
-        re.search(known, (ROOT / "cmake" / "install.cmake").read_text(), re.MULTILINE)
-    )
+    return taken and bool(re.search(known, (ROOT / "cmake" / "install.cmake").read_text(), re.MULTILINE))
 
 
 def works(command: str) -> bool:

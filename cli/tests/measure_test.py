@@ -15,10 +15,7 @@ ROW = Target("fence", 2, "fence")
 
 
 def line(row: str, median: float) -> str:
-    return (
-        f'{{"row":"{row}","unit":"us","median":{median},"q1":{median},"q3":{median},'
-        f'"samples":9,"mean":{median}}}\n'
-    )
+    return f'{{"row":"{row}","unit":"us","median":{median},"q1":{median},"q3":{median},"samples":9,"mean":{median}}}\n'
 
 
 def campaign_with(stock: float, ours: float) -> Campaign:
@@ -218,4 +215,6 @@ def test_the_means_are_said_where_samples_are_of_two_kinds():
     assert "mean" not in bench.shortfalls(campaign, ROW, [STOCK, OURS])[0]
     row[0] = Sample(1, 0.3, 15_997, 9, 5_606)
     said = bench.shortfalls(campaign, ROW, [STOCK, OURS])[0]
-    assert said.startswith(f"fence, {OURS.label}: behind the best stock MPI, 6 to 1, ratio in the same round 0.17; in the mean 5,606 (")
+    assert said.startswith(
+        f"fence, {OURS.label}: behind the best stock MPI, 6 to 1, ratio in the same round 0.17; in the mean 5,606 ("
+    )

@@ -187,9 +187,7 @@ def tests(tmp_path: Path, monkeypatch) -> mpi4py.Tests:
     launcher.chmod(launcher.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "packages"))
     folder = tmp_path / "tests"
-    return mpi4py.Tests(
-        Mpi("mpich", launcher, None, tmp_path), Path(sys.executable), folder, mpi4py.modules(folder)
-    )
+    return mpi4py.Tests(Mpi("mpich", launcher, None, tmp_path), Path(sys.executable), folder, mpi4py.modules(folder))
 
 
 def test_each_test_has_a_verdict_although_some_end_the_processes(tests):

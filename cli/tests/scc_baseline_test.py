@@ -58,7 +58,7 @@ def test_an_experiment_without_a_verdict_yet_is_named_and_no_change() -> None:
 
 
 def test_a_file_gives_its_judgements_again_a_line_for_each(tmp_path: Path) -> None:
-    found = {"e: a \"quoted\"": HELD, "e: b": FAILED}
+    found = {'e: a "quoted"': HELD, "e: b": FAILED}
     file = tmp_path / "new" / "full.json"
     baseline.save(found, file)
     assert baseline.load(file) == found

@@ -10,9 +10,7 @@ from tombolo.scc import catalogue, figure_data, totals, verdicts
 from tombolo.scc.catalogue import Axis, Catalogue, Claim, Experiment, Figure, Number, Series
 from tombolo.scc.verdicts import Measured
 
-FIGURE = Figure(
-    "f", "F", Axis("n", ""), Axis("t", "us"), (Series("a", "first"), Series("b", "second"))
-)
+FIGURE = Figure("f", "F", Axis("n", ""), Axis("t", "us"), (Series("a", "first"), Series("b", "second")))
 FILE = """
 name = "e"
 title = "E"
@@ -65,9 +63,7 @@ def test_a_number_is_fitted_or_there_by_construction_where_its_file_says_so(tmp_
         ('series = "b"\nto = "b"', "b at 3 is by-construction"),
     ],
 )
-def test_a_claim_about_numbers_that_show_nothing_is_not_independent(
-    tmp_path: Path, claim: str, culprit: str
-) -> None:
+def test_a_claim_about_numbers_that_show_nothing_is_not_independent(tmp_path: Path, claim: str, culprit: str) -> None:
     said = refused(tmp_path, claim + '\nsource = "p"\nevidence = "independent"\n')
     assert said.endswith(f"the claim 'c' is not independent: {culprit}")
     loaded(tmp_path, claim + '\nsource = "p"\nevidence = "fitted"\nrests_on = "r"\n')
@@ -144,9 +140,7 @@ BY_CONSTRUCTION = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("evidence", "wanted"), [("fitted", FITTED), ("by-construction", BY_CONSTRUCTION)]
-)
+@pytest.mark.parametrize(("evidence", "wanted"), [("fitted", FITTED), ("by-construction", BY_CONSTRUCTION)])
 def test_the_numbers_that_the_model_was_made_by_are_marked(evidence: str, wanted: dict) -> None:
     found: dict[str, Counter] = {}
     for made in catalogue.load().experiments.values():
@@ -242,7 +236,9 @@ def test_the_quick_set_judges_no_number_that_needs_the_full_one(tmp_path: Path) 
         assert open_ones == (5 if quick else 4)  # with those that were not measured
     assert words[True] == [verdicts.NOT_JUDGED, "not met", verdicts.NO_MEASUREMENT]
     assert words[False] == ["met", "not met", verdicts.NO_MEASUREMENT]
-    assert "needs-full: a has no number" in refused(tmp_path, "", FILE.replace("fitted.a", "needs-full.a = [4]\nfitted.a"))
+    assert "needs-full: a has no number" in refused(
+        tmp_path, "", FILE.replace("fitted.a", "needs-full.a = [4]\nfitted.a")
+    )
 
 
 def test_a_figure_gives_its_values_beside_the_papers() -> None:

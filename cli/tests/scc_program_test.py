@@ -16,9 +16,7 @@ pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="not built: make sc
 
 
 def run(*arguments: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [PROGRAM, *arguments], capture_output=True, text=True, timeout=120, env=native.environment()
-    )
+    return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=120, env=native.environment())
 
 
 def lines(*arguments: str) -> list[dict]:
@@ -80,7 +78,7 @@ def test_a_chip_without_room_for_a_point_is_refused_by_its_name(tmp_path: Path) 
     small = tmp_path / "small.toml"
     text = (chips.folder() / "scc.toml").read_text()
     small.write_text(
-        text.replace('mesh_rows = { value = 4', 'mesh_rows = { value = 2')
+        text.replace("mesh_rows = { value = 4", "mesh_rows = { value = 2")
         .replace("[[0, 0], [5, 0], [0, 2], [5, 2]]", "[[0, 0], [5, 0]]")
         .replace('name = "scc"', 'name = "small"')
     )

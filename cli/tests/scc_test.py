@@ -365,9 +365,7 @@ def test_series_that_no_figure_has_are_left_out_and_named(bench: Bench) -> None:
     assert "gats: post is measured in 'ns', its figure has 'us'" in out
 
 
-def test_a_file_that_a_crash_tore_is_read_and_continued(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_a_crash_tore_is_read_and_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOMBOLO_RESULTS", str(tmp_path))
     program = tmp_path / "program"
     program.write_text("x")

@@ -12,9 +12,7 @@ from tombolo.scc.catalogue import Axis, Catalogue, Claim, Experiment, Figure, Nu
 from tombolo.scc.page import Section
 from tombolo.scc.verdicts import Measured, Verdict
 
-FIGURE = Figure(
-    "f", "F", Axis("n", ""), Axis("t", "us"), (Series("a", "first"), Series("b", "second"))
-)
+FIGURE = Figure("f", "F", Axis("n", ""), Axis("t", "us"), (Series("a", "first"), Series("b", "second")))
 
 
 def measured(experiment: Experiment, **series: dict) -> Measured:
@@ -124,9 +122,7 @@ def test_experiments_come_in_their_order_from_one_folder_or_one_each(tmp_path: P
     assert list(catalogue.load(tmp_path).experiments) == ["c", "b", "a", "d"]
 
 
-def test_an_installed_package_has_all_files_in_one_folder(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_installed_package_has_all_files_in_one_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "scc").mkdir()
     (tmp_path / "scc" / "e.toml").write_text("name = 'e'\ntitle = 'E'\nfigure = []\n")
     monkeypatch.setattr(paths, "checkout", lambda: None)

@@ -13,10 +13,7 @@ from tombolo import stats
 
 APART = ["unshare", "--map-root-user", "--pid", "--fork", "--mount-proc"]
 # The first rank where it is, each of the others in a namespace of its own.
-HOSTS = (
-    'case "${PMI_RANK:-$OMPI_COMM_WORLD_RANK}" in 0) exec "$0" "$@";; '
-    f'*) exec {" ".join(APART)} "$0" "$@";; esac'
-)
+HOSTS = f'case "${{PMI_RANK:-$OMPI_COMM_WORLD_RANK}}" in 0) exec "$0" "$@";; *) exec {" ".join(APART)} "$0" "$@";; esac'
 WINDOWS = 4
 
 
@@ -113,9 +110,7 @@ def test_a_pool_of_a_host_that_takes_no_part_is_left_alone(pool):
 def test_programs_with_threads_are_served_with_atomics_of_the_pool_only(pool):
     served, _, why, _ = run(2, threads="multiple", TOMBOLO_POOL=pool())
     assert served == 0 and "built from loads and stores" in why
-    served, *_ = run(
-        2, threads="multiple", TOMBOLO_POOL=pool(1), TOMBOLO_ATOMICS="full"
-    )
+    served, *_ = run(2, threads="multiple", TOMBOLO_POOL=pool(1), TOMBOLO_ATOMICS="full")
     assert served == WINDOWS
 
 

@@ -22,6 +22,4 @@ def test_removed_type_constructors_get_their_new_names(tmp_path: Path):
     path = tmp_path / "a.c"
     path.write_text("MPI_Type_hvector(1); MPI_Type_create_struct(2); MPI_Type_struct(3);\n")
     source.modernize(tmp_path)
-    assert path.read_text() == (
-        "MPI_Type_create_hvector(1); MPI_Type_create_struct(2); MPI_Type_create_struct(3);\n"
-    )
+    assert path.read_text() == ("MPI_Type_create_hvector(1); MPI_Type_create_struct(2); MPI_Type_create_struct(3);\n")

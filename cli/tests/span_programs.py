@@ -311,7 +311,9 @@ class Writer:
         for number in range(self.functions):
             self.line(f"  f{number}(n + {number}, it);")
         self.inner(4, 8)
-        self.line("  unsigned long sum = 0; for (size_t k = 0; k < shared_bytes; k++) sum = sum * 31 + shared_memory[k];")
+        self.line(
+            "  unsigned long sum = 0; for (size_t k = 0; k < shared_bytes; k++) sum = sum * 31 + shared_memory[k];"
+        )
         self.line('  printf("memory %lx\\n", sum);')
         self.line("  return 0;")
         self.line("}")

@@ -37,9 +37,7 @@ def test_a_quick_run_measures_all_and_writes_lines(monkeypatch, tmp_path):
     goals = {line["benchmark"]: line["goal_ns"] for line in told if "goal_ns" in line}
     assert (goals["remote, polling"], goals["remote, asleep"]) == (1000, 8000)
     (polling,) = (
-        line["ns_per_task"]
-        for line in told
-        if (line["benchmark"], line["runtime"]) == ("remote, polling", "families")
+        line["ns_per_task"] for line in told if (line["benchmark"], line["runtime"]) == ("remote, polling", "families")
     )
     assert goals["remote, 1 MiB by address"] == pytest.approx(polling + 2000)
     assert {path.suffix for path in (tmp_path / "results").iterdir()} == {".jsonl", ".png", ".svg"}

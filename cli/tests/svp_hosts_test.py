@@ -252,9 +252,7 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def ran(*argv, **more: str) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        list(map(str, argv)), capture_output=True, text=True, env=environment(**more), timeout=LIMIT
-    )
+    return subprocess.run(list(map(str, argv)), capture_output=True, text=True, env=environment(**more), timeout=LIMIT)
 
 
 # --- One host -------------------------------------------------------------------------------------

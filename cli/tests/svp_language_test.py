@@ -53,9 +53,7 @@ class Program:
 
     def run(self, workers: int, *arguments: str) -> subprocess.CompletedProcess:
         environment = os.environ | {"TOMBOLO_SVP_WORKERS": str(workers)}
-        return subprocess.run(
-            [self.path, *arguments], capture_output=True, text=True, env=environment, timeout=120
-        )
+        return subprocess.run([self.path, *arguments], capture_output=True, text=True, env=environment, timeout=120)
 
 
 @pytest.fixture(scope="session")
@@ -83,9 +81,7 @@ def joined(base: Path, source: Path, families: Path) -> Program:
     """The C of a program, linked to its part of all families."""
     warnings = [] if source == THESIS else ["-Wall", "-Wextra"]
     command = ["cc", "-std=gnu99", *svp_compile.FOR_C, *warnings, "-O1", "-x", "cpp-output"]
-    done = subprocess.run(
-        [*command, "-c", f"{base}.svp.i", "-o", f"{base}.o"], capture_output=True, text=True
-    )
+    done = subprocess.run([*command, "-c", f"{base}.svp.i", "-o", f"{base}.o"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     own = [OWN_PART]
     if "int main(" in Path(f"{base}.svp.cpp").read_text():  # else it is in the program's C
@@ -263,9 +259,7 @@ def test_an_error_of_a_compiler_is_the_status(tmp_path, monkeypatch):
 def test_a_strict_compiler_has_nothing_to_say(built, name, tmp_path):
     translated = f"{built[TESTING / f'programs/{name}.svp'].path}.svp.i"
     command = ["cc", "-std=c99", "-pedantic-errors", *svp_compile.FOR_C, "-x", "cpp-output", "-c"]
-    done = subprocess.run(
-        [*command, translated, "-o", tmp_path / "o"], capture_output=True, text=True
-    )
+    done = subprocess.run([*command, translated, "-o", tmp_path / "o"], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
 
 

@@ -103,9 +103,7 @@ def made(folder: Path, name: str, text: str, compiler: list, *more: str) -> Path
 
 def run(*words, **environment) -> subprocess.CompletedProcess:
     argv = [*COMMAND, *map(str, words)]
-    return subprocess.run(
-        argv, capture_output=True, text=True, env=os.environ | environment, timeout=120
-    )
+    return subprocess.run(argv, capture_output=True, text=True, env=os.environ | environment, timeout=120)
 
 
 @pytest.fixture(scope="module")

@@ -209,7 +209,9 @@ def test_show_prints_the_command_line(workers):
 def test_the_examples_compile_with_the_flags_that_are_told(tmp_path):
     flags = CliRunner().invoke(made(), ["svp", "flags"]).stdout.split()
     for source in (paths.checkout() / "examples/svp").glob("*.cpp"):
-        subprocess.run(["c++", "-O1", f"-I{paths.checkout()}", source, "-o", tmp_path / source.stem, *flags], check=True)
+        subprocess.run(
+            ["c++", "-O1", f"-I{paths.checkout()}", source, "-o", tmp_path / source.stem, *flags], check=True
+        )
         done = subprocess.run([tmp_path / source.stem], capture_output=True, text=True, timeout=60)
         assert done.returncode == 0, done.stderr
 

@@ -7,9 +7,7 @@ from rich.console import Console
 
 WIDTH_WITHOUT_TERMINAL = 150
 
-console = Console(
-    highlight=False, width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL
-)
+console = Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL)
 
 
 def paragraph(text: str, style: str | None = None) -> None:

@@ -58,9 +58,7 @@ def kept(path: Path) -> tuple[dict[int, Campaign], list[str], list[Recorded], di
         context, *measured = [json.loads(line) for line in path.read_text().splitlines(True) if line[-1] == "\n"]
         records.check_numbers(context, "cores")
         records.check_numbers(dict(enumerate(context["ranks"])), *range(len(context["ranks"])))
-        campaigns = {
-            n: Campaign(n, [], lambda record: None, lambda text: None) for n in sorted(context["ranks"])
-        }
+        campaigns = {n: Campaign(n, [], lambda record: None, lambda text: None) for n in sorted(context["ranks"])}
         rows: dict[str, None] = {}
         entries: dict[Recorded, None] = {}
         for record in measured:
@@ -88,9 +86,7 @@ def curve(campaigns: dict[int, Campaign], entry: Entry, row: str) -> Curve:
     return Curve({n: cell.mean for n, cell in cells.items() if cell is not None})
 
 
-def faster_growing(
-    campaigns: dict[int, Campaign], ours: Entry, entries: Sequence[Entry], row: str
-) -> str | None:
+def faster_growing(campaigns: dict[int, Campaign], ours: Entry, entries: Sequence[Entry], row: str) -> str | None:
     """A sentence where ours grows faster than the slowest growing stock MPI, or is behind the best one
     for some number of ranks."""
     mine = curve(campaigns, ours, row)

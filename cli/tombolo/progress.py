@@ -90,9 +90,7 @@ class Bars:
 
     def _show(self) -> None:
         running = sum(point.cost * share for point, (_, share) in self._running.items())
-        self._progress.update(
-            self._all, completed=self._finished + running, description=f"{self._left} points left"
-        )
+        self._progress.update(self._all, completed=self._finished + running, description=f"{self._left} points left")
 
 
 class Lines:

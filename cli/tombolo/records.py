@@ -36,9 +36,7 @@ def commit() -> str | None:
     if root is None:
         return None
     try:
-        told = subprocess.run(
-            ["git", "-C", root, "describe", "--always", "--dirty"], capture_output=True, text=True
-        )
+        told = subprocess.run(["git", "-C", root, "describe", "--always", "--dirty"], capture_output=True, text=True)
     except FileNotFoundError:  # a checkout that was copied to a host without git
         return None
     return told.stdout.strip() or None

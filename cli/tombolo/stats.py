@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The counters that the library prints with TOMBOLO_STATS=json: a line for each process, on stderr.
 
-    tombolo: stats {"rank": "0", "windows_served": 2, "windows_forwarded": 1, "reasons":
-                    {"windows_forwarded": {"two hosts": 1}}}
+tombolo: stats {"rank": "0", "windows_served": 2, "windows_forwarded": 1, "reasons":
+                {"windows_forwarded": {"two hosts": 1}}}
 """
 
 import json

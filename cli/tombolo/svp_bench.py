@@ -150,9 +150,7 @@ class Contestant:
         own = {} if self.workers is None else {"TOMBOLO_SVP_WORKERS": str(self.workers)}
         extra = own | self.environment
         try:
-            done = subprocess.run(
-                argv, capture_output=True, text=True, timeout=TIME_LIMIT_S, env=os.environ | extra
-            )
+            done = subprocess.run(argv, capture_output=True, text=True, timeout=TIME_LIMIT_S, env=os.environ | extra)
         except subprocess.TimeoutExpired:
             raise UserError(f"{self.name} takes longer than {TIME_LIMIT_S} s") from None
         if done.returncode != 0:
@@ -296,9 +294,7 @@ def ping_pong(key: str, quick: bool) -> list[Row]:
 
 def _ping_pong(job: launch.Job, program: Path, network: str) -> list[Row]:
     try:
-        done = subprocess.run(
-            job.argv, env=job.env, capture_output=True, text=True, timeout=TIME_LIMIT_S
-        )
+        done = subprocess.run(job.argv, env=job.env, capture_output=True, text=True, timeout=TIME_LIMIT_S)
     except subprocess.TimeoutExpired:
         raise UserError(f"{program.name} takes longer than {TIME_LIMIT_S} s") from None
     if done.returncode != 0:

@@ -238,7 +238,9 @@ def translated(request: Request, source: Path) -> "Translation":
         from tombolo.svp_language.messages import Wrong
         from tombolo.svp_language.translate import translated as translate
     except ImportError as error:
-        raise UserError(f"the parser is missing ({error}): {hints.here(hints.PARSER, hints.PARSER_OF_PACKAGE)}") from error
+        raise UserError(
+            f"the parser is missing ({error}): {hints.here(hints.PARSER, hints.PARSER_OF_PACKAGE)}"
+        ) from error
     prefix = hashlib.sha256(str(source.resolve()).encode()).hexdigest()[:8]
     try:
         return translate(preprocessed(request, source), str(source), prefix)

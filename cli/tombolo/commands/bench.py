@@ -70,14 +70,10 @@ def one_sided(
             help="Busy loops run beside, twice as many as processors, and operations per second are told as well."
         ),
     ] = False,
-    batch: Annotated[
-        int, typer.Option(help="A sample has so many operations, to be finer than the clock.", min=1)
-    ] = 1,
+    batch: Annotated[int, typer.Option(help="A sample has so many operations, to be finer than the clock.", min=1)] = 1,
     every: Annotated[
         bool,
-        typer.Option(
-            "--all", help="All rows are measured: of 2 and of 8 ranks, each without and beside busy loops."
-        ),
+        typer.Option("--all", help="All rows are measured: of 2 and of 8 ranks, each without and beside busy loops."),
     ] = False,
     strict: Annotated[
         bool,
@@ -115,9 +111,7 @@ def one_sided(
         raise typer.Exit(1)
 
 
-def rows_of(
-    ranks: int, machines: list[str], pattern: str | None, loaded: bool, batch: int
-) -> list[Target]:
+def rows_of(ranks: int, machines: list[str], pattern: str | None, loaded: bool, batch: int) -> list[Target]:
     """Those to measure; the other programs have no batches."""
     wanted = measure.pick(measure.targets(), ranks, machines, pattern, loaded)
     return [row for row in wanted if batch == 1 or row.program == "one_sided"]
@@ -190,9 +184,7 @@ def fronted(stock: list[Mpi]) -> list[Mpi]:
     return [mpi for mpi in stock if mpi.key == mpi.kind] or stock
 
 
-def measure_in_turn(
-    campaign: Campaign, ids: list[tuple[str, str]], entries: list[Contestant], rounds: int
-) -> None:
+def measure_in_turn(campaign: Campaign, ids: list[tuple[str, str]], entries: list[Contestant], rounds: int) -> None:
     """Each row of all contestants within seconds: the host's pace may change between minutes."""
     for number in range(1, rounds + 1):
         for name, flavor in ids:
@@ -204,13 +196,9 @@ def measure_in_turn(
 @app.command("starvation")
 def starvation(
     ranks: Annotated[int, typer.Option(help="One process writes, and all others read.", min=2)] = 8,
-    machine: Annotated[
-        str, typer.Option(help=f"Tombolo runs on this machine: {options.MACHINES}.")
-    ] = "coherent",
+    machine: Annotated[str, typer.Option(help=f"Tombolo runs on this machine: {options.MACHINES}.")] = "coherent",
     mpi: Annotated[list[str] | None, typer.Option(help=STOCK_MPIS)] = None,
-    under: Annotated[
-        str, typer.Option(help=f"Tombolo runs in front of this MPI: {options.MPIS}.")
-    ] = "mpich",
+    under: Annotated[str, typer.Option(help=f"Tombolo runs in front of this MPI: {options.MPIS}.")] = "mpich",
     stock: Annotated[bool, typer.Option(help="The stock MPIs are measured as well.")] = True,
     rounds: Annotated[int, typer.Option(help="The writer asks for the lock so often.", min=1)] = 200,
     samples: Annotated[int, typer.Option(help="Each rank takes so many samples for the quartiles.", min=1)] = 1000,
@@ -289,9 +277,7 @@ def quartiles(row: dict | None) -> str:
 # --- The table ------------------------------------------------------------------------------------
 
 
-def table(
-    campaign: Campaign, rows: list[Target], entries: list[Contestant], ranks: int, rounds: int
-) -> Table:
+def table(campaign: Campaign, rows: list[Target], entries: list[Contestant], ranks: int, rounds: int) -> Table:
     """A line for each row: the times of all."""
     title = f"{ranks} ranks, microseconds: median of {rounds} rounds (lowest q1 to highest q3)"
     result = Table(title=title, title_justify="left")
@@ -333,9 +319,7 @@ def cell_text(campaign: Campaign, entry: Contestant, row: Target) -> str:
     return text
 
 
-def ratio_text(
-    campaign: Campaign, row: Target, ours: Contestant, entries: list[Contestant]
-) -> str:
+def ratio_text(campaign: Campaign, row: Target, ours: Contestant, entries: list[Contestant]) -> str:
     """How many times better ours is than the best stock MPI and than its own, in time; below, on a
     host with other work, in operations per second."""
     if ours.machine != row.machine:
@@ -403,8 +387,7 @@ def ratio(
         return [value(sample) for sample in cell.rounds] if cell else []
 
     best_of_round = [
-        min((v for v in values if v is not None), default=None)
-        for values in zip_longest(*map(by_round, stock))
+        min((v for v in values if v is not None), default=None) for values in zip_longest(*map(by_round, stock))
     ]
     ratios = [
         theirs / mine
@@ -418,16 +401,11 @@ def shortfalls(campaign: Campaign, row: Target, entries: list[Contestant]) -> li
     """Sentences where one of ours is behind a stock MPI, or misses its target or its aim for a
     memcpy."""
     return [
-        line
-        for ours in entries
-        if ours.machine == row.machine
-        for line in shortfalls_of(campaign, row, ours, entries)
+        line for ours in entries if ours.machine == row.machine for line in shortfalls_of(campaign, row, ours, entries)
     ]
 
 
-def shortfalls_of(
-    campaign: Campaign, row: Target, ours: Contestant, entries: list[Contestant]
-) -> list[str]:
+def shortfalls_of(campaign: Campaign, row: Target, ours: Contestant, entries: list[Contestant]) -> list[str]:
     name = f"{row.title}, {ours.label}"
     cell = campaign.cells.get((ours, row.id))
     if cell is None:
@@ -474,9 +452,7 @@ def number(value: float) -> str:
     return f"{value:.3f}" if value < 1 else f"{value:.3g}"
 
 
-def plots(
-    campaign: Campaign, rows: list[Target], entries: list[Contestant], path: Path, subtitle: str
-) -> None:
+def plots(campaign: Campaign, rows: list[Target], entries: list[Contestant], path: Path, subtitle: str) -> None:
     """A PNG and an SVG beside the records."""
     from tombolo import plot  # matplotlib is slow to load and only needed here
 

@@ -105,9 +105,7 @@ def tell(campaigns: dict[int, Campaign], names: list[str], entries: Entries) -> 
                 paragraph(sentence, style="yellow")
 
 
-def draw(
-    campaigns: dict[int, Campaign], names: list[str], entries: Entries, beside: Path, cores: int
-) -> None:
+def draw(campaigns: dict[int, Campaign], names: list[str], entries: Entries, beside: Path, cores: int) -> None:
     from tombolo import plot  # matplotlib is slow to load
 
     files.folder(beside.parent)

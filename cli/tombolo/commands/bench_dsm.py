@@ -149,9 +149,7 @@ def measure(
     return measured
 
 
-def one_round(
-    kernel: Kernel, entries: list[Contestant], threads: int, quick: bool
-) -> dict[Contestant, float | None]:
+def one_round(kernel: Kernel, entries: list[Contestant], threads: int, quick: bool) -> dict[Contestant, float | None]:
     times: dict[Contestant, float | None] = {}
     for contestant in dsm_bench.entries_of(kernel, entries):
         try:
@@ -222,9 +220,7 @@ def tables(entries: list[Contestant]) -> list[list[Contestant]]:
     ours = [each for each in entries if not each.is_base]
     kinds = dict.fromkeys((each.transport, each.machine, each.without) for each in ours)
     base = [each for each in entries if each.is_base]
-    return [
-        [*base, *(each for each in ours if (each.transport, each.machine, each.without) == kind)] for kind in kinds
-    ]
+    return [[*base, *(each for each in ours if (each.transport, each.machine, each.without) == kind)] for kind in kinds]
 
 
 def beside_copies(measured: Measured, entries: list[Contestant]) -> list[str]:
@@ -288,9 +284,7 @@ def quotations(all_measured: list[Measured]) -> Table:
     return made
 
 
-def plots(
-    all_measured: list[Measured], entries: list[Contestant], threads: int, path: Path
-) -> None:
+def plots(all_measured: list[Measured], entries: list[Contestant], threads: int, path: Path) -> None:
     """A PNG and an SVG beside the records."""
     from tombolo import plot  # matplotlib is slow to load and only needed here
 

@@ -33,8 +33,7 @@ def svp(
     mpi: Annotated[
         str | None,
         typer.Option(
-            help="Families that only this MPI joins are measured instead, beside its own ping-pong: "
-            f"{options.MPIS}."
+            help=f"Families that only this MPI joins are measured instead, beside its own ping-pong: {options.MPIS}."
         ),
     ] = None,
 ) -> None:

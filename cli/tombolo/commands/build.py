@@ -12,7 +12,8 @@ from tombolo import compile, mpis, options, paths
 def build(
     sources: Annotated[list[Path], typer.Argument(metavar="SOURCE.c...", exists=True, dir_okay=False)],
     mpi: Annotated[
-        list[str] | None, typer.Option(
+        list[str] | None,
+        typer.Option(
             help=f"The program is compiled for this MPI, or for several: {options.MPIS}. [default: every MPI with a "
             "compiler]"
         ),

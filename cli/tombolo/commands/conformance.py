@@ -40,9 +40,7 @@ class Subject:
 
 
 def conformance(
-    mpi: Annotated[
-        str, typer.Option(help=f"The tests run under this MPI: {options.MPIS}.")
-    ] = "mpich",
+    mpi: Annotated[str, typer.Option(help=f"The tests run under this MPI: {options.MPIS}.")] = "mpich",
     machine: Annotated[
         list[str] | None,
         typer.Option(
@@ -66,9 +64,7 @@ def conformance(
         str | None,
         typer.Option(help="Every Nth test runs from the Kth on (K/N), or a short list of MPICH's tests (quick)."),
     ] = None,
-    only: Annotated[
-        str | None, typer.Option(help="Only tests run whose names match this regular expression.")
-    ] = None,
+    only: Annotated[str | None, typer.Option(help="Only tests run whose names match this regular expression.")] = None,
     suite: Annotated[
         str,
         typer.Option(help="The tests are mpich, mpi4py, petsc, or folders of MPICH's tests, comma-separated."),
@@ -179,9 +175,7 @@ def mpich_subject(
         mpi,
         judge.StockVerdicts(where),
         lambda setting, seen: runner.run_all(tests, mpi, where, setting, limit, jobs, seen),
-        lambda failures: (
-            runner.run(by_id[v.test], mpi, where, Setting("stock"), limit) for v in failures
-        ),
+        lambda failures: (runner.run(by_id[v.test], mpi, where, Setting("stock"), limit) for v in failures),
         len(tests),
     )
 
@@ -288,8 +282,18 @@ def ask_stock(verdicts: list[Verdict], subject: Subject) -> None:
 
 def table(title: str, rows: list[judge.Summary]) -> Table:
     result = Table(title=title, title_justify="left")
-    for heading in ("setting", "tests", "passed", "expected failures", "fails under stock too", "skipped",
-                    "fails only here", "passes only here", "windows served", "seconds"):
+    for heading in (
+        "setting",
+        "tests",
+        "passed",
+        "expected failures",
+        "fails under stock too",
+        "skipped",
+        "fails only here",
+        "passes only here",
+        "windows served",
+        "seconds",
+    ):
         result.add_column(heading, justify="left" if heading == "setting" else "right")
     for row in rows:
         stock = row.setting.machine == "stock"

@@ -106,9 +106,7 @@ def demo(
         list[str] | None,
         typer.Argument(metavar="[EXAMPLE]...", help="These examples are run, as by --examples."),
     ] = None,
-    examples: Annotated[
-        bool, typer.Option("--examples", help="All examples are run on each machine instead.")
-    ] = False,
+    examples: Annotated[bool, typer.Option("--examples", help="All examples are run on each machine instead.")] = False,
     mpi: Annotated[
         list[str] | None,
         typer.Option(
@@ -122,9 +120,7 @@ def demo(
     ranks: Annotated[
         int | None, typer.Option("-n", help="The examples have so many processes. [default: 2]", min=1)
     ] = None,
-    rounds: Annotated[
-        int | None, typer.Option(help="Each MPI has its turn so often. [default: 3]", min=1)
-    ] = None,
+    rounds: Annotated[int | None, typer.Option(help="Each MPI has its turn so often. [default: 3]", min=1)] = None,
     limit: Annotated[float, typer.Option(help="One example may take so many seconds.", metavar="SECONDS")] = 120,
 ) -> None:
     """Where Tombolo helps, beside the stock MPIs; or all examples."""
@@ -204,9 +200,7 @@ def on_cores(count: int | None) -> Iterator[int]:
         os.sched_setaffinity(0, before)
 
 
-def measured(
-    situation: Situation, mpi: Mpi, rounds: int, writer: records.Writer
-) -> tuple[Campaign, list[Contestant]]:
+def measured(situation: Situation, mpi: Mpi, rounds: int, writer: records.Writer) -> tuple[Campaign, list[Contestant]]:
     """Stock and Tombolo in turn. With more ranks than cores the stock MPI is told to yield, too."""
     crowded = situation.ranks > here.cores()
     entries = [Contestant(mpi, yields=crowded), Contestant(mpi, "coherent")]
@@ -288,9 +282,7 @@ def listen(outcome: processes.Outcome) -> Said:
     )
 
 
-def mistake_rows(
-    table: Table, mpi: Mpi, limit: float, writer: records.Writer, tally: Tally
-) -> Said:
+def mistake_rows(table: Table, mpi: Mpi, limit: float, writer: records.Writer, tally: Tally) -> Said:
     """The program as it is and with the mistake mended: stock, then on `stale`."""
     program = str(compile.example(mpi, MISTAKE))
     stale = Choice("stale", seed=SEED)
@@ -343,9 +335,7 @@ def finish(writer: records.Writer, tally: Tally) -> None:
 # --- The examples, everywhere ---------------------------------------------------------------------
 
 
-def run_examples(
-    names: list[str], chosen: list[Mpi], machines: list[str], ranks: int, limit: float
-) -> None:
+def run_examples(names: list[str], chosen: list[Mpi], machines: list[str], ranks: int, limit: float) -> None:
     """A row for each example, MPI and machine: is the result right?"""
     table = Table(title=f"Unmodified MPI programs, {ranks} processes", title_justify="left")
     for heading in ("program", "MPI", "machine", "result"):
@@ -393,9 +383,7 @@ def example_row(
     ]
 
 
-def as_expected(
-    name: str, where: str | None, ranks: int, outcome: processes.Outcome
-) -> tuple[bool, str]:
+def as_expected(name: str, where: str | None, ranks: int, outcome: processes.Outcome) -> tuple[bool, str]:
     """Whether the result is right, and a word for it."""
     result, _ = judge(outcome)
     if name == MISTAKE and where == "stale" and ranks > 1:

@@ -128,18 +128,14 @@ def _shared_memory() -> Finding:
 
 def _kernel() -> Iterator[Finding]:
     yield Finding("kernel", "yes", f"{os.uname().sysname} {os.uname().release} {os.uname().machine}")
-    yield _probed(
-        "memfd_create", probes.memfd(), "segments without a name", "segments get names in /dev/shm"
-    )
+    yield _probed("memfd_create", probes.memfd(), "segments without a name", "segments get names in /dev/shm")
     yield _probed(
         "process_vm_readv",
         probes.process_vm(),
         "another process's memory can be read",
         hints.FOREIGN_MEMORY,
     )
-    yield _probed(
-        "futex", probes.futex(), "waiting ranks sleep", "waiting ranks yield instead of sleeping"
-    )
+    yield _probed("futex", probes.futex(), "waiting ranks sleep", "waiting ranks yield instead of sleeping")
     yield _probed(
         "pidfd_open",
         probes.pidfd(),
@@ -249,9 +245,7 @@ def _dax() -> Finding:
     devices = probes.dax_devices()
     if devices:
         return Finding("dax and CXL devices", "yes", ", ".join(devices))
-    return Finding(
-        "dax and CXL devices", "no", "none", "`flushed` maps a file instead: TOMBOLO_POOL=PATH"
-    )
+    return Finding("dax and CXL devices", "no", "none", "`flushed` maps a file instead: TOMBOLO_POOL=PATH")
 
 
 def _tools() -> Finding:

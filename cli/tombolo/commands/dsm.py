@@ -49,7 +49,7 @@ def run(
         typer.Option(
             "--atomic-instructions",
             help="A program of Pthreads with atomic instructions is refused where threads cache pages, or they are "
-            "ignored: refuse | ignore. [default: refuse]"
+            "ignored: refuse | ignore. [default: refuse]",
         ),
     ] = None,
     show: options.Show = False,
@@ -110,7 +110,9 @@ def check_of_transport(transport: str, given: settings.Given, mpi: str | None, i
     else:
         options.check_unused(given.of_machines(), "it is for --transport window")
     if transport == "map":
-        options.check_unused({"--atomic-instructions": instructions}, "all threads map the same pages, as a Pthreads program does")
+        options.check_unused(
+            {"--atomic-instructions": instructions}, "all threads map the same pages, as a Pthreads program does"
+        )
     if transport == "mpi":
         other = None if given.machine == settings.machines()[0] else given.machine
         options.check_unused({"--machine": other}, "it is for --transport window")

@@ -43,9 +43,7 @@ def show(settings: list[Setting], ranks: tuple[int, ...], turns: int, limit: flo
     finish(campaign, paths.shown(writer.path))
 
 
-def table(
-    label: str, campaign: Campaign, done: list[tuple[Forest, int]], settings: list[Setting]
-) -> Table:
+def table(label: str, campaign: Campaign, done: list[tuple[Forest, int]], settings: list[Setting]) -> Table:
     title = f"PETSc's star forests on {label}: time of an exchange, and stock / Tombolo"
     result = Table("windows", "synchronized by", "exchange", "ranks", title=title, title_justify="left")
     for setting in settings:

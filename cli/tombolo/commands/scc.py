@@ -37,7 +37,9 @@ Chip = Annotated[str, typer.Option(help="The chip is called so, or is described 
 Seed = Annotated[
     int, typer.Option(help="The programs draw their random choices from this number.", min=0, max=options.LARGEST)
 ]
-Jobs = Annotated[int | None, typer.Option(min=1, help="So many processes run at once. [default: one for each processor]")]
+Jobs = Annotated[
+    int | None, typer.Option(min=1, help="So many processes run at once. [default: one for each processor]")
+]
 Fresh = Annotated[bool, typer.Option("--fresh", help="All points are measured again.")]
 All = Annotated[bool, typer.Option("--all", help="The table has every number of the papers.")]
 Strict = Annotated[
@@ -86,7 +88,8 @@ def run(
     quick: Quick = False,
     chip: Chip = chips.DEFAULT,
     lines: Annotated[
-        Path | None, typer.Option("--json", help="The values are written to this file beside the papers'; - is standard output.")
+        Path | None,
+        typer.Option("--json", help="The values are written to this file beside the papers'; - is standard output."),
     ] = None,
     seed: Seed = 1,
     jobs: Jobs = None,
@@ -142,9 +145,7 @@ def report_command(
 @app.command("baseline")
 def baseline_command(
     quick: Quick = False,
-    write: Annotated[
-        bool, typer.Option("--write", help="The verdicts are kept as the ones to compare with.")
-    ] = False,
+    write: Annotated[bool, typer.Option("--write", help="The verdicts are kept as the ones to compare with.")] = False,
     other_builds: Annotated[
         bool, typer.Option("--other-builds", help="Points that only other builds have measured count as well.")
     ] = False,
@@ -198,9 +199,7 @@ def sensitivity_command(
     variants: Annotated[
         list[str] | None, typer.Option("--variant", help="This variant is measured, or several are. [default: all]")
     ] = None,
-    write: Annotated[
-        bool, typer.Option("--write", help="The table is kept, and the report shows it.")
-    ] = False,
+    write: Annotated[bool, typer.Option("--write", help="The table is kept, and the report shows it.")] = False,
     jobs: Jobs = None,
 ) -> None:
     """Which verdicts flip with another parameter or seed.
@@ -234,9 +233,7 @@ def _flip_table(outcome: sensitivity_table.Outcome) -> Table:
     for heading in ("verdict of", "as it is", "varied"):
         table.add_column(heading, overflow="fold")
     for flip in outcome.flips:
-        table.add_row(
-            flip.name, f"{flip.word}, {flip.found}", f"{flip.varied_word}, {flip.varied_found}"
-        )
+        table.add_row(flip.name, f"{flip.word}, {flip.found}", f"{flip.varied_word}, {flip.varied_found}")
     return table
 
 
@@ -319,8 +316,7 @@ def _report(setting: Setting, results: store.Results, everything: bool) -> Repor
         of_builds = f"{builds} builds of the program, of " if builds > 1 else ""
         of_chips = f" and of changed parameters of {', '.join(changed)}" if changed else ""
         paragraph(
-            f"the values are of {of_builds}{len(results.commits())} commits{of_chips}; "
-            f"{hints.MEASURE_AGAIN}",
+            f"the values are of {of_builds}{len(results.commits())} commits{of_chips}; {hints.MEASURE_AGAIN}",
             style="yellow",
         )
     page = report.write(made, results, report.folder(setting))
@@ -425,9 +421,7 @@ def _word(verdict: Verdict) -> str:
 def _wanting(made: Report) -> bool:
     """Whether a claim failed, or a number deviates too far without a reason."""
     claims = any(each.held is False for s in made.sections for each in s.verdicts)
-    return claims or any(
-        each.good is False and not each.reason for s in made.sections for each in s.deviations
-    )
+    return claims or any(each.good is False and not each.reason for s in made.sections for each in s.deviations)
 
 
 def _say_ended(ended: campaign.Ended) -> None:

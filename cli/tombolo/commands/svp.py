@@ -98,7 +98,9 @@ def tell_of_no_families(program: Path, arguments: list[str], processes: int) -> 
         raise UserError(f"{program} calls tombolo/dsm.h and has no families: {hints.RUN_SHARED}")
     if any(programs.is_of_families(word) for word in arguments):
         return
-    each = "it runs as without this command" if processes == 1 else f"each of {processes} processes does all of its work"
+    each = (
+        "it runs as without this command" if processes == 1 else f"each of {processes} processes does all of its work"
+    )
     print(
         f"tombolo: {program.name} is not linked to the runtime of families: unless it starts a program, or loads a "
         f"library, that has families, {each}",

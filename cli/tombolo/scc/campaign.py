@@ -38,9 +38,7 @@ def choose(program: Path, names: list[str]) -> list[str]:
         if name not in offered:
             raise UserError(f"there is no experiment '{name}'; choose of {', '.join(offered)}")
     known = catalogue.load().experiments
-    return list(dict.fromkeys(names)) or [
-        name for name in offered if not (name in known and known[name].long)
-    ]
+    return list(dict.fromkeys(names)) or [name for name in offered if not (name in known and known[name].long)]
 
 
 def with_points(setting: Setting) -> set[str]:
@@ -100,9 +98,7 @@ def _is_there(done: Done | None, shown: bool) -> bool:
     return done is not None and (done.use is not None or not shown)
 
 
-def _keeper(
-    store: Store, folder: Path, shown: Callable[[Point], bool]
-) -> Callable[[Point, Outcome], None]:
+def _keeper(store: Store, folder: Path, shown: Callable[[Point], bool]) -> Callable[[Point, Outcome], None]:
     """Keeps the values of a point, and its statistics if they are shown."""
 
     def keep(point: Point, told: Outcome) -> None:
@@ -129,10 +125,7 @@ def _fitting(points: list[Point], free: int) -> tuple[list[Point], list[Failure]
     )
     if len(large) == len(points):
         raise UserError(f"{least.experiment} {least.name} {sentence}")
-    failures = [
-        Failure(p, f"needs {p.memory / GIB:.1f} GiB of memory; {free / GIB:.1f} GiB can be had")
-        for p in large
-    ]
+    failures = [Failure(p, f"needs {p.memory / GIB:.1f} GiB of memory; {free / GIB:.1f} GiB can be had") for p in large]
     return [point for point in points if point not in large], failures
 
 

@@ -256,9 +256,7 @@ def _experiment(tables: dict) -> Experiment:
         tuple(tables.get("statistics", ())),
     )
     known = made.units()
-    for name in [n.series for n in made.numbers] + [
-        s for c in made.claims for s in (c.series, c.to) if s
-    ]:
+    for name in [n.series for n in made.numbers] + [s for c in made.claims for s in (c.series, c.to) if s]:
         if name not in known:
             raise ValueError(f"no figure has the series '{name}'")
     for claim in made.claims:

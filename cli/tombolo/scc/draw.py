@@ -155,9 +155,7 @@ def _stacked(axes: Axes, figure: Figure, measured: Measured) -> tuple[list, list
     for category in figure.x.categories:
         for place, bar in enumerate(bars):
             values = {
-                s.part: found.value
-                for s in figure.series
-                if s.bar == bar and (found := measured.at(s.name, category))
+                s.part: found.value for s in figure.series if s.bar == bar and (found := measured.at(s.name, category))
             }
             if not values:
                 continue
@@ -186,8 +184,7 @@ def _matrix(axes: Axes, figure: Figure, measured: Measured) -> tuple[list, list[
     of_figure = [measured.series.get(series.name, []) for series in figure.series]
     columns = range(1 + max(int(sample.x) for samples in of_figure for sample in samples))
     shades = [
-        [found.value if (found := measured.at(series.name, x)) else 0.0 for x in columns]
-        for series in figure.series
+        [found.value if (found := measured.at(series.name, x)) else 0.0 for x in columns] for series in figure.series
     ]
     image = axes.imshow(shades, cmap="Greys", vmin=0)
     axes.figure.colorbar(image, ax=axes, label=figure.y.label)

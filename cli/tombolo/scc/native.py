@@ -156,9 +156,7 @@ def ask(program: Path, *arguments: str) -> list[str]:
 def _call(program: Path, *arguments: str) -> subprocess.CompletedProcess:
     argv = [str(program), *arguments]
     try:
-        return subprocess.run(
-            argv, capture_output=True, text=True, errors="replace", env=environment()
-        )
+        return subprocess.run(argv, capture_output=True, text=True, errors="replace", env=environment())
     except OSError as mistake:
         raise UserError(f"{program} does not start: {mistake.strerror}") from None
 

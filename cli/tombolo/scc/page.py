@@ -234,8 +234,7 @@ def _figure(picture: Picture) -> str:
     figure = picture.figure
     caption = escape(f"{figure.title}. {figure.paper or 'In no paper'}.")
     links = [
-        f"<a class='data' download='{figure.name}.{kind}' href='{data_uri(type_, text.encode())}'>"
-        f"{kind.upper()}</a>"
+        f"<a class='data' download='{figure.name}.{kind}' href='{data_uri(type_, text.encode())}'>{kind.upper()}</a>"
         for kind, type_, text in (
             ("csv", "text/csv", picture.csv),
             ("json", "application/json", picture.json),
@@ -259,7 +258,5 @@ def _parameters(parameters: tuple[Parameter, ...]) -> str:
     if not parameters:
         return "<p>The files of the chips are not here.</p>"
     papers = "<p>000: Christgau; 001: Christgau and Schnor; 002: Bakker.</p>"
-    rows = (
-        [escape(each.name), escape(str(each.value)), escape(each.source)] for each in parameters
-    )
+    rows = ([escape(each.name), escape(str(each.value)), escape(each.source)] for each in parameters)
     return papers + table(("parameter", "value", "source"), rows)

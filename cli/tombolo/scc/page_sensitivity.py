@@ -23,11 +23,7 @@ def render(found: Table | None, verdicts: list[Verdict]) -> str:
         for v in verdicts
         if v.values and not (quick and v.claim.needs == FULL)
     }
-    stale = (
-        "<p class='bad'>The chip's parameters are others today: measure it again.</p>"
-        if found.outdated
-        else ""
-    )
+    stale = "<p class='bad'>The chip's parameters are others today: measure it again.</p>" if found.outdated else ""
     return (
         f"<p>One parameter is changed at a time, or the seed. Of the set of {SETS[found.points]}. "
         f"{escape(sturdy(found, standings))}</p>{stale}"

@@ -21,9 +21,7 @@ def gather(catalogue: Catalogue, results: store.Results, setting: Setting) -> Re
     sections = []
     for experiment in catalogue.experiments.values():
         lines = results.lines(experiment.name)
-        measured = Measured(
-            experiment, lines, results.deadlocked(experiment.name), results.uses(experiment.name)
-        )
+        measured = Measured(experiment, lines, results.deadlocked(experiment.name), results.uses(experiment.name))
         sections.append(
             Section(
                 experiment,

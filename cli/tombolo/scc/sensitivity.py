@@ -97,7 +97,7 @@ def chip_file(variant: Variant) -> str:
     files.write(
         path,
         f'name = "{path.stem}"\ntitle = "The SCC, but: {variant.name}"\nbase = "{chips.DEFAULT}"\n\n'
-        f"[{section}]\n{key} = {{ value = {json.dumps(value)}, source = \"Varied\" }}\n",
+        f'[{section}]\n{key} = {{ value = {json.dumps(value)}, source = "Varied" }}\n',
     )
     return str(path)
 
@@ -113,17 +113,13 @@ def measure(
 ) -> tuple[Outcome, list[campaign.Failure]]:
     """Measures the points of a variant that are not there, and compares all verdicts."""
     setting = Setting(quick, variant.seed, chip_file(variant))
-    ended = campaign.run(
-        [], setting, jobs, fresh=False, wanted=lambda point: judged(known, point.experiment)
-    )
+    ended = campaign.run([], setting, jobs, fresh=False, wanted=lambda point: judged(known, point.experiment))
     varied = ended.store.load().only(before.keys())
     then = baseline.judgements(report.gather(known, before, Setting(quick)))
     now = baseline.judgements(report.gather(known, varied, Setting(quick)))
     chip = chips.load(chips.DEFAULT)
     can_flip = sum(each.word not in (NO_MEASUREMENT, NOT_JUDGED) for each in now.values())
-    outcome = Outcome(
-        variant.name, change(variant, chip), len(varied.done), can_flip, compare(then, now)
-    )
+    outcome = Outcome(variant.name, change(variant, chip), len(varied.done), can_flip, compare(then, now))
     return outcome, ended.failures
 
 

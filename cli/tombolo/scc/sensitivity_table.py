@@ -58,10 +58,7 @@ def path(quick: bool) -> Path:
 def load(file: Path) -> Table:
     try:
         told = json.loads(file.read_text())
-        outcomes = [
-            Outcome(**{**each, "flips": [Flip(*flip) for flip in each["flips"]]})
-            for each in told["outcomes"]
-        ]
+        outcomes = [Outcome(**{**each, "flips": [Flip(*flip) for flip in each["flips"]]}) for each in told["outcomes"]]
         for outcome in outcomes:
             records.check_numbers(vars(outcome), "points", "judged")
         texts = [told["points"], told["chip"], *(text for each in outcomes for text in (each.variant, each.change))]

@@ -113,9 +113,7 @@ class Store:
 
     def deadlocked(self, point: native.Point) -> None:
         """Notes that a point ended in a deadlock."""
-        self._append(
-            [{"kind": "deadlock", "experiment": point.experiment, "point": point.name, **self._stamp()}]
-        )
+        self._append([{"kind": "deadlock", "experiment": point.experiment, "point": point.name, **self._stamp()}])
 
     def _stamp(self) -> dict:
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -188,9 +186,7 @@ def _take(results: Results, pending: dict[Key, list[dict]], record: dict, build:
         case "done":
             count = record.get("lines", 0)
             lines = pending.pop(key, [])[-count:] if count else []
-            chips = {
-                line.get("chip", ""): line["chip_digest"] for line in lines if "chip_digest" in line
-            }
+            chips = {line.get("chip", ""): line["chip_digest"] for line in lines if "chip_digest" in line}
             done = Done(record.get("time", ""), record.get("commit"), chips, lines, record, build)
             before = results.done.get(key)
             if before is None or before.time <= done.time:

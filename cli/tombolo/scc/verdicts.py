@@ -49,10 +49,7 @@ class Measured:
             if name not in units:
                 self._stranger(f"{experiment.name}: no figure has the series '{name}'")
             elif unit != units[name]:
-                self._stranger(
-                    f"{experiment.name}: {name} is measured in '{unit}', "
-                    f"its figure has '{units[name]}'"
-                )
+                self._stranger(f"{experiment.name}: {name} is measured in '{unit}', its figure has '{units[name]}'")
             else:
                 self.series.setdefault(name, []).append(sample(line))
         for samples in self.series.values():
@@ -84,9 +81,7 @@ def with_values(sentence: str, measured: Measured) -> str:
 
 
 def sample(line: dict) -> Sample:
-    return Sample(
-        line["x"], line["value"], line.get("quartile1"), line.get("quartile3"), line.get("note", "")
-    )
+    return Sample(line["x"], line["value"], line.get("quartile1"), line.get("quartile3"), line.get("note", ""))
 
 
 @dataclass(frozen=True)
@@ -192,9 +187,7 @@ class Verdict:
         return f"{low:g}" if low == high else f"{low:g} to {high:g}"
 
 
-def verdicts(
-    catalogue: Catalogue, experiment: Experiment, measured: Measured, quick: bool = False
-) -> list[Verdict]:
+def verdicts(catalogue: Catalogue, experiment: Experiment, measured: Measured, quick: bool = False) -> list[Verdict]:
     """One for each claim; `quick`: those that need the full set are not judged."""
     return [
         Verdict(
@@ -214,9 +207,7 @@ def _samples(claim: Claim, measured: Measured) -> list[Sample]:
         named = [measured.at(claim.series, x) for x in claim.x]
         return [] if None in named else [s for s in named if s is not None]
     return [
-        s
-        for s in measured.series.get(claim.series, [])
-        if isinstance(s.x, str) or claim.since <= s.x <= claim.until
+        s for s in measured.series.get(claim.series, []) if isinstance(s.x, str) or claim.since <= s.x <= claim.until
     ]
 
 

@@ -51,8 +51,6 @@ def build(mpi: Mpi, say: Callable[[str], None]) -> Path:
 def _step(command: list[str], where: Path, name: str, may_fail: bool = False) -> None:
     log = where / f"log-{name.replace('/', '-')}.log"
     with log.open("w") as out:
-        done = subprocess.run(
-            command, cwd=where, stdout=out, stderr=subprocess.STDOUT, env=root_may_launch()
-        )
+        done = subprocess.run(command, cwd=where, stdout=out, stderr=subprocess.STDOUT, env=root_may_launch())
     if done.returncode != 0 and not may_fail:
         raise UserError(f"`{command[0]}` ended with {done.returncode}; its last lines are in {log}")

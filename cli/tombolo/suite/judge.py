@@ -45,9 +45,7 @@ def quick_tests() -> set[str]:
     return set(tomllib.loads((paths.DATA / "conformance_quick.toml").read_text())["tests"])
 
 
-def summarize(
-    setting: Setting, verdicts: list[Verdict], stock: dict[str, bool], expected: dict[str, str]
-) -> Summary:
+def summarize(setting: Setting, verdicts: list[Verdict], stock: dict[str, bool], expected: dict[str, str]) -> Summary:
     """`stock`: test id -> whether it passes there. Expectations hold on `stale` alone, and no test
     is expected to crash. A lost update may well keep a program waiting for ever."""
     row = Summary(setting)

@@ -142,9 +142,7 @@ def run_again(tests: Tests, failures: list[Verdict], limit: float) -> Iterator[V
         yield from run(tests, count, Choice(just=just), Setting("stock"), limit)
 
 
-def run(
-    tests: Tests, ranks: int, choice: Choice, setting: Setting, limit: float
-) -> Iterator[Verdict]:
+def run(tests: Tests, ranks: int, choice: Choice, setting: Setting, limit: float) -> Iterator[Verdict]:
     """The verdicts of one number of processes, by as many jobs as are needed."""
     after: str | None = None
     while True:
@@ -246,4 +244,4 @@ def broken(outcome: processes.Outcome) -> str:
 
 
 def ending(outcome: processes.Outcome) -> str:
-    return f"exit {outcome.status}\n{outcome.stderr[-runner.TAIL:]}".strip()
+    return f"exit {outcome.status}\n{outcome.stderr[-runner.TAIL :]}".strip()

@@ -87,9 +87,7 @@ Key = tuple[Forest, str, int, Setting]  # the str: an operation; the int: proces
 class Campaign:
     """The runs of all kinds of forests."""
 
-    def __init__(
-        self, petsc: Petsc, mpi: Mpi, limit: float, keep: Callable[[dict], None]
-    ) -> None:
+    def __init__(self, petsc: Petsc, mpi: Mpi, limit: float, keep: Callable[[dict], None]) -> None:
         self.cells: dict[Key, Cell] = defaultdict(Cell)
         self.not_offered: list[Forest] = []
         self.windows = stats.Stats()
@@ -119,13 +117,9 @@ class Campaign:
         extra = {"PETSC_DIR": str(self._petsc.folder)}
         if forest.flavor == "shared" and setting.machine not in ("stock", "coherent"):
             extra |= APART
-        return processes.run(
-            job(self._mpi, ranks, command, setting.choice, yields=True, extra=extra), self._limit
-        )
+        return processes.run(job(self._mpi, ranks, command, setting.choice, yields=True, extra=extra), self._limit)
 
-    def _store(
-        self, forest: Forest, ranks: int, setting: Setting, outcome: processes.Outcome
-    ) -> None:
+    def _store(self, forest: Forest, ranks: int, setting: Setting, outcome: processes.Outcome) -> None:
         told = told_by(outcome.stdout)
         self.windows = add(self.windows, stats.total(outcome.stderr))
         for name in OPERATIONS:

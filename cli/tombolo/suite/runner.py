@@ -72,9 +72,7 @@ def run(test: Test, mpi: Mpi, build: Path, setting: Setting, limit: float) -> Ve
     """One test, start to verdict."""
 
     def verdict(word: str, seconds: float = 0, **more: Any) -> Verdict:
-        return Verdict(
-            test.id, test.key, test.ranks, mpi.key, setting.machine, setting.seed, word, seconds, **more
-        )
+        return Verdict(test.id, test.key, test.ranks, mpi.key, setting.machine, setting.seed, word, seconds, **more)
 
     folder = build / test.folder
     if test.excluded:
@@ -140,9 +138,7 @@ def run_all(
 
 
 # Lines that say no more than that something went wrong.
-DECORATION = re.compile(
-    rf"exit |{stats.PREFIX}|=|YOUR APPLICATION|This typically|Please see|-{{4}}"
-)
+DECORATION = re.compile(rf"exit |{stats.PREFIX}|=|YOUR APPLICATION|This typically|Please see|-{{4}}")
 
 
 def complaint(output: str) -> str:

@@ -351,9 +351,7 @@ class Paths:
     def _write(self, name: str, at: Cursor, known: Known) -> Known:
         states = known[_shared(name)]
         if _all(states, "written"):
-            self.reader_error(
-                at, f"a second write to shared '{name}' on this path{self._where(states)}"
-            )
+            self.reader_error(at, f"a second write to shared '{name}' on this path{self._where(states)}")
         return known | {_shared(name): frozenset([("written", tree.start(at))])}
 
     # ---- Messages ------------------------------------------------------------------------------

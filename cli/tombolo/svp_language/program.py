@@ -184,9 +184,7 @@ class Reader:
 
     def _check_parameter(self, parameter: Parameter) -> None:
         if tree.is_family(parameter.type):
-            self.error(
-                parameter.cursor, "a family cannot be passed by value; pass a pointer: family *"
-            )
+            self.error(parameter.cursor, "a family cannot be passed by value; pass a pointer: family *")
         elif parameter.shared and "variable" in _array_kind(parameter.type):
             self.error(parameter.cursor, "a shared parameter that is an array of computed size")
 
@@ -206,9 +204,7 @@ class Reader:
     def _check_fields(self, cursor: Cursor) -> None:
         for child in cursor.get_children():
             if child.kind == CursorKind.FIELD_DECL and tree.is_family(tree.element(child.type)):
-                self.error(
-                    child, "a family is a local variable, or an element of a local array; no member"
-                )
+                self.error(child, "a family is a local variable, or an element of a local array; no member")
             if child.kind in (CursorKind.STRUCT_DECL, CursorKind.UNION_DECL):
                 self._check_fields(child)
 
@@ -329,9 +325,7 @@ class Reader:
         if parameter and parameter.shared:
             self._add_use("read", parameter, cursor, cursor)
         elif cursor.spelling in self.threads and _is_function(cursor):
-            self.error(
-                cursor, f"thread '{cursor.spelling}' is used as a value; threads are created by name"
-            )
+            self.error(cursor, f"thread '{cursor.spelling}' is used as a value; threads are created by name")
 
     # ---- Calls ---------------------------------------------------------------------------------
 
@@ -353,9 +347,7 @@ class Reader:
         else:
             for argument in cursor.get_arguments():
                 if argument is not None and tree.is_family(argument.type):
-                    self.error(
-                        argument, "a family cannot be passed by value; pass a pointer: family *"
-                    )
+                    self.error(argument, "a family cannot be passed by value; pass a pointer: family *")
 
     def _read_operation(self, cursor: Cursor, name: str) -> None:
         arguments = list(cursor.get_arguments())
@@ -465,8 +457,7 @@ class Reader:
         if tree.plain(variable.type) != tree.plain(parameter.type):
             self.error(
                 variable,
-                f"{what} is {tree.shown(parameter.type)}, and the variable is "
-                f"{tree.shown(variable.type)}",
+                f"{what} is {tree.shown(parameter.type)}, and the variable is {tree.shown(variable.type)}",
             )
         for child in variable.get_children():
             self._read(child)

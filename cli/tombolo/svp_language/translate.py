@@ -39,6 +39,4 @@ def translated(text: str, file: str, prefix: str) -> Translation:
     writer = Writer(reader, prefix)
     written = writer.write()
     main = reader.threads.get("main")
-    return Translation(
-        written.text, glue.written(writer, written.creates, bool(main and main.definition))
-    )
+    return Translation(written.text, glue.written(writer, written.creates, bool(main and main.definition)))

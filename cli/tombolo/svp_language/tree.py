@@ -127,10 +127,7 @@ def constant(cursor: Cursor) -> int | None:
 
 
 def annotated(cursor: Cursor, name: str) -> bool:
-    return any(
-        child.kind == CursorKind.ANNOTATE_ATTR and child.spelling == name
-        for child in cursor.get_children()
-    )
+    return any(child.kind == CursorKind.ANNOTATE_ATTR and child.spelling == name for child in cursor.get_children())
 
 
 # ---- Types -------------------------------------------------------------------------------------

@@ -120,9 +120,7 @@ class Writer:
 
     def _types(self, thread: Thread) -> str:
         """The arguments of a create, and the types of shared parameters."""
-        text = "".join(
-            f"typedef __typeof__({tree.spelled(p.type)}) {_type(thread, p)}; " for p in thread.shared
-        )
+        text = "".join(f"typedef __typeof__({tree.spelled(p.type)}) {_type(thread, p)}; " for p in thread.shared)
         members = "".join(f"{_member(p, f'g{n}')}; " for n, p in enumerate(thread.globals))
         if members:
             text += f"struct {_globals(thread)} {{ {members}}}; "
@@ -219,9 +217,7 @@ class Writer:
         given = tuple(name for name in FIELDS if name in create.fields)
         family = self._text_of(create.family)
         file, line = self.source.line(words.word)
-        function = CreateFunction(
-            f"svpc_create_{self.prefix}_{len(self.creates)}", create.thread, given, file, line
-        )
+        function = CreateFunction(f"svpc_create_{self.prefix}_{len(self.creates)}", create.thread, given, file, line)
         self.creates.append(function)
         words.word.final = function.name
         words.open.final = "(&("

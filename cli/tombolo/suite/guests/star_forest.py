@@ -107,17 +107,13 @@ class Exchanges:
     def broadcast(self, turn: int) -> Turn:
         self._root[:], self._leaf[:] = root_values(rank, turn), -1
         arguments = (MPI.DOUBLE, self._root, self._leaf, MPI.REPLACE)
-        seconds = timed(
-            lambda: (self._forest.bcastBegin(*arguments), self._forest.bcastEnd(*arguments))
-        )
+        seconds = timed(lambda: (self._forest.bcastBegin(*arguments), self._forest.bcastEnd(*arguments)))
         return seconds, int(numpy.count_nonzero(self._leaf != seen_by_leaves(turn)))
 
     def reduction(self, turn: int) -> Turn:
         self._root[:], self._leaf[:] = root_values(rank, turn), leaf_values(rank, turn)
         arguments = (MPI.DOUBLE, self._leaf, self._root, MPI.SUM)
-        seconds = timed(
-            lambda: (self._forest.reduceBegin(*arguments), self._forest.reduceEnd(*arguments))
-        )
+        seconds = timed(lambda: (self._forest.reduceBegin(*arguments), self._forest.reduceEnd(*arguments)))
         return seconds, int(numpy.count_nonzero(self._root != sums(turn)))
 
     def fetch_and_add(self, turn: int) -> Turn:
