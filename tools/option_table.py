@@ -180,7 +180,8 @@ def structure(table: dict, name: str) -> str:
 
 def head(purpose: str, safety: str) -> str:
     return (
-        f"// SPDX-License-Identifier: Apache-2.0\n// Purpose: {purpose}. tools/option_table.py writes it from {TABLE}.\n"
+        "// SPDX-License-Identifier: Apache-2.0\n"
+        f"// Purpose: {purpose}. tools/option_table.py writes it from {TABLE}.\n"
         f"// Thread safety: {safety}.\n#pragma once\n"
     )
 
@@ -228,14 +229,14 @@ def initial(row: dict) -> str:
 
 HEAD = f"""# Settings
 
-This page is written by `tools/option_table.py` from the table of options (`{TABLE}`), which the libraries and the command
-`tombolo` read as well; a test compares the two.
+This page is written by `tools/option_table.py` from the table of options (`{TABLE}`), which the libraries and the
+command `tombolo` read as well; a test compares the two.
 
 An environment variable holds for all windows of a process. An info key holds for the window that is created
-with it, and wins over the variable. An option of the command sets the variable for the program that it starts. `on` and `off`
-may also be written `1` and `0`, `true` and `false`, `yes` and `no`. A program with a variable whose value is not understood is
-ended with a message when it creates its first window; without windows the message is all. So is one with a variable that has
-nearly the name of a setting, such as `TOMBOLO_MACHIN`. With an instruction of
+with it, and wins over the variable. An option of the command sets the variable for the program that it starts.
+`on` and `off` may also be written `1` and `0`, `true` and `false`, `yes` and `no`. A program with a variable whose
+value is not understood is ended with a message when it creates its first window; without windows the message is
+all. So is one with a variable that has nearly the name of a setting, such as `TOMBOLO_MACHIN`. With an instruction of
 `TOMBOLO_FLUSH` that this host does not have, windows on `flushed` cannot be created. Info keys are hints: one
 that is not understood is reported once, and ignored.
 

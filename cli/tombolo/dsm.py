@@ -31,8 +31,8 @@ def mpi_job(choice: settings.Given, mpi: str | None, threads: int, program: list
 
 
 def memory_servers(asked: int | None) -> int:
-    """Those that a launcher has to start besides the threads: `asked` for, or by the environment. Of a number there that
-    the program does not take it tells."""
+    """Those that a launcher has to start besides the threads: `asked` for, or by the environment. The program
+    tells of a number there that it does not take."""
     text = os.environ.get(SERVERS, "")
     if asked is None:
         asked = int(text) if text.isdecimal() else 0
