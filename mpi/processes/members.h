@@ -36,8 +36,8 @@ const runtime::WorldName& own_world();
 enum class Company : std::uint8_t {
   without,  // some have no Tombolo, or may have none
   assumed,  // all are taken to have it: a window may rely on it, since no other way is left
-  called,   // as assumed, and all have answered for this communicator
-  known,    // all have it
+  called,  // as assumed, and all have answered for this communicator, or some might not call the roll
+  known,  // all have it
 };
 // Of an intracommunicator; local. Cheap when it is asked again.
 Company company_of(MPI_Comm comm);
