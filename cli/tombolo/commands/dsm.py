@@ -27,7 +27,7 @@ def main() -> None:
 @options.of_table("dsm run")
 def run(
     command: Annotated[list[str], typer.Argument(metavar="PROGRAM [ARGS]...")],
-    given: settings.Given,
+    *,
     threads: Annotated[
         int | None,
         typer.Option(
@@ -37,6 +37,7 @@ def run(
             max=options.MOST_PROCESSES,
         ),
     ] = None,
+    given: settings.Given,
     mpi: Annotated[
         str | None,
         typer.Option(

@@ -16,12 +16,13 @@ from tombolo.launch import job
 @options.of_table("run")
 def run(
     command: Annotated[list[str], typer.Argument(metavar="PROGRAM [ARGS]...")],
+    *,
+    ranks: Annotated[int, typer.Option("-n", help="The program has so many processes.", min=1)] = 2,
     given: settings.Given,
     mpi: Annotated[
         str | None,
         typer.Option(help=f"The launcher of this MPI starts the program: {options.MPIS}. [default: the program's own]"),
     ] = None,
-    ranks: Annotated[int, typer.Option("-n", help="The program has so many processes.", min=1)] = 2,
     stock: Annotated[bool, typer.Option(help="The program runs without Tombolo, for comparison.")] = False,
     show: options.Show = False,
 ) -> None:

@@ -29,7 +29,7 @@ def main() -> None:
 @options.of_table("svp run")
 def run(
     command: Annotated[list[str], typer.Argument(metavar="PROGRAM [ARGS]...")],
-    given: settings.Given,
+    *,
     processes: Annotated[
         int,
         typer.Option(
@@ -39,6 +39,7 @@ def run(
             max=options.MOST_PROCESSES,
         ),
     ] = 1,
+    given: settings.Given,
     mpi: Annotated[
         str | None,
         typer.Option(help=f"The launcher of this MPI starts the processes: {options.MPIS}."),
