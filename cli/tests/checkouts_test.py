@@ -13,7 +13,7 @@ import pytest
 from tombolo import paths
 
 ROOT = Path(__file__).resolve().parents[2]
-FILES = ("tombolo", "Makefile", "CMakeLists.txt", "CMakePresets.json", "cli/tombolo")
+FILES = ("tombolo", "Makefile", "CMakeLists.txt", "CMakePresets.json", "base/options.toml", "cli/tombolo")
 
 
 def copied(folder: Path, version: str) -> Path:
