@@ -105,6 +105,36 @@ def test_calls_answer_as_under_pthreads(name, rounds, threads, transport):
     same([compiled(name), threads, rounds], transport=transport)
 
 
+# The environment lies in the memory of the program: its array by setenv(), and `environ` as it is named.
+SET_ENVIRONMENT = """
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+extern char** environ;
+static void* look(void* found) {
+  *(int*)found = environ[0] != NULL && getenv("MADE") != NULL;
+  return NULL;
+}
+int main(void) {
+  setenv("MADE", "here", 1);
+  for (int i = 0; i < 3; ++i) {
+    pthread_t thread;
+    int found = 0;
+    if (pthread_create(&thread, NULL, look, &found) != 0) return 1;
+    pthread_join(thread, NULL);
+    printf("%d\\n", found);
+  }
+}
+"""
+
+
+def test_a_process_enters_a_program_that_has_set_its_environment(transport, tmp_path):
+    source, program = tmp_path / "environment.c", tmp_path / "environment"
+    source.write_text(SET_ENVIRONMENT)
+    subprocess.run(["cc", "-D_GNU_SOURCE", "-pthread", source, "-o", program], check=True)
+    same([program], transport=transport)
+
+
 @pytest.mark.parametrize("machine", ["coherent", "flushed", "stale"])
 def test_memory_servers_hold_more_than_all_caches_and_run_no_thread(machine):
     """8 MiB of two threads, in caches of 3 MiB together."""

@@ -21,14 +21,6 @@
 namespace tombolo::dsm {
 namespace {
 
-runtime::SharedMemory::Surroundings surroundings(Thread threads) {
-  // The keeper of the processes looks after them (TEM1, TEM2): nothing is to be done in a wait.
-  return {.waiting = waiting_of(threads),
-          .idle = nullptr,
-          .for_regions = std::pmr::new_delete_resource(),
-          .for_engine = nullptr};
-}
-
 std::uint64_t resident_pages(const std::byte* at, Page pages) {
   std::array<unsigned char, 4096> resident{};
   std::uint64_t count = 0;
@@ -44,8 +36,17 @@ std::uint64_t resident_pages(const std::byte* at, Page pages) {
 
 }  // namespace
 
+// The keeper of the processes looks after them (TEM1, TEM2): nothing is to be done in a wait.
+runtime::SharedMemory::Surroundings PagedMemories::surroundings() const {
+  return {.waiting = waiting_,
+          .idle = nullptr,
+          .for_regions = std::pmr::new_delete_resource(),
+          .for_engine = nullptr};
+}
+
 Status PagedMemories::make(const MemoryPlan& plan) {
   plan_ = plan;
+  waiting_ = waiting_of(plan_.threads);
   if (!settings_.options.complaints.empty())
     return Status::bad_configuration(settings_.options.complaints.front());
   TOMBOLO_TRY(can_cache_pages());
@@ -95,7 +96,7 @@ Status PagedMemories::make_homes() {
 }
 
 Status PagedMemories::enter(Thread thread, std::unique_ptr<ProgramMemory>& out) {
-  const runtime::SharedMemory::Surroundings around = surroundings(plan_.threads);
+  const runtime::SharedMemory::Surroundings around = surroundings();
   if (records_ != nullptr) TOMBOLO_TRY(records_->enter(thread, &shape_));
   MemoryKind::Parts parts;
   parts.attachment = shared_->attachment(around, settings_.options);
@@ -119,8 +120,7 @@ Observer PagedMemories::observer() {
 
 // Of each memory server, the pages that have memory by now in its region.
 std::vector<std::uint64_t> PagedMemories::held_pages(Thread memory_servers) const {
-  const machine::Attachment at =
-      shared_->attachment(surroundings(plan_.threads), settings_.options);
+  const machine::Attachment at = shared_->attachment(surroundings(), settings_.options);
   std::vector<std::uint64_t> held;
   for (Thread i = 0; i < memory_servers; ++i)
     held.push_back(resident_pages(at.data[plan_.threads + i].memory, shape_.pages_per_home()));

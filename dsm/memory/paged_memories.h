@@ -46,11 +46,15 @@ class PagedMemories final : public ProgramMemories {
 
  private:
   Status make_homes();
+  runtime::SharedMemory::Surroundings surroundings() const;
   std::vector<std::uint64_t> held_pages(Thread memory_servers) const;
 
   Settings settings_;
   MemoryPlan plan_;
   Shape shape_;
+  // It is chosen in make(), by the environment. That lies in the program's memory, which a process
+  // that is forked later cannot read before it has entered.
+  machine::WaitPolicy waiting_;
   std::unique_ptr<MemoryKind> kind_;
   host::FixedRange behind_;  // the variables
   std::optional<runtime::SharedMemory> shared_;
