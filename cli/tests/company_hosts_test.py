@@ -6,7 +6,7 @@ not see each other's marks. Each run has a time limit: one that hangs fails.
 import subprocess
 
 import pytest
-from company_test import LIMIT, REASON, WINDOWS, only, passes, prepare, program, spawn, told_before
+from company_test import LIMIT, REASON, WINDOWS, need, only, passes, prepare, program, spawn, told_before
 from dsm_hosts_test import INTO, TWO_HOSTS, UNSHARE
 from tombolo import launch
 
@@ -69,3 +69,35 @@ def test_windows_with_spawned_processes_are_the_mpis_where_parents_are_on_severa
 def test_under_open_mpi_ranks_without_tombolo_are_named_by_one_that_waits_for_them(hosts):
     told = told_before(hosts("openmpi", [*only("openmpi", "12"), program("openmpi"), "world"]), "still waits for")
     assert "rank 1: MPI_Win_allocate: still waits for ranks 0, 3 of 4 processes" in told, told
+
+
+# Rank 0 never calls MPI_Init.
+SESSIONS = """
+#include <mpi.h>
+#include <stdlib.h>
+int main(int argc, char** argv) {
+  const int first = atoi(getenv("PMI_RANK")) == 0;
+  int* memory = NULL;
+  MPI_Session session;
+  MPI_Group group;
+  MPI_Comm comm;
+  MPI_Win win;
+  MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session);
+  if (!first) MPI_Init(&argc, &argv);
+  MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+  MPI_Comm_create_from_group(group, "all", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm);
+  MPI_Win_allocate(8, 4, MPI_INFO_NULL, comm, &memory, &win);
+  MPI_Win_free(&win);
+  MPI_Comm_free(&comm);
+  MPI_Group_free(&group);
+  if (!first) MPI_Finalize();
+  MPI_Session_finalize(&session);
+}
+"""
+
+
+def test_a_rank_with_a_session_alone_keeps_no_other_one_waiting(hosts, tmp_path):
+    source, sessions = tmp_path / "sessions.c", tmp_path / "sessions"
+    source.write_text(SESSIONS)
+    subprocess.run([need("mpich").mpicc, source, "-o", sessions], check=True)
+    passes(hosts("mpich", [str(sessions)]))

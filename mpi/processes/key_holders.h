@@ -4,7 +4,11 @@
 // Behind it, and before the program can call the MPI, the first rank that has a key asks for those
 // of all, and tells the others that have one.
 //
-// Invariants: KH1 no message is sent to a process without Tombolo.
+// A process that has initialized a session first may never call MPI_Init: it is told nothing, has a
+// key of another name, and asks for all keys by itself.
+//
+// Invariants: KH1 a message is sent to, and awaited from, only such processes as have put their key
+//                 in MPI_Init.
 //             KH2 all ranks with a key get the same list.
 // Thread safety: as the MPI's initialization.
 #pragma once
@@ -16,10 +20,11 @@
 
 namespace tombolo::mpi {
 
-// In front of the MPI's initialization. Whether the store has taken the key.
-bool put_key(const runtime::WorldName& world);
+// In front of the MPI's initialization, which is that of a session or MPI_Init. Whether the store has
+// taken the key.
+bool put_key(const runtime::WorldName& world, bool by_session);
 
-// Behind it, by each process that has put a key. Nothing where the host MPI fails.
-std::optional<std::vector<int>> key_holders(const runtime::WorldName& world);
+// Behind MPI_Init, by each process that has put a key. Nothing where the host MPI fails.
+std::optional<std::vector<int>> key_holders(const runtime::WorldName& world, bool by_session);
 
 }  // namespace tombolo::mpi

@@ -39,6 +39,7 @@ struct Members {
   std::vector<Known> groups;
   std::optional<std::vector<int>> key_holders;  // of a world over several hosts, if they are told
   bool has_key = false;
+  bool by_session = false;  // it was announced by one
   bool announced = false;
   bool has_world = false;
   bool looked = false;
@@ -129,22 +130,27 @@ Company most_of_groups(Members& all, MPI_Comm comm) {
 
 }  // namespace
 
-void announce_process() {
+void announce_process(bool by_session) {
   Members& all = members();
   const std::lock_guard guard(all.mutex);
   if (std::exchange(all.announced, true)) return;
+  all.by_session = by_session;
   all.world = runtime::world_name();
   if (!all.world.name.empty() && all.marks.ok())
     (void)all.mark.take(mark_of(all.world, all.world.rank));
   // On several hosts.
-  if (all.world.size > all.world.here) all.has_key = put_key(all.world);
+  if (all.world.size > all.world.here) all.has_key = put_key(all.world, by_session);
 }
 
 void note_world() {
   Members& all = members();
   const std::lock_guard guard(all.mutex);
   all.has_world = true;
-  if (all.has_key) all.key_holders = key_holders(all.world);
+  int size = 0;
+  // Under the launcher of another MPI each process is a world of its own.
+  if (all.has_key && host().Comm_size(MPI_COMM_WORLD, &size) == MPI_SUCCESS &&
+      size == all.world.size)
+    all.key_holders = key_holders(all.world, all.by_session);
 }
 
 const runtime::WorldName& own_world() { return members().world; }

@@ -26,7 +26,7 @@
 namespace tombolo::mpi {
 
 // Called in front of the MPI's initialization, by MPI_Init or a session. It calls no MPI.
-void announce_process();
+void announce_process(bool by_session);
 // Behind MPI_Init, without which there is no MPI_COMM_WORLD: not by a session alone. Where it is on
 // several hosts, those of its processes that are announced learn of each other.
 void note_world();

@@ -278,7 +278,7 @@ void meet_parents(Child& c) {
 }  // namespace
 
 int initialize(const std::function<int()>& call) {
-  announce_process();
+  announce_process(false);
   Child child;
   prepare_for_parents(child);
   const int result = call();
