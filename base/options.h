@@ -35,11 +35,9 @@ enum class OptionReader : std::uint8_t { library, chip, command };
 struct Option {
   std::string_view variable = {};  // empty: set by the info key alone
   std::string_view info_key = {};  // of MPI windows; empty: none
-  std::string_view flag = {};      // of the command; empty: none
   OptionType type = OptionType::text;
   std::span<const std::string_view> choices = {};  // of a choice or names, and the two of a toggle
   std::string_view values = {};                    // in words: "a number from 0", "a path"
-  std::string_view initial = {};                   // empty: none
   std::string_view on = {};  // of a choice: that which the words of a switch for "on" stand for
   std::uint64_t least = 0;   // of a number or a size
   std::uint64_t most = ~std::uint64_t{0};

@@ -135,15 +135,13 @@ def constants(table: dict) -> str:
         '#include "base/options.h"\n\nnamespace tombolo::options {\n',
     ]
     for row in table["option"]:
-        members = [f".{key} = {quoted(row[key])}" for key in ("variable", "info_key", "flag") if key in row]
+        members = [f".{key} = {quoted(row[key])}" for key in ("variable", "info_key") if key in row]
         members.append(f".type = OptionType::{'toggle' if row['type'] == 'switch' else row['type']}")
         if choices(row):
             names = ", ".join(map(quoted, choices(row)))
             lines.append(f"inline constexpr std::string_view choices_of_{constant(row)}[] = {{{names}}};")
             members.append(f".choices = choices_of_{constant(row)}")
         members.append(f".values = {quoted(values(row))}")
-        if "default" in row:
-            members.append(f".initial = {quoted(row['default'])}")
         if "on" in row:
             members.append(f".on = {quoted(row['on'])}")
         if row["type"] in ("number", "size"):
@@ -235,8 +233,8 @@ command `tombolo` read as well; a test compares the two.
 An environment variable holds for all windows of a process. An info key holds for the window that is created
 with it, and wins over the variable. An option of the command sets the variable for the program that it starts.
 `on` and `off` may also be written `1` and `0`, `true` and `false`, `yes` and `no`. A program with a variable whose
-value is not understood is ended with a message when it creates its first window; without windows the message is
-all. So is one with a variable that has nearly the name of a setting, such as `TOMBOLO_MACHIN`. With an instruction of
+value is not understood, whichever interface reads it, is ended with a message when it creates its first window; without
+windows the message is all. So is one with a variable that has nearly the name of a setting, such as `TOMBOLO_MACHIN`. With an instruction of
 `TOMBOLO_FLUSH` that this host does not have, windows on `flushed` cannot be created. Info keys are hints: one
 that is not understood is reported once, and ignored.
 

@@ -105,7 +105,7 @@ def test_calls_answer_as_under_pthreads(name, rounds, threads, transport):
     same([compiled(name), threads, rounds], transport=transport)
 
 
-# The environment lies in the memory of the program: its array by setenv(), and `environ` as it is named.
+# The environment lies in the memory of the program: its array by setenv(), `environ` by its name.
 SET_ENVIRONMENT = """
 #include <pthread.h>
 #include <stdio.h>

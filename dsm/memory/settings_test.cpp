@@ -129,23 +129,5 @@ TEST_F(SettingsTest, NameTheTuningThatIsNotUnderstood) {
   }
 }
 
-TEST(Bytes, HaveUnits) {
-  EXPECT_EQ(bytes_in("0"), 0u);
-  EXPECT_EQ(bytes_in("4096"), 4096u);
-  EXPECT_EQ(bytes_in("4096B"), 4096u);
-  EXPECT_EQ(bytes_in("1K"), 1024u);
-  EXPECT_EQ(bytes_in("1KiB"), 1024u);
-  EXPECT_EQ(bytes_in("3M"), 3u << 20);
-  EXPECT_EQ(bytes_in("2GiB"), std::uint64_t{2} << 30);
-  EXPECT_EQ(bytes_in("1TiB"), std::uint64_t{1} << 40);
-  EXPECT_EQ(bytes_in("16777215T"), std::uint64_t{16777215} << 40);
-}
-
-TEST(Bytes, InOtherTextsAreNone) {
-  for (const char* text : {"", "K", "1k", "1KB", "1Ki", "1.5G", " 1", "1 ", "1KiBB", "x", "-1",
-                           "0x10", "16777216T", "99999999999999999999"})
-    EXPECT_EQ(bytes_in(text), std::nullopt) << text;
-}
-
 }  // namespace
 }  // namespace tombolo::dsm

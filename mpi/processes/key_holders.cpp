@@ -12,7 +12,7 @@ namespace {
 
 constexpr int tag = 0x7b2;  // the program has sent no message yet
 
-// What the list says of a rank.
+// The list has one of these for each rank.
 constexpr char without = 0;
 constexpr char is_told = 1;
 constexpr char asks = 2;

@@ -20,7 +20,7 @@
 
 namespace tombolo::mpi {
 
-// In front of the MPI's initialization, which is that of a session or MPI_Init. Whether the store has
+// Called in front of the MPI's initialization, by a session or by MPI_Init. Whether the store has
 // taken the key.
 bool put_key(const runtime::WorldName& world, bool by_session);
 
