@@ -36,7 +36,7 @@ FAILURES = (
     re.compile(r"^\d+: \[  FAILED  \] (\S+\.\S+?)(?:, where .*)?(?: \(\d+ ms\))?$"),  # of a program that ctest runs
 )
 CONFORMANCE = "conformance --slice quick --machine coherent --machine stale --seed 1 --jobs 1"
-BROKEN_TWINS = ".env/cli/bin/python tools/broken_twins.py --slice day/60"
+BROKEN_TWINS = ".env/cli/bin/python tools/broken_twins.py --slice day/30"
 EXPERIMENTS = "./tombolo scc figures --quick --fresh && ./tombolo scc baseline --quick"
 CORES = len(os.sched_getaffinity(0))
 # Linux shares processors between terminal sessions first, each with a niceness of its own: that of
