@@ -233,10 +233,10 @@ command `tombolo` read as well; a test compares the two.
 An environment variable holds for all windows of a process. An info key holds for the window that is created
 with it, and wins over the variable. An option of the command sets the variable for the program that it starts.
 `on` and `off` may also be written `1` and `0`, `true` and `false`, `yes` and `no`. A program with a variable whose
-value is not understood, whichever interface reads it, is ended with a message when it creates its first window; without
-windows the message is all. So is one with a variable that has nearly the name of a setting, such as `TOMBOLO_MACHIN`. With an instruction of
-`TOMBOLO_FLUSH` that this host does not have, windows on `flushed` cannot be created. Info keys are hints: one
-that is not understood is reported once, and ignored.
+value is not understood, whichever interface reads it, is ended with a message when it creates its first window;
+without windows the message is all. So is one with a variable that has nearly the name of a setting, such as
+`TOMBOLO_MACHIN`. With an instruction of `TOMBOLO_FLUSH` that this host does not have, windows on `flushed` cannot be
+created. Info keys are hints: one that is not understood is reported once, and ignored.
 
 | environment | info key | option | values | initially | meaning |
 |---|---|---|---|---|---|
