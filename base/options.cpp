@@ -11,7 +11,7 @@
 namespace tombolo {
 namespace {
 
-// Those for "on" and "off" in turn.
+// The words for "on" and for "off" take turns.
 constexpr std::string_view switch_words[] = {"on", "off", "1", "0", "true", "false", "yes", "no"};
 
 std::optional<std::uint64_t> place_of(std::string_view text,
@@ -42,7 +42,7 @@ std::optional<std::uint64_t> names_in(const Option& option, std::string_view tex
   }
 }
 
-// One with names of its own has no others.
+// A toggle with names of its own has no others.
 std::optional<std::uint64_t> toggle_in(const Option& option, std::string_view text) {
   if (!option.choices.empty() && !switch_named(option.choices.front()))
     return place_of(text, option.choices);

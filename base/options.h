@@ -113,7 +113,7 @@ Status read_option(const Option& option, T& out) {
   return text.empty() ? Status() : parse(option, text, out);
 }
 
-// The same for all fields of an interface's options. The first error; the other fields are read.
+// Reads all fields of an interface's options, also those behind an error; returns the first error.
 template <class Options>
 Status read_options(Options& out) {
   Status first;

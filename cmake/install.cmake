@@ -41,7 +41,7 @@ file(GLOB papers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/experiments/*/*.toml)
 install(FILES ${papers} DESTINATION tombolo/data/scc)
 # The table of options, which the command reads as well.
 install(FILES ${CMAKE_SOURCE_DIR}/base/options.toml DESTINATION tombolo/data)
-# With the program that lists the lock families for measurements.
+# tombolo-locks lists the lock families for measurements.
 tombolo_install_targets(tombolo_mpi_mpich tombolo_mpi_openmpi tombolo_mpi_abi tombolo-locks)
 # Virtual shared memory: the libraries that programs are linked to or run with, the header, and the
 # launcher.

@@ -32,8 +32,6 @@ FOLDERS = (
 APART = ("experiments",)  # each has functions of the same names
 AT_A_TIME = 4
 HEADERS = r"/(base|machine|simulator|backends|sync|windows|dsm|pthreads|svp|mpi)/|\.cpp$"
-TESTS = ("_test.cpp", "_bench.cpp", "_check.cpp")
-A_CALL_OF_MPI = re.compile(r"mpi/intercept/.*_test\.cpp")  # MPI has calls whose names end so
 NOISE = ("warnings generated", "warning generated", "Suppressed ", "Use -header-filter")
 
 
@@ -42,8 +40,7 @@ def own_sources() -> list[Path]:
     listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns]
     listed = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     names = sorted(filter(None, listed.split("\0")))
-    product = (n for n in names if not n.endswith(TESTS) or A_CALL_OF_MPI.fullmatch(n))
-    return [ROOT / n for n in product if (ROOT / n).is_file()]
+    return [ROOT / n for n in names if not n.endswith(("_test.cpp", "_bench.cpp")) and (ROOT / n).is_file()]
 
 
 def flags_by_source() -> dict[Path, tuple[str, ...]]:

@@ -176,7 +176,7 @@ TEST_F(Sleeps, EndByTheBoundWithTheErrorOfTheHook) {
   EXPECT_EQ(hook.calls, 2);
 }
 
-// Without the wake-up the sleepers sleep for an hour.
+// The sleepers sleep for an hour if they are not woken.
 TEST_F(Sleeps, EndByAWakeUpEach) {
   Core here = core(hour);
   const Core::Word word = here.word(place);

@@ -31,8 +31,8 @@ namespace tombolo::dsm {
 // "tombolo: ", on standard error, without stdio: the program has not begun.
 void tell_cause(std::string_view cause);
 
-// By all processes of the exchange, after a step that has failed at some of them. `knows`: its own
-// part has failed, by this cause. `job`: that of a host MPI; null: there is none.
+// All processes of the exchange call it after a step that has failed at some of them. `knows`: the
+// process's own part has failed, by this cause. `job`: that of a host MPI; null: there is none.
 template <runtime::Exchange X>
 [[noreturn]] void end_all(X& exchange, OneSided* job, bool knows, std::string_view cause) {
   const char mine = knows ? 1 : 0;

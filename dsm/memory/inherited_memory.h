@@ -44,7 +44,7 @@ class InheritedMemory final : public ProgramMemory {
  public:
   using Core = runtime::HostCore;
 
-  // Of the memory of the runtime, which all processes share.
+  // Places in the memory of the runtime, which all processes share.
   struct Layout {
     machine::Offset words = 0;
     machine::Offset locks = 0;

@@ -55,7 +55,7 @@ class MemoryKind {
 // On a coherent machine.
 std::unique_ptr<MemoryKind> mapped_kind(runtime::MachineChoice machine);
 std::unique_ptr<MemoryKind> paged_kind(runtime::MachineChoice machine, PageProtocol protocol);
-// The same between hosts; `sequential` is not there.
+// Pages are cached between hosts, where `sequential` is not there.
 std::unique_ptr<MemoryKind> remote_kind(PageProtocol protocol);
 
 }  // namespace tombolo::dsm

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <utility>
 
+#include "dsm/testing/tunings.h"
+
 namespace tombolo::dsm {
 namespace {
 
@@ -90,7 +92,7 @@ TEST_F(SettingsTest, SwitchTuningsOffByTheNamesOfTheirFields) {
   EXPECT_EQ(tuning_without(settings.without), Tuning());
   setenv("TOMBOLO_DSM_WITHOUT", "sorted-notices", 1);
   ASSERT_TRUE(read_options(settings).ok());
-  EXPECT_EQ(tuning_without(settings.without), without(&Tuning::sorted_notices));
+  EXPECT_EQ(tuning_without(settings.without), testing::without(&Tuning::sorted_notices));
   setenv("TOMBOLO_DSM_WITHOUT", "read-ahead,handed-over-changes", 1);
   settings = {};
   ASSERT_TRUE(read_options(settings).ok());
@@ -115,7 +117,7 @@ TEST_F(SettingsTest, KnowEachTuning) {
     setenv("TOMBOLO_DSM_WITHOUT", name, 1);
     Settings settings;
     ASSERT_TRUE(read_options(settings).ok()) << name;
-    EXPECT_EQ(tuning_without(settings.without), without(field)) << name;
+    EXPECT_EQ(tuning_without(settings.without), testing::without(field)) << name;
   }
 }
 

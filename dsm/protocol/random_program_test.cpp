@@ -3,6 +3,7 @@
 // all tunings and without each.
 // Thread safety: -
 #include "dsm/testing/random_program.h"
+#include "dsm/testing/tunings.h"
 
 namespace tombolo::dsm::testing {
 namespace {

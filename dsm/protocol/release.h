@@ -96,7 +96,7 @@ class Release : public SeveralWriters<Release<T, S>, T, S> {
     return drop_old();
   }
 
-  // With notice of them (DRL2).
+  // Sends this thread's stores, with notice of them (DRL2).
   Status send_stores() {
     if (held_.empty()) {
       TOMBOLO_TRY(end_region());
@@ -149,7 +149,7 @@ class Release : public SeveralWriters<Release<T, S>, T, S> {
     return told;
   }
 
-  // With the lock that is being handed over, if its log holds them all.
+  // The updates go with the lock that is being handed over, if its log holds them all.
   void hand_over(const std::vector<Update>& updates) {
     if (handing_over_ && updates.size() <= most_handed_over &&
         handed_over_.size() + updates.size() <= shape_.updates)

@@ -30,7 +30,7 @@ TEST(ReleaseSteps, AThreadTellsItsStoresAmidASpanThatTellsAll) {
   });
 }
 
-// Of programs that know of no regions: no span of the same lock is needed.
+// Readers need no span of the same lock: their program knows of no regions.
 TEST(ReleaseSteps, ReadersOfAPageThatIsChangedInASpanAreAllTold) {
   run_in_turns<InPlaceToAll>(two_threads, [](auto& thread, auto& turns) {
     turns.take(0, 0, [&] { keep_by_stores(thread); });

@@ -324,7 +324,7 @@ class SeveralWriters {
  private:
   Self& self() { return static_cast<Self&>(*this); }
 
-  // For stores.
+  // Opens the page for stores.
   void open(Page page) {
     if (store_.writable(page)) return;
     PageNote& note = *store_.lookup(page);
@@ -361,7 +361,7 @@ class SeveralWriters {
     return {};
   }
 
-  // For the absent pages, as far as they do not push out each other, or the page that was missed,
+  // Makes room for absent pages, unless they push out each other, or the page that was missed,
   // which is the first of them if it is absent.
   Status make_room(Page missed, const PageRun& run) {
     for (std::size_t n = 0; n < absent_.size(); ++n) {
@@ -380,8 +380,8 @@ class SeveralWriters {
   // ---- Pages that this thread keeps -------------------------------------------------------------
 
   // A page has been stored to. Where that is soon after it was closed to stores, or before another
-  // thread has got it, it is left to the program for twice as many notices as the last time.
-  // Without stores, each of these would cost its readers a copy that they get again in vain.
+  // thread has got it, it is left to the program for twice as many notices as the last time. If the
+  // program does not store to it, each of these costs its readers a copy that they get in vain.
   void grant(PageNote& note) {
     constexpr std::uint8_t most = 16;
     const bool unread = tuning().longer_leave && !note.shared;

@@ -52,12 +52,6 @@ inline constexpr std::array tunings{
     &Tuning::longer_leave,    &Tuning::small_changes,  &Tuning::open_pages,
     &Tuning::more_open_pages, &Tuning::sorted_notices, &Tuning::handed_over_changes};
 
-constexpr Tuning without(bool Tuning::*off) {
-  Tuning tuning;
-  tuning.*off = false;
-  return tuning;
-}
-
 // `off`: a bit for each tuning that is switched off, in the order of `tunings`.
 constexpr Tuning tuning_without(std::uint64_t off) {
   Tuning tuning;

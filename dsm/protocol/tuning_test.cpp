@@ -10,12 +10,13 @@
 #include <mutex>
 #include <utility>
 
+#include "dsm/testing/tunings.h"
 #include "dsm/testing/turns.h"
 
 namespace tombolo::dsm::testing {
 namespace {
 
-// Of all threads of a program.
+// All threads of a program count here.
 struct Counts {
   int loads_met = 0;
   int stores_met = 0;
@@ -68,7 +69,7 @@ struct CountedCase {
 using Copied = CountedCase<PrivatePages>;
 using InPlace = CountedCase<ExposedPages>;
 
-// Of a program, with all tunings and without one.
+// The counts of a program that runs with these tunings.
 template <class Case, class Body>
 Counts counted(const Shape& shape, const Tuning& tuning, Body&& body) {
   Shape tuned = shape;

@@ -33,11 +33,11 @@ class CountLines {
         facts_(facts.begin(), facts.end()),
         pages_(pages) {}
 
-  // Of the process, or of the memory server, of this number.
+  // Adds the line of the process, or of the memory server, of this number.
   void add(std::string_view name, std::uint64_t number, const Counters& counts);
 
   std::vector<std::string> all() const;
-  // Without stdio, whose locks the program may hold.
+  // Writes the lines, and not by stdio, whose locks the program may hold.
   void tell(int file) const;
 
  private:

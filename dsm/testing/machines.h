@@ -47,7 +47,7 @@ struct CasesOf {
       Case<coherent::Core, Regional, ExposedPages>, Case<stale::Core, Regional, ExposedPages>,
       Case<coherent::Core, Release, ExposedPages>, Case<stale::Core, Release, ExposedPages>>;
 };
-// Those whose spans show their stores to threads that take any lock.
+// Cases whose spans show their stores to threads that take any lock.
 template <class... Machines>
 struct CasesThatTellAllOf {
   using type = ::testing::Types<Case<Machines, Release>..., Case<Machines, Sequential>...,

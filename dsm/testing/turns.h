@@ -20,7 +20,7 @@ namespace tombolo::dsm::testing {
 
 using Copied = Case<coherent::Core, Regional>;
 using InPlace = Case<coherent::Core, Regional, ExposedPages>;
-// The same under release consistency.
+// Pages are copied, or lie in place, under release consistency.
 using CopiedToAll = Case<coherent::Core, Release>;
 using InPlaceToAll = Case<coherent::Core, Release, ExposedPages>;
 

@@ -136,7 +136,7 @@ class Run {
     note_wait(core, word);
     sleep(core, word, predicate);
   }
-  // The same without the duties of R6: a core that sleeps on a word of any home is woken by it.
+  // Waits likewise, but without the duties of R6: a core may sleep on a word of any home.
   template <class Predicate>
   void sleep(machine::Home core, std::size_t word, Predicate& predicate) {
     stop(core, {.kind = Operation::Kind::wait,

@@ -81,7 +81,7 @@ constexpr Shape in_order_pages{.threads = 2,
                                .updates = 2,
                                .read_ahead = 1};
 
-// Of protocol `release`. A ring for one notice: the first of two is lost to a thread that comes
+// The ring of protocol `release` holds one notice: the first of two is lost to a thread that comes
 // late.
 constexpr Shape with_one_notice(Shape shape) {
   shape.notices = 1;

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "dsm/testing/faulty.h"
+#include "dsm/testing/tunings.h"
 #include "litmus/explorer/run.h"
 #include "litmus/programs/omitting.h"
 #include "litmus/programs/random_memory.h"
@@ -71,8 +72,9 @@ TEST(RandomMemoryPrograms, AgreeWithReleaseConsistency) {
 
 TEST(RandomMemoryPrograms, AgreeWithoutEachTuning) {
   for (bool dsm::Tuning::*const off : dsm::tunings) {
-    expect_agreement<ThreadOn<Steered, Regional>>(Model::regional, 300, dsm::without(off));
-    expect_agreement<ThreadOn<Steered, Release>>(Model::lazy_release, 300, dsm::without(off));
+    expect_agreement<ThreadOn<Steered, Regional>>(Model::regional, 300, dsm::testing::without(off));
+    expect_agreement<ThreadOn<Steered, Release>>(Model::lazy_release, 300,
+                                                 dsm::testing::without(off));
   }
 }
 

@@ -87,7 +87,7 @@ class WordMutexes {
 };
 template <class C>
 using SpinMutexes = WordMutexes<C, sync::SpinMutex<C>>;
-// One that polls but once before it sleeps.
+// Its mutex polls once before it sleeps.
 template <class C, class Mutex = sync::SleepingMutex<C>>
 class SleepingMutexes : public WordMutexes<C, Mutex> {
  public:

@@ -21,7 +21,7 @@ std::string key_of(int rank, bool by_session) {
   return fmt::format("tombolo-{}{}", by_session ? "session-" : "", rank);
 }
 
-// Of those that are told, the own rank at the latest.
+// The first of the ranks that are told: the own rank at the latest.
 int first_holder(const runtime::WorldName& world) {
   int rank = 0;
   while (rank < world.rank && !world.keys.has(key_of(rank, false))) ++rank;

@@ -24,7 +24,7 @@ namespace tombolo::mpi {
 // taken the key.
 bool put_key(const runtime::WorldName& world, bool by_session);
 
-// Behind MPI_Init, by each process that has put a key. Nothing where the host MPI fails.
+// Each process that has put a key calls it behind MPI_Init. Nothing where the host MPI fails.
 std::optional<std::vector<int>> key_holders(const runtime::WorldName& world, bool by_session);
 
 }  // namespace tombolo::mpi

@@ -138,7 +138,7 @@ void announce_process(bool by_session) {
   all.world = runtime::world_name();
   if (!all.world.name.empty() && all.marks.ok())
     (void)all.mark.take(mark_of(all.world, all.world.rank));
-  // On several hosts.
+  // The world is on several hosts.
   if (all.world.size > all.world.here) all.has_key = put_key(all.world, by_session);
 }
 
@@ -157,7 +157,7 @@ const runtime::WorldName& own_world() { return members().world; }
 
 namespace {
 
-// Of an earlier question, about this communicator or the one that it is a duplicate of.
+// The answer to an earlier question, about this communicator or the one that it is a duplicate of.
 std::optional<Company> company_noted(Members& all, MPI_Comm comm) {
   if (all.key == MPI_KEYVAL_INVALID)
     host().Comm_create_keyval(copied_to_duplicates, not_destroyed, &all.key, nullptr);

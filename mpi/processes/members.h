@@ -27,7 +27,7 @@ namespace tombolo::mpi {
 
 // Called in front of the MPI's initialization, by MPI_Init or a session. It calls no MPI.
 void announce_process(bool by_session);
-// Behind MPI_Init, without which there is no MPI_COMM_WORLD: not by a session alone. Where it is on
+// Called behind MPI_Init, and not by a session alone, which has no MPI_COMM_WORLD. Where that is on
 // several hosts, those of its processes that are announced learn of each other.
 void note_world();
 // The name of the world, as it was in front of the initialization.
@@ -41,7 +41,7 @@ enum class Company : std::uint8_t {
 };
 // Of an intracommunicator; local. Cheap when it is asked again.
 Company company_of(MPI_Comm comm);
-// With assumed company, by all processes: they have answered each other.
+// All processes call it where their company is assumed: they have answered each other.
 void note_all_have_answered(MPI_Comm comm);
 // Both groups of an intercommunicator, of which all processes have agreed.
 void note_all_have_tombolo(MPI_Comm inter);

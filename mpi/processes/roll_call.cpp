@@ -87,7 +87,7 @@ class RollCall {
     if (host().Ibarrier(comm_, answers_.data()) != MPI_SUCCESS) answers_.clear();
   }
 
-  // From each rank a byte to all: those of one rank come as soon as it has begun.
+  // Each rank sends a byte to all: those of one rank come as soon as it has begun.
   void begin_by_name() {
     const auto n = static_cast<std::size_t>(size_);
     bytes_.resize(2 * n);
@@ -112,7 +112,7 @@ class RollCall {
     return all;
   }
 
-  // By the first rank that has come.
+  // The first rank that has come names those that have not.
   void tell() {
     told_ = true;
     std::vector<int> missing;

@@ -22,7 +22,7 @@ namespace tombolo::dsm {
 
 class TeamRuntime {
  public:
-  // Of this process.
+  // The one of this process.
   static TeamRuntime& here();
 
   // The runtime's own heap: null if it has no memory left.

@@ -22,7 +22,7 @@ namespace tombolo::runtime {
 class KeyStore {
  public:
   KeyStore() = default;  // of a launcher that has none
-  // Without a name if the launcher does not answer.
+  // The store has no name if the launcher does not answer.
   static KeyStore behind(int socket);
 
   const std::string& name() const { return name_; }

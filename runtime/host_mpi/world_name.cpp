@@ -33,7 +33,7 @@ constexpr Option pmi_id{.variable = "PMI_ID"};      // the rank there
 constexpr Option pmi_debug{.variable = "PMI_DEBUG"};
 constexpr Option universe_size{.variable = "MPI_UNIVERSE_SIZE"};
 constexpr Option appnum{.variable = "MPI_APPNUM"};
-// Of MPICH's own launcher alone; another one may speak otherwise over a socket of this name.
+// MPICH's own launcher alone sets it; another one may speak otherwise over a socket of this name.
 constexpr Option hydra_local{.variable = "MPI_LOCALNRANKS"};
 
 std::optional<int> number_of(const Option& option) {

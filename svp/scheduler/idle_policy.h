@@ -45,14 +45,14 @@ class IdlePolicy {
   // A worker waits for work of the workers of this process, or of other hosts, which wake none; or
   // of processes of this host.
   enum class For : std::uint8_t { workers, processes };
-  // With the usual policy: 250 polls, some ten microseconds.
+  // Costs are compared after an eighth of the polls: usually 250, some ten microseconds.
   static constexpr std::uint32_t brief = 8;
   // Looks that follow each other at once.
   static constexpr std::uint32_t quick = 16;
   // Steps of the wait between two looks behind the quick ones: these come a few times in a
   // microsecond.
   static constexpr std::uint32_t steps_between_looks = 24;
-  // Of looks without an ask.
+  // So many looks at most pass without an ask.
   static constexpr std::uint32_t longest = 64;
   static constexpr std::uint32_t sleeps_in_vain = 4;
   static constexpr std::chrono::microseconds nap{1000};
@@ -134,14 +134,14 @@ class IdlePolicy {
 
   const machine::WaitPolicy& waiting_;
   Cost& cost_;
-  // In vain, as far as they count.
+  // Looks and sleeps that were in vain, as far as they count.
   std::uint32_t looks_ = 0;
   std::uint32_t sleeps_ = 0;
   std::uint32_t until_ask_ = 0;  // looks
   std::uint64_t signals_ = 0;    // before the last sleep
   bool napped_ = false;          // that was a nap
 
-  // Of this wait.
+  // These are of one wait.
   std::optional<machine::Waiter> waiter_;
   For others_ = For::workers;
   bool costs_much_ = false;

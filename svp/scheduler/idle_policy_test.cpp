@@ -178,7 +178,7 @@ TEST(WaitOfAnIdleWorker, EndsWhenTheCostHasRisenBehindItsPolls) {
   EXPECT_FALSE(idle_policy.polls());
 }
 
-// As a worker that has found something, and idles again.
+// A worker has found something, and idles again.
 TEST(WaitOfAnIdleWorker, BeginsAnew) {
   YieldCost cost;
   IdlePolicy idle_policy(waiting, cost);

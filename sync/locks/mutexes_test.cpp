@@ -162,7 +162,7 @@ TYPED_TEST(AtWords, NameTheirHolder) {
   });
 }
 
-// Those that sleep need a machine that has sleeps on words.
+// Mutexes that sleep need a machine that has sleeps on words.
 template <class Case>
 class SleepingOnly : public Mutexes<Case> {};
 using SleepingCases = testing::Product<TypeList<coherent::Core>, Sleeping>;

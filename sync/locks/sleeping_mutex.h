@@ -35,8 +35,8 @@ template <machine::SleepsOnWords C>
 class SleepingMutex {
  public:
   using Word = typename C::Word;
-  // Of some 50 ns each. Giving the processor away without a sleep is no step between: it may stay
-  // away for a time slice.
+  // A poll takes some 50 ns. Giving the processor away without a sleep is no step between: it may
+  // stay away for a time slice.
   static constexpr std::uint32_t usual_polls = 100;
 
   explicit SleepingMutex(C& core, std::uint32_t polls = usual_polls) : core_(core), polls_(polls) {}
@@ -62,7 +62,7 @@ class SleepingMutex {
   }
 
  protected:  // for a broken twin
-  // In the half by which cores sleep.
+  // The mark lies in the half of the word by which cores sleep.
   static constexpr std::uint64_t wanted = std::uint64_t{1} << 31;
 
   std::uint64_t own_name() const { return std::uint64_t{core_.self()} + 1; }
