@@ -235,10 +235,6 @@ def test_a_signal_leaves_neither_half_a_file_nor_a_folder(tmp_path, number):
     code = """
 import signal
 import time
-# These tests may have been started with signals ignored, by nohup say.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-for number in files.ENDING:
-    signal.signal(number, signal.SIG_DFL)
 files.end_in_order()
 path = Path(sys.argv[1])
 with files.own_folder(path.parent / "own") as own, files.replaced(path) as fresh:
