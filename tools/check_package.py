@@ -127,13 +127,16 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="tombolo-package-") as folder:
         Path(folder).chmod(0o755)  # for another user
         wheel = made(Path(folder), arguments.compile)
-        results: list[bool] = []
+        failures: list[str] = []
         for mpi, steps in STEPS.items():
             package = Package(Path(folder) / mpi, mpi, wheel)
-            results += [package.passes(step) for step in steps]
-            results.append(package.is_unchanged())
-    print(f"package: {results.count(True)} passed, {results.count(False)} failed")
-    return 0 if all(results) else 1
+            found = [package.failure(step) for step in steps]
+            failures += [f"{mpi}: {failure}" for failure in (*found, package.change()) if failure]
+    for failure in failures:
+        print("FAILED", failure)
+    total = sum(len(steps) + 1 for steps in STEPS.values())
+    print(f"package: {total - len(failures)} passed, {len(failures)} failed")
+    return 1 if failures else 0
 
 
 def made(folder: Path, compiled: bool) -> Path:
@@ -187,13 +190,15 @@ class Package:
         files = (path for path in self.environment.rglob("*") if "__pycache__" not in path.parts)
         return {path: path.lstat().st_mtime_ns for path in files}
 
-    def is_unchanged(self) -> bool:
+    def change(self) -> str:
+        """What the commands have changed in the package, or an empty text."""
         found = self.listed()
         changed = [path for path in self.files.keys() | found.keys() if self.files.get(path) != found.get(path)]
         print("changed in the package:", *(map(str, changed) if changed else ["nothing"]), flush=True)
-        return not changed
+        return f"changed in the package: {' '.join(map(str, changed))}" if changed else ""
 
-    def passes(self, step: Step) -> bool:
+    def failure(self, step: Step) -> str:
+        """Runs it; what was wrong, in one line, or an empty text."""
         print(f"$ {step.command}", flush=True)
         env = {"PATH": f"{self.environment}/bin:/usr/local/bin:/usr/bin:/bin", "HOME": str(self.home), "COLUMNS": "200"}
         # It ends all processes of a command that takes too long.
@@ -207,10 +212,11 @@ class Package:
             print("   ", match[0].strip(), flush=True)
         missing = [line for line, match in zip(step.lines, found, strict=True) if not match]
         if done.returncode == step.status and not missing and str(ROOT) not in done.stdout:
-            return True
+            return ""
         lacks = "".join(f"; no line has {line}" for line in missing)
-        print(f"FAILED: status {done.returncode}{lacks}\n{done.stdout[-TAIL:]}", flush=True)
-        return False
+        print(f"status {done.returncode}{lacks}\n{done.stdout[-TAIL:]}", flush=True)
+        last = done.stdout.rstrip().rpartition("\n")[2]
+        return f"{step.command}: status {done.returncode}{lacks}; last line: {last}"
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 MINUTE = 60
+LINE = 400  # characters of a failure's name and reason
 PASSED_FAILED = re.compile(r"(\d+) passed, (\d+) failed")
 CTEST = re.compile(r"\d+% tests passed, (\d+) tests failed out of (\d+)")
 CASES_PASSED = re.compile(r"\[  PASSED  \] (\d+) tests?\.$", re.MULTILINE)  # of one of ctest's programs
@@ -32,7 +33,7 @@ CASES_FAILED = re.compile(r"\[  FAILED  \] (\d+) tests?, listed below")
 PYTEST = re.compile(r"^(?:.*?(\d+) failed)?.*?(\d+) passed.* in [\d.]+s", re.MULTILINE)
 FAILURES = (
     re.compile(r"^\s*\d+ - (.+) \((?!Skipped|Disabled)[^()]+\)$"),  # ctest's closing list
-    re.compile(r"^(?:FAILED|ERROR) (\S+)"),  # pytest's
+    re.compile(r"^(?:FAILED|ERROR) (.+)"),  # pytest's, with the reason, and those of tools/check_package.py
     re.compile(r"^\d+: \[  FAILED  \] (\S+\.\S+?)(?:, where .*)?(?: \(\d+ ms\))?$"),  # of a program that ctest runs
 )
 CONFORMANCE = "conformance --slice quick --machine coherent --machine stale --seed 1 --jobs 1"
@@ -97,9 +98,9 @@ class Result:
 
 
 def names_of_failures(output: str) -> tuple[str, ...]:
-    """The tests that ctest and pytest list as failed, each once, in the order of the list."""
+    """The tests that are listed as failed, each once, in the order of the list, with what the line says of each."""
     found = (pattern.match(line) for line in output.splitlines() for pattern in FAILURES)
-    return tuple(dict.fromkeys(match[1] for match in found if match))
+    return tuple(dict.fromkeys(match[1][:LINE] for match in found if match))
 
 
 def counts(output: str, status: int) -> tuple[int, int]:

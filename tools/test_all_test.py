@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -73,11 +74,12 @@ The following tests FAILED:
 \t533 - b.Crashes (Subprocess aborted)
 \t534 - c_NOT_BUILT (Not Run)
 Errors while running CTest
-FAILED cli/tests/x_test.py::test_y[1] - AssertionError: z
+FAILED cli/tests/x_test.py::test_y[1 2] - AssertionError: z
 """
     assert test_all.names_of_failures(FAILING) == ("Lock.Excludes", "Locks/fifo_on_stale.Everything")
     names = test_all.names_of_failures(output)
     assert [name[:10] for name in names] == ["b.IsFound<", "b.Hangs", "b.Crashes", "c_NOT_BUIL", "cli/tests/"]
+    assert names[-1] == "cli/tests/x_test.py::test_y[1 2] - AssertionError: z"
     text = test_all.summary({"a": Result(3, 5, 61, failures=names)}, 61)
     assert "failed in a: b.Hangs\n" in text
     assert text.splitlines()[-1] == "3 passed, 5 failed"
@@ -88,9 +90,10 @@ def test_pytest_names_what_failed_as_make_runs_it(tmp_path):
     commands = subprocess.run(["make", "-n", "python-test"], cwd=ROOT, capture_output=True, text=True).stdout
     (command,) = (line for line in commands.splitlines() if line.endswith(" cli/tests tools"))
     words = command.split()[1:-2]
-    done = subprocess.run([sys.executable, *words, tmp_path], cwd=ROOT, capture_output=True, text=True)
+    env = {**os.environ, "CI": "true"}  # there reasons are not cut at the terminal's width
+    done = subprocess.run([sys.executable, *words, tmp_path], cwd=ROOT, capture_output=True, text=True, env=env)
     (name,) = test_all.names_of_failures(done.stdout)
-    assert name.endswith("wrong_test.py::test_other")
+    assert name.endswith("wrong_test.py::test_other - assert 0")
     assert test_all.counts(done.stdout, done.returncode) == (1, 1)
 
 

@@ -206,6 +206,7 @@ def test_an_installed_package_builds_nothing_and_says_how_to_get_the_experiments
     package = tmp_path / "site" / "tombolo"
     shutil.copytree(CLI / "tombolo", package, ignore=shutil.ignore_patterns("__pycache__"))
     (package / "lib").mkdir()
+    shutil.copy(CLI.parent / "base/options.toml", package / "data")  # as cmake/install.cmake does
     env = {**os.environ, "PYTHONPATH": str(package.parent), "TOMBOLO_RESULTS": str(tmp_path)}
     ended = subprocess.run(
         [sys.executable, "-m", "tombolo", "scc", "run", "gats"],
