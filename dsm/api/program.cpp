@@ -17,7 +17,6 @@
 
 #include "base/check.h"
 #include "base/option_table.h"
-#include "dsm/memory/agreement.h"
 #include "dsm/records/count_lines.h"
 #include "dsm/records/hot_pages.h"
 #include "dsm/threads/runtime_hooks.h"
@@ -72,7 +71,7 @@ Program::Program(Start start) : start_(start) {
   rank_here = exchange_->rank();
   all_.emplace(*exchange_);
   if (const runtime::Agreed opened = open(); !opened.ok())
-    end_all(*exchange_, exchange_->one_sided(), opened.own(), opened.status().message());
+    exchange_->end(opened, opened.status().message());
   processes_here = server_->processes();
   if (server_->holds_memory()) serve();
   blocks_ = std::make_unique<CollectiveBlocks>(memory().memory(), memory().page_bytes());

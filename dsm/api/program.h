@@ -17,8 +17,8 @@
 #include "dsm/allocator/memory_heap.h"
 #include "dsm/api/collective_blocks.h"
 #include "dsm/api/created_threads.h"
-#include "dsm/api/job.h"
 #include "dsm/memory/compute_server.h"
+#include "dsm/memory/job.h"
 #include "runtime/counters/counters.h"
 #include "runtime/records/trace_file.h"
 

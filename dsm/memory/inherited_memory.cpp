@@ -36,6 +36,10 @@ Status barriers_are_not_there() {
 
 }  // namespace
 
+runtime::Agreed InheritedMemories::make(runtime::Collective<Job>& all, const MemoryPlan& plan) {
+  return all.step({}, [&] { return make(plan); });
+}
+
 Status InheritedMemories::make(const MemoryPlan& plan) {
   plan_ = plan;
   host::Segment program;

@@ -27,13 +27,15 @@ class InheritedMemories final : public ProgramMemories {
  public:
   explicit InheritedMemories(WantedRecords records = {}) : wanted_(std::move(records)) {}
 
-  Status make(const MemoryPlan& plan) override;
+  runtime::Agreed make(runtime::Collective<Job>& all, const MemoryPlan& plan) override;
   Status enter(Thread thread, std::unique_ptr<ProgramMemory>& out) override;
   void note_counts(bool thread_has_ended) override;
   void tell_counts(Thread memory_servers) override;
   Observer observer() override;
 
  private:
+  Status make(const MemoryPlan& plan);
+
   WantedRecords wanted_;
   MemoryPlan plan_;
   host::Segment runtime_;                    // words and locks

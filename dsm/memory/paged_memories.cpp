@@ -16,7 +16,6 @@
 #include "host/memory/page.h"
 #include "host/memory/raw_calls.h"
 #include "runtime/collective/collective.h"
-#include "runtime/collective/memory_exchange.h"
 
 namespace tombolo::dsm {
 namespace {
@@ -44,7 +43,12 @@ runtime::SharedMemory::Surroundings PagedMemories::surroundings() const {
           .for_engine = nullptr};
 }
 
-Status PagedMemories::make(const MemoryPlan& plan) {
+runtime::Agreed PagedMemories::make(runtime::Collective<Job>& all, const MemoryPlan& plan) {
+  TOMBOLO_AGREE(all.step({}, [&] { return prepare(plan); }));
+  return shared_->make(all, settings_.options);
+}
+
+Status PagedMemories::prepare(const MemoryPlan& plan) {
   plan_ = plan;
   waiting_ = waiting_of(plan_.threads);
   if (!settings_.options.complaints.empty())
@@ -68,11 +72,12 @@ Status PagedMemories::make(const MemoryPlan& plan) {
     TOMBOLO_TRY(ProcessRecords::make(settings_.records, plan_.threads, records_));
   kind_ = paged_kind({settings_.options.machine, settings_.options.native_atomics()},
                      PageProtocol::release);
-  return make_homes();
+  plan_homes();
+  return {};
 }
 
 // This process plays all of them: they are forked from it.
-Status PagedMemories::make_homes() {
+void PagedMemories::plan_homes() {
   const runtime::Member me = runtime::this_member(settings_.options);
   std::vector<runtime::Member> members(shape_.cores(), me);
   std::size_t sync_bytes = 0;
@@ -82,17 +87,6 @@ Status PagedMemories::make_homes() {
     sync_bytes = sizes.sync_bytes;
   }
   shared_.emplace(runtime::SharedMemory::Request{.sync_bytes = sync_bytes}, 0, std::move(members));
-  std::vector<std::uint64_t> desk(runtime::MemoryExchange::bytes_for(1) / sizeof(std::uint64_t) +
-                                  8);
-  void* at = desk.data();
-  std::size_t room = desk.size() * sizeof(std::uint64_t);
-  constexpr std::size_t line = 64;
-  auto* const memory =
-      static_cast<std::byte*>(std::align(line, runtime::MemoryExchange::bytes_for(1), at, room));
-  TOMBOLO_CHECK(memory != nullptr, "no line of memory in {} bytes", room);
-  runtime::MemoryExchange exchange(memory, 0, 1, {}, nullptr);
-  runtime::Collective all(exchange);
-  return shared_->make(all, settings_.options).status();
 }
 
 Status PagedMemories::enter(Thread thread, std::unique_ptr<ProgramMemory>& out) {

@@ -35,7 +35,7 @@ class PagedMemories final : public ProgramMemories {
 
   // Besides: bad_configuration for settings that cannot be, unsupported if this host cannot catch
   // system calls or page faults.
-  Status make(const MemoryPlan& plan) override;
+  runtime::Agreed make(runtime::Collective<Job>& all, const MemoryPlan& plan) override;
   Status enter(Thread thread, std::unique_ptr<ProgramMemory>& out) override;
   bool has_pages() const override { return true; }
   Thread memory_servers() const override { return settings_.memory_servers; }
@@ -45,7 +45,8 @@ class PagedMemories final : public ProgramMemories {
   Observer observer() override;
 
  private:
-  Status make_homes();
+  Status prepare(const MemoryPlan& plan);
+  void plan_homes();
   runtime::SharedMemory::Surroundings surroundings() const;
   std::vector<std::uint64_t> held_pages(Thread memory_servers) const;
 

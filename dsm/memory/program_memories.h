@@ -2,8 +2,9 @@
 // Purpose: makes the memory of a program whose processes are forked from its first one: there
 // once, and then for each process a ProgramMemory of its own.
 //
-//   TOMBOLO_TRY(memories.make(plan));        // in the first process, before the others
-//   TOMBOLO_TRY(memories.enter(2, memory));  // in the process of thread 2, which was forked since
+//   TOMBOLO_AGREE(memories.make(all, plan));  // in the processes that are started, before others
+//   TOMBOLO_TRY(memories.enter(2, memory));   // in the process of thread 2, which is one of these
+//                                             // or was forked since
 //
 // Invariants: PMS1 memory of the plan's address and size is there in all of these processes after
 //                  make(), at that address.
@@ -15,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "dsm/memory/job.h"
 #include "dsm/records/observer.h"
 #include "dsm/threads/program_memory.h"
 
@@ -32,9 +34,10 @@ struct MemoryPlan {
 class ProgramMemories {
  public:
   virtual ~ProgramMemories() = default;
-  // Errors: no_memory, unsupported if other memory lies in the way.
-  virtual Status make(const MemoryPlan& plan) = 0;
-  // `thread` is 0 in the process that called make(). Not in a memory server.
+  // By all processes of the job, which outlives it, with the same plan. Errors: no_memory,
+  // unsupported if other memory lies in the way.
+  virtual runtime::Agreed make(runtime::Collective<Job>& all, const MemoryPlan& plan) = 0;
+  // `thread` is 0 in the first process. Not in a memory server.
   virtual Status enter(Thread thread, std::unique_ptr<ProgramMemory>& out) = 0;
   // Whether the memory is pages that a process opens and closes. The kernel cannot reach closed
   // ones.

@@ -14,11 +14,14 @@
 
 namespace tombolo::dsm {
 
-Status RemoteMemories::make(const MemoryPlan& plan) {
+runtime::Agreed RemoteMemories::make(runtime::Collective<Job>& all, const MemoryPlan& plan) {
   plan_ = plan;
-  Agreement(&job_).step(prepare());
-  const MemoryKind::Sizes sizes = kind_->sizes(shape_, plan_.words, self());
-  return job_.make(sizes.sync_bytes, sizes.data_bytes);
+  TOMBOLO_AGREE(all.step({}, [&] { return prepare(); }));
+  // None is missing in the host MPI's collective call.
+  return all.step({}, [&] {
+    const MemoryKind::Sizes sizes = kind_->sizes(shape_, plan_.words, self());
+    return job_.make(sizes.sync_bytes, sizes.data_bytes);
+  });
 }
 
 Status RemoteMemories::prepare() {

@@ -4,14 +4,12 @@
 // homes are at all of them, or at memory servers: the last of these processes, without a thread.
 // Each process has its own object, which is made where the others' are.
 //
-// Invariants: RMM1 make() is a call of all processes and enter() of all with a thread, with the
-//                  same plan; a process learns from Agreement that another one has failed.
+// Invariants: RMM1 enter() is a call of all processes with a thread.
 // Thread safety: as ProgramMemories.
 #pragma once
 
 #include <memory>
 
-#include "dsm/memory/agreement.h"
 #include "dsm/memory/memory_kind.h"
 #include "dsm/memory/program_memories.h"
 #include "dsm/transport/mpi/one_sided.h"
@@ -29,11 +27,11 @@ class RemoteMemories final : public ProgramMemories {
     // As MissHandler::fail().
     void (*give_up)(const Status&) = nullptr;
   };
-  // The job outlives it.
+  // The job, one of the host MPI, outlives it.
   RemoteMemories(OneSided& job, const Settings& settings)
       : job_(job), settings_(settings), kind_(remote_kind(PageProtocol::release)) {}
 
-  Status make(const MemoryPlan& plan) override;
+  runtime::Agreed make(runtime::Collective<Job>& all, const MemoryPlan& plan) override;
   Status enter(Thread thread, std::unique_ptr<ProgramMemory>& out) override;
   bool has_pages() const override { return true; }
   Thread memory_servers() const override { return settings_.memory_servers; }

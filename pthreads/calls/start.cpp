@@ -16,13 +16,14 @@
 #include <cstring>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/option_table.h"
-#include "dsm/memory/agreement.h"
 #include "dsm/memory/cached_memory.h"
 #include "dsm/memory/inherited_memory.h"
+#include "dsm/memory/job.h"
 #include "dsm/memory/paged_memories.h"
 #include "dsm/memory/remote_memories.h"
 #include "dsm/memory/settings.h"
@@ -129,19 +130,16 @@ Status check_for_hosts(const Settings& settings, const runtime::Options& options
 }
 
 // As the first process has them: addresses go from process to process.
-void check_addresses(OneSided& job, const std::vector<host::LoadedModule>& modules) {
-  const Agreement all(&job);
-  std::string firsts = host::text_of(modules);
-  all.take_from_first(firsts);
+Status check_modules(int rank, const std::vector<host::LoadedModule>& modules,
+                     const std::string& firsts) {
   const std::string differs = host::difference(modules, host::modules_in(firsts));
+  if (differs.empty()) return {};
   std::array<char, 64> name{};
   gethostname(name.data(), name.size() - 1);
-  all.step(differs.empty()
-               ? Status()
-               : Status::bad_configuration(fmt::format(
-                     "process {} on host {} is not as process 0: {}. All processes need the same "
-                     "files, and kernels that lay out their addresses alike",
-                     job.rank(), name.data(), differs)));
+  return Status::bad_configuration(
+      fmt::format("process {} on host {} is not as process 0: {}. All processes need the same "
+                  "files, and kernels that lay out their addresses alike",
+                  rank, name.data(), differs));
 }
 
 // The C++ library's streams, which a constructor of the program makes: it does not run here.
@@ -158,38 +156,78 @@ Thread threads_of(const OneSided& job, const Settings& settings) {
   return processes - std::min(settings.servers, processes - 1);
 }
 
-// The processes of the launcher's job; each as far as it goes without another one.
-OneSided* join(char** arguments, const Settings& settings, const Status& understood,
-               std::unique_ptr<ProgramMemories>& kind) {
-  const Agreement alone(nullptr);
-  alone.step(host::have_fixed_addresses(arguments));
-  const std::vector<host::LoadedModule> modules = host::loaded_modules();
+// The processes of the launcher's job, as far as this one goes without another.
+Status join(char** arguments, std::vector<host::LoadedModule>& modules, std::unique_ptr<Job>& out) {
+  TOMBOLO_TRY(host::have_fixed_addresses(arguments));
+  modules = host::loaded_modules();
   ThreadedProgram::runtime_starts_threads();
   // The host MPI's threads leave the program's signals alone.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::unique_ptr<OneSided> job;
-  const Status joined = load_one_sided(job);
+  std::unique_ptr<OneSided> mpi;
+  const Status joined = load_one_sided(mpi);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  alone.step(joined);
-  runtime::Options options = runtime::read_environment();
-  Agreement(job.get()).step(understood);
-  Agreement(job.get()).step(check_for_hosts(settings, options));
-  check_addresses(*job, modules);
-  if (job->rank() != 0) make_library_streams();
+  TOMBOLO_TRY(joined);
+  out = std::make_unique<Job>(std::move(mpi));
+  return {};
+}
+
+runtime::Agreed choose_kind_between_hosts(runtime::Collective<Job>& all, OneSided& mpi,
+                                          const Settings& settings, const Status& understood,
+                                          const std::vector<host::LoadedModule>& modules,
+                                          std::unique_ptr<ProgramMemories>& out) {
+  const runtime::Options options = runtime::read_environment();
+  TOMBOLO_AGREE(all.step({}, [&] {
+    TOMBOLO_TRY(understood);
+    return check_for_hosts(settings, options);
+  }));
+  std::string firsts = host::text_of(modules);
+  all.broadcast(firsts, 0);
+  TOMBOLO_AGREE(all.step({}, [&] { return check_modules(all.rank(), modules, firsts); }));
+  if (all.rank() != 0) make_library_streams();
   RemoteMemories::Settings chosen{
       .statistics = options.statistics,
-      .cache_bytes = cache_of(settings).value_or(default_cache_bytes(threads_of(*job, settings))),
+      .cache_bytes = cache_of(settings).value_or(default_cache_bytes(threads_of(mpi, settings))),
       .memory_servers = settings.servers,
       .tuning = tuning_without(settings.without),
       .give_up = &give_up};
-  Agreement(job.get()).take_from_first(chosen.cache_bytes);
-  Agreement(job.get()).take_from_first(chosen.memory_servers);
-  Agreement(job.get()).take_from_first(chosen.tuning);
-  kind = std::make_unique<RemoteMemories>(*job, chosen);
-  return job.release();  // to the end of the process
+  all.broadcast(chosen.cache_bytes, 0);
+  all.broadcast(chosen.memory_servers, 0);
+  all.broadcast(chosen.tuning, 0);
+  return all.step({}, [&] {
+    out = std::make_unique<RemoteMemories>(mpi, chosen);
+    return Status();
+  });
+}
+
+// Ends all processes of the job unless they go on.
+void go_on(Job& job, const runtime::Agreed& agreed, const std::string& advice = {}) {
+  if (!agreed.ok())
+    job.end(agreed,
+            fmt::format("the program does not start: {}{}", agreed.status().message(), advice));
+}
+
+// The job lasts to the end of the process.
+Job& join_job(char** arguments, std::unique_ptr<ProgramMemories>& kind) {
+  Settings settings;
+  const Status understood = read_options(settings);
+  auto own = std::make_unique<Job>();
+  runtime::Collective alone(*own);
+  if (settings.transport != TransportKind::mpi) {
+    go_on(*own, alone.step({}, [&] {
+      return understood.ok() ? choose_kind(settings, kind) : understood;
+    }));
+    return *own.release();
+  }
+  std::vector<host::LoadedModule> modules;
+  std::unique_ptr<Job> launched;
+  go_on(*own, alone.step({}, [&] { return join(arguments, modules, launched); }));
+  runtime::Collective all(*launched);
+  go_on(*launched, choose_kind_between_hosts(all, *launched->one_sided(), settings, understood,
+                                             modules, kind));
+  return *launched.release();
 }
 
 // A copy in the heap, behind which a null pointer is.
@@ -267,16 +305,12 @@ void start_program(char** arguments) {
       .exit = TOMBOLO_HOST(exit),
       .flush = &flush_streams,
       .single_threaded = static_cast<char*>(dlsym(RTLD_DEFAULT, "__libc_single_threaded"))};
-  const Agreement alone(nullptr);
-  Settings settings;
-  const Status understood = read_options(settings);
   std::unique_ptr<ProgramMemories> kind;
-  OneSided* job = nullptr;
-  if (settings.transport == TransportKind::mpi)
-    job = join(arguments, settings, understood, kind);
-  else
-    alone.step(understood.ok() ? choose_kind(settings, kind) : understood);
-  ThreadedProgram::start(host, &at_thread_end, std::move(kind), job);
+  Job& job = join_job(arguments, kind);
+  std::string advice;
+  const runtime::Agreed started =
+      ThreadedProgram::start(job, host, &at_thread_end, std::move(kind), advice);
+  go_on(job, started, advice);
   ThreadedProgram& program = *ThreadedProgram::here();
   if (program.holds_memory()) program.hold_memory();
   runtime_hooks.cancellation_point = &end_if_cancelled;

@@ -19,7 +19,6 @@
 
 #include "base/rounding.h"
 #include "dsm/allocator/private_heap.h"
-#include "dsm/memory/agreement.h"
 #include "dsm/memory/off_stack_memory.h"
 #include "dsm/threads/runtime_hooks.h"
 #include "host/faults/caught_calls.h"
@@ -94,24 +93,21 @@ void tell(const std::string& sentence) { std::fprintf(stderr, "tombolo: %s\n", s
 ThreadedProgram::ThreadedProgram() = default;
 ThreadedProgram::~ThreadedProgram() = default;
 
-void ThreadedProgram::start(const HostThreads& host, AtEnd at_end,
-                            std::unique_ptr<ProgramMemories> kind, OneSided* job) {
+runtime::Agreed ThreadedProgram::start(Job& job, const HostThreads& host, AtEnd at_end,
+                                       std::unique_ptr<ProgramMemories> kind, std::string& advice) {
   runtime_starts_threads();
-  const Agreement all(job);
   auto* const program = new ThreadedProgram();
   program->host_ = host;
   program->at_end_ = at_end;
   program->kind_ = std::move(kind);
-  program->job_ = job;
+  program->job_ = job.one_sided();
   program->environment_ = environ;
-  program->agree_with_others();
-  all.step(program->make_memory());
-  all.step(program->holds_memory() ? Status() : program->make_bases());
-  all.step(program->start_launched_team());
-  const auto thread = static_cast<Thread>(job == nullptr ? 0 : job->rank());
-  all.step(program->holds_memory() ? Status() : program->enter(thread));
-  const bool has_key = host.create_key(&program->end_key_, &at_thread_end) == 0;
-  all.step(has_key ? Status() : Status::io("pthread_key_create: the C library has no key left"));
+  runtime::Collective all(job);
+  runtime::Agreed agreed = program->begin(all);
+  if (!agreed.ok()) {
+    advice = program->advice(agreed.status());
+    return agreed;
+  }
   the_program = program;
   served = the_program;
   runtime_hooks.between_looks = &ThreadedProgram::look_for_end;
@@ -120,35 +116,52 @@ void ThreadedProgram::start(const HostThreads& host, AtEnd at_end,
   runtime_hooks.runtime_has_ended = [] { the_program->look_when_idle(); };
   if (program->launched_ != nullptr) program->launched_->tell_end_to(&ThreadedProgram::exit_asked);
   if (!program->is_server()) std::atexit(&ThreadedProgram::end_team);
+  return agreed;
+}
+
+runtime::Agreed ThreadedProgram::begin(runtime::Collective<Job>& all) {
+  TOMBOLO_AGREE(agree_with_others(all));
+  TOMBOLO_AGREE(kind_->make(all, memory_plan()));
+  TOMBOLO_AGREE(all.step({}, [&] { return holds_memory() ? Status() : make_bases(); }));
+  TOMBOLO_AGREE(all.step({}, [&] { return start_launched_team(); }));
+  return all.step({}, [&] {
+    if (!holds_memory()) TOMBOLO_TRY(enter(static_cast<Thread>(all.rank())));
+    const bool has_key = host_.create_key(&end_key_, &at_thread_end) == 0;
+    return has_key ? Status() : Status::io("pthread_key_create: the C library has no key left");
+  });
 }
 
 // The layout of the first process is that of all.
-void ThreadedProgram::agree_with_others() {
-  const Agreement all(job_);
+runtime::Agreed ThreadedProgram::agree_with_others(runtime::Collective<Job>& all) {
   layout_ = std::make_unique<ProgramLayout>();
   first_process_ = getpid();
-  const auto launched = static_cast<Thread>(job_ == nullptr ? 0 : job_->size());
-  all.step(lay_out(*kind_, launched, *layout_));
-  all.take_from_first(*layout_);
-  all.take_from_first(first_process_);
+  const auto launched = static_cast<Thread>(job_ == nullptr ? 0 : all.size());
+  TOMBOLO_AGREE(all.step({}, [&] { return lay_out(*kind_, launched, *layout_); }));
+  all.broadcast(*layout_, 0);
+  all.broadcast(first_process_, 0);
+  return all.step({}, [&] {
+    memory_ = {pointer(layout_->variables.low), layout_->end() - layout_->variables.low};
+    return Status();
+  });
 }
 
-Status ThreadedProgram::make_memory() {
-  const ProgramLayout& layout = *layout_;
-  memory_ = {pointer(layout.variables.low), layout.end() - layout.variables.low};
-  Status made = kind_->make({.at = memory_,
-                             .filled = layout.variables.bytes(),
-                             .threads = layout.servers,
-                             .locks = layout.locks(),
-                             .words = layout.words(),
-                             .closed = stack_ends()});
-  if (made.code() != Code::no_memory) return made;
-  return Status::no_memory(
-      fmt::format("{}. It is for {} processes and a heap of {} bytes{}; smaller numbers need less: "
-                  "-n (TOMBOLO_DSM_PROCESSES), --memory (TOMBOLO_DSM_HEAP){}",
-                  made.message(), layout.servers, layout.heap_bytes,
-                  layout.has_pages ? ", and the pages that each caches" : "",
-                  layout.has_pages ? ", --cache (TOMBOLO_DSM_CACHE)" : ""));
+MemoryPlan ThreadedProgram::memory_plan() const {
+  return {.at = memory_,
+          .filled = layout_->variables.bytes(),
+          .threads = layout_->servers,
+          .locks = layout_->locks(),
+          .words = layout_->words(),
+          .closed = stack_ends()};
+}
+
+std::string ThreadedProgram::advice(const Status& why) const {
+  if (why.code() != Code::no_memory) return {};
+  return fmt::format(
+      ". It is for {} processes and a heap of {} bytes{}; smaller numbers need less: "
+      "-n (TOMBOLO_DSM_PROCESSES), --memory (TOMBOLO_DSM_HEAP){}",
+      layout_->servers, layout_->heap_bytes,
+      layout_->has_pages ? ", and the pages that each caches" : "",
+      layout_->has_pages ? ", --cache (TOMBOLO_DSM_CACHE)" : "");
 }
 
 // WLL1

@@ -60,11 +60,11 @@ class ThreadedProgram {
   // In the thread, when its function has ended in any way.
   using AtEnd = void (*)();
 
-  // `job`: the processes that a launcher has started, which all call this; null: this process will
-  // fork them. The memory is of its kind; both outlive the program. An error ends the program with
-  // a message (agreement.h): no memory, settings that are not understood, a host that cannot.
-  static void start(const HostThreads& host, AtEnd at_end, std::unique_ptr<ProgramMemories> kind,
-                    OneSided* job);
+  // By all processes of the job, which outlives the program. A process that is alone will fork the
+  // others; those of a host MPI are all there. `advice`: what to do about an error, for its
+  // message. Errors: no memory, settings that are not understood, a host that cannot.
+  static runtime::Agreed start(Job& job, const HostThreads& host, AtEnd at_end,
+                               std::unique_ptr<ProgramMemories> kind, std::string& advice);
   // The one that the calls of this thread serve. Null before start(), while the runtime itself
   // calls, and in threads that are not the program's: then all calls are the C library's.
   static ThreadedProgram* here() { return catching && host::calls_pass() ? nullptr : served; }
@@ -180,8 +180,10 @@ class ThreadedProgram {
 
   ThreadedProgram();
   ~ThreadedProgram();
-  void agree_with_others();
-  Status make_memory();
+  runtime::Agreed begin(runtime::Collective<Job>& all);
+  runtime::Agreed agree_with_others(runtime::Collective<Job>& all);
+  MemoryPlan memory_plan() const;
+  std::string advice(const Status& why) const;
   Status enter(Thread thread);
   std::vector<std::byte*> stack_ends() const;
   Status make_heap(ProgramMemory& memory, std::unique_ptr<Heap>& out) const;

@@ -20,6 +20,7 @@
 // Thread safety: one thread at a time.
 #pragma once
 
+#include <cstdint>
 #include <new>
 #include <span>
 #include <string>
@@ -81,6 +82,16 @@ class Collective {
   void broadcast(T& value, int root) {
     static_assert(std::is_trivially_copyable_v<T>);
     note(exchange_.broadcast(&value, sizeof value, root));
+  }
+  void broadcast(std::string& text, int root) {
+    std::uint64_t bytes = text.size();
+    broadcast(bytes, root);
+    note(guarded([&] {
+      text.resize(bytes);
+      return Status();
+    }));
+    // Where one has no room for the text, none exchanges it (CL2).
+    if (all(true)) note(exchange_.broadcast(text.data(), bytes, root));
   }
 
   // Does `local` at every process, and tells all whether it went well everywhere.

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <new>
+#include <string>
 
 #include "runtime/testing/thread_exchange.h"
 
@@ -119,6 +120,33 @@ TEST(Collective, AFailedExchangeEndsTheNextStepBeforeItBegins) {
       }
       EXPECT_TRUE(all.step({}, [] { return Status(); }).ok()) << "it is told once";
     }));
+}
+
+TEST(Collective, TextsOfAnyLengthAreBroadcast) {
+  EXPECT_TRUE(run_together(size, {}, [](ThreadExchange& exchange) {
+    All all(exchange);
+    std::string text(100 * static_cast<std::size_t>(exchange.rank()), 'a');
+    all.broadcast(text, 2);
+    EXPECT_EQ(text, std::string(200, 'a'));
+    all.broadcast(text = exchange.rank() == 1 ? "" : "longer", 1);
+    EXPECT_EQ(text, "");
+    EXPECT_TRUE(all.step({}, [] { return Status(); }).ok());
+  }));
+}
+
+TEST(Collective, ATextWhoseLengthIsNotToldEndsTheNextStep) {
+  EXPECT_TRUE(run_together(size, {}, [](ThreadExchange& exchange) {
+    Unreliable unreliable(exchange, exchange.rank() == 1);
+    Collective<Unreliable> all(unreliable);
+    std::string text(exchange.rank() == 0 ? 1000 : 0, 'a');
+    all.broadcast(text, 0);
+    if (exchange.rank() != 0) {
+      EXPECT_EQ(text, std::string(1000, '\0')) << "none exchanges it";
+    }
+    const Agreed done = all.step({}, [] { return Status(); });
+    EXPECT_FALSE(done.ok());
+    EXPECT_EQ(done.own(), exchange.rank() == 1);
+  }));
 }
 
 TEST(Collective, AnUnpairedCallIsFoundByTheTestsExchange) {
