@@ -9,7 +9,7 @@
 #include <random>
 
 #include "dsm/allocator/private_heap.h"
-#include "dsm/testing/inherited_threads.h"
+#include "dsm/testing/mapped_threads.h"
 
 namespace tombolo::dsm {
 namespace {
@@ -23,7 +23,7 @@ MemoryPlan plan(Thread threads) {
 struct Heaps {
   explicit Heaps(Thread threads = 1) : all(plan(threads)) {}
   ClassHeap of(Thread thread) { return ClassHeap(all[thread], all.memory(), 2, 1); }
-  testing::InheritedThreads all;
+  testing::MappedThreads all;
 };
 
 TEST(ClassHeap, BlocksAreApartAlignedAndLongEnough) {

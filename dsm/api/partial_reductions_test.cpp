@@ -5,7 +5,7 @@
 
 #include <atomic>
 
-#include "dsm/testing/inherited_threads.h"
+#include "dsm/testing/mapped_threads.h"
 #include "dsm/threads/partial_reduction.h"
 
 namespace tombolo::dsm {
@@ -14,7 +14,7 @@ namespace {
 // Three of four threads in each round, whichever come.
 TEST(PartialReductions, OfThreadsThatRunAtOnceLoseNoValue) {
   constexpr std::uint64_t rounds = 400;
-  testing::InheritedThreads threads(
+  testing::MappedThreads threads(
       {.threads = 4, .locks = 1, .words = PartialReduction::words_needed(3)});
   std::atomic<std::uint64_t> sum{0};
   std::atomic<std::uint64_t> tickets{0};

@@ -14,15 +14,15 @@ template <machine::Core C>
 class MappedKind final : public MemoryKind {
  public:
   Sizes sizes(const Shape& shape, WordIndex words, Thread self) const override {
-    return {.sync_bytes = MappedMemory<C>::take(shape, words).sync_bytes,
+    return {.sync_bytes = MappedTeamMemory<C>::take(shape, words).sync_bytes,
             .data_bytes = self == 0 ? shape.pages * shape.page_bytes : 0};
   }
   Status make(Parts parts, std::unique_ptr<ProgramMemory>& out) const override {
     const std::size_t bytes = parts.shape.pages * parts.shape.page_bytes;
     TOMBOLO_TRY(parts.range->show(parts.attachment.data[0].memory, bytes));
-    out = std::make_unique<MappedMemory<C>>(
+    out = std::make_unique<MappedTeamMemory<C>>(
         runtime::attachment_of<C>(std::move(parts.attachment), std::move(parts.particulars)),
-        MappedMemory<C>::take(parts.shape, parts.words), parts.shape,
+        MappedTeamMemory<C>::take(parts.shape, parts.words), parts.shape,
         std::span(parts.address, bytes), parts.observer);
     return {};
   }

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "dsm/testing/inherited_threads.h"
+#include "dsm/testing/mapped_threads.h"
 #include "dsm/threads/runtime_hooks.h"
 
 namespace tombolo::dsm {
@@ -27,7 +27,7 @@ class Table {
   explicit Table(Thread servers) : threads_(plan(servers)), layout_{.servers = servers} {}
 
   ThreadTable of(Thread thread) { return ThreadTable(threads_[thread], layout_); }
-  testing::InheritedThreads& threads() { return threads_; }
+  testing::MappedThreads& threads() { return threads_; }
 
   // As of the last create().
   bool lacked_server() const { return lacked_server_; }
@@ -52,7 +52,7 @@ class Table {
  private:
   bool lacked_server_ = false;
   static void* add_one(void* value) { return static_cast<char*>(value) + 1; }
-  testing::InheritedThreads threads_;
+  testing::MappedThreads threads_;
   ThreadTableLayout layout_;
   std::vector<Thread> started_;
 };

@@ -22,8 +22,8 @@
 
 #include "base/option_table.h"
 #include "dsm/memory/cached_memory.h"
-#include "dsm/memory/inherited_memory.h"
 #include "dsm/memory/job.h"
+#include "dsm/memory/mapped_memories.h"
 #include "dsm/memory/paged_memories.h"
 #include "dsm/memory/remote_memories.h"
 #include "dsm/memory/settings.h"
@@ -103,7 +103,7 @@ Status choose_kind(const Settings& settings, std::unique_ptr<ProgramMemories>& o
   if (!options.complaints.empty()) return Status::bad_configuration(options.complaints.front());
   if (settings.transport == TransportKind::map) {
     TOMBOLO_TRY(refuse_settings_of_pages(settings, options));
-    out = std::make_unique<InheritedMemories>(std::move(records));
+    out = std::make_unique<MappedMemories>(std::move(records));
     return {};
   }
   TOMBOLO_TRY(refuse_sequential(settings));

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "dsm/allocator/class_heap.h"
-#include "dsm/testing/inherited_threads.h"
+#include "dsm/testing/mapped_threads.h"
 #include "host/memory/page.h"
 
 namespace tombolo::dsm {
@@ -19,9 +19,9 @@ std::vector<AddressRange> discarded;
 void discard(const AddressRange& range) { discarded.push_back(range); }
 
 struct Maps {
-  testing::InheritedThreads all{{.threads = 1,
-                                 .locks = ClassHeap::locks + Mappings::locks,
-                                 .words = ClassHeap::words + Mappings::words}};
+  testing::MappedThreads all{{.threads = 1,
+                              .locks = ClassHeap::locks + Mappings::locks,
+                              .words = ClassHeap::words + Mappings::words}};
   ClassHeap heap{all[0], all.memory(), 0, 0};
   Mappings mappings{all[0], heap, ClassHeap::words, ClassHeap::locks};
   std::uint64_t page = host::page_bytes();

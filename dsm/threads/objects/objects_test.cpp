@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "dsm/testing/inherited_threads.h"
+#include "dsm/testing/mapped_threads.h"
 #include "dsm/threads/keys.h"
 #include "dsm/threads/objects/barriers.h"
 #include "dsm/threads/objects/conditions.h"
@@ -53,7 +53,7 @@ Deadline in_milliseconds(long ms) {
 
 TEST(ObjectTable, AnAddressHasOneEntryForAllThreads) {
   constexpr int addresses = 500;
-  testing::InheritedThreads threads(plan(4));
+  testing::MappedThreads threads(plan(4));
   std::vector<std::vector<Lock>> found(4, std::vector<Lock>(addresses));
   const std::vector<std::uint64_t> objects(addresses);
   threads.run([&](ProgramMemory& memory) {
@@ -69,7 +69,7 @@ TEST(ObjectTable, AnAddressHasOneEntryForAllThreads) {
 }
 
 TEST(ObjectTable, ARemovedEntryIsAnothersAndZero) {
-  testing::InheritedThreads threads(plan(1));
+  testing::MappedThreads threads(plan(1));
   ObjectTable table(threads[0], layout(1));
   const std::vector<std::uint64_t> objects(ObjectTableLayout::entries + 1);
   for (std::size_t i = 0; i < ObjectTableLayout::entries; ++i) table.find(&objects[i]);
@@ -97,7 +97,7 @@ std::size_t entries_that_were_used(ProgramMemory& memory) {
 TEST(ObjectTable, EntriesOfObjectsThatAreGoneAreForgotten) {
   constexpr std::size_t most = 40'000;
   constexpr std::uint64_t seed = 20133;
-  testing::InheritedThreads threads(plan(1));
+  testing::MappedThreads threads(plan(1));
   ObjectTable table(threads[0], layout(1));
   std::mt19937_64 random(seed);
   std::vector<std::pair<void*, Lock>> objects;
@@ -115,7 +115,7 @@ TEST(ObjectTable, EntriesOfObjectsThatAreGoneAreForgotten) {
 }
 
 TEST(ObjectTable, AnObjectThatIsMadeAnewIsZero) {
-  testing::InheritedThreads threads(plan(1));
+  testing::MappedThreads threads(plan(1));
   ObjectTable table(threads[0], layout(1));
   const int place = 0;
   const Object object = table.find(&place);
@@ -125,7 +125,7 @@ TEST(ObjectTable, AnObjectThatIsMadeAnewIsZero) {
 }
 
 TEST(Mutexes, OneThreadAtATime) {
-  testing::InheritedThreads threads(plan(3));
+  testing::MappedThreads threads(plan(3));
   const int mutex = 0;
   long count = 0;
   threads.run([&](ProgramMemory& memory) {
@@ -140,7 +140,7 @@ TEST(Mutexes, OneThreadAtATime) {
 }
 
 TEST(Mutexes, OfOtherThreadsAreNotUnlocked) {
-  testing::InheritedThreads threads(plan(2));
+  testing::MappedThreads threads(plan(2));
   Objects one(threads[0]);
   Objects other(threads[1]);
   const int mutex = 0;
@@ -156,7 +156,7 @@ TEST(Mutexes, OfOtherThreadsAreNotUnlocked) {
 }
 
 TEST(Mutexes, ATimedLockEnds) {
-  testing::InheritedThreads threads(plan(2));
+  testing::MappedThreads threads(plan(2));
   Objects one(threads[0]);
   Objects other(threads[1]);
   const int mutex = 0;
@@ -171,7 +171,7 @@ TEST(Mutexes, ATimedLockEnds) {
 // The waiters leave the queue at its start, in its middle and at its end.
 TEST(Conditions, AThreadWhoseTimeIsOverLeavesTheQueueWhole) {
   for (Thread leaver = 1; leaver <= 3; ++leaver) {
-    testing::InheritedThreads threads(plan(4));
+    testing::MappedThreads threads(plan(4));
     const int mutex = 0;
     const int condition = 0;
     std::atomic<Thread> waiting{0};
@@ -205,7 +205,7 @@ TEST(Conditions, AThreadWhoseTimeIsOverLeavesTheQueueWhole) {
 }
 
 TEST(Conditions, AQueueThatIsEmptyAgainIsUsedAgain) {
-  testing::InheritedThreads threads(plan(2));
+  testing::MappedThreads threads(plan(2));
   const int mutex = 0;
   const int condition = 0;
   int waiting = 0;
@@ -236,7 +236,7 @@ TEST(Conditions, AQueueThatIsEmptyAgainIsUsedAgain) {
 }
 
 TEST(Conditions, AnUnlockedCheckedMutexIsRefused) {
-  testing::InheritedThreads threads(plan(1));
+  testing::MappedThreads threads(plan(1));
   Objects objects(threads[0]);
   const int mutex = 0;
   const int condition = 0;
@@ -247,7 +247,7 @@ TEST(Conditions, AnUnlockedCheckedMutexIsRefused) {
 }
 
 TEST(Mutexes, MayBeUnlockedInAnyOrder) {
-  testing::InheritedThreads threads(plan(2));
+  testing::MappedThreads threads(plan(2));
   Objects one(threads[0]);
   Objects other(threads[1]);
   const int a = 0;
@@ -264,7 +264,7 @@ TEST(Mutexes, MayBeUnlockedInAnyOrder) {
 }
 
 TEST(Semaphores, HaveALargestValue) {
-  testing::InheritedThreads threads(plan(1));
+  testing::MappedThreads threads(plan(1));
   Objects objects(threads[0]);
   Semaphores semaphores(threads[0], objects.table);
   const int semaphore = 0;
@@ -278,7 +278,7 @@ TEST(Semaphores, HaveALargestValue) {
 }
 
 TEST(ReadersWriterLocks, AWriterIsAloneAndMayNotEnterTwice) {
-  testing::InheritedThreads threads(plan(2));
+  testing::MappedThreads threads(plan(2));
   Objects one(threads[0]);
   Objects other(threads[1]);
   ReadersWriterLocks first(threads[0], one.table);
@@ -311,7 +311,7 @@ void routine() {
 }
 
 TEST(Once, ARoutineThatThrowsIsCalledAgain) {
-  testing::InheritedThreads threads(plan(1));
+  testing::MappedThreads threads(plan(1));
   Objects objects(threads[0]);
   Once once(threads[0], objects.table);
   int done = 0;
@@ -333,7 +333,7 @@ void set_again(void* value) {
 }
 
 TEST(Keys, ValuesAreAThreadsAndDestroyedAtItsEnd) {
-  testing::InheritedThreads threads({.threads = 2, .locks = 1, .words = Keys::words + 1});
+  testing::MappedThreads threads({.threads = 2, .locks = 1, .words = Keys::words + 1});
   Keys one(threads[0], 1);
   Keys other(threads[1], 1);
   std::uint32_t key = 0;
@@ -358,7 +358,7 @@ TEST(Keys, ValuesAreAThreadsAndDestroyedAtItsEnd) {
 }
 
 TEST(Keys, ThereAreSoManyAndNoMore) {
-  testing::InheritedThreads threads({.threads = 1, .locks = 1, .words = Keys::words});
+  testing::MappedThreads threads({.threads = 1, .locks = 1, .words = Keys::words});
   Keys keys(threads[0], 0);
   std::uint32_t key = 0;
   for (std::uint32_t i = 0; i < Keys::most; ++i) ASSERT_EQ(keys.create(key, nullptr), 0);

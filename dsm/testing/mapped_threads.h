@@ -1,29 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: threads of a test, each with its InheritedMemory over the same words and locks.
+// Purpose: threads of a test, each with its MappedMemory over the same words and locks.
 //
-//   InheritedThreads threads({.threads = 4, .locks = 8, .words = 100});
+//   MappedThreads threads({.threads = 4, .locks = 8, .words = 100});
 //   threads.run([](ProgramMemory& memory) { ... });
 //
 // Thread safety: run() of one thread at a time.
 #pragma once
 
+#include <memory>
+#include <span>
 #include <thread>
 #include <vector>
 
-#include "dsm/memory/inherited_memory.h"
+#include "dsm/memory/mapped_memories.h"
 
 namespace tombolo::dsm::testing {
 
-class InheritedThreads {
+class MappedThreads {
  public:
-  explicit InheritedThreads(MemoryPlan plan)
-      : program_(std::size_t{1} << 20),
-        runtime_(InheritedMemory::take(plan).bytes / sizeof(Line)),
-        plan_(plan) {
-    plan_.at = program_;
+  explicit MappedThreads(MemoryPlan plan, const Observer& observer = {})
+      : program_(std::size_t{1} << 20) {
+    plan.at = program_;
+    const InheritedWords words(plan);
+    runtime_.resize(words.bytes() / sizeof(Line));
     for (Thread self = 0; self < plan.threads; ++self)
-      memories_.push_back(std::make_unique<InheritedMemory>(
-          self, plan_, reinterpret_cast<std::byte*>(runtime_.data())));
+      memories_.push_back(
+          words.enter(self, reinterpret_cast<std::byte*>(runtime_.data()), observer));
   }
 
   ProgramMemory& operator[](Thread thread) { return *memories_[thread]; }
@@ -41,8 +43,7 @@ class InheritedThreads {
   };
   std::vector<std::byte> program_;
   std::vector<Line> runtime_;  // zeros
-  MemoryPlan plan_;
-  std::vector<std::unique_ptr<InheritedMemory>> memories_;
+  std::vector<std::unique_ptr<ProgramMemory>> memories_;
 };
 
 }  // namespace tombolo::dsm::testing

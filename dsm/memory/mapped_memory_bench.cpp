@@ -11,7 +11,7 @@
 #include <benchmark/benchmark.h>
 
 #include "base/check.h"
-#include "dsm/testing/inherited_threads.h"
+#include "dsm/testing/mapped_threads.h"
 
 namespace tombolo::dsm {
 namespace {
@@ -23,7 +23,7 @@ constexpr MemoryPlan plan_of(Thread threads) {
 void must(const Status& status) { TOMBOLO_CHECK(status.ok(), "{}", status.message()); }
 
 void free_lock(benchmark::State& state) {
-  testing::InheritedThreads threads(plan_of(1));
+  testing::MappedThreads threads(plan_of(1));
   ProgramMemory& memory = threads[0];
   for (auto _ : state) {
     must(memory.acquire(3));
@@ -33,7 +33,7 @@ void free_lock(benchmark::State& state) {
 
 template <class Operation>
 void word(benchmark::State& state, Operation operation) {
-  testing::InheritedThreads threads(plan_of(1));
+  testing::MappedThreads threads(plan_of(1));
   ProgramMemory& memory = threads[0];
   std::uint64_t i = 0;
   for (auto _ : state) benchmark::DoNotOptimize(operation(memory, i++));
@@ -42,7 +42,7 @@ void word(benchmark::State& state, Operation operation) {
 void wanted_lock(benchmark::State& state) {
   constexpr int times = 2000;
   const auto number = static_cast<Thread>(state.range(0));
-  testing::InheritedThreads threads(plan_of(number));
+  testing::MappedThreads threads(plan_of(number));
   for (auto _ : state)
     threads.run([](ProgramMemory& memory) {
       for (int i = 0; i < times; ++i) {
@@ -55,7 +55,7 @@ void wanted_lock(benchmark::State& state) {
 
 void turns(benchmark::State& state) {
   constexpr std::uint64_t times = 500;
-  testing::InheritedThreads threads(plan_of(2));
+  testing::MappedThreads threads(plan_of(2));
   std::uint64_t first = 0;
   for (auto _ : state) {
     threads.run([first](ProgramMemory& memory) {
