@@ -18,6 +18,7 @@
 #include <cstring>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -34,25 +35,30 @@
 
 namespace tombolo::dsm {
 
+// Threads are interrupted under a protocol that polls; under the others no operation asks for it.
+template <bool polls>
+using InterruptsOf = std::conditional_t<polls, host::Interrupted, host::NotInterrupted>;
+
 template <Transport T, class S, template <class, class> class P>
-class PagedMemory final : public CoreMemory<typename T::Core> {
+class PagedMemory final : public CoreMemory<typename T::Core, InterruptsOf<P<T, S>::polls>> {
   using C = typename T::Core;
   using Protocol = P<T, S>;
+  using Base = CoreMemory<C, InterruptsOf<Protocol::polls>>;
   using RuntimeCall = typename S::RuntimeCall;
   using Clock = UnfinishedInstruction::Clock;
   static_assert(ConsistencyProtocol<Protocol>);
-  using CoreMemory<C>::core;
+  using Base::core;
 
  public:
   struct Layout {
-    typename CoreMemory<C>::WordLayout words;
+    typename Base::WordLayout words;
     typename T::Layout transport;
     typename Protocol::Layout protocol;
     std::size_t sync_bytes = 0;
   };
   static Layout take(const Shape& shape, WordIndex words) {
     machine::SyncLayout layout(C::reserved_sync_bytes(shape.cores()));
-    Layout taken{.words = CoreMemory<C>::take_words(layout, shape, words),
+    Layout taken{.words = Base::take_words(layout, shape, words),
                  .transport = T::take(layout, shape),
                  .protocol = Protocol::take(layout, shape)};
     taken.sync_bytes = layout.bytes();
@@ -63,7 +69,7 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
   // under the rules of MissHandler, and ends the process; null: the handler's own way.
   PagedMemory(machine::AttachmentOf<C> attachment, const Layout& layout, const Shape& shape,
               std::unique_ptr<S> store, void (*give_up)(const Status&), const Observer& observer)
-      : CoreMemory<C>(std::move(attachment), layout.words),
+      : Base(std::move(attachment), layout.words),
         shape_(shape),
         transport_(core(), layout.transport, shape_),
         store_(std::move(store)),
@@ -74,6 +80,7 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
         waited_(observer) {
     if constexpr (requires { transport_.observe(observer_); }) transport_.observe(observer_);
     store_->on_miss(misses_);
+    if constexpr (Protocol::polls) this->interrupts().by(answers_);
   }
   ~PagedMemory() override {
     if (interrupter_ != nullptr) host::leave_interrupts();
@@ -83,7 +90,6 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
   static constexpr bool interrupted = Protocol::polls;
   // `interrupter` reaches the other threads, and this one is interrupted from now on. Errors: io.
   Status interrupt_by(std::unique_ptr<Interrupter> interrupter) requires(interrupted) {
-    this->interrupted_by(answers_);
     interrupter_ = std::move(interrupter);
     protocol_.interrupt_by(*interrupter_);
     return host::catch_interrupts(answers_);
@@ -96,7 +102,7 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
     const std::uint64_t size = memory().size();
     const std::uint64_t at = offset_of(address);
     if (at >= size) return;
-    const Closed closed(gate());
+    const Closed closed(this->interrupts());
     const std::uint64_t end = at + std::min<std::uint64_t>(bytes, size - at);
     for (std::uint64_t next = at; next < end;) {
       const std::uint64_t page_end = (next / shape_.page_bytes + 1) * shape_.page_bytes;
@@ -187,7 +193,7 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
       const Call call(*this);
       TOMBOLO_TRY(protocol_.poll());
     }
-    return CoreMemory<C>::pause();
+    return Base::pause();
   }
   Status close() override {
     const Call call(*this);
@@ -220,18 +226,16 @@ class PagedMemory final : public CoreMemory<typename T::Core> {
     runtime::Counter& writes_ = runtime::counters().counter("dsm_write_faults");
   };
 
-  using Closed = host::InterruptGate::Closed;
+  using Closed = typename InterruptsOf<Protocol::polls>::Closed;
   // A call of the runtime.
   class Call {
    public:
-    explicit Call(PagedMemory& memory) : closed_(memory.gate()), call_(*memory.store_) {}
+    explicit Call(PagedMemory& memory) : closed_(memory.interrupts()), call_(*memory.store_) {}
 
    private:
     Closed closed_;  // until the view is as it is to be
     RuntimeCall call_;
   };
-  host::InterruptGate* gate() { return Protocol::polls ? &answers_ : nullptr; }
-
   class Answers final : public host::InterruptGate {
    public:
     explicit Answers(PagedMemory& memory) : memory_(memory) {}

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <concepts>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -17,7 +18,9 @@
 #include <vector>
 
 #include "backends/coherent/coherent.h"
+#include "dsm/pages/fault_pages.h"
 #include "dsm/protocol/page_store.h"
+#include "dsm/protocol/release.h"
 #include "dsm/transport/core_transport.h"
 #include "machine/testing/ensemble.h"
 #include "machine/testing/forwarding.h"
@@ -141,6 +144,12 @@ class HookedCore : public machine::testing::Forwarding<coherent::Core> {
     return Base::load(word);
   }
 };
+
+// Threads under a protocol that does not poll look at no gate in their operations on words.
+static_assert(std::derived_from<PagedMemory<CoreTransport<HookedCore>, FaultPages, Release>,
+                                CoreMemory<HookedCore, host::NotInterrupted>>);
+static_assert(std::derived_from<PagedMemory<CoreTransport<HookedCore>, Store, Noting>,
+                                CoreMemory<HookedCore, host::Interrupted>>);
 
 class Nothing final : public Interrupter {
  public:

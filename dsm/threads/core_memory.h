@@ -5,14 +5,16 @@
 // Invariants: DCM1 word i lies at home i mod homes, so that no home has all of them.
 //             DCM2 a fence follows each store of a word: a load of another word does not overtake
 //                  it (DPM2, R3).
-//             DCM3 the thread's signal handler may use the core as well (interrupted_by()), but not
-//                  amid an operation of the thread. A pause that is longer than others may have to
-//                  wait for an answer is a sleep, which the handler ends.
+//             DCM3 the signal handler of a thread that is interrupted may use the core as well, but
+//                  not amid an operation of the thread. A pause that is longer than others may have
+//                  to wait for an answer is a sleep, which the handler ends. An operation of a
+//                  thread that is not interrupted looks at no gate.
 // Memory: 8 bytes for each word.
 // Thread safety: one thread for each object.
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <utility>
 
 #include "base/check.h"
@@ -23,7 +25,9 @@
 
 namespace tombolo::dsm {
 
-template <machine::Core C>
+// `Interrupts`: host::Interrupted of a thread that answers others by interrupts, which is why only
+// the memory of a protocol that polls pays for it.
+template <machine::Core C, class Interrupts = host::NotInterrupted>
 class CoreMemory : public ProgramMemory {
  public:
   struct WordLayout {
@@ -54,47 +58,44 @@ class CoreMemory : public ProgramMemory {
 
   WordIndex words() const final { return layout_.words; }
   std::uint64_t load(WordIndex word) final {
-    const Closed closed(gate_);
+    const Closed closed(interrupts_);
     return core_.load(place(word));
   }
   void store(WordIndex word, std::uint64_t value) final {
-    const Closed closed(gate_);
+    const Closed closed(interrupts_);
     core_.store(place(word), value);
     core_.fence();  // DCM2
   }
   std::uint64_t exchange(WordIndex word, std::uint64_t value) final {
-    const Closed closed(gate_);
+    const Closed closed(interrupts_);
     return core_.exchange(place(word), value);
   }
   std::uint64_t fetch_add(WordIndex word, std::uint64_t value) final {
-    const Closed closed(gate_);
+    const Closed closed(interrupts_);
     return core_.fetch_add(place(word), value);
   }
   std::uint64_t compare_exchange(WordIndex word, std::uint64_t expected,
                                  std::uint64_t desired) final {
-    const Closed closed(gate_);
+    const Closed closed(interrupts_);
     return core_.compare_exchange(place(word), expected, desired);
   }
 
   Status pause() override {
     const std::uint64_t ns = next_pause_ns();
-    const std::uint64_t deaf = gate_ == nullptr ? ns : std::min(ns, longest_deaf_ns);
-    {
-      const Closed closed(gate_);
-      TOMBOLO_TRY(core_.pause(deaf));
-    }
-    if (ns != deaf) gate_->sleep(ns - deaf);
-    return {};
+    if constexpr (std::same_as<Interrupts, host::Interrupted>)
+      return pause_and_sleep(ns);
+    else
+      return core_.pause(ns);
   }
   void paused_enough() final { waited_ns_ = 0; }
 
  protected:
   C& core() { return core_; }
-  // Interrupts use the core, too: it is used with the gate closed from now on.
-  void interrupted_by(host::InterruptGate& gate) { gate_ = &gate; }
+  // The core is used in closed parts of these.
+  Interrupts& interrupts() { return interrupts_; }
 
  private:
-  using Closed = host::InterruptGate::Closed;
+  using Closed = typename Interrupts::Closed;
 
   static constexpr std::uint64_t stream_of_waits = 0x7761697473;
   static constexpr std::uint64_t first_pause_ns = 100;
@@ -115,6 +116,16 @@ class CoreMemory : public ProgramMemory {
     return drawn;
   }
 
+  Status pause_and_sleep(std::uint64_t ns) {
+    const std::uint64_t deaf = std::min(ns, longest_deaf_ns);
+    {
+      const Closed closed(interrupts_);
+      TOMBOLO_TRY(core_.pause(deaf));
+    }
+    if (ns != deaf) interrupts_.gate().sleep(ns - deaf);
+    return {};
+  }
+
   typename C::Word place(WordIndex word) {
     TOMBOLO_CHECK(word < layout_.words, "word {} is past the {} words of the program", word,
                   layout_.words);
@@ -126,7 +137,7 @@ class CoreMemory : public ProgramMemory {
   WordLayout layout_;
   Random random_;
   std::uint64_t waited_ns_ = 0;  // in the pauses of this wait
-  host::InterruptGate* gate_ = nullptr;
+  [[no_unique_address]] Interrupts interrupts_;
 };
 
 }  // namespace tombolo::dsm

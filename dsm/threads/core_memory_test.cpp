@@ -65,11 +65,13 @@ class NotingCore : public machine::testing::Forwarding<coherent::Core> {
   }
 };
 
-class Words final : public CoreMemory<NotingCore> {
+template <class Interrupts>
+class WordsOf final : public CoreMemory<NotingCore, Interrupts> {
  public:
-  using CoreMemory::core;
-  using CoreMemory::CoreMemory;
-  using CoreMemory::interrupted_by;
+  using Base = CoreMemory<NotingCore, Interrupts>;
+  using Base::Base;
+  using Base::core;
+  using Base::interrupts;
   std::span<std::byte> memory() const override { return {}; }
   std::size_t page_bytes() const override { return 0; }
   void record(const void*, std::size_t) override {}
@@ -78,28 +80,32 @@ class Words final : public CoreMemory<NotingCore> {
   Status try_acquire(Lock, bool&) override { return {}; }
   Status release(Lock) override { return {}; }
   Status barrier() override { return {}; }
-  Status reduce(std::uint64_t&, Combine) override { return {}; }
+  Status reduce(std::uint64_t&, ProgramMemory::Combine) override { return {}; }
   Status close() override { return {}; }
 };
 
+using Words = WordsOf<host::NotInterrupted>;
+
 // Thread 1 of the program.
-struct OneThread {
-  OneThread(const Shape& shape, WordIndex words) {
+template <class Interrupts>
+struct OneThreadOf {
+  OneThreadOf(const Shape& shape, WordIndex words) {
     machine::SyncLayout layout(NotingCore::reserved_sync_bytes(shape.cores()));
-    const auto taken = Words::take_words(layout, shape, words);
+    const auto taken = WordsOf<Interrupts>::take_words(layout, shape, words);
     first = taken.at;
     end = layout.bytes();
     host = std::make_unique<machine::testing::Host<NotingCore>>(machine::testing::EnsembleShape{
         .cores = shape.cores(), .sync_bytes = end, .data_bytes = 64});
-    memory = std::make_unique<Words>(host->attachment(1), taken);
+    memory = std::make_unique<WordsOf<Interrupts>>(host->attachment(1), taken);
   }
   NotingCore& core() { return memory->core(); }
 
   machine::Offset first = 0;
   std::size_t end = 0;
   std::unique_ptr<machine::testing::Host<NotingCore>> host;
-  std::unique_ptr<Words> memory;
+  std::unique_ptr<WordsOf<Interrupts>> memory;
 };
+using OneThread = OneThreadOf<host::NotInterrupted>;
 
 // DCM1: no two have one place, and each is within the memory that was taken.
 void expect_spread(const Shape& shape, Thread first_home, Thread homes) {
@@ -200,45 +206,49 @@ class Noted final : public host::InterruptGate {
   Calls& calls_;
 };
 
+struct Answering : OneThreadOf<host::Interrupted> {
+  Answering() : OneThreadOf({.threads = 2}, 4) { memory->interrupts().by(gate); }
+  Noted gate{core().calls};
+};
+
+// DCM3: its operations have none to look at.
+TEST(CoreMemory, AThreadThatIsNotInterruptedHasNoGate) {
+  EXPECT_EQ(sizeof(Words) + sizeof(host::InterruptGate*), sizeof(WordsOf<host::Interrupted>));
+}
+
 // DCM3: InterruptGate::sleep() stops a program that sleeps with the gate closed.
 TEST(CoreMemory, AThreadThatAnswersIsDeafForShortTimesAndSleepsTheRest) {
   constexpr int times = 160;
   constexpr std::uint64_t longest_deaf_ns = 20'000;
   // Draws the same lengths, and has no interrupts.
   OneThread other({.threads = 2}, 4);
-  OneThread one({.threads = 2}, 4);
-  Noted gate(one.core().calls);
-  one.memory->interrupted_by(gate);
+  Answering one;
   for (int i = 0; i < times; ++i) {
     ASSERT_TRUE(other.memory->pause().ok());
-    gate.sleeps.clear();
+    one.gate.sleeps.clear();
     ASSERT_TRUE(one.memory->pause().ok());
     const std::uint64_t whole = other.core().pauses.back();
     const std::uint64_t deaf = one.core().pauses.back();
     EXPECT_EQ(deaf, std::min(whole, longest_deaf_ns));
-    EXPECT_EQ(gate.sleeps, whole == deaf ? Sleeps{} : Sleeps{whole - deaf});
+    EXPECT_EQ(one.gate.sleeps, whole == deaf ? Sleeps{} : Sleeps{whole - deaf});
   }
   EXPECT_EQ(one.core().pauses.size(), static_cast<std::size_t>(times)) << "all live, it has looked";
-  EXPECT_FALSE(gate.sleeps.empty());
+  EXPECT_FALSE(one.gate.sleeps.empty());
 }
 
 TEST(CoreMemory, AThreadThatAnswersDoesNotSleepWhenAPeerHasDied) {
-  OneThread one({.threads = 2}, 4);
-  Noted gate(one.core().calls);
-  one.memory->interrupted_by(gate);
+  Answering one;
   one.core().fails = true;
   for (int i = 0; i < 160; ++i) EXPECT_EQ(one.memory->pause().message(), "no");
-  EXPECT_TRUE(gate.sleeps.empty());
+  EXPECT_TRUE(one.gate.sleeps.empty());
 }
 
 // DCM3
 TEST(CoreMemory, InterruptsAreServedBetweenOperations) {
-  OneThread one({.threads = 2}, 4);
-  Words& memory = *one.memory;
+  Answering one;
+  auto& memory = *one.memory;
   Calls& calls = one.core().calls;
-  Noted gate(calls);
-  ASSERT_TRUE(host::catch_interrupts(gate).ok());
-  memory.interrupted_by(gate);
+  ASSERT_TRUE(host::catch_interrupts(one.gate).ok());
   host::PeerInterrupts self({host::process_named(getpid())});
   one.core().during = [&] {
     self.interrupt(0);

@@ -9,6 +9,9 @@
 //     ...
 //   }
 //
+// A class that is used by threads of both kinds has Interrupted or NotInterrupted as a parameter:
+// a thread that nothing interrupts runs no code for closed parts.
+//
 // Invariants: HIG1 serve() is not called within itself or a closed part, and once at least after
 //                  the last interrupt: one that comes meanwhile is noted, and served at the end.
 //             HIG2 a thread sleeps with its gate open: an interrupt is served at once, and ends the
@@ -31,20 +34,16 @@ class InterruptGate {
   InterruptGate(const InterruptGate&) = delete;
   InterruptGate& operator=(const InterruptGate&) = delete;
 
-  // May be nested. A null gate has nothing to close.
+  // May be nested.
   class Closed {
    public:
-    explicit Closed(InterruptGate* gate) : gate_(gate) {
-      if (gate_ != nullptr) gate_->close();
-    }
-    ~Closed() {
-      if (gate_ != nullptr) gate_->open();
-    }
+    explicit Closed(InterruptGate& gate) : gate_(gate) { gate_.close(); }
+    ~Closed() { gate_.open(); }
     Closed(const Closed&) = delete;
     Closed& operator=(const Closed&) = delete;
 
    private:
-    InterruptGate* gate_;
+    InterruptGate& gate_;
   };
 
   // For so long, or until an interrupt has been served (HIG2). Not in a closed part.
@@ -103,6 +102,27 @@ class InterruptGate {
 
   std::atomic<int> depth_{0};
   std::atomic<bool> noted_{false};
+};
+
+// The thread is interrupted, by the gate that by() has named before the first closed part.
+class Interrupted {
+ public:
+  class Closed : public InterruptGate::Closed {
+   public:
+    explicit Closed(const Interrupted& interrupts) : InterruptGate::Closed(interrupts.gate()) {}
+  };
+
+  void by(InterruptGate& gate) { gate_ = &gate; }
+  InterruptGate& gate() const { return *gate_; }
+
+ private:
+  InterruptGate* gate_ = nullptr;
+};
+
+struct NotInterrupted {
+  struct Closed {
+    explicit Closed(NotInterrupted /*interrupts*/) {}
+  };
 };
 
 }  // namespace tombolo::host

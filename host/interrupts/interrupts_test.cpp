@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <functional>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -52,16 +53,16 @@ TEST(InterruptGate, ServesAtOnceWhereItIsOpen) {
 TEST(InterruptGate, ServesAtTheEndOfTheOutermostClosedPart) {
   Counting gate;
   {
-    const InterruptGate::Closed outer(&gate);
+    const InterruptGate::Closed outer(gate);
     {
-      const InterruptGate::Closed inner(&gate);
+      const InterruptGate::Closed inner(gate);
       gate.arrive(5);
       gate.arrive(6);
     }
     EXPECT_EQ(gate.served, Served{});
   }
   EXPECT_EQ(gate.served, Served{0}) << "both as one";
-  { const InterruptGate::Closed later(&gate); }
+  { const InterruptGate::Closed later(gate); }
   EXPECT_EQ(gate.served, Served{0}) << "once";
 }
 
@@ -74,11 +75,11 @@ TEST(InterruptGate, ServesNoneWithinAnother) {
   gate.arrive(5);
   EXPECT_EQ(gate.served, (Served{5, 0}));
   gate.during = [&] {
-    { const InterruptGate::Closed inner(&gate); }
+    { const InterruptGate::Closed inner(gate); }
     gate.arrive(8);
   };
   {
-    const InterruptGate::Closed closed(&gate);
+    const InterruptGate::Closed closed(gate);
     gate.arrive(7);
   }
   EXPECT_EQ(gate.served, (Served{5, 0, 0, 0}));
@@ -88,7 +89,7 @@ TEST(InterruptGate, IsOpenInASleep) {
   Counting gate;
   EXPECT_DEATH(
       {
-        const InterruptGate::Closed closed(&gate);
+        const InterruptGate::Closed closed(gate);
         gate.sleep(1);
       },
       "sleeps with its gate closed");
@@ -121,7 +122,12 @@ TEST(InterruptGate, IsServedInASleepAndEndsIt) {
   EXPECT_TRUE(gate.served);
 }
 
-TEST(InterruptGate, MayBeNull) { const InterruptGate::Closed nothing(nullptr); }
+// No gate is there at run time, and none is asked for.
+TEST(NotInterrupted, NeedsNoMemory) {
+  EXPECT_TRUE(std::is_empty_v<NotInterrupted>);
+  EXPECT_TRUE(std::is_empty_v<NotInterrupted::Closed>);
+  EXPECT_TRUE(std::is_trivially_destructible_v<NotInterrupted::Closed>);
+}
 
 // ---- Signals ------------------------------------------------------------------------------------
 
