@@ -47,16 +47,6 @@ class CpuTest : public ::testing::Test {
   const Parameters repaired_ = chip_named("scc-repaired");
 };
 
-TEST_F(CpuTest, PageBitsNameTheTypes) {
-  EXPECT_EQ(type_of({}), dcm);
-  EXPECT_EQ(type_of({.pwt = true}), dcm_wt);
-  EXPECT_EQ(type_of({.pcd = true}), ncm);
-  EXPECT_EQ(type_of({.pcd = true, .pwt = true}), ncm);
-  EXPECT_EQ(type_of({.pcd = true, .pmb = true}), ncm_wcb);
-  EXPECT_EQ(type_of({.pmb = true}), mpbt_wb);
-  EXPECT_EQ(type_of({.pwt = true, .pmb = true}), mpbt_wt);
-}
-
 // A line that was read stays as it was; uncached reads see memory.
 TEST_F(CpuTest, CachedReadsGoStale) {
   for (const MemoryType type : {dcm, mpbt_wb, ncm}) {

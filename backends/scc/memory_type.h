@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Purpose: the memory types of the SCC (000 section 2.2.4): the meaning of the bits of a page table
-// entry for loads and stores, and a place in a core's physical memory together with its type.
+// Purpose: the memory types of the SCC (000 section 2.2.4): the meaning of each for loads and
+// stores, and a place in a core's physical memory together with its type. The bits by which a page
+// table entry names its type are in experiments/memory/page_bits.h.
 // Thread safety: values.
 #pragma once
 
@@ -13,14 +14,6 @@ namespace tombolo::scc {
 
 using simulator::Address;
 
-// Bits of a page table entry. PCD disables the caches, PWT makes L1 write-through (not L2, which
-// cannot), PMB keeps the page out of L2, marks its lines in L1 and combines its writes.
-struct PageBits {
-  bool pcd = false;
-  bool pwt = false;
-  bool pmb = false;
-};
-
 enum class MemoryType : std::uint8_t {
   dcm,      // definitely cacheable: L1 and L2, write-back
   dcm_wt,   // L1 write-through, L2 write-back: of no use (000 section 2.2.4)
@@ -30,12 +23,6 @@ enum class MemoryType : std::uint8_t {
   mpbt_wt,  // L1 only, write-through; writes are combined
   wt,       // L1 and L2, write-through, writes combined: only on a chip with guaranteed commit
 };
-
-constexpr MemoryType type_of(PageBits bits) {
-  if (bits.pcd) return bits.pmb ? MemoryType::ncm_wcb : MemoryType::ncm;  // PWT has no meaning
-  if (bits.pmb) return bits.pwt ? MemoryType::mpbt_wt : MemoryType::mpbt_wb;
-  return bits.pwt ? MemoryType::dcm_wt : MemoryType::dcm;
-}
 
 constexpr std::string_view name_of(MemoryType type) {
   constexpr std::string_view names[] = {"DCM",     "DCM-WT",  "NCM", "NCM-WCB",

@@ -2,23 +2,19 @@
 #include "experiments/memory/memory.h"
 
 #include "backends/scc/chip.h"
-#include "backends/scc/copy_core.h"
 #include "backends/scc/cpu.h"
 #include "base/random.h"
+#include "experiments/common/copy_core.h"
 #include "experiments/common/measure.h"
 #include "experiments/common/rckmpi_series.h"
+#include "experiments/memory/page_bits.h"
 
 namespace tombolo::experiments {
 namespace {
 
 using scc::Chip;
-using scc::CopyClient;
-using scc::CopyCommand;
-using scc::CopyCore;
-using scc::CopyMethod;
 using scc::Cpu;
 using scc::MemoryType;
-using scc::PageBits;
 using scc::View;
 using simulator::Address;
 using simulator::CoreId;
@@ -206,7 +202,7 @@ constexpr std::uint32_t copy_cores[] = {2, 4, 12, 14};
 // The memory of core 0 is copied in equal parts, one for each copy core.
 Duration copy_in_parts(Cpu& cpu, CopyCommand command, std::uint32_t cores) {
   CopyClient client(cpu);
-  std::vector<scc::Ticket> tickets;
+  std::vector<Ticket> tickets;
   const Time begin = cpu.now();
   const std::uint32_t part = command.bytes / cores;
   for (std::uint32_t i = 0; i < cores; ++i) {
@@ -216,7 +212,7 @@ Duration copy_in_parts(Cpu& cpu, CopyCommand command, std::uint32_t cores) {
     one.to.offset += std::uint64_t{i} * part;
     tickets.push_back(client.submit(CoreId(copy_cores[i]), one));
   }
-  for (const scc::Ticket& ticket : tickets) client.wait(ticket);
+  for (const Ticket& ticket : tickets) client.wait(ticket);
   return cpu.now() - begin;
 }
 

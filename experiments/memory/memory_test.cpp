@@ -7,6 +7,7 @@
 #include "backends/scc/cpu.h"
 #include "experiments/common/measure.h"
 #include "experiments/common/testing.h"
+#include "experiments/memory/page_bits.h"
 
 namespace tombolo::experiments {
 namespace {
@@ -111,6 +112,17 @@ TEST_F(Memory, ARowIsOfItsTypeAndAccess) {
         << c.series;
     EXPECT_EQ(rows_.at(c.series, in_l1).unit, "MiB/s");
   }
+}
+
+TEST(PageBits, NameTheTypes) {
+  using enum scc::MemoryType;
+  EXPECT_EQ(type_of({}), dcm);
+  EXPECT_EQ(type_of({.pwt = true}), dcm_wt);
+  EXPECT_EQ(type_of({.pcd = true}), ncm);
+  EXPECT_EQ(type_of({.pcd = true, .pwt = true}), ncm);
+  EXPECT_EQ(type_of({.pcd = true, .pmb = true}), ncm_wcb);
+  EXPECT_EQ(type_of({.pmb = true}), mpbt_wb);
+  EXPECT_EQ(type_of({.pwt = true, .pmb = true}), mpbt_wt);
 }
 
 // The bits of a page: PMB bypasses the second level, PCD all caches, PWT with its erratum too.

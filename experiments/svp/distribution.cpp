@@ -340,7 +340,7 @@ Status Distribution::run(const Program& master, simulator::RunResult* result) {
     });
   }
   for (const CoreId core : shape_.copy_cores)
-    chip_.start(core, [](scc::Cpu& cpu) { scc::CopyCore(cpu).serve(); });
+    chip_.start(core, [](scc::Cpu& cpu) { CopyCore(cpu).serve(); });
   const simulator::RunResult ran = chip_.run();
   if (result != nullptr) *result = ran;
   return failure_.ok() ? ran.status : failure_;

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "backends/scc/copy_core.h"
+#include "experiments/common/copy_core.h"
 
 namespace tombolo::experiments {
 
@@ -20,9 +20,8 @@ struct CoreMemory {
 };
 
 // A command for each copy core that gets a part; the copy is over when all of them are done.
-std::vector<scc::Ticket> submit_divided(scc::Cpu& cpu,
-                                        std::span<const simulator::CoreId> copy_cores,
-                                        const CoreMemory& from, const CoreMemory& to,
-                                        std::uint64_t bytes);
+std::vector<Ticket> submit_divided(scc::Cpu& cpu, std::span<const simulator::CoreId> copy_cores,
+                                   const CoreMemory& from, const CoreMemory& to,
+                                   std::uint64_t bytes);
 
 }  // namespace tombolo::experiments

@@ -71,14 +71,14 @@ void SharedMemory::copy_by_cores(CoreId owner, Address from, View to, std::uint6
   scc::Cpu& cpu = system_.cpu();
   // Dirty lines of this array would overwrite the bytes that come, and clean ones hide them.
   if (care_.refresh) flush();
-  scc::CopyClient client(cpu);
-  for (const scc::Ticket& ticket :
+  CopyClient client(cpu);
+  for (const Ticket& ticket :
        submit_divided(cpu, copy_cores_, {owner, from}, {cpu.id(), to.first}, bytes))
     client.wait(ticket);
 }
 
 void SharedMemory::stop_copy_cores() {
-  for (const CoreId core : copy_cores_) scc::CopyClient(system_.cpu()).stop(core);
+  for (const CoreId core : copy_cores_) CopyClient(system_.cpu()).stop(core);
 }
 
 }  // namespace tombolo::experiments

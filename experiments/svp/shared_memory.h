@@ -17,7 +17,7 @@
 
 #include <vector>
 
-#include "backends/scc/copy_core.h"
+#include "experiments/common/copy_core.h"
 #include "experiments/svp/linux.h"
 
 namespace tombolo::experiments {

@@ -40,7 +40,7 @@ class SharedMemoryTest : public ::testing::Test {
       here.stop(here.cpu());
       there.stop(here.cpu());
     });
-    if (with_copy_cores) chip.start(copier, [](scc::Cpu& cpu) { scc::CopyCore(cpu).serve(); });
+    if (with_copy_cores) chip.start(copier, [](scc::Cpu& cpu) { CopyCore(cpu).serve(); });
     const simulator::RunResult result = chip.run();
     EXPECT_TRUE(result.status.ok()) << result.status.message();
     return wrong_;

@@ -23,11 +23,10 @@ void ChipEngine::flush() {
 }
 
 Status ChipEngine::copy(const CoreMemory& from, const CoreMemory& to, std::size_t bytes) {
-  const std::vector<scc::Ticket> tickets = submit_divided(cpu_, copy_cores_, from, to, bytes);
+  const std::vector<Ticket> tickets = submit_divided(cpu_, copy_cores_, from, to, bytes);
   const auto done = [&] {
-    return std::ranges::all_of(tickets, [this](const scc::Ticket& ticket) {
-      return scc::CopyClient(cpu_).is_done(ticket);
-    });
+    return std::ranges::all_of(
+        tickets, [this](const Ticket& ticket) { return CopyClient(cpu_).is_done(ticket); });
   };
   return wait_(done) ? Status() : Status::stopped("the run has been ended");
 }

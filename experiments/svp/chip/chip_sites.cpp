@@ -18,7 +18,7 @@ namespace {
 // Behind the copy cores' part of a buffer, where there are some.
 std::uint64_t message_data(const scc::Chip& chip, const ChipSitesShape& shape) {
   constexpr std::uint64_t line_bytes = 32;
-  return shape.copy_cores.empty() ? line_bytes : scc::CopyClient::buffer_bytes(chip);
+  return shape.copy_cores.empty() ? line_bytes : CopyClient::buffer_bytes(chip);
 }
 
 // A fibre waits there for its core. Physical addresses are smaller, so no program stores there.
@@ -173,7 +173,7 @@ void ChipSite::run(const std::function<void(ChipSite&)>* creator) {
   fibres_[0].core = &cpu_.fibre();
   if (creator != nullptr) {
     (*creator)(*this);
-    for (const CoreId core : all_.shape_.copy_cores) scc::CopyClient(cpu_).stop(core);
+    for (const CoreId core : all_.shape_.copy_cores) CopyClient(cpu_).stop(core);
     cpu_.fibre().await_turn();
     all_.done_ = true;
   }
@@ -358,7 +358,7 @@ simulator::RunResult ChipSites::run(const std::function<void(ChipSite&)>& creato
     of_fibres_.push_back(site.get());
   }
   for (const CoreId core : shape_.copy_cores) {
-    chip_.start(core, [](scc::Cpu& cpu) { scc::CopyCore(cpu).serve(); });
+    chip_.start(core, [](scc::Cpu& cpu) { CopyCore(cpu).serve(); });
     of_fibres_.push_back(nullptr);
   }
   TOMBOLO_CHECK(chip_.simulation().cores() == of_fibres_.size(), "sites: other programs run");

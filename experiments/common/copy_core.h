@@ -38,7 +38,7 @@
 
 #include "backends/scc/cpu.h"
 
-namespace tombolo::scc {
+namespace tombolo::experiments {
 
 // A byte of main memory, the same for every core: a controller, and an offset in its memory.
 struct SystemAddress {
@@ -47,7 +47,7 @@ struct SystemAddress {
 };
 
 // Where a physical address of a core lies. It must be main memory.
-SystemAddress system_address(Chip& chip, CoreId core, Address physical);
+SystemAddress system_address(scc::Chip& chip, simulator::CoreId core, simulator::Address physical);
 
 enum class CopyMethod : std::uint32_t { stop, memcpy, lut };
 
@@ -60,35 +60,35 @@ struct CopyCommand {
 
 // A command that was sent.
 struct Ticket {
-  CoreId copy_core{0};
+  simulator::CoreId copy_core{0};
   std::uint64_t number = 0;  // among those of the copy core, from 1
 };
 
 class CopyClient {
  public:
-  explicit CopyClient(Cpu& cpu) : cpu_(cpu) {}
+  explicit CopyClient(scc::Cpu& cpu) : cpu_(cpu) {}
 
   // Waits while the circular buffer is full. `notify` hears when it is done.
-  Ticket submit(CoreId copy_core, const CopyCommand& command, CoreId notify);
-  Ticket submit(CoreId copy_core, const CopyCommand& command) {
+  Ticket submit(simulator::CoreId copy_core, const CopyCommand& command, simulator::CoreId notify);
+  Ticket submit(simulator::CoreId copy_core, const CopyCommand& command) {
     return submit(copy_core, command, cpu_.id());
   }
   // On the core that hears of it.
   bool is_done(const Ticket& ticket);
   void wait(const Ticket& ticket);
   // Lets the copy core's program end when it has done the commands before.
-  void stop(CoreId copy_core) { submit(copy_core, {.method = CopyMethod::stop}); }
+  void stop(simulator::CoreId copy_core) { submit(copy_core, {.method = CopyMethod::stop}); }
 
   // The first bytes of each core's buffer, which are copy cores' and their senders'.
-  static std::uint64_t buffer_bytes(const Chip& chip);
+  static std::uint64_t buffer_bytes(const scc::Chip& chip);
 
  private:
-  Cpu& cpu_;
+  scc::Cpu& cpu_;
 };
 
 class CopyCore {
  public:
-  explicit CopyCore(Cpu& cpu) : cpu_(cpu) {}
+  explicit CopyCore(scc::Cpu& cpu) : cpu_(cpu) {}
 
   // Takes commands until one says stop.
   void serve();
@@ -99,13 +99,13 @@ class CopyCore {
   void copy_by_lut(SystemAddress from, SystemAddress to, std::uint64_t bytes);
 
  private:
-  Address map(std::uint32_t which, SystemAddress to);
+  simulator::Address map(std::uint32_t which, SystemAddress to);
   void memcpy_part(SystemAddress from, SystemAddress to, std::uint64_t bytes);
   void lut_block(std::uint32_t which, SystemAddress from, SystemAddress to, std::uint64_t bytes);
 
-  Cpu& cpu_;
+  scc::Cpu& cpu_;
   std::uint64_t done_ = 0;
   bool emptied_ = false;  // L2, of its lines from before this core became a copy core
 };
 
-}  // namespace tombolo::scc
+}  // namespace tombolo::experiments

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copy cores move the bytes that they are told to, and no others.
-#include "backends/scc/copy_core.h"
+#include "experiments/common/copy_core.h"
 
 #include <gtest/gtest.h>
 
@@ -9,12 +9,17 @@
 
 #include "base/random.h"
 
-namespace tombolo::scc {
+namespace tombolo::experiments {
 namespace {
 
-Parameters parameters() {
-  Parameters p;
-  EXPECT_TRUE(find_parameters("scc", &p).ok());
+using scc::Chip;
+using scc::Cpu;
+using simulator::Address;
+using simulator::CoreId;
+
+scc::Parameters parameters() {
+  scc::Parameters p;
+  EXPECT_TRUE(scc::find_parameters("scc", &p).ok());
   return p;
 }
 
@@ -178,4 +183,4 @@ TEST_F(CopyCoreTest, EqualRunsTakeEqualTimes) {
 }
 
 }  // namespace
-}  // namespace tombolo::scc
+}  // namespace tombolo::experiments

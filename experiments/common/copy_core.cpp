@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/scc/copy_core.h"
+#include "experiments/common/copy_core.h"
 
 #include <algorithm>
 
-namespace tombolo::scc {
+namespace tombolo::experiments {
+
+using scc::Chip;
+using scc::DeviceKind;
+using scc::MemoryType;
+using scc::View;
+using simulator::Address;
+using simulator::CoreId;
+
 namespace {
 
 constexpr std::uint64_t line_size = 32;
@@ -58,7 +66,7 @@ std::uint64_t room(SystemAddress a, std::uint64_t part) { return part - a.offset
 }  // namespace
 
 SystemAddress system_address(Chip& chip, CoreId core, Address physical) {
-  const Target target = chip.resolve(core, physical);
+  const scc::Target target = chip.resolve(core, physical);
   TOMBOLO_CHECK(target.kind == DeviceKind::dram,
                 "core {}: physical address {:#x} is no main memory", core.index(), physical.byte());
   return {target.number, target.offset};
@@ -209,4 +217,4 @@ void CopyCore::copy_by_lut(SystemAddress from, SystemAddress to, std::uint64_t b
   cpu_.flush_l2();  // CC2
 }
 
-}  // namespace tombolo::scc
+}  // namespace tombolo::experiments
