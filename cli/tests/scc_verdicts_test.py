@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from tombolo import paths
+from tombolo.commands import scc as commands
 from tombolo.errors import UserError
-from tombolo.scc import catalogue, chips, draw, native, verdicts
+from tombolo.scc import catalogue, chips, draw, native, page, verdicts
 from tombolo.scc.catalogue import Axis, Catalogue, Claim, Experiment, Figure, Number, Reason, Series
 from tombolo.scc.page import Section
 from tombolo.scc.verdicts import Measured, Verdict
@@ -169,6 +170,18 @@ def test_a_number_by_which_a_parameter_was_chosen_is_no_evidence(tmp_path: Path)
     values = measured(experiment, a={1: 1.0, 2: 2.0, 3: 9.0})
     section = Section(experiment, deviations=verdicts.deviations(Catalogue(), experiment, values))
     assert section.summary.startswith("1 of 2 independent numbers within 25%, 1 more are none")
+
+
+@pytest.mark.parametrize(("many", "everything", "shown"), [(False, False, 3), (True, False, 2), (True, True, 3)])
+def test_many_numbers_are_a_summary_and_the_bad_ones_unless_all_are_wanted(
+    many: bool, everything: bool, shown: int
+) -> None:
+    numbers = tuple(Number("a", x, 1.0, "s", True) for x in (1, 2, 3))
+    experiment = Experiment("e", "E", (FIGURE,), numbers, many_numbers=many)
+    values = measured(experiment, a={1: 1.0, 2: 9.0, 3: 1.0})
+    section = Section(experiment, deviations=verdicts.deviations(Catalogue(), experiment, values))
+    assert commands._deviation_table([section], everything, []).row_count == shown
+    assert ("<details open>" in page._section(section)) == many
 
 
 def test_a_number_that_was_not_measured_has_no_deviation() -> None:

@@ -355,7 +355,7 @@ def _total_table(verdicts: list[Verdict], deviations: list[Deviation]) -> Table:
 
 
 def _deviation_table(sections: list[Section], everything: bool, reasons: list[str]) -> Table:
-    """The papers' numbers; of calibration's many a summary and the bad ones, unless all are wanted.
+    """The papers' numbers; where they are many, a summary and the bad ones, unless all are wanted.
 
     Reasons join the list and are named by their number there.
     """
@@ -368,7 +368,7 @@ def _deviation_table(sections: list[Section], everything: bool, reasons: list[st
         table.add_column(heading, overflow="fold")
     for section in sections:
         shown = section.deviations
-        if section.experiment.name == "calibration" and not everything:
+        if section.experiment.many_numbers and not everything:
             shown = [each for each in shown if each.good is False]
             table.add_row(section.experiment.name, section.summary)
         for each in shown:

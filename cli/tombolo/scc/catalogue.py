@@ -141,6 +141,7 @@ class Experiment:
     remarks: tuple[str, ...] = ()  # sentences that a reader of its figures must know; `with_values`
     long: bool = False  # takes so long that it is run only where it is named
     statistics: tuple[str, ...] = ()  # the points of which the report shows how busy the parts were
+    many_numbers: bool = False  # of papers: the page has them open, and the console the bad ones alone
 
     def units(self) -> dict[str, str]:
         """The unit of each series."""
@@ -254,6 +255,7 @@ def _experiment(tables: dict) -> Experiment:
         tuple(tables.get("remarks", ())),
         tables.get("long", False),
         tuple(tables.get("statistics", ())),
+        tables.get("many_numbers", False),
     )
     known = made.units()
     for name in [n.series for n in made.numbers] + [s for c in made.claims for s in (c.series, c.to) if s]:

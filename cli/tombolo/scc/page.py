@@ -223,7 +223,7 @@ def _section(section: Section) -> str:
     if section.deviations:
         title = f"The papers' numbers beside ours: {section.summary}"
         numbers = deviation_table(section.deviations)
-        parts.append(details(title, numbers, opened=made.name == "calibration"))
+        parts.append(details(title, numbers, opened=made.many_numbers))
     if section.notes:
         notes = "".join(f"<li>{escape(note)}</li>" for note in section.notes)
         parts.append(f"<ul>{notes}</ul>")
