@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "release"
 # The objects that an MPI program runs, and those that run on the chip.
-MPI = re.compile(r"^(mpi/CMakeFiles/tombolo_mpi|runtime/CMakeFiles/tombolo_runtime\.dir/).*\.o$")
+MPI = re.compile(r"^(mpi/CMakeFiles/tombolo_mpi|runtime/CMakeFiles/tombolo_runtime_).*\.o$")
 CHIP = re.compile(r"^experiments/.*\.o$")
 # Files that no experiment of the papers uses: chosen where a machine has atomics of its own.
 FOR_ATOMICS_ALONE = {"sync/locks/reader_bias.h"}
