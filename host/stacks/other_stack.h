@@ -18,7 +18,7 @@ namespace tombolo::host {
 
 class OtherStack {
  public:
-  static constexpr std::size_t bytes = 256 * 1024;
+  static constexpr std::size_t bytes = std::size_t{256} * 1024;
 
   OtherStack();
   // On memory of the caller's, which outlives it.

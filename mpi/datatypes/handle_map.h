@@ -8,9 +8,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 #include "base/check.h"
+#include "mpi/datatypes/handle_hash.h"
 
 namespace tombolo::mpi {
 
@@ -19,8 +19,8 @@ class HandleMap {
  public:
   // Adds `handle`, unless it is there already.
   void insert(Handle handle, const Value& value) {
-    const std::uintptr_t key = key_of(handle);
-    std::size_t at = slot_of(key);
+    const std::uintptr_t key = handle_key(handle);
+    std::size_t at = place_of_key<Bits>(key);
     while (slots_[at].key != 0 && slots_[at].key != key) at = (at + 1) % slots;
     if (slots_[at].key == key) return;
     TOMBOLO_CHECK(++used_ <= slots / 2, "handle table: {} entries are too many", used_);
@@ -29,8 +29,8 @@ class HandleMap {
 
   // The value of `handle`, or null.
   const Value* find(Handle handle) const {
-    const std::uintptr_t key = key_of(handle);
-    for (std::size_t at = slot_of(key); slots_[at].key != 0; at = (at + 1) % slots) {
+    const std::uintptr_t key = handle_key(handle);
+    for (std::size_t at = place_of_key<Bits>(key); slots_[at].key != 0; at = (at + 1) % slots) {
       if (slots_[at].key == key) return &slots_[at].value;
     }
     return nullptr;
@@ -42,16 +42,6 @@ class HandleMap {
     std::uintptr_t key = 0;
     Value value{};
   };
-
-  static std::uintptr_t key_of(Handle handle) {
-    if constexpr (std::is_pointer_v<Handle>)
-      return reinterpret_cast<std::uintptr_t>(handle);
-    else
-      return static_cast<std::uint32_t>(handle);
-  }
-  static std::size_t slot_of(std::uintptr_t key) {
-    return static_cast<std::size_t>(key * 0x9e3779b97f4a7c15u >> (64 - Bits));
-  }
 
   std::array<Slot, slots> slots_{};
   std::size_t used_ = 0;

@@ -39,13 +39,11 @@ struct Recent {
   std::uint64_t generation = 0;
   const TypeInfo* info = nullptr;
 };
-constexpr std::size_t recent_count = 16;
-thread_local Recent recent_types[recent_count];
+constexpr unsigned recent_bits = 4;
+thread_local Recent recent_types[std::size_t{1} << recent_bits];
 
 Recent& recent_of(MPI_Datatype datatype) {
-  std::uintptr_t bits = 0;
-  std::memcpy(&bits, &datatype, sizeof datatype);
-  return recent_types[bits * 0x9e3779b97f4a7c15u >> 60];
+  return recent_types[place_of_key<recent_bits>(handle_key(datatype))];
 }
 
 int copy_nothing(MPI_Datatype, int, void*, void*, void*, int* flag) {
@@ -106,12 +104,10 @@ const TypeInfo* create(MPI_Datatype datatype, int* error) {
   if (*error != MPI_SUCCESS) return nullptr;
   Holder info = flatten(datatype, error);
   if (info == nullptr) return nullptr;
-  const TypeInfo* result = info.get();
   auto holder = std::make_unique<Holder>(std::move(info));
   *error = TOMBOLO_HOST(Type_set_attr)(datatype, state().keyval.load(), holder.get());
   if (*error != MPI_SUCCESS) return nullptr;
-  holder.release();
-  return result;
+  return holder.release()->get();  // the attribute owns the holder now
 }
 
 const TypeInfo* derived_info(MPI_Datatype datatype, int* error) {

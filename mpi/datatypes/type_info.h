@@ -18,13 +18,13 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "host/mpi/mpi_header.h"
+#include "mpi/datatypes/handle_hash.h"
 #include "windows/elements/elements.h"
 
 namespace tombolo::mpi {
@@ -118,12 +118,10 @@ namespace detail {
 
 // Predefined types by hash of their handles, each known once it was asked for: their meaning never
 // changes, so no reader needs a lock. Types whose hashes are equal take turns.
-inline constexpr std::size_t known_type_count = 256;
-inline constinit std::atomic<const TypeInfo*> known_types[known_type_count]{};
+inline constexpr unsigned known_type_bits = 8;
+inline constinit std::atomic<const TypeInfo*> known_types[std::size_t{1} << known_type_bits]{};
 inline std::atomic<const TypeInfo*>& known_type(MPI_Datatype datatype) {
-  std::uintptr_t bits = 0;
-  std::memcpy(&bits, &datatype, sizeof datatype);
-  return known_types[bits * 0x9e3779b97f4a7c15u >> 56];
+  return known_types[place_of_key<known_type_bits>(handle_key(datatype))];
 }
 const TypeInfo* find_type_info(MPI_Datatype datatype, int* error);
 
