@@ -12,40 +12,7 @@ test must fail.
     tools/broken_twins.py --folders svp           those of families: minutes each, too long for CI
     tools/broken_twins.py --json twins.jsonl      a JSON line for each twin as well
 
-removal      A publish, refresh, drain or fence is replaced by `(void)0`, so that the twin differs
-             from the original in nothing else. A call counts if its receiver is a core (`core.`,
-             `core_.`), or if it stands for such calls on all of the program's own copies
-             (`own_.publish_all()` and its like in windows/). `notify` is left out: a missing one
-             costs time, never correctness (R6); the explorer checks it (litmus/).
-swap         Such a statement is exchanged with the next one, where that announces the first (a
-             lock is freed, a peer told, a barrier entered) or is the refresh that must come
-             later. Likewise the work under a mutex and its release, and each `wrote_to` with the
-             operation before it, which it notes.
-off by one   A publish or refresh of a range is a byte short.
-step         A step of a protocol of dsm/ is removed: a call on its transport, its page store, its
-             directory of pages, its sender or its notices, or on a part of its own (PROTOCOL
-             below). The wait of write_notices.h for a slower writer is left out: the explorer finds
-             it missing, tests by luck alone.
-view         In dsm/pages/, a step that makes the program's view follow the states of its pages, a twin,
-             or a note of an instruction's pages is left out (VIEW below).
-early        In dsm/allocator/, a statement that a comment explains by "Before ..." is exchanged with
-             the next one.
-unrenewed    In dsm/allocator/, a renewal of pages between two users is left out.
-guard        A lock that keeps threads of one process apart in windows/ is removed. (Those of
-             sync/ are left to tests with many threads and to the thread sanitizer.) In dsm/threads/
-             and dsm/transport/, an object that keeps interrupts away, or the program from its view.
-call         In dsm/threads/ and dsm/memory/paged_memory.h, a call on a part of the object, or on
-             its memory (CALLED below), is left out.
-bound        There, a comparison includes its bound or excludes it, against the source.
-condition    A condition that keeps kinds of windows apart is left out: promises are kept where the
-             program stores to its peers' regions, whose stores are forgotten (SCOPE below). A
-             best-effort lock that is freed inside another takes that one's registration with it.
-machine      In backends/ and host/flush/: a publish, a refresh or a write-back does nothing; `stale`
-             keeps quiet of a loss, or of one by an eviction. Fences of the processor are left out:
-             nothing on one host shows that one is missing.
-line short   There, a publish, a refresh or a write-back leaves the last line of its range out.
-
-The kinds of svp/ (told, order, edge, check) are those of family_twins.py.
+The kinds of twins are those of system_twins.py and, in svp/, of family_twins.py.
 
 Files below a folder `testing` or `broken` are no part of the system. The folders of dsm/ whose tests
 start processes are left out, and the transports of whole programs.
@@ -86,7 +53,8 @@ import time
 import family_twins
 import option_table
 import slices
-from twin_text import blank_comments, closing
+import syntax_tree
+import system_twins
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 
@@ -99,80 +67,6 @@ ABOVE_PROTOCOLS = {"api", "compiler", "memory", "objects", "arena_heap", "class_
                    "process_records", "runtime_hooks", "thread_table"}  # fmt: skip
 JUDGED_IN_MEMORY = {"mapped_memory", "paged_memory"}
 LAYERS = ("base", "machine", "host", "backends", "sync", "windows", "runtime", "dsm", "svp")
-CALL = re.compile(
-    r"\bcore_?\s*\.\s*(?:publish|refresh|drain|fence|renew_pieces)\s*\("
-    r"|\bown_\s*\.\s*(?:publish_all|refresh_all|note_put|announce_puts)\s*\("
-    r"|(?<=    )publish_all\s*\("
-)
-# The steps of a protocol, in dsm/. A Status that is returned or tried becomes an ok one.
-PROTOCOL = re.compile(
-    r"\btransport_\s*\.\s*(?:put|accumulate_xor|expose|put_update|complete)\s*\("
-    r"|\bstore_\s*\.\s*(?:make_twin|forbid_writes|invalidate)\s*\("
-    r"|\bdirectory_\s*\.\s*(?:set_keeper|clear_keeper|mark_cleared|lock|unlock|raise_version)\s*\("
-    r"|\bnotices_?\s*\.\s*append\s*\("
-    r"|\bsender_\s*\.\s*(?:send|keep|try_keep|mark_cleared|announce|announce_to_some|give_back|give_back_changed)\s*\("
-    r"|(?<=TOMBOLO_TRY\()(?:self\(\)\.)?(?:wait_for_all|send_stores|end_region|end_part|tell_of_spans|append_told"
-    r"|find_readers|catch_up|drop_old|apply_updates|collect|bring_home|ask)\s*\("
-    r"|(?:(?<=return )|(?<=\? ))(?:self\(\)\.)?(?:send_stores|tell_of_spans|append_told|end_region|drop_old)\s*\("
-    r"|(?<=    )drop_all_old\s*\(|(?:(?<=    )|(?<=\) )|(?<== ))raise\s*\("
-)
-# The steps of a page store, in dsm/pages/, likewise.
-VIEW = re.compile(
-    r"\bclosing_?\s*\.\s*(?:add|close)\s*\(|(?:\bpages_\.)?\bmemory_->(?:change|discard|close|fill)\s*\("
-    r"|\bpages_\.settle\s*\(|(?<=[{;)] )become\s*\(|(?<=  )(?:settle|note_miss|copy)\s*\("
-    r"|(?<=[{] )copy\s*\("
-    r"|\bstd::rotate\s*\("
-)
-# The calls of objects of dsm/threads/ and dsm/memory/paged_memory.h on their parts.
-CALLED = re.compile(
-    r"\bmemory_\s*\.\s*(?:tell|learn|release|pause|paused_enough|fetch_add)\s*\("
-    r"|\bbackoff_\s*\.\s*reset\s*\(|\btrace_->add\s*\("
-    r"|\bprotocol_\s*\.\s*(?:record|evict|poll|tell|learn|barrier|close|end_span|begin_span"
-    r"|try_begin_span|try_hand_over|bring_together|write_miss|read_miss|interrupt_by|reduce)\s*\("
-    r"|\bmisses_\s*\.\s*fail\s*\(|\bunfinished_\s*\.\s*brought\s*\(|\bstore_->on_miss\s*\("
-    r"|(?<=  )(?:open_for_stores|MissHandler::fail)\s*\(|\bhost::leave_interrupts\s*\(|\bmemory_\.give_up_\s*\("
-    r"|\bobserver_\.heat->fault\s*\(|\bthis->interrupted_by\s*\(|\b(?:reads|writes)_\s*\.\s*add\s*\("
-)
-# At the memory's size an address has no bytes in it either way; the bound of a wait costs time.
-BOUND = re.compile(r"(?<=[\w)\]] )(?:<=|>=|<|>)(?= [\w(])(?! size)(?! short_wait_ns)")
-# Conditions, and the text in the place of each.
-SCOPE = {
-    re.compile(r" && !program_reads_peers_\b"): "",
-    re.compile(r"(?<=return )peers_too_ \|\| "): "",
-    re.compile(r"(?<=if \()!peers_too_(?=\))"): "true",
-    re.compile(r"(?<=return )peers_too_(?=;)"): "false",
-    re.compile(r" \|\| exclusive_held_ != 0"): "",
-}
-# The machines' operations on lines. A call on the hardware does nothing, or leaves a line out.
-HARDWARE = re.compile(
-    r"\b(?:host::)?flush::(?:publish|refresh|renew_pieces)\s*\(|\bwritten_->publish\s*\("
-    r"|\bby\.(?:write_back\[[^]]*\]|invalidate|renew)\.apply\s*\("
-)
-# `stale`, by the operations on its lines.
-ON_LINES = re.compile(r"(?<![\w:.~>])(?:caches_\[span\]->)?(?:write_back|drop|fill|report)\s*\((?=line\b|Loss::)")
-LINES_OF = {
-    re.compile(r"\? offset \+ bytes - start(?= :)"): "? offset + bytes - start - 1",
-    re.compile(r"line_of\(offset \+ bytes - 1\) \+ 1"): "line_of(offset + bytes - 1)",
-    re.compile(r"if \(lost != 0\)"): "if (lost != 0 && !evicted)",
-}
-# A statement that must come before one that announces it, at the start of a line.
-EARLIER = re.compile(
-    r"(?m)^ +(?P<first>(?:if \([^;{}]*?\)\s+)?"
-    r"(?:core_\.(?:drain|publish)|own_\.(?:publish_all|announce_puts)|publish_all|end_passive_epoch"
-    r"|Status status = body)\s*\([^;]*;)(?=(?P<between>\s+)(?P<second>[^;{}]))"
-)
-LATER = re.compile(
-    r"\b(?:announce_puts|arrive_and_wait|active_\.(?:post|complete)|with_locks|release"
-    r"|core_\.refresh)\s*\("
-)
-NOTED = re.compile(r"(Status status = [^;]*;)(\s*)([^;\n]*\bwrote_to\s*\([^;]*;)")
-BEFORE = re.compile(r"(?m)^ +// Before .*\n(?: +//.*\n)* +(?=[^\s/])")
-RENEWAL = re.compile(r"(?<![\w:.])(?:pages_\.)?renew\s*\((?!std::uint64_t|Blocks|PageRuns)")
-RANGE = re.compile(r"\bcore_?\s*\.\s*(?:publish|refresh)\s*\(")
-GUARD = re.compile(
-    r"const (?:Guard guard\(\*this\)|std::lock_guard guard\(refreshing_\)|Closed closed\(gate(?:_|\(\))\)"
-    r"|Call call\(\*this\)|RuntimeCall call\(\*store_\))"
-)
 # Their sources are linked to the tests that include their headers.
 PARTS_BY_HEADER = ("runtime/counters", "runtime/findings", "dsm/pages", "dsm/records", "dsm/threads")
 # These need more libraries; no test here uses them.
@@ -236,166 +130,43 @@ def is_above_protocols(source):
     return bool(ABOVE_PROTOCOLS & {*source.parts[:-1], name})
 
 
+def judged_sources(folder):
+    for path in sorted((ROOT / folder).rglob("*")):
+        relative = path.relative_to(ROOT)
+        if path.suffix not in (".h", ".cpp") or path.stem.endswith(("_test", "_bench")):
+            continue
+        if {"testing", "broken", "mpi"} & set(relative.parts) or is_above_protocols(relative):
+            continue
+        if relative.parts[0] == "svp" and not family_twins.is_judged(relative):
+            continue
+        yield relative
+
+
+def texts_of(folders):
+    return {str(path): (ROOT / path).read_text() for folder in folders for path in judged_sources(folder)}
+
+
 def find_twins(folders):
-    twins = []
-    for folder in folders:
-        for path in sorted((ROOT / folder).rglob("*")):
-            relative = path.relative_to(ROOT)
-            if path.suffix not in (".h", ".cpp") or path.stem.endswith(("_test", "_bench")):
-                continue
-            if {"testing", "broken"} & set(relative.parts):
-                continue
-            if is_above_protocols(relative):
-                continue
-            if relative.parts[0] == "svp" and not family_twins.is_judged(relative):
-                continue
-            layer = next((f for f in FOLDERS_OF_THEIR_OWN if f in relative.parts), relative.parts[0])
-            text = path.read_text()
-            code = blank_comments(text)
-            for kind, generate in KINDS.items():
-                if layer not in FOLDERS_OF.get(kind, layer):
-                    continue
-                if kind == "edge" and path.name not in family_twins.EDGED:
-                    continue
-                for start, end, replacement in generate(code, text):
-                    statement = " ".join(text[start:end].split())
-                    line = text.count("\n", 0, start) + 1
-                    twins.append(Twin(kind, str(relative), line, start, end, statement, replacement))
+    twins = [
+        twin
+        for path, tree in syntax_tree.trees(texts_of(folders)).items()
+        for twin in twins_of(pathlib.Path(path), tree)
+    ]
     return sorted(twins, key=lambda twin: (twin.path, twin.start, twin.kind))
 
 
-def removals(code, _):
-    """(start, end, replacement): the texts that are replaced. Likewise below."""
-    for call in CALL.finditer(code):
-        yield call.start(), closing(code, call.end() - 1), "(void)0"
-
-
-def removed_steps(code, _):
-    for call in PROTOCOL.finditer(code):
-        before = code[: call.start()].rstrip()
-        if before.endswith("requires {"):  # asks for the call, and makes none
+def twins_of(path, tree):
+    layer = next((f for f in FOLDERS_OF_THEIR_OWN if f in path.parts), path.parts[0])
+    for kind, operator in KINDS.items():
+        if layer not in FOLDERS_OF.get(kind, layer) or (kind == "edge" and path.name not in family_twins.EDGED):
             continue
-        used = before.endswith(("return", "TOMBOLO_TRY(", "?", ":", "="))
-        value = "0" if "raise" in call.group() else "Status()"
-        yield call.start(), closing(code, call.end() - 1), value if used else "(void)0"
+        for start, end, replacement in sorted({*operator(tree)}):  # a call may be in the tree twice
+            statement = " ".join(tree.source[start:end].split())
+            line = tree.source.count("\n", 0, start) + 1
+            yield Twin(kind, str(path), line, start, end, statement, replacement)
 
 
-def end_of_statement(code, start):
-    """The position behind the semicolon of the statement at `start`; None at the end of a block."""
-    depth = 0
-    for at in range(start, len(code)):
-        depth += {"(": 1, "{": 1, ")": -1, "}": -1}.get(code[at], 0)
-        if depth < 0:
-            return None
-        if depth == 0 and code[at] == ";":
-            return at + 1
-    return None
-
-
-def swaps(code, text):
-    for pair in EARLIER.finditer(code):
-        end = end_of_statement(code, pair.start("second"))
-        if end and LATER.search(code, pair.start("second"), end):
-            first, between = (text[slice(*pair.span(part))] for part in ("first", "between"))
-            yield pair.start("first"), end, text[pair.start("second") : end] + between + first
-    for pair in NOTED.finditer(code):
-        operation, between, note = (text[slice(*pair.span(group))] for group in (1, 2, 3))
-        yield pair.start(), pair.end(), note + between + operation
-
-
-def ranges_cut_short(code, text):
-    for call in RANGE.finditer(code):
-        end = closing(code, call.end() - 1)
-        if not family_twins.SAME_LINE.search(code, call.start(), end):
-            yield call.start(), end, text[call.start() : end - 1] + " - 1)"
-
-
-def missing_views(code, _):
-    for call in VIEW.finditer(code):
-        used = code[: call.start()].rstrip().endswith(("return", "TOMBOLO_TRY(", ","))
-        yield call.start(), closing(code, call.end() - 1), "Status()" if used else "(void)0"
-
-
-def early_statements(code, text):
-    for comment in BEFORE.finditer(text):
-        middle = end_of_statement(code, comment.end())
-        end = middle and end_of_statement(code, middle)
-        if end:
-            first, second = text[comment.end() : middle], text[middle:end]
-            yield comment.end(), end, f"{second.strip()} {first}"
-
-
-def missing_renewals(code, _):
-    for call in RENEWAL.finditer(code):
-        statement = code[: call.start()].rstrip().endswith((";", "{", "}"))
-        yield call.start(), closing(code, call.end() - 1), "(void)0" if statement else "true"
-
-
-def missing_calls(code, _):
-    for call in CALLED.finditer(code):
-        before = code[: call.start()].rstrip()
-        if before.endswith("requires {"):
-            continue
-        used = before.endswith(("return", "TOMBOLO_TRY(", "?", ":", "="))
-        value = "0" if "fetch_add" in call.group() else "Status()"
-        yield call.start(), closing(code, call.end() - 1), value if used else "(void)0"
-
-
-def moved_bounds(code, _):
-    other = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
-    for bound in BOUND.finditer(re.sub(r"(?m)^\s*(?:#|template).*", lambda m: " " * len(m.group()), code)):
-        yield bound.start(), bound.end(), other[bound.group()]
-
-
-def conditions(code, _):
-    for pattern, replacement in SCOPE.items():
-        for condition in pattern.finditer(code):
-            yield condition.start(), condition.end(), replacement
-
-
-def idle_machines(code, _):
-    for call in [*HARDWARE.finditer(code), *ON_LINES.finditer(code)]:
-        yield call.start(), closing(code, call.end() - 1), "(void)0"
-    for pattern, replacement in LINES_OF.items():
-        for part in pattern.finditer(code):
-            yield part.start(), part.end(), replacement
-
-
-def ranges_without_their_last_line(code, text):
-    for call in HARDWARE.finditer(code):
-        end = closing(code, call.end() - 1)
-        whole = text[call.start() : end - 1]
-        if ".apply" in call.group():
-            yield call.start(), end, f"{whole} - line_bytes)"
-        elif re.search(r"flush::(publish|refresh)\b", call.group()):
-            bytes_ = whole.rpartition(",")[2].strip()
-            yield call.start(), end, f"{whole} - std::min<std::size_t>({bytes_}, 64))"
-
-
-def missing_guards(code, _):
-    for guard in GUARD.finditer(code):
-        yield guard.start(), guard.end(), "(void)0"
-
-
-KINDS = {
-    "removal": removals,
-    "step": removed_steps,
-    "view": missing_views,
-    "swap": swaps,
-    "off by one": ranges_cut_short,
-    "early": early_statements,
-    "unrenewed": missing_renewals,
-    "guard": missing_guards,
-    "call": missing_calls,
-    "bound": moved_bounds,
-    "condition": conditions,
-    "machine": idle_machines,
-    "line short": ranges_without_their_last_line,
-    "told": family_twins.missing_steps,
-    "order": family_twins.late_statements,
-    "edge": family_twins.moved_edges,
-    "check": family_twins.missing_checks,
-}
+KINDS = {**system_twins.KINDS, **family_twins.KINDS}
 FOLDERS_OF_THEIR_OWN = ("allocator", "pages", "threads", "paged_memory.h")  # of dsm/
 # The others: all. The ranges of dsm/ are whole lines, of which a byte less is as many.
 PROGRAMS = ("threads", "paged_memory.h")

@@ -24,44 +24,35 @@ Left out, with the reason:
 - svp/api, svp/language and svp/links/mpi, whose tests start programs.
 """
 
-import re
+from collections.abc import Iterator
 
-from twin_text import closing, line_at
+from clang.cindex import CursorKind
+from syntax_tree import Node
+from twin_cuts import Cut, calls_in, calls_named, comparisons, exchanged, is_call, leaving_out, moved
 
 FOLDERS = ("channels", "family", "links", "places", "remote", "scheduler", "range.h")
 NOT_JUDGED = ("mpi", "link.h", "sleep_handshake.h")  # link.h: a contract
-STATEMENT = r"(?:(?<=    )|(?<=[;{)] ))"  # at its beginning
-TOLD = re.compile(
-    r"\b(?:open->|open\.)?call(?:->|\.)(?:ask_kill|ask_sync)\s*\((?=\)|reach_\))"
-    r"|" + STATEMENT + r"settle\s*\("
-    r"|\bfamily\.service\.take\s*\(|" + STATEMENT + r"family\.kill\s*\((?=\))"
-    r"|" + STATEMENT + r"(?:advance|close_if_ended|orphan)\s*\((?=open\)|family\)|\*open\))"
-    r"|" + STATEMENT + r"(?:pass_kills_on|end_site)\s*\("
-    r"|\bfree_\.push_back\s*\((?=number\);\n    Pool)"
-    r"|" + STATEMENT + r"Pool::(?:finish_elsewhere|retire_alarm)\s*\("
-    r"|\bframe_->bind\s*\(|\breach\.(?:publish|refresh|unmap)\s*\("
-    r"|\b(?:last_|first_|cell_)\.close\s*\((?=\))|(?<=\{ )end\.(?:end|pass_on)\s*\("
-    r"|" + STATEMENT + r"(?:note_taken|drop_kept|poke_stopped)\s*\("
-)
-COMMENT = re.compile(r"//[^\n]*")
-# A statement, and behind it the one that announces or fetches its bytes.
-LETTER = r"(?P<first>detail::write_letter\([^;]*;)(?P<between>\s+)"
-ORDERED = (
-    re.compile(LETTER + r"(?P<second>way\.sent \+=[^;]*;\s*core_\.store[^;]*;)"),
-    re.compile(LETTER + r"(?P<second>core_\.store[^;]*;)"),
-    re.compile(r"(?P<first>if constexpr \(copies_views\)[^;]*;)(?P<between>\s+)(?P<second>core_\.publish[^;]*;)"),
-    re.compile(
-        r"(?P<first>core_\.refresh\(place, bytes\);)(?P<between>\s+)(?P<second>if constexpr \(copies_views\)[^;]*;)"
-    ),
-)
+TOLD = calls_in("""
+call open.call open->call: ask_kill ask_sync
+family.service: take
+family: kill
+-: settle advance close_if_ended orphan pass_kills_on end_site note_taken drop_kept poke_stopped
+free_: push_back
+Pool: finish_elsewhere retire_alarm
+frame_: bind
+reach: publish refresh unmap
+last_ first_ cell_: close
+end: end pass_on
+""")
+# A statement that writes or copies bytes, and those of which the last announces or fetches them.
+WRITTEN = calls_in("detail: write_letter")
+ANNOUNCED = calls_in("core_: store")
+PUBLISHED = calls_in("core_: publish")
+REFRESHED = calls_in("core_: refresh")
 EDGED = ("split_deque.h", "ring_link.h", "heap.cpp", "bytes.h", "range.h")
-BOUND = re.compile(r"(?<=[\w)\]] )(?:<=|>=|<|>)(?= [\w(])")
-COSTS = re.compile(
-    r"\bfor \(|>= layout_\.ring_bytes / 4|ring_bytes >= 8|> capacity_|\bhead_ > 0|\bstep > 0|\bstep == 1|>= size[;)]"
-)
-CHECK = re.compile(r"\bTOMBOLO_CHECK\s*\(")
+# Ends of comparisons.
+COSTS = (">= size", "> capacity_", ">= layout_.ring_bytes / 4", ">= 8 * line", "head_ > 0", "step > 0", "limit > start")
 OF_THE_RUN_TIME = '"family: '
-SAME_LINE = re.compile(r"sizeof (?:entry|sender|letter\))|\(upto - split_\)")
 # For GoogleTest: the trees have one machine.
 TESTS = "-*/coherent:*/flushed"
 
@@ -71,29 +62,41 @@ def is_judged(path):
     return path.parts[1] in FOLDERS and not set(NOT_JUDGED) & set(path.parts)
 
 
-def missing_steps(code, _):
-    """(start, end, replacement), as all kinds of broken_twins.py."""
-    for call in TOLD.finditer(code):
-        yield call.start(), closing(code, call.end() - 1), "(void)0"
+def late_statements(tree: Node) -> Iterator[Cut]:
+    for statements in tree.blocks():
+        for at, first in enumerate(statements[:-1]):
+            second = statements[at + 1]
+            if is_call(first, WRITTEN):
+                announced = next((node for node in statements[at + 1 : at + 3] if is_call(node, ANNOUNCED)), None)
+                if announced:
+                    yield exchanged(first, announced)
+            elif (copies(first) and is_call(second, PUBLISHED)) or (is_call(first, REFRESHED) and copies(second)):
+                yield exchanged(first, second)
 
 
-def late_statements(code, text):
-    for pattern in ORDERED:
-        for pair in pattern.finditer(code):
-            first, between, second = (text[slice(*pair.span(part))] for part in ("first", "between", "second"))
-            # Without the comment in between, behind which the announcement would be one, too.
-            yield pair.start(), pair.end(), second + COMMENT.sub("", between) + first
+def copies(statement: Node) -> bool:
+    return statement.kind == CursorKind.IF_STMT and statement.children[0].text == "copies_views"
 
 
-def moved_edges(code, text):
-    other = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
-    for bound in BOUND.finditer(re.sub(r"(?m)^\s*(?:#|template).*", lambda m: " " * len(m.group()), code)):
-        if not COSTS.search(line_at(code, bound.start())):
-            yield bound.start(), bound.end(), other[bound.group()]
+def moved_edges(tree: Node) -> Iterator[Cut]:
+    for comparison in comparisons(tree):
+        if not comparison.text.endswith(COSTS) and not of_loop(comparison):
+            yield moved(comparison)
 
 
-def missing_checks(code, text):
-    for check in CHECK.finditer(code):
-        end = closing(code, check.end() - 1)
-        if OF_THE_RUN_TIME not in text[check.start() : end]:
-            yield check.start(), end, "(void)0"
+def of_loop(node: Node) -> bool:
+    """In the head of one, not in its body."""
+    while node.parent is not node:
+        if node.parent.kind == CursorKind.FOR_STMT:
+            return node is not node.parent.children[-1]
+        node = node.parent
+    return False
+
+
+def missing_checks(tree: Node) -> Iterator[Cut]:
+    for check in calls_named(tree, "TOMBOLO_CHECK"):
+        if OF_THE_RUN_TIME not in check.text:
+            yield check.start, check.end, "(void)0"
+
+
+KINDS = {"told": leaving_out(TOLD), "order": late_statements, "edge": moved_edges, "check": missing_checks}
