@@ -74,7 +74,7 @@ template <class Looked, class Make>
 int become(const char* call, Looked&& looked, Make&& make) {
   ThreadedProgram* const program = ThreadedProgram::here();
   if (program == nullptr || program->is_in_a_child()) return make();
-  if (!program->is_first() || program->is_launched()) {
+  if (!program->can_become_another()) {
     errno = refuse(call,
                    "on several hosts, and in another thread than the first, this process is not "
                    "the one that would become the other program; posix_spawn and system are there");

@@ -44,7 +44,7 @@ void read_actions(const posix_spawn_file_actions_t* actions) {
 // Another program gets descriptors of its parent. 0, or an error's number after one message.
 int refused_here(const char* call) {
   ThreadedProgram* const program = ThreadedProgram::here();
-  if (program == nullptr || !program->is_server()) return 0;
+  if (program == nullptr || program->starts_programs()) return 0;
   return refuse(call,
                 "in a thread on another host the new program would not have the program's "
                 "descriptors; the first thread can start it");

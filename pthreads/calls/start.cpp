@@ -34,7 +34,8 @@
 #include "host/memory/loaded_modules.h"
 #include "host/processes/fixed_addresses.h"
 #include "pthreads/calls/calls.h"
-#include "pthreads/program/program_layout.h"
+#include "pthreads/program/first_process.h"
+#include "pthreads/program/launched_processes.h"
 #include "runtime/engines/chosen_core.h"
 #include "runtime/options/options.h"
 
@@ -295,35 +296,32 @@ void serve_program() {
   runtime_hooks.spans_have_changed = &tell_instrumented_code;
 }
 
-// In the first process it returns.
-void start_program(char** arguments) {
-  const ThreadedProgram::HostThreads host{
-      .create = TOMBOLO_HOST(pthread_create),
-      .join = TOMBOLO_HOST(pthread_join),
-      .create_key = TOMBOLO_HOST(pthread_key_create),
-      .set_specific = TOMBOLO_HOST(pthread_setspecific),
-      .exit = TOMBOLO_HOST(exit),
-      .flush = &flush_streams,
-      .single_threaded = static_cast<char*>(dlsym(RTLD_DEFAULT, "__libc_single_threaded"))};
-  std::unique_ptr<ProgramMemories> kind;
-  Job& job = join_job(arguments, kind);
-  std::string advice;
-  const runtime::Agreed started =
-      ThreadedProgram::start(job, host, &at_thread_end, std::move(kind), advice);
-  go_on(job, started, advice);
-  ThreadedProgram& program = *ThreadedProgram::here();
-  if (program.holds_memory()) program.hold_memory();
+void begin_to_serve() {
   runtime_hooks.cancellation_point = &end_if_cancelled;
   serve_program();
   tell_of_faults();
-  if (program.is_server()) program.serve();
 }
 
-// On the program's stack, where the runtime's calls are told from the program's.
-void prepare_program(char**& arguments) {
-  if (ThreadedProgram::here()->is_launched()) share_arguments(arguments);
-  // Programs that it starts are no part of it.
-  unsetenv("LD_PRELOAD");
+HostThreads threads_of_the_host() {
+  return {.create = TOMBOLO_HOST(pthread_create),
+          .join = TOMBOLO_HOST(pthread_join),
+          .create_key = TOMBOLO_HOST(pthread_key_create),
+          .set_specific = TOMBOLO_HOST(pthread_setspecific),
+          .exit = TOMBOLO_HOST(exit),
+          .flush = &flush_streams,
+          .single_threaded = static_cast<char*>(dlsym(RTLD_DEFAULT, "__libc_single_threaded"))};
+}
+
+runtime::Agreed make_program(Job& job, ProgramFacts& facts, std::unique_ptr<ProgramProcess>& out) {
+  runtime::Collective all(job);
+  TOMBOLO_AGREE(facts.agree(all, job.one_sided() != nullptr));
+  OneSided* const mpi = job.one_sided();
+  if (mpi != nullptr)
+    out = make_launched_process(facts, *mpi);
+  else
+    out = std::make_unique<FirstProcess>(facts);
+  TOMBOLO_AGREE(all.step({}, [&] { return out->meet_others(); }));
+  return all.step({}, [&] { return out->enter(); });
 }
 
 struct Program {
@@ -334,7 +332,35 @@ struct Program {
   void (*fini)();
   void (*loader_fini)();
   void* stack_end;
+  bool is_launched = false;  // with other processes, by the launcher of a host MPI
 };
+
+// On the program's stack, where the runtime's calls are told from the program's.
+void run_main(void* object) {
+  Program& p = *static_cast<Program*>(object);
+  if (p.is_launched) share_arguments(p.argv);
+  // Programs that it starts are no part of it.
+  unsetenv("LD_PRELOAD");
+  TOMBOLO_HOST(__libc_start_main)
+  (p.main, p.argc, p.argv, p.init, p.fini, p.loader_fini, p.stack_end);
+}
+
+[[noreturn]] void run_program(Program& program) {
+  std::unique_ptr<ProgramMemories> kind;
+  Job& job = join_job(program.argv, kind);
+  program.is_launched = job.one_sided() != nullptr;
+  ThreadedProgram::runtime_starts_threads();
+  // Both last to the end of the process.
+  auto& facts = *new ProgramFacts{.host = threads_of_the_host(),
+                                  .at_thread_end = &at_thread_end,
+                                  .kind = std::move(kind),
+                                  .environment = environ};
+  std::unique_ptr<ProgramProcess> process;
+  const runtime::Agreed made = make_program(job, facts, process);
+  go_on(job, made, facts.advice(made.status()));
+  process.release()->run({.begun = &begin_to_serve, .run = &run_main, .object = &program});
+  __builtin_unreachable();
+}
 
 }  // namespace
 }  // namespace tombolo::dsm
@@ -343,14 +369,6 @@ TOMBOLO_PTHREAD_CALL int __libc_start_main(int (*main)(int, char**, char**), int
                                            void (*init)(), void (*fini)(), void (*loader_fini)(),
                                            void* stack_end) {
   using tombolo::dsm::Program;
-  tombolo::dsm::start_program(argv);
   Program program{main, argc, argv, init, fini, loader_fini, stack_end};
-  const auto call = [](void* object) {
-    Program& p = *static_cast<Program*>(object);
-    tombolo::dsm::prepare_program(p.argv);
-    TOMBOLO_HOST(__libc_start_main)
-    (p.main, p.argc, p.argv, p.init, p.fini, p.loader_fini, p.stack_end);
-  };
-  tombolo::dsm::ThreadedProgram::here()->run_on_first_stack(call, &program);
-  std::abort();  // it does not return
+  tombolo::dsm::run_program(program);
 }

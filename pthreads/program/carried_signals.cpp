@@ -176,6 +176,12 @@ bool is_withheld(int number) {
   return number > 0 && number <= 64 && (all_withheld() & bit(number)) != 0;
 }
 
+void block_all_but_faults() {
+  sigset_t all;
+  give(all_but_faults(), all);
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+}
+
 Status keep_carriers() { return handle(true); }
 
 Status serve_signals(const sigset_t& mask, pid_t first) {

@@ -32,6 +32,9 @@ namespace tombolo::dsm {
 
 bool is_withheld(int number);
 
+// Of the calling thread, where a process runs none of the program.
+void block_all_but_faults();
+
 // In the first process, before the others are forked: a carrier may come before the thread is
 // served, which has it then. Errors: io.
 Status keep_carriers();
