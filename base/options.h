@@ -34,6 +34,7 @@ enum class OptionReader : std::uint8_t { library, chip, command };
 // The fields of a row of base/options.toml, which has their meanings.
 struct Option {
   std::string_view variable = {};  // empty: set by the info key alone
+  std::string_view formerly = {};  // the variable's name before, which is refused; empty: none
   std::string_view info_key = {};  // of MPI windows; empty: none
   OptionType type = OptionType::text;
   std::span<const std::string_view> choices = {};  // of a choice or names, and the two of a toggle

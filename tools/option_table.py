@@ -22,8 +22,8 @@ UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
 SWITCH = ["on", "off"]
 TYPES = ("choice", "names", "switch", "number", "size", "path", "folder", "text")
 FIELDS = {
-    "variable", "info_key", "text", "type", "choices", "values", "on", "least", "most", "default", "unset", "interface",
-    "field", "enum", "kind", "reader", "flag", "help", "word", "machine",
+    "variable", "formerly", "info_key", "text", "type", "choices", "values", "on", "least", "most", "default", "unset",
+    "interface", "field", "enum", "kind", "reader", "flag", "help", "word", "more", "machine",
 }  # fmt: skip
 
 
@@ -37,7 +37,7 @@ def load(root: Path = ROOT) -> dict:
     seen: set[str] = set()
     for row in table["option"]:
         check(row, table["interface"])
-        for name in filter(None, (row.get("variable"), row.get("info_key"))):
+        for name in filter(None, (row.get("variable"), row.get("formerly"), row.get("info_key"))):
             if name in seen:
                 raise Mistake(f"{name} has two rows")
             seen.add(name)
@@ -71,6 +71,8 @@ def check(row: dict, interfaces: dict) -> None:
         raise Mistake(f"{name}: the default {row['default']} is none of its values")
     if ("flag" in row) != ("help" in row):
         raise Mistake(f"{name}: a flag and its help go together")
+    if "more" in row and not (row["type"] == "number" and "flag" in row and "most" in row):
+        raise Mistake(f"{name}: more is added to the number of a flag, up to the most")
 
 
 def is_value(row: dict, value: object) -> bool:
@@ -135,7 +137,7 @@ def constants(table: dict) -> str:
         '#include "base/options.h"\n\nnamespace tombolo::options {\n',
     ]
     for row in table["option"]:
-        members = [f".{key} = {quoted(row[key])}" for key in ("variable", "info_key") if key in row]
+        members = [f".{key} = {quoted(row[key])}" for key in ("variable", "formerly", "info_key") if key in row]
         members.append(f".type = OptionType::{'toggle' if row['type'] == 'switch' else row['type']}")
         if choices(row):
             names = ", ".join(map(quoted, choices(row)))
@@ -235,8 +237,8 @@ with it, and wins over the variable. An option of the command sets the variable 
 `on` and `off` may also be written `1` and `0`, `true` and `false`, `yes` and `no`. A program with a variable whose
 value is not understood, whichever interface reads it, is ended with a message when it creates its first window;
 without windows the message is all. So is one with a variable that has nearly the name of a setting, such as
-`TOMBOLO_MACHIN`. With an instruction of `TOMBOLO_FLUSH` that this host does not have, windows on `flushed` cannot be
-created. Info keys are hints: one that is not understood is reported once, and ignored.
+`TOMBOLO_MACHIN`, or the name that one had before. With an instruction of `TOMBOLO_FLUSH` that this host does not have,
+windows on `flushed` cannot be created. Info keys are hints: one that is not understood is reported once, and ignored.
 
 | environment | info key | option | values | initially | meaning |
 |---|---|---|---|---|---|
@@ -259,7 +261,10 @@ def cell_of_values(row: dict) -> str:
 
 
 def cell_of_flag(row: dict) -> str:
-    return f"{code(row['flag'])} of {', '.join(map(code, row['help']))}" if "flag" in row else ""
+    if "flag" not in row:
+        return ""
+    more = f", and {row['more']} more" if "more" in row else ""
+    return f"{code(row['flag'])} of {', '.join(map(code, row['help']))}{more}"
 
 
 def page(table: dict) -> str:

@@ -72,6 +72,12 @@ def test_a_field_has_the_type_and_the_default_of_its_option(root):
         ('text = "the crop"', "", "TOMBOLO_FARM_CROP has no text"),
         ('"TOMBOLO_FARM_FIELDS"', '"TOMBOLO_FARM_CROP"', "TOMBOLO_FARM_CROP has two rows"),
         ("most = 9", "greatest = 9", "TOMBOLO_FARM_FIELDS: there is no field greatest"),
+        ("most = 9", "most = 9\nmore = 4", "TOMBOLO_FARM_FIELDS: more is added to the number of a flag"),
+        (
+            '"TOMBOLO_FARM_FIELDS"',
+            '"TOMBOLO_FARM_AREA"\nformerly = "TOMBOLO_FARM_CROP"',
+            "TOMBOLO_FARM_CROP has two rows",
+        ),
         ("most = 9", "most = 9\ndefault = 10", "TOMBOLO_FARM_FIELDS: the default 10 is none of its values"),
         ('default = "oats"', 'default = "rye"', "TOMBOLO_FARM_CROP: the default rye is none of its values"),
         ('type = "number"', 'type = "count"', "TOMBOLO_FARM_FIELDS: the type is one of choice, names, switch"),

@@ -100,7 +100,7 @@ def test_curves_are_measured_told_and_drawn(monkeypatch, tmp_path):
         pytest.skip("needs MPICH and the libraries: make env native")
     monkeypatch.setattr(paths, "results", lambda: tmp_path)
     command = ["bench", "curves", "--mpi", "mpich", "--rounds", "1", "--budget", "0.02"]
-    told = CliRunner().invoke(made(), [*command, "--ranks", "3", "--ranks", "2", "--rows", "put_8_flush"])
+    told = CliRunner().invoke(made(), [*command, "-n", "3", "-n", "2", "--rows", "put_8_flush"])
     assert told.exit_code == 0, told.output
     (path,) = tmp_path.glob("curves-*.jsonl")
     context, *samples = map(json.loads, path.read_text().splitlines())

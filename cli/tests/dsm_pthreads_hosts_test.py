@@ -20,7 +20,7 @@ from tombolo.errors import UserError
 
 __all__ = ["hosts", "small_memory"]  # fixtures
 
-SIZES = {"TOMBOLO_DSM_HEAP": "48MiB", "TOMBOLO_DSM_CACHE": "4MiB"}
+SIZES = {"TOMBOLO_DSM_MEMORY": "48MiB", "TOMBOLO_DSM_CACHE": "4MiB"}
 
 
 long = pytest.mark.skipif(not os.environ.get("TOMBOLO_HOSTS_TEST"), reason="make hosts-test")
@@ -322,7 +322,8 @@ int main() {
         ("TOMBOLO_DSM_SERVERS", "3", "3 memory servers of 3 processes leave none for a thread"),
         ("TOMBOLO_DSM_TRACE", "/tmp/trace", "a trace of a program of Pthreads with transport mpi"),
         ("TOMBOLO_DSM_CACHE", "64KiB", "is too small for a program of Pthreads"),
-        ("TOMBOLO_DSM_HEAP", "much", "TOMBOLO_DSM_HEAP"),
+        ("TOMBOLO_DSM_MEMORY", "much", "TOMBOLO_DSM_MEMORY"),
+        ("TOMBOLO_DSM_HEAP", "48MiB", "TOMBOLO_DSM_HEAP is called TOMBOLO_DSM_MEMORY"),
     ],
 )
 def test_what_is_not_there_is_told_once_at_the_start(setting, value, told):

@@ -140,7 +140,7 @@ def test_memory_servers_hold_more_than_all_caches_and_run_no_thread(machine):
     """8 MiB of two threads, in caches of 3 MiB together."""
     command = [compiled("own_pages_check"), 2, 2, 1024]
     done = ours(
-        command, processes=3, heap="64MiB", transport="window", machine=machine, cache="1MiB", servers=2, stats="json"
+        command, processes=3, memory="64MiB", transport="window", machine=machine, cache="1MiB", servers=2, stats="json"
     )
     assert (done.returncode, done.stdout) == (0, "0 wrong\n"), done.stderr
     counts = [json.loads(line.removeprefix("tombolo: stats ")) for line in done.stderr.splitlines()]
@@ -152,13 +152,13 @@ def test_memory_servers_hold_more_than_all_caches_and_run_no_thread(machine):
 
 
 def test_a_program_without_threads_has_no_memory_servers():
-    outcome = ours(["true"], processes=2, heap="4MiB", cache="1MiB", transport="window", servers=2, stats="text")
+    outcome = ours(["true"], processes=2, memory="4MiB", cache="1MiB", transport="window", servers=2, stats="text")
     assert re.findall(r"stats (\w+=\d)", outcome.stderr) == ["rank=0"]
 
 
 def test_pages_of_one_thread_stay_in_place():
     """In 100 rounds of two threads that each store to 16 pages, and read one of the other's."""
-    done = ours([compiled("own_pages_check"), 2, 100], processes=3, heap="64MiB", transport="window", stats="text")
+    done = ours([compiled("own_pages_check"), 2, 100], processes=3, memory="64MiB", transport="window", stats="text")
     assert done.returncode == 0, done.stderr
     counts = [dict(re.findall(r"(dsm_\w+)=(\d+)", line)) for line in done.stderr.splitlines() if " stats " in line]
     assert len(counts) == 3
@@ -244,7 +244,7 @@ def test_more_threads_than_processes_are_refused_as_pthreads_does(transport):
 
 
 def test_caches_of_many_processes_have_memory_together():
-    outcome = ours([compiled("ends_check"), "turns"], processes=120, heap="64MiB", transport="window")
+    outcome = ours([compiled("ends_check"), "turns"], processes=120, memory="64MiB", transport="window")
     assert outcome.returncode == 0, outcome.stderr
 
 
@@ -368,15 +368,15 @@ def parent(pid: int) -> int:
 
 
 def test_as_many_processes_as_there_may_be_are_for_those_that_compute():
-    asked = [None, 1, 4, 4092, 4093, 4096, 5000]
-    assert [dsm_pthreads.processes(threads) for threads in asked] == [None, 5, 8, 4096, 4096, 4096, 5000]
+    told = [dsm_pthreads.environment(n=threads).get("TOMBOLO_DSM_PROCESSES") for threads in (1, 4, 4092, 4093, 4096)]
+    assert told == ["5", "8", "4096", "4096", "4096"]
 
 
 # --- Refusals ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("setting", "value"), [("heap", "much"), ("heap", "1"), ("processes", "1"), ("heap", "9999999TiB")]
+    ("setting", "value"), [("memory", "much"), ("memory", "1"), ("processes", "1"), ("memory", "9999999TiB")]
 )
 def test_a_setting_that_is_not_understood_is_an_error(setting, value):
     outcome = ours(["true"], **{setting: value})
@@ -396,7 +396,8 @@ def test_a_setting_that_is_not_understood_is_an_error(setting, value):
         ("map", "TOMBOLO_DSM_WITHOUT", "read-ahead", "TOMBOLO_DSM_WITHOUT is of pages that processes cache"),
         ("window", "TOMBOLO_DSM_WITHOUT", "later", "TOMBOLO_DSM_WITHOUT is 'later'; it may be read-ahead, own-pages"),
         ("window", "TOMBOLO_DSM_CACHE", "0", "a cache of 0 bytes is too small for a program of Pthreads"),
-        ("window", "TOMBOLO_DSM_HEAP", "8TiB", "a memory of 8796"),
+        ("window", "TOMBOLO_DSM_MEMORY", "8TiB", "a memory of 8796"),
+        ("map", "TOMBOLO_DSM_HEAP", "4MiB", "TOMBOLO_DSM_HEAP is called TOMBOLO_DSM_MEMORY"),
         ("map", "TOMBOLO_DSM_MEMORY", "0", "TOMBOLO_DSM_MEMORY is '0'; it may be a size from 1MiB to 16TiB"),
     ],
 )
@@ -410,22 +411,21 @@ def test_a_setting_that_programs_of_pthreads_do_not_have_is_refused_at_the_start
 
 
 def test_sizes_that_need_more_memory_than_there_is_are_named(transport):
-    outcome = ours(["true"], processes=9, heap="7TiB", transport=transport)
+    outcome = ours(["true"], processes=9, memory="7TiB", transport=transport)
     assert outcome.returncode == 1
     assert "It is for 9 processes and a heap of 7696581394432 bytes" in outcome.stderr
-    assert "-n (TOMBOLO_DSM_PROCESSES), --memory (TOMBOLO_DSM_HEAP)" in outcome.stderr
+    assert "-n (TOMBOLO_DSM_PROCESSES), --memory (TOMBOLO_DSM_MEMORY)" in outcome.stderr
     assert ("--cache (TOMBOLO_DSM_CACHE)" in outcome.stderr) == (transport == "window")
 
 
-@pytest.mark.parametrize("heap", [None, "4MiB"])
-def test_memory_is_the_heap_where_that_has_no_size_of_its_own(heap):
-    settings = dsm_pthreads.environment(heap=heap) | {"TOMBOLO_DSM_MEMORY": "16TiB" if heap else "4MiB"}
+def test_the_memory_of_the_environment_is_the_heap_of_a_program_of_pthreads():
+    settings = dsm_pthreads.environment() | {"TOMBOLO_DSM_MEMORY": "4MiB"}
     outcome = run([compiled("ends_check"), "full heap"], settings)
     assert outcome.stdout == "before\nCannot allocate memory\nthe program goes on\nat exit\n", outcome.stderr
 
 
 def test_a_full_heap_is_null_and_errno(transport):
-    outcome = ours([compiled("ends_check"), "full heap"], heap="4MiB", transport=transport)
+    outcome = ours([compiled("ends_check"), "full heap"], memory="4MiB", transport=transport)
     assert outcome.stdout == "before\nCannot allocate memory\nthe program goes on\nat exit\n"
 
 

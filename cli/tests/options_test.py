@@ -157,10 +157,10 @@ def test_the_command_says_what_it_is():
         "run --seed 18446744073709551616 x", "run --evictions -1 x", "dsm run -n 0 x", "dsm run -n 4097 x",
         "dsm run --servers -1 x", "dsm run --servers 4097 x", "svp run -n 0 x", "svp run -n 4097 x",
         "svp run --workers 0 x", "svp run --workers 1025 x", "svp run --seed -1 x",
-        "bench one-sided --ranks 0", "bench one-sided --rounds 0",
-        "bench one-sided --samples 0", "bench curves --ranks -2", "bench curves --rounds 0",
-        "bench starvation --ranks 1", "bench starvation --rounds 0", "bench dsm -n 0", "bench svp --workers 1025",
-        "conformance --jobs 0", "conformance --ranks 0", "conformance --seed -1", "demo -n 0 --examples",
+        "bench one-sided -n 0", "bench one-sided --rounds 0",
+        "bench one-sided --samples 0", "bench curves -n -2", "bench curves --rounds 0",
+        "bench starvation -n 1", "bench starvation --rounds 0", "bench dsm -n 0", "bench svp --workers 1025",
+        "conformance --jobs 0", "conformance -n 0", "conformance --seed -1", "demo -n 0 --examples",
         "scc run gats --seed -1", "build /",
     ],
 )  # fmt: skip
@@ -248,7 +248,7 @@ def test_more_processes_than_the_host_allows_are_refused_at_once_with_the_limit(
         if "--mpi" not in words or mpis.find(MPI):
             assert re.search(r"-n \d+: this host allows 300 processes in all \(kernel.pid_max\)", told(*words))
     for words in (["bench", "starvation"], ["bench", "curves"], ["conformance", "--suite", "petsc"]):
-        assert "--ranks 300: this host allows 300" in told(*words, "--ranks", 300)
+        assert "-n 300: this host allows 300" in told(*words, "-n", 300)
     assert capsys.readouterr().err == ""
     options.check_processes(64)
     assert capsys.readouterr().err == ""
@@ -315,12 +315,12 @@ def test_an_option_that_would_be_ignored_is_refused_by_name(unbuilt, program, wo
     [
         ("conformance --machine coherent --seed 3", "--seed"),
         ("conformance --rounds 2", "--rounds"),
-        ("conformance --ranks 2", "--ranks"),
+        ("conformance -n 2", "-n"),
         ("conformance --suite petsc --jobs 2", "--jobs"),
         ("conformance --suite petsc --only x", "--only"),
         ("conformance --suite petsc --slice 1/2", "--slice"),
         ("conformance --suite mpi4py --jobs 2", "--jobs"),
-        ("bench one-sided --all --ranks 2", "--ranks"),
+        ("bench one-sided --all -n 2", "-n"),
         ("bench one-sided --all --loaded", "--loaded"),
         ("bench curves --records x --rounds 3", "--rounds"),
         ("bench curves --records x --machine coherent", "--machine"),
@@ -381,6 +381,10 @@ def test_threads_on_cached_pages_take_the_settings_of_the_machine(started, progr
     [
         ("dsm run --atomics ignore", "--atomics is called --atomic-instructions"),
         ("bench dsm --row jacobi", "--row is called --rows"),
+        ("bench one-sided --ranks 2", "--ranks is called -n"),
+        ("bench starvation --ranks 2", "--ranks is called -n"),
+        ("bench curves --ranks 2", "--ranks is called -n"),
+        ("conformance --ranks 2", "--ranks is called -n"),
     ],
 )
 def test_an_old_name_is_refused_with_the_new_one(unbuilt, program, words, sentence):

@@ -43,7 +43,7 @@ def test_a_short_run_bounds_the_readers_that_pass_a_preferred_writer(monkeypatch
     if mpis.find("mpich") is None or libraries.find("mpich") is None:
         pytest.skip("needs MPICH and the libraries: make env native")
     monkeypatch.setattr(paths, "results", lambda: tmp_path)
-    command = ["bench", "starvation", "--no-stock", "--ranks", "4", "--rounds", "20"]
+    command = ["bench", "starvation", "--no-stock", "-n", "4", "--rounds", "20"]
     told = CliRunner().invoke(made(), [*command, "--samples", "50", "--budget", "2"])
     assert told.exit_code == 0, told.output
     (path,) = tmp_path.glob("starvation-4-*.jsonl")

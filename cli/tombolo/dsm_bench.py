@@ -226,7 +226,7 @@ def _world(contestant: Contestant, threads: int, cache: str) -> dict[str, str]:
     window = contestant.transport == "window"
     return dsm_pthreads.environment(
         max(threads, 2),
-        MEMORY if window else MAPPED_MEMORY,
+        memory=MEMORY if window else MAPPED_MEMORY,
         transport=contestant.transport,
         machine=contestant.machine if window else None,
         cache=cache if window else None,

@@ -12,45 +12,36 @@ from tombolo.errors import UserError
 LIBRARY = "libtombolo_pthread.so"
 HOSTS = "libtombolo_pthread_hosts.so"  # which it loads with transport mpi
 LAUNCHED = 8  # processes with transport mpi, if no number is given
-# Threads beside those that a user asks for: the first, and those that read, write and wait for
-# signals. pigz has 2, zstd up to 3, pbzip2 4.
-HELPERS = 4
-MOST = settings.row("TOMBOLO_DSM_PROCESSES")["most"]
+PROCESSES = "TOMBOLO_DSM_PROCESSES"
 OPENMP = re.compile(r"lib(gomp|omp|iomp5)\b.*\.so.*")
 HEADER = 64  # bytes of the header of an ELF file of 64 bits; one of 32 bits has 52, and its program more
 INTERPRETER = 3  # PT_INTERP of an ELF program header
 
 
-def processes(threads: int | None) -> int | None:
-    """How many may be forked at once, of one that is asked for so many threads. None: as many as by default."""
-    return None if threads is None else max(threads, min(threads + HELPERS, MOST))
-
-
-def environment(processes: int | None = None, heap: str | None = None, **given: object) -> dict[str, str]:
-    """All of the environment. `processes`: at most so many at once; `heap`: as 2GiB; `given`: options of `tombolo dsm
-    run`."""
-    return os.environ | _settings(processes, heap, dsm.Choice(**given))
+def environment(processes: int | None = None, **given: object) -> dict[str, str]:
+    """All of the environment. `processes`: at most so many at once; `given`: options of `tombolo dsm run`."""
+    bound = {} if processes is None else {PROCESSES: str(processes)}
+    return os.environ | _settings(dsm.Choice(**given)) | bound
 
 
 def mpi_job(
     program: list[str],
     processes: int | None = None,
-    heap: str | None = None,
+    memory: str | None = None,
     cache: str | None = None,
     stats: str | None = None,
     mpi: str | None = None,
     **given: object,
 ) -> launch.Job:
     """The same with transport mpi: by the launcher of an MPI, the first that this host has."""
-    choice = dsm.Choice(**given | {"transport": "mpi", "cache": cache, "stats": stats})
+    choice = dsm.Choice(**given | {"transport": "mpi", "memory": memory, "cache": cache, "stats": stats})
     libraries.need_program(HOSTS)
     all_of_them = (processes or LAUNCHED) + dsm.memory_servers(choice.servers)
-    return launch.job(dsm.usable_mpi(mpi), all_of_them, program, None, extra=_settings(None, heap, choice))
+    return launch.job(dsm.usable_mpi(mpi), all_of_them, program, None, extra=_settings(choice))
 
 
-def _settings(processes: int | None, heap: str | None, choice: settings.Given) -> dict[str, str]:
-    own = {"TOMBOLO_DSM_PROCESSES": processes, "TOMBOLO_DSM_HEAP": heap}
-    set_ones = {name: str(value) for name, value in own.items() if value is not None} | choice.environment()
+def _settings(choice: settings.Given) -> dict[str, str]:
+    set_ones = choice.environment()
     if (choice.transport or os.environ.get("TOMBOLO_DSM_TRANSPORT")) in ("window", "mpi"):
         # Else each process stores the addresses of functions to a page of all of them.
         set_ones["LD_BIND_NOW"] = os.environ.get("LD_BIND_NOW", "1")

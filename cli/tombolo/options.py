@@ -38,6 +38,8 @@ def renamed(old: str, new: str) -> typer.models.OptionInfo:
     return typer.Option(old, hidden=True, callback=refuse)
 
 
+FormerRanks = Annotated[str | None, renamed("--ranks", "-n")]
+
 # Options behind PROGRAM are the program's own; one in front of it that is unknown is a mistake.
 OF_PROGRAMS = {"allow_interspersed_args": False}
 
@@ -82,14 +84,17 @@ def _kind(row: dict) -> object:
 
 
 def _option(row: dict, command: str) -> typer.models.OptionInfo:
+    letter = () if row["flag"].startswith("--") else (row["flag"],)  # else the parser makes it of the name
     if row["type"] == "number":
-        return typer.Option(help=_help(row, command), min=row.get("least", 0), max=row.get("most", LARGEST))
+        least = max(1, row.get("least", 0) - row["more"]) if "more" in row else row.get("least", 0)
+        return typer.Option(*letter, help=_help(row, command), min=least, max=row.get("most", LARGEST))
     metavar = {"size": "SIZE", "path": "PATH"}.get(row["type"]) if "word" not in row else None
-    return typer.Option(help=_help(row, command), metavar=metavar)
+    return typer.Option(*letter, help=_help(row, command), metavar=metavar)
 
 
 def _help(row: dict, command: str) -> str:
     sentence = row["help"][command].replace("{choices}", settings.names(row["variable"]))
+    sentence = sentence.replace("{more}", str(row.get("more")))
     usual = row.get("unset", row.get("default"))
     if usual is None or "word" in row:
         return sentence
@@ -144,16 +149,16 @@ def check_pattern(option: str, pattern: str | None) -> None:
         raise UserError(f"{option}: '{pattern}' is not a regular expression: {mistake}") from None
 
 
-def check_processes(count: int, option: str = "-n") -> None:
+def check_processes(count: int) -> None:
     """A UserError for more processes than this host allows; a warning for so many that starting them takes long."""
     if any(os.environ.get(name) for name in OF_OTHER_HOSTS):
         return
     most, why = host.most_processes()
     if count >= most:  # the launcher is one as well
-        raise UserError(f"{option} {count}: this host allows {most} processes in all ({why})")
+        raise UserError(f"-n {count}: this host allows {most} processes in all ({why})")
     if count > MANY * host.cores():
         print(
-            f"tombolo: {option} {count}: so many processes take turns on {host.cores()} processors, and "
+            f"tombolo: -n {count}: so many processes take turns on {host.cores()} processors, and "
             "to start them takes long",
             file=sys.stderr,
         )

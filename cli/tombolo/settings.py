@@ -33,13 +33,20 @@ def row(variable: str) -> dict:
 
 
 def flags(command: str) -> dict[str, dict]:
-    """The rows of the options that a command has, by the names of their flags without dashes in front."""
-    return {name_of(each): each for each in rows() if command in each.get("help", ())}
+    """The rows of the options that a command has, by the names of their flags without dashes in front. Those of one
+    letter are first."""
+    own = [each for each in rows() if command in each.get("help", ())]
+    return {name_of(each): each for each in sorted(own, key=lambda row: row["flag"].startswith("--"))}
 
 
 def name_of(row: dict) -> str:
     """`on_findings` of --on-findings."""
-    return row["flag"].removeprefix("--").replace("-", "_")
+    return row["flag"].lstrip("-").replace("-", "_")
+
+
+def told(row: dict, value: object) -> str:
+    """The text that the variable gets for a value of the flag."""
+    return str(min(value + row["more"], row["most"]) if "more" in row and isinstance(value, int) else value)
 
 
 def choices(variable: str) -> tuple[str, ...]:
@@ -105,7 +112,7 @@ class Given:
         self._rows = flags(command)
         if unknown := values.keys() - self._rows.keys():
             raise TypeError(f"tombolo {command} has no option {', '.join(sorted(unknown))}")
-        self.values = {name: value for name, value in values.items() if value is not None}
+        self.values: dict[str, Any] = {name: value for name, value in values.items() if value is not None}
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in self._rows:
@@ -134,4 +141,4 @@ class Given:
         return self.by_flag(*(name for name, row in self._rows.items() if "machine" in row))
 
     def environment(self) -> dict[str, str]:
-        return {self._rows[name]["variable"]: str(value) for name, value in self.values.items()}
+        return {self._rows[name]["variable"]: told(self._rows[name], value) for name, value in self.values.items()}

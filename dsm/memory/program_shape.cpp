@@ -24,17 +24,13 @@ constexpr std::uint64_t most_pages = std::uint64_t{1} << 31;
 
 // An instruction may touch four pages, and store to each. Of its cache, clean pages have a quarter
 // at least (DFP3).
-const ProgramNeeds needs_of_calls{.of_program = "",
-                                  .memory = options::dsm_memory,
-                                  .fewest_cached_pages = 8,
-                                  .updates = Shape{}.updates,
-                                  .streams_in_cache = 4};
+const ProgramNeeds needs_of_calls{
+    .of_program = "", .fewest_cached_pages = 8, .updates = Shape{}.updates, .streams_in_cache = 4};
 
 // The buffers of one system call are open together (system_calls.h), and the pages of the
 // instructions around it. Each release names the pages it has changed to all: the logs of locks are
 // for small changes. Four streams have the quarter of the cache that clean pages have at least.
 const ProgramNeeds needs_of_pthreads{.of_program = " for a program of Pthreads",
-                                     .memory = options::dsm_heap,
                                      .fewest_cached_pages = 256,
                                      .updates = 16,
                                      .streams_in_cache = 16};
@@ -46,7 +42,7 @@ Status shape_of(const ProgramNeeds& needs, const SizesOfProgram& sizes, Shape& o
   if (pages == 0 || pages > most_pages)
     return Status::bad_configuration(
         fmt::format("a memory of {} bytes cannot be: from {} to 8 TiB; see {} and --memory",
-                    sizes.memory_bytes, page, needs.memory.variable));
+                    sizes.memory_bytes, page, options::dsm_memory.variable));
   if (cached < needs.fewest_cached_pages)
     return Status::bad_configuration(fmt::format(
         "a cache of {} bytes is too small{}: at least {} ({} pages); see {} and --cache",

@@ -6,7 +6,6 @@
 
 #include <string_view>
 
-#include "base/options.h"
 #include "base/status.h"
 #include "dsm/protocol/shape.h"
 #include "machine/waiting.h"
@@ -17,7 +16,6 @@ namespace tombolo::dsm {
 // The two kinds of programs differ by these alone.
 struct ProgramNeeds {
   std::string_view of_program;  // behind the size of a cache, in a message
-  const Option& memory;         // names its bytes
   // Fewer cannot hold the pages that it has open together.
   std::uint64_t fewest_cached_pages;
   std::uint32_t updates;  // as Shape

@@ -75,7 +75,7 @@ std::string ProgramFacts::advice(const Status& why) const {
   if (why.code() != Code::no_memory) return {};
   return fmt::format(
       ". It is for {} processes and a heap of {} bytes{}; smaller numbers need less: "
-      "-n (TOMBOLO_DSM_PROCESSES), --memory (TOMBOLO_DSM_HEAP){}",
+      "-n (TOMBOLO_DSM_PROCESSES), --memory (TOMBOLO_DSM_MEMORY){}",
       layout.servers, layout.heap_bytes, layout.has_pages ? ", and the pages that each caches" : "",
       layout.has_pages ? ", --cache (TOMBOLO_DSM_CACHE)" : "");
 }

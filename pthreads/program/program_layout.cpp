@@ -20,6 +20,8 @@
 namespace tombolo::dsm {
 namespace {
 
+constexpr std::uint64_t most_heap = std::uint64_t{16} << 40;
+
 // `flag`: that of the command `tombolo dsm run` which sets the variable.
 template <class T>
 Status read_given(const Option& option, std::string_view flag, T& value) {
@@ -28,12 +30,13 @@ Status read_given(const Option& option, std::string_view flag, T& value) {
   return Status::bad_configuration(fmt::format("{}; see {}", read.message(), flag));
 }
 
-Status read(ProgramOptions& out) {
-  TOMBOLO_TRY(read_given(options::dsm_processes, "-n", out.processes));
-  // The name that the heap has for programs of tombolo/dsm.h will do.
-  Option heap = options::dsm_heap;
-  if (!is_set(heap)) heap.variable = options::dsm_memory.variable;
-  return read_given(heap, "--memory", out.heap_bytes);
+// The memory of the program, of which nothing but the heap has a size to choose.
+Status read_heap(std::optional<std::uint64_t>& out) {
+  Option memory = options::dsm_memory;
+  memory.least = std::uint64_t{1} << 20;
+  memory.most = most_heap;
+  memory.values = "a size from 1MiB to 16TiB, such as 512MiB";
+  return read_given(memory, "--memory", out);
 }
 
 std::uint64_t usual_heap(const ProgramLayout& layout, bool launched) {
@@ -42,7 +45,7 @@ std::uint64_t usual_heap(const ProgramLayout& layout, bool launched) {
   if (launched) return std::min(host::memory_room().bytes / 8, launched_heap);
   const std::uint64_t room = host::memory_room().bytes;
   const std::uint64_t others = layout.heap() - layout.variables.low;
-  return std::min(options::dsm_heap.most,
+  return std::min(most_heap,
                   layout.has_pages ? default_heap_bytes(room, layout.servers, others) : room / 2);
 }
 
@@ -50,7 +53,9 @@ std::uint64_t usual_heap(const ProgramLayout& layout, bool launched) {
 
 Status lay_out(const ProgramMemories& kind, Thread launched, ProgramLayout& out) {
   ProgramOptions given;
-  TOMBOLO_TRY(read(given));
+  std::optional<std::uint64_t> heap_bytes;
+  TOMBOLO_TRY(read_given(options::dsm_processes, "-n", given.processes));
+  TOMBOLO_TRY(read_heap(heap_bytes));
   const bool has_pages = kind.has_pages();
   const Thread memory_servers = kind.memory_servers();
   // Each process that caches pages has memory for them.
@@ -66,8 +71,8 @@ Status lay_out(const ProgramMemories& kind, Thread launched, ProgramLayout& out)
   out.has_pages = has_pages;
   out.servers = static_cast<Thread>(servers);
   out.memory_servers = memory_servers;
-  out.heap_bytes = round_up(given.heap_bytes ? *given.heap_bytes : usual_heap(out, launched != 0),
-                            host::page_bytes());
+  out.heap_bytes =
+      round_up(heap_bytes ? *heap_bytes : usual_heap(out, launched != 0), host::page_bytes());
   return {};
 }
 

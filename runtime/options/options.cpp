@@ -29,6 +29,13 @@ static_assert(lists_machines(ServedMachines()),
 static_assert(lists_lock_families(),
               "TOMBOLO_PASSIVE_SYNC in base/options.toml has the names of sync/locks/families.h");
 
+void complain_of_former_names(Options& options) {
+  for (const Option* option : tombolo::options::all)
+    if (!option->formerly.empty() && is_set({.variable = option->formerly}))
+      options.complaints.push_back(
+          fmt::format("{} is called {}", option->formerly, option->variable));
+}
+
 // Names that look like one of the table's. Those of all readers are in it.
 void complain_of_names(Options& options) {
   std::vector<std::string_view> known;
@@ -50,6 +57,7 @@ Options read_environment() {
     if (!understood.ok()) options.complaints.push_back(understood.message());
   }
   (void)read_options(options).ok();  // complained of above
+  complain_of_former_names(options);
   complain_of_names(options);
   return options;
 }

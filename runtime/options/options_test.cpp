@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "runtime/options/mistyped.h"
 #include "sync/locks/families.h"
@@ -44,6 +45,13 @@ TEST(Options, WithoutAnEnvironmentAreTheInitialOnes) {
   EXPECT_TRUE(options.remap && !options.disabled);
   EXPECT_EQ(options.atomics, std::nullopt);
   EXPECT_TRUE(options.complaints.empty());
+}
+
+TEST(Options, AFormerNameIsRefusedWithTheOneThatItHasNow) {
+  Environment environment;
+  environment.set("TOMBOLO_DSM_HEAP", "1GiB");
+  EXPECT_EQ(read_environment().complaints,
+            std::vector<std::string>{"TOMBOLO_DSM_HEAP is called TOMBOLO_DSM_MEMORY"});
 }
 
 TEST(Options, AreTakenFromTheEnvironment) {

@@ -40,7 +40,7 @@ def one_sided(
     ranks: Annotated[
         int | None,
         typer.Option(
-            help="The rows of so many processes are measured; there are some of 2 and of 8. [default: 2]", min=2
+            "-n", help="The rows of so many processes are measured; there are some of 2 and of 8. [default: 2]", min=2
         ),
     ] = None,
     rows: Annotated[
@@ -81,13 +81,14 @@ def one_sided(
             help="The status is 1 where a row is behind a stock MPI, or misses its target or its aim for a memcpy."
         ),
     ] = False,
+    former: options.FormerRanks = None,
 ) -> None:
     """Medians of one-sided operations.
 
     Stock MPIs and Tombolo are measured in turn, rounds times.
     """
     if every:
-        options.check_unused({"--ranks": ranks, "--loaded": loaded}, "--all measures every number and both hosts")
+        options.check_unused({"-n": ranks, "--loaded": loaded}, "--all measures every number and both hosts")
     ranks = ranks or 2
     options.check_pattern("--rows", rows)
     options.check_seconds("--budget", budget)
@@ -195,7 +196,7 @@ def measure_in_turn(campaign: Campaign, ids: list[tuple[str, str]], entries: lis
 
 @app.command("starvation")
 def starvation(
-    ranks: Annotated[int, typer.Option(help="One process writes, and all others read.", min=2)] = 8,
+    ranks: Annotated[int, typer.Option("-n", help="Of so many processes one writes, and all others read.", min=2)] = 8,
     machine: Annotated[str, typer.Option(help=f"Tombolo runs on this machine: {options.MACHINES}.")] = "coherent",
     mpi: Annotated[list[str] | None, typer.Option(help=STOCK_MPIS)] = None,
     under: Annotated[str, typer.Option(help=f"Tombolo runs in front of this MPI: {options.MPIS}.")] = "mpich",
@@ -205,6 +206,7 @@ def starvation(
     budget: Annotated[
         float, typer.Option(help="Each part of a run takes at most so many seconds.", metavar="SECONDS")
     ] = 5,
+    former: options.FormerRanks = None,
 ) -> None:
     """Waits for locks, by every lock scheme.
 
@@ -213,7 +215,7 @@ def starvation(
     if not stock:
         options.check_unused({"--mpi": mpi}, "with --no-stock no stock MPI is measured")
     options.check_seconds("--budget", budget)
-    options.check_processes(ranks, "--ranks")
+    options.check_processes(ranks)
     settings.check_machine(machine)
     compile.sources("benchmarks")
     front = mpis.need(under)

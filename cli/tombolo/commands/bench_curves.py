@@ -21,7 +21,9 @@ SUFFIXES = (".png", ".svg")
 def bench_curves(
     ranks: Annotated[
         list[int] | None,
-        typer.Option(help="Jobs of so many processes are measured, or of several numbers. [default: 2 4 8 16]", min=2),
+        typer.Option(
+            "-n", help="Jobs of so many processes are measured, or of several numbers. [default: 2 4 8 16]", min=2
+        ),
     ] = None,
     rows: Annotated[
         str | None,
@@ -50,6 +52,7 @@ def bench_curves(
             help="Nothing is measured; the records in this file, maybe of another host, are told and drawn.",
         ),
     ] = None,
+    former: options.FormerRanks = None,
 ) -> None:
     """Mean times of operations by the number of ranks.
 
@@ -57,7 +60,7 @@ def bench_curves(
     """
     if kept is not None:
         of_measuring = {
-            "--ranks": ranks, "--rows": rows, "--machine": machine, "--mpi": mpi, "--rounds": rounds,
+            "-n": ranks, "--rows": rows, "--machine": machine, "--mpi": mpi, "--rounds": rounds,
             "--budget": budget,
         }  # fmt: skip
         options.check_unused(of_measuring, "with --records nothing is measured")
@@ -75,7 +78,7 @@ def bench_curves(
     names = [name for name in curves.ROWS if re.search(rows or "", name)]
     if not names:
         raise UserError(f"no row matches {rows}: {', '.join(curves.ROWS)}")
-    options.check_processes(max(numbers), "--ranks")
+    options.check_processes(max(numbers))
     stock = [mpis.need(key) for key in mpi] if mpi else [m for m in mpis.found() if m.mpicc]
     hosts = [each for each in stock if each.key == each.kind] or stock
     compile.sources("benchmarks")

@@ -72,7 +72,6 @@ def conformance(
     ranks: Annotated[
         list[int] | None,
         typer.Option(
-            "--ranks",
             "-n",
             min=1,
             help="The tests of mpi4py and petsc have so many processes, or several numbers in turn. [default: 2 3 4, "
@@ -91,6 +90,7 @@ def conformance(
     ] = 60,
     verbose: Annotated[bool, typer.Option(help="The output of failing tests is shown.")] = False,
     build_only: Annotated[bool, typer.Option(help="The programs are fetched and built, and not run.")] = False,
+    former: options.FormerRanks = None,
 ) -> None:
     """Run test suites of others, with Tombolo and without.
 
@@ -135,8 +135,8 @@ def check(
     options.check_pattern("--only", only)
     if slice_ is not None and (slice_ != "quick" or suite == "mpi4py"):
         testlist.slice_of(slice_)
-    of_others = {"--rounds": rounds, "--ranks": ranks, "--jobs": jobs, "--slice": slice_, "--only": only}
-    read = {"petsc": ("--rounds", "--ranks"), "mpi4py": ("--ranks", "--slice", "--only")}
+    of_others = {"--rounds": rounds, "-n": ranks, "--jobs": jobs, "--slice": slice_, "--only": only}
+    read = {"petsc": ("--rounds", "-n"), "mpi4py": ("-n", "--slice", "--only")}
     known = read.get(suite, ("--jobs", "--slice", "--only"))
     unread = {name: value for name, value in of_others.items() if name not in known}
     options.check_unused(unread, f"the suite {suite} does not read it")
@@ -148,7 +148,7 @@ def check(
                     f"{', '.join(suite_build.FOLDERS)}"
                 )
     for count in ranks or []:
-        options.check_processes(count, "--ranks")
+        options.check_processes(count)
 
 
 def mpich_subject(

@@ -4,7 +4,7 @@
 import os
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -28,15 +28,6 @@ def main() -> None:
 def run(
     command: Annotated[list[str], typer.Argument(metavar="PROGRAM [ARGS]...")],
     *,
-    threads: Annotated[
-        int | None,
-        typer.Option(
-            "-n",
-            help="The program has so many threads; one of Pthreads may have some more. [default: 2]",
-            min=1,
-            max=options.MOST_PROCESSES,
-        ),
-    ] = None,
     given: settings.Given,
     mpi: Annotated[
         str | None,
@@ -86,21 +77,19 @@ def run(
     if unchanged and chosen != "map" and instructions != "ignore":
         dsm_atomics.check(program)
     if not show and (chosen == "mpi" or not unchanged):
-        options.check_processes((threads or 2) + dsm.memory_servers(given.servers))
+        options.check_processes((given.n or 2) + dsm.memory_servers(given.servers))
     words = [str(program), *command[1:]]
-    of_threads: dict[str, Any] = given.but(memory=None).values  # that is their heap's
+    threads, others = given.n, given.but(n=None)
     if unchanged and chosen == "mpi":
-        job = dsm_pthreads.mpi_job(words, threads, given.memory, mpi=mpi, **of_threads)
+        job = dsm_pthreads.mpi_job(words, threads, mpi=mpi, **others.values)
         start(job.argv, job.env, show)
     elif unchanged:
-        most = dsm_pthreads.processes(threads)
-        environment = dsm_pthreads.environment(most, given.memory, **of_threads)
-        start(command, environment, show, str(program))
+        start(command, dsm_pthreads.environment(**given.values), show, str(program))
     elif chosen == "mpi":
-        job = dsm.mpi_job(given.but(transport=chosen), mpi, threads or 2, words)
+        job = dsm.mpi_job(others.but(transport=chosen), mpi, threads or 2, words)
         start(job.argv, job.env, show)
     else:
-        start(dsm.command(threads or 2, words), dsm.environment(given), show)
+        start(dsm.command(threads or 2, words), dsm.environment(others), show)
 
 
 def check_of_transport(transport: str, given: settings.Given, mpi: str | None, instructions: str | None) -> None:
