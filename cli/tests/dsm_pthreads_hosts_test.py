@@ -125,15 +125,34 @@ def test_the_mpi_ends_behind_an_environment_that_another_thread_has_changed(mpi,
     assert "tombolo: " not in outcome.stderr
 
 
-def test_the_first_process_says_how_many_memory_servers_there_are():
-    job = dsm_pthreads.mpi_job([str(compiled("own_pages_check")), "2", "2", "10"], 5, "48MiB", "4MiB", "text", "mpich")
+def set_in_the_first(name: str, value: str, program: list, processes: int) -> subprocess.CompletedProcess:
+    """Of all processes the first alone has the variable."""
+    command = [str(part) for part in program]
+    job = dsm_pthreads.mpi_job(command, processes, "48MiB", "4MiB", "json", "mpich")
     at = job.argv.index("-n")
-    launcher, given, command = job.argv[:at], job.argv[at + 2 : -4], job.argv[-4:]
-    first = ["-n", "1", "-env", "TOMBOLO_DSM_SERVERS", "2", *command]
-    argv = [*launcher, *given, *first, ":", "-n", "4", *command]
-    outcome = subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT, env=job.env)
+    launcher, given = job.argv[:at], job.argv[at + 2 : -len(command)]
+    first = ["-n", "1", "-env", name, value, *command]
+    argv = [*launcher, *given, *first, ":", "-n", str(processes - 1), *command]
+    return subprocess.run(argv, capture_output=True, text=True, timeout=LIMIT, env=job.env)
+
+
+def test_the_first_process_says_how_many_memory_servers_there_are():
+    outcome = set_in_the_first("TOMBOLO_DSM_SERVERS", "2", [compiled("own_pages_check"), 2, 2, 10], 5)
     assert (outcome.returncode, outcome.stdout) == (0, "0 wrong\n"), outcome.stderr
-    assert sorted(re.findall(r"stats rank=(\d)", outcome.stderr)) == ["0", "1", "2"]
+    assert len(re.findall(r'"rank":"\d"', outcome.stderr)) == 3
+
+
+def test_the_first_process_says_which_tunings_are_switched_off():
+    """Small changes, which protocol release alone has: without them the threads fetch the pages."""
+
+    def fetches(switched_off: str) -> int:
+        outcome = set_in_the_first("TOMBOLO_DSM_WITHOUT", switched_off, [compiled("spans_check"), 2, 100], 3)
+        assert outcome.returncode == 0, outcome.stderr
+        told = [int(count) for count in re.findall(r'"dsm_fetches":(\d+)', outcome.stderr)]
+        assert len(told) == 3, outcome.stderr
+        return sum(told)
+
+    assert fetches("small-changes") > fetches("sorted-notices") + 100
 
 
 def test_a_killed_memory_server_ends_the_program():
