@@ -495,8 +495,9 @@ int translate(MpiWindow& window, MPI_Group group, std::vector<machine::Home>& ra
       host().Group_translate_ranks(group, n, from.data(), window.group, to.data()) != MPI_SUCCESS)
     return MPI_ERR_GROUP;
   ranks.clear();
+  static_assert(MPI_UNDEFINED < 0);
   for (const int rank : to) {
-    if (rank == MPI_UNDEFINED || rank < 0) return MPI_ERR_GROUP;
+    if (rank < 0) return MPI_ERR_GROUP;
     ranks.push_back(static_cast<machine::Home>(rank));
   }
   return MPI_SUCCESS;

@@ -9,9 +9,6 @@
 
 #include "pthreads/calls/calls.h"
 
-using tombolo::dsm::Pthreads;
-using tombolo::dsm::pthreads;
-
 static_assert(sizeof(mtx_t) >= sizeof(pthread_mutex_t) && sizeof(cnd_t) >= sizeof(pthread_cond_t));
 static_assert(sizeof(tss_t) == sizeof(pthread_key_t) && sizeof(thrd_t) == sizeof(pthread_t));
 static_assert(sizeof(once_flag) == sizeof(pthread_once_t));
