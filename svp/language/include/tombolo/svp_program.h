@@ -85,6 +85,7 @@ struct svp_binding {
   struct svp_end* end;
 };
 
+/* NOLINTBEGIN(modernize-use-nullptr): C has no nullptr. */
 /* At the declaration of families, and where their scope is left. */
 static inline __attribute__((__unused__)) svp_family* svp_begin(svp_family* first,
                                                                 unsigned long count) {
@@ -100,6 +101,7 @@ static inline __attribute__((__unused__)) void svp_leave(void* families) {
   svp_family* const first = (svp_family*)families;
   if (first->count != 1 || first->object != 0 || first->failure != 0) svp_leave_all(first);
 }
+/* NOLINTEND(modernize-use-nullptr) */
 
 svp_exit svp_sync(svp_family* family, const struct svp_site* site);
 void svp_kill(svp_family* family, const struct svp_site* site);
