@@ -5,9 +5,7 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -15,6 +13,7 @@
 #include <utility>
 
 #include "base/status.h"
+#include "host/processes/taken_output.h"
 
 namespace tombolo::host {
 
@@ -54,9 +53,7 @@ std::thread start_thread_or_end(std::string_view purpose, Body&& body) {
   std::thread thread;
   const Status started = start_thread(purpose, std::forward<Body>(body), thread);
   if (started.ok()) return thread;
-  const std::string text = "tombolo: " + started.message() + "\n";
-  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
-  _exit(EXIT_FAILURE);
+  fail_with("tombolo: " + started.message() + "\n");
 }
 
 }  // namespace tombolo::host

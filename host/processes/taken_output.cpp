@@ -4,7 +4,9 @@
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <thread>
 
 namespace tombolo::host {
@@ -30,6 +32,12 @@ bool wait_until_taken(int descriptor, std::chrono::milliseconds limit) {
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
   return true;
+}
+
+void fail_with(std::string_view line) {
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
+  wait_until_taken(STDERR_FILENO, std::chrono::seconds(2));
+  _exit(EXIT_FAILURE);
 }
 
 }  // namespace tombolo::host

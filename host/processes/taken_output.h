@@ -7,11 +7,16 @@
 #pragma once
 
 #include <chrono>
+#include <string_view>
 
 namespace tombolo::host {
 
 // True once the reader of `descriptor` has taken every byte that was written to it. True at once
 // for files and terminals, which keep their bytes, and for a closed descriptor, which has none.
 bool wait_until_taken(int descriptor, std::chrono::milliseconds limit);
+
+// Writes the line to standard error, without stdio, and ends this process as one that has failed
+// once the line is taken: the launcher then kills the others of the job.
+[[noreturn]] void fail_with(std::string_view line);
 
 }  // namespace tombolo::host

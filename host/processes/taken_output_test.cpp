@@ -2,12 +2,15 @@
 #include "host/processes/taken_output.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <thread>
 
 namespace tombolo::host {
@@ -71,6 +74,42 @@ TEST(TakenOutputOfFiles, NeedsNoReader) {
 
 TEST(TakenOutputOfFiles, OfAClosedDescriptorIsNothing) {
   EXPECT_TRUE(wait_until_taken(-1, long_enough));
+}
+
+// A child that fails, and the end of a pipe from which its standard error is read.
+struct Failing {
+  Failing() {
+    std::array<int, 2> ends = {};
+    EXPECT_EQ(pipe(ends.data()), 0);
+    child = fork();
+    if (child == 0) {
+      dup2(ends[1], STDERR_FILENO);
+      fail_with("why\n");
+    }
+    close(ends[1]);
+    from = ends[0];
+  }
+  ~Failing() { close(from); }
+  bool has_ended() const { return waitpid(child, nullptr, WNOHANG) == child; }
+  int status() const {
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  pid_t child = 0;
+  int from = -1;
+};
+
+TEST(FailWith, EndsTheProcessOnceItsLineIsTaken) {
+  Failing failing;
+  pollfd line = {.fd = failing.from, .events = POLLIN, .revents = 0};
+  ASSERT_EQ(poll(&line, 1, -1), 1);
+  std::this_thread::sleep_for(briefly);
+  EXPECT_FALSE(failing.has_ended());
+  std::array<char, 8> into = {};
+  EXPECT_EQ(read(failing.from, into.data(), into.size()), 4);
+  EXPECT_STREQ(into.data(), "why\n");
+  EXPECT_EQ(failing.status(), EXIT_FAILURE);
 }
 
 }  // namespace

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pthreads/hosts/launched_servers.h"
 
-#include "pthreads/hosts/launched_calls.h"
-
 #include <fmt/format.h>
 #include <signal.h>
 #include <unistd.h>
@@ -13,6 +11,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <utility>
+
+#include "host/processes/taken_output.h"
+#include "pthreads/hosts/launched_calls.h"
 
 namespace tombolo::dsm {
 namespace {
@@ -177,12 +178,8 @@ void LaunchedServers::end() {
     const auto begin = std::chrono::steady_clock::now();
     while (!all_have_left() && std::chrono::steady_clock::now() - begin < longest_leave)
       usleep(100);
-    if (!all_have_left()) {
-      constexpr std::string_view text =
-          "tombolo: a process of the program does not end when it is asked to\n";
-      [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
-      _exit(EXIT_FAILURE);
-    }
+    if (!all_have_left())
+      host::fail_with("tombolo: a process of the program does not end when it is asked to\n");
     the_team = nullptr;
     {
       // A call may return only now that its caller has left.
