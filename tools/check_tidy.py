@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "release"
 FOLDERS = (
     "base", "simulator", "backends", "windows", "baselines", "experiments", "litmus", "runtime", "host",
-    "pthreads", "mpi",
+    "pthreads", "svp", "mpi",
 )  # fmt: skip
 APART = ("experiments",)  # each has functions of the same names
 AT_A_TIME = 12

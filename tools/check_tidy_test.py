@@ -7,7 +7,7 @@ from pathlib import Path
 import check_tidy
 import pytest
 
-NOT_YET = {"dsm", "svp"}
+NOT_YET = {"dsm"}
 DIAGNOSTIC = "a.cpp:1:1: error: redefinition of 'a' [clang-diagnostic-error]\n"
 
 
