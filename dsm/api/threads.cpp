@@ -64,22 +64,20 @@ std::uint64_t word_of(V value) {
   return word;
 }
 
-// Sums and products of signed numbers wrap.
-template <class V>
-using Wrapping = typename std::conditional_t<std::integral<V>, std::make_unsigned<V>,
-                                             std::type_identity<V>>::type;
-
 template <class V>
 void reduce(const char* call, const tombolo_dsm_redvar_t& variable, const void* value,
             void* result) {
   const auto op = static_cast<tombolo_dsm_op>(variable.operation);
-  const bool wraps = op == TOMBOLO_DSM_SUM || op == TOMBOLO_DSM_PRODUCT;
   const auto both = [&]<class U>(std::type_identity<U>, std::uint64_t a, std::uint64_t b) {
     return word_of(combined(call, op, value_in<U>(a), value_in<U>(b)));
   };
   const auto combine = [&](std::uint64_t a, std::uint64_t b) {
-    return wraps ? both(std::type_identity<Wrapping<V>>(), a, b)
-                 : both(std::type_identity<V>(), a, b);
+    if constexpr (std::signed_integral<V>) {
+      // Sums and products of signed numbers wrap.
+      if (op == TOMBOLO_DSM_SUM || op == TOMBOLO_DSM_PRODUCT)
+        return both(std::type_identity<std::make_unsigned_t<V>>(), a, b);
+    }
+    return both(std::type_identity<V>(), a, b);
   };
   std::uint64_t word = 0;
   std::memcpy(&word, value, sizeof(V));
