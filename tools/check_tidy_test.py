@@ -25,11 +25,11 @@ def test_every_room_with_units_of_the_product_is_checked():
 
 
 def test_groups_have_one_folder_and_the_same_options_and_are_not_long():
-    files = [check_tidy.ROOT / "host" / f"{i}.cpp" for i in range(check_tidy.AT_A_TIME + 1)]
+    files = [check_tidy.ROOT / "host" / f"{i}.cpp" for i in range(check_tidy.AT_A_TIME + 2)]
     other = check_tidy.ROOT / "mpi" / "a.cpp"
     flags: dict[Path, tuple[str, ...]] = {files[0]: ("-DA",)}
     groups = check_tidy.groups_of([*files, other], flags)
-    assert sorted(map(len, groups)) == [1, 1, check_tidy.AT_A_TIME]
+    assert sorted(map(len, groups)) == [1, 1, 1, check_tidy.AT_A_TIME]
     assert sorted(file for group in groups for file in group) == sorted([*files, other])
 
 
