@@ -4,7 +4,7 @@
 product (their headers come with them).
 
     tools/check_tidy.py [FILE.cpp...]
-    tools/check_tidy.py --slice day/12     a twelfth of them, another one each day: for CI
+    tools/check_tidy.py --slice day/15     a fifteenth of them, another one each day: for CI
 
 Most of its work is on the headers of libraries, the same for each unit. So units of one folder and
 with the same flags are checked several at a time, as one unit that includes them. Where their names
@@ -28,10 +28,12 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build" / "release"
 FOLDERS = (
     "base", "simulator", "backends", "windows", "baselines", "experiments", "litmus", "runtime", "host",
-    "pthreads", "svp", "mpi",
+    "dsm", "pthreads", "svp", "mpi",
 )  # fmt: skip
+# Clang 14 takes llvm/Support/JSON.h for wrong where the library is that of GCC 12.
+NOT_PARSED = ("dsm/compiler/report.cpp",)
 APART = ("experiments",)  # each has functions of the same names
-AT_A_TIME = 12
+AT_A_TIME = 6  # more of those that include LLVM take too long for one slice
 HEADERS = r"/(base|machine|simulator|backends|sync|windows|dsm|pthreads|svp|mpi)/|\.cpp$"
 TESTS = ("_test.cpp", "_bench.cpp", "_check.cpp")
 A_CALL_OF_MPI = re.compile(r"mpi/intercept/.*_test\.cpp")  # MPI has calls whose names end so
@@ -44,7 +46,7 @@ def own_sources() -> list[Path]:
     listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *patterns]
     listed = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     names = sorted(filter(None, listed.split("\0")))
-    return [ROOT / n for n in names if of_product(n) and (ROOT / n).is_file()]
+    return [ROOT / n for n in names if of_product(n) and n not in NOT_PARSED and (ROOT / n).is_file()]
 
 
 def of_product(name: str) -> bool:

@@ -80,7 +80,7 @@ SECTIONS = (
     Section("broken twins", BROKEN_TWINS, 20, after="build", beside="python tests"),
     Section("asan build", f"{ASAN} --build-only", 40, beside="python tests"),
     Section("tsan build", "make build PRESET=tsan", 40, beside="python tests"),
-    Section("clang-tidy", "tools/check_tidy.py --slice day/12", 15, after="build", beside="python tests"),
+    Section("clang-tidy", "tools/check_tidy.py --slice day/15", 15, after="build", beside="python tests"),
     Section("demo", "./tombolo demo", 6, after="build"),
     Section("examples", "./tombolo demo --examples", 12, after="build"),
     Section("package", "tools/check_package.py", 6, after="build"),
