@@ -250,14 +250,18 @@ constexpr int steps = testing::scaled<typename Case::Machine>(4000);
 template <class Case>
 class BestEffortOnly : public testing::Locks<Case> {};
 template <class Case>
+class GatedOnly : public testing::Locks<Case> {};
+template <class Case>
 class WriterPreferenceOnly : public testing::Locks<Case> {};
 template <class Case>
 class FifoOnly : public testing::Locks<Case> {};
 using BestEffortCases =
     testing::CasesOf<BestEffortFamily, testing::EagerlyBiased<BestEffortFamily>>::On<AllMachines>;
+using GatedCases = testing::CasesOf<WriterPreferenceFamily, FifoFamily>::On<AllMachines>;
 using WriterPreferenceCases = testing::CasesOf<WriterPreferenceFamily>::On<AllMachines>;
 using FifoCases = testing::CasesOf<FifoFamily>::On<AllMachines>;
 TYPED_TEST_SUITE(BestEffortOnly, BestEffortCases, testing::CaseNames);
+TYPED_TEST_SUITE(GatedOnly, GatedCases, testing::CaseNames);
 TYPED_TEST_SUITE(WriterPreferenceOnly, WriterPreferenceCases, testing::CaseNames);
 TYPED_TEST_SUITE(FifoOnly, FifoCases, testing::CaseNames);
 
@@ -310,6 +314,23 @@ TYPED_TEST(BestEffortOnly, ALockInsideAnotherLeavesThatHeld) {
     EXPECT_FALSE(nested.lock(Access::exclusive, outer).ok());
     other.unlock_all();
   }
+}
+
+// GL1: a core that frees one of its exclusive locks keeps lock-all waiting by the others.
+TYPED_TEST(GatedOnly, ALockInsideAnotherLeavesTheGateTaken) {
+  using L = typename TestFixture::Family;
+  Obituary obituary(seconds(20));
+  obituary.announce(1);
+  this->make(2, &obituary);
+  L nested(this->ensemble_->core(0), this->at_, {});
+  L other(this->ensemble_->core(1), this->at_, {});
+  // From now on exclusive locks enter the gate.
+  ASSERT_TRUE(other.lock_all().ok());
+  other.unlock_all();
+  ASSERT_TRUE(nested.lock(Access::exclusive, 0).ok());
+  ASSERT_TRUE(nested.lock(Access::exclusive, 1).ok());
+  nested.unlock(Access::exclusive, 1);
+  EXPECT_FALSE(other.lock_all().ok());
 }
 
 // WP5: a reader that asks while a writer is next does not enter before it.
