@@ -191,14 +191,14 @@ class Package:
         return {path: path.lstat().st_mtime_ns for path in files}
 
     def change(self) -> str:
-        """What the commands have changed in the package, or an empty text."""
+        """Names the files of the package that the commands have changed; empty: none."""
         found = self.listed()
         changed = [path for path in self.files.keys() | found.keys() if self.files.get(path) != found.get(path)]
         print("changed in the package:", *(map(str, changed) if changed else ["nothing"]), flush=True)
         return f"changed in the package: {' '.join(map(str, changed))}" if changed else ""
 
     def failure(self, step: Step) -> str:
-        """Runs it; what was wrong, in one line, or an empty text."""
+        """Runs the step and says in one line why it failed; empty: it has passed."""
         print(f"$ {step.command}", flush=True)
         env = {"PATH": f"{self.environment}/bin:/usr/local/bin:/usr/bin:/bin", "HOME": str(self.home), "COLUMNS": "200"}
         # It ends all processes of a command that takes too long.

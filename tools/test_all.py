@@ -102,7 +102,7 @@ class Result:
 
 
 def names_of_failures(output: str) -> tuple[str, ...]:
-    """The tests that are listed as failed, each once, in the order of the list, with what the line says of each."""
+    """The tests that are listed as failed, each once, in the order of the list, with the reason where one is given."""
     found = (pattern.match(line) for line in output.splitlines() for pattern in FAILURES)
     return tuple(dict.fromkeys(match[1][:LINE] for match in found if match))
 
