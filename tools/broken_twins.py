@@ -69,8 +69,10 @@ JUDGED_IN_MEMORY = {"mapped_memory", "paged_memory"}
 LAYERS = ("base", "machine", "host", "backends", "sync", "windows", "runtime", "dsm", "svp")
 # Their sources are linked to the tests that include their headers.
 PARTS_BY_HEADER = ("runtime/counters", "runtime/findings", "dsm/pages", "dsm/records", "dsm/threads")
+# Sources without a header of their own, by folder.
+HEADER_OF_ALL = {"runtime/engines": "machine_id.h", "svp/language": "program.h"}
 # These need more libraries; no test here uses them.
-NOT_COPIED = {"host": ("mpi",), "svp": ("module", "bench", "svp.cpp", "language")}
+NOT_COPIED = {"host": ("mpi",), "svp": ("module", "bench", "svp.cpp")}
 MACHINE_LIST = re.compile(r"using AllMachines\s*=[^;]*;")
 INCLUDE = re.compile(r'(?m)^ *#include "([^"]+)"')  # always from the root
 FLAGS = ("-std=c++20", "-O1", "-w")
@@ -327,8 +329,7 @@ class Bench:
 
     @staticmethod
     def header_of(source):
-        of_engines = source.parts[:2] == ("runtime", "engines")  # machines, and one file for each
-        return str(source.with_name("machine_id.h") if of_engines else source.with_suffix(".h"))
+        return str(source.with_name(HEADER_OF_ALL.get(str(source.parent), source.with_suffix(".h").name)))
 
     def concerns(self, changed, test):
         return any(changed & self.inputs[s] for s in self.parts(test))
