@@ -418,10 +418,13 @@ def test_a_full_disk_is_told_and_leaves_the_trace_of_before(remote, events, full
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_program_that_is_killed_leaves_the_trace_of_before(compile_cpp, tmp_path, processes):
-    killed = compile_cpp("killed", REMOTE.replace("return array[0]", "std::abort(); return array[0]"))
-    alone = compile_cpp("aborts", EVENTS.replace("all.sync().rethrow();", "all.sync().rethrow(); std::abort();"))
+    if processes == 1:
+        aborts = EVENTS.replace("all.sync().rethrow();", "all.sync().rethrow(); std::abort();")
+        words = [compile_cpp("aborts", aborts)]
+    else:
+        killed = REMOTE.replace("return array[0]", "std::abort(); return array[0]")
+        words = [compile_cpp("killed", killed), 1]
     (tmp_path / "trace.json").write_text("of before")
-    words = [alone] if processes == 1 else [killed, 1]
     done = run("-n", processes, "--trace", tmp_path / "trace.json", *words)
     assert done.returncode != 0
     assert [path.name for path in tmp_path.iterdir()] == ["trace.json"]
