@@ -10,7 +10,7 @@
 namespace tombolo::dsm {
 namespace {
 
-template <machine::Core C>
+template <machine::SleepsOnWords C>
 class MappedKind final : public MemoryKind {
  public:
   Sizes sizes(const Shape& shape, WordIndex words, Thread self) const override {

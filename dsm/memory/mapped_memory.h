@@ -7,9 +7,9 @@
 // Invariants: DMM1 a lock's word is changed by atomics alone, so that a span sees all that its
 //                  thread's predecessors stored before they gave the lock back: more than regional
 //                  consistency promises.
-//             DMM2 pause() sleeps on the word that was loaded last, if it still has the value that
-//                  it had then: each store to it ends the sleep. A sleep is bounded, for loops that
-//                  look at something else besides.
+//             DMM2 pause() of MappedMemory sleeps on the word that was loaded last, if it still has
+//                  the value that it had then: each store to it ends the sleep. A sleep is bounded,
+//                  for loops that look at something else besides.
 //             DMM3 word and lock i lie at home i mod homes. The homes are a power of two, since a
 //                  division would take as long as a free lock.
 // Memory: a line for each lock, 8 bytes for each word, and counts of those that sleep on words.
@@ -22,6 +22,7 @@
 
 #include "dsm/protocol/reduction.h"
 #include "dsm/records/observer.h"
+#include "dsm/threads/growing_pause.h"
 #include "dsm/threads/program_memory.h"
 #include "dsm/threads/waited.h"
 #include "machine/optional.h"
@@ -103,8 +104,9 @@ class MappedMemory : public ProgramMemory {
     taken = mutex_.try_acquire(word(lock));
     return {};
   }
+  // The lock's holder is not looked at: the mutexes of programs of Pthreads know it, and a look
+  // takes a tenth of the time of a free lock.
   Status release(Lock lock) override {
-    TOMBOLO_CHECK(holds(lock), "release: this thread does not hold lock {}", lock);
     mutex_.release(word(lock));
     return {};
   }
@@ -127,6 +129,10 @@ class MappedMemory : public ProgramMemory {
 
  protected:
   C& core() { return core_; }
+  bool holds(Lock lock) {
+    machine::Home holder = 0;
+    return mutex_.held(word(lock), holder) && holder == core_.self();
+  }
 
   Shape shape_;
   Waited waited_;
@@ -157,10 +163,6 @@ class MappedMemory : public ProgramMemory {
   typename C::Word word(Lock lock) {
     shape_.check_lock(lock);
     return place(layout_.locks, lock, words_per_lock);
-  }
-  bool holds(Lock lock) {
-    machine::Home holder = 0;
-    return mutex_.held(word(lock), holder) && holder == core_.self();
   }
 
   C core_;
@@ -200,8 +202,17 @@ class MappedTeamMemory final : public MappedMemory<C> {
                    std::span<std::byte> memory, const Observer& observer)
       : Base(std::move(attachment), layout.mapped, shape, memory, observer),
         barrier_(core(), layout.barrier),
-        reduction_(core(), layout.reduction, shape_) {}
+        reduction_(core(), layout.reduction, shape_),
+        pause_(core().self()) {}
 
+  Status release(Lock lock) override {
+    TOMBOLO_CHECK(this->holds(lock), "release: this thread does not hold lock {}", lock);
+    return Base::release(lock);
+  }
+  // It does not sleep on the word: all threads of a barrier or condition wait for one word, and
+  // each change of it would wake all of them where threads outnumber processors.
+  Status pause() override { return core().pause(pause_.next_ns()); }
+  void paused_enough() override { pause_.reset(); }
   Status barrier() override {
     return waited_.at_barrier([&] { return barrier_.arrive_and_wait(); });
   }
@@ -215,6 +226,7 @@ class MappedTeamMemory final : public MappedMemory<C> {
  private:
   sync::DisseminationBarrier<C> barrier_;
   Reduction<C> reduction_;
+  GrowingPause pause_;
 };
 
 }  // namespace tombolo::dsm

@@ -18,7 +18,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "base/random.h"
+#include "dsm/threads/growing_pause.h"
 #include "dsm/threads/program_memory.h"
 #include "host/interrupts/interrupt_gate.h"
 #include "machine/contract.h"
@@ -47,9 +47,7 @@ class CoreMemory : public ProgramMemory {
   }
 
   CoreMemory(machine::AttachmentOf<C> attachment, WordLayout layout)
-      : core_(std::move(attachment)),
-        layout_(layout),
-        random_(Random::stream(stream_of_waits, core_.self())) {}
+      : core_(std::move(attachment)), layout_(layout), pause_(core_.self()) {}
   CoreMemory(const CoreMemory&) = delete;
   CoreMemory& operator=(const CoreMemory&) = delete;
 
@@ -81,13 +79,13 @@ class CoreMemory : public ProgramMemory {
   }
 
   Status pause() override {
-    const std::uint64_t ns = next_pause_ns();
+    const std::uint64_t ns = pause_.next_ns();
     if constexpr (std::same_as<Interrupts, host::Interrupted>)
       return pause_and_sleep(ns);
     else
       return core_.pause(ns);
   }
-  void paused_enough() final { waited_ns_ = 0; }
+  void paused_enough() final { pause_.reset(); }
 
  protected:
   C& core() { return core_; }
@@ -97,24 +95,8 @@ class CoreMemory : public ProgramMemory {
  private:
   using Closed = typename Interrupts::Closed;
 
-  static constexpr std::uint64_t stream_of_waits = 0x7761697473;
-  static constexpr std::uint64_t first_pause_ns = 100;
-  static constexpr std::uint64_t longest_pause_ns = 500'000;
-  static constexpr std::uint64_t short_wait_ns = 100'000;
   // With the gate closed: as the waits of the protocols that answer.
   static constexpr std::uint64_t longest_deaf_ns = 20'000;
-
-  // An eighth of the time that the wait has lasted, drawn from the upper half of that: the look
-  // that finds the awaited thing is late by so much at most. A wait for a lock that is free for a
-  // microsecond at a time misses few of those. A wait that is no short one sleeps: for as long
-  // again as it has lasted.
-  std::uint64_t next_pause_ns() {
-    const std::uint64_t part = waited_ns_ / (waited_ns_ < short_wait_ns ? 8 : 1);
-    const std::uint64_t ns = std::clamp(part, first_pause_ns, longest_pause_ns);
-    const std::uint64_t drawn = ns - random_.below(ns / 2 + 1);
-    waited_ns_ += drawn;
-    return drawn;
-  }
 
   Status pause_and_sleep(std::uint64_t ns) {
     const std::uint64_t deaf = std::min(ns, longest_deaf_ns);
@@ -135,8 +117,7 @@ class CoreMemory : public ProgramMemory {
 
   C core_;
   WordLayout layout_;
-  Random random_;
-  std::uint64_t waited_ns_ = 0;  // in the pauses of this wait
+  GrowingPause pause_;
   [[no_unique_address]] Interrupts interrupts_;
 };
 

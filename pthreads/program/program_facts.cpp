@@ -72,7 +72,8 @@ Status ProgramFacts::make_bases(std::byte* at) {
 }
 
 std::string ProgramFacts::advice(const Status& why) const {
-  if (why.code() != Code::no_memory) return {};
+  const bool is_laid_out = layout.servers != 0;
+  if (why.code() != Code::no_memory || !is_laid_out) return {};
   return fmt::format(
       ". It is for {} processes and a heap of {} bytes{}; smaller numbers need less: "
       "-n (TOMBOLO_DSM_PROCESSES), --memory (TOMBOLO_DSM_MEMORY){}",
