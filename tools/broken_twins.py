@@ -3,14 +3,14 @@
 """Broken twins: breaks sync/, windows/, dsm/, svp/ and the machines in one place after the other; a
 test must fail.
 
-    tools/broken_twins.py                         all twins but those of families; exit status 1 if
+    .env/cli/bin/python tools/broken_twins.py     all twins but those of families; exit status 1 if
                                                   one survives
-    tools/broken_twins.py --list                  the twins, without running anything
-    tools/broken_twins.py --only 'window.h:2'     those whose "kind: file:line: statement" matches
-    tools/broken_twins.py --slice 1/4             every fourth of them
-    tools/broken_twins.py --slice day/60          a sixtieth, another one each day: for CI
-    tools/broken_twins.py --folders svp           those of families: minutes each, too long for CI
-    tools/broken_twins.py --json twins.jsonl      a JSON line for each twin as well
+    ... --list                                    the twins, without running anything
+    ... --only 'window.h:2'                       those whose "kind: file:line: statement" matches
+    ... --slice 1/4                               every fourth of them
+    ... --slice day/60                            a sixtieth, another one each day: for CI
+    ... --folders svp                             those of families: minutes each, too long for CI
+    ... --json twins.jsonl                        a JSON line for each twin as well
 
 The kinds of twins are those of system_twins.py and, in svp/, of family_twins.py.
 

@@ -106,6 +106,8 @@ class Node:
 
 def trees(sources: dict[str, str]) -> dict[str, Node]:
     """`sources`: texts by their paths below the root."""
+    for path, text in sources.items():
+        assert text.isascii(), f"{path} is not ASCII: its offsets would not be those of characters"
     unit = parsed(sources)
     files = {path: file_of(text) for path, text in sources.items()}
     named = {str(ROOT / path): node for path, node in files.items()}

@@ -73,12 +73,20 @@ The following tests FAILED:
 \t532 - b.Hangs (Timeout)
 \t533 - b.Crashes (Subprocess aborted)
 \t534 - c_NOT_BUILT (Not Run)
+\t535 - d_is_labelled (Failed)            tombolo-svp svp_example
 Errors while running CTest
 FAILED cli/tests/x_test.py::test_y[1 2] - AssertionError: z
 """
     assert test_all.names_of_failures(FAILING) == ("Lock.Excludes", "Locks/fifo_on_stale.Everything")
     names = test_all.names_of_failures(output)
-    assert [name[:10] for name in names] == ["b.IsFound<", "b.Hangs", "b.Crashes", "c_NOT_BUIL", "cli/tests/"]
+    assert [name[:10] for name in names] == [
+        "b.IsFound<",
+        "b.Hangs",
+        "b.Crashes",
+        "c_NOT_BUIL",
+        "d_is_label",
+        "cli/tests/",
+    ]
     assert names[-1] == "cli/tests/x_test.py::test_y[1 2] - AssertionError: z"
     text = test_all.summary({"a": Result(3, 5, 61, failures=names)}, 61)
     assert "failed in a: b.Hangs\n" in text

@@ -5,7 +5,8 @@
     tools/test_programs.py asan --slice day/2               a half of them, the other one tomorrow: for CI
     tools/test_programs.py asan --slice day/2 --build-only
 
-Each program tests one file. A slice takes every Nth of them, so that each has some of every folder.
+Each program tests one file. A slice takes every Nth of them, so that each has some of every folder. Libraries that no
+test is linked with are built where --also names them.
 """
 
 import argparse
@@ -21,6 +22,14 @@ import slices
 
 ROOT = Path(__file__).resolve().parent.parent
 CORES = str(len(os.sched_getaffinity(0)))
+
+
+def configured(build: Path) -> int:
+    """Brings the list of the tests up to date with the sources; the status."""
+    if status := subprocess.run(["make", str(build.relative_to(ROOT) / "build.ninja")], cwd=ROOT).returncode:
+        return status
+    # A source may have come or gone: only the build itself looks for that.
+    return subprocess.run(["cmake", "--build", str(build), "--target", "build.ninja", "--", "--quiet"]).returncode
 
 
 def tests(build: Path) -> dict[str, list[str]]:
@@ -52,6 +61,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("preset")
     parser.add_argument("--slice", metavar="K/N", default="1/1", help=slices.HELP)
+    parser.add_argument("--also", metavar="TARGET", nargs="+", default=[], help="build these, too")
     parser.add_argument("--build-only", action="store_true", help="do not run them")
     options = parser.parse_args()
     part = slices.slice_of(options.slice, slices.today())
@@ -59,10 +69,10 @@ def main() -> int:
         parser.error(f"--slice: {slices.EXPECTED}")
     first, of = part
     build = ROOT / "build" / options.preset
-    if status := subprocess.run(["make", f"build/{options.preset}/build.ninja"], cwd=ROOT).returncode:
+    if status := configured(build):
         return status
     chosen = dict(list(tests(build).items())[first::of])
-    status = built(build, sorted({target for targets in chosen.values() for target in targets}))
+    status = built(build, sorted({target for targets in chosen.values() for target in targets} | set(options.also)))
     return status if status or options.build_only else run(build, list(chosen))
 
 

@@ -53,6 +53,19 @@ def test_a_slice_may_be_built_alone_with_what_its_tests_need(checkout, monkeypat
     assert programs(checkout) == ["two", "part"]
 
 
+def test_other_targets_are_built_where_they_are_wanted(checkout, monkeypatch):
+    assert done(monkeypatch, "--slice", "1/4", "--build-only", "--also", "part", "three") == 0
+    assert programs(checkout) == ["one", "three", "part"]
+
+
+def test_a_test_that_has_come_since_the_last_time_is_one_of_them(checkout, monkeypatch, capfd):
+    assert done(monkeypatch, "--build-only") == 0
+    text = (checkout / "CMakeLists.txt").read_text()
+    (checkout / "CMakeLists.txt").write_text(text.replace("name one two", "name one zero two"))
+    assert done(monkeypatch) == 0
+    assert "0 tests failed out of 5" in capfd.readouterr().out
+
+
 def test_a_failure_is_the_status(checkout, monkeypatch, capfd):
     (checkout / "main.c").write_text("int main(void) { return 1; }\n")
     assert done(monkeypatch) == 8
