@@ -59,16 +59,28 @@ def check(row: dict, interfaces: dict) -> None:
         raise Mistake(f"{name}: the type is one of {', '.join(TYPES)}")
     if not row.get("text"):
         raise Mistake(f"{name} has no text")
+    check_values(name, row)
+    check_field(name, row, interfaces)
+    check_flag(name, row)
+
+
+def check_values(name: str, row: dict) -> None:
     if row["type"] in ("choice", "names") and not row.get("choices"):
         raise Mistake(f"{name}: a {row['type']} option has choices")
     if row["type"] == "text" and not row.get("values"):
         raise Mistake(f"{name}: values says what the text may be")
+    if "default" in row and not is_value(row, row["default"]):
+        raise Mistake(f"{name}: the default {row['default']} is none of its values")
+
+
+def check_field(name: str, row: dict, interfaces: dict) -> None:
     if ("interface" in row) != ("field" in row) or row.get("interface") not in (None, *interfaces):
         raise Mistake(f"{name}: a field is a member of an interface that the table has")
     if row["type"] == "choice" and "field" in row and ("enum" in row) == ("kind" in row):
         raise Mistake(f"{name}: the field of a choice has an enum or a kind")
-    if "default" in row and not is_value(row, row["default"]):
-        raise Mistake(f"{name}: the default {row['default']} is none of its values")
+
+
+def check_flag(name: str, row: dict) -> None:
     if ("flag" in row) != ("help" in row):
         raise Mistake(f"{name}: a flag and its help go together")
     if "more" in row and not (row["type"] == "number" and "flag" in row and "most" in row):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`tombolo bench svp`: families beside oneTBB, OpenMP, Rayon and goroutines, in turn."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
@@ -38,35 +39,51 @@ def svp(
     ] = None,
 ) -> None:
     """Nanoseconds of a task, of families and other run-times."""
+    check(mpi, workers, rounds, quick)
+    records.check_lines(lines)
+    libraries.refresh("native", "svp-bench")
+    silent = str(lines) == "-"
+    say = (lambda text: None) if silent else console.print
+    counts = [1] if mpi else list(dict.fromkeys(workers or [1, host.cores()]))
+    writer = records.Writer("svp", workers=counts, quick=quick, mpi=mpi)
+    if mpi:
+        rows, absent = svp_bench.ping_pong(mpi, quick), list[str]()
+    else:
+        rows, absent = beside_others(counts, 1 if quick else rounds or 5, quick, say)
+    keep(rows, writer, lines)
+    behind = [text for row in rows if (text := row.verdict())]
+    if not silent:
+        show(rows, behind, absent, writer.path)
+    if strict and behind:
+        raise typer.Exit(1)
+
+
+def check(mpi: str | None, workers: list[int] | None, rounds: int | None, quick: bool) -> None:
+    """A UserError for an MPI that is not there, or an option that is not read."""
     options.check_text(mpi=mpi)
     if mpi:
         mpis.need(mpi)
         options.check_unused({"--workers": workers, "--rounds": rounds}, "with --mpi one worker has one round")
     if quick:
         options.check_unused({"--rounds": rounds}, "--quick has one round")
-    records.check_lines(lines)
-    libraries.refresh("native", "svp-bench")
-    counts = [1] if mpi else list(dict.fromkeys(workers or [1, host.cores()]))
-    silent = str(lines) == "-"
-    say = (lambda text: None) if silent else console.print
-    absent: list[str] = []
-    writer = records.Writer("svp", workers=counts, quick=quick, mpi=mpi)
-    if mpi:
-        rows = svp_bench.ping_pong(mpi, quick)
-    else:
-        entries, absent = svp_bench.contestants()
-        rows = svp_bench.measure(entries, counts, 1 if quick else rounds or 5, quick, say)
-        absent += svp_bench.absent_of(rows)
+
+
+def beside_others(
+    counts: list[int], rounds: int, quick: bool, say: Callable[[str], None]
+) -> tuple[list[Row], list[str]]:
+    """The rows, and a sentence for each contestant that is not there."""
+    entries, absent = svp_bench.contestants()
+    rows = svp_bench.measure(entries, counts, rounds, quick, say)
+    return rows, absent + svp_bench.absent_of(rows)
+
+
+def keep(rows: list[Row], writer: records.Writer, lines: Path | None) -> None:
+    """Writes a record for each result, and a line where these are wanted."""
     told = [each for row in rows for each in svp_bench.results(row)]
     for each in told:
         writer.write(each)
     if lines:
         records.write_lines(told, lines)
-    behind = [text for row in rows if (text := row.verdict())]
-    if not silent:
-        show(rows, behind, absent, writer.path)
-    if strict and behind:
-        raise typer.Exit(1)
 
 
 def show(rows: list[Row], behind: list[str], absent: list[str], path: Path) -> None:

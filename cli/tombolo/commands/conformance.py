@@ -97,13 +97,9 @@ def conformance(
     The status is 1 if a test passes under the stock MPI and not under Tombolo.
     """
     check(suite, slice, only, ranks, rounds, jobs, limit)
-    seeds = tuple(seed or ((1,) if suite == "petsc" else DEFAULT_SEEDS))
-    whole = {"mpi4py": mpi4py.MACHINES, "petsc": petsc.MACHINES}.get(suite, MACHINES)
-    runs = settings_for(machine, seeds, stock, whole)
+    runs = runs_of(suite, machine, seed, stock)
     options.check_readers([setting.machine for setting in runs], {"--seed": seed})
-    if suite == "petsc":
-        forests.check_mpi(mpi)
-    kind = mpis.find(petsc.MPI) if suite == "petsc" else mpis.need(mpi)
+    kind = mpi_of(suite, mpi)
     if kind and not build_only and any(setting.choice for setting in runs):
         libraries.refresh("native")
         libraries.need(kind.kind)  # before the first test rather than in its time
@@ -115,10 +111,29 @@ def conformance(
         choice = mpi4py.Choice(only, sliced(slice))
         subject = mpi4py_subject(mpis.need(mpi), tuple(ranks or mpi4py.RANKS), choice, limit, build_only)
     else:
-        folders = suite_build.FOLDERS if suite == "mpich" else tuple(suite.split(","))
-        subject = mpich_subject(mpis.need(mpi), folders, slice, only, limit, jobs or 1, build_only)
+        subject = mpich_subject(mpis.need(mpi), folders_of(suite), slice, only, limit, jobs or 1, build_only)
     if subject:
         judged(subject, runs, verbose)
+
+
+def folders_of(suite: str) -> tuple[str, ...]:
+    """The folders of MPICH's tests that a suite is."""
+    return suite_build.FOLDERS if suite == "mpich" else tuple(suite.split(","))
+
+
+def mpi_of(suite: str, mpi: str) -> Mpi | None:
+    """The MPI that the suite runs under; None where that of petsc is not there, which comes with it."""
+    if suite != "petsc":
+        return mpis.need(mpi)
+    forests.check_mpi(mpi)
+    return mpis.find(petsc.MPI)
+
+
+def runs_of(suite: str, machine: list[str] | None, seed: list[int] | None, stock: bool | None) -> list[Setting]:
+    """The settings that the suite runs under, each in its turn."""
+    seeds = tuple(seed or ((1,) if suite == "petsc" else DEFAULT_SEEDS))
+    whole = {"mpi4py": mpi4py.MACHINES, "petsc": petsc.MACHINES}.get(suite, MACHINES)
+    return settings_for(machine, seeds, stock, whole)
 
 
 def check(

@@ -124,26 +124,39 @@ def demo(
     limit: Annotated[float, typer.Option(help="One example may take so many seconds.", metavar="SECONDS")] = 120,
 ) -> None:
     """Where Tombolo helps, beside the stock MPIs; or all examples."""
-    if examples or names:
-        options.check_unused({"--rounds": rounds}, "examples have one turn")
-    else:
-        options.check_unused({"--machine": machine, "-n": ranks}, "it is for --examples")
-    options.check_seconds("--limit", limit)
-    for name in names or []:
-        compile.source_of(name)
-    for name in machine or []:
-        settings.check_machine(name)
-    options.check_processes(ranks or 2)
-    compile.sources("examples" if examples or names else "benchmarks")
+    of_examples = examples or bool(names)
+    check(of_examples, names or [], machine, ranks, rounds, limit)
     chosen = [mpis.need(key) for key in mpi] if mpi else [m for k in WHEELS if (m := mpis.find(k))]
     if not chosen:
         raise UserError(f"no MPI found; to have one: {mpis.hint('mpich')}")
     libraries.refresh("native")
-    if examples or names:
+    if of_examples:
         machines = machine or list(settings.machines())
         run_examples(names or list(compile.examples()), chosen, machines, ranks or 2, limit)
     else:
         show(chosen, rounds or 3, limit)
+
+
+def check(
+    of_examples: bool,
+    names: list[str],
+    machine: list[str] | None,
+    ranks: int | None,
+    rounds: int | None,
+    limit: float,
+) -> None:
+    """A UserError for an option that is not read, a value that is none, or sources that are not there."""
+    if of_examples:
+        options.check_unused({"--rounds": rounds}, "examples have one turn")
+    else:
+        options.check_unused({"--machine": machine, "-n": ranks}, "it is for --examples")
+    options.check_seconds("--limit", limit)
+    for name in names:
+        compile.source_of(name)
+    for name in machine or []:
+        settings.check_machine(name)
+    options.check_processes(ranks or 2)
+    compile.sources("examples" if of_examples else "benchmarks")
 
 
 # --- Where Tombolo helps --------------------------------------------------------------------------

@@ -167,15 +167,23 @@ def _check(record: dict) -> None:
         if not isinstance(record[each], str):
             raise ValueError(f"{each} is {json.dumps(record[each])}, which is no text")
     if kind == "sample":
-        quartiles = [each for each in ("quartile1", "quartile3") if record.get(each) is not None]
-        records.check_numbers(record, "value", *quartiles)
-        if not isinstance(record["x"], str):
-            records.check_numbers(record, "x")
+        _check_sample(record)
     if kind == "done":
-        if type(record["lines"]) is not int or record["lines"] < 0:
-            raise ValueError(f"lines is {json.dumps(record['lines'])}, which is no count")
-        for figures in (record.get("use") or {}).values():
-            records.check_numbers(figures, *figures)
+        _check_done(record)
+
+
+def _check_sample(record: dict) -> None:
+    quartiles = [each for each in ("quartile1", "quartile3") if record.get(each) is not None]
+    records.check_numbers(record, "value", *quartiles)
+    if not isinstance(record["x"], str):
+        records.check_numbers(record, "x")
+
+
+def _check_done(record: dict) -> None:
+    if type(record["lines"]) is not int or record["lines"] < 0:
+        raise ValueError(f"lines is {json.dumps(record['lines'])}, which is no count")
+    for figures in (record.get("use") or {}).values():
+        records.check_numbers(figures, *figures)
 
 
 def _take(results: Results, pending: dict[Key, list[dict]], record: dict, build: str) -> None:
