@@ -2,6 +2,7 @@
 #include "dsm/memory/mapped_memories.h"
 
 #include <array>
+#include <span>
 
 #include "host/memory/page.h"
 #include "host/memory/placed_memory.h"
@@ -9,10 +10,6 @@
 
 namespace tombolo::dsm {
 namespace {
-
-using Core = runtime::HostCore;
-
-constexpr std::uint32_t longest_sleep_us = 10'000;
 
 void close_to_program(std::span<std::byte* const> pages) {
   for (std::byte* const page : pages) {
@@ -22,24 +19,6 @@ void close_to_program(std::span<std::byte* const> pages) {
 }
 
 }  // namespace
-
-InheritedWords::InheritedWords(const MemoryPlan& plan)
-    : shape_{.threads = plan.threads, .page_bytes = host::page_bytes(), .locks = plan.locks},
-      pages_(plan.at) {
-  machine::SyncLayout layout(Core::reserved_sync_bytes(plan.threads));
-  layout_ = Memory::take(layout, shape_, plan.words, 1);
-  bytes_ = layout.bytes();
-}
-
-std::unique_ptr<InheritedWords::Memory> InheritedWords::enter(Thread self, std::byte* block,
-                                                              const Observer& observer) const {
-  Core::Attachment at;
-  at.self = self;
-  at.cores = shape_.threads;
-  at.sync = block;
-  at.waiting.sleep_us_max = longest_sleep_us;
-  return std::make_unique<Memory>(std::move(at), layout_, shape_, pages_, observer);
-}
 
 runtime::Agreed MappedMemories::make(runtime::Collective<Job>& all, const MemoryPlan& plan) {
   return all.step({}, [&] { return make(plan); });

@@ -8,34 +8,14 @@
 
 #include <memory>
 #include <optional>
-#include <span>
 #include <utility>
 
-#include "dsm/memory/mapped_memory.h"
+#include "dsm/memory/inherited_words.h"
 #include "dsm/memory/program_memories.h"
 #include "dsm/records/process_records.h"
 #include "host/segments/segment.h"
-#include "runtime/engines/host_core.h"
 
 namespace tombolo::dsm {
-
-// The words and locks of such a program lie in one block, of its first process: the others are not
-// there yet when it is made.
-class InheritedWords {
- public:
-  using Memory = MappedMemory<runtime::HostCore>;
-
-  explicit InheritedWords(const MemoryPlan& plan);
-  std::size_t bytes() const { return bytes_; }
-  // `block`: zeros at first.
-  std::unique_ptr<Memory> enter(Thread self, std::byte* block, const Observer& observer) const;
-
- private:
-  Shape shape_;
-  std::span<std::byte> pages_;
-  Memory::Layout layout_;
-  std::size_t bytes_;
-};
 
 class MappedMemories final : public ProgramMemories {
  public:

@@ -12,24 +12,15 @@
 // Thread safety: one thread at a time in each process.
 #pragma once
 
+#include <cstdint>
 #include <memory>
-#include <span>
-#include <vector>
 
 #include "dsm/memory/job.h"
+#include "dsm/memory/memory_plan.h"
 #include "dsm/records/observer.h"
 #include "dsm/threads/program_memory.h"
 
 namespace tombolo::dsm {
-
-struct MemoryPlan {
-  std::span<std::byte> at = {};  // whole pages; nothing lies there but the filled part
-  std::size_t filled = 0;        // bytes at its start, whole pages: the program's variables
-  Thread threads = 1;            // at most
-  Lock locks = 1;
-  WordIndex words = 1;
-  std::vector<std::byte*> closed = {};  // pages of it that the program may not access
-};
 
 class ProgramMemories {
  public:

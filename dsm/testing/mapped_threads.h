@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "dsm/memory/mapped_memories.h"
+#include "dsm/memory/inherited_words.h"
 
 namespace tombolo::dsm::testing {
 
