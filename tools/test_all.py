@@ -108,6 +108,11 @@ def names_of_failures(output: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(match[1][:LINE] for match in found if match))
 
 
+def last_line(output: str) -> str:
+    """The one that tells as a rule why a program has failed which does not list its tests."""
+    return output.rstrip().rpartition("\n")[2][:LINE]
+
+
 def counts(output: str, status: int) -> tuple[int, int]:
     """How many passed and failed: as the program under test says, else the command is one test."""
     if match := list(CTEST.finditer(output)):
@@ -162,7 +167,8 @@ def run(section: Section, show: bool = True) -> tuple[Result, str]:
     stopped = status == -signal.SIGKILL and seconds >= section.minutes * MINUTE
     note = f"stopped after {section.minutes} min" if stopped else ""
     cpu_seconds = usage.ru_utime + usage.ru_stime
-    return Result(passed, failed, seconds, note, names_of_failures(output), cpu_seconds), output
+    failures = names_of_failures(output) or (last_line(output),) if failed else ()
+    return Result(passed, failed, seconds, note, failures, cpu_seconds), output
 
 
 def chosen(names: list[str]) -> list[Section]:

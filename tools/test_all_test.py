@@ -105,6 +105,13 @@ def test_pytest_names_what_failed_as_make_runs_it(tmp_path):
     assert test_all.counts(done.stdout, done.returncode) == (1, 1)
 
 
+def test_a_failure_of_which_no_list_tells_is_named_by_its_last_line():
+    result, _ = test_all.run(Section("broken", "echo begins; echo it does not build; exit 3", 1))
+    assert result.failures == ("it does not build",)
+    result, _ = test_all.run(Section("right", "echo begins", 1))
+    assert result.failures == ()
+
+
 def test_each_prerequisite_comes_before_what_needs_it():
     names = [section.name for section in test_all.SECTIONS]
     for section in test_all.SECTIONS:

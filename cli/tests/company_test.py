@@ -126,12 +126,17 @@ def test_of_a_launcher_that_is_not_known_all_windows_are_ours(key):
 
 
 def told_before(made: Job, text: str) -> str:
-    """The line with that text on stderr, after which the job is ended."""
+    """The line with that text on stderr, after which the job is ended; all of stderr where there is none."""
     started = subprocess.Popen(made.argv, env=made.env, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
     limit = threading.Timer(LIMIT, started.kill)
     limit.start()
     try:
-        return next((line for line in started.stderr if text in line), "")
+        said = ""
+        for line in started.stderr:
+            if text in line:
+                return line
+            said += line
+        return f"status {started.poll()}; {said}"
     finally:
         limit.cancel()
         processes.end(started, made)

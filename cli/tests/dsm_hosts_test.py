@@ -26,14 +26,16 @@ while [ "${1#-}" != "$1" ]; do shift; done
 shift
 exec nsenter -t $HOST_B --net --uts --mount /bin/sh -c "$*"
 """
-# Makes two hosts and runs a command on the first. UCX looks for network devices in /sys; MPICH
-# names its memory in /dev/shm by numbers of processes.
+# Makes two hosts and runs a command on the first. UCX looks for network devices in /sys. MPICH names its memory in
+# /dev/shm by numbers of processes, and Open MPI its folder in TMPDIR: those of earlier runs, whose processes had the same
+# numbers, would be in the way.
 TWO_HOSTS = """
 set -e
 hostname host-a
 ip link set lo up
 mount -t sysfs sysfs /sys
 mount -t tmpfs tmpfs /dev/shm
+export TMPDIR=/dev/shm
 unshare --net --uts --mount sh -c 'mount -t sysfs sysfs /sys; mount -t tmpfs tmpfs /dev/shm; exec sleep 1000' &
 export HOST_B=$!
 trap 'kill $HOST_B' EXIT
