@@ -68,7 +68,7 @@ ABOVE_PROTOCOLS = {"api", "compiler", "memory", "objects", "arena_heap", "class_
 JUDGED_IN_MEMORY = {"mapped_memory", "paged_memory"}
 LAYERS = ("base", "machine", "host", "backends", "sync", "windows", "runtime", "dsm", "svp")
 # Their sources are linked to the tests that include their headers.
-PARTS_BY_HEADER = ("runtime/counters", "runtime/findings", "dsm/pages", "dsm/records", "dsm/threads")
+PARTS_BY_HEADER = ("runtime/counters", "runtime/findings", "dsm/memory", "dsm/pages", "dsm/records", "dsm/threads")
 # Sources without a header of their own, by folder.
 HEADER_OF_ALL = {"runtime/engines": "machine_id.h", "svp/language": "program.h"}
 # These need more libraries; no test here uses them.

@@ -26,9 +26,9 @@ while [ "${1#-}" != "$1" ]; do shift; done
 shift
 exec nsenter -t $HOST_B --net --uts --mount /bin/sh -c "$*"
 """
-# Makes two hosts and runs a command on the first. UCX looks for network devices in /sys. MPICH names its memory in
-# /dev/shm by numbers of processes, and Open MPI its folder in TMPDIR: those of earlier runs, whose processes had the same
-# numbers, would be in the way.
+# Makes two hosts and runs a command on the first. UCX looks for network devices in /sys. MPICH
+# names its memory in /dev/shm by numbers of processes, and Open MPI its folder in TMPDIR: those of
+# earlier runs, whose processes had the same numbers, would be in the way.
 TWO_HOSTS = """
 set -e
 hostname host-a
