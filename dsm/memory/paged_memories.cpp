@@ -16,6 +16,7 @@
 #include "host/memory/page.h"
 #include "host/memory/raw_calls.h"
 #include "runtime/collective/collective.h"
+#include "runtime/processes/processors_here.h"
 
 namespace tombolo::dsm {
 namespace {
@@ -35,9 +36,11 @@ std::uint64_t resident_pages(const std::byte* at, Page pages) {
 
 }  // namespace
 
-// The keeper of the processes looks after them (TEM1, TEM2): nothing is to be done in a wait.
+// The keeper of the processes looks after them (TEM1, TEM2): nothing is to be done in a wait. Each
+// process asks for its own processors, to which the program may have bound it meanwhile, and not
+// waiting_of(): the environment lies in memory that it has not entered.
 runtime::SharedMemory::Surroundings PagedMemories::surroundings() const {
-  return {.waiting = waiting_,
+  return {.waiting = machine::WaitPolicy::for_host(plan_.threads, runtime::processors_for(1)),
           .idle = nullptr,
           .for_regions = std::pmr::new_delete_resource(),
           .for_engine = nullptr};
@@ -50,7 +53,6 @@ runtime::Agreed PagedMemories::make(runtime::Collective<Job>& all, const MemoryP
 
 Status PagedMemories::prepare(const MemoryPlan& plan) {
   plan_ = plan;
-  waiting_ = waiting_of(plan_.threads);
   if (!settings_.options.complaints.empty())
     return Status::bad_configuration(settings_.options.complaints.front());
   TOMBOLO_TRY(can_cache_pages());

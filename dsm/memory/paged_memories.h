@@ -55,7 +55,6 @@ class PagedMemories final : public ProgramMemories {
   Shape shape_;
   // It is chosen in make(), by the environment. That lies in the program's memory, which a process
   // that is forked later cannot read before it has entered.
-  machine::WaitPolicy waiting_;
   std::unique_ptr<MemoryKind> kind_;
   host::FixedRange behind_;  // the variables
   std::optional<runtime::SharedMemory> shared_;
