@@ -25,7 +25,7 @@ namespace tombolo::dsm {
 class ProgramMemories {
  public:
   virtual ~ProgramMemories() = default;
-  // By all processes of the job, which outlives it, with the same plan. Errors: no_memory,
+  // All processes of the job call it with the same plan; the job outlives it. Errors: no_memory,
   // unsupported if other memory lies in the way.
   virtual runtime::Agreed make(runtime::Collective<Job>& all, const MemoryPlan& plan) = 0;
   // `thread` is 0 in the first process. Not in a memory server.

@@ -32,7 +32,7 @@ namespace tombolo::dsm {
 
 bool is_withheld(int number);
 
-// Of the calling thread, where a process runs none of the program.
+// It acts on the calling thread, where a process runs none of the program.
 void block_all_but_faults();
 
 // In the first process, before the others are forked: a carrier may come before the thread is

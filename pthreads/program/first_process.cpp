@@ -114,7 +114,7 @@ void FirstProcess::thread_ends() {
 
 void FirstProcess::end_here(int status) {
   if (!facts_.team->asked_at_once()) exit(status);
-  // Without handlers of atexit(), and with streams as they are.
+  // It runs no handlers of atexit(), and leaves streams as they are.
   end_others();
   _exit(status);
 }

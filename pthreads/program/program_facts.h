@@ -45,9 +45,9 @@ struct ProgramFacts {
   pthread_key_t end_key = 0;
   std::unique_ptr<ServerTeam> team{};
 
-  // By all processes of the job. `launched`: they are there; else one is, and forks the others.
+  // All processes of the job call it. `launched`: they are there; else one forks the others.
   runtime::Agreed agree(runtime::Collective<Job>& all, bool launched);
-  // In a process that runs a thread. `at`: null, or an address.
+  // A process that runs a thread calls it. `at`: null, or an address.
   Status make_bases(std::byte* at);
   // What to do about an error of the start: empty, or a part of its message.
   std::string advice(const Status& why) const;

@@ -148,7 +148,7 @@ void ThreadedProgram::look_for_end() {
   if (const int status = program.facts_.team->asked_status(); status >= 0) program.end_here(status);
 }
 
-// By the handler of a signal.
+// The handler of a signal calls it.
 void ThreadedProgram::exit_asked(int status) {
   ThreadedProgram& program = *running_here;
   if (program.ends_) return;

@@ -61,7 +61,7 @@ class ThreadedProgram : public ProgramProcess {
 
   ThreadHandle self() const { return running_; }
   bool is_first() const { return running_ == ThreadTable::first_thread; }
-  // Of this thread.
+  // It is the stack of the thread that runs here.
   std::span<std::byte> stack() const { return stack_; }
   // Whether the end of the program has begun in this process.
   bool ends() const { return ends_; }
@@ -119,9 +119,9 @@ class ThreadedProgram : public ProgramProcess {
   Status open_memory(Thread thread, host::CallTarget* calls);
   // From now on the runtime looks for the end of this one.
   virtual void take_over();
-  // Of the calling thread, where the memory needs it.
+  // It concerns the calling thread, where the memory needs it.
   void catch_calls();
-  // As far as the C library's threads need it; at_thread_end() follows.
+  // It does as much as the C library's threads need; at_thread_end() follows.
   Status make_room_for_threads(std::byte* bases);
   void notice_thread_end() { facts_.host.set_specific(facts_.end_key, this); }
 
